@@ -24,7 +24,7 @@ class _Version(argparse.Action):
     """Looks the version up only when it is asked for."""
 
     def __call__(self, parser, namespace, values, option_string=None) -> None:
-        from mpgemm.experiments.provenance import package_version
+        from mpgemm.reporting.provenance import package_version
 
         print(f"{parser.prog} {package_version()}")
         parser.exit(0)

@@ -135,7 +135,7 @@ def test_a_method_is_one_row_of_one_file(monkeypatch, capsys):
     a = np.float32([[1.1, 2.2]])
     result = mpgemm.recovered_gemm(a, a.T, method="made_up", engine="a100")
     assert result == mpgemm.recovered_gemm(a, a.T, method="ootomo:terms=4", engine="a100")
-    assert "made_up" in str(mpgemm.describe("made_up", a[0], a[0], engine="a100"))
+    assert "made_up" in str(mpgemm.explain("made_up", a[0], a[0], engine="a100"))
 
 
 def test_a_chip_is_one_file(tmp_path, monkeypatch, capsys):

@@ -25,7 +25,7 @@ NO_RESULTS = {
     "tensorcore_models": {"BlockScaled", "Format", "ScaleRule", "Scaling"},
     "tensorcore_models.libraries": {"Chain", "Epilogue", "Recipe", "Recording", "Sum"},
     "tensorcore_models.probing": {"Aimed", "Box", "ProbeSet", "ProbeVector", "Solver", "Tree"},
-    "tensorcore_models.probing.formal": {"Answer", "PlannedWay"},
+    "tensorcore_models.probing.formal": {"Answer", "Way"},
     "tensorcore_models.reference": {"Pass"},
 }
 A = np.random.default_rng(0).standard_normal((4, 32)).astype(np.float32)
@@ -55,7 +55,9 @@ def witness():
 def scaled_dot():
     unit = tcm.default_instruction("h100", "e4m3fn", path="wgmma")
     scaling = tcm.read_scales(0.5, 0.25, 1, 32, 1)
-    return importlib.import_module("mpgemm.bounds.scaled_dot").describe_scaled(unit, np.ones(32), np.ones(32), scaling)
+    return importlib.import_module("mpgemm.explanations.scaled_dots").explain_scaled(
+        unit, np.ones(32), np.ones(32), scaling
+    )
 
 
 def traces():
@@ -76,7 +78,7 @@ MAKERS = {
     "Comparison": lambda: compare(["fp16", "ootomo"], ["a100"], A, B),
     "ComparisonRecord": lambda: compare(["fp16"], ["a100"], A, B)[0],
     "Count": lambda: mpgemm.recovered_gemm_report(A, B, method="ozaki_int8:slices=auto").count,
-    "Description": lambda: mpgemm.describe("fp16", A[0, :4], B[:4, 0], engine="a100"),
+    "Explanation": lambda: mpgemm.explain("fp16", A[0, :4], B[:4, 0], engine="a100"),
     "ErrorReport": lambda: mpgemm.errors(A @ B, A, B),
     "Identification": lambda: probing.identify(tcm.get_instruction("ampere:mma.m16n8k8.f32.f16.f16.f32"), vectors=1000),
     "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),
@@ -87,7 +89,7 @@ MAKERS = {
     "RooflinePoint": lambda: plan().roofline,
     "SliceAdvice": lambda: mpgemm.slice_advice(A, B, 12, ["ozaki_int8"]),
     "SgemmResult": lambda: mpgemm.sgemm_report(A, B),
-    "ScaledDescription": scaled_dot,
+    "ScaledExplanation": scaled_dot,
     "SideBySide": lambda: mpgemm.side_by_side("fp16", A[0], B[:, 0], engines=("a100", "h100")),
     "Timeline": lambda: ascend.simulate(plan().schedule),
     "TraceComparison": traces,

@@ -5,10 +5,10 @@ import sys
 
 import tensorcore_models as tcm
 from mpgemm.experiments.attention import attention_errors, table
-from mpgemm.experiments.provenance import environment
 from mpgemm.inputs.files import read_matrix, write_text
 from mpgemm.integrations.multiplier import Multiplier
 from mpgemm.reporting import report
+from mpgemm.reporting.provenance import environment
 
 NOTE = (
     "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled, so only the products' bits are "

@@ -19,7 +19,7 @@ from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.judging import judge
 from mpgemm.experiments.methods import (
     DEFAULT_SCALE_EXPONENTS,
-    FAMILIES,
+    NAMED_METHODS,
     CubeOptions,
     build_methods,
 )
@@ -70,7 +70,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _run_cases(args: argparse.Namespace, context: Context) -> int:
     cases = cases_of(args, [shipped_case(name) for name in matrices.SHIPPED])
-    names = [*(args.methods or FAMILIES), *(f"engine:{name}" for name in args.engine)]
+    names = [*(args.methods or NAMED_METHODS), *(f"engine:{name}" for name in args.engine)]
     options = _cube_options(args)
     if "amx" in names and (missing := unit_missing(USUAL)):
         print(f"mpgemm evaluate: amx is left out: {missing}", file=sys.stderr)

@@ -5,7 +5,7 @@ import argparse
 from mpgemm.options.inputs import add_input_arguments
 from mpgemm.options.parser import Parser
 from mpgemm.options.run_options import add_output_arguments, add_run_arguments
-from mpgemm.options.words import FAMILIES, ON_REQUEST, ORDERS, STEP_ORDERS
+from mpgemm.options.words import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
 
 QUESTION = "evaluate a scheme"
 SUMMARY = "accuracy of SGEMM-cube and native GEMMs on files or generated matrices"
@@ -49,7 +49,7 @@ def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
         "--methods",
         nargs="+",
         metavar="NAME",
-        help=f"{', '.join(FAMILIES)} (default {default}); on request {', '.join(ON_REQUEST)}; "
+        help=f"{', '.join(NAMED_METHODS)} (default {default}); on request {', '.join(ON_REQUEST)}; "
         "recovery methods as METHOD or METHOD@ENGINE; engine:ARCH:INSTRUCTION",
     )
     what.add_argument(

@@ -12,7 +12,7 @@ from mpgemm.exact.errors import errors
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.cases import as_given, file_case, generated_cases, shipped_case
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.methods import FAMILIES, CubeOptions, GemmMethod, build_methods
+from mpgemm.experiments.methods import NAMED_METHODS, CubeOptions, GemmMethod, build_methods
 from mpgemm.experiments.operand_ranges import matrix_range
 from mpgemm.inputs.matrices import generate
 
@@ -21,7 +21,7 @@ from mpgemm.inputs.matrices import generate
 def test_every_family_gives_a_product_of_the_right_shape():
     a, b = generate("uniform_symmetric", 5, 33, 7)
     methods = build_methods()
-    assert len({method.name for method in methods}) == len(methods) == len(FAMILIES) - 1 + 8
+    assert len({method.name for method in methods}) == len(methods) == len(NAMED_METHODS) - 1 + 8
     for method in methods:
         product = method.multiply(a, b)
         assert product.shape == (5, 7)

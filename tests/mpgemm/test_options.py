@@ -17,7 +17,7 @@ from mpgemm.bounds.tolerances import SHAPE
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.curves import AXES
 from mpgemm.experiments.curves import SHAPE as CURVE_SHAPE
-from mpgemm.experiments.methods import FAMILIES, ON_REQUEST, ORDERS, STEP_ORDERS
+from mpgemm.experiments.methods import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
 from mpgemm.experiments.slice_advice import DEVICES as COST_DEVICES
 from mpgemm.experiments.slice_advice import METHODS as COUNTED_METHODS
 from mpgemm.options import words
@@ -40,7 +40,7 @@ STATED = {
     "DISTRIBUTIONS": tuple(DISTRIBUTIONS),
     "TARGETS": tuple(SNIPPETS),
     "ASSUMED_SIZE": ASSUMED_SIZE,
-    "FAMILIES": tuple(FAMILIES),
+    "NAMED_METHODS": tuple(NAMED_METHODS),
     "ON_REQUEST": tuple(ON_REQUEST),
     "ORDERS": ORDERS,
     "STEP_ORDERS": STEP_ORDERS,

@@ -13,7 +13,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import dot_run
-from mpgemm.bounds.describe import Event, Tracer, alignment, trace
+from mpgemm.explanations.dots import Event, Tracer, alignment, trace
 from tensorcore_models.accumulators import Accumulator
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
@@ -119,7 +119,7 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
     ------
     ValueError
         If there are not two engines, a method is one on integers (its products are exact everywhere), or as
-        :func:`mpgemm.describe`.
+        :func:`mpgemm.explain`.
 
     Examples
     --------
