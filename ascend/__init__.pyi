@@ -1,4 +1,4 @@
-from ascend.advice import Advice, Way, advise
+from ascend.advice import Advice, PlannedWay, advise
 from ascend.batch import BatchPlan, plan_batch
 from ascend.blocking import Blocking, Rejection, candidate_rejections, feasible_blocks, optimal_bm
 from ascend.chips.chip import Chip
@@ -31,7 +31,7 @@ __all__ = [
     "TileSchedule",
     "Timeline",
     "Traffic",
-    "Way",
+    "PlannedWay",
     "advise",
     "build_schedule",
     "byte_table",

@@ -22,7 +22,7 @@ from tensorcore_models.machine.fp_state import default_fp_state, members_in_defa
 from tensorcore_models.results import Result
 
 
-class Way(NamedTuple):
+class PlannedWay(NamedTuple):
     """A way to compute an FP32 product.
 
     Operand format, terms, how they are combined (None: as the planner chooses), and whether on the vector units.
@@ -43,10 +43,10 @@ class Way(NamedTuple):
 
 #: What is compared. INT8 and MXFP8 need scales of the user's own.
 WAYS = (
-    Way("fp16", 1), Way("bf16", 1), Way("hf32", 1), Way("fp32", 1), Way("fp16", 3), Way("fp16", 3, "elementwise"),
-    Way("fp16", 3, "termwise_inplace"), Way("fp16", 4),
+    PlannedWay("fp16", 1), PlannedWay("bf16", 1), PlannedWay("hf32", 1), PlannedWay("fp32", 1), PlannedWay("fp16", 3),
+    PlannedWay("fp16", 3, "elementwise"), PlannedWay("fp16", 3, "termwise_inplace"), PlannedWay("fp16", 4),
 )  # fmt: skip
-ON_VECTOR_UNITS = Way("fp32", 1, None, True)
+ON_VECTOR_UNITS = PlannedWay("fp32", 1, None, True)
 #: Half a bit less than FP32 reaches it: two samples of one arithmetic differ by as much.
 MARGIN = 0.5
 
@@ -58,7 +58,7 @@ class Advice(Result):
 
     Attributes
     ----------
-    plans : tuple of (Way, Plan)
+    plans : tuple of (PlannedWay, Plan)
         One for each way that the chip has, fastest first.
     wanted : float
         Bits that are asked for.
@@ -66,7 +66,7 @@ class Advice(Result):
         Whether the caller gave them; else they are FP32's, and half a bit less will do.
     """
 
-    plans: tuple[tuple[Way, Plan], ...]
+    plans: tuple[tuple[PlannedWay, Plan], ...]
     wanted: float
     asked: bool
 
@@ -76,7 +76,7 @@ class Advice(Result):
         return bits is not None and bits >= self.wanted - (0.0 if self.asked else MARGIN)
 
     @property
-    def best(self) -> tuple[Way, Plan] | None:
+    def best(self) -> tuple[PlannedWay, Plan] | None:
         """The fastest that reaches the bits; None if none does."""
         return next(((way, found) for way, found in self.plans if self.reaches(found)), None)
 
@@ -123,7 +123,7 @@ def advise(
     bits: float | None = None,
     data: tuple | None = None,
     distribution: Distribution = "normal",
-    ways: tuple[Way, ...] = WAYS,
+    ways: tuple[PlannedWay, ...] = WAYS,
     best_only: bool = False,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -142,7 +142,7 @@ def advise(
         FP32 arrays to measure errors on, else a sample of `distribution`.
     distribution : {"normal", "uniform", "positive"}
         Of the sample's elements.
-    ways : tuple of Way
+    ways : tuple of PlannedWay
         What is compared; those that the chip lacks are left out.
     best_only : bool
         Leave out ways that the closed forms put too far behind the best to beat it: its plan is the same, sooner.
@@ -165,7 +165,7 @@ def advise(
     error_of = data_error(*data) if data is not None else sampled_error(distribution)
     presplit = options.pop("presplit", "")
     wanted = float(bits if bits is not None else -np.log2(fp32_error(m, k, n, chip, error_of)))
-    found: dict[Way, Plan] = {}
+    found: dict[PlannedWay, Plan] = {}
     refused = "no way was asked for"
     for number, way in enumerate(ways):
         given = options | {"operand": way.operand, "mode": way.mode, "top": 1, "error_of": error_of, "data": data}
@@ -188,11 +188,11 @@ def advise(
     return _sorted(found, wanted, bits is not None)
 
 
-def _sorted(found: dict[Way, Plan], wanted: float, asked: bool) -> Advice:
+def _sorted(found: dict[PlannedWay, Plan], wanted: float, asked: bool) -> Advice:
     return Advice(tuple(sorted(found.items(), key=lambda pair: pair[1].seconds)), wanted, asked)
 
 
-def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: Way, options: dict) -> bool:
+def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: PlannedWay, options: dict) -> bool:
     """Whether the closed forms put a way too far behind the best so far to beat it."""
     if known.best is None:
         return False

@@ -18,7 +18,7 @@ FP16, FP32 = get_float_format("fp16"), get_float_format("fp32")
 
 
 @dataclass(frozen=True)
-class Arithmetic:
+class ReferenceArithmetic:
     """Where sums are rounded to, and what overflow does.
 
     Parameters
@@ -71,7 +71,7 @@ class Arithmetic:
 
 def split(x: float, scale_exponent: int, saturate: bool) -> tuple[float, float]:
     """Eq. 7: high and scaled low FP16 word of one FP32 number, as floats."""
-    half, single = Arithmetic(FP16, saturate), Arithmetic(FP32, saturate)
+    half, single = ReferenceArithmetic(FP16, saturate), ReferenceArithmetic(FP32, saturate)
     if np.isnan(x):
         return (0.0, 0.0) if saturate else (x, x)
     high = half._special(x) if np.isinf(x) else half.rounded(Fraction(x), x)
@@ -87,7 +87,7 @@ def product(x: float, y: float) -> float:
         return float(np.float64(x) * np.float64(y))
 
 
-def add_step(acc: float, products: list[float], step_order: str, arithmetic: Arithmetic) -> float:
+def add_step(acc: float, products: list[float], step_order: str, arithmetic: ReferenceArithmetic) -> float:
     """The products of one cube step onto the sum in L0C."""
     if step_order == "sequential":
         for p in products:
@@ -122,7 +122,7 @@ def _over_groups(seed, schedule, arithmetic, run):
 
 
 def combined(
-    hh: float, lh: float, hl: float, ll: float | None, scales: tuple[int, int], arithmetic: Arithmetic
+    hh: float, lh: float, hl: float, ll: float | None, scales: tuple[int, int], arithmetic: ReferenceArithmetic
 ) -> float:
     """Termwise reconstruction, see :func:`ascend.cube.reconstruct`."""
     common = max(scales)
@@ -143,7 +143,7 @@ def dot(
     terms: int,
     step_order: str,
     group: int,
-    arithmetic: Arithmetic,
+    arithmetic: ReferenceArithmetic,
 ) -> float:
     """One element: the (high, low) words of a row of A and of a column of B onto c."""
     step = schedule.cube_step[1]
@@ -210,7 +210,7 @@ def cube_gemm_reference(
         As for those functions; scales is (s_a, s_b).
     """
     saturate = overflow == "saturate"
-    arithmetic = Arithmetic(FP16 if accumulate == "fp16" else FP32, saturate)
+    arithmetic = ReferenceArithmetic(FP16 if accumulate == "fp16" else FP32, saturate)
     rows = [[split(float(x), scales[0], saturate) for x in row] for row in a]
     columns = [[split(float(x), scales[1], saturate) for x in column] for column in b.T]
     out = np.zeros((a.shape[0], b.shape[1]), np.float32)

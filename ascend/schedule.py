@@ -12,7 +12,7 @@ from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
 from ascend.kernels.base import Kernel
 from ascend.kernels.grid import GridKernel
-from ascend.kernels.options import Options, Place
+from ascend.kernels.options import BlockedProduct, Options
 from ascend.kernels.paper import PaperKernel
 from ascend.kernels.vector import VectorKernel
 from ascend.tile_schedule import LARGEST_SIZE
@@ -106,7 +106,7 @@ def build_schedule(
         raise ValueError(f"reseed_l0c: {chip.name} writes L0C through FIXPIPE and has no path from UB into L0C")
     if asked.unit_flag and not chip.fixpipe:
         raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE")
-    return _checked_buffers(KERNELS[kernel].placed(Place(int(m), int(k), int(n), chip, blocking), asked))
+    return _checked_buffers(KERNELS[kernel].placed(BlockedProduct(int(m), int(k), int(n), chip, blocking), asked))
 
 
 def _with_cores(chip: Chip, cores: int | None) -> Chip:

@@ -31,7 +31,7 @@ COMMANDS = (
     ("whodunit, 48 x 768 x 40, FP16 output", ("-m", "mpgemm", "whodunit", "a48.npy", "b48.npy", "c48_fp16.npy")),
     ("whodunit, 48 x 768 x 40, FP32 operands", ("-m", "mpgemm", "whodunit", "a48_fp32.npy", "b48_fp32.npy", "c48.npy")),
     ("evaluate, the shipped pairs", ("-m", "mpgemm", "evaluate")),
-    ("evaluate --figure 8a", ("-m", "mpgemm", "evaluate", "--figure", "8a", "--out", "figure", "--fresh")),
+    ("reproduce xue8a", ("-m", "mpgemm", "reproduce", "xue8a", "--out", "figure", "--fresh")),
     (
         "compare, 7 methods, 6 engines, 64 x 512 x 64",
         ("-m", "mpgemm", "compare", "--shape", "64", "512", "64",

@@ -28,12 +28,12 @@ def main() -> None:
     parser.add_argument("--json", default="out/start.json")
     args = parser.parse_args()
     hold_blas(1)
-    from mpgemm.cli import COMMANDS
+    from mpgemm.options.discovery import all_commands
 
     runs = {"python": ("-c", "pass"), "import numpy": ("-c", "import numpy"), "import mpgemm": ("-c", "import mpgemm")}
     runs |= {
         f"mpgemm {name} --help".replace("  ", " "): ("-m", "mpgemm", *name.split(), "--help")
-        for name in ("", *COMMANDS)
+        for name in ("", *all_commands())
     }
     records = []
     times: dict[str, list[float]] = {name: [] for name in runs}

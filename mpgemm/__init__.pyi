@@ -2,12 +2,10 @@
 from mpgemm.amx import SgemmResult, sgemm, sgemm_report
 from mpgemm.bounds.attribution import Attribution, attribute
 from mpgemm.bounds.bounds import gemm_bound
-from mpgemm.bounds.describe import Description, describe
 from mpgemm.bounds.method_bounds import MethodBound, method_bound
 from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
 from mpgemm.bounds.tolerance_result import Tolerance
 from mpgemm.bounds.tolerances import tolerance
-from mpgemm.bounds.two_engines import SideBySide, side_by_side
 from mpgemm.bounds.vacuity import Vacuity, check_tolerance
 from mpgemm.exact.errors import ErrorMeter, ErrorReport, errors
 from mpgemm.exact.mp import mp_gemm, mp_gemm_entries
@@ -18,6 +16,8 @@ from mpgemm.experiments.promotion import PromotionAdvice, advise_promotion
 from mpgemm.experiments.slice_advice import SliceAdvice, slice_advice
 from mpgemm.experiments.verdict import Verdict
 from mpgemm.experiments.whodunit import Whodunit, whodunit
+from mpgemm.explanations.dots import Explanation, explain
+from mpgemm.explanations.two_engines import SideBySide, side_by_side
 from mpgemm.recovery.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method, list_methods
 from mpgemm.recovery.run import RecoveryResult, recovered_gemm, recovered_gemm_report
@@ -26,7 +26,7 @@ __all__ = [
     "Attribution",
     "Comparison",
     "ComparisonRecord",
-    "Description",
+    "Explanation",
     "ErrorMeter",
     "ErrorReport",
     "ExactResult",
@@ -47,7 +47,7 @@ __all__ = [
     "block_fma_bounds",
     "check_tolerance",
     "compare",
-    "describe",
+    "explain",
     "errors",
     "exact_dot_integers",
     "exact_gemm",

@@ -10,7 +10,7 @@ from mpgemm.integrations.extras import require
 
 require("torch", "torch")
 
-from mpgemm.integrations.call_log import Report, Row, Site  # noqa: E402
+from mpgemm.integrations.call_log import CallRow, Report, Site  # noqa: E402
 from mpgemm.integrations.multiplier import Product  # noqa: E402
 from mpgemm.integrations.torch_mode import Emulation, emulate  # noqa: E402
 from mpgemm.integrations.torch_ops import matmul  # noqa: E402

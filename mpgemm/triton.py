@@ -9,5 +9,5 @@ from mpgemm.integrations.extras import require
 
 require("triton", "triton")
 
-from mpgemm.integrations.call_log import Report, Row, Site  # noqa: E402
-from mpgemm.integrations.triton_dots import Emulation, emulate  # noqa: E402
+from mpgemm.integrations.call_log import CallRow, Report, Site  # noqa: E402
+from mpgemm.integrations.triton_dots import TritonEmulation, emulate  # noqa: E402

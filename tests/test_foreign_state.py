@@ -105,7 +105,7 @@ FUNCTIONS = {
     "block_fma_bounds": lambda: mpgemm.block_fma_bounds(1000, 4, 2.0**-11, 2.0**-24),
     "tolerance": lambda: [mpgemm.tolerance(tcm.get_instruction(HOPPER), 24, data) for data in (None, PLAIN)],
     "attribute": lambda: str(mpgemm.attribute("ootomo", PLAIN[0][0], PLAIN[1][:, 0])),
-    "describe": lambda: str(mpgemm.describe("ootomo", PLAIN[0][0], PLAIN[1][:, 0])),
+    "explain a method": lambda: str(mpgemm.explain("ootomo", PLAIN[0][0], PLAIN[1][:, 0])),
     "compare": lambda: mpgemm.compare(["ootomo", "bf16x3"], ["h100"], *PLAIN, bounds=True),
 }  # fmt: skip
 

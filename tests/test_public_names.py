@@ -16,6 +16,7 @@ import ascend
 import mpgemm
 import tensorcore_models as tcm
 
+ROOT = Path(__file__).resolve().parents[1]
 HOPPER = "hopper:mma.m16n8k16.f32.f16.f16.f32"
 
 
@@ -305,6 +306,22 @@ def test_all_names_what_the_package_offers(name):
         assert set(package.__all__) <= set(dir(package))
     elif name == "ascend":
         assert set(package.__all__) == imported
+
+
+def public_classes():
+    """Name of each public class of the packages -> the modules that define one of that name."""
+    found: dict[str, list[str]] = {}
+    for package in ("tensorcore_models", "ascend", "mpgemm"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    return found
+
+
+def test_a_class_name_means_one_thing():
+    names = public_classes()
+    assert {name: paths for name, paths in names.items() if len(paths) > 1} == {} and len(names) > 300
 
 
 @pytest.mark.parametrize("package", (mpgemm, tcm))

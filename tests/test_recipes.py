@@ -1,15 +1,27 @@
 """The recipes of docs/architecture.md, followed: how many files each touches, and that all that it promises is there."""
 
+import contextlib
+import dataclasses
 import importlib
 import inspect
 import re
+import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import ascend
+import mpgemm
+import mpgemm.commands
+import mpgemm.options
 import tensorcore_models as tcm
+from ascend.chips import files
 from mpgemm.bounds import bounds
+from mpgemm.cli import main
+from mpgemm.options.discovery import all_commands
+from mpgemm.recovery.rows import ROWS
 from tensorcore_models import families, kernels, probing
 from tensorcore_models.catalogue import nvidia
 from tensorcore_models.explanations.engine_words import words_of_engine
@@ -49,6 +61,22 @@ class WholeSum(Accumulator):
             total += (-1) ** (x.negative != y.negative) * x.significand * y.significand * 2.0 ** (x.exponent + y.exponent)
         return round_to_bits(total < 0, int(abs(total)), 0, p.formats[3], "rz")
 '''
+
+OPTIONS = """
+QUESTION = "plan a block"
+SUMMARY = "says it once or twice"
+EXAMPLES = (("--twice", "says it twice"),)
+
+
+def add_arguments(parser):
+    parser.add_argument("--twice", action="store_true", help="say it twice")
+"""
+
+COMMAND = """
+def run(args):
+    print("twice" if args.twice else "once")
+    return 0
+"""
 
 
 @pytest.fixture
@@ -95,3 +123,56 @@ def test_an_architecture_with_fp8_and_wgmma_is_one_row_of_one_file(monkeypatch):
     eight = next(r for r in nvidia.rows() if r.name == "mma.m16n8k32.f32.e4m3.e4m3.f32" and r.arch == "madeup")
     assert paths == {"mma", "wmma", "wgmma"}
     assert (eight.accumulator.fraction_bits, eight.accumulator.output_fraction_bits) == (15, 15)
+
+
+def test_a_method_is_one_row_of_one_file(monkeypatch, capsys):
+    assert "one row in `recovery/rows.py`" in RECIPES
+    row = dataclasses.replace(mpgemm.get_method("ootomo", terms=4), name="made_up", title="a method made up for a test")
+    monkeypatch.setitem(ROWS, "made_up", row)
+    words = "compare --methods made_up ootomo --engine a100 --distribution normal --shape 4 8 4"
+    assert main(words.split()) == 0
+    assert "made_up" in capsys.readouterr().out
+    a = np.float32([[1.1, 2.2]])
+    result = mpgemm.recovered_gemm(a, a.T, method="made_up", engine="a100")
+    assert result == mpgemm.recovered_gemm(a, a.T, method="ootomo:terms=4", engine="a100")
+    assert "made_up" in str(mpgemm.explain("made_up", a[0], a[0], engine="a100"))
+
+
+def test_a_chip_is_one_file(tmp_path, monkeypatch, capsys):
+    assert "one file in `ascend/chips/`" in RECIPES
+    folder = Path(shutil.copytree(Path(files.__file__).parent, tmp_path / "chips"))
+    text = (folder / "910A.toml").read_text(encoding="utf-8").replace("910A", "910X")
+    (folder / "910X.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(files.resources, "files", lambda package: {"ascend.chips": folder}[package])
+    files._built_in.cache_clear()
+    try:
+        assert "910X" in ascend.list_chips()
+        assert main(["simulate", "64", "64", "64", "--chip", "910X"]) == 0
+        assert "910X" in capsys.readouterr().out
+    finally:
+        files._built_in.cache_clear()
+
+
+def test_a_command_is_two_files(tmp_path, monkeypatch, capsys):
+    assert "what may be said to it in `options/`" in RECIPES and "what it does in\n  `commands/`" in RECIPES
+    for package, text in ((mpgemm.options, OPTIONS), (mpgemm.commands, COMMAND)):
+        folder = tmp_path / package.__name__
+        folder.mkdir()
+        (folder / "made_up.py").write_text(text, encoding="utf-8")
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+    importlib.invalidate_caches()
+    try:
+        assert main(["made-up", "--twice"]) == 0 and capsys.readouterr().out == "twice\n"
+        assert "made-up" in all_commands()
+        for words, shown in (
+            (["--help"], "says it"),
+            (["completion", "bash"], "--twice"),
+            (["made-up", "--help"], "--twice"),
+        ):
+            with contextlib.suppress(SystemExit):
+                main(words)
+            text = capsys.readouterr().out
+            assert "made-up" in text and shown in text
+    finally:
+        for package in (mpgemm.options, mpgemm.commands):
+            sys.modules.pop(f"{package.__name__}.made_up", None)

@@ -21,7 +21,7 @@ PACKAGES = ["mpgemm", "mpgemm.inputs", "ascend", "tensorcore_models", *(f"tensor
 #: Public classes that are no results: what functions take, and what computes.
 NO_RESULTS = {
     "mpgemm": {"ErrorMeter", "ExactResult", "RecoveryMethod"},
-    "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule", "Way"},
+    "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule", "PlannedWay"},
     "tensorcore_models": {"BlockScaled", "Format", "ScaleRule", "Scaling"},
     "tensorcore_models.libraries": {"Chain", "Epilogue", "Recipe", "Recording", "Sum"},
     "tensorcore_models.probing": {"Aimed", "Box", "ProbeSet", "ProbeVector", "Solver", "Tree"},
@@ -43,7 +43,7 @@ def box():
 
 def formal_verdict():
     formal = importlib.import_module("tensorcore_models.probing.formal")
-    return formal.Verdict("witness", witness(), results=(1, 2), assumptions=("finite operands",), backend="z3")
+    return formal.FormalVerdict("witness", witness(), results=(1, 2), assumptions=("finite operands",), backend="z3")
 
 
 def witness():
@@ -55,7 +55,9 @@ def witness():
 def scaled_dot():
     unit = tcm.default_instruction("h100", "e4m3fn", path="wgmma")
     scaling = tcm.read_scales(0.5, 0.25, 1, 32, 1)
-    return importlib.import_module("mpgemm.bounds.scaled_dot").describe_scaled(unit, np.ones(32), np.ones(32), scaling)
+    return importlib.import_module("mpgemm.explanations.scaled_dots").explain_scaled(
+        unit, np.ones(32), np.ones(32), scaling
+    )
 
 
 def traces():
@@ -76,7 +78,7 @@ MAKERS = {
     "Comparison": lambda: compare(["fp16", "ootomo"], ["a100"], A, B),
     "ComparisonRecord": lambda: compare(["fp16"], ["a100"], A, B)[0],
     "Count": lambda: mpgemm.recovered_gemm_report(A, B, method="ozaki_int8:slices=auto").count,
-    "Description": lambda: mpgemm.describe("fp16", A[0, :4], B[:4, 0], engine="a100"),
+    "Explanation": lambda: mpgemm.explain("fp16", A[0, :4], B[:4, 0], engine="a100"),
     "ErrorReport": lambda: mpgemm.errors(A @ B, A, B),
     "Identification": lambda: probing.identify(tcm.get_instruction("ampere:mma.m16n8k8.f32.f16.f16.f32"), vectors=1000),
     "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),
@@ -87,15 +89,15 @@ MAKERS = {
     "RooflinePoint": lambda: plan().roofline,
     "SliceAdvice": lambda: mpgemm.slice_advice(A, B, 12, ["ozaki_int8"]),
     "SgemmResult": lambda: mpgemm.sgemm_report(A, B),
-    "ScaledDescription": scaled_dot,
+    "ScaledExplanation": scaled_dot,
     "SideBySide": lambda: mpgemm.side_by_side("fp16", A[0], B[:, 0], engines=("a100", "h100")),
     "Timeline": lambda: ascend.simulate(plan().schedule),
     "TraceComparison": traces,
     "Tolerance": lambda: mpgemm.tolerance("h100", data=(A, B), check=(1e-2, 1e-2)),
     "Traffic": lambda: ascend.traffic(ascend.Blocking(64, 64, 64), 100, 200, 300, ascend.get_chip("910A")),
     "Vacuity": lambda: mpgemm.check_tolerance(A, B, rtol=1e-2),
-    "mpgemm.Verdict": lambda: mpgemm.verdict(A, B),
-    "tensorcore_models.Verdict": formal_verdict,
+    "Verdict": lambda: mpgemm.verdict(A, B),
+    "FormalVerdict": formal_verdict,
     "Whodunit": lambda: mpgemm.whodunit(A.astype(np.float16), B.astype(np.float16), A @ B, methods=[]),
     "Witness": witness,
     "Words": lambda: words_of_engine(tcm.get_instruction(UNIT)),
@@ -119,13 +121,8 @@ def result_classes():
     return seen
 
 
-def name_of(found):
-    """Its key in MAKERS."""
-    return found.__name__ if found.__name__ != "Verdict" else f"{found.__module__.partition('.')[0]}.Verdict"
-
-
 def test_every_result_is_made_here():
-    assert {name_of(found) for found in result_classes()} == set(MAKERS)
+    assert {found.__name__ for found in result_classes()} == set(MAKERS)
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -143,11 +140,11 @@ def test_every_public_class_is_a_result_or_named(name):
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_result_shows_itself(name):
     found = MAKERS[name]()
-    assert name_of(type(found)) == name
+    assert type(found).__name__ == name
     rows = found.to_rows()
     assert rows and all(list(row) == list(rows[0]) for row in rows)
     page = found._repr_html_()
-    assert page.count("<tr>") >= len(rows) or name == "mpgemm.Verdict"  # which shows its sentences
+    assert page.count("<tr>") >= len(rows) or name == "Verdict"  # which shows its sentences
     assert all(page.count(f"<{tag}") == page.count(f"</{tag}>") for tag in ("table", "tr", "ul", "caption"))
     assert len(repr(found)) < 200 and "\n" not in repr(found) and "object at 0x" not in repr(found) + str(found)
     pandas = pytest.importorskip("pandas")

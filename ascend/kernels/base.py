@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar, Literal, Self
 
-from ascend.kernels.options import Options, Place
+from ascend.kernels.options import BlockedProduct, Options
 from ascend.memory import Misses, cube_memory_bytes, schedule_misses
 from ascend.pipes.program import Phase
 from ascend.roofline import RooflinePoint, Traffic
@@ -31,12 +31,12 @@ class Kernel(TileSchedule):
 
     @classmethod
     @abstractmethod
-    def placed(cls, place: Place, options: Options) -> Self:
+    def placed(cls, place: BlockedProduct, options: Options) -> Self:
         """The schedule that the options mean.
 
         Parameters
         ----------
-        place : Place
+        place : BlockedProduct
             Product, chip and block.
         options : Options
             What is None the kernel chooses.

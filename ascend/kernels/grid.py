@@ -14,7 +14,7 @@ import numpy as np
 
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts
 from ascend.kernels.base import CubeKernel
-from ascend.kernels.options import Options, Place, blocks_in_group, stream_depth
+from ascend.kernels.options import BlockedProduct, Options, blocks_in_group, stream_depth
 from ascend.schedule_options import Resident
 from ascend.tile_schedule import fractals
 
@@ -25,12 +25,12 @@ class GridKernel(CubeKernel):
     kernel: ClassVar[str] = "grid"
 
     @classmethod
-    def placed(cls, place: Place, options: Options) -> Self:
+    def placed(cls, place: BlockedProduct, options: Options) -> Self:
         """The schedule that the options mean.
 
         Parameters
         ----------
-        place : Place
+        place : BlockedProduct
             Product, chip and block.
         options : Options
             What is None is chosen here.
@@ -153,7 +153,7 @@ class GridKernel(CubeKernel):
         return [(r, c, k_slice) for k_slice in range(len(self.k_slices)) for r in rows for c in columns]
 
 
-def _grid(place: Place, options: Options) -> tuple[Grid, Resident]:
+def _grid(place: BlockedProduct, options: Options) -> tuple[Grid, Resident]:
     """The grid of cores and the resident operand."""
     chip, grid = place.chip, options.cores
     resident = options.resident or ("none" if grid is None else "a")

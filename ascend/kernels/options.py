@@ -77,7 +77,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Place:
+class BlockedProduct:
     """A product, a chip and a block: where a kernel puts its schedule."""
 
     m: int

@@ -17,7 +17,7 @@ import numpy as np
 
 from ascend.grid import Grid
 from ascend.kernels.base import CubeKernel
-from ascend.kernels.options import Options, Place, blocks_in_group
+from ascend.kernels.options import BlockedProduct, Options, blocks_in_group
 from ascend.paper_kernel import analytic_seconds
 from ascend.roofline import RooflinePoint, Traffic, roofline, traffic
 
@@ -30,12 +30,12 @@ class PaperKernel(CubeKernel):
     launches: ClassVar[bool] = False
 
     @classmethod
-    def placed(cls, place: Place, options: Options) -> Self:
+    def placed(cls, place: BlockedProduct, options: Options) -> Self:
         """The schedule that the options mean.
 
         Parameters
         ----------
-        place : Place
+        place : BlockedProduct
             Product, chip and block.
         options : Options
             Grids, slices and residents of their own need another kernel.

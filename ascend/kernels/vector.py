@@ -13,7 +13,7 @@ from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, slots
 from ascend.cube_arguments import checked_matrices
 from ascend.grid import Grid
 from ascend.kernels.base import Kernel, Phases
-from ascend.kernels.options import Options, Place
+from ascend.kernels.options import BlockedProduct, Options
 from ascend.memory import Misses, merge_bytes
 from ascend.pipes.program import Phase
 from ascend.pipes.vector import vector_phase
@@ -34,12 +34,12 @@ class VectorKernel(Kernel):
     own_roundings: ClassVar[int] = 1
 
     @classmethod
-    def placed(cls, place: Place, options: Options) -> Self:
+    def placed(cls, place: BlockedProduct, options: Options) -> Self:
         """The schedule that the options mean.
 
         Parameters
         ----------
-        place : Place
+        place : BlockedProduct
             Product, chip and block.
         options : Options
             One term of FP32 or FP16.
@@ -143,7 +143,7 @@ class VectorKernel(Kernel):
         return replace(self, m=rows, n=rows - 1 if self.streamed == "a" and rows <= columns else columns)
 
 
-def _grid(place: Place, options: Options) -> Grid:
+def _grid(place: BlockedProduct, options: Options) -> Grid:
     """Cores along the long side and along k."""
     streams_b, b, chip = place.n >= place.m, place.blocking, place.chip
     side, grid, split = "n" if streams_b else "m", options.cores, options.split or 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ascend._kernels.pipes import LAYOUT
-from ascend.pipes.program import FLAG_NUMBER, FLAGS, PIPES, Loop, Operation, Phase, Template
+from ascend.pipes.program import FLAG_NUMBER, FLAGS, PIPES, Loop, Phase, PipeOperation, Template
 
 #: Flags that one operation can take or raise.
 FLAG_WIDTH = 8
@@ -113,7 +113,7 @@ def _by_pipe(templates: Iterable[Template]) -> tuple[list[int], np.ndarray, list
     return starts, np.array(counts, np.int32).reshape(-1, len(PIPES)), numbers
 
 
-def _of_operations(operations: list[Operation]) -> dict[str, Any]:
+def _of_operations(operations: list[PipeOperation]) -> dict[str, Any]:
     """The fields with one entry for each operation."""
     columns = {
         "cube_steps": np.int64,

@@ -21,8 +21,8 @@ from ascend.pipes.program import (
     SCALAR,
     VECTOR,
     Loop,
-    Operation,
     Phase,
+    PipeOperation,
     Program,
     Segment,
     Template,
@@ -261,17 +261,17 @@ class _Builder(Phases):
             takes, raises = (f"{name}_L1_FREE",) * first, (f"{name}_L1_FULL",) * last
             yield Segment(tuple(self._load(name, width * length * s.operand_bytes * s.words, takes, raises)), repeats)
 
-    def _load(self, name: str, size: float, takes: tuple[str, ...], raises: tuple[str, ...]) -> Iterator[Operation]:
+    def _load(self, name: str, size: float, takes: tuple[str, ...], raises: tuple[str, ...]) -> Iterator[PipeOperation]:
         """A block of A or B into L1: the share that hits L2, then the share that memory serves."""
         chip = self.chip
         miss = self.misses.a if name == "A" else self.misses.b
         costs = self.costs
         cost, memory_cost = (costs.a, costs.a_memory) if name == "A" else (costs.b, costs.b_memory)
-        hit = Operation(
+        hit = PipeOperation(
             MTE2, f"{name} load", (1 - miss) * float(cost) * size / chip.l2_read_rate, (1 - miss) * size,
             latency=chip.gm_to_l1_latency, takes=takes, raises=raises,
         )  # fmt: skip
-        from_memory = Operation(
+        from_memory = PipeOperation(
             MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss", bytes=miss * float(memory_cost) * size,
             channel=MEMORY_READ,
             latency=chip.memory_read_latency, takes=takes, raises=raises,
@@ -316,7 +316,9 @@ class _Builder(Phases):
             self.templates[key] = tuple(self._block_operations(terms, block, reads))
         return self.templates[key]
 
-    def _block_operations(self, terms: tuple[str, ...], block: _Block, reads: tuple[int, ...]) -> Iterator[Operation]:
+    def _block_operations(
+        self, terms: tuple[str, ...], block: _Block, reads: tuple[int, ...]
+    ) -> Iterator[PipeOperation]:
         """B into L1, A and B into L0, cube steps: for each word when its first term needs it."""
         s, chip = self.schedule, self.chip
         single = s.buffering == "single"
@@ -359,21 +361,23 @@ class _Builder(Phases):
             # The simulator remembers one waiting pipe for each flag: the synchronisation waits for the cube first, so that it
             # and a later term of the block never wait for the same operand.
             if start and chip.sync_cycles_per_block:
-                yield Operation(SCALAR, "sync", chip.sync_cycles_per_block, takes=("CUBE_DONE", *takes), raises=("GO",))
+                yield PipeOperation(
+                    SCALAR, "sync", chip.sync_cycles_per_block, takes=("CUBE_DONE", *takes), raises=("GO",)
+                )
                 takes = ["GO"]
             if stop and chip.sync_cycles_per_block:
                 raises += ("CUBE_DONE",)
-            yield Operation(
+            yield PipeOperation(
                 CUBE, f"cube {a_word}{b_word}", chip.mmad_head + steps + (stalled if start else 0.0),
                 takes=(*takes, *opens), raises=raises, cube_steps=steps,
             )  # fmt: skip
 
-    def _move(self, name: str, cycles: float, size: float, block: _Block, start: bool) -> Operation:
+    def _move(self, name: str, cycles: float, size: float, block: _Block, start: bool) -> PipeOperation:
         """A block of A or B from L1 to L0; with double buffers a streamed block's L1 buffer is free afterwards."""
         resident = self.schedule.resident == name.lower()
         waits = (f"{name}_L1_FULL",) * (not resident or (block.takes_panel and start))
         frees = (f"{name}_L1_FREE",) * (not resident and self.schedule.buffering == "double")
-        return Operation(
+        return PipeOperation(
             MTE1, f"{name} move", cycles, size, takes=(*waits, f"L0{name}_FREE"), raises=(f"L0{name}_FULL", *frees)
         )
 
@@ -384,8 +388,8 @@ class _Builder(Phases):
         step = self.schedule.strip_rows
         return [min(step, rows - start) for start in range(0, rows, step)] if columns else []
 
-    def _read_old(self, rows: int, columns: int, copies: int) -> Operation:
-        return Operation(
+    def _read_old(self, rows: int, columns: int, copies: int) -> PipeOperation:
+        return PipeOperation(
             MTE2, "C read", bytes=copies * rows * columns * ACCUMULATOR_BYTES, channel=MEMORY_READ,
             latency=self.chip.memory_read_latency, takes=("OLD_FREE",), raises=("OLD_FULL",),
         )  # fmt: skip
@@ -395,7 +399,7 @@ class _Builder(Phases):
         s, chip = self.schedule, self.chip
         if chip.fixpipe:
             each = max(chip.fixpipe_row_cycles, columns * ACCUMULATOR_BYTES / chip.fixpipe_rate)
-            operation = Operation(
+            operation = PipeOperation(
                 FIXP, "C write", s.accumulators * (chip.fixpipe_head + factor * rows * each),
                 factor * s.accumulators * rows * columns * ACCUMULATOR_BYTES, latency=chip.memory_write_latency,
                 takes=("L0C_FULL",), raises=("L0C_FREE",),
@@ -410,7 +414,7 @@ class _Builder(Phases):
             takes = ("L0C_FULL",) * (number == 0) + ("UB_FREE",) + ("OLD_FULL",) * (copies > 0)
             raises = ("UB_FULL",) + ("OLD_FREE",) * (copies > 0) + ("L0C_FREE",) * (number == len(strips) - 1)
             operations.append(
-                Operation(
+                PipeOperation(
                     VECTOR,
                     "C add" if copies else "C move",
                     moves + additions * vector_cycles(chip, size),
@@ -435,7 +439,7 @@ class _Builder(Phases):
                 )
                 operations.append(self._read_old(height, columns, 1))
                 operations.append(
-                    Operation(
+                    PipeOperation(
                         VECTOR,
                         "C seed",
                         self.chip.vector_head + size / self.chip.l0c_to_ub_rate,

@@ -15,8 +15,8 @@ from ascend.pipes.program import (
     MTE3,
     VECTOR,
     Loop,
-    Operation,
     Phase,
+    PipeOperation,
     Segment,
     Template,
 )
@@ -68,9 +68,9 @@ def vector_cycles(chip: Chip, size: float) -> float:
     return chip.vector_head + size / chip.vector_rate
 
 
-def store(chip: Chip, kind: str, size: float) -> Operation:
+def store(chip: Chip, kind: str, size: float) -> PipeOperation:
     """So many bytes from UB to memory."""
-    return Operation(
+    return PipeOperation(
         MTE3, kind, bytes=size, channel=MEMORY_WRITE, latency=chip.memory_write_latency,
         takes=("UB_FULL",), raises=("UB_FREE",),
     )  # fmt: skip
@@ -112,12 +112,12 @@ def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, 
     vector = instructions * vector_cycles(chip, count * ACCUMULATOR_BYTES)
     written = store(chip, f"{name} write", out_bytes * count)
     if not in_bytes:
-        return (Operation(VECTOR, name, vector, takes=("UB_FREE",), raises=("UB_FULL",)), written)
-    read = Operation(
+        return (PipeOperation(VECTOR, name, vector, takes=("UB_FREE",), raises=("UB_FULL",)), written)
+    read = PipeOperation(
         MTE2, f"{name} read", bytes=in_bytes * count, channel=MEMORY_READ,
         latency=chip.memory_read_latency, takes=("OLD_FREE",), raises=("OLD_FULL",),
     )  # fmt: skip
-    compute = Operation(
+    compute = PipeOperation(
         VECTOR, name, vector, in_bytes * count, takes=("OLD_FULL", "UB_FREE"), raises=("OLD_FREE", "UB_FULL")
     )
     return (read, compute, written)

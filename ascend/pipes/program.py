@@ -46,7 +46,7 @@ PRIVATE, MEMORY_READ, MEMORY_WRITE, FIXPIPE_WRITE = -1, 0, 1, 2
 CHANNELS = 3
 
 
-class Operation(NamedTuple):
+class PipeOperation(NamedTuple):
     """One instruction of one pipe.
 
     It occupies the pipe for `cycles` plus, for a transfer on a shared channel, the time of its bytes; its result is
@@ -64,7 +64,7 @@ class Operation(NamedTuple):
     cube_steps: int = 0
 
 
-Template = tuple[Operation, ...]
+Template = tuple[PipeOperation, ...]
 
 
 class Segment(NamedTuple):
@@ -117,7 +117,7 @@ class Program:
     initial_flags: dict[str, int]
     channel_rates: tuple[float, float, float]
 
-    def operations(self, core: int = 0) -> Iterator[Operation]:
+    def operations(self, core: int = 0) -> Iterator[PipeOperation]:
         """Every operation of a core in program order. Long for large sizes."""
         for phase in self.phases:
             for loop in phase.programs[phase.program_of_core[core]]:

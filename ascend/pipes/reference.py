@@ -8,7 +8,7 @@ nothing is skipped. Both must give the same start and end for every operation.
 from collections import deque
 from dataclasses import dataclass, field
 
-from ascend.pipes.program import CHANNELS, PIPES, PRIVATE, Loop, Operation, Phase, Program
+from ascend.pipes.program import CHANNELS, PIPES, PRIVATE, Loop, Phase, PipeOperation, Program
 
 #: Times closer than this are the same event.
 SAME = 1e-9
@@ -18,9 +18,9 @@ SAME = 1e-9
 class _Pipe:
     """One pipe of one core: what it still has to do and what it does now."""
 
-    queue: deque[tuple[Operation, int, int]]  # operation, number of its loop, cores active in it
+    queue: deque[tuple[PipeOperation, int, int]]  # operation, number of its loop, cores active in it
     free_at: float = 0.0
-    running: Operation | None = None
+    running: PipeOperation | None = None
     channel: int = PRIVATE
     loop: int = 0
     active: int = 1

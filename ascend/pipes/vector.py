@@ -8,8 +8,8 @@ from ascend.pipes.program import (
     MTE3,
     VECTOR,
     Loop,
-    Operation,
     Phase,
+    PipeOperation,
     Segment,
     Template,
 )
@@ -65,7 +65,7 @@ def _loops(s: TileSchedule, lines: int, length: int) -> tuple[Loop, ...]:
     small = kept * length * s.operand_bytes
     loops = [
         Loop(
-            (Segment((Operation(MTE2, "kept load", small / chip.l2_read_rate, small, latency=chip.gm_to_l1_latency),)),),
+            (Segment((PipeOperation(MTE2, "kept load", small / chip.l2_read_rate, small, latency=chip.gm_to_l1_latency),)),),
             1, active,
         )
     ]  # fmt: skip
@@ -90,11 +90,11 @@ def _tile(s: TileSchedule, kept: int, columns: int, depth: int, last: bool) -> T
     cycles = widening * instructions * (chip.vector_head + lanes * ACCUMULATOR_BYTES / chip.vector_rate)
     size = depth * columns * s.operand_bytes
     operations = [
-        Operation(
+        PipeOperation(
             MTE2, "stream load", bytes=size, channel=MEMORY_READ, latency=chip.memory_read_latency,
             takes=("OLD_FREE",), raises=("OLD_FULL",),
         ),
-        Operation(
+        PipeOperation(
             VECTOR, "multiply and add", cycles, size, takes=("OLD_FULL",) + ("UB_FREE",) * last,
             raises=("OLD_FREE",) + ("UB_FULL",) * last,
         ),
@@ -102,7 +102,7 @@ def _tile(s: TileSchedule, kept: int, columns: int, depth: int, last: bool) -> T
     if last:
         adds = 2 if s.merge == "atomic" and len(s.k_slices) > 1 else 1
         operations.append(
-            Operation(
+            PipeOperation(
                 MTE3, "C write", bytes=adds * kept * columns * ACCUMULATOR_BYTES, channel=MEMORY_WRITE,
                 latency=chip.memory_write_latency, takes=("UB_FULL",), raises=("UB_FREE",),
             )

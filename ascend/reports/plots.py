@@ -10,7 +10,7 @@ from ascend.pareto import Point
 from ascend.pipes.program import PIPES
 from ascend.pipes.simulate import Timeline
 from ascend.pipes.trace import bars
-from ascend.reports.waterfall import Step
+from ascend.reports.waterfall import WaterfallStep
 
 #: One colour for each kind of work, told apart without red and green (Okabe and Ito).
 COLOURS = {
@@ -255,7 +255,7 @@ def heat_map_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
     return _save(figure, path)
 
 
-def waterfall_plot(steps: Sequence[Step], path: str | Path, title: str) -> Path:
+def waterfall_plot(steps: Sequence[WaterfallStep], path: str | Path, title: str) -> Path:
     """From the peak to the simulated speed; fitted causes are hatched."""
     figure = _figure(9, 4.6)
     axes = figure.subplots()

@@ -52,7 +52,7 @@ SHARES = {"memory_share": ("hbm_bytes_per_second",), "l0_share": ("l1_to_l0a_rat
 ROUNDS, STEPS = 4, 14
 
 
-class Row(NamedTuple):
+class ProfileRow(NamedTuple):
     """A matrix product of a profile."""
 
     name: str
@@ -67,7 +67,7 @@ class Row(NamedTuple):
 class Residual(NamedTuple):
     """Published or measured against predicted, before and after the fit (seconds)."""
 
-    row: Row
+    row: ProfileRow
     nominal: float
     calibrated: float
 
@@ -75,7 +75,7 @@ class Residual(NamedTuple):
 class Profile(NamedTuple):
     """The matrix products of a profile, and why other rows of products were left out."""
 
-    rows: list[Row]
+    rows: list[ProfileRow]
     skipped: list[str]
 
 
@@ -113,7 +113,7 @@ def read_profile(path: str | Path) -> Profile:
         If the file cannot be read.
     """
     path = Path(path)
-    rows: list[Row] = []
+    rows: list[ProfileRow] = []
     skipped: list[str] = []
     for number, record in enumerate(_records(path), 2):
         kind, where = record["OP Type"] or "", f"{path}, line {number}"
@@ -147,7 +147,7 @@ def _records(path: Path) -> list[dict]:
     return records
 
 
-def _row(record: dict, where: str) -> Row:
+def _row(record: dict, where: str) -> ProfileRow:
     shapes = [_shape(text, where) for text in (record["Input Shapes"] or "").strip('"').split(";") if text]
     outputs = [_shape(text, where) for text in (record["Output Shapes"] or "").strip('"').split(";") if text]
     padded = any(len(shape) == 4 for shape in shapes[:2])  # NZ fractals: sizes are rounded up
@@ -172,7 +172,7 @@ def _row(record: dict, where: str) -> Row:
     if not 0 < duration < math.inf:
         raise ValueError(f"{where}: 'Task Duration(us)' must be above 0, got {record['Task Duration(us)']!r}")
     busy = tuple((pipe, float(record[name])) for name, pipe in RATIOS.items() if _is_ratio(record.get(name)))
-    return Row(record["Op Name"] or "", m, inner[0], n, OPERANDS[kind], duration * 1e-6, busy)
+    return ProfileRow(record["Op Name"] or "", m, inner[0], n, OPERANDS[kind], duration * 1e-6, busy)
 
 
 def _unfolded(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -202,8 +202,8 @@ def _shape(text: str, where: str) -> tuple[int, ...]:
 
 
 def fit_profile(
-    chip: Chip, rows: list[Row], progress: Callable[[int, int], None] | None = None,
-    schedule_of: Callable[[Row], Kernel] | None = None,
+    chip: Chip, rows: list[ProfileRow], progress: Callable[[int, int], None] | None = None,
+    schedule_of: Callable[[ProfileRow], Kernel] | None = None,
 ) -> ProfileFit:  # fmt: skip
     """Fit the free parameters so that the squared logarithms of predicted over measured are least.
 
@@ -214,7 +214,7 @@ def fit_profile(
     ----------
     chip : Chip
         The chip whose parameters are used.
-    rows : list of Row
+    rows : list of ProfileRow
         The measured rows.
     progress : callable, optional
         Called with (done, total) searches.
@@ -264,7 +264,7 @@ def fit_profile(
     return ProfileFit(fitted, {name: getattr(fitted, name) for name in names}, residuals)
 
 
-def _schedule(row: Row, chip: Chip) -> Kernel:
+def _schedule(row: ProfileRow, chip: Chip) -> Kernel:
     plans = plan(row.m, row.k, row.n, chip, terms=1, operand=row.operand, simulated=4, top=4, error_of=lambda s: 0.0)
     return next((p.schedule for p in plans if p.schedule.on_cube), plans[0].schedule)
 

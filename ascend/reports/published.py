@@ -153,7 +153,7 @@ PANEL = 512
 FAR_OFF = 0.2
 
 
-class Comparison(NamedTuple):
+class PredictedTime(NamedTuple):
     """A published time and the predicted one; `error` is predicted over published, minus 1."""
 
     measurement: Measurement
@@ -178,7 +178,7 @@ def measured_schedule(row: Measurement) -> Kernel:
     )  # fmt: skip
 
 
-def comparisons(rows: tuple[Measurement, ...] = MEASUREMENTS) -> list[Comparison]:
+def comparisons(rows: tuple[Measurement, ...] = MEASUREMENTS) -> list[PredictedTime]:
     """Published times beside the predictions."""
     found = []
     for row in rows:
@@ -186,7 +186,7 @@ def comparisons(rows: tuple[Measurement, ...] = MEASUREMENTS) -> list[Comparison
         timeline: Timeline = simulate(schedule)
         predicted = 1e6 * timeline.seconds
         busy = tuple(timeline.utilization[pipe] for pipe in BUSY_PIPES) if row.busy else ()
-        found.append(Comparison(row, schedule, predicted, predicted / row.microseconds - 1, busy))
+        found.append(PredictedTime(row, schedule, predicted, predicted / row.microseconds - 1, busy))
     return found
 
 
@@ -198,7 +198,7 @@ class Spread(NamedTuple):
     busy: float  # nan without any
 
 
-def spread(found: list[Comparison]) -> Spread:
+def spread(found: list[PredictedTime]) -> Spread:
     """How far the predictions of some rows are off."""
     logs = [math.log1p(c.error) for c in found]
     gaps = [here - there for c in found for here, there in zip(c.busy, c.measurement.busy, strict=True)]

@@ -43,7 +43,7 @@ CAUSES = (
 )
 
 
-class Step(NamedTuple):
+class WaterfallStep(NamedTuple):
     """One step of the waterfall."""
 
     cause: str
@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 @default_fp_state
-def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[Step]:
+def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[WaterfallStep]:
     """Steps from the FP32-equivalent peak to the simulated speed of a schedule.
 
     Parameters
@@ -66,20 +66,22 @@ def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[Step
 
     Returns
     -------
-    list of Step
+    list of WaterfallStep
         The first is the peak, the last has the speed of :func:`ascend.simulate`.
     """
     s, chip = schedule, schedule.placed_on
     flop = 2.0 * s.m * s.n * s.k
     peak = s.peak_flops()
     peak_cycles = flop / peak * chip.cycles_per_second
-    steps = [Step("peak: a third of the cubes" if s.terms == 3 else "peak", peak / 1e12, 0.0, peak_cycles, False)]
+    steps = [
+        WaterfallStep("peak: a third of the cubes" if s.terms == 3 else "peak", peak / 1e12, 0.0, peak_cycles, False)
+    ]
 
     def add(name: str, cycles: float, fitted: bool) -> None:
         tflops = flop / (cycles / chip.cycles_per_second) / 1e12
         added, lost = cycles - sum(step.cycles for step in steps), steps[-1].tflops - tflops
         nothing = abs(added) < 1e-9 * peak_cycles  # rounding
-        steps.append(Step(name, tflops, 0.0 if nothing else lost, 0.0 if nothing else added, fitted))
+        steps.append(WaterfallStep(name, tflops, 0.0 if nothing else lost, 0.0 if nothing else added, fitted))
 
     for present in range(len(CAUSES) + 1):
         name = CAUSES[present - 1].name if present else "edges and idle cores of the last wave"

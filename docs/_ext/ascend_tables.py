@@ -10,7 +10,7 @@ from pathlib import Path
 import ascend
 from ascend.reports.byte_table import byte_table
 from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK, speed, statements
-from ascend.reports.published import FAR_OFF, Comparison, comparisons, spread
+from ascend.reports.published import FAR_OFF, PredictedTime, comparisons, spread
 from ascend.reports.waterfall import waterfall
 from mpgemm.commands.plan import read_shapes
 from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
@@ -85,7 +85,7 @@ def published() -> str:
     return published_of(comparisons())
 
 
-def published_of(found: list[Comparison]) -> str:
+def published_of(found: list[PredictedTime]) -> str:
     """As :func:`published`, of comparisons that are there already."""
     rows = [
         "| source | case | chip | m x k x n | block, placed | published us | predicted | error | |",

@@ -13,7 +13,7 @@ from playground_data import link_state
 from rows_pages import chips_page, methods_page
 
 from tensorcore_models.atlas.evidence import MEANING, level_of, links_of, open_questions
-from tensorcore_models.atlas.witnesses import Witness, witness
+from tensorcore_models.atlas.witnesses import PairWitness, witness
 from tensorcore_models.catalogue import architectures, list_instructions
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.instruction import EVIDENCE, Instruction
@@ -50,7 +50,7 @@ def neighbours(row: Instruction) -> list[Instruction]:
 
 
 @cache
-def _witness(first: Instruction, second: Instruction) -> Witness | None:
+def _witness(first: Instruction, second: Instruction) -> PairWitness | None:
     return witness(first, second)
 
 
@@ -119,7 +119,7 @@ def _spelled(bits: int, fmt) -> str:
 SPELLED = 6
 
 
-def _input(found: Witness, row: Instruction) -> str:
+def _input(found: PairWitness, row: Instruction) -> str:
     a_format, b_format, c_format, _ = row.formats
     nonzero = [k for k, (x, y) in enumerate(zip(found.a, found.b, strict=True)) if x and y]
     terms = [
@@ -159,7 +159,7 @@ def _told_apart(row: Instruction) -> list[str]:
     return lines
 
 
-def _comparison(row: Instruction, other: Instruction, found: Witness) -> list[str]:
+def _comparison(row: Instruction, other: Instruction, found: PairWitness) -> list[str]:
     d_format = row.formats[3]
     scales = " All block scales are 1." if row.scale_format else ""
     state = link_state((row, other), found)

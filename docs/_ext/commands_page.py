@@ -4,8 +4,7 @@ import argparse
 import re
 from collections.abc import Iterator
 
-from mpgemm.cli import COMMANDS, QUESTIONS, build_parser
-from mpgemm.options.examples import EXAMPLES
+from mpgemm.options.discovery import all_commands, by_question, command_parser
 
 HEADER = """# Commands
 
@@ -69,12 +68,6 @@ PAGES = {
 }
 
 
-def parser_of(command: str) -> argparse.ArgumentParser:
-    """A command's own parser with its arguments."""
-    subparsers = next(a for a in build_parser(command)._actions if isinstance(a, argparse._SubParsersAction))
-    return subparsers.choices[command]
-
-
 def values_of(action: argparse.Action) -> str:
     """What an option or argument takes: `M K N`, `NAME...`, `[FILE...]`; empty for a flag."""
     if action.nargs == 0:
@@ -114,9 +107,11 @@ def row(action: argparse.Action, formatter: argparse.HelpFormatter) -> str:
     return f"| {spelled} | {'; '.join(meaning)} | {default_of(action)} |"
 
 
-def section(command: str, summary: str) -> Iterator[str]:
+def section(command: str) -> Iterator[str]:
     """The lines of one command."""
-    parser = parser_of(command)
+    options = all_commands()[command]
+    summary = options.SUMMARY
+    parser = command_parser(command)
     formatter = argparse.HelpFormatter(parser.prog)
     yield from (f"### {command}", "")
     more = f" More: [{PAGES[command]}]({PAGES[command]})." if command in PAGES else ""
@@ -128,7 +123,7 @@ def section(command: str, summary: str) -> Iterator[str]:
         if not isinstance(action, argparse._HelpAction):
             yield row(action, formatter)
     yield from ("", "```console")
-    for arguments, meaning in EXAMPLES[command]:
+    for arguments, meaning in options.EXAMPLES:
         yield f"$ mpgemm {command} {arguments}".rstrip() + (f"  # {meaning}" if meaning else "")
     yield from ("```", "")
 
@@ -137,15 +132,15 @@ def page() -> str:
     """The whole page as Markdown."""
     lines = [f"| {question} | [{command}](#{command}) | {needs} |" for question, command, needs in ANSWERS]
     lines += ["", "## All commands", ""]
-    for question, commands in QUESTIONS.items():
+    for question, commands in by_question().items():
         lines.append(f"- {question}: " + ", ".join(f"[{name}](#{name})" for name in commands))
-    without = [name for name in COMMANDS if "--json" not in parser_of(name)._option_string_actions]
+    without = [name for name in all_commands() if "--json" not in command_parser(name)._option_string_actions]
     with_json = "Every command" if not without else f"Every command but {', '.join(f'`{name}`' for name in without)}"
     lines += ["", f"{with_json} takes `--json` ([its fields](json.md)).", ""]
-    for question, commands in QUESTIONS.items():
+    for question, commands in by_question().items():
         lines += [f"## {question[0].upper()}{question[1:]}", ""]
-        for name, summary in commands.items():
-            lines += section(name, summary)
+        for name in commands:
+            lines += section(name)
     return HEADER + "\n".join(lines).rstrip() + "\n"
 
 

@@ -56,7 +56,7 @@ PICTURES = (
     Picture(
         "figure_8a", "Error against the size of the entries",
         "Figure 8a of the SGEMM-cube paper, measured by this build on smaller matrices than the paper's.",
-        "mpgemm evaluate --figure 8a --shape 64 64 64 --repeats 1 --out out", "out/figure_8a.png",
+        "mpgemm reproduce xue8a --shape 64 64 64 --repeats 1 --out out", "out/xue8a.png",
     ),
     Picture(
         "comparison", "Markidis, Ootomo and SGEMM-cube on tensor cores",
@@ -67,7 +67,7 @@ PICTURES = (
     Picture(
         "khattak7", "Multi-word products on V100, A100, H100 and B200",
         "Figure 7 of Khattak and Mikaitis, measured by this build at fewer points.",
-        "mpgemm compare --figure khattak7 --quick --out out", "out/khattak7.png",
+        "mpgemm reproduce khattak7 --quick --out out", "out/khattak7.png",
     ),
     Picture(
         "order", "Order of a sum",

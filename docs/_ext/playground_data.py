@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorcore_models._kernels.generic import generic
-from tensorcore_models.atlas.witnesses import Witness, witness
+from tensorcore_models.atlas.witnesses import PairWitness, witness
 from tensorcore_models.catalogue import get_instruction, list_instructions
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.explanations.orders import tree_of
@@ -189,7 +189,7 @@ def catalogue_data() -> dict[str, Any]:
 
 
 # -- inputs that tell units apart ----------------------------------------------------------------------------------------
-def link_state(rows: Sequence[Instruction], found: Witness) -> dict[str, str] | None:
+def link_state(rows: Sequence[Instruction], found: PairWitness) -> dict[str, str] | None:
     """What the page's fields hold for an input of some instructions; None where it is longer than the page takes."""
     a_format, b_format, c_format, _ = rows[0].formats
     count = max([k for k, (x, y) in enumerate(zip(found.a, found.b, strict=True)) if x or y], default=0) + 1

@@ -1,1 +1,1 @@
-"""Why and by how much a result may be wrong: `bounds`, `tolerances`, `attribution`; `describe` shows one dot product."""
+"""Why and by how much a result may be wrong: `bounds`, `tolerances`, `attribution`."""

@@ -43,7 +43,7 @@ def beating_operands(
     c_exponents: tuple[int, int] = (-30, 14),
     k: int | None = None,
     **options: Unpack[LimitOptions],
-) -> formal.Verdict:
+) -> formal.FormalVerdict:
     """FP32 operands of a dot product on which `better` has the smaller absolute error.
 
     Parameters

@@ -28,7 +28,7 @@ ACCUMULATORS = ("fp16", "bf16")
 
 
 @dataclass(frozen=True)
-class Case:
+class FaultCase:
     """One right product, computed before it is rounded to the output's format, from the operands that are multiplied."""
 
     product: BoundedProduct
@@ -44,14 +44,14 @@ class Case:
 
 #: Values of a kernel with a fault, not yet rounded to its output's format; NaN where the fault does not reach. None: no such
 #: fault on these operands.
-Faulty = Callable[[Case], np.ndarray | None]
+Faulty = Callable[[FaultCase], np.ndarray | None]
 
 
-def _zeros(case: Case) -> np.ndarray:
+def _zeros(case: FaultCase) -> np.ndarray:
     return np.zeros_like(case.right.computed)
 
 
-def _dropped_block(case: Case) -> np.ndarray | None:
+def _dropped_block(case: FaultCase) -> np.ndarray | None:
     """A block of k is left out: the one that matters least."""
     a, b, _ = case.used
     if a.shape[1] <= BLOCK:
@@ -60,7 +60,7 @@ def _dropped_block(case: Case) -> np.ndarray | None:
     return case.right.computed - min(lost, key=lambda x: float(np.linalg.norm(x)))
 
 
-def _dropped_k(case: Case) -> np.ndarray | None:
+def _dropped_k(case: FaultCase) -> np.ndarray | None:
     """One k is left out: the one that matters least."""
     a, b, _ = case.used
     if a.shape[1] < 2:
@@ -72,7 +72,7 @@ def _dropped_k(case: Case) -> np.ndarray | None:
 def _accumulator(fmt: str) -> Faulty:
     """Every sum is rounded to a narrow format, one product after the other."""
 
-    def faulty(case: Case) -> np.ndarray | None:
+    def faulty(case: FaultCase) -> np.ndarray | None:
         narrow = get_float_format(fmt)
         own = case.product.engine.formats[3]
         if not isinstance(own, Format) or own.fraction_bits <= narrow.fraction_bits:
@@ -98,7 +98,7 @@ def narrow_sums(fmt: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = N
         return engine.gemm(a.astype(np.float32), b.astype(np.float32), added).astype(np.float64)
 
 
-def _rounded_twice(case: Case) -> np.ndarray | None:
+def _rounded_twice(case: FaultCase) -> np.ndarray | None:
     """The result goes through another narrow format first."""
     fmt = case.result
     if not isinstance(fmt, Format) or fmt.name == "fp64":
@@ -111,7 +111,7 @@ def twice_through(fmt: Format) -> str:
     return "bf16" if fmt.name in ("fp32", "fp16") else "fp16"
 
 
-def _no_sums_outside(case: Case) -> np.ndarray | None:
+def _no_sums_outside(case: FaultCase) -> np.ndarray | None:
     """One chain over all of k where sums outside of the unit are meant."""
     product = case.product
     if not isinstance(product, EngineProduct) or product.promote_every is None:
@@ -119,7 +119,7 @@ def _no_sums_outside(case: Case) -> np.ndarray | None:
     return replace(product, promote_every=None).errors(case.data).computed
 
 
-def _tf32_operands(case: Case) -> np.ndarray | None:
+def _tf32_operands(case: FaultCase) -> np.ndarray | None:
     """Operands in TF32 where the kernel has wider ones."""
     tf32 = get_float_format("tf32")
     a, b, c = case.used
@@ -129,7 +129,7 @@ def _tf32_operands(case: Case) -> np.ndarray | None:
     return narrow[0] @ narrow[1] + (0.0 if c is None else c.astype(np.float64))
 
 
-def _transposed_tile(case: Case) -> np.ndarray | None:
+def _transposed_tile(case: FaultCase) -> np.ndarray | None:
     side = min(TILE, *case.right.computed.shape)
     if side < 2:
         return None
@@ -139,7 +139,7 @@ def _transposed_tile(case: Case) -> np.ndarray | None:
     return moved
 
 
-def _stale_accumulator(case: Case) -> np.ndarray | None:
+def _stale_accumulator(case: FaultCase) -> np.ndarray | None:
     """A tile starts from the sums of the tile before."""
     if case.right.computed.size < 2:
         return None
@@ -162,12 +162,12 @@ FAULTS: tuple[tuple[str, Faulty, int | None], ...] = (
 )
 
 
-def case_of(product: BoundedProduct, data: Data) -> Case:
+def case_of(product: BoundedProduct, data: Data) -> FaultCase:
     """A right product, on which faults are tried."""
     expected = product.expected(data)
     if isinstance(product, EngineProduct):
         expected = *product.multiplied(data), data.c
-    return Case(product, data, product.errors(data), expected)
+    return FaultCase(product, data, product.errors(data), expected)
 
 
 def blocks_for(rows: int, k: int, columns: int) -> int:
@@ -192,12 +192,12 @@ class Limit:
             return np.broadcast_to(self.atol + by_value + by_size, found.exact.shape)
 
 
-def faults_seen(cases: Sequence[Case], limits: Mapping[str, Limit], elements: int) -> dict[str, dict[str, float]]:
+def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], elements: int) -> dict[str, dict[str, float]]:
     """For each tolerance and fault the share of whole products in which the fault is seen.
 
     Parameters
     ----------
-    cases : sequence of Case
+    cases : sequence of FaultCase
     limits : mapping of str to Limit
     elements : int
         Of a whole product.
@@ -214,7 +214,7 @@ def faults_seen(cases: Sequence[Case], limits: Mapping[str, Limit], elements: in
     return found
 
 
-def _over(case: Case, values: np.ndarray, limit: Limit) -> np.ndarray:
+def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
     """Errors of a fault over what is allowed, where it reaches; infinite where the result is not finite."""
     reached = ~np.isnan(values) | ~np.isfinite(case.right.computed)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -92,7 +92,7 @@ class Tolerance(Result):
     lines: Mapping[str, Vacuity] | None = None
     faults: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     checked: Checked | None = None
-    reference: str = "rounded"
+    reference: str = "given"
     notes: tuple[str, ...] = ()
 
     def to_rows(self) -> list[dict]:

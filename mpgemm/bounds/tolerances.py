@@ -279,6 +279,7 @@ def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
     return Tolerance(
         relative, absolute, None, "\n".join(lines), published, None, label=product.label, k=k,
         notes=("for operands that the formats hold (rounding wider ones comes on top), where no sum overflows",),
+        reference="rounded",
     )  # fmt: skip
 
 

@@ -5,10 +5,10 @@ import sys
 
 import tensorcore_models as tcm
 from mpgemm.experiments.attention import attention_errors, table
-from mpgemm.experiments.provenance import environment
 from mpgemm.inputs.files import read_matrix, write_text
 from mpgemm.integrations.multiplier import Multiplier
 from mpgemm.reporting import report
+from mpgemm.reporting.provenance import environment
 
 NOTE = (
     "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled, so only the products' bits are "
@@ -26,7 +26,7 @@ def check(args: argparse.Namespace) -> None:
     """
     if args.kv_tile and not args.attention:
         raise ValueError("--kv-tile goes with --attention")
-    others = ("files", "shipped", "distribution", "figure", "methods", "c", "shape")
+    others = ("files", "shipped", "distribution", "methods", "c", "shape")
     given = [name for name in others if args.attention and getattr(args, name, None)]
     if given:
         raise ValueError(f"--attention brings its own matrices: leave {', '.join(given)} out")

@@ -1,22 +1,17 @@
-"""`mpgemm compare`: recovery methods times engines times matrices, and the papers' comparisons of methods."""
+"""`mpgemm compare`: recovery methods times engines times matrices."""
 
 import argparse
 import sys
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 
-from mpgemm.commands.inputs import cases_of, check_inputs, refuse_given, seeds_of
-from mpgemm.commands.outcomes import print_data, print_outcome, write_outcome
+from mpgemm.commands.inputs import cases_of, check_inputs, seeds_of
 from mpgemm.commands.parameters import numbers_of
 from mpgemm.commands.run_options import check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
-from mpgemm.experiments import khattak7, side_by_side, valpey5
 from mpgemm.experiments.cases import Case, generated_cases
 from mpgemm.experiments.comparison import Comparison, compare_cases
 from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.outcome import Context, Outcome
+from mpgemm.experiments.outcome import Context
 from mpgemm.inputs.files import write_text
 from mpgemm.reporting import plots, report
 
@@ -31,17 +26,6 @@ DEFAULT_INPUTS = ("uniform_symmetric", "ootomo_type1")
 
 DEFAULT_SHAPE = (64, 256, 64)
 
-#: What reproduces each figure and table of `mpgemm.options.compare`, and its seeds.
-EXPERIMENTS: dict[str, tuple[Callable[[Context], Outcome], int]] = {
-    "khattak7": (khattak7.run, 1),
-    "khattak7-core": (partial(khattak7.run, accumulation="core"), 1),
-    **{f"xue{name}": (partial(side_by_side.run_sweep, name=name), 3) for name in ("8a", "8b", "9a", "9b", "9c")},
-    "rz": (side_by_side.run_growth, 3),
-    "valpey5": (valpey5.run, 1),
-    "xue2": (side_by_side.run_table2, 3),
-    "rounding-effect": (khattak7.run_effect, 3),
-}
-
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
@@ -52,28 +36,17 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace, journal: Journal) -> int:
     with open_executor(args.workers, args.cluster) as executor:
         progress = report.Progress(sys.stderr, args.quiet)
-        context = Context(journal=journal, progress=progress, executor=executor, quick=args.quick)
-        if args.figure or args.table:
-            return _reproduce(args, context)
+        context = Context(journal=journal, progress=progress, executor=executor)
         return _compare(args, context)
 
 
 def _check(args: argparse.Namespace) -> None:
-    if args.figure and args.table:
-        raise ValueError("--figure or --table, not both")
     if args.bits is not None and not args.bits > 0:
         raise ValueError(f"--bits is {args.bits:g}, expected a number of bits above 0")
-    if args.figure or args.table:
-        own = {"--methods": args.methods, "--engines": args.engines, "--bits": args.bits, "--rates": args.rates}
-        own |= {"--bounds": args.bounds, "--strict": args.strict, "--overflow": args.overflow, "--shape": args.shape}
-        refuse_given({**own, "--metric": args.metric}, "matrices; figures and tables have their own")
-    else:
-        refuse_given({"--quick": args.quick}, "--figure or --table")
-    check_inputs(args, "--figure" if args.figure else "--table" if args.table else "")
+    check_inputs(args)
     check_run(args)
 
 
-# -- methods x engines x matrices ----------------------------------------------------------------------------------------
 def _default_cases(args: argparse.Namespace) -> list[Case]:
     shapes = args.shape or [DEFAULT_SHAPE]
     return [
@@ -119,18 +92,3 @@ def _write_comparison(args, comparison: Comparison) -> list[str]:
         plots.save_figure(figure, args.out / "comparison.png")
         written.append("comparison.png")
     return written
-
-
-# -- reproductions -------------------------------------------------------------------------------------------------------
-def _reproduce(args: argparse.Namespace, context: Context) -> int:
-    experiment, repeats = EXPERIMENTS[args.figure or args.table]
-    outcome = experiment(replace(context, seeds=tuple(seeds_of(args, repeats))))
-    if args.json or args.csv:
-        print_data(args, outcome)
-    else:
-        print_outcome(outcome)
-    if args.out:
-        written = write_outcome(args, outcome)
-        if not (args.json or args.csv):
-            print(f"\nwritten to {args.out}: {', '.join(written)}")
-    return 0

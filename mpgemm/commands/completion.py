@@ -1,8 +1,9 @@
 """`mpgemm completion`: a script that completes commands, options and choices in bash, zsh or fish."""
 
 import argparse
-import importlib
 import sys
+
+from mpgemm.options.discovery import all_commands, command_parser
 
 _BASH = """_mpgemm() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}"
@@ -29,8 +30,7 @@ _ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
-    cli = importlib.import_module("mpgemm.cli")  # it imports this module by name, too
-    words = {name: _words(cli.build_parser(name), name) for name in cli.COMMANDS}
+    words = {name: _words(name) for name in all_commands()}
     if args.shell == "fish":
         sys.stdout.write(_fish(words))
     else:
@@ -38,11 +38,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _words(parser: argparse.ArgumentParser, command: str) -> dict[str, list[str]]:
+def _words(command: str) -> dict[str, list[str]]:
     """Option (or "" for positional words) -> choices, of one command."""
-    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     found: dict[str, list[str]] = {"": []}
-    for action in commands.choices[command]._actions:
+    for action in command_parser(command)._actions:
         choices = [str(choice) for choice in action.choices or ()]
         if not action.option_strings:
             found[""] += choices

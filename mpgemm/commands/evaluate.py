@@ -8,8 +8,7 @@ from dataclasses import asdict, astuple, fields
 from mpgemm.amx import USUAL, unit_missing
 from mpgemm.commands import attention
 from mpgemm.commands.ascend_options import parse_block
-from mpgemm.commands.inputs import cases_of, check_inputs, refuse_given, seeds_of
-from mpgemm.commands.outcomes import print_data, print_outcome, write_outcome
+from mpgemm.commands.inputs import cases_of, check_inputs
 from mpgemm.commands.run_options import check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
@@ -20,14 +19,12 @@ from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.judging import judge
 from mpgemm.experiments.methods import (
     DEFAULT_SCALE_EXPONENTS,
-    FAMILIES,
+    NAMED_METHODS,
     CubeOptions,
     build_methods,
 )
 from mpgemm.experiments.operand_ranges import MatrixRange, matrix_range
-from mpgemm.experiments.outcome import Context, Outcome
-from mpgemm.experiments.split_figures import SPLIT_FIGURES, split_figure
-from mpgemm.experiments.sweeps import SWEEP_METHODS, SWEEP_OPTIONS, run_sweep
+from mpgemm.experiments.outcome import Context
 from mpgemm.experiments.verdict import Verdict
 from mpgemm.inputs import matrices
 from mpgemm.inputs.files import write_text
@@ -56,23 +53,14 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace, journal: Journal) -> int:
     with open_executor(args.workers, args.cluster) as executor:
         context = Context(journal=journal, progress=report.Progress(sys.stderr, args.quiet), executor=executor)
-        return _run_figures(args, context) if args.figure else _run_cases(args, context)
+        return _run_cases(args, context)
 
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse combinations of options that contradict each other."""
-    check_inputs(args, "--figure" if args.figure else "")
-    if args.shape and len(args.shape) > 1 and args.figure:
-        raise ValueError("--figure takes one --shape")
-    if args.figure:
-        refuse_given({"--verify": args.verify}, "matrices, not with --figure")
-    if args.figure and all(name in SPLIT_FIGURES for name in args.figure):
-        cube = {"--methods": args.methods, "--engines": args.engine, "--orders": args.orders, "--block": args.block}
-        cube |= {"--scale-exponents": args.scale_exponents, "--step-orders": args.step_orders, "--shape": args.shape}
-        cube |= {"--seed": args.seed, "--repeats": args.repeats, "--metric": args.metric}
-        refuse_given(cube, "products, of which fig. 2 has none")
-    if args.shape and not (args.distribution or args.figure):
-        raise ValueError("--shape goes with --distribution or --figure")
+    check_inputs(args)
+    if args.shape and not args.distribution:
+        raise ValueError("--shape goes with --distribution")
     if args.precision and not args.distribution:
         raise ValueError("--precision goes with --distribution")
     if args.verify is not None and args.verify < 1:
@@ -80,18 +68,17 @@ def _check(args: argparse.Namespace) -> None:
     check_run(args)
 
 
-# -- tables -----------------------------------------------------------------------------------------------------------
 def _run_cases(args: argparse.Namespace, context: Context) -> int:
     cases = cases_of(args, [shipped_case(name) for name in matrices.SHIPPED])
-    names = [*(args.methods or FAMILIES), *(f"engine:{name}" for name in args.engine)]
-    options = _cube_options(args, DEFAULT_SCALE_EXPONENTS, DEFAULT_STEP_ORDERS)
+    names = [*(args.methods or NAMED_METHODS), *(f"engine:{name}" for name in args.engine)]
+    options = _cube_options(args)
     if "amx" in names and (missing := unit_missing(USUAL)):
         print(f"mpgemm evaluate: amx is left out: {missing}", file=sys.stderr)
         names = [name for name in names if name != "amx"]
     methods = build_methods(names, options)
     records = evaluation.evaluate(cases, methods, context.journal, context.progress, context.executor)
     summaries = evaluation.summarise(records)
-    inputs = [Input(case, methods, summaries, options.scale_exponents) for case in _one_each(cases)]
+    inputs = [InputFindings(case, methods, summaries, options.scale_exponents) for case in _one_each(cases)]
     checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
     result: dict = {
         "inputs": [entry.to_dict() for entry in inputs],
@@ -119,7 +106,7 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     return 1 if wrong else 0
 
 
-class Input:
+class InputFindings:
     """What is said about one input beside its errors: the range of its operands, and the verdict."""
 
     def __init__(self, case: Case, methods: list, summaries: list, scale_exponents: Sequence[int | str]):
@@ -142,11 +129,11 @@ class Input:
         }
 
 
-def _cube_options(args: argparse.Namespace, default_scales: tuple, default_steps: tuple) -> CubeOptions:
+def _cube_options(args: argparse.Namespace) -> CubeOptions:
     return CubeOptions(
         tuple(args.orders or ("elementwise", "termwise")),
-        tuple(args.scale_exponents or default_scales),
-        tuple(args.step_orders or default_steps),
+        tuple(args.scale_exponents or DEFAULT_SCALE_EXPONENTS),
+        tuple(args.step_orders or DEFAULT_STEP_ORDERS),
         parse_block(args.block) if args.block else None,
     )
 
@@ -156,7 +143,7 @@ def _one_each(cases: list[Case]) -> list[Case]:
     return list({case.group: case for case in reversed(cases)}.values())[::-1]
 
 
-def _print_cases(inputs: list[Input], summaries: list, checks: list) -> None:
+def _print_cases(inputs: list[InputFindings], summaries: list, checks: list) -> None:
     """The verdicts, then the tables that they rest on."""
     for number, entry in enumerate(inputs):
         if len(inputs) > 1:
@@ -233,31 +220,3 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
         plots.save_figure(plots.exponent_histogram(histograms, entry.case.group), args.out / name)
         written.append(name)
     return written
-
-
-# -- figures of the paper ---------------------------------------------------------------------------------------------
-def _run_figures(args: argparse.Namespace, context: Context) -> int:
-    outcomes = [_figure(args, name, context) for name in args.figure]
-    written = [file for outcome in outcomes for file in write_outcome(args, outcome)] if args.out else []
-    if args.json:
-        figures = {name: outcome.data["figure"] for name, outcome in zip(args.figure, outcomes, strict=True)}
-        sys.stdout.write(report.json_text({"figures": figures, "written": written}))
-        return 0
-    for outcome in outcomes:
-        print_data(args, outcome) if args.csv else print_outcome(outcome)
-    if written and not args.csv:
-        print(f"\nwritten to {args.out}: {', '.join(sorted(written))}")
-    return 0
-
-
-def _figure(args: argparse.Namespace, name: str, context: Context) -> Outcome:
-    stem = f"figure_{name}"
-    if name in SPLIT_FIGURES:
-        return split_figure(name, journal=context.journal, progress=context.progress).outcome(stem)
-    names = [*(args.methods or SWEEP_METHODS), *(f"engine:{engine}" for engine in args.engine)]
-    methods = build_methods(names, _cube_options(args, SWEEP_OPTIONS.scale_exponents, SWEEP_OPTIONS.step_orders))
-    shape = tuple(args.shape[0]) if args.shape else None
-    sweep = run_sweep(
-        name, methods, seeds_of(args, 5), shape, None, context.journal, context.progress, context.executor
-    )
-    return sweep.outcome(stem, metric_of(args))

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.bounds.describe import describe
-from mpgemm.bounds.scaled_dot import describe_scaled
-from mpgemm.bounds.two_engines import SideBySide, side_by_side
 from mpgemm.commands.scale_options import scales_of
 from mpgemm.experiments.cases import file_case, generated_cases, with_addend
-from mpgemm.experiments.valpey5 import VALPEY_A, VALPEY_B, VALPEY_C
+from mpgemm.explanations.dots import explain
+from mpgemm.explanations.scaled_dots import explain_scaled
+from mpgemm.explanations.two_engines import SideBySide, side_by_side
 from mpgemm.options.prose import wrapped
 from mpgemm.recovery.engines import plain_engine
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import recovered_gemm
 from mpgemm.reporting import report
+from mpgemm.reproductions.valpey_table5 import VALPEY_A, VALPEY_B, VALPEY_C
 from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.formats.names import FP8, format_family, operand_format
 
@@ -45,12 +45,12 @@ def run(args: argparse.Namespace) -> int:
         return _scaled(args, engine or "h100")
     method = args.method or ("ootomo" if args.format is None else _plain(args.format))
     a, b, c = _operands(args)
-    description = describe(get_method(method), a, b, c, engine)
+    explanation = explain(get_method(method), a, b, c, engine)
     if args.json:
-        whole = description.attribution.to_dict() if args.attribution_only else description.to_dict()
+        whole = explanation.attribution.to_dict() if args.attribution_only else explanation.to_dict()
         print(report.json_text(whole), end="")
         return 0
-    text = description.attribution if args.attribution_only else description if args.all else description.folded()
+    text = explanation.attribution if args.attribution_only else explanation if args.all else explanation.folded()
     print("\n".join(wrapped(line, hang="    ") if line.strip() else line for line in str(text).split("\n")))
     return 0
 
@@ -65,7 +65,7 @@ def _scaled(args, name: str) -> int:
         raise ValueError(f"--element {i} {j} is outside the {a.shape[0]} x {b.shape[1]} product")
     scaling = read_scales(**scales_of(args), m=a.shape[0], k=a.shape[1], n=b.shape[1], unit=engine)
     assert scaling is not None
-    found = describe_scaled(engine, a[i], b[:, j], scaling.part(np.array([i]), np.array([j])))
+    found = explain_scaled(engine, a[i], b[:, j], scaling.part(np.array([i]), np.array([j])))
     if args.json:
         print(report.json_text(found.to_dict()), end="")
         return 0

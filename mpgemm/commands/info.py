@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 import tensorcore_models as tcm
-from mpgemm.experiments.provenance import environment
+from mpgemm.reporting.provenance import environment
 from mpgemm.reporting.report import json_text, say
 from tensorcore_models.hardware.cpu.units import available, processor
 from tensorcore_models.hardware.cuda.device import CudaDevice

@@ -1,7 +1,7 @@
 """What the commands that measure share: where their matrices come from."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from mpgemm.commands.parameters import numbers_of
@@ -18,35 +18,13 @@ def check_files(args: argparse.Namespace) -> None:
         raise ValueError(f"give two matrix files, A and B, or one with --a-name and --b-name; got {len(args.files)}")
 
 
-def refuse_given(options: Mapping[str, object], what: str) -> None:
-    """Refuse options that belong to something else than what was asked for.
-
-    Parameters
-    ----------
-    options : mapping
-        Option -> its value, None, empty or False where it was not given.
-    what : str
-        What they go with.
-
-    Raises
-    ------
-    ValueError
-        With those that were given.
-    """
-    given = [name for name, value in options.items() if value not in (None, [], False)]
-    if given:
-        raise ValueError(f"{' and '.join(given)} {'goes' if len(given) == 1 else 'go'} with {what}")
-
-
-def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
+def check_inputs(args: argparse.Namespace) -> None:
     """Refuse inputs that contradict each other; one file with two names becomes two.
 
     Parameters
     ----------
     args : argparse.Namespace
         The options of the command.
-    reproduction : str
-        The option that brings matrices of its own, where it was given.
 
     Raises
     ------
@@ -60,7 +38,6 @@ def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
             ("two files", args.files),
             ("--shipped", args.shipped),
             ("--distribution", args.distribution),
-            (reproduction, reproduction),
         )
         if given
     ]
@@ -69,10 +46,6 @@ def check_inputs(args: argparse.Namespace, reproduction: str = "") -> None:
     check_files(args)
     if args.param and len(args.distribution) != 1:
         raise ValueError("--param goes with --distribution and one name")
-    if args.precision and reproduction:
-        raise ValueError(f"--precision goes with --distribution, not with {reproduction}")
-    if args.c and reproduction:
-        raise ValueError(f"--c goes with matrices, not with {reproduction}")
 
 
 def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:

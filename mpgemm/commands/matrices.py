@@ -11,7 +11,7 @@ from mpgemm.inputs import matrices
 from mpgemm.inputs.files import read_matrix
 
 
-class Pair(NamedTuple):
+class MatrixPair(NamedTuple):
     """A and B with what to call them."""
 
     a: np.ndarray
@@ -30,7 +30,7 @@ def parameters_of(args: argparse.Namespace) -> dict[str, float]:
     return numbers_of(args.param, "--param")
 
 
-def given_pair(args: argparse.Namespace) -> Pair | None:
+def given_pair(args: argparse.Namespace) -> MatrixPair | None:
     """The pair of files or the shipped pair, None where neither is given.
 
     Raises
@@ -46,16 +46,16 @@ def given_pair(args: argparse.Namespace) -> Pair | None:
         raise ValueError(f"--shape is {' '.join(map(str, args.shape))}, expected three sizes of at least 1")
     check_files(args)
     if args.shipped:
-        return Pair(*matrices.load_shipped(args.shipped), args.shipped)
+        return MatrixPair(*matrices.load_shipped(args.shipped), args.shipped)
     if not args.files:
         return None
     a, b = read_matrix(args.files[0], args.a_name), read_matrix(args.files[1], args.b_name)
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"A is {a.shape} and B is {b.shape}: the columns of A must be as many as the rows of B")
-    return Pair(a, b, f"{args.files[0]} x {args.files[1]}")
+    return MatrixPair(a, b, f"{args.files[0]} x {args.files[1]}")
 
 
-def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> Pair:
+def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> MatrixPair:
     """The pair that is asked for; drawn from `distribution` in `shape` where nothing is.
 
     Raises
@@ -69,4 +69,4 @@ def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, 
     name, (m, k, n) = args.distribution or distribution, args.shape or shape
     drawn = matrices.generate(name, m, k, n, args.seed, precision=args.precision, **parameters)
     wide = "" if args.precision == "fp32" else f", {args.precision}"
-    return Pair(*drawn, f"{name} {m} x {k} x {n}{wide}, seed {args.seed}")
+    return MatrixPair(*drawn, f"{name} {m} x {k} x {n}{wide}, seed {args.seed}")

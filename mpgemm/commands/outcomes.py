@@ -1,7 +1,6 @@
 """Prints an experiment's outcome and writes its files."""
 
 import argparse
-import sys
 
 from mpgemm.experiments.outcome import Outcome
 from mpgemm.inputs.files import write_text
@@ -17,15 +16,7 @@ def print_outcome(outcome: Outcome) -> None:
         print("", *outcome.remarks, sep="\n")
 
 
-def print_data(args: argparse.Namespace, outcome: Outcome) -> None:
-    """The outcome as JSON or CSV on standard output, as the options ask."""
-    if args.json:
-        sys.stdout.write(report.json_text(dict(outcome.data)))
-    else:
-        sys.stdout.write(_csv(outcome))
-
-
-def _csv(outcome: Outcome) -> str:
+def csv_of(outcome: Outcome) -> str:
     """The tables as CSV, each under its title where there are several."""
     if len(outcome.tables) == 1:
         return outcome.tables[0].to_csv()
@@ -35,9 +26,13 @@ def _csv(outcome: Outcome) -> str:
 def write_outcome(args: argparse.Namespace, outcome: Outcome) -> list[str]:
     """Write the outcome's JSON, CSV and figure into the folder of --out; the names of the files."""
     write_text(args.out / f"{outcome.name}.json", report.json_text(dict(outcome.data)))
-    write_text(args.out / f"{outcome.name}.csv", _csv(outcome))
+    write_text(args.out / f"{outcome.name}.csv", csv_of(outcome))
     written = [f"{outcome.name}.json", f"{outcome.name}.csv"]
-    if outcome.panels and not args.no_figures:
-        plots.save_figure(plots.panel_grid(outcome.panels, outcome.columns), args.out / f"{outcome.name}.png")
-        written.append(f"{outcome.name}.png")
+    picture = f"{outcome.name}.png"
+    if outcome.draw and not args.no_figures:
+        outcome.draw(args.out / picture)
+        written.append(picture)
+    elif outcome.panels and not args.no_figures:
+        plots.save_figure(plots.panel_grid(outcome.panels, outcome.columns), args.out / picture)
+        written.append(picture)
     return written

@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
     chip = chip_of(args)
     if args.list_parameters:
         print_parameters(chip, args.json)
-    elif args.figure:
-        _figure(args, chip)
+    elif args.heat_map:
+        _heat_map(args, chip)
     elif args.rejections:
         _rejections(args, chip)
     elif args.bits:
@@ -118,7 +118,11 @@ def _plans_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, advice: a
 
 
 def _ranked(
-    args: argparse.Namespace, chip: ascend.Chip, size: Size, top: int | None = None, way: ascend.Way | None = None
+    args: argparse.Namespace,
+    chip: ascend.Chip,
+    size: Size,
+    top: int | None = None,
+    way: ascend.PlannedWay | None = None,
 ) -> list[Plan]:
     progress = Progress()
     options = kernel_of(args) | {"mode": args.mode, "target": args.target or ""}
@@ -270,7 +274,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
             "pareto",
             "bits",
             "rejections",
-            "figure",
+            "heat_map",
             "data",
             "explain",
             "tiling",
@@ -386,25 +390,17 @@ def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
     Table(title, ("bm", "bk", "bn", "rejected because"), lines).print()
 
 
-def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
+def _heat_map(args: argparse.Namespace, chip: ascend.Chip) -> None:
     plots.require_matplotlib()
     folder = folder_of(args)
     progress = Progress()
-    if args.figure == "6":
-        rows = figures.figure_6(chip)
-        name = f"figure_6_{chip.name}"
-        title = f"{chip.name}: N_fused and f (eq. 8) of the {len(rows)} feasible blocks"
-        paths = write_rows(folder, name, rows)
-        paths.append(plots.figure_6_plot(rows, folder / f"{name}.png", title))
-    else:
-        bk = parse_block(args.block)[1] if args.block else PUBLISHED_BLOCK.bk
-        rows = figures.heat_map(
-            chip, bk, size_of(args), lambda done, total: progress(done, total, "blocks"), mode=args.mode or "termwise",
-            terms=kernel_of(args)["terms"], buffering=args.buffering, operand=kernel_of(args)["operand"],
-        )  # fmt: skip
-        name = f"heat_map_{chip.name}_bk{bk}"
-        m, k, n = size_of(args)
-        title = f"{chip.name}, bk = {bk}, m, k, n = {m}, {k}, {n}, {args.buffering} buffers, the paper's kernel"
-        paths = write_rows(folder, name, rows)
-        paths.append(plots.heat_map_plot(rows, folder / f"{name}.png", title))
+    bk = parse_block(args.block)[1] if args.block else PUBLISHED_BLOCK.bk
+    rows = figures.heat_map(
+        chip, bk, size_of(args), lambda done, total: progress(done, total, "blocks"), mode=args.mode or "termwise",
+        terms=kernel_of(args)["terms"], buffering=args.buffering, operand=kernel_of(args)["operand"],
+    )  # fmt: skip
+    name = f"heat_map_{chip.name}_bk{bk}"
+    m, k, n = size_of(args)
+    title = f"{chip.name}, bk = {bk}, m, k, n = {m}, {k}, {n}, {args.buffering} buffers, the paper's kernel"
+    paths = [*write_rows(folder, name, rows), plots.heat_map_plot(rows, folder / f"{name}.png", title)]
     print(f"written: {', '.join(map(str, paths))}")

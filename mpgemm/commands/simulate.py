@@ -6,15 +6,14 @@ import sys
 import ascend
 from ascend.grid import Swizzle
 from ascend.kernels.base import Kernel
-from ascend.reports import figures, plots
+from ascend.reports import plots
 from ascend.reports.calibration import PUBLISHED_BLOCK, statements
-from ascend.reports.profile import Row, fit_profile, read_profile
-from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, Comparison, comparisons, spread
+from ascend.reports.profile import ProfileRow, fit_profile, read_profile
+from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, PredictedTime, comparisons, spread
 from ascend.reports.waterfall import sweep
 from ascend.schedule import variant
 from mpgemm.commands.ascend_options import (
     evidence,
-    folder_of,
     kernel_of,
     parse_block,
     parse_grid,
@@ -22,7 +21,6 @@ from mpgemm.commands.ascend_options import (
     parse_pair,
     run_on_chip,
     size_of,
-    write_rows,
 )
 from mpgemm.reporting.report import Progress, Table, json_text, say
 
@@ -33,9 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    if args.figure:
-        _figure(args, chip)
-    elif args.calibrate:
+    if args.calibrate:
         _calibrate(args, chip)
     elif args.published:
         _published(args)
@@ -205,14 +201,14 @@ def _published(args: argparse.Namespace) -> None:
     _print_times(compared)
 
 
-def _kinds(compared: list[Comparison]) -> dict[str, list[Comparison]]:
+def _kinds(compared: list[PredictedTime]) -> dict[str, list[PredictedTime]]:
     return {
         "predicted": [c for c in compared if not c.measurement.fitted],
         "fitted": [c for c in compared if c.measurement.fitted],
     }
 
 
-def _print_times(compared: list[Comparison]) -> None:
+def _print_times(compared: list[PredictedTime]) -> None:
     """Published times and busy ratios beside the predictions, and how far these are off."""
     times, busy = [], []
     for c in compared:
@@ -263,11 +259,11 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     rows, skipped = read_profile(args.calibrate)
     named = any((args.block, args.kernel, args.grid, args.swizzle, args.resident, args.n_fused, args.unit_flag))
 
-    def schedule_of(row: Row) -> Kernel:
+    def schedule_of(row: ProfileRow) -> Kernel:
         options = kernel_of(args) | {"terms": 1, "operand": row.operand}
         return _schedule(args, (row.m, row.k, row.n), chip, args.kernel or "grid", options)
 
-    def planned(row: Row) -> Kernel:
+    def planned(row: ProfileRow) -> Kernel:
         options = kernel_of(args) | {"terms": 1, "operand": row.operand}
         found = ascend.plan(
             row.m, row.k, row.n, chip, simulated=4, top=4, error_of=lambda s: 0.0, split=args.split, **options
@@ -305,34 +301,3 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     if observed <= len(fit.parameters):
         say(f"{len(fit.parameters)} parameter(s) and {observed} measured number(s): that they agree proves nothing")
     say("use it: " + " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items()))
-
-
-def _figure(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    if args.block and args.figure != "12":
-        raise ValueError(f"figure {args.figure} compares blocks: --block is for figure 12")
-    if args.size and args.figure == "12":
-        raise ValueError("figure 12 compares sizes: leave out M K N")
-    plots.require_matplotlib()
-    folder, progress = folder_of(args), Progress()
-    size = size_of(args)
-    name = f"figure_{args.figure}_{chip.name}" + ("_calibrated" if args.calibrated else "")
-    path = folder / f"{name}.png"
-
-    def report(done: int, total: int) -> None:
-        progress(done, total, f"points of figure {args.figure}")
-
-    fit = "fitted to 41.7 and 65.3" if args.calibrated else "nominal parameters"
-    where = f"{chip.name} ({fit}), m, k, n = {', '.join(map(str, size))}"
-    if args.figure == "10":
-        rows = figures.figure_10(chip, size, progress=report)
-        peak = figures.PAPER_PEAK if chip.soc_version == "Ascend910A" else chip.peak_flops() / 3
-        plots.roofline_plot(rows, path, chip.hbm_bytes_per_second, peak, f"Fig. 10: {where}")
-    elif args.figure == "11":
-        rows = figures.figure_11(chip, size, report)
-        plots.figure_11_plot(rows, path, f"Fig. 11: {where}")
-    else:
-        block = _block(args)
-        rows = figures.figure_12(chip, block, report)
-        plots.figure_12_plot(rows, path, f"Fig. 12: {chip.name} ({fit}), block {block}, and 910B3")
-    paths = [*write_rows(folder, name, rows), path]
-    print(f"written: {', '.join(map(str, paths))}")

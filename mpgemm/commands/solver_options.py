@@ -14,7 +14,7 @@ _SAID = {"timeout": "no answer in time", "memory": "the solvers ran out of memor
 def answer(
     args: argparse.Namespace,
     names: tuple[str, str],
-    question: Callable[[LimitOptions], formal.Verdict],
+    question: Callable[[LimitOptions], formal.FormalVerdict],
     none: str,
     result_text: Callable[[Witness, int], str],
 ) -> int:
@@ -65,7 +65,7 @@ def answer(
     return 0
 
 
-def facts(verdict: formal.Verdict, names: tuple[str, str]) -> dict:
+def facts(verdict: formal.FormalVerdict, names: tuple[str, str]) -> dict:
     """A verdict on two named things as plain data."""
     found = verdict.witness
     inputs = {} if found is None else {"a": found.a, "b": found.b, "c": found.c}

@@ -18,7 +18,7 @@ from mpgemm.recovery.word_run import WordStore
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.engines.matrix_engine import MatrixEngine
-from tensorcore_models.engines.order import Chain, Order, Sum, Unit, evaluate, order_of
+from tensorcore_models.engines.order import Chain, Order, OrderUnit, Sum, evaluate, order_of
 from tensorcore_models.engines.scaled import scaled_sums
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
@@ -50,7 +50,7 @@ _FUSED, _UNFUSED = "fused multiply-adds in {}", "products rounded, then added in
 AnyFormat = Format | IntegerFormat
 
 
-class Product:
+class GivenProduct:
     """A, B and C0 of one product, with what candidates share: encodings, words of recovery methods, sums of single chains.
 
     Parameters
@@ -92,13 +92,13 @@ class Product:
         def zeros() -> np.ndarray:
             return np.zeros((a.shape[0], b.shape[1]), result.container)
 
-        bits = evaluate(order, Unit(result, engine.k, chain, lambda *_: None, zeros))
+        bits = evaluate(order, OrderUnit(result, engine.k, chain, lambda *_: None, zeros))
         c = self.addend(engine.formats[2])
         return bits if c is None else add_rounded(bits, c, engine.formats[3])
 
 
 #: A product to encodings of the sums before they are rounded to the result's format, and their format.
-Compute = Callable[[Product], tuple[np.ndarray, AnyFormat]]
+Compute = Callable[[GivenProduct], tuple[np.ndarray, AnyFormat]]
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Candidate:
         """For tables."""
         return f"{self.who}, {self.how}"
 
-    def sums(self, product: Product) -> list[tuple[np.ndarray, AnyFormat]]:
+    def sums(self, product: GivenProduct) -> list[tuple[np.ndarray, AnyFormat]]:
         """Sums before the last rounding, one for each kind of tile."""
         return [compute(product) for compute in self.computes]
 
@@ -322,7 +322,7 @@ def _joined(engine: MatrixEngine, k: int) -> Iterator[tuple[str, dict, str, obje
                 yield f"added outside every {every} products", {"promote_every": every}, words, every
 
 
-def _engine(engine: Engine, rounding, order: dict, product: Product) -> tuple[np.ndarray, AnyFormat]:
+def _engine(engine: Engine, rounding, order: dict, product: GivenProduct) -> tuple[np.ndarray, AnyFormat]:
     formats = engine.formats
     x, y = product.bits("a", formats[0], rounding), product.bits("b", formats[1], rounding)
     if product.scaling is not None and product.scaling.roundings:
@@ -369,19 +369,19 @@ def _order_words(row: CpuOrder, wide: str) -> str:
     return summary(row.orders[0], wide) if len(row.orders) == 1 else row.how
 
 
-def _in_order(engine: MatrixEngine, order: Order, product: Product) -> tuple[np.ndarray, AnyFormat]:
+def _in_order(engine: MatrixEngine, order: Order, product: GivenProduct) -> tuple[np.ndarray, AnyFormat]:
     return product.sum_bits(engine, order), engine.formats[3]
 
 
-def _exact(by: Format, product: Product) -> tuple[np.ndarray, AnyFormat]:
+def _exact(by: Format, product: GivenProduct) -> tuple[np.ndarray, AnyFormat]:
     values = exact_gemm(product.a, product.b, product.c).rounded(by)
     return operand_bits(values, by, None, "exact"), by
 
 
-def _double(by: Format, product: Product) -> tuple[np.ndarray, AnyFormat]:
+def _double(by: Format, product: GivenProduct) -> tuple[np.ndarray, AnyFormat]:
     engine = ieee_engine("fp64")
     c = None if product.c is None else product.c.astype(np.float64)
-    wide = Product(product.a.astype(np.float64), product.b.astype(np.float64), c)
+    wide = GivenProduct(product.a.astype(np.float64), product.b.astype(np.float64), c)
     bits, unit = _engine(engine, None, {}, wide)
     return _finished(bits, unit, by), by
 
@@ -390,7 +390,7 @@ def _finished(bits: np.ndarray, unit, result) -> np.ndarray:
     return bits if unit == result else encode(values_of_bits(bits, unit), result, nan=None if result.has_nan else 0.0)
 
 
-def _recipe(recipe: Recipe, result, product: Product) -> tuple[np.ndarray, AnyFormat]:
+def _recipe(recipe: Recipe, result, product: GivenProduct) -> tuple[np.ndarray, AnyFormat]:
     if product.c is not None:
         raise ValueError("recipes have no addend")
     x, y = (product.bits(name, fmt, None) for name, fmt in zip("ab", recipe.engine.formats, strict=False))
@@ -449,7 +449,7 @@ def _variants(row: RecoveryMethod) -> Iterator[tuple[str, RecoveryMethod]]:
                 yield f"{row.name}:{name}={value}", variant
 
 
-def _method(row: RecoveryMethod, engine: Engine, product: Product) -> tuple[np.ndarray, AnyFormat]:
+def _method(row: RecoveryMethod, engine: Engine, product: GivenProduct) -> tuple[np.ndarray, AnyFormat]:
     values = prepare(product.a, product.b, product.c, row, engine, store=product.words).product()
     unit = format_of_dtype(values.dtype) or tcm.get_format("fp32")
     return np.ascontiguousarray(values).view(unit.container), unit

@@ -13,8 +13,6 @@ from mpgemm.inputs import matrices
 from mpgemm.inputs.files import check_matrix, read_matrix, read_stack
 from mpgemm.inputs.sizes import check_fits
 
-Pair = tuple[np.ndarray, np.ndarray]
-
 
 @dataclass(frozen=True)
 class Case:
@@ -39,7 +37,7 @@ class Case:
 
     label: str
     identity: Mapping
-    load: Callable[[], Pair] = field(compare=False)
+    load: Callable[[], matrices.Pair] = field(compare=False)
     note: str = ""
     group: str = ""
     addend: Callable[[], np.ndarray] | None = field(default=None, compare=False)
@@ -232,7 +230,7 @@ def given_case(a, b, c=None, label: str = "") -> Case:
     return Case(label, identity, partial(_given, a, b), _beyond_fp32(*operands), addend=addend)
 
 
-def _given(a: np.ndarray, b: np.ndarray) -> Pair:
+def _given(a: np.ndarray, b: np.ndarray) -> matrices.Pair:
     return a, b
 
 

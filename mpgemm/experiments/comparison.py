@@ -18,7 +18,7 @@ from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import native_fp32
 from mpgemm.experiments.not_finite import NotFinite, not_finite
 from mpgemm.experiments.recommending import OneInput, Recommendation
-from mpgemm.experiments.recovery_methods import Pair, pair_method, resolve_pairs
+from mpgemm.experiments.recovery_methods import MethodOnEngine, pair_method, resolve_pairs
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.engines.engine import Engine
@@ -289,7 +289,7 @@ def compare_cases(
     rates = dict(rates or {})
     check_rates(rates, pairs)
     beyond = {case.label: not_finite(case) for case in cases}
-    measured: dict[str, tuple[GemmMethod, list[Pair]]] = {}
+    measured: dict[str, tuple[GemmMethod, list[MethodOnEngine]]] = {}
     for pair in pairs:
         method = pair_method(pair, bounds=bounds, strict=strict, overflow=overflow)
         of_method = measured.setdefault(method.name, (method, []))[1]
@@ -318,7 +318,9 @@ def _fp32_product(a, b, c=None):
 _FP32 = GemmMethod("fp32", "FP32 SGEMM (NumPy)", _fp32_product, takes_addend=True)
 
 
-def _comparison_record(record: Record, pair: Pair, rates: Mapping[str, float], beyond: NotFinite) -> ComparisonRecord:
+def _comparison_record(
+    record: Record, pair: MethodOnEngine, rates: Mapping[str, float], beyond: NotFinite
+) -> ComparisonRecord:
     facts = dict(record.details)
     padding = facts.pop("padding")
     bound, rate = facts.pop("bound"), rate_of(pair, rates, facts["operands"])

@@ -7,7 +7,7 @@ outside of the matrix unit and memory are left out. Where no rate is known, none
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mpgemm.experiments.recovery_methods import Pair
+from mpgemm.experiments.recovery_methods import MethodOnEngine
 from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.catalogue.rates import DATA_SHEETS, DataSheet
 
@@ -35,12 +35,12 @@ def data_sheet(requested: str) -> DataSheet | None:
         return None
 
 
-def rate_of(pair: Pair, rates: Mapping[str, float], operands: str | None = None) -> Rate | None:
+def rate_of(pair: MethodOnEngine, rates: Mapping[str, float], operands: str | None = None) -> Rate | None:
     """The rate of a pair's engine for its operands, None where nobody states it.
 
     Parameters
     ----------
-    pair : Pair
+    pair : MethodOnEngine
     rates : mapping of str to float
         The user's, by engine as it was asked for or by its label; they come first.
     operands : str, optional
@@ -62,7 +62,7 @@ def rate_of(pair: Pair, rates: Mapping[str, float], operands: str | None = None)
     return None if found is None else Rate(found, sheet.source)
 
 
-def check_rates(rates: Mapping[str, float], pairs: Sequence[Pair]) -> None:
+def check_rates(rates: Mapping[str, float], pairs: Sequence[MethodOnEngine]) -> None:
     """Refuse rates of engines that are not compared, and rates that are none.
 
     Raises

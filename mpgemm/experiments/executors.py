@@ -6,7 +6,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from mpgemm.experiments.provenance import code_digest
+from mpgemm.reporting.provenance import code_digest
 
 #: What a cluster on this machine is called, before the number of its processes.
 LOCAL = "local:"

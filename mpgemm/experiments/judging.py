@@ -31,7 +31,7 @@ from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.methods import CubeOptions, build_methods, native_fp32
 from mpgemm.experiments.not_finite import not_finite
 from mpgemm.experiments.operand_ranges import FP16_OVERFLOW
-from mpgemm.experiments.verdict import METRICS, SHORT_CHAIN, STATUSES, Judgement, LostOperand, Setting, Verdict
+from mpgemm.experiments.verdict import METRICS, SHORT_CHAIN, STATUSES, CubeSetting, Judgement, LostOperand, Verdict
 from tensorcore_models.formats.split_analysis import automatic_scale_exponent
 
 #: Unit roundoff of FP32, the floor of both metrics.
@@ -59,7 +59,7 @@ def noise_bits(results: int, base: Mapping[str, float] = NOISE_BITS) -> dict[str
     return {metric: max(bits, sampling) for metric, bits in base.items()}
 
 
-Measured = Mapping[Setting, Mapping[str, tuple[GemmMethod, Summary]]]
+Measured = Mapping[CubeSetting, Mapping[str, tuple[GemmMethod, Summary]]]
 
 
 def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary]) -> Verdict | None:
@@ -79,11 +79,11 @@ def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary
         None where FP32 (method "fp32") or SGEMM-cube without scaled rows was not measured, or the product has no elements.
     """
     mine = {summary.method: summary for summary in summaries if summary.group == case.group}
-    measured: dict[Setting, dict[str, tuple[GemmMethod, Summary]]] = {}
+    measured: dict[CubeSetting, dict[str, tuple[GemmMethod, Summary]]] = {}
     for method in methods:
         if method.name.startswith("sgemm_cube") and method.name in mine:
             facts = method.settings
-            setting = Setting(facts["order"], facts["scale_exponent"], facts.get("row_scaling", False))
+            setting = CubeSetting(facts["order"], facts["scale_exponent"], facts.get("row_scaling", False))
             measured.setdefault(setting, {})[method.step_order] = (method, mine[method.name])
     plain = {setting: found for setting, found in measured.items() if not setting.row_scaling}
     if "fp32" not in mine or not plain:
@@ -167,7 +167,7 @@ def _gain(scaled: Sequence[Judgement], plain: Sequence[Judgement]) -> float:
     return max((after[s].differences[m] - before[s].differences[m] for s in steps for m in METRICS), default=-math.inf)
 
 
-def _choose(plain: Measured, results: int) -> tuple[Setting, tuple[Setting, ...]]:
+def _choose(plain: Measured, results: int) -> tuple[CubeSetting, tuple[CubeSetting, ...]]:
     """The preferred setting among those as good as the best in every step order, and the others among them."""
     tolerance = noise_bits(results, SAME_BITS)
     errors = {
@@ -176,7 +176,7 @@ def _choose(plain: Measured, results: int) -> tuple[Setting, tuple[Setting, ...]
     }
     best = {key: min(errors[setting][key] for setting in plain) for key in next(iter(errors.values()))}
 
-    def excess(setting: Setting) -> float:
+    def excess(setting: CubeSetting) -> float:
         """Bits behind the best beyond the tolerance, at most."""
         return max(bits_between(best[key], errors[setting][key]) - tolerance[key[1]] for key in best)
 
@@ -212,7 +212,9 @@ class _Look:
             far = ~(np.isfinite(error) & (np.abs(error) <= LOST * self.sizes))
         return far & ~same, error
 
-    def judgements(self, setting: Setting, found: Mapping[str, tuple[GemmMethod, Summary]]) -> tuple[Judgement, ...]:
+    def judgements(
+        self, setting: CubeSetting, found: Mapping[str, tuple[GemmMethod, Summary]]
+    ) -> tuple[Judgement, ...]:
         """One setting for each step order. What differs between them by no more than noise is no other status."""
         judged = tuple(self._judgement(setting, *pair) for pair in found.values())
         spread = {m: max(j.differences[m] for j in judged) - min(j.differences[m] for j in judged) for m in METRICS}
@@ -221,7 +223,7 @@ class _Look:
         best = min((j.status for j in judged), key=STATUSES.index)
         return tuple(replace(j, status=best, cause="" if best == "as accurate" else j.cause) for j in judged)
 
-    def _judgement(self, setting: Setting, method: GemmMethod, summary: Summary) -> Judgement:
+    def _judgement(self, setting: CubeSetting, method: GemmMethod, summary: Summary) -> Judgement:
         """One setting beside FP32."""
         product = method.multiply(self.a, self.b)
         lost, error = self._lost(product)
@@ -270,7 +272,9 @@ class _Look:
         short = replace(whole, blocking=replace(whole.blocking, bk=SHORT_CHAIN))
         return self._bits_with(method, summary, error, schedule=short, blocking=None)
 
-    def _sources(self, setting: Setting, error: np.ndarray, lost: np.ndarray, by_element: bool) -> Mapping[str, float]:
+    def _sources(
+        self, setting: CubeSetting, error: np.ndarray, lost: np.ndarray, by_element: bool
+    ) -> Mapping[str, float]:
         """Parts of the error, over the largest; where single elements decide, each over its |A||B|, lost ones alone."""
         if setting.row_scaling or not error.size:
             return {}

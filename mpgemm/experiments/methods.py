@@ -1,7 +1,7 @@
 """The GEMMs that `mpgemm evaluate` compares, as a list of named callables.
 
 A :class:`~mpgemm.experiments.gemm_method.GemmMethod` multiplies two matrices in some way, rounding what its own operand
-format lacks. :func:`build_methods` makes them from names; a name is a family of :data:`FAMILIES`,
+format lacks. :func:`build_methods` makes them from names; a name is a key of :data:`NAMED_METHODS`,
 ``engine:ARCH:INSTRUCTION`` for any matrix engine of the catalogue (operands rounded to nearest to the engine's formats first),
 or ``recovery:METHOD@ENGINE`` for a recovery method.
 """
@@ -173,9 +173,9 @@ def _engine_gemm(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 #: What makes a method from the part of a name behind "PREFIX:".
 PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method, "recovery": recovery_method}
 
-#: Families that are compared by default. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
+#: Methods that are compared by default. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
 #: the extension beyond the paper that brings each row of A and column of B into range by a power of two.
-FAMILIES: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
+NAMED_METHODS: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
     "fp16": _fp16,
     "fp16_accumulate": _fp16_accumulate,
     "fp32": _fp32,
@@ -213,20 +213,20 @@ def _amx_details(*operands: np.ndarray) -> dict:
     return {"path": report.path, "unit": report.unit, "reason": report.reason}
 
 
-#: Families that are compared only when they are asked for: bf16x6 as the AMX unit's model computes it, and the unit itself.
+#: Methods that are compared only when they are asked for: bf16x6 as the AMX unit's model computes it, and the unit itself.
 ON_REQUEST: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {"bf16x6": _modelled_amx, "amx": _amx}
 
 
-def build_methods(names: Sequence[str] = tuple(FAMILIES), options: CubeOptions | None = None) -> list[GemmMethod]:
+def build_methods(names: Sequence[str] = tuple(NAMED_METHODS), options: CubeOptions | None = None) -> list[GemmMethod]:
     """The methods of those names, each once, in the order given.
 
     Parameters
     ----------
     names : sequence of str
-        Families of :data:`FAMILIES` or :data:`ON_REQUEST`, ``engine:ARCH:INSTRUCTION``, or METHOD or METHOD@ENGINE as compare
-        takes them (``recovery:METHOD`` where a family has the same name).
+        Keys of :data:`NAMED_METHODS` or :data:`ON_REQUEST`, ``engine:ARCH:INSTRUCTION``, or METHOD or METHOD@ENGINE as compare
+        takes them (``recovery:METHOD`` where a key has the same name).
     options : CubeOptions, optional
-        For the families that run the Ascend cube.
+        For the methods that run the Ascend cube.
 
     Raises
     ------
@@ -236,16 +236,16 @@ def build_methods(names: Sequence[str] = tuple(FAMILIES), options: CubeOptions |
     options = options or CubeOptions()
     methods: dict[str, GemmMethod] = {}
     for name in names:
-        family = FAMILIES.get(name) or ON_REQUEST.get(name)
-        if family is not None:
-            found = family(options)
+        make = NAMED_METHODS.get(name) or ON_REQUEST.get(name)
+        if make is not None:
+            found = make(options)
         elif name.partition(":")[0] in PREFIXES:
             prefix, _, rest = name.partition(":")
             found = [PREFIXES[prefix](rest)]
         elif is_method(name.partition("@")[0]):
             found = [recovery_method(name)]
         else:
-            known = [*FAMILIES, *ON_REQUEST, *(f"{prefix}:NAME" for prefix in PREFIXES), "METHOD@ENGINE"]
+            known = [*NAMED_METHODS, *ON_REQUEST, *(f"{prefix}:NAME" for prefix in PREFIXES), "METHOD@ENGINE"]
             raise ValueError(f"unknown method {name!r}; known: {', '.join(known)}")
         for method in found:
             methods[method.name] = _together(methods[method.name], method) if method.name in methods else method

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from mpgemm.experiments.journal import Journal
 from mpgemm.reporting.plots import Panel
@@ -27,6 +28,8 @@ class Outcome:
         Panels beside each other.
     remarks : sequence of str
         What the numbers say, computed from them.
+    draw : callable, optional
+        Writes the picture to a path, where panels of curves do not show it.
     """
 
     name: str
@@ -35,11 +38,12 @@ class Outcome:
     panels: Sequence[Panel] = ()
     columns: int = 3
     remarks: Sequence[str] = ()
+    draw: Callable[[Path], object] | None = None
 
 
 @dataclass(frozen=True)
 class Context:
-    """How an experiment runs: which seeds, where finished results are, on what."""
+    """How an experiment runs: which seeds, fewer points or all, where finished results are, on what."""
 
     seeds: Sequence[int] = (0,)
     quick: bool = False

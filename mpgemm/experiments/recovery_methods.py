@@ -1,5 +1,6 @@
 """Recovery methods on engines as the methods of an experiment: ``recovery:METHOD@ENGINE``."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from mpgemm.recovery.word_run import WordStore
 from tensorcore_models.engines.engine import Engine
 
 
-class Pair(NamedTuple):
+class MethodOnEngine(NamedTuple):
     """A method and an engine that takes its words, with the names they were asked for by."""
 
     name: str
@@ -27,7 +28,7 @@ class Pair(NamedTuple):
     requested: str = ""
 
 
-def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, str]]]:
+def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[str, str, str]]]:
     """Methods and engines that fit each other, and (method, engine, reason) of those that do not.
 
     Parameters
@@ -52,7 +53,7 @@ def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, st
             try:
                 found = resolve_engine(engine, row)
                 asked = row.default_engine if engine is None else engine
-                pairs.append(Pair(name, row, found, asked if isinstance(asked, str) else found.label))
+                pairs.append(MethodOnEngine(name, row, found, asked if isinstance(asked, str) else found.label))
             except UnsuitableEngine as error:
                 skipped.append((name, getattr(engine, "label", str(engine)), str(error)))
     if not pairs:
@@ -61,7 +62,7 @@ def resolve_pairs(methods, engines) -> tuple[list[Pair], list[tuple[str, str, st
 
 
 def pair_method(
-    pair: Pair,
+    pair: MethodOnEngine,
     *,
     counts: bool = True,
     bounds: bool = False,
@@ -73,7 +74,7 @@ def pair_method(
 
     Parameters
     ----------
-    pair : Pair
+    pair : MethodOnEngine
         A method with its engine.
     counts, bounds : bool
         Record the elements beyond the range of the words; compute the deterministic bound, too.
@@ -105,15 +106,29 @@ def recovery_method(text: str) -> GemmMethod:
     ValueError
         If there is no such method or engine, or the engine does not take the words.
     """
-    (pair,), _ = resolve_pairs([text], [None])
-    return pair_method(pair._replace(name=text.partition("@")[0]))
+    return pair_method(only_pair(text)._replace(name=text.partition("@")[0]))
 
 
-def _product(pair: Pair, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+def only_pair(method: str, engine: str | None = None) -> MethodOnEngine:
+    """One method on one engine (default: the method's own); errors as of :func:`resolve_pairs`."""
+    (pair,), _ = resolve_pairs([method], [engine])
+    return pair
+
+
+def labelled_methods(rows: Sequence[tuple[str, str | None, str]]) -> list[GemmMethod]:
+    """Methods of (method, engine, label); what they lose in splitting is not counted."""
+    return [pair_method(only_pair(method, engine), label=label, counts=False) for method, engine, label in rows]
+
+
+def _product(
+    pair: MethodOnEngine, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
+) -> np.ndarray:
     return recovered_gemm(a, b, _addend(pair.row, pair.engine, c), pair.row, pair.engine, **options)
 
 
-def _from_store(pair: Pair, store: WordStore, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+def _from_store(
+    pair: MethodOnEngine, store: WordStore, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
+) -> np.ndarray:
     return prepare(a, b, _addend(pair.row, pair.engine, c), pair.row, pair.engine, store=store).product()
 
 
@@ -123,7 +138,7 @@ def _addend(row: RecoveryMethod, engine: Engine, c: np.ndarray | None) -> np.nda
 
 
 def _details(
-    pair: Pair, bounds: bool, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
+    pair: MethodOnEngine, bounds: bool, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
 ) -> dict:
     """Passes, counts and bound, as JSON-compatible values."""
     run = prepare(a, b, None, pair.row, pair.engine, options.get("overflow"))
@@ -140,7 +155,7 @@ def _details(
     }
 
 
-def range_counts(pair: Pair, a: np.ndarray, b: np.ndarray, overflow: str | None = None) -> dict:
+def range_counts(pair: MethodOnEngine, a: np.ndarray, b: np.ndarray, overflow: str | None = None) -> dict:
     """Elements beyond the range of the words, without the product: an operand's counts do not depend on the other's columns."""
     return _counts(prepare(a, b, None, pair.row, pair.engine, overflow))
 

@@ -10,7 +10,7 @@ SETTLED = 0.05
 
 
 @dataclass(frozen=True)
-class Difference:
+class DifferingElement:
     """An element that tells a candidate from the result."""
 
     row: int
@@ -30,7 +30,7 @@ class Suspect:
         Other instructions that compute the same.
     agree, of : int
         Elements with the same bits, of those compared.
-    first : Difference or None
+    first : DifferingElement or None
         The first element that differs.
     """
 
@@ -39,7 +39,7 @@ class Suspect:
     same: tuple[str, ...]
     agree: int
     of: int
-    first: Difference | None
+    first: DifferingElement | None
 
     @property
     def exact(self) -> bool:

@@ -5,7 +5,7 @@ from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.provenance import code_digest
+from mpgemm.reporting.provenance import code_digest
 
 
 @dataclass(frozen=True)

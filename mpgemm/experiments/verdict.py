@@ -21,7 +21,7 @@ STATUSES = ("as accurate", "less accurate", "lost")
 
 
 @dataclass(frozen=True)
-class Setting:
+class CubeSetting:
     """One way to run SGEMM-cube: what a user of the method chooses."""
 
     order: str
@@ -46,7 +46,7 @@ class Judgement:
 
     Attributes
     ----------
-    setting : Setting
+    setting : CubeSetting
     step_order : str
         "sequential" rounds after every product, "exact" once a step of 16, "pairwise" in a tree.
     status : str
@@ -70,7 +70,7 @@ class Judgement:
         `effective_bits` in chains of :data:`SHORT_CHAIN` products, measured where accumulation over more of them is the cause.
     """
 
-    setting: Setting
+    setting: CubeSetting
     step_order: str
     status: str
     effective_bits: float
@@ -109,8 +109,8 @@ class Verdict(Result):
         The worst over the step orders, in the recommended setting.
     depends_on_step_order : bool
         Whether the status differs between them.
-    recommended : Setting
-    same : tuple of Setting
+    recommended : CubeSetting
+    same : tuple of CubeSetting
         Other settings with the same result.
     judgements : tuple of Judgement
         The best setting without scaling of rows and columns, for each step order.
@@ -132,8 +132,8 @@ class Verdict(Result):
     group: str
     status: str
     depends_on_step_order: bool
-    recommended: Setting
-    same: tuple[Setting, ...]
+    recommended: CubeSetting
+    same: tuple[CubeSetting, ...]
     judgements: tuple[Judgement, ...]
     scaled: tuple[Judgement, ...]
     noise: Mapping[str, float]
@@ -349,7 +349,7 @@ def _short_chains_suffice(judgement: Judgement, verdict: Verdict) -> bool:
     return short is not None and short >= judgement.fp32_bits - verdict.noise["relative_frobenius"]
 
 
-def _same(setting: Setting, others: Sequence[Setting]) -> str:
+def _same(setting: CubeSetting, others: Sequence[CubeSetting]) -> str:
     """Which other settings give the same: of the same order by their s_b, else by the order."""
     scales = sorted((str(o.scale_exponent) for o in others if o.order == setting.order), key=lambda s: (len(s), s))
     names = [f"s_b = {', '.join(scales)}"] if scales else []

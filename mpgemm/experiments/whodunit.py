@@ -6,8 +6,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from mpgemm.experiments.candidates import Candidate, Product, candidates
-from mpgemm.experiments.suspects import Difference, Suspect, Whodunit, expected_by_chance
+from mpgemm.experiments.candidates import Candidate, GivenProduct, candidates
+from mpgemm.experiments.suspects import DifferingElement, Suspect, Whodunit, expected_by_chance
 from mpgemm.recovery.methods import RecoveryMethod
 from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.formats import Format, IntegerFormat, get_format, operand_format
@@ -157,21 +157,21 @@ class _Scene:
         elements = min(BUDGET_OF_ONE, BUDGET // max(1, count)) // self.a.shape[1]
         return self.everything if m * n <= elements else self.spread(max(FIRST, int(elements**0.5)))
 
-    def product(self, where: Elements) -> Product:
+    def product(self, where: Elements) -> GivenProduct:
         """The part of the product that gives these elements."""
         rows, columns = where
         c = None if self.addend is None else self.addend[np.ix_(rows, columns)]
         scaling = None if self.scaling is None else self.scaling.part(rows, columns)
-        return Product(np.ascontiguousarray(self.a[rows]), np.ascontiguousarray(self.b[:, columns]), c, scaling)
+        return GivenProduct(np.ascontiguousarray(self.a[rows]), np.ascontiguousarray(self.b[:, columns]), c, scaling)
 
-    def sums(self, candidate: Candidate, product: Product, where: Elements) -> list | None:
+    def sums(self, candidate: Candidate, product: GivenProduct, where: Elements) -> list | None:
         """The candidate's sums of elements before the last rounding, None where it refuses the operands."""
         with np.errstate(all="ignore"):
             try:
                 if not candidate.whole:
                     return candidate.sums(product)
                 if self._whole is None or self._whole[0] is not candidate:
-                    self._whole = candidate, candidate.sums(Product(self.a, self.b, self.addend, self.scaling))
+                    self._whole = candidate, candidate.sums(GivenProduct(self.a, self.b, self.addend, self.scaling))
                 return [(bits[np.ix_(*where)], unit) for bits, unit in self._whole[1]]
             except (ValueError, TypeError):
                 return None
@@ -250,12 +250,12 @@ class _Search:
             self.progress(done, len(line), f"{what}: {candidate.who}")
             yield candidate
 
-    def _agreement(self, candidate: Candidate, product: Product, where: Elements) -> int:
+    def _agreement(self, candidate: Candidate, product: GivenProduct, where: Elements) -> int:
         """Elements with the same bits; -1 where the candidate refuses."""
         sums = self.scene.sums(candidate, product, where)
         return -1 if sums is None else int(self.scene.equal(candidate.finished(sums), where).sum())
 
-    def _compare(self, candidate: Candidate, product: Product, where: Elements) -> None:
+    def _compare(self, candidate: Candidate, product: GivenProduct, where: Elements) -> None:
         """How a candidate that gave results before compares on the last elements."""
         scene, size = self.scene, where[0].size * where[1].size
         sums = scene.sums(candidate, product, where)
@@ -270,7 +270,7 @@ class _Search:
                 float(values_of_bits(x[None, None], scene.result)[0, 0])
                 for x in (scene.found[row, column], bits[0, i, j])
             )
-            first = Difference(row, column, found, own)
+            first = DifferingElement(row, column, found, own)
         suspect = Suspect(candidate.who, candidate.how, candidate.same, int(same.sum()), size, first)
         digests = frozenset(sha256(np.ascontiguousarray(x).data).digest() for x, _ in sums)
         self.compared.append(_Compared(candidate, suspect, digests))

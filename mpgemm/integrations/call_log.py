@@ -43,7 +43,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Row:
+class CallRow:
     """One row of a report.
 
     Attributes
@@ -83,18 +83,18 @@ class Report:
     ----------
     engines : tuple of str
         The emulated devices or engines; results are the first one's.
-    rows : tuple of Row
+    rows : tuple of CallRow
         In the order in which the sites were first met.
     fallbacks : dict of str to int
         Products that ran natively because `strict` was off: operation and reason, and how many calls.
     """
 
     engines: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CallRow, ...]
     fallbacks: dict[str, int]
 
     @property
-    def differing(self) -> tuple[Row, ...]:
+    def differing(self) -> tuple[CallRow, ...]:
         """Rows in which a further engine gives other bits than the first."""
         return tuple(row for row in self.rows if any(row.differing))
 
@@ -220,7 +220,7 @@ class CallLog:
         for site, t in self._rows.items():
             errors = t.to_exact, t.exact, t.to_fp32, t.fp32, t.fp32_to_exact, t.exact
             found = [_ratio(*pair) if t.measured else None for pair in zip(errors[::2], errors[1::2], strict=True)]
-            rows.append(Row(site, t.calls, t.elements, found[0], found[1], found[2], t.differing))
+            rows.append(CallRow(site, t.calls, t.elements, found[0], found[1], found[2], t.differing))
         return Report(self.engines, tuple(rows), dict(self._fallbacks))
 
 

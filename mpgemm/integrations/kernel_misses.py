@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from mpgemm.bounds.bounded_product import Data, EngineProduct, Errors, sizes_of
-from mpgemm.bounds.faults import SIDE, Case, Limit, faults_seen
+from mpgemm.bounds.faults import SIDE, FaultCase, Limit, faults_seen
 from mpgemm.bounds.populations import evenly_spread
 from mpgemm.bounds.tolerance_result import in_words
 from mpgemm.integrations.kernel_tolerance import KernelTolerance
@@ -44,7 +44,7 @@ def missed_faults(allowed: KernelTolerance) -> str | None:
     return in_words(found) if found else None
 
 
-def _tried(allowed: KernelTolerance) -> tuple[Case, Limit]:
+def _tried(allowed: KernelTolerance) -> tuple[FaultCase, Limit]:
     """Some rows and columns of the right product, and what each of their elements is allowed."""
     x, y = allowed.operands
     rows, columns = evenly_spread(Data(x, y), SIDE)
@@ -67,4 +67,6 @@ def _tried(allowed: KernelTolerance) -> tuple[Case, Limit]:
         product = replace(product, out_format=out)
     if order.promote_every is not None:
         product = replace(product, promote_every=order.promote_every)
-    return Case(product, data, right, used), Limit(atol=allowed.bound[part])  # nothing is seen where it is infinite
+    return FaultCase(product, data, right, used), Limit(
+        atol=allowed.bound[part]
+    )  # nothing is seen where it is infinite

@@ -47,7 +47,7 @@ FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 HOPPER_DEFAULT = 2**30
 
 
-class Emulation:
+class TritonEmulation:
     """Dots on an engine; made by :func:`emulate`.
 
     Parameters
@@ -255,7 +255,7 @@ def _check_interpreter(module: ModuleType) -> None:
 @contextmanager
 def emulate(
     engine, *, k_order="sequential", promote_every: int | None = None, input_rounding: str | None = None
-) -> Iterator[Emulation]:
+) -> Iterator[TritonEmulation]:
     """Run `tl.dot` and `tl.dot_scaled` of interpreted kernels on emulated matrix units.
 
     Parameters
@@ -269,7 +269,7 @@ def emulate(
 
     Yields
     ------
-    Emulation
+    TritonEmulation
         Its `report()` says on which instruction and in which order each dot ran.
 
     Raises
@@ -280,7 +280,7 @@ def emulate(
     """
     _check_interpreter(triton)
     target = Multiplier(engine, k_order=k_order, promote_every=promote_every, input_rounding=input_rounding)
-    run, builder = Emulation(target), interpreter.interpreter_builder
+    run, builder = TritonEmulation(target), interpreter.interpreter_builder
     options = builder.options
     default = HOPPER_DEFAULT if run.hopper else options.max_num_imprecise_acc_default
     builder.options = dataclasses.replace(options, max_num_imprecise_acc_default=default)

@@ -3,6 +3,14 @@
 from mpgemm.options.matrices import add_matrix_arguments
 from mpgemm.options.parser import Parser
 
+QUESTION = "evaluate a scheme"
+SUMMARY = "how often to add up outside of the core: error, bound, cost"
+EXAMPLES = (
+    ("A.npy B.npy --engine h100", "error, bound and cost of every interval"),
+    ("--engine h100 --wanted 1e-4 --shape 1 7168 64", "the interval that a wanted error needs"),
+    ("--engine a100 --format half --distribution uniform_nonnegative", ""),
+)
+
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""

@@ -11,12 +11,8 @@ KERNEL_OPTIONS = (
 )  # fmt: skip
 
 
-def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
-    """Size, chip and kernel."""
-    parser.add_argument(
-        "size", nargs="*", type=int, metavar="M K N",
-        help=f"A is M x K, B is K x N (default {' '.join(map(str, ASSUMED_SIZE))})",
-    )  # fmt: skip
+def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> argparse._ArgumentGroup:
+    """The group "chip": which one, and what is changed of it."""
     chip = parser.add_argument_group("chip")
     chip.add_argument(
         "--chip", metavar="NAME", action="append",
@@ -28,6 +24,16 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
         "--set", action="append", default=[], metavar="PARAMETER=VALUE", dest="changes",
         help="what if: another value of a chip parameter (--list-parameters)",
     )  # fmt: skip
+    return chip
+
+
+def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
+    """Size, chip and kernel."""
+    parser.add_argument(
+        "size", nargs="*", type=int, metavar="M K N",
+        help=f"A is M x K, B is K x N (default {' '.join(map(str, ASSUMED_SIZE))})",
+    )  # fmt: skip
+    chip = add_chip_arguments(parser, several_chips=several_chips)
     chip.add_argument("--list-parameters", action="store_true", help="the chip's numbers and where they come from")
     kernel = parser.add_argument_group("kernel")
     kernel.add_argument(

@@ -4,6 +4,10 @@ import argparse
 
 from mpgemm.options.solver_options import add_options
 
+QUESTION = "compare corrections"
+SUMMARY = "FP32 operands on which one recovery method is nearer than another, verified"
+EXAMPLES = (("markidis ootomo --engine v100", "FP32 operands on which adding c inside of the core is nearer"),)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""

@@ -3,6 +3,21 @@
 from mpgemm.options.parser import Parser
 from mpgemm.options.scale_options import add_scale_arguments
 
+QUESTION = "debug a kernel"
+SUMMARY = "is a kernel's result right on this unit, and if not, what kind of bug looks like it?"
+EXAMPLES = (
+    ("out.npy A.npy B.npy --engine h100", "a test fails: why?"),
+    (
+        "scaled.npy A.npy B.npy --scale-a SA.npy --scale-b SB.npy --promote-every 128",
+        "scales by their shapes; sums outside every 128 products",
+    ),
+    ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "little is known of the kernel"),
+    (
+        "q.npy QA.npy QB.npy --scale-a 0.1 --scale-b 0.2 --scale-out 8 --zero-a 3",
+        "integers with a zero point, requantised",
+    ),
+)
+
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""

@@ -1,30 +1,23 @@
-"""`mpgemm compare`: recovery methods times engines times matrices, and the papers' comparisons of methods."""
+"""`mpgemm compare`: recovery methods times engines times matrices."""
 
-from mpgemm.experiments.framework_names import FRAMEWORK_NAMES
 from mpgemm.options.inputs import add_input_arguments
 from mpgemm.options.parser import Parser
 from mpgemm.options.run_options import add_output_arguments, add_run_arguments
-from mpgemm.recovery.methods import list_methods
 
-#: Figures and tables that the command reproduces, and what each is.
-FIGURES = {
-    "khattak7": "Khattak and Mikaitis, fig. 7",
-    "khattak7-core": "the same with all products in one chain through the core",
-    **{
-        f"xue{name}": f"Xue et al., fig. {name} with Markidis, Ootomo and SGEMM-cube"
-        for name in ("8a", "8b", "9a", "9b", "9c")
-    },
-    "rz": "error against k of Markidis and Ootomo on V100, A100, H100",
-}
-TABLES = {
-    "valpey5": "Valpey et al., table 5, and a search for more such inputs",
-    "xue2": "Xue et al., table 2: measured bits lost against the claims",
-    "rounding-effect": "fig. 7 of Khattak and Mikaitis: why V100 beats B200, at n = 1e5",
-}
+QUESTION = "compare corrections"
+SUMMARY = "recovery methods times matrix engines: errors, bits, passes, bounds"
+EXAMPLES = (
+    ("A.npy B.npy --engines a100 h100", "the cheapest method that reaches FP32 on each engine"),
+    ("A.npy B.npy --methods 3xTF32 bf16x9 ootomo --bits 20", "or at least 20 bits; names of the frameworks will do"),
+    ("--methods markidis ootomo --engines h100 --distribution normal --shape 32 4096 32 --bounds", ""),
+)
 
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
+    from mpgemm.experiments.framework_names import FRAMEWORK_NAMES  # not needed for the help of all commands
+    from mpgemm.recovery.methods import list_methods
+
     what = parser.add_argument_group("what to compare")
     what.add_argument(
         "--methods",
@@ -42,12 +35,6 @@ def add_arguments(parser: Parser) -> None:
         metavar="ENGINE",
         help="devices (a100), paths (h100/wgmma), arch:name, ieee, or default (each method's own)",
     )
-    what.add_argument(
-        "--figure", choices=FIGURES, help="reproduce instead: " + "; ".join(f"{k}: {v}" for k, v in FIGURES.items())
-    )
-    what.add_argument(
-        "--table", choices=TABLES, help="reproduce instead: " + "; ".join(f"{k}: {v}" for k, v in TABLES.items())
-    )
     what.add_argument("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
     what.add_argument(
         "--rates", nargs="+", default=[], metavar="ENGINE=TFLOPS",
@@ -58,7 +45,8 @@ def add_arguments(parser: Parser) -> None:
     what.add_argument(
         "--overflow", choices=("inf", "saturate"), help="what a word that overflows becomes (default: as the engine)"
     )
-    what.add_argument("--quick", action="store_true", help="figures and tables: fewer and smaller points")
     add_input_arguments(parser, "uniform_symmetric and ootomo_type1, 64 256 64")
     add_run_arguments(parser)
-    add_output_arguments(parser)
+    add_output_arguments(parser, metric_needs_out=True)
+    for option in ("--figure", "--table", "--quick"):
+        parser.moved(option, "mpgemm reproduce khattak7 (mpgemm reproduce --list names the others)")

@@ -2,6 +2,10 @@
 
 import argparse
 
+QUESTION = "keep results, check the installation"
+SUMMARY = "a script that completes commands and options in bash, zsh or fish"
+EXAMPLES = (("bash", "then: source <(mpgemm completion bash)"),)
+
 SHELLS = ("bash", "zsh", "fish")
 
 

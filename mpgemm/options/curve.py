@@ -5,6 +5,13 @@ from mpgemm.options.parser import Parser
 from mpgemm.options.run_options import add_output_arguments, add_run_arguments
 from mpgemm.options.words import AXES, CURVE_SHAPE
 
+QUESTION = "compare corrections"
+SUMMARY = "errors of methods against k, exponent or condition number, with their spread"
+EXAMPLES = (
+    ("--over k 16 65536 --methods markidis@h100 ootomo@h100 fp32 --out out", "a picture with bands, PNG and SVG"),
+    ("--over condition 1 1e12 --precision fp64 --methods fp64 ozaki_int8:slices=8@h100", "emulated FP64 beside DGEMM"),
+)
+
 #: Two methods that differ in where they add up, on every kind of unit; FP32 beside them.
 METHODS = ("markidis@v100", "ootomo@v100", "markidis@h100", "ootomo@h100", "fp32")
 

@@ -3,6 +3,10 @@
 from mpgemm.options import library_options
 from mpgemm.options.parser import Parser
 
+QUESTION = "debug a kernel"
+SUMMARY = "two GPUs' results of one product: explained by their recipes? where and why do they part?"
+EXAMPLES = (("A.npy B.npy C1.npy C2.npy --gpus a100 h100 --format fp16", "where and why do two GPUs' results differ?"),)
+
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""

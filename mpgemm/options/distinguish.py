@@ -4,6 +4,12 @@ import argparse
 
 from mpgemm.options.solver_options import add_options
 
+QUESTION = "look into a unit"
+SUMMARY = "an input on which two instructions give different results, verified"
+EXAMPLES = (
+    ("ampere:mma.m16n8k16.f32.f16.f16.f32 hopper:mma.m16n8k16.f32.f16.f16.f32", "an input on which two units differ"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""

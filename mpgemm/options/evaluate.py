@@ -5,38 +5,25 @@ import argparse
 from mpgemm.options.inputs import add_input_arguments
 from mpgemm.options.parser import Parser
 from mpgemm.options.run_options import add_output_arguments, add_run_arguments
-from mpgemm.options.words import FAMILIES, FIGURES, ON_REQUEST, ORDERS, STEP_ORDERS
+from mpgemm.options.words import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
+
+QUESTION = "evaluate a scheme"
+SUMMARY = "accuracy of SGEMM-cube and native GEMMs on files or generated matrices"
+EXAMPLES = (
+    ("A.npy B.npy", "is SGEMM-cube accurate enough for these matrices?"),
+    ("W.safetensors X.npy --a-name layers.0.weight", "a tensor by its name"),
+    ("X.npy W.npy --transpose-b", "x @ W.T"),
+    ("--distribution normal --shape 64 1024 64 --repeats 3 --out out", "generated, three seeds, files in out"),
+)
 
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add_input_arguments(parser, "the pairs that ship with the package")
     what = parser.add_argument_group("what to compare")
-    what.add_argument(
-        "--methods",
-        nargs="+",
-        metavar="NAME",
-        help=f"{', '.join(FAMILIES)}; on request {', '.join(ON_REQUEST)}; "
-        "recovery methods as METHOD or METHOD@ENGINE; engine:ARCH:INSTRUCTION",
-    )
-    what.add_argument(
-        "--engine",
-        "--engines",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="ENGINE",
-        help="add matrix engines: devices (a100: its FP16 instruction) or arch:name",
-    )
-    _add_cube_arguments(what)
+    add_method_arguments(what, "all of these")
+    add_cube_arguments(what, "0 6 12 auto", "both")
     what.add_argument("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
-    what.add_argument(
-        "--figure",
-        nargs="+",
-        default=[],
-        choices=FIGURES,
-        help="reproduce figures of the SGEMM-cube paper instead",
-    )
     what.add_argument(
         "--verify",
         nargs="?",
@@ -52,10 +39,31 @@ def add_arguments(parser: Parser) -> None:
         "--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)"
     )
     add_run_arguments(parser)
-    add_output_arguments(parser)
+    add_output_arguments(parser, metric_needs_out=True)
+    parser.moved("--figure", "mpgemm reproduce xue8a (mpgemm reproduce --list names the others)")
 
 
-def _add_cube_arguments(what: argparse._ArgumentGroup) -> None:
+def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
+    """Methods and engines."""
+    what.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help=f"{', '.join(NAMED_METHODS)} (default {default}); on request {', '.join(ON_REQUEST)}; "
+        "recovery methods as METHOD or METHOD@ENGINE; engine:ARCH:INSTRUCTION",
+    )
+    what.add_argument(
+        "--engine",
+        "--engines",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="ENGINE",
+        help="add matrix engines: devices (a100: its FP16 instruction) or arch:name",
+    )
+
+
+def add_cube_arguments(what: argparse._ArgumentGroup, scale_exponents: str, step_orders: str) -> None:
     """How SGEMM-cube runs."""
     what.add_argument("--orders", nargs="+", choices=ORDERS, help="of SGEMM-cube's terms (elementwise termwise)")
     what.add_argument(
@@ -63,14 +71,14 @@ def _add_cube_arguments(what: argparse._ArgumentGroup) -> None:
         nargs="+",
         type=_scale_exponent,
         metavar="S_B",
-        help='s_b of SGEMM-cube: integers or "auto" (default 0 6 12 auto)',
+        help=f's_b of SGEMM-cube: integers or "auto" (default {scale_exponents})',
     )
     what.add_argument(
         "--step-orders",
         nargs="+",
         choices=STEP_ORDERS,
-        help="rounding inside a cube step of 16 products (not published; default sequential, after every product, "
-        "beside exact, once a step; figures: sequential)",
+        help="rounding inside a cube step of 16 products, which is not published: sequential, after every product, or exact, "
+        f"once a step (default {step_orders})",
     )
 
 

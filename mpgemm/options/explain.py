@@ -3,6 +3,16 @@
 from mpgemm.options.parser import Parser
 from mpgemm.options.scale_options import add_scale_arguments
 
+QUESTION = "debug a kernel"
+SUMMARY = "one recovered dot product step by step, and where its error comes from"
+EXAMPLES = (
+    ("", "Valpey et al., table 5: every step and every bit"),
+    ("ootomo --engine a100 --a 1.5 2 --b 0.25 3", "your own dot product"),
+    ("markidis --files A.npy B.npy --element 3 7 --attribution-only", "where one result's error comes from"),
+    ("--engine a100 h100 --distribution normal --k 1024", "why do two GPUs differ?"),
+    ("fp16 --engine v100 --a 1 -1e-3 2^-12 --b 1 1 1/3", "numbers in any notation"),
+)
+
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""

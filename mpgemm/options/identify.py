@@ -4,6 +4,14 @@ import argparse
 
 from mpgemm.options.words import EFFORTS, SECONDS_EACH, SECONDS_TOTAL, SOLVERS, SUITES
 
+QUESTION = "look into a unit"
+SUMMARY = "what a matrix unit computes: a black box in, its specification out"
+EXAMPLES = (
+    ("--instruction volta:mma.m8n8k4.f32.f16.f16.f32", "a catalogued unit as a black box"),
+    ("--engine cpu:vdpbf16ps --html unit.html", "this machine's own unit; a page to keep"),
+    ("--python my_model:dot --a-format bf16 --d-format fp32 --k 8", "a function f(a, b, c) of your own"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""

@@ -2,6 +2,10 @@
 
 import argparse
 
+QUESTION = "keep results, check the installation"
+SUMMARY = "versions, kernels, instruction sets, engines at hand"
+EXAMPLES = (("", "versions, kernels, instruction sets, engines"),)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""

@@ -44,7 +44,7 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         help="compute A B + C: C from a matrix file, or a distribution (m x n, the same seed)",
     )
     source.add_argument("--seed", type=int, help="first seed (default 0)")
-    source.add_argument("--repeats", type=int, help="number of seeds (default 1; figures and tables: their own)")
+    source.add_argument("--repeats", type=int, help="number of seeds (default 1)")
     files = ("files", "--files")
     parser.goes_with(("--a-name", "--b-name", "--transpose-b"), files, "two matrix files")
     drawn = ("--shape", "--seed", "--repeats", "--precision")

@@ -4,6 +4,17 @@ import argparse
 
 from mpgemm.options.library_options import RECORD
 
+QUESTION = "debug a kernel"
+SUMMARY = "do rows of a GEMM change their bits with the batch size on a GPU library?"
+EXAMPLES = (
+    ("--recorded chosen.json", "which weights' rows change their bits with the batch?"),
+    (
+        "--gpu h100 --library cublaslt-13.1 --shape 4096 4096 --config 1:ALGO_ID=13,CUSTOM_OPTION=42 "
+        "64:ALGO_ID=66,STAGES_ID=35",
+        "the same for configurations that are known",
+    ),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""

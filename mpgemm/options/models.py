@@ -2,6 +2,16 @@
 
 from mpgemm.options.parser import Parser
 
+QUESTION = "look into a unit"
+SUMMARY = "the catalogue of matrix engines and recovery methods"
+EXAMPLES = (
+    ("h100", "the instructions of a device"),
+    ("H100 fp8", "those for one format"),
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "one of them in words, a formula and a picture"),
+    ("HMMA.16816.F32", "by its name in SASS, PTX or AMD's compiler"),
+    ("--methods", "the recovery methods"),
+)
+
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""

@@ -19,6 +19,7 @@ class Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"^-[\d.]")
         self._rules: list[tuple[tuple[str, ...], tuple[str, ...], bool, str]] = []
         self._given: set[str] = set()
+        self._moved: dict[str, str] = {}
 
     def goes_with(self, options: tuple[str, ...], others: tuple[str, ...], what: str = "") -> None:
         """State that options have an effect only beside at least one of the others.
@@ -36,16 +37,24 @@ class Parser(argparse.ArgumentParser):
         """State that options have no effect beside any of the others; parameters as of :meth:`goes_with`."""
         self._rules.append((options, others, False, what))
 
+    def moved(self, option: str, where: str) -> None:
+        """State that an option of earlier versions is gone, and what does its work: whoever types it is told."""
+        self._moved[option] = where
+
     def parse_known_args(self, args=None, namespace=None):
-        """As argparse.
+        """As argparse; the namespace has the destinations of what is given, too (`given`).
 
         Raises
         ------
         ValueError
-            If an option is given that has no effect beside the others.
+            If an option is given that has no effect beside the others, or that is gone.
         """
         self._given = set()
+        for word in args or ():
+            if where := self._moved.get(word.partition("=")[0]):
+                raise ValueError(f"{word.partition('=')[0]} is gone; instead: {where}")
         found = super().parse_known_args(args, namespace)
+        found[0].given = frozenset(self._given)
         for options, others, wanted, what in self._rules:
             beside = [name for name in others if self._is_given(name)]
             useless = [self._spelled(name) for name in options if self._is_given(name) and bool(beside) != wanted]

@@ -6,6 +6,14 @@ from mpgemm.options.ascend_options import KERNEL_OPTIONS, add_shared_arguments
 from mpgemm.options.parser import Parser
 from mpgemm.options.words import DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 
+QUESTION = "plan a block"
+SUMMARY = "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"
+EXAMPLES = (
+    ("4096 4096 4096 --chip 910A", "blocks, grid and order for one product (m k n)"),
+    ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and what to type into the kernel"),
+    ("128 7168 2048 --chip 910B3 --pareto", "time against bits"),
+)
+
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
@@ -13,6 +21,7 @@ def add_arguments(parser: Parser) -> None:
     _add_choice(parser.add_argument_group("choice"))
     _add_output(parser.add_argument_group("output"))
     _state_what_goes_together(parser)
+    parser.moved("--figure", "mpgemm reproduce xue6 (6), or --heat-map (heat)")
 
 
 def _state_what_goes_together(parser: Parser) -> None:
@@ -21,7 +30,7 @@ def _state_what_goes_together(parser: Parser) -> None:
     sample = ("--files", "--distribution")
     shown = ("--sensitivity", "--explain", "--tiling", "--csv")
     # A list of chips' numbers, blocks and pictures of blocks come from the paper's constraints alone.
-    apart = ("--list-parameters", "--bits", "--rejections", "--figure")
+    apart = ("--list-parameters", "--bits", "--rejections", "--heat-map")
     parser.goes_without(
         (*ranking, *sample, *shown, "--for", "--kernel", "--split", "--merge", "--layout", "--presplit", "--warm", "--shapes",
          "--batch", "--grouped", "--pareto"),
@@ -36,8 +45,8 @@ def _state_what_goes_together(parser: Parser) -> None:
     parser.goes_without(("--tiling", "--sensitivity", "--top"), ("--shapes",))
     parser.goes_without((*ranking, *sample), ("--block",))
     parser.goes_without(("--distribution",), ("--files",))
-    parser.goes_with(("--out",), ("--pareto", "--figure"))
-    parser.goes_without(("--json",), ("--figure",))
+    parser.goes_with(("--out",), ("--pareto", "--heat-map"))
+    parser.goes_without(("--json",), ("--heat-map",))
 
 
 def _add_choice(choice: argparse._ArgumentGroup) -> None:
@@ -100,7 +109,7 @@ def _add_output(output: argparse._ArgumentGroup) -> None:
         "--bits", action="store_true", help="run every feasible block with the size's k: what changes the result"
     )
     output.add_argument("--rejections", action="store_true", help="the blocks next to the feasible space, and why not")
-    output.add_argument("--figure", choices=("6", "heat"), help="N_fused and f (fig. 6), or speed over (bm, bn)")
-    output.add_argument("--out", metavar="FOLDER", help="where --figure and --pareto write PNG, CSV and JSON (out)")
+    output.add_argument("--heat-map", action="store_true", help="the speed over (bm, bn) as a picture")
+    output.add_argument("--out", metavar="FOLDER", help="where --heat-map and --pareto write PNG, CSV and JSON (out)")
     output.add_argument("--csv", metavar="FILE", help="write the plans as CSV")
     output.add_argument("--json", action="store_true", help="print JSON instead of tables")

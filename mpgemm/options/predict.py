@@ -5,6 +5,15 @@ from mpgemm.options.library_options import RECORDED_CHOICES
 from mpgemm.options.parser import Parser
 from mpgemm.options.scale_options import add_scale_arguments
 
+QUESTION = "debug a kernel"
+SUMMARY = "what a GPU library returns for two matrices, bit for bit"
+EXAMPLES = (
+    (
+        "A.npy B.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35 --format fp16 --input-rounding rne",
+        "the bits that cuBLASLt returns",
+    ),
+)
+
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""

@@ -2,6 +2,13 @@
 
 from mpgemm.options.parser import Parser
 
+QUESTION = "keep results, check the installation"
+SUMMARY = "one page, HTML or Markdown, from the folders that other commands wrote"
+EXAMPLES = (
+    ("out", "one page of what --out wrote"),
+    ("out1 out2 --out page.html --title 'Our layers'", "a page that opens without a network"),
+)
+
 MOST_ROWS = 60
 
 FORMATS = ("html", "markdown")

@@ -20,8 +20,11 @@ def add_run_arguments(parser: Parser) -> None:
     parser.goes_without(("--workers",), ("--cluster",))
 
 
-def add_output_arguments(parser: Parser) -> None:
-    """The group "output": --out, --fresh, --no-figures, --json, --csv, --metric."""
+def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> None:
+    """The group "output": --out, --fresh, --no-figures, --json, --csv, --metric.
+
+    The metric is that of pictures alone (`metric_needs_out`), or that of a table, too.
+    """
     output = parser.add_argument_group("output")
     output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
     output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
@@ -32,6 +35,5 @@ def add_output_arguments(parser: Parser) -> None:
     output.add_argument("--metric", choices=METRICS, help="what the figures show (default relative_frobenius)")
     parser.goes_without(("--csv",), ("--json",))
     parser.goes_with(("--fresh", "--no-figures"), ("--out",))
-    shows = [name for name in ("--out", "--figure") if name in parser._option_string_actions]
-    if shows != ["--out"]:  # where all is one figure, its metric is that of the table, too
-        parser.goes_with(("--metric",), tuple(shows))
+    if metric_needs_out:
+        parser.goes_with(("--metric",), ("--out",))

@@ -2,6 +2,13 @@
 
 import argparse
 
+QUESTION = "keep results, check the installation"
+SUMMARY = "kernels beside their exact twins, and outputs of real GPUs: about a minute"
+EXAMPLES = (
+    ("", "about half a minute"),
+    ("--seconds 120", "more of it"),
+)
+
 #: Seconds of random comparisons; the other checks take a few more.
 SECONDS = 30.0
 

@@ -4,7 +4,13 @@ from mpgemm.options.ascend_options import KERNEL_OPTIONS, add_shared_arguments
 from mpgemm.options.parser import Parser
 from mpgemm.options.words import KERNELS, RESIDENTS
 
-FIGURES = ("10", "11", "12")
+QUESTION = "plan a block"
+SUMMARY = "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
+EXAMPLES = (
+    ("--block 176,64,176 --trace trace.json", "one schedule; the trace opens in Perfetto"),
+    ("4096 4096 4096 --chip 910B3 --waterfall", "where the time goes"),
+    ("--published", "predictions beside published numbers"),
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -46,10 +52,9 @@ def add_arguments(parser: Parser) -> None:
     files.add_argument("--ping-pong", metavar="FILE", help="picture of single beside double buffers, block by block")
     files.add_argument("--occupancy", metavar="FILE", help="picture of the buffers in use")
     files.add_argument("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
-    files.add_argument("--figure", choices=FIGURES, help="the paper's figure 10, 11 or 12 as this model predicts it")
-    files.add_argument("--out", metavar="FOLDER", help="where --figure writes PNG, CSV and JSON (out)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     _state_what_goes_together(parser)
+    parser.moved("--figure", "mpgemm reproduce xue10, xue11 or xue12")
 
 
 def _state_what_goes_together(parser: Parser) -> None:
@@ -60,16 +65,12 @@ def _state_what_goes_together(parser: Parser) -> None:
     files = ("--trace", "--trace-operations", "--gantt", "--ping-pong", "--occupancy", "--waterfall-plot")
     one_run = (*schedule, *run, *shown, *files)
     parser.goes_without(
-        (*one_run, *KERNEL_OPTIONS, "--block", "size", "--chip", "--calibrated", "--set", "--calibrate", "--figure"),
+        (*one_run, *KERNEL_OPTIONS, "--block", "size", "--chip", "--calibrated", "--set", "--calibrate"),
         ("--published",), "one run",
     )  # fmt: skip
     parser.goes_without(
-        (*run, *shown, *files, "size", "--terms", "--mode", "--operand", "--presplit", "--figure"), ("--calibrate",),
+        (*run, *shown, *files, "size", "--terms", "--mode", "--operand", "--presplit"), ("--calibrate",),
         "one run: the profile says sizes and operands",
     )  # fmt: skip
-    parser.goes_without((*one_run, *KERNEL_OPTIONS, "--json"), ("--figure",))
-    parser.goes_without(
-        (*one_run, *KERNEL_OPTIONS, "--block", "--figure", "--calibrate", "--published"), ("--list-parameters",)
-    )
+    parser.goes_without((*one_run, *KERNEL_OPTIONS, "--block", "--calibrate", "--published"), ("--list-parameters",))
     parser.goes_with(("--trace-operations",), ("--trace",))
-    parser.goes_with(("--out",), ("--figure",))

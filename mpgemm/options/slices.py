@@ -4,6 +4,13 @@ from mpgemm.options.matrices import add_matrix_arguments
 from mpgemm.options.parser import Parser
 from mpgemm.options.words import COST_DEVICES, COUNTED_METHODS
 
+QUESTION = "compare corrections"
+SUMMARY = "how many integer slices or moduli a product needs, proved and measured"
+EXAMPLES = (
+    ("A.npy B.npy", "how many slices until emulated FP64 is as good as DGEMM here?"),
+    ("A.npy B.npy --target 40 --engine b300 h100", "or 40 bits, and what that costs on two devices"),
+)
+
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""

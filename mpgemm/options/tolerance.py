@@ -6,6 +6,16 @@ from mpgemm.options.parser import Parser
 from mpgemm.options.scale_options import add_scale_arguments
 from mpgemm.options.words import TOLERANCE_SHAPE
 
+QUESTION = "debug a kernel"
+SUMMARY = "what a kernel's test may allow, and what a tolerance would miss"
+EXAMPLES = (
+    ("--engine h100 --k 512", "what may a test of this kernel allow?"),
+    ("--engine h100 --format fp8 --reference rounded --k 512", "against the product of the rounded operands"),
+    ("--engine a100 --format bf16 --out-format bf16 A.npy B.npy", "on your data"),
+    ("--method ootomo --engine a100 --shipped digits", "of a recovery method"),
+    ("--engine h100 --k 512 --check-rtol 1e-2 --check-atol 1e-2", "what would this tolerance miss?"),
+)
+
 K = 1024
 
 

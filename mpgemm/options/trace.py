@@ -2,6 +2,13 @@
 
 import argparse
 
+QUESTION = "debug a kernel"
+SUMMARY = "two recorded runs of a model: which module's bits part first, who made each side, what the logits say"
+EXAMPLES = (
+    ("compare training rollout", "two folders of recorded tensors"),
+    ("compare a100 h100 --logits model.lm_head --no-recipes", "the module of the logits by its name"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""

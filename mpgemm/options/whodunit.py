@@ -4,6 +4,17 @@ import argparse
 
 from mpgemm.options.scale_options import add_scale_arguments
 
+QUESTION = "debug a kernel"
+SUMMARY = "which GPU's arithmetic, order of k or recovery method made these bits?"
+EXAMPLES = (
+    ("A.npy B.npy C.npy", "which instruction, order of k or method made C?"),
+    ("A.npy B.npy C.npy --format e4m3fn", "operands are encodings of FP8"),
+    (
+        "A.npy B.npy C.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35",
+        "a library's kernel among the candidates",
+    ),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""

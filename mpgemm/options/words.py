@@ -17,12 +17,11 @@ DISTRIBUTIONS = ("normal", "uniform", "positive")
 TARGETS = ("ascendc", "catlass", "pto")
 ASSUMED_SIZE = (5632, 2816, 5632)
 
-# Methods and figures of `evaluate`: mpgemm.experiments.methods, .split_figures, .sweeps; metrics: mpgemm.exact.errors.
-FAMILIES = ("fp16", "fp16_accumulate", "fp32", "fp32_chain", "fp64", "sgemm_cube", "sgemm_cube_scaled")
+# Methods of `evaluate`: mpgemm.experiments.methods; metrics: mpgemm.exact.errors.
+NAMED_METHODS = ("fp16", "fp16_accumulate", "fp32", "fp32_chain", "fp64", "sgemm_cube", "sgemm_cube_scaled")
 ON_REQUEST = ("bf16x6", "amx")
 ORDERS = ("elementwise", "termwise", "termwise_inplace")
 STEP_ORDERS = ("sequential", "pairwise", "exact")
-FIGURES = ("2a", "2b", "8a", "8b", "9a", "9b", "9c")
 METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "rowwise")
 
 # Curves and counts: mpgemm.experiments.curves, .slice_advice.

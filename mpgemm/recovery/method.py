@@ -387,7 +387,7 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
         value = options[name]
         if name == "format":
             value = operand_format(value).name if isinstance(value, str) and format_family(value) else value
-            family = _choice(name, value, {f: _word_family(f) for f in row.formats})
+            family = _choice(name, value, {f: _variants_of(f) for f in row.formats})
             changes["formats"] = (value, *(f for f in family if f != value))
         elif name == "terms":
             changes["products"] = products_below(2, _choice(name, value, {3: 1, 4: 2}))
@@ -450,8 +450,8 @@ def _count_control(
 
 
 #: Formats that take each other's place on hardware that has only one of them.
-FAMILIES = (("e4m3fn", "e4m3fnuz"), ("e5m2", "e5m2fnuz"))
+FP8_VARIANTS = (("e4m3fn", "e4m3fnuz"), ("e5m2", "e5m2fnuz"))
 
 
-def _word_family(fmt: str) -> tuple[str, ...]:
-    return next((family for family in FAMILIES if fmt in family), (fmt,))
+def _variants_of(fmt: str) -> tuple[str, ...]:
+    return next((variants for variants in FP8_VARIANTS if fmt in variants), (fmt,))

@@ -6,7 +6,7 @@ Xue et al., arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as khatt
 formulas h and l are the high and low words, RN rounds to nearest even.
 """
 
-from mpgemm.recovery.method import FAMILIES, MODULI, SPLIT_MODULI, RecoveryMethod, products_below
+from mpgemm.recovery.method import FP8_VARIANTS, MODULI, SPLIT_MODULI, RecoveryMethod, products_below
 
 _SPLIT = {
     "rounding": "rounding of the split: rne, rna, rz, ...",
@@ -23,7 +23,7 @@ _OUTSIDE = {
 _FP16_RANGE = "elements beyond 65504 overflow; full precision needs |x| >= 2^{low} or so, below 2^-24 nothing is left"
 _E4M3 = ("e4m3fn", "e4m3fnuz", "e4m3")
 _HI, _HI_LO = products_below(1), products_below(2, 1)
-_FP8 = (*FAMILIES[0], *FAMILIES[1])
+_FP8 = (*FP8_VARIANTS[0], *FP8_VARIANTS[1])
 #: Options of methods whose number of words can follow from the matrices.
 _COUNT = {
     "bits": "with auto: bits of |A||B| that the words keep, 1 to 53 (default: what the result holds, 53 or 24)",

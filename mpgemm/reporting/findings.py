@@ -22,7 +22,7 @@ _INSTRUCTION = re.compile(r"[a-z0-9_]+:[a-z][\w.]*")
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineBasis:
     """A modelled engine and what its model rests on; links as (name, address)."""
 
     name: str
@@ -41,7 +41,7 @@ class Findings:
     verdicts : list of (str, list of str)
         The verdict on each input, and its reasons.
     recommendations, caveats : list of str
-    engines : list of Engine
+    engines : list of EngineBasis
     origin : dict of str to str
         Version, command, date and what else the results were computed with.
     """
@@ -50,7 +50,7 @@ class Findings:
     verdicts: list[tuple[str, list[str]]] = field(default_factory=list)
     recommendations: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
-    engines: list[Engine] = field(default_factory=list)
+    engines: list[EngineBasis] = field(default_factory=list)
     origin: dict[str, str] = field(default_factory=dict)
 
 
@@ -175,7 +175,7 @@ def _error(record: Mapping) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _engines(records: Sequence[Mapping]) -> Iterator[Engine]:
+def _engines(records: Sequence[Mapping]) -> Iterator[EngineBasis]:
     """The instructions that methods and engines of records name."""
     names: dict[str, None] = {}
     for record in records:
@@ -189,4 +189,4 @@ def _engines(records: Sequence[Mapping]) -> Iterator[Engine]:
         except ValueError:
             continue  # a method's option or another engine, not an instruction
         note = f"{row.source}. {row.note}".rstrip(". ") + "."
-        yield Engine(str(row), f"{row.evidence}: {MEANING[level_of(row)]}", note, tuple(links_of(row)))
+        yield EngineBasis(str(row), f"{row.evidence}: {MEANING[level_of(row)]}", note, tuple(links_of(row)))

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TextIO
 
-from mpgemm.experiments.provenance import environment
+from mpgemm.reporting.provenance import environment
 from tensorcore_models.results import data_frame, format_cell, html_table, number_columns
 
 #: Version of the layout of the JSON that commands and results write; docs/json.md describes it.

@@ -23,7 +23,7 @@ SUFFIXES = (".safetensors", ".npz", ".npy", ".pt", ".pth")
 _STEP = re.compile(r"(?:^|[/._-])step[_-]?(\d+)(?:[/._-]|$)")
 
 
-class Place(NamedTuple):
+class TensorPlace(NamedTuple):
     """Where a tensor lies: a file, its name in there, and the type of its elements where the file holds encodings."""
 
     path: Path
@@ -38,11 +38,11 @@ class Trace:
     Attributes
     ----------
     folder : Path
-    modules : dict of (step, module) to dict of kind to Place
+    modules : dict of (step, module) to dict of kind to TensorPlace
     """
 
     folder: Path
-    modules: dict[tuple[int, str], dict[str, Place]]
+    modules: dict[tuple[int, str], dict[str, TensorPlace]]
 
     def tensor(self, key: tuple[int, str], kind: str) -> np.ndarray | None:
         """A module's tensor, None where it was not recorded.
@@ -86,7 +86,7 @@ def _indexed(folder: Path) -> dict:
         rows = json.loads((folder / INDEX).read_text(encoding="utf-8"))["modules"]
         return {
             (int(row["step"]), str(row["module"])): {
-                kind: Place(folder / entry["file"], None, entry["type"]) for kind, entry in row["tensors"].items()
+                kind: TensorPlace(folder / entry["file"], None, entry["type"]) for kind, entry in row["tensors"].items()
             }
             for row in rows
         }
@@ -95,12 +95,12 @@ def _indexed(folder: Path) -> dict:
 
 
 def _by_name(folder: Path) -> dict:
-    found: dict[tuple[int, str], dict[str, Place]] = {}
+    found: dict[tuple[int, str], dict[str, TensorPlace]] = {}
     for path in sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES):
         stem = path.relative_to(folder).with_suffix("").as_posix()
         for name in array_names(path):
             step, module, kind = _parsed(stem if name is None else f"{stem}/{name}", name is None)
-            found.setdefault((step, module), {})[kind] = Place(path, name, None)
+            found.setdefault((step, module), {})[kind] = TensorPlace(path, name, None)
     return dict(sorted(found.items(), key=lambda item: (item[0][0], _natural(item[0][1]))))
 
 

@@ -6,6 +6,6 @@
 """
 
 from .places import catalogued, page_path
-from .witnesses import Witness, witness
+from .witnesses import PairWitness, witness
 
-__all__ = ["Witness", "catalogued", "page_path", "witness"]
+__all__ = ["PairWitness", "catalogued", "page_path", "witness"]

@@ -21,7 +21,7 @@ SEED = 20251
 
 
 @dataclass(frozen=True)
-class Witness:
+class PairWitness:
     """One dot product for which two instructions give different bits.
 
     Attributes
@@ -126,7 +126,7 @@ def _results(row: Instruction, dots: Dots) -> np.ndarray:
     return np.concatenate(out)
 
 
-def witness(row: Instruction, other: Instruction) -> Witness | None:
+def witness(row: Instruction, other: Instruction) -> PairWitness | None:
     """The dot product with the fewest nonzero products for which the two differ; None where none of those tried shows it.
 
     The vectors of :func:`tensorcore_models.probing.probe_vectors` of both are tried first, then random encodings of
@@ -149,7 +149,7 @@ def witness(row: Instruction, other: Instruction) -> Witness | None:
             sizes = np.count_nonzero(dots[0][different], axis=1)
             index = different[int(np.argmin(sizes))]
             a, b, c = (part[index] for part in dots)
-            return Witness(tuple(map(int, a)), tuple(map(int, b)), int(c), int(here[index]), int(there[index]))
+            return PairWitness(tuple(map(int, a)), tuple(map(int, b)), int(c), int(here[index]), int(there[index]))
     return None
 
 

@@ -2,7 +2,7 @@
 
 PTX spellings follow the PTX ISA (mma, wmma, wgmma and tcgen05.mma), SASS spellings what cuobjdump prints (HMMA.16816.F32 is
 16 x 8 x 16), AMD's the CDNA ISA documents and clang's built-ins, x86's and Arm's the vendors' intrinsics. Nothing here knows
-the rows: a spelling becomes a :class:`Query`, which the lookups of the catalogue answer.
+the rows: a spelling becomes a :class:`Spelling`, which the lookups of the catalogue answer.
 """
 
 import re
@@ -53,7 +53,7 @@ _INTRINSICS = (
 
 
 @dataclass(frozen=True)
-class Query:
+class Spelling:
     """What a spelling says of an instruction; None where it says nothing.
 
     Attributes
@@ -145,7 +145,7 @@ def _joined(name: str) -> str:
     return re.sub(r"[\s_\-]+", "", name.lower())
 
 
-def instruction_query(text: str) -> Query | None:
+def instruction_query(text: str) -> Spelling | None:
     """What a spelling of an instruction asks for, None where it is none."""
     word = text.strip().rstrip(";").lower().replace("::", ":")
     for pattern, name in _INTRINSICS:
@@ -157,10 +157,10 @@ def instruction_query(text: str) -> Query | None:
         return _sass(parts)
     if parts[0] in ("mma", "wmma", "wgmma", "tcgen05"):
         return _ptx(parts)
-    return Query(stem=stem(word)) if re.fullmatch(r"\w+", parts[0]) and len(parts) == 1 else None
+    return Spelling(stem=stem(word)) if re.fullmatch(r"\w+", parts[0]) and len(parts) == 1 else None
 
 
-def _ptx(parts: list[str]) -> Query | None:
+def _ptx(parts: list[str]) -> Spelling | None:
     """PTX, or the catalogue's own shorter spelling of it."""
     path, kind, block, shape, vector = parts[0], None, None, None, None
     types: list[str] = []
@@ -201,10 +201,10 @@ def _ptx(parts: list[str]) -> Query | None:
         facts["c_format"] = types[3] if len(types) == 4 else None
     elif path != "tcgen05":
         return None
-    return Query(**facts)
+    return Spelling(**facts)
 
 
-def _sass(parts: list[str]) -> Query | None:
+def _sass(parts: list[str]) -> Spelling | None:
     """SASS: mnemonic, shape, result, operands."""
     path, operands = SASS[parts[0]]
     facts: dict = {"path": path, "scaled": False, "saturating": False}
@@ -235,4 +235,4 @@ def _sass(parts: list[str]) -> Query | None:
         facts["c_format"] = results[0]
     a = (others[0],) if others else operands or None
     b = (others[1],) if len(others) > 1 else a
-    return Query(**facts, a_formats=a, b_formats=b)
+    return Spelling(**facts, a_formats=a, b_formats=b)

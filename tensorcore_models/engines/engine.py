@@ -25,7 +25,7 @@ from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_b
 from ..formats.sums import add_rounded, scale_cut, scale_rounded
 from ..integers import checked_integer
 from ..machine.fp_state import default_fp_state
-from .order import KOrder, Order, Unit, evaluate, leaves, merged, order_of, uncovered
+from .order import KOrder, Order, OrderUnit, evaluate, leaves, merged, order_of, uncovered
 from .scaled import scaled_sums
 from .scaling import read_scales
 
@@ -345,7 +345,7 @@ class Engine(abc.ABC):
             return self._c_as_result(zero)
         return evaluate(order, self._unit(a, b, zero, None, None))
 
-    def _unit(self, a, b, c, scale_a, scale_b) -> Unit:
+    def _unit(self, a, b, c, scale_a, scale_b) -> OrderUnit:
         """This engine on these operands, as the interpreter of orders sees it."""
         zero = _zeros(c.shape, c.dtype)
 
@@ -362,7 +362,7 @@ class Engine(abc.ABC):
             index = np.concatenate([np.arange(p.start, p.stop, p.step) for p in pieces])
             return self._promoted_bits(a[:, index], b[index], total, None, None, every)
 
-        return Unit(self.formats[3], self.k, chain, restarts, lambda: self._c_as_result(zero))
+        return OrderUnit(self.formats[3], self.k, chain, restarts, lambda: self._c_as_result(zero))
 
     def _check_blocks(self, k: int, order: Order | None, every: int | None) -> None:
         """Refuse chains that start inside of a block of products with one scale: blocks are counted from a chain's start."""

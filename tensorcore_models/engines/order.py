@@ -199,7 +199,7 @@ def merged(pieces: Sequence[range]) -> list[range]:
 
 
 @dataclass(frozen=True)
-class Unit:
+class OrderUnit:
     """What the interpreter uses of an engine.
 
     Parameters
@@ -224,7 +224,7 @@ class Unit:
     zeros: Callable[[], np.ndarray]
 
 
-def evaluate(order: Order, unit: Unit) -> np.ndarray:
+def evaluate(order: Order, unit: OrderUnit) -> np.ndarray:
     """Encodings of the sum, in the unit's result format.
 
     Raises
@@ -255,7 +255,7 @@ def evaluate(order: Order, unit: Unit) -> np.ndarray:
     return add_all(total, (evaluate(part, unit) for part in parts), unit.result)
 
 
-def _rounded(first: np.ndarray, order: Sum, unit: Unit) -> np.ndarray:
+def _rounded(first: np.ndarray, order: Sum, unit: OrderUnit) -> np.ndarray:
     """The first part, rounded as a partial and then as a running sum."""
     for fmt in (order.partials, order.carry):
         first = _through(first, unit.result, fmt) if fmt else first

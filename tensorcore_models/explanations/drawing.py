@@ -10,7 +10,7 @@ HEIGHT = 20
 CHARACTER = 7.2
 
 
-class Box(NamedTuple):
+class DrawnBox(NamedTuple):
     """One box: its text, a note for readers who point at it, and the boxes below it."""
 
     label: str
@@ -23,7 +23,7 @@ class Box(NamedTuple):
         return max(HEIGHT, CHARACTER * len(self.label) + 8)
 
 
-def _places(boxes: Sequence[Box]) -> tuple[dict[int, tuple[float, float]], float]:
+def _places(boxes: Sequence[DrawnBox]) -> tuple[dict[int, tuple[float, float]], float]:
     """The centre of each box that hangs from the last one, and the width of all; a box is centred above those below it.
 
     A stack in place of recursion: a chain of thousands of additions is thousands deep.
@@ -45,7 +45,7 @@ def _places(boxes: Sequence[Box]) -> tuple[dict[int, tuple[float, float]], float
     return found, edge - GAP + 2
 
 
-def _drawn(box: Box, x: float, y: float) -> str:
+def _drawn(box: DrawnBox, x: float, y: float) -> str:
     radius, fill = (3, "currentColor") if box.below else (HEIGHT / 2, "none")
     title = f"<title>{escape(box.note)}</title>" if box.note else ""
     return (
@@ -55,12 +55,12 @@ def _drawn(box: Box, x: float, y: float) -> str:
     )
 
 
-def svg(boxes: Sequence[Box], title: str) -> str:
+def svg(boxes: Sequence[DrawnBox], title: str) -> str:
     """Boxes as an SVG element, the last on top.
 
     Parameters
     ----------
-    boxes : sequence of Box
+    boxes : sequence of DrawnBox
         Each after those below it.
     title : str
         For readers who do not see the picture.

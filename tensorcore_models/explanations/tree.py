@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from .drawing import Box, svg
+from .drawing import DrawnBox, svg
 
 #: Lines of an outline that are shown.
 OUTLINE = 40
@@ -267,16 +267,16 @@ class Tree:
         shown : int, optional
             Addends of one operation that are drawn before the last, where it leaves some out; all by default.
         """
-        boxes = [Box(self.name(leaf)) for leaf in range(self.leaves)]
+        boxes = [DrawnBox(self.name(leaf)) for leaf in range(self.leaves)]
         at = list(range(self.leaves))  # the box of each leaf and result
         for operation in self.operations:
             below = [at[addend] for addend in operation.addends]
             if shown is not None and len(below) > shown + 2:
-                boxes.append(Box(f"{len(below) - shown - 1} more"))
+                boxes.append(DrawnBox(f"{len(below) - shown - 1} more"))
                 below = [*below[:shown], len(boxes) - 1, below[-1]]
             sign = "+" if len(operation.addends) < 3 else "\u03a3"
             at.append(len(boxes))
-            boxes.append(Box(f"{sign} {operation.does}".rstrip(), operation.note, tuple(below)))
+            boxes.append(DrawnBox(f"{sign} {operation.does}".rstrip(), operation.note, tuple(below)))
         return svg(boxes, title)
 
     def picture(self, path: str) -> None:

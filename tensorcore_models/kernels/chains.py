@@ -9,7 +9,7 @@ from .._kernels.chains import chains
 from ..formats import FORMATS, Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
-from .common import Result, float_values, generic_promoted, redo_elements
+from .common import RunningResult, float_values, generic_promoted, redo_elements
 from .generic import generic_bits
 from .lowering import Lowered
 
@@ -94,7 +94,7 @@ class ChainsKernel:
         if self.redo:
             again = np.isnan(values) if self.redo == "nan" else ~np.isfinite(values)
             if again.any():
-                redo_elements(low, d, Result.of(values, again.view(np.uint8)), a, b, c)
+                redo_elements(low, d, RunningResult.of(values, again.view(np.uint8)), a, b, c)
         return d
 
     def _order(self, k: int) -> np.ndarray | None:

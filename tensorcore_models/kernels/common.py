@@ -12,7 +12,7 @@ from .lowering import Lowered
 
 
 @dataclass(frozen=True)
-class Operand:
+class KernelFormat:
     """A format as the kernels take it (mpg_operand of lanes.h)."""
 
     size: int
@@ -27,7 +27,7 @@ class Operand:
     max_magnitude: int
 
     @classmethod
-    def of(cls, fmt: Format, via: Format | None = None) -> "Operand":
+    def of(cls, fmt: Format, via: Format | None = None) -> "KernelFormat":
         """`fmt` with the alignment exponents of `via`, to which it is converted first."""
         return cls(
             size=fmt.container.itemsize,
@@ -89,7 +89,7 @@ class Source:
 
 
 @dataclass(eq=False)
-class Result:
+class RunningResult:
     """The running result of a product in float32, and what needs the generic kernel: elements, whole rows and columns."""
 
     d: np.ndarray
@@ -98,13 +98,13 @@ class Result:
     columns: np.ndarray
 
     @classmethod
-    def of(cls, d: np.ndarray, redo: np.ndarray) -> "Result":
+    def of(cls, d: np.ndarray, redo: np.ndarray) -> "RunningResult":
         """C-contiguous `d` (m, n) with the elements that are marked already."""
         return cls(d, redo, np.zeros(d.shape[0], np.uint8), np.zeros(d.shape[1], np.uint8))
 
-    def transposed(self) -> "Result":
+    def transposed(self) -> "RunningResult":
         """The same for D^T."""
-        return Result(np.ascontiguousarray(self.d.T), np.ascontiguousarray(self.redo.T), self.columns, self.rows)
+        return RunningResult(np.ascontiguousarray(self.d.T), np.ascontiguousarray(self.redo.T), self.columns, self.rows)
 
     @property
     def marked(self) -> bool:
@@ -170,7 +170,7 @@ def generic_promoted(low: Lowered, a, b, total, scale_a, scale_b, every: int) ->
     return total
 
 
-def redo_elements(low: Lowered, d, marks: Result, a, b, c, scale_a=None, scale_b=None, every=None) -> None:
+def redo_elements(low: Lowered, d, marks: RunningResult, a, b, c, scale_a=None, scale_b=None, every=None) -> None:
     """Compute the marked rows, columns and elements of the encodings d again with the generic kernel.
 
     With `every`, c are FP32 sums to which the chains of that many products are added (`kernels.promoted_bits`).

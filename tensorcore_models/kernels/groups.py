@@ -10,7 +10,7 @@ from .._kernels.groups import groups
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for, threads_for_product
-from .common import Result, Source, lanes_over_rows, redo_elements
+from .common import RunningResult, Source, lanes_over_rows, redo_elements
 from .generic import generic_batch_bits
 from .lowering import Lowered
 
@@ -93,7 +93,7 @@ class GroupsKernel:
         bits = np.array(c, np.uint32, order="C")
         redo = np.ascontiguousarray((bits & 0x7FFFFFFF) >= 0x7F800000, np.uint8)
         bits[redo != 0] = 0
-        result, swapped = Result.of(bits.view(np.float32), redo), lanes_over_rows(m, n)
+        result, swapped = RunningResult.of(bits.view(np.float32), redo), lanes_over_rows(m, n)
         if swapped:
             result = result.transposed()
         (x, y, x_tables, y_tables), task = self._arranged(a, b, scale_a, scale_b, low.block_size, swapped)

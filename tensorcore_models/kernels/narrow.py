@@ -10,7 +10,7 @@ from .._kernels.narrow import narrow
 from ..formats import Format, get_float_format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for, threads_for_product
-from .common import Operand, Result, Source, is_zero, redo_elements, step_order
+from .common import KernelFormat, RunningResult, Source, is_zero, redo_elements, step_order
 from .generic import generic_batch_bits
 from .lowering import Lowered
 
@@ -44,8 +44,8 @@ class NarrowKernel:
     """FusedDotAdd or InterleavedDotAdd of fp16, fp8, fp6 and fp4 operands in 32-bit lanes."""
 
     task: NarrowTask
-    a_operand: Operand
-    b_operand: Operand
+    a_operand: KernelFormat
+    b_operand: KernelFormat
     a_format: Format
     b_format: Format
     c_format: Format
@@ -94,8 +94,8 @@ class NarrowKernel:
                 floor=narrow.FLOOR if dot.exponent_floor is None else max(narrow.FLOOR, dot.exponent_floor + 127),
                 raw_exponent=113 if fp16 and dot.subnormal_c == "raw" else 0,
             ),
-            a_operand=Operand.of(a, via),
-            b_operand=Operand.of(b, via),
+            a_operand=KernelFormat.of(a, via),
+            b_operand=KernelFormat.of(b, via),
             a_format=a,
             b_format=b,
             c_format=c,
@@ -114,7 +114,7 @@ class NarrowKernel:
         (m, k), n = a.shape, b.shape[1]
         task = self.task if every is None else dataclasses.replace(self.task, chain=every // self.task.terms)
         values, redo, tiny = self._addends(c, late=task.chain > 0)
-        result = Result.of(values, redo)
+        result = RunningResult.of(values, redo)
         x, y = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand))
         swapped = n < 16 < 2 * m and m > n
         if swapped:  # lanes run over the rows instead

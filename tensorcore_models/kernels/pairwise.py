@@ -8,7 +8,7 @@ from .._kernels.pairwise import pairwise
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
-from .common import Result, float_values, redo_elements
+from .common import RunningResult, float_values, redo_elements
 from .generic import generic_bits
 from .lowering import Lowered
 
@@ -106,7 +106,7 @@ class ExactSumKernel:
         pairwise.pairwise(x, y, values, redo, self.terms, self.terms, isa_level(), threads)
         redo |= ~np.isfinite(values)
         if redo.any():
-            redo_elements(low, d, Result.of(values, redo), a, b, c)
+            redo_elements(low, d, RunningResult.of(values, redo), a, b, c)
         return d
 
 

@@ -9,7 +9,7 @@ from .._kernels.wide import wide
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
-from .common import Operand, Result, Source, is_zero, redo_elements, step_order
+from .common import KernelFormat, RunningResult, Source, is_zero, redo_elements, step_order
 from .lowering import Lowered
 from .narrow import largest_significand
 
@@ -57,8 +57,8 @@ class WideKernel:
     """FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd or a fused sum with a late c in 64-bit lanes."""
 
     task: WideTask
-    a_operand: Operand
-    b_operand: Operand
+    a_operand: KernelFormat
+    b_operand: KernelFormat
     pass_terms: int
     groups: tuple[tuple[int, ...], ...] | None
 
@@ -83,7 +83,7 @@ class WideKernel:
             task = _fused_task(spec, formats)
         if task is None:
             return None
-        return cls(task, Operand.of(formats[0], via), Operand.of(formats[1], via), spec.terms, groups)
+        return cls(task, KernelFormat.of(formats[0], via), KernelFormat.of(formats[1], via), spec.terms, groups)
 
     def promotes(self, every: int) -> bool:
         """Whether chains of `every` products can be added up outside in the lanes."""
@@ -93,7 +93,7 @@ class WideKernel:
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         task = self.task if every is None else replace(self.task, promote=every)
-        result = Result.of(*_addends(c, low.c_format.name, low.d_format.name))
+        result = RunningResult.of(*_addends(c, low.c_format.name, low.d_format.name))
         if task.late == _EXACT and result.d.any():
             result.d[np.abs(result.d) < np.float32(2.0**-126)] = 0
         groups = None if self.groups is None else tuple(np.array(group) for group in self.groups)

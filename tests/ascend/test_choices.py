@@ -11,7 +11,7 @@ from ascend.accuracy import data_error, error_bound, sampled_error
 from ascend.operands import cube_instruction, rounded_to_hf32
 from ascend.pareto import LEAST_GAIN, mark_front
 from ascend.pipes.build import build_program
-from ascend.reports.profile import COLUMNS, Row, fit_profile, read_profile
+from ascend.reports.profile import COLUMNS, ProfileRow, fit_profile, read_profile
 from ascend.reports.published import FAR_OFF, SOURCES, comparisons, spread
 from ascend.reports.tiling import (
     SNIPPETS,
@@ -417,7 +417,7 @@ def made_profile():
     rows = []
     for m, k, n in ((1024, 6144, 576), (256, 1024, 512), (64, 64, 16384), (8192, 128, 2048)):
         best = ascend.plan(m, k, n, B3, terms=1, simulated=4, top=4, error_of=lambda s: 0.0)[0].schedule
-        rows.append(Row(f"mm_{m}", m, k, n, "fp16", ascend.simulate(best.timed_by(slow)).seconds))
+        rows.append(ProfileRow(f"mm_{m}", m, k, n, "fp16", ascend.simulate(best.timed_by(slow)).seconds))
     return rows
 
 
@@ -443,11 +443,13 @@ def test_a_fit_finds_what_made_the_profile(tmp_path):
     [
         ({"drop": ("Task Duration(us)", "Input Shapes")}, "no column 'Task Duration\\(us\\)', 'Input Shapes'"),
         ({"rows": []}, "no operator whose type begins with MatMul"),
-        ({"rows": [Row("x", 2, 3, 4, "fp16", -1e-6)]}, "line 2: 'Task Duration\\(us\\)' must be above 0"),
+        ({"rows": [ProfileRow("x", 2, 3, 4, "fp16", -1e-6)]}, "line 2: 'Task Duration\\(us\\)' must be above 0"),
     ],
 )
 def test_bad_profiles(tmp_path, change, message):
-    write_profile(tmp_path / "p.csv", change.get("rows", [Row("x", 2, 3, 4, "fp16", 1e-6)]), change.get("drop", ()))
+    write_profile(
+        tmp_path / "p.csv", change.get("rows", [ProfileRow("x", 2, 3, 4, "fp16", 1e-6)]), change.get("drop", ())
+    )
     with pytest.raises(ValueError, match=message):
         read_profile(tmp_path / "p.csv")
 
@@ -499,9 +501,9 @@ def test_a_fit_of_published_rows_finds_the_rates_under_load(published):
     a3 = ascend.get_chip("A3")
     nominal = a3.replace(l2_read_rate=169.0, l1_to_l0a_rate=263.0, l1_to_l0b_rate=173.0, launch_us=5.0, mmad_head=23.0)
     profile = [
-        Row(c.measurement.name, c.measurement.m, c.measurement.k, c.measurement.n, "fp16", c.measurement.microseconds * 1e-6,
-            tuple(zip(("CUBE", "MTE1", "MTE2", "FIXP"), c.measurement.busy, strict=True)))
-        for c in rows
+        ProfileRow(r.name, r.m, r.k, r.n, "fp16", r.microseconds * 1e-6,
+                   tuple(zip(("CUBE", "MTE1", "MTE2", "FIXP"), r.busy, strict=True)))
+        for r in (c.measurement for c in rows)
     ]  # fmt: skip
     of_size = {c.measurement.m: c.schedule for c in rows}
     fit = fit_profile(nominal, profile, schedule_of=lambda row: of_size[row.m].timed_by(nominal))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ascend
-from ascend.cube_reference import Arithmetic, cube_gemm_reference
+from ascend.cube_reference import ReferenceArithmetic, cube_gemm_reference
 from ascend.estimate import estimate
 from ascend.grid import Grid, Swizzle, balanced_parts, balanced_ranges
 from ascend.pipes.build import build_program
@@ -383,7 +383,7 @@ def test_vector_product_against_exact_sums(m, n):
     c = rng.normal(size=(m, n)).astype("f4")
     block = ascend.Blocking(16, 16, 64) if n >= m else ascend.Blocking(16, 64, 16)
     s = build_schedule(m, k, n, A, block, terms=1, operand="fp32", kernel="vector", split=2)
-    fp32 = Arithmetic(get_float_format("fp32"), False)
+    fp32 = ReferenceArithmetic(get_float_format("fp32"), False)
 
     def chain(products, start):
         total = start

@@ -6,7 +6,7 @@ from pathlib import Path
 import commands_page
 import pytest
 
-from mpgemm.cli import COMMANDS, QUESTIONS
+from mpgemm.options.discovery import all_commands, by_question, command_parser
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
 
@@ -15,11 +15,11 @@ def test_the_page_is_current():
     assert PAGE.read_text(encoding="utf-8") == commands_page.page()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", all_commands())
 def test_a_section_has_every_option(command):
     section = PAGE.read_text(encoding="utf-8").partition(f"\n### {command}\n")[2].partition("\n### ")[0]
     rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
-    parser = commands_page.parser_of(command)
+    parser = command_parser(command)
     assert len(rows) == len(parser._actions) - 1  # all but --help
     for option in parser._option_string_actions:
         assert option in ("-h", "--help") or any(f"`{option}`" in row or f"`{option} " in row for row in rows), option
@@ -49,6 +49,6 @@ def test_the_head_tells_apart_the_commands_that_explain_results():
 
 
 def test_every_command_stands_under_one_question():
-    names = [name for commands in QUESTIONS.values() for name in commands]
-    assert sorted(names) == sorted(set(names)) == sorted(COMMANDS)
-    assert set(commands_page.PAGES) <= set(COMMANDS)
+    names = [name for commands in by_question().values() for name in commands]
+    assert sorted(names) == sorted(set(names)) == sorted(all_commands())
+    assert set(commands_page.PAGES) <= set(all_commands())

@@ -83,14 +83,9 @@ def test_plan_rejections(capsys):
     assert status == 0 and "L0B capacity" in out
 
 
-def test_plan_figures(capsys, tmp_path):
-    assert run(capsys, "plan", "--figure", "6", "--out", tmp_path)[0] == 0
-    assert run(capsys, "plan", 500, 500, 500, "--figure", "heat", "--block", "16,512,16", "--out", tmp_path)[0] == 0
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == sorted(
-        f"{stem}.{suffix}" for stem in ("figure_6_910A", "heat_map_910A_bk512") for suffix in ("csv", "json", "png")
-    )
-    assert len(json.loads((tmp_path / "figure_6_910A.json").read_text(encoding="utf-8"))["rows"]) == 2329
+def test_plan_heat_map(capsys, tmp_path):
+    assert run(capsys, "plan", 500, 500, 500, "--heat-map", "--block", "16,512,16", "--out", tmp_path)[0] == 0
+    assert {path.name for path in tmp_path.iterdir()} == {f"heat_map_910A_bk512.{x}" for x in ("csv", "json", "png")}
 
 
 def test_list_parameters(capsys):
@@ -161,15 +156,6 @@ def test_simulate_published(capsys, monkeypatch):
     assert status == 0 and "gemm_performance" in out
 
 
-def test_simulate_figure_11(capsys, tmp_path):
-    status, out, _ = run(capsys, "simulate", "--figure", "11", "--calibrated", "--out", tmp_path)
-    assert status == 0 and "figure_11_910A_calibrated.png" in out
-    assert len(list(tmp_path.iterdir())) == 3
-    rows = json.loads((tmp_path / "figure_11_910A_calibrated.json").read_text(encoding="utf-8"))["rows"]
-    for buffering in ("single", "double"):  # as published
-        assert max((row for row in rows if row["bk"] == 64), key=lambda row: row[buffering])["bm"] == 176
-
-
 def test_chip_files(capsys, tmp_path, shared):
     path = shared / "ascend_platform_config" / "Ascend910A.ini"
     from_file = run_json(capsys, "simulate", "--chip", path)
@@ -236,8 +222,7 @@ def test_chip_files(capsys, tmp_path, shared):
         ),
         (("plan", 64, 64, 64, "--batch", "3", "--top", "2"), "--top goes without --batch"),
         (("simulate", "--published", "--chip", "910B3"), "--chip goes with one run"),
-        (("simulate", "--figure", "12", "--waterfall"), "--waterfall goes without --figure"),
-        (("simulate", "--figure", "10", "--block", "64,64,64"), "--block is for figure 12"),
+        (("plan", "--heat-map", "--top", "2"), "--top goes without --heat-map"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, words, message):

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorcore_models as tcm
-from mpgemm import attribute, describe, ieee_engine, list_methods, recovered_gemm
+from mpgemm import attribute, explain, ieee_engine, list_methods, recovered_gemm
 from mpgemm.bounds.attribution import PARTS, WIDE, encode_fraction, floor_log2, ulp_at
 from mpgemm.bounds.error_parts import CAUSES, SplitOperand, error_parts, full_bits, overflow_threshold
 from mpgemm.exact.product import exact_gemm
-from mpgemm.experiments.valpey5 import MARKIDIS, OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C
 from mpgemm.recovery.run import prepare
+from mpgemm.reproductions.valpey_table5 import MARKIDIS, OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C
 
 ENGINES = ("v100", "a100", "h100", "mi250", "mi300x", "l40s", "t4")
 
@@ -76,11 +76,11 @@ def test_each_part_stands_where_the_error_is_made():
 
 def test_valpey_walk_through():
     """The steps of section 6: 1 - 2^-24 kept unnormalised, 15 of 15.32 units, and 2^-24 lost outside."""
-    markidis = describe(MARKIDIS, VALPEY_A, VALPEY_B, VALPEY_C, "v100")
+    markidis = explain(MARKIDIS, VALPEY_A, VALPEY_B, VALPEY_C, "v100")
     text = str(markidis)
     assert "aligned to exponent -1, kept to multiples of 2^-24: product 0 16777200; product 1 15 (rz of 15.3235" in text
     assert "0x3f800001" in text and only(markidis.attribution, "alignment")
-    ootomo = describe(OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C, "v100").attribution
+    ootomo = explain(OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C, "v100").attribution
     assert ootomo.parts["core rounding"] == ootomo.parts["outside"] == -(Fraction(2) ** -24)
 
 
@@ -88,21 +88,21 @@ def test_valpey_walk_through():
 @pytest.mark.parametrize("c", (None, np.float32(0.75)))
 def test_the_last_step_is_the_result(row, c):
     a, b = vectors(3, 5)
-    description = describe(row.name, a, b, c)
+    explanation = explain(row.name, a, b, c)
     expected = recovered_gemm(a[None], b[:, None], None if c is None else c.reshape(1, 1), row.name)[0, 0]
-    assert description.steps[-1].stage == "result" and description.steps[-1].value == float(expected)
-    json.dumps(description.to_dict(), allow_nan=False)
-    words = [step for step in description.steps if step.stage == "split" and "word 0" in step.text]
-    assert len(words) >= 10 and str(description).startswith(row.name)
+    assert explanation.steps[-1].stage == "result" and explanation.steps[-1].value == float(expected)
+    json.dumps(explanation.to_dict(), allow_nan=False)
+    words = [step for step in explanation.steps if step.stage == "split" and "word 0" in step.text]
+    assert len(words) >= 10 and str(explanation).startswith(row.name)
 
 
 def test_steps_of_the_core_are_those_of_the_whole_chain():
     """The last value noted by the chain of a core-only method is the result itself, in both orders."""
     a, b = vectors(4, 40)
     for order in ("step", "term"):
-        description = describe("markidis", a, b, np.float32(2.0), "a100", order=order)
-        core = [step for step in description.steps if step.stage == "core" and step.value is not None]
-        assert core[-1].value == description.steps[-1].value
+        explanation = explain("markidis", a, b, np.float32(2.0), "a100", order=order)
+        core = [step for step in explanation.steps if step.stage == "core" and step.value is not None]
+        assert core[-1].value == explanation.steps[-1].value
         assert len(core) == 4 * 3
 
 

@@ -55,10 +55,10 @@ def cluster():
     [
         SMALL,
         ["evaluate", "--distribution", "normal", "--shape", "8", "32", "8", "--methods", "fp16", "sgemm_cube"],
-        ["evaluate", "--figure", "8a", "--shape", "4", "16", "4", "--repeats", "1", "--methods", "fp16"],
-        ["compare", "--figure", "rz", "--quick", "--repeats", "1"],
+        ["reproduce", "xue8a", "--shape", "4", "16", "4", "--repeats", "1", "--methods", "fp16"],
+        ["reproduce", "rz", "--quick", "--repeats", "1"],
     ],
-    ids=["compare", "evaluate", "figure", "compare-figure"],
+    ids=["compare", "evaluate", "figure", "growth"],
 )
 def test_results_are_those_of_one_process(command, cluster, capsys):
     here = printed(capsys, *command)

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from mpgemm.cli import COMMANDS, QUESTIONS, build_parser, main
-from mpgemm.options.examples import EXAMPLES
+from mpgemm.cli import main
+from mpgemm.options.discovery import QUESTIONS, all_commands, by_question, command_parser
 from mpgemm.options.parser import Parser
 from mpgemm.traces.recording import TraceRecorder
 
-ALL_EXAMPLES = [(command, arguments) for command, rows in EXAMPLES.items() for arguments, _ in rows]
+ALL_EXAMPLES = [(command, arguments) for command, module in all_commands().items() for arguments, _ in module.EXAMPLES]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", all_commands())
 def test_help_ends_with_examples(command, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])
@@ -41,12 +41,12 @@ def test_help_groups_commands_by_question(columns, monkeypatch, capsys):
         question = line[:-1] if line.endswith(":") and not line.startswith(" ") else question
         if (word := re.match(r"  ([a-z-]+) +\S", line)) and question in QUESTIONS:
             found.setdefault(question, []).append(word[1])
-    assert found == {question: list(commands) for question, commands in QUESTIONS.items()}
+    assert found == by_question()
 
 
 def single_valued(command):
     """The options of a command that keep one value, and the words that a value needs."""
-    parser = next(iter(build_parser(command)._subparsers._group_actions)).choices[command]
+    parser = command_parser(command)
     for action in parser._actions:
         if action.option_strings and type(action) is argparse._StoreAction:
             count = action.nargs if isinstance(action.nargs, int) else 1
@@ -54,7 +54,7 @@ def single_valued(command):
             yield from ((option, [value] * count) for option in action.option_strings)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", all_commands())
 def test_an_option_that_keeps_one_value_is_refused_when_given_twice(command, capsys):
     for option, values in single_valued(command):
         with pytest.raises(SystemExit) as stop:
@@ -95,9 +95,9 @@ def test_an_option_with_effect_is_taken(ruled, words):
     assert ruled.parse_args(words.split()).drawn == 0
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", all_commands())
 def test_rules_of_options_name_options_that_there_are(command):
-    parser = next(iter(build_parser(command)._subparsers._group_actions)).choices[command]
+    parser = command_parser(command)
     known = {*parser._option_string_actions, *(action.dest for action in parser._actions if not action.option_strings)}
     for options, others, _, _ in parser._rules:
         assert {*options, *others} <= known
@@ -105,12 +105,22 @@ def test_rules_of_options_name_options_that_there_are(command):
 
 @pytest.mark.parametrize(("command", "arguments"), ALL_EXAMPLES)
 def test_examples_parse(command, arguments):
-    args = build_parser(command).parse_args([command, *shlex.split(arguments)])
+    args = command_parser(command).parse_args(shlex.split(arguments))
     assert args.command == command
 
 
 #: Examples that compute a paper's figure or a page's worth of products: minutes each, their parts are tested elsewhere.
-LONG = ("--figure", "--seconds", "--published", "--pareto", "4096 4096", "11008", "--waterfall", "--shipped digits")
+LONG = (
+    "xue",
+    "khattak7",
+    "--seconds",
+    "--published",
+    "--pareto",
+    "4096 4096",
+    "11008",
+    "--waterfall",
+    "--shipped digits",
+)
 #: Lines that are to be pasted, or drawn, and are not wrapped.
 CODE = re.compile(r"\s*(//|#|np\.|assert |import |expected|size|Instruction\(|\w+=|\)|tiling|.*(\||[;{}]$))|written")
 
@@ -186,14 +196,14 @@ DOCS = [
 @pytest.mark.parametrize("line", DOCS)
 def test_commands_of_the_docs_parse(line):
     words = shlex.split(line)[1:]
-    assert build_parser(words[0]).parse_args(words).command == words[0]
+    assert command_parser(words[0]).parse_args(words[1:]).command == words[0]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_every_command_and_option(shell, capsys):
     assert main(["completion", shell]) == 0
     text = capsys.readouterr().out
-    assert all(command in text for command in COMMANDS)
+    assert all(command in text for command in all_commands())
     assert "step-orders" in text and "sequential" in text
     if shutil.which(shell):
         assert subprocess.run([shell, "-n"], input=text, text=True).returncode == 0
@@ -323,7 +333,8 @@ JSON_ROWS = dict(
 #: For each line of the page a command to run.
 JSON_RUNS = {
     "evaluate": "evaluate X.npy W.npy --transpose-b --methods fp32 sgemm_cube --orders termwise --scale-exponents 12",
-    "evaluate --figure": "evaluate --figure 8a --methods fp16 fp32 --repeats 1",
+    "reproduce": "reproduce xue8a --methods fp32 --repeats 1 --shape 4 4 4",
+    "reproduce --list": "reproduce --list",
     "compare": "compare A.npy B.npy --methods fp16 --engines a100",
     "explain": "explain fp16 --engine a100 --a 1 2 --b 1 1/3",
     "explain --engine A B": "explain --engine a100 h100 --distribution normal --k 32",

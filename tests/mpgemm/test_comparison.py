@@ -22,7 +22,6 @@ from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.framework_names import FRAMEWORK_NAMES, method_of
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import build_methods
-from mpgemm.options.compare import FIGURES, TABLES
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
 
 
@@ -246,8 +245,6 @@ def test_command_with_workers_and_csv(capsys):
         (["compare", "--methods", "bf16x3", "--engines", "v100"], "engines that would do"),
         (["compare", "--workers", "0"], "at least 1"),
         (["compare", "--json", "--csv"], "--csv goes without --json"),
-        (["compare", "--figure", "rz", "--table", "xue2"], "not both"),
-        (["compare", "--figure", "rz", "--shipped", "digits"], "one kind of input"),
         (["compare", "--repeats", "0"], "at least 1"),
         (["compare", "--files", "missing.npy", "missing.npy"], "missing.npy"),
         (
@@ -256,7 +253,6 @@ def test_command_with_workers_and_csv(capsys):
         ),
         (["compare", "--c", "nonsense"], "neither a matrix file nor one of"),
         (["compare", "--c", "missing.npy"], "missing.npy"),
-        (["compare", "--c", "normal", "--table", "valpey5"], "goes with matrices"),
         (["explain", "--c", "normal"], "is not a number"),
         (["explain", "--distribution", "normal", "--c", "nonsense"], "neither a matrix file"),
         (["explain", "ootomo:terms=9"], "expected one of 3, 4"),
@@ -312,14 +308,6 @@ def test_recovery_methods_in_other_experiments():
     (method,) = build_methods(["recovery:ootomo:terms=4@a100"])
     np.testing.assert_array_equal(method.multiply(a, b), mpgemm.recovered_gemm(a, b, None, "ootomo", "a100", terms=4))
     assert method.details(a, b)["passes"] == 4
-
-
-def test_reproductions_are_described():
-    assert {"khattak7", "xue8a", "xue9c", "rz"} <= FIGURES.keys() and {
-        "valpey5",
-        "xue2",
-        "rounding-effect",
-    } <= TABLES.keys()
 
 
 def test_no_methods_at_all():
@@ -490,14 +478,9 @@ def test_a_row_of_ones_own_is_no_published_formula():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("compare --figure rz --methods fp16", "--methods goes with matrices"),
-        ("compare --table xue2 --engines a100 --bits 3", "--engines and --bits go with matrices"),
         ("compare --distribution uniform_symmetric --param exponent=-10 exponent=0", "gives exponent twice, -10 and 0"),
         ("advise-promotion --distribution normal --param mean=1 mean=1", "gives mean twice"),
-        ("compare --quick", "--quick goes with --figure or --table"),
         ("compare --shipped digits --seed 3 --repeats 2", "--seed and --repeats go with matrices that are generated"),
-        ("evaluate --figure 2a --methods fp32", "of which fig. 2 has none"),
-        ("evaluate --figure 8a --verify", "--verify goes with"),
         ("compare --fresh", "--fresh goes with --out"),
         ("evaluate --shipped digits --metric normwise", "--metric goes with --out"),
         ("advise-promotion --shipped digits --seed 3", "--seed goes with matrices that are drawn"),

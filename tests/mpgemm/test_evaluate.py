@@ -12,10 +12,8 @@ from mpgemm.exact.errors import errors
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.cases import as_given, file_case, generated_cases, shipped_case
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.methods import FAMILIES, CubeOptions, GemmMethod, build_methods
+from mpgemm.experiments.methods import NAMED_METHODS, CubeOptions, GemmMethod, build_methods
 from mpgemm.experiments.operand_ranges import matrix_range
-from mpgemm.experiments.split_figures import split_figure
-from mpgemm.experiments.sweeps import SWEEP_FIGURES, SWEEP_METHODS, run_sweep
 from mpgemm.inputs.matrices import generate
 
 
@@ -23,7 +21,7 @@ from mpgemm.inputs.matrices import generate
 def test_every_family_gives_a_product_of_the_right_shape():
     a, b = generate("uniform_symmetric", 5, 33, 7)
     methods = build_methods()
-    assert len({method.name for method in methods}) == len(methods) == len(FAMILIES) - 1 + 8
+    assert len({method.name for method in methods}) == len(methods) == len(NAMED_METHODS) - 1 + 8
     for method in methods:
         product = method.multiply(a, b)
         assert product.shape == (5, 7)
@@ -266,45 +264,3 @@ def test_empty_and_zero_matrices_have_no_exponents():
     for x in (np.zeros((3, 0), np.float32), np.zeros((2, 2), np.float32)):
         matrix = matrix_range("A", x)
         assert matrix.smallest_exponent is None and matrix.choices[0].fewest_bits is None
-
-
-# -- figures of the paper ---------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", SWEEP_FIGURES)
-def test_sweeps_measure_every_point_and_method(name):
-    points = [-3, 0] if name.startswith("8") else [16, 32]
-    methods = build_methods(SWEEP_METHODS, CubeOptions(scale_exponents=(0, 12)))
-    sweep = run_sweep(name, methods, seeds=[0, 1], shape=(8, 24, 8), points=points)
-    assert len(sweep.methods) == 6
-    assert all(len(sweep.curve(method)) == 2 for method in sweep.methods)
-    assert all(summary.count == 2 for members in sweep.summaries for summary in members)
-    if name == "9a":
-        assert sweep.shapes == ((16, 24, 16), (32, 24, 32))
-    with pytest.raises(ValueError, match="no method 'x'"):
-        sweep.curve("x")
-
-
-def test_published_sizes_of_figure_9a():
-    assert SWEEP_FIGURES["9a"].shape_at(128) == (128, 2816, 128)
-
-
-def test_unknown_figures():
-    with pytest.raises(ValueError, match="unknown figure '7'; known: 8a"):
-        run_sweep("7", [])
-    with pytest.raises(ValueError, match="unknown figure '7'; known: 2a, 2b"):
-        split_figure("7")
-
-
-def test_figure_2_reproduces_the_worked_numbers():
-    """Eqs. 3 to 5 at -10 and -12, and the probability of a real flush, which is half as large."""
-    figure = split_figure("2a", [-12])
-    values = {curve.label: curve.values[0] for curve in figure.curves}
-    assert values["P(u), eq. 5"] == pytest.approx(0.4999, abs=5e-5)
-    assert values["paper's event u counted"] == pytest.approx(values["P(u), eq. 5"], abs=1e-12)
-    assert values["really flushed to 0, to nearest"] == 0.25
-
-
-def test_figure_2b_bits():
-    figure = split_figure("2b", [0])
-    values = {curve.label: curve.values[0] for curve in figure.curves}
-    assert values["eq. 6, s_b = 12"] == 22
-    assert values["worst, rounding to nearest, s_b = 12"] >= 22

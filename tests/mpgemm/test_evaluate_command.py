@@ -90,27 +90,6 @@ def test_empty_files(tmp_path, shapes, capsys):
     assert ("No verdict" in capsys.readouterr().out) == (shapes[0][0] * shapes[1][1] == 0)
 
 
-@pytest.mark.parametrize("name", ["8b", "9c"])
-def test_a_figure_of_the_paper(tmp_path, name, capsys):
-    from mpgemm.experiments import sweeps
-
-    row = sweeps.SWEEP_FIGURES[name]
-    small = sweeps.SweepFigure(
-        row.name, row.title, row.x_label, row.distribution, row.points[:2], row.shape, row.sweeps_exponent
-    )
-    sweeps.SWEEP_FIGURES[name] = small
-    try:
-        arguments = ["--figure", name, "--repeats", "1", "--shape", "8", "8", "8", "--out", str(tmp_path)]
-        assert main(["evaluate", *arguments]) == 0
-    finally:
-        sweeps.SWEEP_FIGURES[name] = row
-    assert f"Figure {name}" in capsys.readouterr().out
-    data = json.loads((tmp_path / f"figure_{name}.json").read_text(), parse_constant=pytest.fail)
-    assert data["figure"]["points"] == list(row.points[:2])
-    assert (tmp_path / f"figure_{name}.png").exists()
-    assert (tmp_path / f"figure_{name}.csv").read_text().startswith(row.x_label)
-
-
 BAD = {
     "one file": (["a.npy"], "give two matrix files"),
     "missing": (["a.npy", "none.npy"], "none.npy: no such file"),
@@ -132,7 +111,7 @@ BAD = {
     "engine": (["--engine", "x:y"], "known"),
     "scale": (["--scale-exponents", "x"], 'an integer or "auto"'),
     "order": (["--orders", "x"], "invalid choice: 'x'"),
-    "figure": (["--figure", "7"], "invalid choice: '7'"),
+    "figure": (["--figure", "8a"], "--figure is gone; instead: mpgemm reproduce"),
     "option": (["--nonsense"], "unrecognized arguments: --nonsense"),
     "repeats": (["--repeats", "0"], "--repeats must be at least 1"),
     "verify": (["--verify", "0"], "--verify needs at least 1"),

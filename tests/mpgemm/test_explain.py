@@ -9,10 +9,10 @@ import pytest
 
 import mpgemm
 import tensorcore_models as tcm
-from mpgemm.bounds.describe import MOST, describe
-from mpgemm.bounds.two_engines import side_by_side
 from mpgemm.cli import main
 from mpgemm.commands.explain import _number
+from mpgemm.explanations.dots import MOST, explain
+from mpgemm.explanations.two_engines import side_by_side
 from mpgemm.inputs.matrices import generate
 
 HOPPER = tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32")
@@ -109,14 +109,14 @@ def test_integers_cannot_differ():
 def test_long_dot_products_are_folded_to_what_matters():
     a, b = (x.ravel() for x in generate("normal", 1, 1000, 1))
     a[333], b[333] = 100.0, 50.0
-    description = describe("fp16", a, b, engine="a100")
-    text = description.folded()
-    assert len(text.splitlines()) < 120 < len(str(description).splitlines())
+    explanation = explain("fp16", a, b, engine="a100")
+    text = explanation.folded()
+    assert len(text.splitlines()) < 120 < len(str(explanation).splitlines())
     assert "a[333] = 100.0" in text and "[result]" in text and "steps that matter less" in text
-    core = [step for step in description.steps if step.stage == "core" and step.weight is not None]
+    core = [step for step in explanation.steps if step.stage == "core" and step.weight is not None]
     worst = sorted(core, key=lambda step: -step.weight)[:MOST]
     assert worst[0].weight > 0 and all(str(step) in text for step in worst)
-    short = describe("fp16", a[:4], b[:4], engine="a100")
+    short = explain("fp16", a[:4], b[:4], engine="a100")
     assert short.folded() == str(short)
 
 

@@ -105,7 +105,6 @@ def test_compare_tells_the_worst_element_where_the_norm_hides_it(capsys):
         ("compare --shipped digits --precision fp64", "--precision goes with matrices that are generated"),
         ("slices --shipped digits --precision fp64", "--precision goes with matrices that are drawn"),
         ("evaluate --precision fp64", "--precision goes with --distribution"),
-        ("evaluate --figure 8a --precision fp64", "--precision goes with --distribution, not with --figure"),
     ],
 )
 def test_precision_is_obeyed_or_refused(words, message, capsys):

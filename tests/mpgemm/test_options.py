@@ -14,17 +14,14 @@ from ascend.schedule import KERNELS
 from ascend.schedule_options import LAYOUTS, MERGES, RESIDENTS
 from ascend.terms import MODES
 from mpgemm.bounds.tolerances import SHAPE
-from mpgemm.cli import COMMANDS
-from mpgemm.commands.compare import EXPERIMENTS
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.curves import AXES
 from mpgemm.experiments.curves import SHAPE as CURVE_SHAPE
-from mpgemm.experiments.methods import FAMILIES, ON_REQUEST, ORDERS, STEP_ORDERS
+from mpgemm.experiments.methods import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
 from mpgemm.experiments.slice_advice import DEVICES as COST_DEVICES
 from mpgemm.experiments.slice_advice import METHODS as COUNTED_METHODS
-from mpgemm.experiments.split_figures import SPLIT_FIGURES
-from mpgemm.experiments.sweeps import SWEEP_FIGURES
-from mpgemm.options import compare, words
+from mpgemm.options import words
+from mpgemm.options.discovery import all_commands
 from tensorcore_models.probing.formal.solvers import BACKENDS, DEFAULT_MEMORY, DEFAULT_TIMEOUT
 from tensorcore_models.probing.identify.limits import EFFORTS
 from tensorcore_models.probing.identify.solver import EACH, TOTAL
@@ -43,11 +40,10 @@ STATED = {
     "DISTRIBUTIONS": tuple(DISTRIBUTIONS),
     "TARGETS": tuple(SNIPPETS),
     "ASSUMED_SIZE": ASSUMED_SIZE,
-    "FAMILIES": tuple(FAMILIES),
+    "NAMED_METHODS": tuple(NAMED_METHODS),
     "ON_REQUEST": tuple(ON_REQUEST),
     "ORDERS": ORDERS,
     "STEP_ORDERS": STEP_ORDERS,
-    "FIGURES": (*SPLIT_FIGURES, *SWEEP_FIGURES),
     "METRICS": tuple(RELATIVE_METRICS),
     "AXES": tuple(AXES),
     "CURVE_SHAPE": CURVE_SHAPE,
@@ -73,16 +69,13 @@ def test_words(name):
     assert getattr(words, name) == STATED[name]
 
 
-def test_every_figure_and_table_has_an_experiment():
-    assert {*compare.FIGURES, *compare.TABLES} == set(EXPERIMENTS)
-
-
 def test_help_imports_nothing_that_computes():
     code = (
-        "import sys; from mpgemm.cli import COMMANDS, build_parser; [build_parser(name) for name in COMMANDS];"
+        "import sys, mpgemm.cli; from mpgemm.options.discovery import all_commands, command_parser;"
+        "[command_parser(name) for name in all_commands()];"
         "print([m for m in sys.modules if m.startswith(('mpgemm.commands.', 'mpgemm.bounds', 'ascend.planner')) "
         "or m in ('tensorcore_models.kernels', 'tensorcore_models.catalogue', 'mpmath')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
-    assert len(COMMANDS) > 15
+    assert len(all_commands()) > 15

@@ -105,4 +105,4 @@ def test_rows_that_contradict_themselves_are_refused():
     with pytest.raises(ValueError, match="no bound is derived for it"):
         mpgemm.method_bound(A, B, None, ROW, UNIT)
     with pytest.raises(ValueError, match="its steps are not known here"):
-        mpgemm.describe(ROW, A[0], B[:, 0], None, UNIT)
+        mpgemm.explain(ROW, A[0], B[:, 0], None, UNIT)

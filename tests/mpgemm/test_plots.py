@@ -122,7 +122,7 @@ def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
         plots.curves([], "t", "x", "y")
 
 
-@pytest.mark.parametrize("command", ["evaluate --figure 8a", "compare", "simulate --figure 10", "plan --figure heat"])
+@pytest.mark.parametrize("command", ["reproduce xue8a", "compare", "reproduce xue10", "plan --heat-map"])
 def test_without_matplotlib_commands_say_so_before_they_work(command, monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main([*command.split(), "--out", str(tmp_path / "out")]) == 2

@@ -19,7 +19,7 @@ from mpgemm import (
     recovered_gemm,
     recovered_gemm_report,
 )
-from mpgemm.experiments.valpey5 import MARKIDIS, OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C
+from mpgemm.reproductions.valpey_table5 import MARKIDIS, OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C
 
 A100 = tcm.default_instruction("a100", "fp16")
 #: Nothing is cut off and sums are FP64: with few enough terms every result is exact.

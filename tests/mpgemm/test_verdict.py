@@ -18,7 +18,7 @@ from mpgemm.experiments.error_sources import error_sources
 from mpgemm.experiments.evaluate import evaluate, summarise
 from mpgemm.experiments.judging import bits_between, judge, noise_bits
 from mpgemm.experiments.methods import CubeOptions, build_methods
-from mpgemm.experiments.verdict import SHORT_CHAIN, Setting
+from mpgemm.experiments.verdict import SHORT_CHAIN, CubeSetting
 
 METHODS = build_methods(
     ["fp32", "fp32_chain", "sgemm_cube", "sgemm_cube_scaled"],
@@ -40,7 +40,7 @@ def matrices(a, b):
 
 RNG = np.random.default_rng(0)
 SQUARE = RNG.standard_normal((48, 48))
-PLAIN, SCALED = Setting("termwise", 12), Setting("termwise", 12, True)
+PLAIN, SCALED = CubeSetting("termwise", 12), CubeSetting("termwise", 12, True)
 ONE_BIG, INFINITE, COLUMNS = SQUARE.copy(), SQUARE.copy(), 10.0 ** RNG.uniform(-8, 8, (1, 48))
 ONE_BIG[3, 7], INFINITE[5, 1] = 7e4, np.inf
 #: case, status, depends on the step order, recommended setting, cause without scaling ("" for none)
@@ -151,9 +151,9 @@ def test_no_verdict_without_its_methods():
 
 def test_the_usual_scale_where_another_gives_the_same():
     found = verdict_on(CASES["the paper's"][0])
-    assert found.recommended.scale_exponent == 12 and Setting("termwise", "auto") in found.same
+    assert found.recommended.scale_exponent == 12 and CubeSetting("termwise", "auto") in found.same
     small = verdict_on(generated("uniform_symmetric", (64, 128, 64), exponent=-10))
-    assert small.recommended.scale_exponent == 12 and Setting("termwise", 0) not in small.same
+    assert small.recommended.scale_exponent == 12 and CubeSetting("termwise", 0) not in small.same
 
 
 def test_bits_between():

@@ -2,7 +2,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tensorcore_models.kernels.common import Result, Source
+from tensorcore_models.kernels.common import RunningResult, Source
 
 FLOOR: int
 
@@ -11,7 +11,7 @@ def narrow(
     b: Source,
     order: np.ndarray,
     plain_order: bool,
-    result: Result,
+    result: RunningResult,
     task: Mapping,
     level: int,
     threads: int,

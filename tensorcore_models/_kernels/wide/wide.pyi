@@ -2,14 +2,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tensorcore_models.kernels.common import Result, Source
+from tensorcore_models.kernels.common import RunningResult, Source
 
 def wide(
     a: Source,
     b: Source,
     order: np.ndarray,
     plain_order: bool,
-    result: Result,
+    result: RunningResult,
     task: Mapping,
     level: int,
     threads: int,

@@ -11,7 +11,7 @@ import numpy as np
 from ...engines.instruction import Instruction
 from .compiler import compile_source
 from .generate import kernel
-from .source import GEOMETRY, KERNEL_NAME, Kernel
+from .source import GEOMETRY, KERNEL_NAME, CudaKernel
 from .targets import architecture_of, target_of
 
 
@@ -64,7 +64,7 @@ _CAPABILITY_MAJOR, _CAPABILITY_MINOR, _MULTIPROCESSORS = 75, 76, 16
 BLOCKS_PER_MULTIPROCESSOR = 16
 
 
-def blocks_of(made: Kernel, tiles: int, multiprocessors: int) -> int:
+def blocks_of(made: CudaKernel, tiles: int, multiprocessors: int) -> int:
     """Blocks of a launch: whole clusters, no more than the tiles need or than keep the GPU busy."""
     wanted = -(-tiles // made.tiles_per_block)
     return max(1, min(wanted, multiprocessors * BLOCKS_PER_MULTIPROCESSOR // made.cluster)) * made.cluster

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from ...engines.instruction import Instruction
 from .group_source import wgmma_kernel
-from .source import Kernel, mma_kernel, wmma_kernel
+from .source import CudaKernel, mma_kernel, wmma_kernel
 from .targets import TARGETS
 from .tcgen05_source import tcgen05_kernel
 
-GENERATORS: dict[str, Callable[[Instruction, str | None], Kernel]] = {
+GENERATORS: dict[str, Callable[[Instruction, str | None], CudaKernel]] = {
     "mma": mma_kernel,
     "wmma": wmma_kernel,
     "wgmma": wgmma_kernel,
@@ -16,7 +16,7 @@ GENERATORS: dict[str, Callable[[Instruction, str | None], Kernel]] = {
 }
 
 
-def kernel(row: Instruction, target: str | None = None) -> Kernel:
+def kernel(row: Instruction, target: str | None = None) -> CudaKernel:
     """The CUDA kernel that runs an instruction.
 
     Parameters

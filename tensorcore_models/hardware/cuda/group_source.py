@@ -23,7 +23,7 @@ from .layouts import (
 )
 from .source import (
     PROLOGUE,
-    Kernel,
+    CudaKernel,
     block_scale_kind,
     container,
     load_fragment,
@@ -106,13 +106,13 @@ def shared_arrays(rows: int, cols: int, version: int) -> list[str]:
     ]
 
 
-def assemble(row: Instruction, body: list[str], target: str | None, cluster: int = 1) -> Kernel:
+def assemble(row: Instruction, body: list[str], target: str | None, cluster: int = 1) -> CudaKernel:
     """The kernel with this body: a warpgroup a block, `cluster` blocks a tile."""
     text = "\n".join([PROLOGUE, signature(row, cluster), "{", *(f"  {line}" for line in body), "}", ""])
-    return Kernel(text, target or target_of(row.arch), WARPGROUP, 1, cluster)
+    return CudaKernel(text, target or target_of(row.arch), WARPGROUP, 1, cluster)
 
 
-def wgmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
+def wgmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
     """Kernel of a wgmma instruction: one warpgroup for each tile."""
     fragment = warpgroup_accumulator(row.n, get_format(row.d_format).bits)
     a, b, d = (ptx_name(f) for f in (row.a_format, row.b_format, row.d_format))

@@ -34,7 +34,7 @@ class Mode(NamedTuple):
     extent: int = 2
 
 
-class Place(NamedTuple):
+class ElementPlace(NamedTuple):
     """Where an element is: which of the instruction's blocks, row, column."""
 
     block: int
@@ -42,12 +42,12 @@ class Place(NamedTuple):
     col: int
 
 
-def _digits(number: int, modes: Sequence[Mode]) -> Place:
+def _digits(number: int, modes: Sequence[Mode]) -> ElementPlace:
     place = dict.fromkeys(AXES, 0)
     for mode in modes:
         place[mode.axis] += number % mode.extent * mode.stride
         number //= mode.extent
-    return Place(**place)
+    return ElementPlace(**place)
 
 
 @dataclass(frozen=True)
@@ -108,18 +108,18 @@ class Fragment:
         """Registers of one thread."""
         return self.slot_count // self.per_register
 
-    def origin(self, thread: int) -> Place:
+    def origin(self, thread: int) -> ElementPlace:
         """Place of a thread's slot 0."""
         return _digits(thread, self.threads)
 
-    def offset(self, slot: int) -> Place:
+    def offset(self, slot: int) -> ElementPlace:
         """Place of a slot relative to slot 0."""
         return _digits(slot, self.slots)
 
-    def place(self, thread: int, slot: int) -> Place:
+    def place(self, thread: int, slot: int) -> ElementPlace:
         """Place of one slot of one thread."""
         base, step = self.origin(thread), self.offset(slot)
-        return Place(*(x + y for x, y in zip(base, step, strict=True)))
+        return ElementPlace(*(x + y for x, y in zip(base, step, strict=True)))
 
 
 def _doubling(axis: Axis, stride: int, count: int) -> tuple[Mode, ...]:

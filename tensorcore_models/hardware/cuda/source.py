@@ -47,7 +47,7 @@ WARPS_PER_BLOCK = 4
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CudaKernel:
     """A generated kernel.
 
     Attributes
@@ -236,7 +236,7 @@ def _scale_lines(row: Instruction) -> tuple[list[str], list[str]]:
     return declare, loop
 
 
-def mma_kernel(row: Instruction, target: str | None = None) -> Kernel:
+def mma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
     """Kernel of an mma.sync instruction: one warp for each tile (for four with m8n8k4)."""
     layout = mma_layout(
         (row.m, row.n, row.k), row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format is not None
@@ -288,7 +288,7 @@ def mma_kernel(row: Instruction, target: str | None = None) -> Kernel:
         "}",
     ]
     source = "\n".join([PROLOGUE, signature(row), "{", *(f"  {line}" for line in body), "}", ""])
-    return Kernel(source, target or target_of(row.arch), WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK * blocks)
+    return CudaKernel(source, target or target_of(row.arch), WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK * blocks)
 
 
 # -- WMMA --------------------------------------------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ def _wmma_registers(row: Instruction) -> tuple[int, int, int, int]:
     return a, b, WMMA_REGISTERS["c", row.c_format], WMMA_REGISTERS["c", row.d_format]
 
 
-def wmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
+def wmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
     """Kernel of a WMMA instruction: tiles pass through shared memory, where wmma.load and wmma.store find them."""
     counts = dict(zip("abcd", _wmma_registers(row), strict=True))
     shape = f"m{row.m}n{row.n}k{row.k}"
@@ -386,4 +386,4 @@ def wmma_kernel(row: Instruction, target: str | None = None) -> Kernel:
         "}",
     ]
     source = "\n".join([PROLOGUE, signature(row), "{", *(f"  {line}" for line in body), "}", ""])
-    return Kernel(source, target or target_of(row.arch), WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK)
+    return CudaKernel(source, target or target_of(row.arch), WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK)

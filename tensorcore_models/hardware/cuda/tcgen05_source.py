@@ -19,7 +19,7 @@ from ...engines.instruction import Instruction
 from ...formats import get_format
 from .group_source import assemble, shared_arrays, stage_both, tile_lines
 from .layouts import SCALE_LANES, scale_columns, tensor_memory_accumulator
-from .source import Kernel, block_scale_kind, container, scale_word
+from .source import CudaKernel, block_scale_kind, container, scale_word
 
 #: Codes of formats in the instruction descriptor (PTX ISA 9.1, 9.7.16.4.2).
 _OPERAND_CODES = {
@@ -199,7 +199,7 @@ def _issue(row: Instruction, plan: _Plan) -> list[str]:
     ]
 
 
-def tcgen05_kernel(row: Instruction, target: str | None = None) -> Kernel:
+def tcgen05_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
     """Kernel of a tcgen05.mma instruction: on one CTA (m = 64 or 128) or on a pair (m = 256).
 
     Raises

@@ -1,7 +1,7 @@
 from .encoding import Unencodable
 from .methods import Way, beating_input, inside, outside
 from .orders import order_invariance
-from .queries import Verdict, carry_bits_needed, distinguishing_input, monotonicity_witness
+from .queries import FormalVerdict, carry_bits_needed, distinguishing_input, monotonicity_witness
 from .solvers import BACKENDS, Answer, NoSolver, available_backends
 from .witnesses import Contradiction, Witness
 
@@ -11,7 +11,7 @@ __all__ = [
     "Contradiction",
     "NoSolver",
     "Unencodable",
-    "Verdict",
+    "FormalVerdict",
     "Way",
     "Witness",
     "available_backends",

@@ -28,7 +28,7 @@ class LimitOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Limits:
+class SolverLimits:
     """Limits of one question, from its start."""
 
     start: float
@@ -50,6 +50,6 @@ class Limits:
         return time.monotonic() - self.start
 
 
-def limits_of(**options: Unpack[LimitOptions]) -> Limits:
+def limits_of(**options: Unpack[LimitOptions]) -> SolverLimits:
     """Limits that count from now."""
-    return Limits(time.monotonic(), **options)
+    return SolverLimits(time.monotonic(), **options)

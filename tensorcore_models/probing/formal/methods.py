@@ -21,7 +21,7 @@ from ...formats import Format
 from ...formats.exact_rounding import round_to_bits
 from .encoding import Formats, Inputs, Modelled, finite_inputs, formats_of, result, symbolic_inputs
 from .limits import LimitOptions, limits_of
-from .queries import SHAPE_SHARE, Verdict, ask, shapes, without_witness
+from .queries import SHAPE_SHARE, FormalVerdict, ask, shapes, without_witness
 from .witnesses import Contradiction, Witness, exact_value
 
 
@@ -125,7 +125,7 @@ def beating_input(
     c_exponents: tuple[int, int] = (-30, 14),
     k: int | None = None,
     **options: Unpack[LimitOptions],
-) -> Verdict:
+) -> FormalVerdict:
     """Operands for which `better` has the smaller absolute error.
 
     Parameters
@@ -141,7 +141,7 @@ def beating_input(
 
     Returns
     -------
-    Verdict
+    FormalVerdict
         `results` are those of `better` and of `worse`; that their errors are in this order is checked in rationals.
 
     Raises
@@ -188,7 +188,7 @@ def beating_input(
     mine, theirs = (abs(exact_value(d, formats.d) - exact_dot(witness)) for d in results)
     if mine >= theirs:
         raise Contradiction(f"{better.name} has the error {mine}, {worse.name} {theirs} on\n{witness}")
-    return Verdict("witness", witness, None, results, (), answer.backend, limits.seconds)
+    return FormalVerdict("witness", witness, None, results, (), answer.backend, limits.seconds)
 
 
 def _factor_of_two_bits(fmt: Format) -> Term:

@@ -15,7 +15,7 @@ from ...bitvectors.sums import rounded_sum, sum_aligned
 from ...bitvectors.terms import Term
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
 from .limits import LimitOptions, limits_of
-from .queries import Verdict, two_inputs, without_witness
+from .queries import FormalVerdict, two_inputs, without_witness
 from .witnesses import witness_formats
 
 _Item = TypeVar("_Item")
@@ -26,7 +26,7 @@ def order_invariance(
     *,
     k: int | None = None,
     **options: Unpack[LimitOptions],
-) -> Verdict:
+) -> FormalVerdict:
     """Two orders of the same products with different results, or the proof that there are none.
 
     Parameters
@@ -40,7 +40,7 @@ def order_invariance(
 
     Returns
     -------
-    Verdict
+    FormalVerdict
         "witness": `other` holds the products of `witness` in another order. "none": for one alignment of all addends it
         follows from two lemmas that the solver proves (:func:`order_lemmas`); elsewhere it is proved directly.
     """
@@ -51,7 +51,7 @@ def order_invariance(
     if _one_alignment(engine, length):
         answer = limits.solve([t.either(*order_lemmas(engine, length))], [], 1.0)
         return without_witness(limits, answer, ("finite operands", "by lemmas on the maximum and on the sum"))
-    last = Verdict("unknown")
+    last = FormalVerdict("unknown")
     for swap in _swaps(length):
 
         def swapped(given: Inputs, order: Sequence[int] = swap) -> Inputs:

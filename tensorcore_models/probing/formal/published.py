@@ -21,7 +21,7 @@ from ...engines.matrix_engine import MatrixEngine
 from .encoding import Inputs, finite_inputs, result, symbolic_inputs
 from .limits import LimitOptions, limits_of
 from .orders import order_invariance
-from .queries import Verdict, ask, carry_bits_needed, confirmed, distinguishing_input, without_witness
+from .queries import FormalVerdict, ask, carry_bits_needed, confirmed, distinguishing_input, without_witness
 from .witnesses import Witness, witness_formats
 
 #: Products in one operation and fraction bits of fp16 units (facts of xie-mma-sim and khattak-mikaitis).
@@ -49,17 +49,17 @@ class Query:
     name : str
         As the paper has it, where it has it.
     ask : callable
-        (unit's name, limits) -> Verdict; limits are :class:`~.limits.LimitOptions`.
+        (unit's name, limits) -> FormalVerdict; limits are :class:`~.limits.LimitOptions`.
     """
 
     name: str
-    ask: Callable[..., Verdict]
+    ask: Callable[..., FormalVerdict]
 
 
-def _rival(output: str = "fp32", **changes: Any) -> Callable[..., Verdict]:
+def _rival(output: str = "fp32", **changes: Any) -> Callable[..., FormalVerdict]:
     """The unit against itself with changed parameters."""
 
-    def ask_rival(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
+    def ask_rival(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
         return distinguishing_input(unit(name, output), unit(name, output, **changes), inputs="finite", **limits)
 
     return ask_rival
@@ -82,7 +82,7 @@ def _is_number(number: Number, engine: MatrixEngine) -> Term:
 
 def _search(
     engine: MatrixEngine, count: int, question: Callable[[Inputs, list[Number]], Term], limits: LimitOptions
-) -> Verdict:
+) -> FormalVerdict:
     """A witness of `count` products with c = 0 for which a statement about the exact products holds."""
     allowed, formats = limits_of(**limits), witness_formats(engine)
     given = replace(symbolic_inputs(formats, engine.k, range(count)), c=t.constant(0, formats.c.bits))
@@ -100,10 +100,10 @@ def _search(
     values = {x.params[0]: answer.model.get(x.params[0], 0) for x in found.variables}
     witness = Witness.of(found, formats, values)
     results = (confirmed(witness, engine, found, values),)
-    return Verdict("witness", witness, None, results, (), answer.backend, allowed.seconds)
+    return FormalVerdict("witness", witness, None, results, (), answer.backend, allowed.seconds)
 
 
-def exact_multiplication(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
+def exact_multiplication(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
     """A product that FP16 arithmetic rounds in every mode (Listing 1.1)."""
     engine = unit(name)
 
@@ -116,7 +116,7 @@ def exact_multiplication(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
     return _search(engine, 1, inexact, limits)
 
 
-def exact_addition(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
+def exact_addition(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
     """Products that FP16 has not, with a sum that it has, and another one when they are rounded first (Property 1)."""
     engine = unit(name, "fp16")
 
@@ -140,7 +140,7 @@ def _different(x: Number, y: Number) -> Term:
     return t.negation(z.is_zero(difference))
 
 
-def accumulation_order(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
+def accumulation_order(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
     """Two orders that matter to a unit which adds one by one, normalising (Property 3); they do not to `name`."""
     verdict = order_invariance(unit(name, normalise_each_add=True, fraction_bits=23), **limits)
     if verdict.status == "witness" and verdict.witness and verdict.other:
@@ -150,15 +150,15 @@ def accumulation_order(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
     return verdict
 
 
-def _carry(count_from_enough: int, normalised: bool) -> Callable[..., Verdict]:
+def _carry(count_from_enough: int, normalised: bool) -> Callable[..., FormalVerdict]:
     """One of the last verdicts of `carry_bits_needed`: the proof (-1) or the last witness (-2)."""
 
-    def ask_carries(name: str, **limits: Unpack[LimitOptions]) -> Verdict:
+    def ask_carries(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
         start = time.monotonic()
         try:
             return carry_bits_needed(unit(name, normalised_products=normalised), **limits)[1][count_from_enough]
         except TimeoutError as error:  # of one width: which is the last one is then not known
-            return Verdict("timeout", assumptions=(str(error),), seconds=time.monotonic() - start)
+            return FormalVerdict("timeout", assumptions=(str(error),), seconds=time.monotonic() - start)
 
     return ask_carries
 

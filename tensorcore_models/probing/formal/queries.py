@@ -18,7 +18,7 @@ from ...engines.matrix_engine import MatrixEngine
 from ...formats import Format
 from ...results import Result
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
-from .limits import LimitOptions, Limits, limits_of
+from .limits import LimitOptions, SolverLimits, limits_of
 from .solvers import Answer
 from .witnesses import Contradiction, Witness, witness_formats
 
@@ -27,7 +27,7 @@ SHAPE_SHARE = 0.1
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict(Result):
+class FormalVerdict(Result):
     """The answer to a question.
 
     Parameters
@@ -90,10 +90,10 @@ def shapes(formats: Formats, k: int) -> Iterable[tuple[Inputs, bool]]:
     yield whole, True
 
 
-def without_witness(limits: Limits, answer: Answer, assumptions: tuple[str, ...]) -> Verdict:
+def without_witness(limits: SolverLimits, answer: Answer, assumptions: tuple[str, ...]) -> FormalVerdict:
     """The verdict of an answer that has no model."""
     status = "none" if answer.status == "unsat" else answer.status
-    return Verdict(status, assumptions=assumptions, backend=answer.backend, seconds=limits.seconds)  # type: ignore[arg-type]
+    return FormalVerdict(status, assumptions=assumptions, backend=answer.backend, seconds=limits.seconds)  # type: ignore[arg-type]
 
 
 #: A question on one shape of inputs: what must hold, and the two dot products that it is about.
@@ -103,7 +103,7 @@ Question = Callable[[Inputs, list[Term]], Term]
 def ask(
     question: Question,
     attempts: Iterable[tuple[Inputs, bool, list[Term]]],
-    limits: Limits,
+    limits: SolverLimits,
     share: float = SHAPE_SHARE,
 ) -> tuple[Answer, Inputs | None, list[Term]]:
     """The first attempt with a model, or the answer to the last one.
@@ -133,7 +133,7 @@ def distinguishing_input(
     k: int | None = None,
     inputs: Literal["all", "finite"] = "all",
     **options: Unpack[LimitOptions],
-) -> Verdict:
+) -> FormalVerdict:
     """An input on which two specifications give different results.
 
     Parameters
@@ -149,7 +149,7 @@ def distinguishing_input(
 
     Returns
     -------
-    Verdict
+    FormalVerdict
         "witness": `results` are those of `spec_a` and of `spec_b`, which the compiled kernels and the integer reference gave;
         "none": they agree on all inputs.
 
@@ -187,7 +187,7 @@ def distinguishing_input(
     values = {x.params[0]: answer.model.get(x.params[0], 0) for x in given.variables}
     witness = Witness.of(given, formats, values)
     results = tuple(confirmed(witness, spec, given, values) for spec in (spec_a, spec_b))
-    return Verdict("witness", witness, None, results, (), answer.backend, limits.seconds)
+    return FormalVerdict("witness", witness, None, results, (), answer.backend, limits.seconds)
 
 
 def confirmed(witness: Witness, engine: Modelled, inputs: Inputs, values: Mapping[str, int]) -> int:
@@ -229,7 +229,7 @@ def monotonicity_witness(
     *,
     k: int | None = None,
     **options: Unpack[LimitOptions],
-) -> Verdict:
+) -> FormalVerdict:
     """Two inputs that differ in c alone: c grows, d falls (fasi-numerical-behavior, section 3.1.5).
 
     Parameters
@@ -243,7 +243,7 @@ def monotonicity_witness(
 
     Returns
     -------
-    Verdict
+    FormalVerdict
         `witness` has the smaller c, `other` the larger one; `results` are their d.
     """
     limits, formats = limits_of(**options), witness_formats(engine)
@@ -269,10 +269,10 @@ def two_inputs(
     engine: Modelled,
     question: Question,
     attempts: Iterable[tuple[Inputs, bool, list[Term]]],
-    limits: Limits,
+    limits: SolverLimits,
     formats: Formats,
     second: Callable[[Inputs], Inputs],
-) -> Verdict:
+) -> FormalVerdict:
     """A witness of two inputs of one engine, both run again."""
     answer, given, _ = ask(question, attempts, limits)
     if given is None:
@@ -281,13 +281,13 @@ def two_inputs(
     pair = (given, second(given))
     first, other = (Witness.of(x, formats, values) for x in pair)
     results = tuple(confirmed(w, engine, x, values) for w, x in zip((first, other), pair, strict=True))
-    return Verdict("witness", first, other, results, (), answer.backend, limits.seconds)
+    return FormalVerdict("witness", first, other, results, (), answer.backend, limits.seconds)
 
 
 def carry_bits_needed(
     engine: Modelled,
     **options: Unpack[LimitOptions],
-) -> tuple[int, list[Verdict]]:
+) -> tuple[int, list[FormalVerdict]]:
     """Carry bits that a sum of the engine's accumulator needs: integer bits after the first (fasi-numerical-behavior, 3.1.4).
 
     Parameters
@@ -301,7 +301,7 @@ def carry_bits_needed(
     -------
     needed : int
         The smallest number of carry bits with which no input wraps.
-    verdicts : list of Verdict
+    verdicts : list of FormalVerdict
         For 1, 2, ... carry bits: a witness that they are too few, at last the proof that they are enough.
 
     Raises
@@ -310,7 +310,7 @@ def carry_bits_needed(
         If the solvers do not decide one of the widths.
     """
     wide = with_integer_bits(engine, None)
-    verdicts: list[Verdict] = []
+    verdicts: list[FormalVerdict] = []
     for carries in range(1, 60):
         verdict = distinguishing_input(
             with_integer_bits(engine, carries + 1),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...accumulators import Accumulator
 from ..formal.encoding import Unencodable
-from ..formal.queries import Verdict, distinguishing_input
+from ..formal.queries import FormalVerdict, distinguishing_input
 from ..formal.solvers import DEFAULT_MEMORY, chosen_backends
 from ..formal.witnesses import Witness
 from ..interface import DotBatch, Interface
@@ -86,7 +86,7 @@ class Solver:
         return self._statements.get(frozenset((one, other)), "")
 
 
-def _statement(verdict: Verdict) -> str:
+def _statement(verdict: FormalVerdict) -> str:
     if verdict.status == "none":
         restricted = f" where {' and '.join(verdict.assumptions)}" if verdict.assumptions else ""
         return f"{PROVED}{restricted} ({verdict.backend})"

@@ -7,6 +7,17 @@ their authors did not have (khattak-mikaitis, section V-A; `misread` says which 
 
 from .model import PublishedTest, Truth
 from .rows import SUITES
-from .table import Judged, Row, Table, judged, misread, run, truth_of
+from .table import Judged, SuiteRow, SuiteTable, judged, misread, run, truth_of
 
-__all__ = ["SUITES", "Judged", "PublishedTest", "Row", "Table", "Truth", "judged", "misread", "run", "truth_of"]
+__all__ = [
+    "SUITES",
+    "Judged",
+    "PublishedTest",
+    "SuiteRow",
+    "SuiteTable",
+    "Truth",
+    "judged",
+    "misread",
+    "run",
+    "truth_of",
+]

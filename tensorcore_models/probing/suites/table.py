@@ -19,7 +19,7 @@ NOT_EXPRESSIBLE = "the formats cannot express it"
 
 
 @dataclass(frozen=True)
-class Row:
+class SuiteRow:
     """One test's outcome.
 
     Attributes
@@ -40,14 +40,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class SuiteTable:
     """A suite's outcome on one engine, as the papers print it."""
 
     suite: str
     engine: str
-    rows: tuple[Row, ...]
+    rows: tuple[SuiteRow, ...]
 
-    def __getitem__(self, name: str) -> Row:
+    def __getitem__(self, name: str) -> SuiteRow:
         """The row of a test by its name."""
         for row in self.rows:
             if row.name == name:
@@ -108,7 +108,7 @@ def _encoded(dots: Dots, case: Input) -> tuple[int, tuple]:
     return dots.operands_at_any_scale(case.products, case.c, Fraction(1, smallest.denominator))
 
 
-def run(name: str, engine: Engine) -> Table:
+def run(name: str, engine: Engine) -> SuiteTable:
     """Run a published suite against an engine.
 
     Parameters
@@ -120,7 +120,7 @@ def run(name: str, engine: Engine) -> Table:
 
     Returns
     -------
-    Table
+    SuiteTable
 
     Raises
     ------
@@ -132,26 +132,26 @@ def run(name: str, engine: Engine) -> Table:
     if any(isinstance(f, IntegerFormat) for f in engine.formats):
         raise ValueError(f"{engine.label} multiplies integers; the suites are for floating-point engines")
     dots = Dots(engine, 2 * engine.k)
-    rows: list[Row] = []
+    rows: list[SuiteRow] = []
     for test in SUITES[name]:
         setting = _setting(engine, dots.length, rows)
         rows.append(_row(test, setting, dots))
-    return Table(name, engine.label, tuple(rows))
+    return SuiteTable(name, engine.label, tuple(rows))
 
 
-def _setting(engine: Engine, length: int, rows: list[Row]) -> Setting:
+def _setting(engine: Engine, length: int, rows: list[SuiteRow]) -> Setting:
     return Setting(engine.formats, length, {row.name: row.verdict for row in rows if row.verdict != NOT_EXPRESSIBLE})
 
 
-def _row(test: PublishedTest, setting: Setting, dots: Dots) -> Row:
+def _row(test: PublishedTest, setting: Setting, dots: Dots) -> SuiteRow:
     try:
         if test.needs > setting.length:
             raise Unreachable(f"{test.needs} products")
         results = _results(dots, test.inputs(setting), test.ladder)
     except Unreachable:
-        return Row(test.name, test.feature, test.source, (), NOT_EXPRESSIBLE)
+        return SuiteRow(test.name, test.feature, test.source, (), NOT_EXPRESSIBLE)
     evidence = tuple("not finite" if r is None else hex_text(r) for r in results)
-    return Row(test.name, test.feature, test.source, evidence, test.verdict(setting, results))
+    return SuiteRow(test.name, test.feature, test.source, evidence, test.verdict(setting, results))
 
 
 def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
@@ -192,13 +192,13 @@ class Judged(NamedTuple):
 
     Attributes
     ----------
-    row : Row
+    row : SuiteRow
     deserved : str
     valid : bool
         Whether the unit is one of those on which the test gives that verdict.
     """
 
-    row: Row
+    row: SuiteRow
     deserved: str
     valid: bool
 
@@ -236,7 +236,7 @@ def judged(name: str, engine: Any) -> list[Judged]:
     ]
 
 
-def misread(name: str, engine: Any) -> list[tuple[Row, str]]:
+def misread(name: str, engine: Any) -> list[tuple[SuiteRow, str]]:
     """Tests of a suite whose verdict contradicts a modelled unit's specification, with the verdict that it deserves.
 
     Parameters and errors are those of :func:`judged`.

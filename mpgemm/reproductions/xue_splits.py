@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.outcome import Outcome
+from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.experiments.tasks import Task, results_of
 from mpgemm.reporting.plots import Curve, Panel
 from mpgemm.reporting.report import Table
@@ -65,8 +64,7 @@ SPLIT_FIGURES: dict[str, tuple[int, ...]] = {
 def split_figure(
     name: str,
     exponents: Sequence[int] | None = None,
-    journal: Journal | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    context: Context | None = None,
 ) -> SplitFigure:
     """Compute one of :data:`SPLIT_FIGURES`.
 
@@ -76,8 +74,8 @@ def split_figure(
         "2a" (probability of underflow of the low word) or "2b" (bits kept).
     exponents : sequence of int, optional
         Instead of the figure's own.
-    journal, progress
-        As in :func:`mpgemm.experiments.evaluate.evaluate`; the counts of an exponent take up to a few seconds.
+    context : Context, optional
+        Where finished counts are, and on what they run; those of an exponent take up to a few seconds.
 
     Raises
     ------
@@ -87,7 +85,7 @@ def split_figure(
     if name not in SPLIT_FIGURES:
         raise ValueError(f"unknown figure {name!r}; known: {', '.join(SPLIT_FIGURES)}")
     chosen = SPLIT_FIGURES[name] if exponents is None else tuple(exponents)
-    counter = _Counter(journal, progress)
+    counter = _Counter(context or Context())
     if name == "2a":
         return SplitFigure(
             "2a", "Underflow of the low word without scaling", "probability", chosen, _underflow_curves(chosen, counter)
@@ -95,11 +93,16 @@ def split_figure(
     return SplitFigure("2b", "Fraction bits that two fp16 words keep", "bits", chosen, _bits_curves(chosen, counter))
 
 
+def figure(context: Context, name: str) -> Outcome:
+    """One figure as a table and a picture."""
+    return split_figure(name, context=context).outcome(f"xue{name}")
+
+
 class _Counter:
     """Runs counts, taking from the journal what it holds."""
 
-    def __init__(self, journal: Journal | None, progress: Callable[[int, int, str], None] | None):
-        self.journal, self.progress = journal, progress
+    def __init__(self, context: Context):
+        self.context = context
 
     def run(self, what: Callable, arguments: Sequence[tuple[int, int, str]]) -> list[dict]:
         tasks = [
@@ -110,7 +113,7 @@ class _Counter:
             )
             for exponent, scale, rounding in arguments
         ]
-        return results_of(tasks, self.journal, self.progress)
+        return results_of(tasks, self.context.journal, self.context.progress, self.context.executor)
 
 
 def _counted(what: Callable, *arguments) -> dict:

@@ -22,7 +22,7 @@ SHOWN, FIRST, MOST = 24, 2, 5
 
 
 @dataclass(frozen=True)
-class Step:
+class ExplainedStep:
     """One step: what happens, the value that comes out and its encoding (empty where the value has none of its own).
 
     `weight` says how much it matters where there are too many steps to show: the size of a product, or what the step loses;
@@ -41,13 +41,13 @@ class Step:
 
 
 @dataclass(frozen=True, repr=False)
-class Description(Result):
+class Explanation(Result):
     """The steps of one dot product and where its error comes from."""
 
     method: str
     engine: str
     formula: str
-    steps: tuple[Step, ...]
+    steps: tuple[ExplainedStep, ...]
     attribution: Attribution
 
     def to_rows(self) -> list[dict]:
@@ -83,7 +83,7 @@ class Description(Result):
         }
 
 
-def _folded(steps: tuple[Step, ...]) -> set[int]:
+def _folded(steps: tuple[ExplainedStep, ...]) -> set[int]:
     """Indices of the steps to show."""
     shown: set[int] = set()
     for stage in dict.fromkeys(step.stage for step in steps):
@@ -100,7 +100,7 @@ def _folded(steps: tuple[Step, ...]) -> set[int]:
 
 
 @default_fp_state
-def describe(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Description:
+def explain(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Explanation:
     """Follow one dot product ``sum a_k b_k + c`` through a method, step by step.
 
     Parameters
@@ -114,8 +114,8 @@ def describe(method, a, b, c=None, engine=None, *, overflow: str | None = None, 
 
     Returns
     -------
-    Description
-        ``print(describe(...))`` shows it: the words of every element, every k step of the core (for fused dot-add cores with
+    Explanation
+        ``print(explain(...))`` shows it: the words of every element, every k step of the core (for fused dot-add cores with
         the alignment exponent and what is left of each product), every operation outside, and the error taken apart.
 
     Raises
@@ -132,8 +132,10 @@ def describe(method, a, b, c=None, engine=None, *, overflow: str | None = None, 
         steps += _integer_steps(run)
     result = run.product()
     fmt = format_of(result)
-    steps.append(Step("result", f"D in {fmt.name}", float(result[0, 0]), _hex(tcm.encode(result, fmt)[0, 0], fmt)))
-    return Description(run.row.name, run.engine.label, run.row.formula, tuple(steps), attribution)
+    steps.append(
+        ExplainedStep("result", f"D in {fmt.name}", float(result[0, 0]), _hex(tcm.encode(result, fmt)[0, 0], fmt))
+    )
+    return Explanation(run.row.name, run.engine.label, run.row.formula, tuple(steps), attribution)
 
 
 def _hex(bits, fmt: Format) -> str:
@@ -146,15 +148,16 @@ def _bits_of(value: float, dtype) -> str:
     return _hex(tcm.encode(array, fmt)[0], fmt)
 
 
-def _operand_steps(run) -> list[Step]:
+def _operand_steps(run) -> list[ExplainedStep]:
     steps = []
     sizes = _sizes(run)
     for name, x in (("a", run.a), ("b", run.b)):
         steps += [
-            Step("input", f"{name}[{k}]", float(v), _bits_of(v, x.dtype), sizes[k]) for k, v in enumerate(x.ravel())
+            ExplainedStep("input", f"{name}[{k}]", float(v), _bits_of(v, x.dtype), sizes[k])
+            for k, v in enumerate(x.ravel())
         ]
     if run.c is not None:
-        steps.append(Step("input", "c", float(run.c[0, 0]), _bits_of(run.c[0, 0], run.c.dtype)))
+        steps.append(ExplainedStep("input", "c", float(run.c[0, 0]), _bits_of(run.c[0, 0], run.c.dtype)))
     return steps
 
 
@@ -164,13 +167,13 @@ def _sizes(run) -> list[float]:
         return [float(x) for x in np.abs(run.a.ravel().astype(np.float64) * run.b.ravel())]
 
 
-def _word_steps(run) -> list[Step]:
+def _word_steps(run) -> list[ExplainedStep]:
     """The words of every element and what they leave of it."""
     steps, fmt = [], run.word_format
     rows, columns = run.equilibrated()[2:]
     for name, exponents in (("a", rows), ("b", columns)):
         if exponents is not None:
-            steps.append(Step("scale", f"{name} is multiplied by 2^{int(exponents[0])}"))
+            steps.append(ExplainedStep("scale", f"{name} is multiplied by 2^{int(exponents[0])}"))
     for name, words, operand, axis in zip("ab", run.words(), (run.a, run.b), (1, 0), strict=True):
         lost = [
             Fraction(float(x)) - sum(w)
@@ -184,24 +187,24 @@ def _word_steps(run) -> list[Step]:
                 scaled = f" (weight 2^-{j * run.scale})" if j * run.scale else ""
                 value = float(tcm.decode(np.array([bits], fmt.container), fmt)[0])
                 text = f"{name}[{k}] word {j} in {fmt.name}{scaled}"
-                steps.append(Step("split", text, value, _hex(bits, fmt), weight))
-            steps.append(Step("split", f"{name}[{k}] minus its words", float(lost[k]), weight=weight))
+                steps.append(ExplainedStep("split", text, value, _hex(bits, fmt), weight))
+            steps.append(ExplainedStep("split", f"{name}[{k}] minus its words", float(lost[k]), weight=weight))
     return steps
 
 
-def _integer_steps(run) -> list[Step]:
+def _integer_steps(run) -> list[ExplainedStep]:
     """Words in the operands' units, and the exact products of words."""
     words_a, words_b = exact_words(run, run.a, 1), exact_words(run, run.b, 0)
     steps = []
     for name, words in (("a", words_a), ("b", words_b)):
         steps += [
-            Step("split", f"{name}[{k}] word {j}", float(value))
+            ExplainedStep("split", f"{name}[{k}] word {j}", float(value))
             for j, word in enumerate(words)
             for k, value in enumerate(word)
         ]
     for i, j in run.row.products:
         total = sum((x * y for x, y in zip(words_a[i], words_b[j], strict=True)), Fraction(0))
-        steps.append(Step("core", f"sum of word {i} of a times word {j} of b", float(total)))
+        steps.append(ExplainedStep("core", f"sum of word {i} of a times word {j} of b", float(total)))
     return steps
 
 
@@ -246,12 +249,12 @@ class Tracer(EngineArithmetic):
     def __init__(self, engine: Engine, order: str, names: dict[int, str]):
         super().__init__(engine, order, (1, 1))
         self.names = names
-        self.steps: list[Step] = []
+        self.steps: list[ExplainedStep] = []
         self.events: list[Event] = []
         self._chains = 0
 
     def _note(self, stage: str, text: str, value: np.ndarray, lost: float | None = None):
-        self.steps.append(Step(stage, text, float(value[0, 0]), _bits_of(value[0, 0], self.dtype), lost))
+        self.steps.append(ExplainedStep(stage, text, float(value[0, 0]), _bits_of(value[0, 0], self.dtype), lost))
         return value
 
     def _event(self, key: tuple, text: str, value: np.ndarray, pair=None, start=0, stop=0, seed=None) -> None:
@@ -264,7 +267,7 @@ class Tracer(EngineArithmetic):
     def chain(self, pairs, seed):
         self._chains += 1
         starts = f"from {float(seed[0, 0])!r}" if seed is not None else "from 0"
-        self.steps.append(Step("core", f"chain of {', then '.join(map(self._name, pairs))}, {starts}"))
+        self.steps.append(ExplainedStep("core", f"chain of {', then '.join(map(self._name, pairs))}, {starts}"))
         if self.engine.formats[2] != self.engine.formats[3]:
             value = self._note("core", "whole chain", super().chain(pairs, seed))
             self._event(("whole",), "whole chain", value)
@@ -317,10 +320,10 @@ class Tracer(EngineArithmetic):
             kept = int(addend.units) if spec.alignment_rounding == "rz" else float(addend.units)
             text += f" {addend.name} {kept}{cut};"
         lost = sum(abs(float(x.units - int(x.units))) for x in found.addends) * float(found.quantum)
-        self.steps.append(Step("align", text.rstrip(";"), weight=lost))
+        self.steps.append(ExplainedStep("align", text.rstrip(";"), weight=lost))
 
     def promoted(self, pair):
-        self.steps.append(Step("core", f"{self._name(pair)} from 0 at every k step, added outside"))
+        self.steps.append(ExplainedStep("core", f"{self._name(pair)} from 0 at every k step, added outside"))
         return self.elementwise([(pair, 0)])
 
     def elementwise(self, weighted):
@@ -357,22 +360,22 @@ class Tracer(EngineArithmetic):
 
 
 # -- alignment -----------------------------------------------------------------------------------------------------------
-class Addend(NamedTuple):
+class AlignedAddend(NamedTuple):
     """One addend in units of the alignment's quantum."""
 
     name: str
     units: Fraction
 
 
-class Alignment(NamedTuple):
+class AlignedAddends(NamedTuple):
     """The addends of one fused dot-add: largest exponent, unit to whose multiples they are cut, addends (zeros left out)."""
 
     top: int
     quantum: Fraction
-    addends: tuple[Addend, ...]
+    addends: tuple[AlignedAddend, ...]
 
 
-def alignment(spec: Any, formats, a, b, seed: float | None) -> Alignment | None:
+def alignment(spec: Any, formats, a, b, seed: float | None) -> AlignedAddends | None:
     """How a fused dot-add aligns encodings a, b and the running sum; None where all addends are zero.
 
     Parameters
@@ -400,4 +403,4 @@ def alignment(spec: Any, formats, a, b, seed: float | None) -> Alignment | None:
     top = max(exponent for _, _, exponent in addends)
     top = top if spec.exponent_floor is None else max(top, spec.exponent_floor)
     quantum = Fraction(2) ** (top - spec.fraction_bits)
-    return Alignment(top, quantum, tuple(Addend(name, value / quantum) for name, value, _ in addends))
+    return AlignedAddends(top, quantum, tuple(AlignedAddend(name, value / quantum) for name, value, _ in addends))

@@ -16,7 +16,7 @@ from mpgemm.bounds.published_bounds import multiword_bound
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import evaluate
 from mpgemm.experiments.outcome import Context, Outcome
-from mpgemm.experiments.recovery_methods import Pair, pair_method
+from mpgemm.experiments.recovery_methods import MethodOnEngine, pair_method
 from mpgemm.recovery.engines import hypothetical_engine
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.word_run import WordStore, scaling_target
@@ -40,7 +40,7 @@ PANELS = (
 
 
 @dataclass(frozen=True)
-class Device:
+class FigureDevice:
     """A curve of the figure: where its accumulators come from.
 
     Parameters
@@ -77,15 +77,15 @@ class Device:
 
 
 CURVES = (
-    Device("V100", "v100", lacks=("e5m2", "bf16")),
-    Device("A100", "a100", lacks=("e5m2",)),
-    Device("H100", "h100", paths=(("e5m2", "wgmma"),)),
-    Device("B200", "b200", paths=(("e5m2", "mma"),)),
-    Device("L40S", "l40s"),
-    Device("B200 with RN", "b200", paths=(("e5m2", "tcgen05"),), changes=(("output_rounding", "rne"),)),
-    Device("MI100", "mi100", lacks=("e5m2",)),
-    Device("MI250", "mi250", lacks=("e5m2",)),
-    Device("MI300X", "mi300x"),
+    FigureDevice("V100", "v100", lacks=("e5m2", "bf16")),
+    FigureDevice("A100", "a100", lacks=("e5m2",)),
+    FigureDevice("H100", "h100", paths=(("e5m2", "wgmma"),)),
+    FigureDevice("B200", "b200", paths=(("e5m2", "mma"),)),
+    FigureDevice("L40S", "l40s"),
+    FigureDevice("B200 with RN", "b200", paths=(("e5m2", "tcgen05"),), changes=(("output_rounding", "rne"),)),
+    FigureDevice("MI100", "mi100", lacks=("e5m2",)),
+    FigureDevice("MI250", "mi250", lacks=("e5m2",)),
+    FigureDevice("MI300X", "mi300x"),
 )
 
 #: Where sums of products of different words happen: the published code chains all products into one accumulator.
@@ -96,7 +96,10 @@ def methods_of(fmt: str, words: int, accumulation: str = ACCUMULATION):
     """One experiment method for each curve of a panel."""
     row, store = get_method("multiword", format=fmt, words=words, accumulation=accumulation), WordStore()
     name = f"multiword:format={fmt},words={words},accumulation={accumulation}"
-    return [pair_method(Pair(name, row, d.engine(fmt)), label=d.name(fmt), counts=False, store=store) for d in CURVES]
+    return [
+        pair_method(MethodOnEngine(name, row, d.engine(fmt)), label=d.name(fmt), counts=False, store=store)
+        for d in CURVES
+    ]
 
 
 def run(context: Context, accumulation: str = ACCUMULATION) -> Outcome:
@@ -122,7 +125,7 @@ def run(context: Context, accumulation: str = ACCUMULATION) -> Outcome:
         tables.append(Table(title, ["n", *curves, "bound"], rows))
         engines = {m.label: m.name.partition("@")[2] for m in members}
         data["panels"].append({"format": fmt, "words": words, "curves": curves, "bound": bound, "engines": engines})
-    name = "khattak7" if accumulation == ACCUMULATION else f"khattak7_{accumulation}"
+    name = "khattak7" if accumulation == ACCUMULATION else f"khattak7-{accumulation}"
     return Outcome(name, tables, data, panels, 3, _remarks(data))
 
 
@@ -174,7 +177,7 @@ def run_effect(context: Context) -> Outcome:
     n = 10_000 if context.quick else 100_000
     row = get_method("multiword", format="fp16", words=2)
     methods = [
-        pair_method(Pair("multiword:format=fp16,words=2", row, engine), label=label, counts=False)
+        pair_method(MethodOnEngine("multiword:format=fp16,words=2", row, engine), label=label, counts=False)
         for label, engine in rounding_variants()
     ]
     cases = generated_cases("decades", (10, n, 10), context.seeds)
@@ -186,4 +189,4 @@ def run_effect(context: Context) -> Outcome:
         ["accumulator", "mean error", "least", "largest"],
         rows,
     )
-    return Outcome("rounding_effect", [table], {"n": n, "seeds": list(context.seeds), "errors": errors})
+    return Outcome("khattak7-effect", [table], {"n": n, "seeds": list(context.seeds), "errors": errors})

@@ -239,4 +239,4 @@ def run(context: Context) -> Outcome:
         ],
     )
     data = {"table": [r.to_dict() for r in rows], "searches": [s.to_dict() for s in searches]}
-    return Outcome("valpey5", [table, found], data)
+    return Outcome("valpey-table5", [table, found], data)

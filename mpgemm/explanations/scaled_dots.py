@@ -37,7 +37,7 @@ class ScaledStep:
 
 
 @dataclass(frozen=True, repr=False)
-class ScaledDescription(Result):
+class ScaledExplanation(Result):
     """The steps of one dot product with scales.
 
     Attributes
@@ -76,7 +76,7 @@ class ScaledDescription(Result):
         return texts
 
 
-def describe_scaled(engine: Engine, a, b, scaling: Scaling) -> ScaledDescription:
+def explain_scaled(engine: Engine, a, b, scaling: Scaling) -> ScaledExplanation:
     """Follow one dot product ``sum (s_k a_k) (t_k b_k)``.
 
     Parameters
@@ -89,7 +89,7 @@ def describe_scaled(engine: Engine, a, b, scaling: Scaling) -> ScaledDescription
 
     Returns
     -------
-    ScaledDescription
+    ScaledExplanation
 
     Raises
     ------
@@ -120,4 +120,4 @@ def describe_scaled(engine: Engine, a, b, scaling: Scaling) -> ScaledDescription
         true = float(exact_gemm(*used).rounded("fp64")[0, 0])
         outside = float(total[0, 0]) if scaling.applied == "block" else result
         steps.append(ScaledStep(piece.start, piece.stop, float(chain[0, 0]), true, float(factor), outside))
-    return ScaledDescription(engine.label, scaling.in_words(), tuple(steps), result, exact)
+    return ScaledExplanation(engine.label, scaling.in_words(), tuple(steps), result, exact)

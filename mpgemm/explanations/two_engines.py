@@ -13,7 +13,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import dot_run
-from mpgemm.bounds.describe import Event, Tracer, alignment, trace
+from mpgemm.explanations.dots import Event, Tracer, alignment, trace
 from tensorcore_models.accumulators import Accumulator
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
@@ -26,7 +26,7 @@ AROUND = 2
 
 
 @dataclass(frozen=True)
-class Row:
+class EnginesRow:
     """Both sums at one point; `text` says which products came last, up to k = `stop`."""
 
     text: str
@@ -49,7 +49,7 @@ class SideBySide(Result):
     method : str
     engines : (str, str)
     results : (float, float)
-    rows : tuple of Row
+    rows : tuple of EnginesRow
         Sums at the points that both engines have.
     first : int or None
         Index of the first row that differs.
@@ -62,7 +62,7 @@ class SideBySide(Result):
     method: str
     engines: tuple[str, str]
     results: tuple[float, float]
-    rows: tuple[Row, ...]
+    rows: tuple[EnginesRow, ...]
     first: int | None
     why: str
     rules: tuple[str, ...]
@@ -119,7 +119,7 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
     ------
     ValueError
         If there are not two engines, a method is one on integers (its products are exact everywhere), or as
-        :func:`mpgemm.describe`.
+        :func:`mpgemm.explain`.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
     names = (runs[0].engine.label, runs[1].engine.label)
     short = _short(*names)
     pairs = _common(tracers[0], tracers[1])
-    rows = tuple(Row(x.text, x.stop, x.value, y.value) for x, y in pairs)
+    rows = tuple(EnginesRow(x.text, x.stop, x.value, y.value) for x, y in pairs)
     first = next((index for index, row in enumerate(rows) if not row.alike), None)
     if first is None:
         why, rules = _alike(short, results)

@@ -5,17 +5,16 @@ fixed sizes and ranges of fig. 9b and 9c, nor the range of offset exponents: tho
 in the result.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import Summary, evaluate, summarise
 from mpgemm.experiments.gemm_method import GemmMethod
-from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.methods import CubeOptions
-from mpgemm.experiments.outcome import Outcome
+from mpgemm.experiments.methods import CubeOptions, ScaleExponent, build_methods
+from mpgemm.experiments.outcome import Context, Outcome
+from mpgemm.experiments.recovery_methods import labelled_methods
 from mpgemm.reporting.plots import Curve, Panel
 from mpgemm.reporting.report import Table
 
@@ -167,12 +166,9 @@ def _line_style(label: str) -> str:
 def run_sweep(
     name: str,
     methods: Sequence[GemmMethod],
-    seeds: Sequence[int] = range(5),
+    context: Context,
     shape: Shape | None = None,
     points: Sequence[int] | None = None,
-    journal: Journal | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
-    executor: Executor | None = None,
 ) -> SweepResult:
     """Measure one of :data:`SWEEP_FIGURES`.
 
@@ -182,14 +178,12 @@ def run_sweep(
         "8a", "8b", "9a", "9b" or "9c".
     methods : sequence of GemmMethod
         The methods to run.
-    seeds : sequence of int
-        Errors are averaged over them.
+    context : Context
+        Errors are averaged over its seeds.
     shape : tuple of int, optional
         (m, k, n) instead of the row's own; sizes that the figure sweeps are ignored.
     points : sequence of int, optional
         Values of the x axis instead of the row's own.
-    journal, progress, executor
-        As in :func:`mpgemm.experiments.evaluate.evaluate`.
 
     Raises
     ------
@@ -204,9 +198,60 @@ def run_sweep(
     cases = [
         case
         for x, sizes in zip(points, shapes, strict=True)
-        for case in generated_cases(figure.distribution, sizes, seeds, {"exponent": x if figure.sweeps_exponent else 0})
+        for case in generated_cases(
+            figure.distribution, sizes, context.seeds, {"exponent": x if figure.sweeps_exponent else 0}
+        )
     ]
-    summaries = summarise(evaluate(cases, methods, journal, progress, executor))
+    summaries = summarise(evaluate(cases, methods, context.journal, context.progress, context.executor))
     width = len(methods)
     grouped = tuple(tuple(summaries[i : i + width]) for i in range(0, len(summaries), width))
-    return SweepResult(name, figure.distribution, tuple(seeds), shapes, points, grouped)
+    return SweepResult(name, figure.distribution, tuple(context.seeds), shapes, points, grouped)
+
+
+def figure(
+    context: Context,
+    name: str,
+    *,
+    methods: Sequence[str] = SWEEP_METHODS,
+    engine: Sequence[str] = (),
+    orders: Sequence[str] = SWEEP_OPTIONS.orders,
+    scale_exponents: Sequence[ScaleExponent] = SWEEP_OPTIONS.scale_exponents,
+    step_orders: Sequence[str] = SWEEP_OPTIONS.step_orders,
+    block: tuple[int, int, int] | None = None,
+    shape: Shape | None = None,
+    metric: str = "relative_frobenius",
+) -> Outcome:
+    """One figure as the paper has it: SGEMM-cube beside native FP16 and FP32; the keywords change what is compared."""
+    options = CubeOptions(tuple(orders), tuple(scale_exponents), tuple(step_orders), block)
+    compared = build_methods([*methods, *(f"engine:{name}" for name in engine)], options)
+    return run_sweep(name, compared, context, shape).outcome(f"xue{name}", metric)
+
+
+#: Methods and engines of figs. 8 and 9: SGEMM-cube on the Ascend cube as in the paper, the others on two tensor cores.
+CORRECTIONS = (
+    ("sgemm_cube", None, "SGEMM-cube, Ascend cube"),
+    ("sgemm_cube", "a100", "SGEMM-cube, A100"),
+    ("sgemm_cube", "h100", "SGEMM-cube, H100"),
+    ("markidis", "a100", "Markidis (RZ), A100"),
+    ("markidis", "h100", "Markidis (RZ), H100"),
+    ("markidis:rounding=rne", "a100", "Markidis (RN), A100"),
+    ("ootomo", "a100", "Ootomo, A100"),
+    ("ootomo", "h100", "Ootomo, H100"),
+)
+#: Points and sizes: those of :data:`SWEEP_FIGURES`, thinned out.
+CORRECTION_POINTS = {
+    "8a": (-20, -16, -14, -13, -12, -10, -8, -6, -4, -2, 0, 4, 8, 12, 15, 16),
+    "8b": (-20, -16, -14, -13, -12, -10, -8, -6, -4, -2, 0, 4, 8, 12, 15, 16),
+    "9a": (16, 32, 64, 128, 256),
+    "9b": (16, 64, 256, 1024, 4096, 16384),
+    "9c": (16, 32, 64, 128, 256, 512),
+}
+
+
+def corrections(context: Context, name: str) -> Outcome:
+    """One figure of Xue et al. with Markidis, Ootomo and SGEMM-cube side by side, FP32 SGEMM of NumPy as the baseline."""
+    points, base = CORRECTION_POINTS[name], None
+    if context.quick:
+        points, base = points[:4] if name[0] == "9" else points[::4], (16, 64, 16)
+    methods = [*labelled_methods(CORRECTIONS), *build_methods(["fp32"])]
+    return run_sweep(name, methods, context, base, points).outcome(f"xue{name}-corrections")

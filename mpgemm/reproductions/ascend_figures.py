@@ -1,0 +1,69 @@
+"""Figures 6 and 10 to 12 of Xue et al. (arXiv:2507.23387v4) as the model of an Ascend chip predicts them."""
+
+from collections.abc import Callable
+from functools import partial
+
+import ascend
+from ascend.reports import figures, plots
+from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK
+from mpgemm.experiments.outcome import Context, Outcome
+from mpgemm.reporting.report import Table
+
+Shape = tuple[int, int, int]
+
+
+def figure_6(context: Context, chip: ascend.Chip | None = None) -> Outcome:
+    """N_fused and f of every feasible block."""
+    chip = chip or ascend.get_chip("910A")
+    rows = figures.figure_6(chip)
+    title = f"{chip.name}: N_fused and f (eq. 8) of the {len(rows)} feasible blocks"
+    return _outcome("xue6", chip, title, rows, plots.figure_6_plot)
+
+
+def figure_10(context: Context, chip: ascend.Chip | None = None, shape: Shape = ASSUMED_SIZE) -> Outcome:
+    """Every block in the roofline."""
+    chip = chip or ascend.get_chip("910A")
+    rows = figures.figure_10(chip, shape, progress=_progress(context, "10"))
+    peak = figures.PAPER_PEAK if chip.soc_version == "Ascend910A" else chip.peak_flops() / 3
+    draw = partial(plots.roofline_plot, bandwidth=chip.hbm_bytes_per_second, peak=peak)
+    return _outcome("xue10", chip, f"Fig. 10: {_where(chip, shape)}", rows, draw)
+
+
+def figure_11(context: Context, chip: ascend.Chip | None = None, shape: Shape = ASSUMED_SIZE) -> Outcome:
+    """Single against double buffers over square blocks."""
+    chip = chip or ascend.get_chip("910A")
+    rows = figures.figure_11(chip, shape, _progress(context, "11"))
+    return _outcome("xue11", chip, f"Fig. 11: {_where(chip, shape)}", rows, plots.figure_11_plot)
+
+
+def figure_12(context: Context, chip: ascend.Chip | None = None, block: Shape | None = None) -> Outcome:
+    """Speed against m = n, k and all sizes, beside FP32 on 910B3."""
+    chip = chip or ascend.get_chip("910A")
+    chosen = ascend.Blocking(*block) if block else PUBLISHED_BLOCK
+    rows = figures.figure_12(chip, chosen, _progress(context, "12"))
+    title = f"Fig. 12: {chip.name} ({_basis(chip)}), block {chosen}, and 910B3"
+    return _outcome("xue12", chip, title, rows, plots.figure_12_plot)
+
+
+def _basis(chip: ascend.Chip) -> str:
+    """What the chip's parameters are."""
+    return "fitted to 41.7 and 65.3" if _is_calibrated(chip) else "nominal parameters"
+
+
+def _is_calibrated(chip: ascend.Chip) -> bool:
+    return bool(chip.calibrated) and chip == chip.with_calibration()
+
+
+def _where(chip: ascend.Chip, shape: Shape) -> str:
+    return f"{chip.name} ({_basis(chip)}), m, k, n = {', '.join(map(str, shape))}"
+
+
+def _progress(context: Context, figure: str) -> Callable[[int, int], None]:
+    return lambda done, total: context.progress and context.progress(done, total, f"points of figure {figure}")
+
+
+def _outcome(name: str, chip: ascend.Chip, title: str, rows: list[dict], draw: Callable) -> Outcome:
+    table = Table(title, list(rows[0]), [list(row.values()) for row in rows])
+    stem = f"{name}_{chip.name}" + ("_calibrated" if _is_calibrated(chip) else "")
+    data = {"chip": chip.name, "parameters": _basis(chip), "rows": rows}
+    return Outcome(stem, [table], data, draw=lambda path: draw(rows, path=path, title=title))

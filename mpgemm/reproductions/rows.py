@@ -1,0 +1,126 @@
+"""The figures and tables that `mpgemm reproduce` computes again, as rows; what computes is imported when one is run."""
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mpgemm.experiments.outcome import Context, Outcome
+
+XUE, KHATTAK, VALPEY, OOTOMO = "Xue et al.", "Khattak and Mikaitis", "Valpey et al.", "Ootomo and Yokota"
+PAPERS = {
+    XUE: "SGEMM-cube, arXiv:2507.23387v4",
+    KHATTAK: "models of NVIDIA tensor cores",
+    VALPEY: "an SMT formalization of tensor cores, 2025",
+    OOTOMO: "recovering FP32 from tensor cores, IJHPCA 36:4, 2022",
+}
+
+_RUN = ("workers", "cluster")
+_DRAWN = ("seed", "repeats", *_RUN)
+_QUICK = (*_DRAWN, "quick")
+_SWEEP = (*_DRAWN, "methods", "engine", "orders", "scale_exponents", "step_orders", "block", "shape", "metric")
+_CHIP = ("chip", "calibrated", "changes")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One figure or table.
+
+    Parameters
+    ----------
+    name : str
+        As it is asked for.
+    source, part, what : str
+        The paper (:data:`PAPERS`), its figure or table, and what is computed.
+    seconds : float or None
+        CPU time, measured here (`mpgemm reproduce NAME`, one x86-64 machine); None: not measured.
+    where : str
+        "module:function"; the function takes a Context and keywords, and returns an Outcome.
+    arguments : mapping
+        Keywords that the row gives.
+    takes : tuple of str
+        Destinations of the command's options that have an effect on it.
+    repeats : int
+        Seeds where none are asked for.
+    """
+
+    name: str
+    source: str
+    part: str
+    what: str
+    seconds: float | None
+    where: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    takes: tuple[str, ...] = ()
+    repeats: int = 1
+
+    def run(self, context: Context, **options) -> Outcome:
+        """Compute it."""
+        module, _, function = self.where.partition(":")
+        return getattr(importlib.import_module(f"{__package__}.{module}"), function)(
+            context, **self.arguments, **options
+        )
+
+
+def _sweep(name: str, what: str, seconds: float) -> Reproduction:
+    return Reproduction(
+        f"xue{name}", XUE, f"fig. {name}", what, seconds, "xue_sweeps:figure", {"name": name}, _SWEEP, 5
+    )  # fmt: skip
+
+
+def _corrections(name: str, seconds: float | None) -> Reproduction:
+    what = "the same inputs with Markidis', Ootomo's and SGEMM-cube's corrections, fewer points"
+    return Reproduction(
+        f"xue{name}-corrections", XUE, f"fig. {name}", what, seconds, "xue_sweeps:corrections", {"name": name}, _QUICK, 3
+    )  # fmt: skip
+
+
+_ROWS = (
+    Reproduction("xue2a", XUE, "fig. 2a", "underflow of the low fp16 word against the exponent: eq. 5 and counts", 1.4,
+                 "xue_splits:figure", {"name": "2a"}, _RUN),
+    Reproduction("xue2b", XUE, "fig. 2b", "bits that two fp16 words keep against the exponent: eq. 6 and counts", 28,
+                 "xue_splits:figure", {"name": "2b"}, _RUN),
+    Reproduction("xue6", XUE, "fig. 6", "N_fused and f of every feasible block", 0.9, "ascend_figures:figure_6", takes=_CHIP),
+    _sweep("8a", "error against the offset exponent, entries of both signs", 34),
+    _sweep("8b", "error against the offset exponent, entries above 0", 34),
+    _sweep("9a", "error against m = n", 12),
+    _sweep("9b", "error against k", 14),
+    _sweep("9c", "error against m = k = n", 23),
+    Reproduction("xue10", XUE, "fig. 10", "every block in the roofline, single and double buffers, predicted", 28,
+                 "ascend_figures:figure_10", takes=(*_CHIP, "shape")),
+    Reproduction("xue11", XUE, "fig. 11", "single against double buffers over square blocks, predicted", 1.8,
+                 "ascend_figures:figure_11", takes=(*_CHIP, "shape")),
+    Reproduction("xue12", XUE, "fig. 12", "speed against m = n, k and all sizes, predicted", 19,
+                 "ascend_figures:figure_12", takes=(*_CHIP, "block")),
+    Reproduction("xue-table2", XUE, "table 2", "bits that each method is said to lose against FP32, and those that it loses", 8,
+                 "xue_table2:run", takes=_QUICK, repeats=3),
+    *(_corrections(name, seconds) for name, seconds in (("8a", 14), ("8b", 14), ("9a", 6), ("9b", 15), ("9c", 6))),
+    Reproduction("khattak7", KHATTAK, "fig. 7", "multiword products on nine accumulators, n from 10 to a million", None,
+                 "khattak7:run", {"accumulation": "outside"}, _QUICK),
+    Reproduction("khattak7-core", KHATTAK, "fig. 7", "the same with all products in one chain through the core", None,
+                 "khattak7:run", {"accumulation": "core"}, _QUICK),
+    Reproduction("khattak7-effect", KHATTAK, "fig. 7", "why V100 beats B200: one parameter changed at a time, n = 1e5", 11,
+                 "khattak7:run_effect", takes=_QUICK, repeats=3),
+    Reproduction("rz", OOTOMO, "rounding to zero", "error against k of Markidis' and Ootomo's methods on V100, A100, H100", 22,
+                 "rounding_to_zero:run", takes=_QUICK, repeats=3),
+    Reproduction("valpey-table4", VALPEY, "table 4", "queries to SMT solvers about four units, with times", 149,
+                 "valpey_table4:run", takes=("timeout", "memory", "solver")),
+    Reproduction("valpey-table5", VALPEY, "table 5", "an input on which Markidis beats Ootomo, and a search for more", 9,
+                 "valpey_table5:run", takes=_QUICK),
+)  # fmt: skip
+REPRODUCTIONS: dict[str, Reproduction] = {row.name: row for row in _ROWS}
+
+
+def get_reproduction(name: str) -> Reproduction:
+    """The row of that name.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if name not in REPRODUCTIONS:
+        near = difflib.get_close_matches(name, REPRODUCTIONS, 3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; mpgemm reproduce --list names them"
+        raise ValueError(f"nothing to reproduce is called {name!r}{hint}")
+    return REPRODUCTIONS[name]
