@@ -49,7 +49,7 @@ static inline double other(double x) { return x + 1; }
         (
             "a.py",
             'class A:\n    x: int = 1\n    def f(self):\n        y = 1\nR = {"k": 2}\n',
-            ["A", "A.x", "A.f", "R", 'R["2"]'],
+            ["A", "A.x", "A.f", "R", 'R["k"]'],
         ),
     ],
 )

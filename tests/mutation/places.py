@@ -3,6 +3,8 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import accumulate
 
 #: A name, its first character and the one after its last.
 Place = tuple[str, int, int]
@@ -41,23 +43,27 @@ def changed(path: str, text: str, place: str, old: str, new: str) -> str:
     return text[:start] + text[start:end].replace(old, new) + text[end:]
 
 
-def places(path: str, text: str) -> Iterator[Place]:
+@lru_cache
+def places(path: str, text: str) -> tuple[Place, ...]:
     """All named things of a file."""
+    return tuple(_places(path, text))
+
+
+def _places(path: str, text: str) -> Iterator[Place]:
     if path.endswith(".py"):
-        yield from _of_python(
-            ast.parse(text), [len(line.encode()) for line in text.splitlines(True)], text.encode(), ""
-        )
+        lines = [0, *accumulate(len(line.encode()) for line in text.splitlines(True))]
+        yield from _of_python(ast.parse(text), lines, text.encode(), "")
     elif path.endswith(".pyx"):
         yield from ((m[1], m.start(), m.end()) for m in _CYTHON.finditer(text + "\nend"))
     else:
         yield from _of_c(text)
 
 
-def _of_python(node: ast.AST, sizes: list[int], text: bytes, prefix: str) -> Iterator[Place]:
+def _of_python(node: ast.AST, lines: list[int], text: bytes, prefix: str) -> Iterator[Place]:
     """Functions, classes, and what is assigned outside of functions."""
 
     def at(line: int, column: int) -> int:
-        return len(text[: sum(sizes[: line - 1]) + column].decode())
+        return len(text[: lines[line - 1] + column].decode())
 
     for child in ast.iter_child_nodes(node):
         match child:
@@ -70,7 +76,7 @@ def _of_python(node: ast.AST, sizes: list[int], text: bytes, prefix: str) -> Ite
         assert child.end_lineno is not None and child.end_col_offset is not None
         yield prefix + name, at(child.lineno, child.col_offset), at(child.end_lineno, child.end_col_offset)
         if isinstance(child, ast.ClassDef):
-            yield from _of_python(child, sizes, text, f"{prefix}{name}.")
+            yield from _of_python(child, lines, text, f"{prefix}{name}.")
         elif isinstance(child, ast.Assign | ast.AnnAssign) and isinstance(child.value, ast.Dict):
             for key, row in zip(child.value.keys, child.value.values, strict=True):
                 if isinstance(key, ast.Constant):
