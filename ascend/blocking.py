@@ -27,6 +27,11 @@ ACCUMULATOR_BYTES = 4
 ALIGNMENT = 16
 
 
+def fractals(length: int, step: int = ALIGNMENT) -> int:
+    """Cube steps that cover `length`."""
+    return -(-length // step)
+
+
 def slots(buffering: str) -> int:
     """Buffers that the buffering provides for one stream: 1 or 2.
 

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes
+from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes, fractals
 from ascend.estimate import Candidates, Estimate, estimate, up
 from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
 from ascend.kernels.vector import VECTOR_OPERANDS
 from ascend.request import Request
 from ascend.schedule import build_schedule
-from ascend.tile_schedule import fractals
 
 #: Slices of k that are tried.
 SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)

@@ -16,7 +16,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, SPLIT_OPERANDS, Blocking, Buffering, slots
+from ascend.blocking import (
+    ACCUMULATOR_BYTES,
+    ALIGNMENT,
+    OPERAND_BYTES,
+    SPLIT_OPERANDS,
+    Blocking,
+    Buffering,
+    fractals,
+    slots,
+)  # fmt: skip
 from ascend.chips.chip import Chip
 from ascend.cube_arguments import checked_matrices
 from ascend.cube_words import CubeArithmetic, words_product, words_slices
@@ -34,11 +43,6 @@ SPLIT_IN_BYTES = 4
 SPLIT_OUT_BYTES = 4
 #: Sizes beyond this are a mistake: 2^31 elements along one side.
 LARGEST_SIZE = 2**31 - 1
-
-
-def fractals(length: int, step: int = ALIGNMENT) -> int:
-    """Cube steps that cover `length`."""
-    return -(-length // step)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -399,17 +403,13 @@ class TileSchedule:
             return {}
         b, size = self.blocking, self.operand_bytes
         strip = self.strip_rows * b.bn * ACCUMULATOR_BYTES
+        l1 = self.words * size * (self.l1_blocks("a") * b.bm * b.bk + self.l1_blocks("b") * b.bk * b.bn)
+        l0c = max(self.l0c_slots, 1) * self.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES
         use = {
-            "L1": (
-                self.words * size * (self.l1_blocks("a") * b.bm * b.bk + self.l1_blocks("b") * b.bk * b.bn),
-                self.chip.l1_bytes,
-            ),
+            "L1": (l1, self.chip.l1_bytes),
             "L0A": (self.l0_slots * b.bm * b.bk * size, self.chip.l0a_bytes),
             "L0B": (self.l0_slots * b.bk * b.bn * size, self.chip.l0b_bytes),
-            "L0C": (
-                max(self.l0c_slots, 1) * self.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES,
-                self.chip.l0c_bytes,
-            ),
+            "L0C": (l0c, self.chip.l0c_bytes),
         }
         if not self.chip.fixpipe:
             use["UB"] = (self.ub_slots * self.ub_copies * strip, self.chip.ub_bytes)

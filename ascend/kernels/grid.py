@@ -12,11 +12,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from ascend.blocking import fractals
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts
 from ascend.kernels.base import CubeKernel
 from ascend.kernels.options import BlockedProduct, Options, blocks_in_group, stream_depth
 from ascend.schedule_options import Resident
-from ascend.tile_schedule import fractals
 
 
 class GridKernel(CubeKernel):

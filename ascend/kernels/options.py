@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ascend.blocking import Blocking, Buffering, panel_capacity, slots
+from ascend.blocking import Blocking, Buffering, fractals, panel_capacity, slots
 from ascend.chips.chip import Chip
 from ascend.grid import Grid, Swizzle
 from ascend.schedule_options import LAYOUTS, MERGES, RESIDENTS, Layout, Merge, Resident, check_options, check_presplit
 from ascend.terms import Mode
-from ascend.tile_schedule import TileSchedule, fractals
+from ascend.tile_schedule import TileSchedule
 from tensorcore_models.integers import integer_fields
 
 #: Blocks of a streamed operand in L1 at most; more than the queue of MTE2 has no use.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, slots
+from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, fractals, slots
 from ascend.cube_arguments import checked_matrices
 from ascend.grid import Grid
 from ascend.kernels.base import Kernel, Phases
@@ -18,7 +18,7 @@ from ascend.memory import Misses, merge_bytes
 from ascend.pipes.program import Phase
 from ascend.pipes.vector import vector_phase
 from ascend.sums import Sums
-from ascend.tile_schedule import TileSchedule, fractals
+from ascend.tile_schedule import TileSchedule
 from ascend.vector import vector_product, vector_slices
 
 #: Operands that the vector units multiply in FP32.

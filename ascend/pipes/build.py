@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from ascend.blocking import ACCUMULATOR_BYTES
+from ascend.blocking import ACCUMULATOR_BYTES, fractals
 from ascend.kernels.base import Kernel, Phases
 from ascend.memory import Misses, RowCosts, c_bytes, nd_costs, operand_bytes_from_memory
 from ascend.pipes.passes import passes_after, passes_before, store, vector_cycles
@@ -28,7 +28,6 @@ from ascend.pipes.program import (
     Template,
 )
 from ascend.pipes.stays import Stay, runs, stays_of
-from ascend.tile_schedule import fractals
 
 #: Loops of a program beyond this take minutes to write down.
 MOST_LOOPS = 2**20
@@ -348,15 +347,7 @@ class _Builder(Phases):
                 b_seen.add(b_word)
                 takes.append("L0B_FULL")
                 yield self._move("B", chip.l1_to_l0b_latency + b_bytes / chip.l1_to_l0b_rate, b_bytes, block, start)
-            later = terms[number + 1 :]
-            raises = ("L0A_FREE",) * all(other[0] != a_word for other in later)
-            raises += ("L0B_FREE",) * all(other[1] != b_word for other in later)
-            for name in ("B", "A"):
-                if name.lower() == s.resident:
-                    raises += (f"{name}_L1_FREE",) * (block.frees_panel and stop)
-                else:
-                    raises += (f"{name}_L1_FREE",) * (s.words * (single and stop))
-            raises += ("L0C_FULL",) * (block.last and stop)
+            raises = self._freed_by(terms, number, block)
             opens = ("SEED_FULL" if block.seeded else "L0C_FREE",) * (block.first and start)
             # The simulator remembers one waiting pipe for each flag: the synchronisation waits for the cube first, so that it
             # and a later term of the block never wait for the same operand.
@@ -371,6 +362,20 @@ class _Builder(Phases):
                 CUBE, f"cube {a_word}{b_word}", chip.mmad_head + steps + (stalled if start else 0.0),
                 takes=(*takes, *opens), raises=raises, cube_steps=steps,
             )  # fmt: skip
+
+    def _freed_by(self, terms: tuple[str, ...], number: int, block: _Block) -> tuple[str, ...]:
+        """Flags that the cube raises after a term: buffers that no later term of the block reads, and the finished C."""
+        s, later = self.schedule, terms[number + 1 :]
+        a_word, b_word = terms[number][0], terms[number][1]
+        stop = not later
+        raises = ("L0A_FREE",) * all(other[0] != a_word for other in later)
+        raises += ("L0B_FREE",) * all(other[1] != b_word for other in later)
+        for name in ("B", "A"):
+            if name.lower() == s.resident:
+                raises += (f"{name}_L1_FREE",) * (block.frees_panel and stop)
+            else:
+                raises += (f"{name}_L1_FREE",) * (s.words * (s.buffering == "single" and stop))
+        return raises + ("L0C_FULL",) * (block.last and stop)
 
     def _move(self, name: str, cycles: float, size: float, block: _Block, start: bool) -> PipeOperation:
         """A block of A or B from L1 to L0; with double buffers a streamed block's L1 buffer is free afterwards."""

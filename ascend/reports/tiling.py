@@ -5,12 +5,11 @@ atlasascendc_api_07_0673, and its 8.0.RC3 edition for the L0 capacities; EnableM
 (examples/00_basic_matmul and docs 1_Practice/11_matmul_optimization.md) for GemmShape<M, N, K> and the swizzle.
 """
 
-from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES
+from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, fractals
 from ascend.chips.chip import Chip
 from ascend.grid import Grid
 from ascend.kernels.base import Kernel
 from ascend.schedule import variant
-from ascend.tile_schedule import fractals
 from tensorcore_models.machine.fp_state import default_fp_state
 
 #: AscendC's iterateOrder: 0 steps along M first, 1 along N first.

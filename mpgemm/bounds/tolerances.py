@@ -136,19 +136,16 @@ def tolerance(
     check_share(quantile, confidence)
     if check is not None:
         check_line(*check)
-    if distribution is not None:
-        if data is not None:
-            raise ValueError("data or a distribution, not both")
-        if k is None:
-            raise ValueError("a distribution needs k, the length of the dot products")
-        population: Population = Drawn(distribution, (shape[0], _length(k), shape[1]), seed, dict(parameters or {}))
-    elif data is not None:
-        given = _given(data, scale_a, scale_b, product.engine)
-        population = Orders(
-            given, (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1
-        )
-    else:
+    if distribution is None and data is None:
         return _without_data(product, k, scale_a, scale_b)
+    if distribution is None:
+        population: Population = _orders_of(_given(data, scale_a, scale_b, product.engine), product.engine)
+    elif data is not None:
+        raise ValueError("data or a distribution, not both")
+    elif k is None:
+        raise ValueError("a distribution needs k, the length of the dot products")
+    else:
+        population = Drawn(distribution, (shape[0], _length(k), shape[1]), seed, dict(parameters or {}))
     m, length, n = population.shape
     if k is not None and length != _length(k):
         raise ValueError(f"k is {k}, the data have {length}")
@@ -159,6 +156,11 @@ def tolerance(
     if first is not None:
         first(known.tolerance)
     return _by_sampling(question, known, progress)
+
+
+def _orders_of(data: Data, engine: Engine) -> Orders:
+    """Random orders of the given data; blocks that share a scale stay together."""
+    return Orders(data, (data.scaling.block if data.scaling is not None else engine.block_size) or 1)
 
 
 def _length(k) -> int:

@@ -182,7 +182,7 @@ HEADLINES = {
     "lost": "results are lost",
 }
 #: What one part of the error means, and what helps against it.
-CAUSES = {
+CAUSE_MEANINGS = {
     "overflow": "elements beyond fp16's largest number, 65504. No s_b helps",
     "range": "elements so small that their fp16 words are subnormal or zero",
     "split": "two fp16 words hold 22 bits of FP32's 24; no s_b changes that, a third word does (multiword:words=3)",
@@ -284,7 +284,7 @@ def _causes(verdict: Verdict) -> list[str]:
         why = f"Without scaling ({verdict.judgements[0].setting})" if verdict.recommended.row_scaling else "Why"
         bits = f" {_fp32_bits(steps[0].effective_bits)};" if verdict.recommended.row_scaling else ""
         low_low = "" if steps[0].low_low_bits is None else _fp32_bits(steps[0].low_low_bits)
-        lines.append(f"{why}{where}:{bits} {cause}: {CAUSES[cause].format(k=verdict.k, low_low=low_low)}.")
+        lines.append(f"{why}{where}:{bits} {cause}: {CAUSE_MEANINGS[cause].format(k=verdict.k, low_low=low_low)}.")
         short = steps[0].short_chain_bits
         if short is not None:
             lines.append(

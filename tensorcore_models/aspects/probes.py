@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 
 from ..formats import get_float_format
 from .outcomes import OUTCOMES, TAILS
-from .values import SCALES, Product, Unreachable, encode_value, factors, power, product_bits
-
-ONE = Fraction(1)
+from .values import ONE, SCALES, Product, Unreachable, encode_value, factors, power, product_bits
 
 
 class ProbeVector(NamedTuple):

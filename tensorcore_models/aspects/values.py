@@ -14,6 +14,9 @@ class Unreachable(ValueError):
     """A value that the operand formats cannot make."""
 
 
+ONE = Fraction(1)
+
+
 def power(exponent: int) -> Fraction:
     """2 to an integer power."""
     return Fraction(2) ** exponent

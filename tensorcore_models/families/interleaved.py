@@ -238,43 +238,24 @@ class InterleavedDotAdd(Accumulator):
         output_rounding(build, tuple(first[:5]), self.dot.output_rounding, use_c=False)
         products_as_they_are(build, tuple(first[:3]), bits, use_c=False)
         single_rounding_of_late_c(build, first[0], self.final_rounding)
-        small = power(-bits - build.row.k.bit_length() - 2)
-        build.add(
-            "1 and -1 in the first group, tiny in the second: kept",
-            {first[0]: ONE, first[1]: -ONE, other[0]: small},
-            0,
-            small,
-        )
-        build.add(
-            "1 in the first group, tiny and -1 in the second: lost",
-            {first[0]: ONE, other[0]: -ONE, other[1]: small},
-            0,
-            0,
-            small,
-        )
-        build.add(
-            "1 and tiny in the first group, -1 in the second: lost",
-            {first[0]: ONE, first[1]: small, other[0]: -ONE},
-            0,
-            0,
-            small,
-        )
-        build.add(
-            "1 and -1 in the second group, tiny in the first: lost",
-            {other[0]: ONE, other[1]: -ONE, first[0]: small},
-            0,
-            0,
-            small,
-        )
-        build.add("1 - 1 and c tiny: c is added last", {first[0]: ONE, first[1]: -ONE}, small, small)
+        self._probe_groups(build, first, other)
+
+    def _probe_groups(self, build, first: list[int], other: list[int]) -> None:
+        """Which products meet before c: positions of the group that comes first, and of the other one."""
+        small = power(-self.dot.fraction_bits - build.row.k.bit_length() - 2)
+        alone = {first[0]: ONE, first[1]: -ONE}
+        rows = (
+            ("1 and -1 in the first group, tiny in the second: kept", {**alone, other[0]: small}, small),
+            ("1 in the first group, tiny and -1 in the second: lost", {first[0]: ONE, other[0]: -ONE, other[1]: small}, 0),
+            ("1 and tiny in the first group, -1 in the second: lost", {first[0]: ONE, first[1]: small, other[0]: -ONE}, 0),
+            ("1 and -1 in the second group, tiny in the first: lost", {other[0]: ONE, other[1]: -ONE, first[0]: small}, 0),
+        )  # fmt: skip
+        for text, products, result in rows:
+            build.add(text, products, 0, result, *(() if result else (small,)))
+        build.add("1 - 1 and c tiny: c is added last", alone, small, small)
         half = power(-build.fraction_bits - 1)
-        build.add(
-            "1 + half a unit in each group: lost twice",
-            {first[0]: ONE, first[1]: half, other[0]: half},
-            0,
-            ONE,
-            2 * half,
-        )
+        lost = {first[0]: ONE, first[1]: half, other[0]: half}
+        build.add("1 + half a unit in each group: lost twice", lost, 0, ONE, 2 * half)
         build.add(
             f"1, half a unit twice in the first group (at {first[1]}, {first[-1]}): a whole unit",
             {first[0]: ONE, first[1]: half, first[-1]: half}, 0, ONE + 2 * half,

@@ -1,7 +1,7 @@
 from ..explanations.tree import Tree
 from . import suites
-from .characterise import Characterisation, characterise
 from .identify import Aimed, Box, Identification, Solver, as_box, identify
+from .suites.own import Characterisation, characterise
 from .tree_inputs import summation_tree
 from .vectors import ProbeSet, ProbeVector, probe_set, probe_vectors
 

@@ -1,8 +1,7 @@
 """Dot products of chosen exact values: encodings for a probe's addends, and their result on an engine.
 
-A product v is made of two operands, v = a b, with its exponent shared between them (fasi-numerical-behavior builds
-products with
-b = 1, which the 8-bit formats cannot do: 2^-24 does not exist in e4m3). All probes are free of scale: every addend may be
+A product v is made of two operands, v = a b, with its exponent shared between them (fasi-numerical-behavior builds products
+with b = 1, which the 8-bit formats cannot do: 2^-24 does not exist in e4m3). All probes are free of scale: every addend may be
 multiplied by the same power of two.
 """
 

@@ -10,6 +10,7 @@ d of one the c of the next. Tile t belongs to tile row ``t / tiles_n`` and tile 
 Packing to registers and back is done on the device by the offsets of :mod:`tensorcore_models.hardware.cuda.layouts`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...catalogue.nvidia import ARCHITECTURES, ptx_name
@@ -236,27 +237,26 @@ def _scale_lines(row: Instruction) -> tuple[list[str], list[str]]:
     return declare, loop
 
 
+def _tile_pointers(row: Instruction, layout: MmaLayout) -> list[str]:
+    """Declarations of a thread's pointers into its tile of each matrix."""
+    at_b, at_c = (f"@ / g.tiles_n * g.{letter}_tile_m + @ % g.tiles_n * g.{letter}_tile_n" for letter in "bc")
+    rows = (
+        ("a", layout.a, f"const {container(row.a_format)}* pa = a + @ / g.tiles_n * g.a_tile", "g.lda"),
+        ("b", layout.b, f"const {container(row.b_format)}* pb = b + {at_b}", "g.ldb"),
+        ("c", layout.c, f"const {container(row.c_format)}* pc = c + {at_c}", "g.ldc"),
+        ("c", layout.d, f"{container(row.d_format)}* pd = d + {at_c}", "g.ldc"),
+    )
+    found = [_pointers(letter, fragment, "first", text, stride) for letter, fragment, text, stride in rows]
+    return [*(tile for tile, _ in found[:3]), *(pointer for _, pointer in found)]
+
+
 def mma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
     """Kernel of an mma.sync instruction: one warp for each tile (for four with m8n8k4)."""
     layout = mma_layout(
         (row.m, row.n, row.k), row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format is not None
     )
     blocks = layout.d.shape[0]
-    ta, pa = _pointers(
-        "a", layout.a, "first", f"const {container(row.a_format)}* pa = a + @ / g.tiles_n * g.a_tile", "g.lda"
-    )
-    tb, pb = _pointers(
-        "b", layout.b, "first",
-        f"const {container(row.b_format)}* pb = b + @ / g.tiles_n * g.b_tile_m + @ % g.tiles_n * g.b_tile_n", "g.ldb",
-    )  # fmt: skip
-    tc, pc = _pointers(
-        "c", layout.c, "first",
-        f"const {container(row.c_format)}* pc = c + @ / g.tiles_n * g.c_tile_m + @ % g.tiles_n * g.c_tile_n", "g.ldc",
-    )  # fmt: skip
-    _, pd = _pointers(
-        "c", layout.d, "first",
-        f"{container(row.d_format)}* pd = d + @ / g.tiles_n * g.c_tile_m + @ % g.tiles_n * g.c_tile_n", "g.ldc",
-    )  # fmt: skip
+    pointers = _tile_pointers(row, layout)
     declare_scales, gather_scales = _scale_lines(row)
     registers = [
         f"{register_type(f)} {name}[{f.registers}];"
@@ -277,7 +277,7 @@ def mma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
         f"const u64 warps = (u64)gridDim.x * (blockDim.x / {WARP}u);",
         f"for (u64 first = ((u64)blockIdx.x * (blockDim.x / {WARP}u) + threadIdx.x / {WARP}u) * {blocks}u; first < g.tiles; "
         f"first += warps * {blocks}u) {{",
-        *(f"  {line}" for line in (ta, tb, tc, pa, pb, pc, pd, *declare_scales, *registers)),
+        *(f"  {line}" for line in (*pointers, *declare_scales, *registers)),
         *(f"  {line}" for line in load_fragment("rc", "pc", "g.ldc", layout.c, row.c_format)),
         "  for (u64 s = 0; s < g.steps; ++s) {",
         *(f"    {line}" for line in loop),
@@ -312,74 +312,91 @@ def _wmma_registers(row: Instruction) -> tuple[int, int, int, int]:
     return a, b, WMMA_REGISTERS["c", row.c_format], WMMA_REGISTERS["c", row.d_format]
 
 
-def wmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """Kernel of a WMMA instruction: tiles pass through shared memory, where wmma.load and wmma.store find them."""
-    counts = dict(zip("abcd", _wmma_registers(row), strict=True))
-    shape = f"m{row.m}n{row.n}k{row.k}"
-    formats = {"a": row.a_format, "b": row.b_format, "c": row.c_format, "d": row.d_format}
-    widths = {"a": row.k, "b": row.n, "c": row.n, "d": row.n}
-    sizes = {"a": row.m * row.k, "b": row.k * row.n, "c": row.m * row.n, "d": row.m * row.n}
-    types = f"{ptx_name(row.d_format)}.{ptx_name(row.c_format)}"
-    if row.a_format != "fp16":
-        types = f"{ptx_name(row.d_format)}.{ptx_name(row.a_format)}.{ptx_name(row.b_format)}.{ptx_name(row.c_format)}"
+def _wmma_load(row: Instruction, letter: str, count: int, width: int) -> str:
+    """wmma.load of the matrix `letter`, whose rows are `width` long, into `count` registers."""
+    outputs = ", ".join(f'"=r"(r{letter}[{i}])' for i in range(count))
+    name = ptx_name(getattr(row, f"{letter}_format"))
+    return (
+        f'asm volatile("wmma.load.{letter}.sync.aligned.row.{_shape_name(row)}.shared.{name} {operands(0, count)}, '
+        f'[%{count}], %{count + 1};" : {outputs} : "r"(address_{letter}), "r"({width}u) : "memory");'
+    )
 
-    def load(letter: str) -> str:
-        outputs = ", ".join(f'"=r"(r{letter}[{i}])' for i in range(counts[letter]))
-        n = counts[letter]
-        return (
-            f'asm volatile("wmma.load.{letter}.sync.aligned.row.{shape}.shared.{ptx_name(formats[letter])} {operands(0, n)}, '
-            f'[%{n}], %{n + 1};" : {outputs} : "r"(address_{letter}), "r"({widths[letter]}u) : "memory");'
-        )
 
-    def stage(letter: str, pointer: str, stride: str) -> str:
-        width = widths[letter]
-        return (
-            f"for (u32 i = lane; i < {sizes[letter]}u; i += {WARP}u) "
-            f"tile_{letter}[warp][i] = {pointer}[(u64)(i / {width}u) * {stride} + i % {width}u];"
-        )
+def _wmma_stage(letter: str, size: int, width: int, pointer: str, stride: str) -> str:
+    """A warp's copy of a tile from memory to shared memory."""
+    return (
+        f"for (u32 i = lane; i < {size}u; i += {WARP}u) "
+        f"tile_{letter}[warp][i] = {pointer}[(u64)(i / {width}u) * {stride} + i % {width}u];"
+    )
 
+
+def _wmma_multiply(row: Instruction, counts: Mapping[str, int]) -> str:
+    """wmma.mma on the registers of all four fragments."""
+    names = (
+        [row.d_format, row.c_format]
+        if row.a_format == "fp16"
+        else [row.d_format, row.a_format, row.b_format, row.c_format]
+    )
+    types = ".".join(map(ptx_name, names))
     starts = {"d": 0, "a": counts["d"], "b": counts["d"] + counts["a"], "c": counts["d"] + counts["a"] + counts["b"]}
     vectors = ", ".join(operands(starts[x], counts[x]) for x in "dabc")
     outputs = ", ".join(f'"=r"(rd[{i}])' for i in range(counts["d"]))
     inputs = ", ".join(f'"r"(r{x}[{i}])' for x in "abc" for i in range(counts[x]))
-    multiply = f'asm volatile("wmma.mma.sync.aligned.row.row.{shape}.{types} {vectors};" : {outputs} : {inputs});'
-    store_inputs = ", ".join(f'"r"(rd[{i}])' for i in range(counts["d"]))
-    n = counts["d"]
-    store = (
-        f'asm volatile("wmma.store.d.sync.aligned.row.{shape}.shared.{ptx_name(row.d_format)} [%{n}], {operands(0, n)}, '
-        f'%{n + 1};" : : {store_inputs}, "r"(address_d), "r"({row.n}u) : "memory");'
+    return (
+        f'asm volatile("wmma.mma.sync.aligned.row.row.{_shape_name(row)}.{types} {vectors};" : {outputs} : {inputs});'
     )
-    carry = " ".join(f"rc[{i}] = rd[{i}];" for i in range(n)) if row.c_format == row.d_format else ""
+
+
+def _wmma_store(row: Instruction, count: int) -> str:
+    """wmma.store of D."""
+    inputs = ", ".join(f'"r"(rd[{i}])' for i in range(count))
+    return (
+        f'asm volatile("wmma.store.d.sync.aligned.row.{_shape_name(row)}.shared.{ptx_name(row.d_format)} [%{count}], '
+        f'{operands(0, count)}, %{count + 1};" : : {inputs}, "r"(address_d), "r"({row.n}u) : "memory");'
+    )
+
+
+def _shape_name(row: Instruction) -> str:
+    return f"m{row.m}n{row.n}k{row.k}"
+
+
+def wmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
+    """Kernel of a WMMA instruction: tiles pass through shared memory, where wmma.load and wmma.store find them."""
+    counts = dict(zip("abcd", _wmma_registers(row), strict=True))
+    types = {letter: container(getattr(row, f"{letter}_format")) for letter in "abcd"}
+    widths = {"a": row.k, "b": row.n, "c": row.n, "d": row.n}
+    sizes = {"a": row.m * row.k, "b": row.k * row.n, "c": row.m * row.n, "d": row.m * row.n}
+    load = {x: _wmma_load(row, x, counts[x], widths[x]) for x in "abc"}
+    strides = (("a", "pa", "g.lda"), ("b", "pb", "g.ldb"), ("c", "pc", "g.ldc"))
+    stage = {x: _wmma_stage(x, sizes[x], widths[x], pointer, stride) for x, pointer, stride in strides}
+    carry = " ".join(f"rc[{i}] = rd[{i}];" for i in range(counts["d"])) if row.c_format == row.d_format else ""
     body = [
-        *(
-            f"__shared__ __align__(128) {container(formats[x])} tile_{x}[{WARPS_PER_BLOCK}][{sizes[x]}];"
-            for x in "abcd"
-        ),
+        *(f"__shared__ __align__(128) {types[x]} tile_{x}[{WARPS_PER_BLOCK}][{sizes[x]}];" for x in "abcd"),
         f"const u32 lane = threadIdx.x % {WARP}u, warp = threadIdx.x / {WARP}u;",
         *(f"const u32 address_{x} = (u32)__cvta_generic_to_shared(&tile_{x}[warp][0]);" for x in "abcd"),
         *(f"u32 r{x}[{counts[x]}];" for x in "abcd"),
         f"for (u64 t = (u64)blockIdx.x * {WARPS_PER_BLOCK}u + warp; t < g.tiles; t += (u64)gridDim.x * {WARPS_PER_BLOCK}u) {{",
         "  const u64 tm = t / g.tiles_n, tn = t % g.tiles_n;",
-        f"  const {container(row.a_format)}* pa = a + tm * g.a_tile;",
-        f"  const {container(row.b_format)}* pb = b + tm * g.b_tile_m + tn * g.b_tile_n;",
-        f"  const {container(row.c_format)}* pc = c + tm * g.c_tile_m + tn * g.c_tile_n;",
-        f"  {container(row.d_format)}* pd = d + tm * g.c_tile_m + tn * g.c_tile_n;",
+        f"  const {types['a']}* pa = a + tm * g.a_tile;",
+        f"  const {types['b']}* pb = b + tm * g.b_tile_m + tn * g.b_tile_n;",
+        f"  const {types['c']}* pc = c + tm * g.c_tile_m + tn * g.c_tile_n;",
+        f"  {types['d']}* pd = d + tm * g.c_tile_m + tn * g.c_tile_n;",
         "  __syncwarp();",
-        f"  {stage('c', 'pc', 'g.ldc')}",
+        f"  {stage['c']}",
         "  __syncwarp();",
-        f"  {load('c')}",
+        f"  {load['c']}",
         "  for (u64 s = 0; s < g.steps; ++s) {",
         "    __syncwarp();",
-        f"    {stage('a', 'pa', 'g.lda')}",
-        f"    {stage('b', 'pb', 'g.ldb')}",
+        f"    {stage['a']}",
+        f"    {stage['b']}",
         "    __syncwarp();",
-        f"    {load('a')}",
-        f"    {load('b')}",
-        f"    {multiply}",
+        f"    {load['a']}",
+        f"    {load['b']}",
+        f"    {_wmma_multiply(row, counts)}",
         f"    {carry}",
         f"    pa += {row.k}u; pb += {row.k}u * g.ldb;",
         "  }",
-        f"  {store}",
+        f"  {_wmma_store(row, counts['d'])}",
         "  __syncwarp();",
         f"  for (u32 i = lane; i < {sizes['d']}u; i += {WARP}u)",
         f"    pd[(u64)(i / {row.n}u) * g.ldc + i % {row.n}u] = tile_d[warp][i];",

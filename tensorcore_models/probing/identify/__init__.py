@@ -1,4 +1,4 @@
-"""Identification of a black box: its specification as an engine, with the evidence; see :mod:`.run` for how."""
+"""Finds the specification of a black box and the evidence for it; :mod:`.run` says how."""
 
 from tensorcore_models.lazy import attach
 

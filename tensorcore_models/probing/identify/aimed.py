@@ -1,8 +1,9 @@
-"""Inputs aimed at two specifications: searched for where both are known, so that their results part.
+"""Searches for an input on which two given specifications return different results.
 
-Pools know nothing of a rival. Where none separates it, both specifications are looked at in a *wide view*: results in binary64,
-with all fraction bits. Inputs on which the sums part there are bred, by changes of encodings, until a boundary between two
-results lies between the two sums.
+The inputs of a pool are made without looking at any specification. Where no pool separates two specifications, this search
+evaluates both in a *wide view*, with results in binary64 that keep every fraction bit of the sums. Inputs whose two sums differ
+there are changed at random, and changes that bring the sums closer to a rounding boundary are kept, until a boundary lies
+between the two sums: then the rounded results differ, too.
 """
 
 import dataclasses
@@ -21,13 +22,21 @@ from .fields import engine_of, model_of, with_values
 from .magnitudes import magnitudes, scaled_pool, signed
 from .mutations import mutated
 
-#: Inputs of one pool of the survey, of the herd that is bred, and of one answer.
-POOL, HERD, ANSWER = 3000, 480, 24
-#: Kinds of boundaries between two results; the third one is any other result.
-KINDS, ZERO, MIDDLES = 3, 0, 1
-#: Every so many generations the worse half of the herd is replaced by copies of the better one.
+#: Inputs in each of the pools that a search starts from.
+POOL = 3000
+#: Inputs that are changed together, generation after generation.
+HERD = 480
+#: The most separating inputs that one search returns.
+ANSWER = 24
+#: How many kinds of boundaries between two results there are: zero, the middles between neighbours, the neighbours themselves.
+KINDS = 3
+#: The kind "zero": on its two sides a result that underflows has different signs.
+ZERO = 0
+#: The kind "middles": rounding to nearest changes its result there.
+MIDDLES = 1
+#: After this many generations the worse half of the herd is replaced by copies of the better half.
 CULLED = 12
-#: Fields of the final rounding, and the values with which it keeps all it can.
+#: The fields of the final rounding, each with the value that loses nothing: they make the wide view.
 KEPT = {
     "output_fraction_bits": None, "flush_outputs": False, "negative_underflow": "positive",
     "dot.output_fraction_bits": None, "dot.negative_underflow": "positive",
@@ -36,18 +45,20 @@ KEPT = {
 
 @dataclass
 class Aimed:
-    """A source of inputs that tell two specifications apart.
+    """A source of inputs that separate two specifications (:data:`.challenge.Source`).
 
     Parameters
     ----------
     pools : int
-        Pools of inputs at all magnitudes from which a search starts.
-    generations, herds : int
-        Generations of one herd, and herds of one search, each from pools of its own.
+        How many pools of inputs a herd is chosen from.
+    generations : int
+        How often a herd is changed before the search gives it up.
+    herds : int
+        How many herds one search tries, each chosen from pools of its own.
     total : int
-        Generations of all searches of this object; what is asked later gets the pools only.
+        Generations that all searches of this object may take together; a search after that looks at the pools only.
     seed : int
-        Of all random choices.
+        Seed of all random choices.
     """
 
     pools: int = 6
@@ -59,7 +70,7 @@ class Aimed:
     _searched: dict[frozenset[Accumulator], str] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, interface: Interface, one: Accumulator, other: Accumulator) -> list[DotBatch]:
-        """Inputs on which two specifications part, if any are found within the limits."""
+        """Inputs on which the two specifications return different results; none where the limits end the search."""
         if interface.integer or frozenset((one, other)) in self._searched:
             return []
         pair = _Pair(interface, one, other)
@@ -77,11 +88,11 @@ class Aimed:
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """What is known about a pair that was searched in vain; empty if nothing."""
+        """Why a search for this pair found nothing; empty if there was no such search."""
         return self._searched.get(frozenset((one, other)), "")
 
     def _from_survey(self, pair: "_Pair", number: int) -> list[DotBatch] | None:
-        """Inputs of a survey on which a pair parts, or bred from it; None where the sums never differ or no search is left."""
+        """Separating inputs from herd `number`; None where the two sums never differ, or `total` is used up."""
         nearest: list[DotBatch] = []
         for batch in self._survey(pair.interface, number):
             apart = np.flatnonzero(pair.apart(batch))
@@ -105,7 +116,7 @@ class Aimed:
 
 
 class _Pair:
-    """Two specifications, as their results are and in the wide view."""
+    """Two specifications: models that return their results, and models that return their sums (the wide view)."""
 
     def __init__(self, interface: Interface, one: Accumulator, other: Accumulator):
         self.models = tuple(model_of(spec, interface) for spec in (one, other))
@@ -113,26 +124,28 @@ class _Pair:
         a, b, c, d = interface.formats
         self.result: Format = d
         self.digits = min(filled(one, d), filled(other, d))
-        self.top = 2.0**d.emax * 2  # beyond it all results are alike
+        self.top = 2.0**d.emax * 2  # larger sums overflow in both
         self.flushes = all(getattr(spec, "flush_outputs", False) for spec in (one, other))
         wide = dataclasses.replace(interface, formats=(a, b, c, get_format("fp64")))
         self.wide = _wide_view(wide, one, other)
 
     @property
     def alike(self) -> bool:
-        """Whether the sums are the same by construction: only the last step can differ."""
+        """Whether both have the same sums, so that only the rounding of the result can differ."""
         return self.wide is not None and self.wide[0] is self.wide[1]
 
     def apart(self, batch: DotBatch) -> np.ndarray:
-        """Where the results differ."""
+        """Which dot products of a batch have different results."""
         one, other = (model(batch) for model in self.models)
         return one != other
 
     def distance(self, batch: DotBatch, kind: np.ndarray) -> np.ndarray:
-        """How far the sums are from a boundary between two results, in units of their difference; infinite where they agree.
+        """How far the two sums of each dot product are from a boundary, over the difference of the sums.
 
-        `kind` (size,) says which boundaries count for each: zero (the sign of a result that underflows), the other results
-        (directed roundings, to odd), or the middles between them (to nearest). Where the sums are alike it is their size.
+        It is infinite where the sums are equal. `kind` (size,) says which boundary counts: zero (it decides the sign of a
+        result that underflows), the numbers of the result's format (they decide directed roundings and rounding to odd), or the
+        middles between them (they decide rounding to nearest). Where both always have the same sum, the distance is the size of
+        the sum: small sums underflow.
         """
         if self.wide is None:
             return np.full(batch.size, np.inf)
@@ -145,7 +158,7 @@ class _Pair:
             useful = (low < self.top) & (one != other) & (np.signbit(one) == np.signbit(other))
             exponent = np.frexp(np.where(useful, high, 1.0))[1] - 1
             last = np.maximum(exponent, self.result.emin) - self.digits
-            if self.flushes:  # the smallest normal result is the first one
+            if self.flushes:  # the smallest normal number is the first result above zero
                 last = np.where(exponent < self.result.emin, self.result.emin, last)
             # In these units the boundaries other than zero are 1, 2, 3 and so on.
             low, high = (np.ldexp(x, -last) + np.where(kind == MIDDLES, 0.5, 0.0) for x in (low, high))
@@ -155,50 +168,50 @@ class _Pair:
 
 
 def _wide_view(interface: Interface, one: Accumulator, other: Accumulator) -> tuple[Callable, Callable] | None:
-    """Models of two specifications whose results keep all their bits; None where no kernel computes such results."""
+    """Models that return the sums of two specifications unrounded; None where no kernel can compute them."""
     try:
         specs = _kept(one), _kept(other)
         if any(kernels.lowered(engine_of(spec, interface)).plan is None for spec in specs):
             return None
         return model_of(specs[0], interface), model_of(specs[1], interface)
-    except (ValueError, TypeError):  # the algorithm has no such result
+    except (ValueError, TypeError):  # this family cannot return binary64
         return None
 
 
 def filled(spec: Accumulator, result: Format) -> int:
-    """Fraction bits that a specification's results keep."""
+    """How many fraction bits the results of a specification have."""
     kept = getattr(spec, "output_fraction_bits", None)
     return result.fraction_bits if kept is None else min(kept, result.fraction_bits)
 
 
 def _kept(spec: Accumulator) -> Accumulator:
-    """A specification whose results keep all their bits."""
+    """The specification with a final rounding that loses nothing."""
     changes = {}
     for path, value in KEPT.items():
         try:
             present = value_of(spec, path)
-        except AttributeError:  # the class has no such field
+        except AttributeError:  # the family has no such field
             continue
-        if present != value:  # what a class fixes has the value already
+        if present != value:  # a value that the family fixes is the wanted one already
             changes[path] = value
     return with_values(spec, changes)
 
 
-# -- breeding ------------------------------------------------------------------------------------------------------------------
+# -- changing a herd -----------------------------------------------------------------------------------------------------------
 def _kinds(count: int) -> np.ndarray:
-    """The boundaries towards which the inputs of a herd are bred: each kind in turn."""
+    """The kind of boundary that each input of a herd is driven to: 0, 1, 2, 0, 1, 2, ..."""
     return np.arange(count) % KINDS
 
 
 def _nearest(pair: _Pair, batch: DotBatch) -> DotBatch:
-    """The inputs that are nearest to a boundary of each kind, the kinds in turn."""
+    """A herd: for each kind of boundary the inputs that are nearest to one, in the order of :func:`_kinds`."""
     far = (pair.distance(batch, np.full(batch.size, kind)) for kind in range(KINDS))
     orders = [np.argsort(one, kind="stable")[: HERD // KINDS] for one in far]
     return batch.rows(np.stack(orders, axis=1).reshape(-1))
 
 
 def _culled(distance: np.ndarray) -> np.ndarray:
-    """Which inputs go on: of each kind the better half, twice."""
+    """The indices of the inputs that stay: of each kind the better half, each of them twice."""
     kept = np.arange(len(distance))
     for kind in range(KINDS):
         order = kept[kind::KINDS][np.argsort(distance[kind::KINDS], kind="stable")]
@@ -208,7 +221,7 @@ def _culled(distance: np.ndarray) -> np.ndarray:
 
 
 def _bred(pair: _Pair, herd: DotBatch, generations: int, rng: np.random.Generator) -> tuple[list[DotBatch], int]:
-    """Inputs on which a pair parts, and the generations it took; each child replaces its parent unless it is farther off."""
+    """Separating inputs, and how many generations it took; a changed input replaces the old one unless it is farther off."""
     kinds = _kinds(herd.size)
     distance = pair.distance(herd, kinds)
     for generation in range(generations):
@@ -228,13 +241,13 @@ def _bred(pair: _Pair, herd: DotBatch, generations: int, rng: np.random.Generato
 
 
 def _chosen(one: DotBatch, other: DotBatch, second: np.ndarray) -> DotBatch:
-    """Of two batches the rows of the second one where told."""
+    """The rows of `one`, replaced by those of `other` where `second` is true."""
     both = DotBatch.joined([one, other])
     return both.rows(np.arange(one.size) + np.where(second, one.size, 0))
 
 
 def _nudged(pair: _Pair, batch: DotBatch, kinds: np.ndarray, rng: np.random.Generator) -> DotBatch:
-    """Half of the dot products with c moved by as much as their sum lacks to zero, or to the next other boundary."""
+    """In a random half of the dot products, c is changed so that the sum lands on the boundary that it is driven to."""
     c = pair.interface.formats[2]
     if pair.wide is None:
         return batch
@@ -249,7 +262,7 @@ def _nudged(pair: _Pair, batch: DotBatch, kinds: np.ndarray, rng: np.random.Gene
         known &= np.isfinite(moved)
     nudged = batch.c.copy()
     nudged[known] = encode(moved[known], c, saturate=True).astype(c.container)
-    near = known & (kinds == ZERO)  # a sum of zero is the same in both: go a few places beyond
+    near = known & (kinds == ZERO)  # a sum of exactly zero is zero in both: move a few last places away
     places = rng.integers(-2, 3, int(near.sum())) << c.padding_bits
     nudged[near] = signed(magnitudes(nudged[near], c) + places, nudged[near], c)
     return DotBatch(batch.a, batch.b, nudged, *(batch.scales or ()))

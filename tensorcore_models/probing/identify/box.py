@@ -1,4 +1,4 @@
-"""A black box, asked for dot products, and what is wrong with it before anybody looks at its arithmetic."""
+"""Black boxes that answer dot products, and the faults for which a box is refused before its arithmetic is looked at."""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from ...formats import get_format
 from ..interface import DotBatch, Interface, along_diagonals
 from ..random_operands import operands
 
-#: Rows and columns of the matrices in which the independence of positions is tried.
+#: Rows and columns of the matrices in which one dot product is asked at every position.
 TILE = 4
-#: Dot products that are asked twice.
+#: Dot products that are asked again to see whether the answers stay the same.
 REPEATED = 64
 
 
 class Fault(Exception):
-    """A box that cannot be identified because it does not answer, or not always the same.
+    """Why a box cannot be identified: it does not answer, or does not always answer the same.
 
     Parameters
     ----------
@@ -47,22 +47,23 @@ class Box:
     Parameters
     ----------
     interface : Interface
-        Its formats and the products of one call.
+        Its formats, and how many products one call adds.
     answer : callable
-        Encodings of d (size) for a DotBatch.
+        Takes a DotBatch and returns the encodings of d, shape (size,).
     label : str
         Its name.
     matrix : callable, optional
-        Encodings of d (m, n) for encodings of matrices a (m, k), b (k, n), c (m, n) and scales; None: only single dot products.
+        Takes encodings of matrices a (m, k), b (k, n), c (m, n) and scales, and returns those of d (m, n). None: the box
+        answers single dot products only.
     recorded : DotBatch, optional
-        The only inputs that it can be asked: answers that were recorded.
+        The only inputs that it can answer, where its answers were recorded earlier.
 
     Attributes
     ----------
     queries : int
-        Dot products asked one by one so far: each was chosen for what its answer would tell.
+        Dot products asked so far that were chosen for what their answers tell.
     vectors : int
-        Dot products asked at random, to refute a specification.
+        Dot products asked so far that were drawn at random, to refute a specification.
     """
 
     interface: Interface
@@ -74,7 +75,7 @@ class Box:
     vectors: int = field(default=0, init=False)
 
     def ask(self, batch: DotBatch, *, chosen: bool = True) -> np.ndarray:
-        """Encodings of d for each dot product; `chosen` says how they are counted.
+        """The encoding of d for each dot product; they count as `queries` where they are `chosen`, else as `vectors`.
 
         Raises
         ------
@@ -88,7 +89,7 @@ class Box:
         return self._checked(self.answer, (batch.size,), batch, batch)
 
     def ask_matrices(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """Encodings of d for one product of matrices, made at random.
+        """The encodings of d for one product of random matrices, counted as `vectors`.
 
         Raises
         ------
@@ -117,7 +118,7 @@ class Box:
         return d.view(container)
 
     def _culprit(self, batch: DotBatch | None) -> DotBatch | None:
-        """The first dot product that raises alone."""
+        """The first dot product of the batch for which the box raises when it is asked alone."""
         if batch is None:
             return None
         for index in range(batch.size):
@@ -130,7 +131,7 @@ class Box:
 
 
 def _wrapped(function: Callable) -> Callable:
-    """A function on matrices of raw encodings as one that takes no scales where there are none."""
+    """The function, called without the arguments for scales where there are none."""
 
     def run(a, b, c, scale_a=None, scale_b=None):
         return function(a, b, c) if scale_a is None else function(a, b, c, scale_a, scale_b)
@@ -139,7 +140,7 @@ def _wrapped(function: Callable) -> Callable:
 
 
 def _one_by_one(matrix: Callable[..., np.ndarray], interface: Interface) -> Callable[[DotBatch], np.ndarray]:
-    """Answers of a function on matrices to single dot products, each a product of a row and a column."""
+    """A function that answers dot products by one call of `matrix` each, with one row and one column."""
     container = interface.formats[3].container
 
     def answer(batch: DotBatch) -> np.ndarray:
@@ -148,7 +149,7 @@ def _one_by_one(matrix: Callable[..., np.ndarray], interface: Interface) -> Call
             scales = () if batch.scales is None else (batch.scales[0][i][None], batch.scales[1][i][:, None])
             d = matrix(batch.a[i][None], batch.b[i][:, None], batch.c[i].reshape(1, 1), *scales)
             if not isinstance(d, np.ndarray) or d.shape != (1, 1) or d.dtype.itemsize != container.itemsize:
-                return d  # what is wrong with it is said by who asked
+                return d  # the caller refuses it and says why
             out[i] = d[0, 0]
         return out
 
@@ -156,7 +157,7 @@ def _one_by_one(matrix: Callable[..., np.ndarray], interface: Interface) -> Call
 
 
 def _tiled(unit: Any, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
-    """Answers of an instruction that takes batches of tiles: dot products along their diagonals."""
+    """A function that answers dot products by an instruction on tiles: each tile's diagonal holds some of them."""
 
     def answer(batch: DotBatch) -> np.ndarray:
         d = unit.mma_bits(*along_diagonals(interface, batch))
@@ -166,7 +167,7 @@ def _tiled(unit: Any, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
 
 
 def model_answer(unit: MatrixEngine) -> Callable[[DotBatch], np.ndarray]:
-    """Answers of a model, by the kernels that prepare fastest."""
+    """A function that answers dot products by a model, with the generic kernel, which needs no preparation."""
     low = kernels.lowered(unit)
 
     def answer(batch: DotBatch) -> np.ndarray:
@@ -189,7 +190,7 @@ def as_box(
     block_size: int | None = None,
     raw: bool = False,
 ) -> Box:
-    """Anything that multiplies matrices as a black box.
+    """The black box of anything that multiplies matrices.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def as_box(
         A callable is f(a, b, c) -> d on arrays of shapes (m, k), (k, n), (m, n), with further arguments scale_a (m, blocks) and
         scale_b (blocks, n) where there are block scales.
     a_format, b_format, c_format, d_format, k, scale_format, block_size
-        What an engine says itself and a callable must be told; b defaults to a's format, c to d's.
+        Needed for a callable; an engine knows them. b_format defaults to a_format, c_format to d_format.
     raw : bool
         The callable takes and returns encodings (unsigned integers); otherwise values in the formats' natural types.
 
@@ -237,7 +238,7 @@ def _engine_box(unit: Engine) -> Box:
     interface = Interface.of(unit)
     if isinstance(unit, MatrixEngine):
         step = dataclasses.replace(unit, rollup=None) if isinstance(unit, Instruction) else unit
-        return Box(interface, model_answer(unit), unit.label, step.gemm_bits)  # dots have no end of a GEMM
+        return Box(interface, model_answer(unit), unit.label, step.gemm_bits)  # a dot product has no final rollup
     row = getattr(unit, "row", None)
     if row is not None and hasattr(unit, "mma_bits"):
         return Box(interface, _tiled(unit, Interface.of(unit, row.m, row.n)), unit.label, unit.gemm_bits)
@@ -245,7 +246,7 @@ def _engine_box(unit: Engine) -> Box:
 
 
 def examine(box: Box, rng: np.random.Generator) -> None:
-    """Try whether a box answers at all, always the same, and the same at each position of a matrix.
+    """Check that a box answers, that it answers the same each time, and the same at each position of a matrix.
 
     Raises
     ------
@@ -266,7 +267,7 @@ def examine(box: Box, rng: np.random.Generator) -> None:
 
 
 def _examine_positions(box: Box, batch: DotBatch, wanted: np.ndarray) -> None:
-    """Each dot product in every element of a tile: one row of A and one column of B, again and again."""
+    """Ask a product of matrices whose rows of A are all equal, and columns of B: every element is the same dot product."""
     for index in range(0, batch.size, 8):
         a, b = np.repeat(batch.a[index][None], TILE, 0), np.repeat(batch.b[index][:, None], TILE, 1)
         c = np.full((TILE, TILE), batch.c[index])
@@ -288,7 +289,7 @@ def _examine_positions(box: Box, batch: DotBatch, wanted: np.ndarray) -> None:
 
 
 def refuse_trivial(box: Box, batch: DotBatch, answers: np.ndarray) -> None:
-    """Refuse a box that multiplies nothing: one whose answers to inputs of all kinds are one number, or c.
+    """Refuse a box that multiplies nothing: all of its answers are one number, or always c.
 
     Raises
     ------

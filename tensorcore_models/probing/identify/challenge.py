@@ -1,4 +1,4 @@
-"""Tries to refute a specification: inputs on which its alternatives part from it, then random ones."""
+"""Tries to refute a specification: asks inputs on which alternatives give other results, then random inputs."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
@@ -19,29 +19,35 @@ from .magnitudes import scaled_pool
 from .mutations import mutated
 from .search import Log, differ, results
 
-#: A source of inputs that tell two specifications apart: a solver, a search. It may return none.
+#: Called with an interface and two specifications, it returns inputs that separate them, if it finds any: a search, a solver.
 Source = Callable[[Interface, Accumulator, Accumulator], Iterable[DotBatch]]
 
-#: Inputs made at once, and how often in a row they may separate nothing.
-POOL, QUIET = 3000, 8
-#: Inputs asked at once.
+#: Inputs in one pool.
+POOL = 3000
+#: After this many pools in a row that separate nothing, the remaining alternatives count as not separated.
+QUIET = 8
+#: The most inputs that the box is asked at once.
 ASKED = 24
-#: Rows and columns of random products of matrices, dot products of one pool of the random phase, and how often it is changed.
-SIDE, RANDOM_POOL, CHANGED = 32, 4000, 3
+#: Rows and columns of the random products of matrices.
+SIDE = 32
+#: Dot products in one pool of the random phase.
+RANDOM_POOL = 4000
+#: How often each pool of the random phase is changed and asked again: a change costs a tenth of a new pool.
+CHANGED = 3
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """A specification with one field changed, or two, that gives all answers, too.
+    """A specification that differs in one field, or two, and gives all answers of the log, too.
 
     Parameters
     ----------
     fields : tuple of Field
-        What is changed.
+        The fields that differ.
     spec : Accumulator
         The specification.
     equal : str
-        Why it certainly gives the same on every input; empty where it may not.
+        Why it gives the same result on every input; empty where it may not.
     """
 
     fields: tuple[Field, ...]
@@ -50,17 +56,17 @@ class Alternative:
 
     @property
     def name(self) -> str:
-        """The changed fields."""
+        """The names of the fields that differ."""
         return " and ".join(field.name for field in self.fields)
 
     @property
     def values(self) -> tuple:
-        """Their values."""
+        """The values of those fields."""
         return tuple(value for field in self.fields for value in field.get(self.spec))
 
 
 def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternative]:
-    """What else gives all answers of a log, one field away."""
+    """All specifications that differ in one field from `spec` and give all answers of the log."""
     return [
         Alternative((field,), other, equal_because(log.interface, spec, other))
         for field, _, other in family.variants(log.interface, spec)
@@ -69,7 +75,11 @@ def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternativ
 
 
 def _most_divisive(parts: np.ndarray) -> list[int]:
-    """Inputs, the one on which most alternatives (rows) part from the specification first, until each has one that can."""
+    """Few inputs that separate every alternative that any input does.
+
+    `parts` (alternatives, inputs) says which inputs separate which alternatives; each choice is the input that separates most
+    of those that no earlier choice does.
+    """
     chosen: list[int] = []
     left = parts.any(axis=1)
     while left.any() and len(chosen) < ASKED:
@@ -83,18 +93,21 @@ def _most_divisive(parts: np.ndarray) -> list[int]:
 def _ask_sources(
     box: Box, log: Log, spec: Accumulator, rivals: list[Alternative], sources: Iterable[Source]
 ) -> list[Alternative]:
-    """The rivals that are left when the box has answered what the sources have for those that the pools do not separate."""
+    """The rivals that still give all answers after the box was asked what the sources found for each."""
 
     def separated(rival: Alternative) -> bool:
         for source in sources:
-            if log.wrong(rival.spec, 1):  # excluded by what was asked for another one
+            if log.wrong(rival.spec, 1):  # an input for another rival excluded it
                 break
             for batch in source(log.interface, spec, rival.spec):
                 log.add(batch, box.ask(batch))
         return log.wrong(rival.spec, 1) > 0
 
     for row in _rows(rivals):
-        for end in (row, row[::-1]):  # a number is asked for where the one before it was separated
+        for end in (
+            row,
+            row[::-1],
+        ):  # numbers from both ends, until one is not separated: those behind it are closer still
             for rival in end:
                 if not separated(rival):
                     break
@@ -102,7 +115,7 @@ def _ask_sources(
 
 
 def _rows(rivals: list[Alternative]) -> list[list[Alternative]]:
-    """Rivals that are numbers in one field together and in order, every other one alone."""
+    """Groups of rivals: those that change one field to a number together, sorted by it, each other rival alone."""
     rows: list[list[Alternative]] = []
     for _, group in itertools.groupby(rivals, key=lambda rival: rival.name):
         members = list(group)
@@ -113,7 +126,7 @@ def _rows(rivals: list[Alternative]) -> list[list[Alternative]]:
 
 
 def _pool(box: Box, turn: int, rng: np.random.Generator) -> DotBatch:
-    """Inputs of all kinds, in every other turn at all magnitudes."""
+    """A pool of inputs of all kinds; in odd turns they are moved to random magnitudes."""
     if turn % 2 == 0 or box.recorded is not None:
         return pool(box.interface, POOL, rng, box.recorded)
     return scaled_pool(box.interface, POOL, rng)
@@ -128,12 +141,12 @@ def challenge(
     sources: tuple[Source, ...] = (),
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[Alternative] | None:
-    """Ask the box what tells a specification from its alternatives, until no input does.
+    """Ask the box inputs that separate a specification from its alternatives, until no more are found.
 
     Returns
     -------
     list of Alternative or None
-        What no input told apart; None if the box refuted the specification itself (the log has the answers).
+        Those that no input separated; None if an answer refuted the specification itself (the log has it).
     """
     known = alternatives(family, log, spec)
     equal = [rival for rival in known if rival.equal]
@@ -163,7 +176,7 @@ def challenge(
 def plainest(
     box: Box, family: Family, log: Log, spec: Accumulator, rivals: list[Alternative], rng: np.random.Generator
 ) -> Accumulator:
-    """Of specifications that nothing told apart the one with the simplest value in each field."""
+    """The simplest of the specifications that no input separated: in each field the first value of its list that fits."""
     pools = DotBatch.joined([_pool(box, turn, rng) for turn in range(QUIET)])
     wanted = results(spec, log.interface, pools)
     for field in family.fields:
@@ -178,7 +191,7 @@ def plainest(
                 continue
             try:
                 other = with_values(spec, dict(zip(field.paths, values, strict=True)))
-            except (ValueError, TypeError):  # contradicts another field
+            except (ValueError, TypeError):  # it contradicts another field
                 continue
             if log.wrong(other, 1) == 0 and not differ(results(other, log.interface, pools), wanted, log).any():
                 spec = other
@@ -187,7 +200,7 @@ def plainest(
 
 
 def unwrapped(box: Box, log: Log, spec: Accumulator, rng: np.random.Generator) -> Accumulator:
-    """The operation inside of a specification, where nothing shows what is around it (a conversion that changes no operand)."""
+    """The inner operation of a specification, if no input shows the outer one (a conversion that changes no operand)."""
     inner = spec.inner.parametric() or spec.inner
     if inner == spec:
         return spec
@@ -202,7 +215,7 @@ def unwrapped(box: Box, log: Log, spec: Accumulator, rng: np.random.Generator) -
 
 
 def _random_matrices(box: Box, spec: Accumulator, log: Log, kind: str, rng: np.random.Generator) -> DotBatch | None:
-    """The dot products of one random product of matrices on which box and specification differ."""
+    """Ask one random product of matrices; the dot products that differ from the specification, None if all agree."""
     tile = log.interface.tile(SIDE, SIDE)
     a, b, c, scale_a, scale_b = (None if x is None else x[0] for x in operands(tile, kind, 1, rng))
     scales = () if scale_a is None else (scale_a, scale_b)
@@ -216,12 +229,12 @@ def _random_matrices(box: Box, spec: Accumulator, log: Log, kind: str, rng: np.r
 
 
 def _refuse_other_matrices(box: Box, spec: Accumulator, log: Log, batch: DotBatch) -> None:
-    """Refuse a box that gives other results in a product of matrices than for its dot products alone.
+    """Refuse a box whose results in a product of matrices are not those of the dot products alone.
 
     Raises
     ------
     Fault
-        If the dot products of `batch`, missed in a product of matrices, are all as specified when they are asked alone.
+        If the dot products of `batch`, which differed in a product of matrices, are as specified when asked alone.
     """
     if not differ(results(spec, log.interface, batch), box.ask(batch, chosen=False), log).any():
         raise Fault(
@@ -232,7 +245,7 @@ def _refuse_other_matrices(box: Box, spec: Accumulator, log: Log, batch: DotBatc
 
 
 def _random_inputs(box: Box, rng: np.random.Generator) -> Iterator[tuple[DotBatch, bool]]:
-    """Batches for the random phase, recorded ones once each, and whether each is new: a changed one costs a tenth."""
+    """(batch, whether it is new) for the random phase: new pools and changes of them; recorded inputs once each."""
     if box.recorded is not None:
         for start in range(0, box.recorded.size, RANDOM_POOL):
             yield box.recorded.rows(slice(start, start + RANDOM_POOL)), False
@@ -253,12 +266,12 @@ def refute(
     rng: np.random.Generator,
     progress: Callable[[str], None] = lambda text: None,
 ) -> DotBatch | None:
-    """Random inputs of every kind, until one refutes the specification or `vectors` have been tried.
+    """Ask random inputs of every kind until one refutes the specification or `vectors` of them have been asked.
 
     Returns
     -------
     DotBatch or None
-        Inputs on which box and specification differ.
+        The refuting inputs; None if there are none.
     """
     goal = box.vectors + vectors
     kinds = ("random_bits", "edges", "zeros") if log.interface.integer else tuple(KINDS)

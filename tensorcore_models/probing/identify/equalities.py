@@ -1,4 +1,4 @@
-"""Specifications that certainly compute the same with the formats at hand, and why."""
+"""Proves, by rules on their fields, that two specifications give the same result on every input of an interface."""
 
 import dataclasses
 from typing import Any
@@ -10,15 +10,15 @@ from ...families.checks import MAX_EXPONENT
 from ..interface import Interface
 from .fields import engine_of
 
-#: Fields that only raise the exponent to which addends are aligned, and only as far as a level that the formats tell.
+#: Fields whose only effect is a higher exponent of the alignment, at most as high as :func:`_raised` says.
 LEVELS = {"exponent_floor", "zero_c", "subnormal_c"}
 
-#: Fields that give zeros and a subnormal c an exponent.
+#: Fields that say which exponent a zero or a subnormal c has in the alignment.
 ZEROS = {"zero_operand", "zero_c", "subnormal_c"}
 
 
 def equal_because(interface: Interface, one: Accumulator, other: Accumulator) -> str:
-    """Why two specifications give the same on every input; empty where that is not certain.
+    """Why two specifications give the same result on every input; empty where no rule says so.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def equal_because(interface: Interface, one: Accumulator, other: Accumulator) ->
 
 
 def _raised(interface: Interface, spec: Accumulator, name: str) -> int:
-    """The highest exponent to which a field raises an alignment, the block scales left out."""
+    """The highest exponent that a field can raise an alignment to, without block scales."""
     a, b, c, d = interface.formats
     minimum = max(c.emin, d.emin) if interface.k > spec.terms_per_step else c.emin
     value = getattr(spec, name)
@@ -67,7 +67,7 @@ def _raised(interface: Interface, spec: Accumulator, name: str) -> int:
 
 
 def _loses_nothing(interface: Interface, spec: Any, level: int) -> bool:
-    """Whether an alignment to an exponent up to `level` cuts nothing off, and its exponent shows in nothing else."""
+    """Whether aligning to an exponent of at most `level` loses no bit, and that exponent has no other effect."""
     full = spec.parametric()
     if full.fraction_bits is None:
         return True
@@ -79,9 +79,9 @@ def _loses_nothing(interface: Interface, spec: Any, level: int) -> bool:
 
 
 def _has_one_floor_above(spec: Any, level: int) -> bool:
-    """Whether the one alignment of a sum never goes below a floor that is at least `level`.
+    """Whether a sum is aligned once, to an exponent that its floor keeps at `level` or above.
 
-    In a tree of alignments a zero that takes part makes its neighbour go through one more alignment.
+    It does not hold for a tree of alignments: there a zero that takes part adds an alignment to its neighbour's way.
     """
     full = spec.parametric()
     one = full.alignment == "global" and not full.normalise_each_add

@@ -1,4 +1,4 @@
-"""What the answers of a box excluded, and what they leave open."""
+"""Evidence for a specification: which answers exclude which other values of its fields, and which values no answer excludes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from .solver import PROVED
 
 
 def number_text(bits: int, fmt: Any) -> str:
-    """An encoding with its value."""
+    """An encoding and its value as text."""
     digits = -(-fmt.bits // 4)
     if not isinstance(fmt, Format):
         return f"{fmt.decode_integer(bits)}"
@@ -28,7 +28,7 @@ def number_text(bits: int, fmt: Any) -> str:
 
 
 def dot_text(interface: Interface, dot: Dot) -> str:
-    """A dot product in one line: the products that are not +0 times +0, c, and scales that are not 1."""
+    """A dot product in one line: its products other than +0 times +0, c, and the block scales."""
     a_format, b_format, c_format, _ = interface.formats
     parts = [
         f"a[{i}] {number_text(int(dot.a[i]), a_format)} * b[{i}] {number_text(int(dot.b[i]), b_format)}"
@@ -42,18 +42,18 @@ def dot_text(interface: Interface, dot: Dot) -> str:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """An input that no specification of the families explains.
+    """An input whose answer the nearest specification does not give, or on which the box is faulty.
 
     Attributes
     ----------
     a, b : dict of int to int
-        Encodings at positions of k; the rest is +0.
+        Position in k -> encoding; all other operands are +0.
     c : int
         Encoding of the addend.
     scale_a, scale_b : tuple of int
         Encodings of the block scales, empty where there are none.
     answer, nearest : int or None
-        Encodings that the box and the nearest specification give; None where the box gives no one answer.
+        Encodings of the results of the box and of the nearest specification; None where the box has no single answer.
     text : str
         The same in one line.
     """
@@ -69,7 +69,7 @@ class Counterexample:
 
     @classmethod
     def of(cls, interface: Interface, dot: Dot, answer: int | None, nearest: int | None) -> "Counterexample":
-        """From a dot product."""
+        """The counter-example of one dot product."""
         d = interface.formats[3]
         text = dot_text(interface, dot)
         if answer is not None and nearest is not None:
@@ -81,16 +81,16 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One answer, and the values that it excludes.
+    """One answer of the box, and the values of fields that it excludes.
 
     Attributes
     ----------
     query : str
         The dot product.
     answer : str
-        What the box said.
+        The result of the box.
     excluded : dict of str to list
-        Values that would have given something else, by field.
+        Field -> values with which the result would have been another.
     """
 
     query: str
@@ -100,17 +100,17 @@ class Evidence:
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A field, or two, that no answer decided, or that the formats cannot show.
+    """A field, or two, with more than one value that gives all answers.
 
     Attributes
     ----------
     field : str
     value : object
-        The one in the specification.
+        Its value in the specification.
     alternatives : list
-        Others that give the same on every input that was tried.
+        The other values that give all answers.
     reason : str
-        Why: no input was found, or there is none.
+        Why: no separating input was found, or there is none.
     """
 
     field: str
@@ -123,7 +123,7 @@ class OpenQuestion:
 
 
 def ranges(values: list[Any]) -> str:
-    """Values as text, neighbouring integers as a range."""
+    """The values as text; consecutive integers become a range."""
     numbers = sorted(v for v in values if isinstance(v, int) and not isinstance(v, bool))
     others = [str(v) for v in values if not isinstance(v, int) or isinstance(v, bool)]
     runs: list[list[int]] = []
@@ -140,12 +140,12 @@ def _plain(values: tuple) -> Any:
 
 
 def _weights(log: Log) -> np.ndarray:
-    """How many operands of each query are not +0: fewer are easier to read."""
+    """How many products of each query are not +0 times +0: the fewer, the easier it is to read."""
     return ((log.batch.a != 0) | (log.batch.b != 0)).sum(axis=1)
 
 
 def evidence_of(family: Family, log: Log, spec: Accumulator) -> tuple[Evidence, ...]:
-    """For each excluded value a query whose answer excludes it; few queries, short ones first."""
+    """For each excluded value one query whose answer excludes it: as few queries as possible, the short ones first."""
     order = np.argsort(_weights(log), kind="stable")
     columns = log.part(order)
     excluded: dict[int, dict[str, list[Any]]] = {}
@@ -169,7 +169,7 @@ def evidence_of(family: Family, log: Log, spec: Accumulator) -> tuple[Evidence, 
 
 
 def _first_difference(log: Log, spec: Accumulator) -> int | None:
-    """The first query whose answer a specification does not give."""
+    """The index of the first query whose answer the specification does not give."""
     for start in range(0, log.size, 400):
         apart = np.flatnonzero(log.differs(spec, slice(start, start + 400)))
         if apart.size:
@@ -183,7 +183,7 @@ def open_questions(
     rivals: list[Alternative],
     statement: Callable[[Accumulator, Accumulator], str] = lambda one, other: "",
 ) -> tuple[OpenQuestion, ...]:
-    """The rivals that are left, by field and by why: `statement` says what the sources know about two specifications."""
+    """One question for each field and reason; `statement` gives what the sources say about two specifications."""
     tried = f"equal on {POOL * QUIET} inputs of all kinds and magnitudes for {log.interface}"
 
     def reason(rival: Alternative) -> str:
@@ -198,12 +198,12 @@ def open_questions(
 
 
 def equal_values(spec: Accumulator, rivals: list[Alternative]) -> tuple[OpenQuestion, ...]:
-    """The rivals that certainly compute the same with the formats at hand."""
+    """The values that give the same result on every input of these formats, and why."""
     return tuple(_questions(spec, [(rival, rival.equal) for rival in rivals if rival.equal]))
 
 
 def _questions(spec: Accumulator, reasons: list[tuple[Alternative, str]]) -> list[OpenQuestion]:
-    """One for each field, or pair of fields, and reason."""
+    """The rivals, grouped by field (or pair of fields) and reason."""
     groups: dict[tuple, list[Any]] = {}
     for rival, reason in reasons:
         present = _plain(tuple(value for field in rival.fields for value in field.get(spec)))

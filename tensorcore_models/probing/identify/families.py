@@ -1,4 +1,4 @@
-"""The specifications that an identification can find: every family that says how to look for it."""
+"""Which families an identification looks for: those that say how (`searches`)."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from .fields import Family
 
 
 def families_for(interface: Interface, own: Sequence[type[Accumulator]] = ()) -> tuple[Family, ...]:
-    """The searches of the families whose specifications take the interface's formats, in the order of their ranks.
+    """The searches of all families that take the interface's formats, sorted by rank.
 
     Parameters
     ----------
     interface : Interface
     own : sequence of type
-        Classes to look for beside the package's.
+        More classes to look for.
     """
     classes = [cls for cls in (*FAMILIES, *own) if cls.takes_integers == interface.integer]
     found = [Family(**vars(search)) for cls in dict.fromkeys(classes) for search in cls.searches()]
@@ -23,5 +23,5 @@ def families_for(interface: Interface, own: Sequence[type[Accumulator]] = ()) ->
 
 
 def name_of(family: Family, spec: Accumulator) -> str:
-    """The name of the search that a specification is told by: a search may leave what it started in."""
+    """The name that a specification is reported by: changes of fields can leave the search that they started in."""
     return next((search.name for search in spec.searches() if search.holds(spec)), family.name)

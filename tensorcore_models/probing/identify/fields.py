@@ -1,4 +1,4 @@
-"""Specifications with other values of their fields, as engines of a box's formats."""
+"""Specifications with other values of their fields, and models that compute their results in a box's formats."""
 
 import dataclasses
 import itertools
@@ -14,19 +14,21 @@ from ...families.base import Accumulator
 from ..interface import DotBatch, Interface
 from .box import model_answer
 
-#: Lists of values that are longer are searched with strides first.
-LONG, STRIDE = 24, 8
-#: By how much two numbers change at once.
+#: A list of values that is longer than this is sampled where a search asks for few.
+LONG = 24
+#: Of a long list every eighth value is tried, and all that are less than eight places from the present one.
+STRIDE = 8
+#: The steps by which two numbers are changed together.
 SLIDE = (-3, -2, -1, 1, 2, 3)
 
 
 def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
-    """A copy with other values of fields, all changed at once.
+    """A copy with other values of some fields ("inner.field" names a field of an inner accumulator), all set at once.
 
     Raises
     ------
     ValueError, TypeError
-        If the accumulator does not take them.
+        If the values contradict each other.
     """
     inner: dict[str, dict[str, Any]] = {}
     outer = {}
@@ -41,7 +43,7 @@ def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
-    """The specification as an engine with the interface's formats.
+    """An engine that computes a specification in the interface's formats.
 
     Raises
     ------
@@ -56,7 +58,7 @@ def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
 
 
 def changed(interface: Interface, spec: Accumulator, changes: Mapping[str, Any]) -> Accumulator | None:
-    """A specification with other values of fields; None if they contradict the rest, or the class has no such value."""
+    """A specification with other values of some fields; None if the result is no valid specification."""
     return _changed(interface, spec, tuple(changes.items()))
 
 
@@ -72,7 +74,7 @@ def _changed(interface: Interface, spec: Accumulator, changes: tuple[tuple[str, 
 
 @lru_cache(8192)
 def model_of(spec: Accumulator, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
-    """What computes a specification's results for dot products.
+    """A function that computes a specification's results for a batch of dot products.
 
     Raises
     ------
@@ -85,8 +87,10 @@ def model_of(spec: Accumulator, interface: Interface) -> Callable[[DotBatch], np
 def field_variants(
     field: Field, interface: Interface, spec: Accumulator, *, sparse: bool = False
 ) -> Iterator[tuple[tuple, Accumulator]]:
-    """(values, specification) for all other values that do not contradict the rest; `sparse`: of a long list of values
-    those near the present one and few of the others."""
+    """(values, specification) for each other value of a field that makes a valid specification.
+
+    `sparse`: of a long list only the values near the present one and a sample of the others (:data:`LONG`, :data:`STRIDE`).
+    """
     present = field.get(spec)
     listed = [given if len(field.paths) > 1 else (given,) for given in field.values(interface, spec)]
     if sparse and len(listed) > LONG:
@@ -101,14 +105,14 @@ def field_variants(
 
 
 class Family(Search):
-    """A search of a family of accumulators, with the specifications that it comes upon."""
+    """How one family is searched: its fields and starting points, and the specifications next to one."""
 
     def shape_of(self, spec: Accumulator) -> tuple:
-        """The values of the fields that say what meets what."""
+        """The values of the fields that decide which addends are added together."""
         return tuple(value_of(spec, path) for path in self.shape)
 
     def first(self, interface: Interface) -> list[Accumulator]:
-        """The starting points that the interface's formats allow."""
+        """The starting points that take the interface's formats."""
         found = []
         for spec in self.starts(interface):
             try:
@@ -119,7 +123,7 @@ class Family(Search):
         return found
 
     def slides(self, interface: Interface, spec: Accumulator) -> Iterator[tuple[Field, Field, Accumulator]]:
-        """Specifications with two numbers changed by a little, which may make up for each other: a width and a floor."""
+        """Specifications with two numbers changed by small steps together: a width and a floor can make up for each other."""
         fields = [f for f in self.fields if len(f.paths) == 1 and type(f.get(spec)[0]) is int]
         for one, other in itertools.combinations([f for f in fields if f.matters(interface, spec)], 2):
             for steps in itertools.product(SLIDE, SLIDE):
@@ -131,7 +135,7 @@ class Family(Search):
     def variants(
         self, interface: Interface, spec: Accumulator, *, sparse: bool = False
     ) -> Iterator[tuple[Field, tuple, Accumulator]]:
-        """Specifications with one field changed that can matter."""
+        """(field, values, specification) for each other value of each field that has an effect."""
         for field in self.fields:
             if field.matters(interface, spec):
                 for values, other in field_variants(field, interface, spec, sparse=sparse):
@@ -139,7 +143,7 @@ class Family(Search):
 
 
 def spec_text(spec: Accumulator) -> str:
-    """A specification as Python, without the fields that have their class's defaults."""
+    """A specification as Python code, without fields that have their default."""
     default = type(spec)()
     changed = []
     for field in dataclasses.fields(spec):

@@ -1,143 +1,32 @@
-"""Inputs on which specifications part: dot products built so that order, widths, roundings and rules show.
+"""Pools of inputs on which specifications give different results: each kind of input is made for one class of questions.
 
-Each kind is a recipe for one class of questions (fasi, section 3; khattak-mikaitis, section IV; xie-mma-sim, section III),
-drawn at random over positions, exponents and signs, so that no unit is met by inputs that were made for another one.
+The questions are those of fasi, section 3, khattak-mikaitis, section IV, and xie-mma-sim, section III: in which order addends
+meet, how many bits are kept, how they are rounded, what happens to special values. P1 to P16 are the properties' numbers there.
+Positions, exponents and signs are drawn at random, so that the inputs fit any unit.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from ...formats import Format
 from ..interface import DotBatch, Interface
 from ..random_operands import KINDS as OPERAND_KINDS
 from ..random_operands import edge_encodings
 from .box import random_dots
+from .drafts import Draft
 
-#: Widest distance between the exponents of addends that is tried.
+#: The largest distance between the exponents of two addends that is tried.
 SPAN = 90
 
 
-class Draft:
-    """Dot products in the making: exponent, sign and significand of each product and of c, or encodings.
-
-    Exponents are those of products, a b; a product's exponent is shared between its operands at random.
-    """
-
-    def __init__(self, interface: Interface, size: int, rng: np.random.Generator):
-        self.interface, self.size, self.rng = interface, size, rng
-        a, b, c, _ = interface.formats
-        self.low, self.high = a.emin + b.emin, a.emax + b.emax
-        #: Exponents of the powers of two that the scales of a block multiply by, both together: what addends are aimed by.
-        self.shift = np.zeros((size, max(1, interface.scale_blocks)), int)
-        self.held = np.zeros(self.shift.shape, bool)
-        scale = interface.scale_format
-        self.reach = (2 * scale.emin, 2 * scale.emax) if isinstance(scale, Format) else (0, 0)
-        self.a = np.zeros((size, interface.k), a.container)
-        self.b = np.zeros((size, interface.k), b.container)
-        self.c = np.zeros(size, c.container)
-        self.rows = np.arange(size)
-
-    def number(self, fmt: Format, exponent: np.ndarray, negative: np.ndarray, style: np.ndarray) -> np.ndarray:
-        """Encodings with these exponents (clipped to the format's, those of subnormal numbers included); style 0: a power of
-        two, 1: all ones, 2: any fraction, 3: one and a half."""
-        fraction_bits = fmt.fraction_bits
-        full = (1 << fraction_bits) - 1
-        half = 1 << (fraction_bits - 1) if fraction_bits else 0
-        any_fraction = self.rng.integers(0, full + 1, exponent.shape, dtype=np.uint64)
-        fraction = np.choose(style, [np.uint64(0), np.uint64(full), any_fraction, np.uint64(half)])
-        field = (np.clip(exponent, fmt.emin, fmt.emax) + fmt.bias).astype(np.uint64)
-        below = np.clip(fmt.emin - exponent, 0, fraction_bits).astype(np.uint64)
-        lead = np.uint64(1 << fraction_bits)
-        bits = np.where(below > 0, (lead | fraction) >> below, field << np.uint64(fraction_bits) | fraction)
-        bits = bits << np.uint64(fmt.padding_bits)
-        limit = np.uint64(fmt.max_bits)
-        bits = np.minimum(bits, limit) | np.where(negative, np.uint64(fmt.sign_bit), np.uint64(0))
-        return bits.astype(fmt.container)
-
-    def place(self, where: np.ndarray, exponent, negative, style=0) -> None:
-        """Put an addend at position `where` of each dot product; position k is c."""
-        k = self.interface.k
-        a, b, c, _ = self.interface.formats
-        exponent, negative, style = (np.broadcast_to(np.asarray(x), (self.size,)) for x in (exponent, negative, style))
-        block = np.minimum(where, k - 1) // (self.interface.block_size or k)
-        self._reach_for(block, exponent)
-        self.held[self.rows, block] |= where < k
-        product = exponent - self.shift[self.rows, block]
-        share = product // 2 + self.rng.integers(-1, 2, self.size)
-        subnormal = product < self.low
-        a_low, b_low = (np.where(subnormal, fmt.quantum_exponent, fmt.emin) for fmt in (a, b))
-        first = np.clip(share, np.maximum(a_low, product - b.emax), np.minimum(a.emax, product - b_low))
-        x = self.number(a, first, negative, style)
-        y = self.number(b, product - first, np.zeros(self.size, bool), style)
-        at = where < k
-        self.a[self.rows[at], where[at]], self.b[self.rows[at], where[at]] = x[at], y[at]
-        self.c[~at] = self.number(c, exponent, negative, style)[~at]
-
-    def exponents(self, low: int | None = None, high: int | None = None) -> np.ndarray:
-        """Random exponents of products: near 1 in half of the dot products, anywhere between the bounds in the others."""
-        low, high = self.low if low is None else low, self.high if high is None else high
-        anywhere = self.rng.integers(low, high + 1, self.size)
-        near = np.clip(self.rng.integers(-2, 3, self.size), low, high)
-        chosen = np.where(self.rng.integers(0, 2, self.size) == 1, near, anywhere)
-        self.aim(chosen)
-        return chosen
-
-    def aim(self, exponent: np.ndarray) -> None:
-        """Let block scales bring products of these exponents within reach; in half of the dot products only if they must."""
-        bare = (self.rng.integers(0, 2, self.size) == 1) & (exponent >= self.low) & (exponent <= self.high)
-        within = np.where(bare, exponent, self.rng.integers(self.low, self.high + 1, self.size))
-        self.shift[:] = np.clip(exponent - within, *self.reach)[:, None]
-
-    def _reach_for(self, block: np.ndarray, exponent: np.ndarray) -> None:
-        """Give blocks without an addend yet the scales that an addend out of their reach needs."""
-        product = exponent - self.shift[self.rows, block]
-        far = ~self.held[self.rows, block] & ((product < self.low) | (product > self.high))
-        within = self.rng.integers(self.low, self.high + 1, self.size)
-        self.shift[self.rows[far], block[far]] = np.clip(exponent - within, *self.reach)[far]
-
-    def positions(self, count: int) -> np.ndarray:
-        """`count` different positions (size, count), c among them; half of the dot products keep to neighbours."""
-        k = self.interface.k
-        order = np.argsort(self.rng.random((self.size, k + 1)), axis=1)[:, :count]
-        start = self.rng.integers(0, k + 1, (self.size, 1))
-        near = (start + np.arange(count)) % (k + 1)
-        near = self.rng.permuted(near, axis=1)
-        return np.where(self.rng.integers(0, 2, (self.size, 1)) == 1, near, order)
-
-    def sign(self) -> np.ndarray:
-        """Random signs."""
-        return self.rng.integers(0, 2, self.size) == 1
-
-    def done(self) -> DotBatch:
-        """The dot products; block scales are 1 in most, a few binades apart in the others."""
-        scale = self.interface.scale_format
-        if not isinstance(scale, Format):
-            return DotBatch(self.a, self.b, self.c)
-        shape = (self.size, self.interface.scale_blocks)
-        top = (1 << scale.exponent_bits + scale.fraction_bits) - 1
-        share = np.clip(self.shift // 2 + self.rng.integers(-2, 3, shape), scale.emin, scale.emax)
-        share = np.clip(share, self.shift - scale.emax, self.shift - scale.emin)
-        chosen = []
-        for exponent in (share, self.shift - share):
-            one = (exponent + scale.bias) << scale.fraction_bits
-            near = one + (self.rng.integers(-3, 4, shape) << scale.fraction_bits)
-            wide = self.rng.integers(0, top + 1, shape)
-            fraction = np.clip(one + self.rng.integers(-8, 9, shape), 0, top)
-            kind = self.rng.integers(0, 6, (self.size, 1))
-            bits = np.where(kind < 2, one, np.where(kind < 4, near, np.where(kind == 4, fraction, wide)))
-            chosen.append(np.clip(bits, 0, top).astype(scale.container))
-        return DotBatch(self.a, self.b, self.c, *chosen)
-
-
 def products(interface: Interface) -> tuple[int, int]:
-    """Exponents of the smallest and of the largest product, block scales included."""
+    """The smallest and the largest exponent of a product of normal numbers, block scales included."""
     draft = Draft(interface, 0, np.random.default_rng(0))
     return draft.low + draft.reach[0], draft.high + draft.reach[1]
 
 
 def _spread(draft: Draft, small: int = 0) -> np.ndarray:
-    """Distances between a large addend and a small one."""
+    """Random distances between the exponents of a large addend and a small one; most are at most 36."""
     reach = min(SPAN, max(2, draft.high - draft.low + draft.interface.formats[2].fraction_bits))
     wide = draft.rng.integers(small, reach + 1, draft.size)
     common = draft.rng.integers(small, min(reach, 36) + 1, draft.size)
@@ -145,7 +34,7 @@ def _spread(draft: Draft, small: int = 0) -> np.ndarray:
 
 
 def ladder(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """X, -X and one to three small addends: what is lost beside X, how it is rounded, and who meets whom (P3, P4, P5)."""
+    """X, -X and up to three small addends: what is lost next to X, how it is rounded, which addends meet first (P3, P4, P5)."""
     draft = Draft(interface, size, rng)
     count = min(interface.k + 1, 5)
     where = draft.positions(count)
@@ -157,7 +46,7 @@ def ladder(interface: Interface, size: int, rng: np.random.Generator) -> DotBatc
     for i in range(2, count):
         here = where[:, i].copy()
         used = rng.integers(0, i, size) == 0
-        here[~used] = where[~used, 0]  # not used: put X again where it is
+        here[~used] = where[~used, 0]  # not used: write X once more where it is
         gap = distance + rng.integers(-1, 2, size)
         kind = rng.choice([0, 2, 1], size)
         draft.place(
@@ -167,7 +56,7 @@ def ladder(interface: Interface, size: int, rng: np.random.Generator) -> DotBatc
 
 
 def masks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """X, -X and small addends everywhere else: how many are lost (P3; FPRev)."""
+    """X and -X, small addends at all other positions: how many of these are lost (P3; FPRev)."""
     draft = Draft(interface, size, rng)
     top, sign, distance, tiny = draft.exponents(), draft.sign(), _spread(draft, 2), draft.sign()
     style = rng.choice([0, 0, 2], size)
@@ -180,7 +69,7 @@ def masks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def carries(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Addends of one sign and like size and one near the result's last place: normalisation, width, rounding (P7 to P11)."""
+    """Addends of one sign and similar size, some near the result's last place: normalisation, width, rounding (P7 to P11)."""
     draft = Draft(interface, size, rng)
     top, sign = draft.exponents(), draft.sign()
     digits = interface.formats[3].fraction_bits
@@ -200,7 +89,7 @@ def carries(interface: Interface, size: int, rng: np.random.Generator) -> DotBat
 
 
 def _scattered(interface, size, rng, low: int | None, high: int | None) -> DotBatch:
-    """Addends over a window of exponents between the bounds, from few to all."""
+    """Addends at few or at all positions, with exponents from a random window between the bounds."""
     draft = Draft(interface, size, rng)
     centre = draft.exponents(low, high)
     width = rng.choice([2, 6, 14, 30, 60], size)
@@ -217,26 +106,26 @@ def _scattered(interface, size, rng, low: int | None, high: int | None) -> DotBa
 
 
 def scattered(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Few or many addends over a window of exponents anywhere."""
+    """Addends at few or at all positions, with exponents from a random window."""
     return _scattered(interface, size, rng, None, None)
 
 
 def small(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Products at the low end of their range and of the result's: floors, flushes, underflow (P1, P16)."""
+    """Products near the smallest of their range and of the result's: floors of exponents, flushes, underflow (P1, P16)."""
     low, high = products(interface)
     bottom = max(low, interface.formats[3].quantum_exponent - 4)
     return _scattered(interface, size, rng, low, min(high, bottom + 16))
 
 
 def underflow(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Addends about the result's smallest numbers, in the middle between them too."""
+    """Addends near the smallest numbers of the result, also halfway between them."""
     low, high = products(interface)
     middle = min(max(interface.formats[3].quantum_exponent, low), high)
     return _scattered(interface, size, rng, max(low, middle - 3), min(high, middle + 28))
 
 
 def large(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Products at the high end of their range or of the result's, beside a c that may be infinite: overflow."""
+    """Products near the largest of their range or of the result's, and a c that may be infinite: overflow."""
     low, high = products(interface)
     c, d = interface.formats[2:]
     top = min(high, d.emax + 2)
@@ -251,7 +140,7 @@ def large(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def overflowing(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """c near the result's largest number and addends near its last place."""
+    """c near the largest number of the result, and addends near the last place of that: overflow by rounding."""
     draft = Draft(interface, size, rng)
     d = interface.formats[3]
     sign, last = draft.sign(), d.emax - d.fraction_bits
@@ -263,7 +152,7 @@ def overflowing(interface: Interface, size: int, rng: np.random.Generator) -> Do
 
 
 def zeros(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Zeros of either sign times numbers of any size, beside few small addends: do zeros take part? (P16)"""
+    """Zeros of both signs times numbers of any size, and few small addends: does a zero count in the alignment? (P16)"""
     batch = small(interface, size, rng) if rng.integers(0, 2) else scattered(interface, size, rng)
     a, b, c, _ = interface.formats
     for values, fmt in ((batch.a, a), (batch.b, b)):
@@ -282,7 +171,7 @@ def zeros(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def _zeros_alone(batch: DotBatch, interface: Interface, rng: np.random.Generator) -> None:
-    """Leave only zeros in a third of the dot products, none to all of the products negative: which sign has their sum?"""
+    """Make a third of the dot products sums of zeros, with none, some or all of them negative: which sign does the sum have?"""
     a, _, c, _ = interface.formats
     k = interface.k
     rows = np.flatnonzero(rng.integers(0, 3, batch.size) == 0)
@@ -294,7 +183,7 @@ def _zeros_alone(batch: DotBatch, interface: Interface, rng: np.random.Generator
 
 
 def edges(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """One or two operands at the edges of their formats (specials among them), the others few and ordinary."""
+    """One or two operands at the edges of their formats (infinities and NaN among them), the others ordinary."""
     batch = scattered(interface, size, rng)
     rows = np.arange(size)
     for values, fmt in ((batch.a, interface.formats[0]), (batch.b, interface.formats[1])):
@@ -309,7 +198,7 @@ def edges(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def subnormal(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Subnormal operands times large ones, and a subnormal c: flushes and exponents of subnormal numbers (P1)."""
+    """Subnormal operands times large ones, and a subnormal c: are they flushed, and which exponent do they count with? (P1)"""
     batch = scattered(interface, size, rng)
     for values, other, fmt, partner in (
         (batch.a, batch.b, interface.formats[0], interface.formats[1]),
@@ -334,7 +223,7 @@ def subnormal(interface: Interface, size: int, rng: np.random.Generator) -> DotB
 
 
 def alone(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """One addend among zeros of either sign: what happens to it where nothing else is added."""
+    """One addend, all others zeros of either sign: what happens to a number to which nothing is added?"""
     draft = Draft(interface, size, rng)
     c = interface.formats[2]
     for values, fmt in ((draft.a, interface.formats[0]), (draft.b, interface.formats[1])):
@@ -353,14 +242,17 @@ def alone(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def ties(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """A number of the result or a tie, about its smallest numbers in half of them, and a tail far below that may not count."""
+    """A sum that the result can hold, or a tie, and a tail far below it: does the tail still count?
+
+    In half of the dot products the sum is near the smallest numbers of the result.
+    """
     draft = Draft(interface, size, rng)
     a, b, c, d = interface.formats
     top = np.where(rng.integers(0, 2, size) == 1, d.quantum_exponent + rng.integers(0, 4, size), draft.exponents())
     draft.aim(top)
     last = np.maximum(top - d.fraction_bits, d.quantum_exponent) - rng.integers(0, 2, size)
     where, sign = draft.positions(min(3, interface.k + 1)), draft.sign()
-    if where.shape[1] > 2:  # the number itself, half of the time in c
+    if where.shape[1] > 2:  # the large addend is c in half of them
         first = (rng.integers(0, 2, size) == 1) & (where[:, 1] != interface.k)
         where[first, 0] = np.where(where[first, 0] == interface.k, where[first, 2], where[first, 0])
         where[first, 2] = interface.k
@@ -378,9 +270,9 @@ def ties(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
 
 
 def brinks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """c a few of its last places from a number with few digits, and tails about there and far below: do they carry it over?
+    """c within a few last places of a number with few digits, and tails near its last place or far below it.
 
-    Whatever number of digits a result keeps, it is rounded at one of these numbers; c may be subnormal.
+    A result that keeps few digits changes at such a number, so a tail that counts changes the result; c may be subnormal.
     """
     draft = Draft(interface, size, rng)
     c, d = interface.formats[2:]
@@ -408,13 +300,16 @@ def brinks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatc
 
 
 def carried(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """c a power of two or just below one, lifted to a number of the result or a tie, and a tail: what counts after a carry?"""
+    """c is a power of two or just below one; an addend lifts it to a number of the result or a tie, a tail follows.
+
+    They show which bits count after a carry.
+    """
     draft = Draft(interface, size, rng)
     a, b, c, d = interface.formats
     digits = np.where(rng.integers(0, 2, size) == 1, c.fraction_bits, min(c.fraction_bits, d.fraction_bits))
     below = np.uint64(c.padding_bits) + (c.fraction_bits - digits).astype(np.uint64)
     whole, gap, sign = rng.integers(0, 2, size), rng.integers(1, 17, size), draft.sign()
-    # Half of the tails are the smallest product: only there do narrow formats reach far below c.
+    # Half of the tails are the smallest product: with narrow formats no other tail lies far below c.
     lowest = a.quantum_exponent + b.quantum_exponent + gap + digits + whole
     top = np.where(rng.integers(0, 2, size) == 1, draft.exponents(), lowest)
     top = np.clip(top, c.emin, c.emax)
@@ -430,7 +325,7 @@ def carried(interface: Interface, size: int, rng: np.random.Generator) -> DotBat
 
 
 def cancelling(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Products that cancel exactly, of any size: overflow on the way, the sign of a sum of zero, what is left of a tail."""
+    """Two products of any size that cancel, and in half of them a tail: overflow before they cancel, the sign of zero."""
     draft = Draft(interface, size, rng)
     a, _, c, d = interface.formats
     low, high = products(interface)
@@ -457,19 +352,19 @@ def cancelling(interface: Interface, size: int, rng: np.random.Generator) -> Dot
 
 
 def fullest(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """All addends of one sign with the largest significands: does the sum wrap? (P10)"""
+    """All addends of one sign, with the largest significands: does the sum wrap around? (P10)"""
     draft = Draft(interface, size, rng)
     top, sign, style = draft.exponents(), draft.sign(), rng.choice([1, 1, 2], size)
     odd = rng.integers(0, 3, size) == 0
     for k in range(interface.k + 1):
-        # the significands of a product may reach 4, those of c 2: c one binade up where that is asked for
+        # the significand of a product is below 4, that of c below 2: in a third of them c is one binade larger
         draft.place(np.full(size, k), top + (odd & (k == interface.k)), sign, style)
     return draft.done()
 
 
 Recipe = Callable[[Interface, int, np.random.Generator], DotBatch]
 
-#: Kinds of inputs with their share of a pool.
+#: The kinds of inputs, each with its share of a pool.
 RECIPES: dict[str, tuple[Recipe, int]] = {
     "ladder": (ladder, 6),
     "masks": (masks, 3),
@@ -492,7 +387,7 @@ RECIPES: dict[str, tuple[Recipe, int]] = {
 
 
 def pool(interface: Interface, size: int, rng: np.random.Generator, recorded: DotBatch | None = None) -> DotBatch:
-    """About `size` inputs of all kinds, in random order; from what is recorded where nothing else can be asked."""
+    """About `size` inputs of all kinds in random order; a sample of `recorded` where the box can answer nothing else."""
     if recorded is not None:
         chosen = rng.choice(recorded.size, min(size, recorded.size), replace=False)
         return recorded.rows(chosen)

@@ -1,24 +1,26 @@
-"""How far an identification goes before it says that a box is outside of the families."""
+"""The limits of a search: how much it does before it says that a box is outside of the families."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a search may cost, in products that are evaluated for comparisons.
+    """Limits of one identification. Costs are counted in products that are evaluated to compare specifications with answers.
 
     Parameters
     ----------
     refit : int
-        To mend a specification that was refuted, or after each renewal.
+        The most that crossing may cost where a specification was refuted, and after each renewal.
     renewed : int
-        How often a search goes on with inputs that are like those it misses.
+        How often the box is asked more inputs like those whose answers the best specification misses.
     patient : bool
-        It goes on even where more answers were missed than before.
-    crossing, nearly : int
-        The last crossing of the best specifications; that where at most :data:`FEW` answers are missed.
+        Whether the renewals go on after one that did not lower the number of missed answers.
+    crossing : int
+        The most that the last crossing of the best specifications may cost.
+    nearly : int
+        The same where the best specification misses at most :data:`FEW` answers.
     total : int
-        Beyond it a specification that is refuted once more is the last.
+        Once an identification has cost more than this, the next refutation ends it.
     """
 
     refit: int
@@ -29,9 +31,9 @@ class Limits:
     total: int
 
 
-#: Answers that a specification misses which is nearly right: one field more may give them.
+#: A specification that misses at most this many answers is nearly right: it may be one field away.
 FEW = 4
-#: By name; docs/identify.md says what each gives up.
+#: The limits by the name of the effort; docs/identify.md says what each cannot find.
 EFFORTS = {
     "quick": Limits(0, 0, False, 0, 0, 200_000_000),
     "normal": Limits(80_000_000, 3, False, 30_000_000, 400_000_000, 600_000_000),

@@ -1,4 +1,4 @@
-"""Random changes of dot products: one to three encodings of each, for inputs that are like others."""
+"""Changes dot products at random, one to three encodings of each: new inputs that resemble given ones."""
 
 import numpy as np
 
@@ -8,20 +8,20 @@ from .magnitudes import exponents, magnitudes, scaled, signed
 
 
 def mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> DotBatch:
-    """Each dot product with one to three random changes, and one in eight of them moved by a few binades.
+    """Each dot product with one to three random changes; one in eight is also moved by a few binades.
 
     Parameters
     ----------
     interface : Interface
-        Of a floating-point unit.
+        The interface of a floating-point unit.
     batch : DotBatch
-        Encodings; they stay as they are.
+        The dot products; they are not changed in place.
     rng : Generator
 
     Returns
     -------
     DotBatch
-        As many dot products; numbers stay finite.
+        As many dot products; finite numbers stay finite.
     """
     a, b, c = batch.a.copy(), batch.b.copy(), batch.c.copy()
     scales = [s.copy() for s in batch.scales or ()]
@@ -34,9 +34,9 @@ def mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> 
             at = move == kind
             values[rows[at], where[at]] = _changed(values[rows[at], where[at]], fmt, rng)
         c[move == 2] = _changed(c[move == 2], interface.formats[2], rng)
-        at = move == 3  # a product of the same dot product again
+        at = move == 3  # copy a product of the same dot product
         a[rows[at], where[at]], b[rows[at], where[at]] = a[rows[at], other[at]], b[rows[at], other[at]]
-        at = move == 4  # a product of another one
+        at = move == 4  # copy a product of another dot product
         a[rows[at], where[at]], b[rows[at], where[at]] = a[mate[at], other[at]], b[mate[at], other[at]]
         at = move == 5
         a[rows[at], where[at]] = 0
@@ -53,7 +53,7 @@ def mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> 
 
 
 def _changed(values: np.ndarray, fmt: Format, rng: np.random.Generator) -> np.ndarray:
-    """Encodings with one bit, the sign, the exponent or the last places changed."""
+    """Encodings changed at random: one bit flipped, another exponent, the last places moved, a power of two, another sign."""
     size, step = values.size, fmt.fraction_bits + fmt.padding_bits
     magnitude = magnitudes(values, fmt)
     flipped = magnitude ^ (1 << rng.integers(fmt.padding_bits, max(step, fmt.padding_bits + 1), size))

@@ -1,4 +1,4 @@
-"""The result of an identification."""
+"""The result of an identification: specification, evidence, open questions, cost."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from .fields import spec_text
 
 @dataclass(frozen=True)
 class Nearest:
-    """A specification and how far off it is on the first inputs, which do not depend on any specification.
+    """A specification, and how many answers of the first pool it misses; that pool is made without any specification.
 
     Attributes
     ----------
     specification : Accumulator
     wrong, of : int
-        Answers that it does not give, and answers in all.
+        How many answers it misses, and of how many.
     """
 
     specification: Accumulator
@@ -33,40 +33,40 @@ class Nearest:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Identification(Result):
-    """What a black box computes.
+    """What an identification found out about a black box.
 
     Attributes
     ----------
     label : str
-        The box.
+        The name of the box.
     interface : Interface
-        Its formats and products of one call.
+        Its formats, and how many products one call adds.
     engine : MatrixEngine or None
-        Runs the specification; None if no specification of the families explains the box, or it is faulty.
+        An engine that runs the specification; None if the box is faulty or no specification gives all answers.
     family : str
         The family of the specification, empty for a faulty box.
     nearest : Nearest or None
-        The specification, or the nearest one that was found.
+        The specification that was found, or the one that misses fewest answers.
     others : tuple of Nearest
-        The nearest of other families that were followed.
+        For each other family that was searched the specification that misses fewest answers.
     evidence : tuple of Evidence
-        For each excluded value an answer that excludes it.
+        For each value of a field that was excluded an answer that excludes it.
     open_questions : tuple of OpenQuestion
-        What no answer decided.
+        Fields that no answer decides.
     equal_values : tuple of OpenQuestion
-        Values that certainly compute the same as the specification's with the formats at hand.
+        Values that give the same result on every input of these formats.
     counterexample : Counterexample or None
-        An input that the nearest specification does not explain, or on which the box is faulty.
+        An input whose answer the nearest specification misses, or on which the box is faulty.
     fault : str
-        What is wrong with the box itself: it raises, is not deterministic, ...; empty if nothing.
+        Why the box cannot be identified (it raises, it is not deterministic, ...); empty if it can.
     any_nan : bool
-        NaN were compared as NaN, not by encoding.
+        Whether any two NaN counted as equal.
     queries, queries_before_random : int
-        Dot products that were chosen and asked; those before the first random phase.
+        Dot products that were chosen and asked: all, and those before the first random phase.
     vectors : int
-        Dot products asked at random.
+        Dot products that were drawn at random and asked.
     seconds : float
-        Time it took.
+        Wall time.
     """
 
     label: str
@@ -88,12 +88,12 @@ class Identification(Result):
 
     @property
     def specification(self) -> Accumulator | None:
-        """The accumulator that was identified."""
+        """The accumulator that was identified, None if none was."""
         return None if self.engine is None else self.engine.accumulator
 
     @property
     def verdict(self) -> str:
-        """One line."""
+        """The outcome in one line."""
         if self.fault:
             return f"the box cannot be identified: {self.fault}"
         if self.engine is not None:
@@ -101,7 +101,7 @@ class Identification(Result):
         return "outside of the families: no specification explains every answer"
 
     def catalogue_row(self, arch: str = "mine", name: str = "unit") -> str:
-        """A row for a table of :mod:`tensorcore_models.catalogue`.
+        """Python code of a row for a table of :mod:`tensorcore_models.catalogue`.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class Identification(Result):
         return [{"verdict": self.verdict, **{name: getattr(self, name) for name in names}}]
 
     def sentences(self) -> list[str]:
-        """The verdict, and what no answer decided."""
+        """The verdict, then the open questions."""
         return [f"{self.label}: {self.verdict}", *(f"open: {question}" for question in self.open_questions)]
 
     def to_dict(self) -> dict[str, Any]:

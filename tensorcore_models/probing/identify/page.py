@@ -1,4 +1,4 @@
-"""An identification as one page of HTML, without scripts or outside files."""
+"""One HTML page of an identification; it has no scripts and loads nothing."""
 
 import html
 
@@ -22,7 +22,7 @@ def _section(title: str, content: str) -> str:
 
 
 def page(result: Identification) -> str:
-    """The identification as a page for people.
+    """The identification as an HTML page.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def page(result: Identification) -> str:
     Returns
     -------
     str
-        HTML.
+        The text of the page.
     """
     facts = [
         ["formats", str(result.interface)],

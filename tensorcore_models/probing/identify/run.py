@@ -1,14 +1,15 @@
-"""Identification: from a black box to its specification, by synthesis that is guided by the box's own answers.
+"""Identification finds the specification of a black box in four steps.
 
-1. The box is examined: does it answer, always the same, and the same at each position (:mod:`.box`)?
-2. A pool of inputs of all kinds is asked (:mod:`.inputs`), and each family's fields are set so that most answers come out,
-   from many starting points (:mod:`.search`), until a specification gives them all. Where some answers are missed, inputs like
-   those are asked (:mod:`.mutations`), too.
-3. Each other value of each field is a rival. The inputs on which most rivals part from the specification are asked, until no
-   input that was made separates any; then inputs are aimed at each rival that is left (:mod:`.challenge`, :mod:`.aimed`). What
-   is left then is open, unless it is certainly equal (:mod:`.equalities`).
-4. Random inputs, and changes of them, try to refute what is left. One that does is shrunk and asked with its like, and the
-   search goes on from 2.
+1. The box is examined: it must answer, the same each time and at each position of a matrix (:mod:`.box`).
+2. The box answers a pool of inputs of all kinds (:mod:`.inputs`). For each family, a search sets the fields of specifications,
+   from many starting points, so that they give as many of these answers as possible (:mod:`.search`). Where the best one still
+   misses answers, the box is asked more inputs like those (:mod:`.mutations`), and the search goes on.
+3. The specification that gives all answers is challenged. Each other value of each of its fields makes a rival. The box is
+   asked inputs on which the rivals give other results, until no pool has such inputs; then a search aims at each rival that
+   remains (:mod:`.challenge`, :mod:`.aimed`). A rival that still remains is an open question, unless a rule proves that it
+   gives the same results (:mod:`.equalities`).
+4. Random inputs, and changes of them, try to refute the specification. If one does, it is shrunk, it and similar inputs are
+   asked, and step 2 starts again.
 """
 
 import time
@@ -33,26 +34,29 @@ from .mutations import mutated
 from .outcome import Identification, Nearest
 from .search import Log, descend, differ, evolve, fit, follow, is_nan, results
 
-#: Inputs of the first pool.
+#: Inputs in the first pool.
 FIRST_POOL = 2600
-#: Specifications that may be refuted before a box counts as outside of the families.
+#: After this many refuted specifications a box counts as outside of the families.
 ROUNDS = 40
-#: Inputs that are asked at once because they are like those that a specification misses, generations of them, and the most in
-#: one identification.
-LIKE, GENERATIONS, LIKE_IN_ALL = 80, 5, 4000
-#: Families whose best specification goes on to where no change of a field helps, before the nearest is told.
+#: Inputs similar to missed ones that are asked at once.
+LIKE = 80
+#: How often in a row such inputs are asked.
+GENERATIONS = 5
+#: The most such inputs in one identification.
+LIKE_IN_ALL = 4000
+#: Before the nearest specification is reported, the best one of this many families is improved until no field helps.
 POLISHED = 3
-#: Rounds of shrinking a counter-example.
+#: The most rounds in which a counter-example is shrunk.
 SHRINK_ROUNDS = 25
 
 
 def _silent(one: Accumulator, other: Accumulator) -> str:
-    """What a source says that only has inputs."""
+    """The statement of a source that has none."""
     return ""
 
 
 class _Run:
-    """One identification under way."""
+    """The state of one identification."""
 
     def __init__(
         self,
@@ -77,7 +81,7 @@ class _Run:
         refuse_trivial(box, first, self.log.answers)
 
     def fitted(self, family: Family | None, spec: Accumulator | None) -> tuple[int, Family, Accumulator]:
-        """A specification for the log, from the one at hand if there is one."""
+        """(missed answers, family, specification): the best fit to the log, starting from `spec` where there is one."""
         if family is not None and spec is not None:
             self.ask_like_missed(spec)
             found, wrong = descend(family, self.log, spec)
@@ -105,21 +109,22 @@ class _Run:
         return self.fits[0]
 
     def crossed(self, effort: int) -> tuple[int, Family, Accumulator]:
-        """The best specification that crossing leads to, now the first of all."""
+        """Cross the best specifications; the best result becomes the first of `fits`."""
         self.progress("crossing the best specifications")
         self.fits.insert(0, evolve(self.fits, self.log, self.rng, effort))
         self.progress(f"{self.fits[0][1].name}: {self.fits[0][0]} of {self.log.size} answers left")
         return self.fits[0]
 
     def ask_like_missed(self, spec: Accumulator) -> bool:
-        """Ask inputs like those whose answers a specification misses, and inputs like those of them that it misses, too.
+        """Ask the box inputs that resemble those whose answers a specification misses, for several generations.
 
-        Where few answers are missed, no single change of the specification may give any of them: their likes show the way.
+        Where few answers are missed, it can be that no single change of a field gives more of them; among similar inputs there
+        are some for which one does.
 
         Returns
         -------
         bool
-            Whether any were asked.
+            Whether any inputs were asked.
         """
         if self.box.recorded is not None:
             return False
@@ -134,13 +139,13 @@ class _Run:
         return True
 
     def _odd_nan(self, spec: Accumulator) -> bool:
-        """Whether the box returns NaN where the best specification does, but other ones."""
+        """Whether there are inputs for which box and specification both return NaN, with different encodings."""
         apart = self.log.differs(spec)
         found = results(spec, self.log.interface, self.log.batch.rows(apart))
         return bool((is_nan(found, self.log.interface) & is_nan(self.log.answers[apart], self.log.interface)).any())
 
     def identify(self) -> tuple[Family, Accumulator, list[Alternative] | None]:
-        """The specification and what is open, None where the box is outside of the families."""
+        """(family, specification, remaining rivals); rivals are None where the box is outside of the families."""
         family: Family | None = None
         spec: Accumulator | None = None
         for _ in range(ROUNDS):
@@ -177,17 +182,17 @@ class _Run:
         return family, spec, None
 
     def family_of(self, family: Family, spec: Accumulator) -> Family:
-        """The family that a specification is told by, where it is looked for; else the one at hand."""
+        """The family that a specification is reported by, if this run searches it; else `family`."""
         name = name_of(family, spec)
         return next((known for known in self.families if known.name == name), family)
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """What the sources say about two specifications for which they found no input."""
+        """What the sources say about two specifications that they could not separate."""
         said = (getattr(source, "statement", _silent)(one, other) for source in self.sources)
         return "; ".join(filter(None, said))
 
     def shrunk(self, spec: Accumulator, dot: Dot) -> Dot:
-        """The simplest input found on which the box and a specification differ."""
+        """A simpler dot product than `dot` for which box and specification still differ, as simple as shrinking makes it."""
         if self.box.recorded is not None:
             return dot
 
@@ -197,14 +202,14 @@ class _Run:
         return shrink(self.box.interface, apart, dot, SHRINK_ROUNDS)
 
     def nearest(self, spec: Accumulator) -> Nearest:
-        """How far off a specification is: on the first pool, which does not depend on what was missed."""
+        """A specification with the number of answers that it misses in the first pool."""
         missed = self.log.differs(spec, slice(self.log.size - self.first, None))
         return Nearest(spec.simplest(), int(np.count_nonzero(missed)), self.first)
 
     def ranked(self) -> list[tuple[int, Family, Accumulator]]:
-        """Of each family the specification nearest to the box on the first pool, the best first.
+        """For each family the specification that misses fewest answers of the first pool, the best family first.
 
-        All to which the search came are counted on the same inputs; those of the best families go on from there.
+        Every specification that the search has tried is counted on that pool; those of the best families are then improved.
         """
         first = self.log.part(np.arange(self.log.size - self.first, self.log.size))
         best: dict[str, tuple[int, Family, Accumulator]] = {}
@@ -220,7 +225,7 @@ class _Run:
         return sorted(ranking, key=lambda row: row[0])
 
     def known(self) -> str:
-        """The best specification so far and its count, for who interrupts the search."""
+        """The best specification so far and its missed answers: the message of an interrupted search."""
         best: Accumulator | None = None
         fewest = self.log.size + 1
         for spec in list(self.log.tried):
@@ -236,7 +241,7 @@ class _Run:
         )
 
     def counterexample(self, spec: Accumulator) -> Counterexample:
-        """The simplest input on which the box and the nearest specification differ."""
+        """A simple input for which box and specification differ: the one with fewest products, shrunk."""
         apart = np.flatnonzero(self.log.differs(spec))
         batch = self.log.batch.rows(apart)
         fewest = int(((batch.a != 0) | (batch.b != 0)).sum(axis=1).argmin())
@@ -263,35 +268,35 @@ def identify(
     Parameters
     ----------
     unit : Engine, Box or callable
-        The black box; see :func:`tensorcore_models.probing.identify.box.as_box` for callables and for `interface`.
+        The black box; :func:`tensorcore_models.probing.identify.box.as_box` says what a callable must be and what it needs.
     vectors : int
-        Random dot products that must not refute the result.
+        How many random dot products are asked to refute the result.
     seed : int
-        Of all random choices: the same seed asks the same questions.
+        Seed of all random choices: the same seed asks the same questions.
     sources : tuple of callables
-        Further sources of inputs that tell two specifications apart, source(interface, one, other) -> batches. They are asked
-        where the built-in ones find nothing. A :class:`tensorcore_models.probing.Solver` is one; what it proves equal is said
-        among the open questions.
+        More sources of inputs that separate two specifications: source(interface, one, other) -> batches. They are called where
+        the built-in search finds nothing. A :class:`tensorcore_models.probing.Solver` is one; what it proves equal is reported
+        with the open questions.
     families : tuple of type
-        Accumulator classes of your own to look for beside the package's: those whose `searches` says how.
+        Your own accumulator classes to look for; their `searches` says how.
     effort : {"normal", "quick", "thorough"}
-        How far to go before a box counts as outside of the families (:data:`.limits.EFFORTS`).
+        How much is done before a box counts as outside of the families (:data:`.limits.EFFORTS`).
     progress : callable
         Called with one line at a time.
     **interface
-        a_format, b_format, c_format, d_format, k, scale_format, block_size, raw: what a callable must be told.
+        What a callable needs: a_format, b_format, c_format, d_format, k, scale_format, block_size, raw.
 
     Returns
     -------
     Identification
-        Its `engine` runs the specification; None if the box is outside of the families, or faulty.
+        Its `engine` runs the specification; `engine` is None if the box is faulty or outside of the families.
 
     Raises
     ------
     TypeError, ValueError
         If `unit` is no box, its formats or k are missing, or there is no such effort.
     Interrupted
-        On Ctrl-C, with the best specification so far.
+        On Ctrl-C; the message has the best specification so far.
     """
     started = time.monotonic()
     box = as_box(unit, **interface)
@@ -315,7 +320,7 @@ def identify(
 
 
 def _length(spec: Accumulator) -> int:
-    """How long it takes to say a specification: of two that miss as many answers the shorter one is told."""
+    """The length of a specification as text: of two that miss equally many answers the shorter one is reported."""
     return len(spec_text(spec.simplest()))
 
 
@@ -349,7 +354,7 @@ def _outcome(
 
 
 def _others(run: _Run, identified: str) -> tuple[Nearest, ...]:
-    """The best specification of each other family that was followed."""
+    """For each other family that was searched the specification that misses fewest answers."""
     best: dict[str, Nearest] = {}
     for _, family, spec in run.fits:
         name, found = name_of(family, spec), run.nearest(spec)

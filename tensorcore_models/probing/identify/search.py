@@ -1,7 +1,8 @@
-"""Finds the specification of a family that gives the answers of a log: descent over fields, from many starting points.
+"""Searches for the specification that gives all answers of a log.
 
-Where every descent ends at a specification that misses answers, specifications are crossed and changed at random and descend
-again, the best ones most often (a memetic search).
+A *descent* starts from one specification and changes one field after the other to the value that misses fewest answers, until
+no change helps. Descents start from many points of each family. If all of them end at specifications that miss answers, the
+best ones are crossed and changed at random and descend again (a memetic search).
 """
 
 from collections.abc import Iterable
@@ -14,31 +15,36 @@ from ...aspects.search import Field
 from ..interface import DotBatch, Interface
 from .fields import Family, changed, field_variants, model_of
 
-#: Answers that are compared in one go; a specification is given up as soon as it is worse than the best one.
+#: Answers are compared up to these numbers in turn; counting stops as soon as a specification is worse than the best one.
 CHUNKS = (96, 400, 1600)
-#: Answers of the first, coarse descent.
+#: How many answers a coarse descent looks at.
 COARSE = 500
-#: Shapes of each family that are tried before any other.
+#: How many shapes of each family are swept before all others.
 FIRST = 4
-#: Results that are followed to their end; those of each family that the random search crosses, and families.
-FOLLOWED, POPULATION, CROSSED = 4, 8, 3
-#: Of the answers that the best specification misses, so many are looked at in the random search.
+#: How many of the best specifications descend on all answers.
+FOLLOWED = 4
+#: How many specifications of a family are crossed with each other.
+POPULATION = 8
+#: How many families take part in crossing.
+CROSSED = 3
+#: How many of the missed answers crossing looks at.
 MISSED = 100
-#: A comparison costs as much as so many products.
+#: What one comparison costs beside its products, in products.
 COMPARISON = 800
+#: How many counts of missed answers a log remembers.
 REMEMBERED = 40_000
 
 
 @dataclass
 class Effort:
-    """Products evaluated for comparisons so far."""
+    """The cost so far: products evaluated to compare specifications with answers."""
 
     spent: int = 0
 
 
 @dataclass
 class Log:
-    """What has been asked and what the box answered.
+    """The dot products that the box was asked, with its answers.
 
     Parameters
     ----------
@@ -46,11 +52,11 @@ class Log:
     batch : DotBatch
     answers : ndarray
     any_nan : bool
-        Any two NaN count as equal.
+        Whether any two NaN count as equal.
     effort : Effort
-        What looking at the answers cost; parts of a log count together.
+        The cost of all comparisons; the parts of a log share it.
     tried : dict
-        Specifications that a search came to, with the family in which it did.
+        Each specification that a search arrived at -> the family that it searched.
     """
 
     interface: Interface
@@ -63,32 +69,32 @@ class Log:
 
     @property
     def size(self) -> int:
-        """Dot products asked."""
+        """How many dot products were asked."""
         return self.batch.size
 
     def add(self, batch: DotBatch, answers: np.ndarray) -> None:
-        """Remember answers, the newest first: they are what the specifications at hand got wrong."""
-        # at once, so that an interruption leaves both or none
+        """Add answers, the newest first: comparisons start with them, and they are those that specifications missed."""
+        # both in one statement, so that an interruption cannot leave one without the other
         self.batch, self.answers = DotBatch.joined([batch, self.batch]), np.concatenate([answers, self.answers])
         self._counts.clear()
 
     def differs(self, spec: Accumulator, part: slice | np.ndarray = slice(None)) -> np.ndarray:
-        """Which of the answers a specification does not give."""
+        """Which answers a specification misses."""
         answers = self.answers[part]
         self.effort.spent += len(answers) * (self.interface.k + 4) + COMPARISON
         return differ(results(spec, self.interface, self.batch.rows(part)), answers, self)
 
     def forgive_nan(self) -> None:
-        """From now on any two NaN count as equal."""
+        """Count any two NaN as equal from now on."""
         self.any_nan = True
         self._counts.clear()
 
     def part(self, rows: np.ndarray) -> "Log":
-        """Some of the answers."""
+        """A log of some of the answers."""
         return Log(self.interface, self.batch.rows(rows), self.answers[rows], self.any_nan, self.effort, self.tried)
 
     def wrong(self, spec: Accumulator, limit: int | None = None, size: int | None = None) -> int:
-        """Answers among the first `size` that a specification does not give; counting ends at `limit`."""
+        """How many of the first `size` answers a specification misses; counting stops at `limit`."""
         size = self.size if size is None else min(size, self.size)
         key = spec, size
         known = self._counts.get(key)
@@ -108,7 +114,7 @@ class Log:
 
 
 def results(spec: Accumulator, interface: Interface, batch: DotBatch) -> np.ndarray:
-    """What a specification gives for dot products."""
+    """The results of a specification for a batch of dot products."""
     return model_of(spec, interface)(batch)
 
 
@@ -121,7 +127,7 @@ def is_nan(bits: np.ndarray, interface: Interface) -> np.ndarray:
 
 
 def differ(found: np.ndarray, wanted: np.ndarray, log: Log) -> np.ndarray:
-    """Where results differ; NaN as the log says."""
+    """Which results differ; two NaN do not where the log says so."""
     apart = found != wanted
     if log.any_nan and apart.any():
         apart &= ~(is_nan(found, log.interface) & is_nan(wanted, log.interface))
@@ -132,7 +138,7 @@ def _sweep(
     family: Family, log: Log, spec: Accumulator, wrong: int, size: int | None, *, sparse: bool = False,
     fields: Iterable[Field] = (),
 ) -> tuple[Accumulator, int]:  # fmt: skip
-    """Each field set to its best value, one after the other; in the order of `fields` if there are any."""
+    """Set each field in turn to the value that misses fewest answers; in the order of `fields` if they are given."""
     for one in fields or family.fields:
         if not wrong:
             break
@@ -149,18 +155,18 @@ def _sweep(
 def descend(
     family: Family, log: Log, spec: Accumulator, size: int | None = None, *, sparse: bool = False
 ) -> tuple[Accumulator, int]:
-    """The specification to which single changes of fields lead, and how many answers it does not give.
+    """Change fields one by one until no change helps; the specification and the number of answers that it misses.
 
     Parameters
     ----------
     family : Family
     log : Log
     spec : Accumulator
-        Where to start.
+        The starting point.
     size : int, optional
-        Answers that are looked at; all by default.
+        How many answers are compared; all by default.
     sparse : bool
-        Of long lists of values try few.
+        Whether only some values of long lists are tried.
     """
     wrong = log.wrong(spec, None, size)
     while wrong:
@@ -174,7 +180,7 @@ def descend(
 
 
 def _slide(family: Family, log: Log, spec: Accumulator, wrong: int, size: int | None) -> tuple[Accumulator, int]:
-    """The best of two numbers changed at once."""
+    """Change two numbers by small steps together; the best specification."""
     start = spec
     for _, _, other in family.slides(log.interface, start):
         found = log.wrong(other, wrong, size)
@@ -185,7 +191,7 @@ def _slide(family: Family, log: Log, spec: Accumulator, wrong: int, size: int | 
 
 
 def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accumulator, rng) -> Accumulator:
-    """A specification with some fields of another one, and up to three fields changed at random."""
+    """`one` with some fields taken from `other`, and up to three fields changed at random."""
     taken = [f.of(other) for f in family.fields if rng.random() < 0.3]
     spec = changed(interface, one, {path: value for values in taken for path, value in values.items()}) or one
     for _ in range(rng.integers(0, 4)):
@@ -200,16 +206,16 @@ def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accu
 def evolve(
     fits: list[tuple[int, Family, Accumulator]], log: Log, rng: np.random.Generator, effort: int
 ) -> tuple[int, Family, Accumulator]:
-    """The best specification that crossing and changing others at random leads to.
+    """Cross specifications, change them at random and let them descend; the best one.
 
     Parameters
     ----------
     fits : list of (wrong answers, family, specification)
-        What there is, the best first.
+        The specifications to start from, the best first.
     log : Log
     rng : Generator
     effort : int
-        Products that may be evaluated.
+        How many products may be evaluated.
     """
     limit = log.effort.spent + effort
     best = fits[0]
@@ -227,7 +233,7 @@ def evolve(
 
 
 def _herds(fits: list[tuple[int, Family, Accumulator]]) -> list[list[tuple[int, Family, Accumulator]]]:
-    """The best specifications of each of the best families, the best family first."""
+    """The populations: the best specifications of each of the best families, the best family first."""
     herds: dict[str, list[tuple[int, Family, Accumulator]]] = {}
     for row in sorted(fits, key=lambda row: row[0]):
         herd = herds.setdefault(row[1].name, [])
@@ -237,7 +243,7 @@ def _herds(fits: list[tuple[int, Family, Accumulator]]) -> list[list[tuple[int, 
 
 
 def _bred(herds: list[list], log: Log, rng: np.random.Generator, limit: int) -> list[list]:
-    """Specifications crossed within their families, until one misses fewer answers than all before or `limit` is spent."""
+    """Cross specifications within their families until one is better than all before, or the cost reaches `limit`."""
     fewest = herds[0][0][0]
     while herds[0][0][0] >= fewest and log.effort.spent < limit:
         herd = herds[int(len(herds) * rng.random() ** 2)]
@@ -256,14 +262,14 @@ def _bred(herds: list[list], log: Log, rng: np.random.Generator, limit: int) -> 
 
 
 def _telling(log: Log, spec: Accumulator) -> Log:
-    """The answers that a specification misses, and others."""
+    """The answers that tell most: those that a specification misses, and some of all others."""
     missed = np.flatnonzero(log.differs(spec))[:MISSED]
     spread = np.linspace(0, log.size - 1, min(COARSE, log.size)).astype(int)
     return log.part(np.unique(np.concatenate([missed, spread])))
 
 
 def _nearest(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
-    """Of a family's starting points the nearest of each shape, the best first."""
+    """For each shape of a family the starting point that misses fewest answers, the best first."""
     nearest: dict[tuple, tuple[int, Accumulator]] = {}
     for start in family.first(log.interface):
         wrong, shape = log.wrong(start, None, COARSE), family.shape_of(start)
@@ -273,9 +279,9 @@ def _nearest(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
 
 
 def _informed(family: Family, log: Log, starts: list[Accumulator]) -> list[tuple[int, Accumulator]]:
-    """Starting points with what single addends show, and as they are; the best first.
+    """The starting points, and each with its fields set by dot products of at most one addend that is not zero; the best first.
 
-    Roundings of the result, flushes and overflow show with one addend alone, where no order and no alignment disturbs.
+    One addend alone shows how the result is rounded, what is flushed and what overflows: order and alignment have no effect.
     """
     alone = log.part(np.flatnonzero(log.batch.addends <= 1))
     found = list(starts)
@@ -287,7 +293,7 @@ def _informed(family: Family, log: Log, starts: list[Accumulator]) -> list[tuple
 
 
 def _swept(log: Log, begun: list[tuple[int, int, Family, Accumulator]]) -> tuple[list, bool]:
-    """Specifications to which one sweep leads, and whether the first of them gives all answers; each family's best first."""
+    """Sweep each specification once, until one gives all answers; the results, and whether the first of them does."""
     swept: list[tuple[int, Family, Accumulator]] = []
     for _, wrong, family, spec in sorted(begun, key=lambda row: row[:2]):
         found, left = _sweep(family, log, spec, wrong, COARSE, sparse=True)
@@ -300,12 +306,12 @@ def _swept(log: Log, begun: list[tuple[int, int, Family, Accumulator]]) -> tuple
 
 
 def fit(families: tuple[Family, ...], log: Log, progress=lambda text: None) -> list[tuple[int, Family, Accumulator]]:
-    """The best specifications to which descents lead in the families, the best first.
+    """Descend from the starting points of all families; the specifications, the best first.
 
     Returns
     -------
     list of (wrong answers, family, specification)
-        Those beyond the first :data:`FOLLOWED` may miss more answers: they gave up at the first ones.
+        After the first :data:`FOLLOWED` the counts are of some answers only.
     """
     nearest = {family.name: _nearest(family, log) for family in families}
     first = [(i, wrong, f, s) for f in families for i, (wrong, s) in enumerate(nearest[f.name][:FIRST])]
@@ -325,7 +331,7 @@ def fit(families: tuple[Family, ...], log: Log, progress=lambda text: None) -> l
 def follow(
     starts: list[tuple[int, Family, Accumulator]], log: Log, progress=lambda text: None
 ) -> list[tuple[int, Family, Accumulator]]:
-    """As :func:`fit`, from specifications to which sweeps led."""
+    """As :func:`fit`, from specifications that were swept."""
     swept = sorted(
         ((log.wrong(spec, None, COARSE), family, spec) for _, family, spec in starts), key=lambda row: row[0]
     )

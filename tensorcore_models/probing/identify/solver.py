@@ -1,4 +1,4 @@
-"""SMT solvers as a source of inputs that tell two specifications apart, and of proofs that there is none (extra `smt`)."""
+"""Asks SMT solvers for inputs that separate two specifications, or for a proof that there are none (extra `smt`)."""
 
 import time
 from collections.abc import Sequence
@@ -14,33 +14,35 @@ from ..formal.witnesses import Witness
 from ..interface import DotBatch, Interface
 from .fields import engine_of
 
-#: Seconds of one question, and of all questions of one identification.
-EACH, TOTAL = 10.0, 120.0
-#: How a statement begins that needs no further evidence.
+#: Seconds for one question.
+EACH = 10.0
+#: Seconds for all questions of one identification.
+TOTAL = 120.0
+#: How the statement of a proof begins.
 PROVED = "proved equal"
 
 
 @dataclass
 class Solver:
-    """Asks solvers for the input on which two specifications part, and remembers what they answered.
+    """A source (:data:`.challenge.Source`) that asks SMT solvers, and remembers what they said about each pair.
 
     Parameters
     ----------
     timeout : float
-        Seconds of one question.
+        Seconds for one question.
     total : float
-        Seconds of all questions of this object; what is asked later gets no answer.
+        Seconds for all questions of this object; after that no solver is asked.
     memory : int
-        MiB for each solver; 0: no limit.
+        MiB of memory for each solver; 0: no limit.
     backends : sequence of str, optional
-        Of :data:`tensorcore_models.probing.formal.BACKENDS`; all that are installed by default.
+        Which of :data:`tensorcore_models.probing.formal.BACKENDS` are asked; all that are installed by default.
 
     Raises
     ------
     NoSolver
-        If one that is asked for, or every one, is not installed.
+        If a solver that is asked for is not installed, or none is.
     ValueError
-        If a solver is not known, or a limit is not positive.
+        If a solver is unknown or a limit is not positive.
     """
 
     timeout: float = EACH
@@ -56,12 +58,12 @@ class Solver:
         chosen_backends(self.backends)
 
     def __call__(self, interface: Interface, one: Accumulator, other: Accumulator) -> list[DotBatch]:
-        """An input on which they differ, if the solvers find one in time.
+        """An input on which the two specifications differ, if the solvers find one in time.
 
         Raises
         ------
         Contradiction
-            If a kernel or the reference disagrees with the encoding.
+            If a kernel or the reference does not give the results that the encoding predicts.
         """
         pair = frozenset((one, other))
         left = min(self.timeout, self.total - self._spent)
@@ -82,7 +84,7 @@ class Solver:
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """What the solvers say about a pair that they found no input for; empty if nothing."""
+        """What the solvers said about a pair that they could not separate; empty if they were not asked."""
         return self._statements.get(frozenset((one, other)), "")
 
 

@@ -1,8 +1,9 @@
-"""Published test suites, run against any engine: a table of features, evidence vectors and verdicts.
+"""Test suites, run against any engine: the published ones, and :mod:`.own`.
 
-The tests are data, one module for each suite (:mod:`.rows` names them). Their verdicts are theirs: some misread units that
-their authors did not have (khattak-mikaitis, section V-A; `misread` says which tests do so on a modelled unit). The probes of
-`tensorcore_models.probing.characterise` do not.
+The published tests are data, one module for each suite (:mod:`.rows` names them); a run gives a table of features, evidence
+and verdicts. The verdicts are the authors': some misread units that they did not have (khattak-mikaitis, section V-A; `misread`
+says which tests do so on a modelled unit). `tensorcore_models.probing.characterise`, our own suite, does not, and returns its
+findings as one result.
 """
 
 from .model import PublishedTest, Truth

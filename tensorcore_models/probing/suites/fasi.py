@@ -6,11 +6,10 @@ bf16, tf32 and fp64 operands; here the addends follow from the formats.
 
 from fractions import Fraction
 
-from ...aspects.values import Unreachable, encode_value, leading_exponent, power
+from ...aspects.values import ONE, Unreachable, encode_value, leading_exponent, power
 from ...formats import Format
 from .model import Input, PublishedTest, Results, Setting, Truth
 from .reading import (
-    ONE,
     THREE_QUARTERS,
     both_ways,
     choose,

@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
-from ...aspects.values import power
+from ...aspects.values import ONE, power
 from .fasi import EXTRA_BIT, FINAL_ROUNDING
 from .model import Input, PublishedTest, Results, Setting
-from .reading import ONE, choose, monotonic, places, truncates
+from .reading import choose, monotonic, places, truncates
 
 SOURCE = "FTTN (released program)"
 

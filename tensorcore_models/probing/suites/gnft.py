@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil, floor, log2
 
-from ...aspects.values import Product, Unreachable, power
+from ...aspects.values import ONE, Product, Unreachable, power
 from .model import Input, PublishedTest, Results, Setting, Truth
 from .reading import (
-    ONE,
     THREE_QUARTERS,
     both_ways,
     choose,

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from ...aspects.values import Product, Unreachable, encode_value, power
+from ...aspects.values import ONE, Product, Unreachable, encode_value, power
 from .model import Input, PublishedTest, Results, Setting, Truth
-from .reading import ONE, THREE_QUARTERS, leading, places, truncates
+from .reading import THREE_QUARTERS, leading, places, truncates
 
 SIXTEEN, EIGHT = "Hawkeye (program for 16-bit operands)", "Hawkeye (program for e4m3)"
 #: The programs' large and small numbers are at most 2 to this power and its inverse.

@@ -6,7 +6,6 @@ from fractions import Fraction
 from ...aspects.values import Product
 from .model import Input, Results, Setting, Truth
 
-ONE = Fraction(1)
 THREE_QUARTERS = Fraction(3, 4)
 
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ..engines.engine import Engine
-from ..explanations.tree import Tree
-from .tree_inputs import summation_tree
+from ...engines.engine import Engine
+from ...explanations.tree import Tree
+from ..tree_inputs import summation_tree
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..aspects.values import Unreachable, decode_value, encode_value, factors, power
-from .dots import Dots
-
-ONE = Fraction(1)
+from ...aspects.values import ONE, Unreachable, decode_value, encode_value, factors, power
+from ..dots import Dots
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""Characterises any black-box matrix engine by probes: which sum it is, how wide, how it rounds.
+"""The suite of this package: probes that find out which sum any engine forms, how wide it is and how it rounds.
 
-The probes and their order are those of the literature (fasi-numerical-behavior, section 3; khattak-mikaitis, section
-IV; xie-mma-sim,
-section III; the tree probe is FPRev's), with the corrections that an exact parametric model showed to be needed: cancellation
-instead of ladders of extra bits, products with the exponent shared between both operands, and every alignment probe with both
-signs. One output element is observed: ``d = c + sum a_k b_k``.
+The probes and their order are those of the published suites (fasi-numerical-behavior, section 3; khattak-mikaitis, section IV;
+xie-mma-sim, section III; the tree probe is FPRev's) without what misreads some units: they cancel large addends instead of
+counting extra bits one by one, divide the exponent of a product between both operands, and probe each alignment with both
+signs.
+One output element is observed: ``d = c + sum a_k b_k``.
 """
 
 import dataclasses
@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from ..aspects.outcomes import TAILS, rounding_of
-from ..aspects.values import SCALES, Unreachable, leading_exponent, power
-from ..engines.engine import Engine
-from ..formats import IntegerFormat
-from ..machine.fp_state import default_fp_state
-from ..results import Result
-from .dots import Dots
-from .specials import Specials, probe_specials
+from ...aspects.outcomes import TAILS, rounding_of
+from ...aspects.values import ONE, SCALES, Unreachable, leading_exponent, power
+from ...engines.engine import Engine
+from ...formats import IntegerFormat
+from ...machine.fp_state import default_fp_state
+from ...results import Result
+from ..dots import Dots
+from .special_values import Specials, probe_specials
 from .sum_order import SumOrder, sum_order
 
-ONE = Fraction(1)
 MAX_BITS = 130
 
 
