@@ -17,6 +17,7 @@ sys.path.insert(0, str(DOCS / "_ext"))
 
 import check_site  # noqa: E402
 import hosting  # noqa: E402
+from terminal import COLUMNS, in_a_terminal  # noqa: E402
 
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 #: Those that need an extra keep their results; tests/integrations/test_pages.py looks at them.
@@ -60,6 +61,34 @@ def test_a_page_links_to_what_is_there_and_its_python_compiles(path):
         assert "://" in target or inside.startswith(GENERATED) or (path.parent / target).exists(), target
     for code in re.findall(r"^```python\n(.*?)^```", text, re.S | re.M):
         ast.parse(code)
+
+
+def outputs(path):
+    """(command or empty, line) of everything that a page shows as printed: below a command, or as text."""
+    for language, block in re.findall(r"^```(console|text)\n(.*?)^```", path.read_text(), re.S | re.M):
+        command = ""
+        lines = iter(block.splitlines())
+        for line in lines:
+            if language == "console" and line.startswith("$ "):
+                command = line
+                while line.endswith("\\"):
+                    line = next(lines)
+                    command += line
+            else:
+                yield command, line
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_outputs_are_as_wide_as_a_terminal(path):
+    wide = [line for command, line in outputs(path) if len(line) > COLUMNS and "--wide" not in command]
+    assert not wide
+
+
+def test_what_python_prints_is_wrapped():
+    assert in_a_terminal("  a  b\n\nc\n") == "  a  b\n\nc"
+    wrapped = in_a_terminal("  " + "word " * 30).splitlines()
+    assert max(map(len, wrapped)) <= COLUMNS
+    assert [len(line) - len(line.lstrip()) for line in wrapped] == [2, 4]
 
 
 def test_every_page_is_in_the_table_of_contents():
@@ -127,8 +156,6 @@ def test_blocks_run_and_failures_are_seen(tmp_path, monkeypatch):
     assert run_blocks.run_python("print(x)", namespace) == "2\n"
     assert run_blocks.commands("$ mpgemm a \\\n  b  # why\noutput\n$ make c") == [["mpgemm", "a", "b"], ["make", "c"]]
     assert "a100" in run_blocks.run_console("$ mpgemm models --devices\n")
-    assert run_blocks._in_a_terminal(f"  a  b\n{'word ' * 30}\n").splitlines()[0] == "  a  b"
-    assert max(map(len, run_blocks._in_a_terminal("word " * 30).splitlines())) <= 88
     with pytest.raises(ValueError, match="no command"):
         run_blocks.run_console("$ rm x\n")
     with pytest.raises(ValueError, match="ended with 2"):
