@@ -1,6 +1,7 @@
 """What pages say, in one script for the search page: opened from disk it may not fetch the pages, as Sphinx does."""
 
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -9,17 +10,17 @@ from sphinx.environment import BuildEnvironment
 
 #: Below the folder of static files.
 FILE = "_static/search_texts.js"
-#: Characters of a page that are kept.
-LONGEST = 20_000
+#: Characters of a page that are kept; of the many pages that are in no table of contents, such as those of instructions.
+LONGEST, LONGEST_ORPHAN = 20_000, 1_000
 
 
-def text_of(doctree: nodes.document) -> str:
+def text_of(doctree: nodes.document, longest: int) -> str:
     """Words of a page without its headings, which the search shows already, and without what no reader sees."""
     parts = []
     for node in doctree.findall(nodes.Text):
         if not isinstance(node.parent, nodes.title | nodes.raw | nodes.comment | nodes.math | nodes.math_block):
             parts.append(node.astext())
-    return " ".join(" ".join(parts).split())[:LONGEST]
+    return " ".join(re.sub("-{3,}", " ", " ".join(parts)).split())[:longest]
 
 
 def _texts(env: BuildEnvironment) -> dict[str, str]:
@@ -30,7 +31,8 @@ def _texts(env: BuildEnvironment) -> dict[str, str]:
 
 def read(app: Sphinx, doctree: nodes.document) -> None:
     """Keep the text of a page."""
-    _texts(app.env)[app.env.docname] = text_of(doctree)
+    page = app.env.docname
+    _texts(app.env)[page] = text_of(doctree, LONGEST_ORPHAN if "orphan" in app.env.metadata[page] else LONGEST)
 
 
 def forget(app: Sphinx, env: BuildEnvironment, page: str) -> None:
