@@ -180,7 +180,7 @@ mpgemm.dots = (() => {
   function unitPicker() {
     const names = mpgemm.catalogue.rows.map((row) => element("option", { value: row.name }, `${row.formats.join(", ")}: ${row.title}`));
     const picked = element("input", { id: "dot-pick", list: "dot-names", spellcheck: "false", autocomplete: "off",
-      placeholder: "type a part of a name, such as mfma or e4m3" });
+      placeholder: "a part of a name: mfma, e4m3" });
     const add = () => {
       if (!picked.value.trim()) return;
       view.units.value = words(view.units.value).concat(picked.value.trim()).join("\n");
