@@ -9,6 +9,8 @@ sys.path.insert(0, str(HERE / "_ext"))
 
 from generated_pages import PUBLIC  # noqa: E402
 
+from mpgemm.reporting.html_report import palette  # noqa: E402
+
 project = "mpgemm"
 author = "The mpgemm authors"
 copyright = "the mpgemm authors, BSD-3-Clause"
@@ -26,6 +28,8 @@ extensions = [
     "playground",
     "run_blocks",
     "mathml",
+    "quick_build",
+    "search_texts",
 ]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 exclude_patterns = ["_ext", "_templates", "playground"]
@@ -51,9 +55,12 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 default_role = "py:obj"
+smartquotes = False  # they take seconds, and code is quoted as it is typed
 
 html_theme = "furo"
 html_title = "mpgemm"
+#: The colours and fonts of the report that `mpgemm report` writes, too.
+html_theme_options = {f"{mode}_css_variables": values for mode, values in palette().items()}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
@@ -70,7 +77,7 @@ html_sidebars = {
     ]
 }
 html_copy_source = False
-html_show_search_summary = False  # a page opened from disk may not fetch others: the search shows titles
+html_show_search_summary = False  # a page opened from disk may not fetch others: search_texts.py has what they say
 copybutton_prompt_text = r"\$ |>>> "
 copybutton_prompt_is_regexp = True
 

@@ -17,6 +17,7 @@ from typing import Any
 from tensorcore_models._kernels.generic import generic
 from tensorcore_models.atlas.witnesses import PairWitness, witness
 from tensorcore_models.catalogue import get_instruction, list_instructions
+from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.explanations.orders import tree_of
 from tensorcore_models.families.fidelity import FidelityPhase
@@ -229,7 +230,8 @@ def write(folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     module = base64.b64encode(compile_module(folder / "kernel.wasm")).decode()
-    catalogue = json.dumps(catalogue_data() | {"examples": examples()}, separators=(",", ":"))
+    devices = {name: arch for name, (arch, _) in DEVICES.items()}
+    catalogue = json.dumps(catalogue_data() | {"devices": devices, "examples": examples()}, separators=(",", ":"))
     for name, value in (("module", f'"{module}"'), ("catalogue", catalogue)):
         text = f"globalThis.mpgemm = globalThis.mpgemm || {{}};\nmpgemm.{name} = {value};\n"
         (folder / f"{name}.js").write_text(text, encoding="utf-8")

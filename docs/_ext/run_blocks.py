@@ -11,7 +11,6 @@ import io
 import os
 import shlex
 import tempfile
-import textwrap
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from terminal import COLUMNS, in_a_terminal
 
 from mpgemm.cli import build_parser, main
 
@@ -27,17 +27,15 @@ LOGGER = logging.getLogger(__name__)
 NOT_RUN = ("make", "pip", "python", "export", "git", "source", "cd")
 #: Commands whose answer is an exit status: that of "no".
 VERDICTS = {"check": 1}
-#: Columns of the terminal whose output the pages show, whole.
-COLUMNS = "88"
 
 
 @contextlib.contextmanager
 def _scratch_folder() -> Iterator[None]:
-    """Commands run in a folder of their own, which is gone afterwards, and in a terminal of 88 columns."""
+    """Commands run in a folder of their own, which is gone afterwards, and in that terminal."""
     before, columns = Path.cwd(), os.environ.get("COLUMNS")
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        os.environ["COLUMNS"] = COLUMNS
+        os.environ["COLUMNS"] = str(COLUMNS)
         try:
             yield
         finally:
@@ -51,14 +49,6 @@ def commands(text: str) -> list[list[str]]:
     """The words of each command of a console block, comments left out."""
     joined = text.replace("\\\n", " ")
     return [shlex.split(line[2:], comments=True) for line in joined.splitlines() if line.startswith("$ ")]
-
-
-def _in_a_terminal(text: str) -> str:
-    """Text with its long lines wrapped, where Python printed them."""
-    lines: list[str] = []
-    for line in text.strip("\n").splitlines():
-        lines += textwrap.wrap(line, int(COLUMNS), subsequent_indent="  ", replace_whitespace=False) or [""]
-    return "\n".join(lines)
 
 
 def run_python(code: str, namespace: dict) -> str:
@@ -140,7 +130,7 @@ def check_blocks(app: Sphinx, doctree: nodes.document) -> None:
                 LOGGER.warning("the %s block fails: %s: %s", language, type(error).__name__, error, location=block)
                 continue
             if printed.strip():
-                block.parent.insert(block.parent.index(block) + 1, _output_block(_in_a_terminal(printed)))
+                block.parent.insert(block.parent.index(block) + 1, _output_block(in_a_terminal(printed)))
 
 
 def setup(app: Sphinx) -> dict:

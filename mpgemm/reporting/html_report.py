@@ -1,6 +1,7 @@
 """One self-contained HTML page of results: it needs no network, sorts its tables, prints, and fits a phone."""
 
 import base64
+import json
 import math
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -12,6 +13,7 @@ from mpgemm.reporting.report import Table
 from mpgemm.reporting.result_tables import read_tables, without_constants
 from tensorcore_models.results import format_cell
 
+_ASSETS = files("mpgemm.reporting") / "page"
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -26,15 +28,24 @@ def html_page(folders: Sequence[Path], title: str, rows: int) -> str:
     rows : int
         Rows shown of a table; the page says how many more its file has.
     """
-    assets = files("mpgemm.reporting") / "page"
-    style, script = ((assets / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    style, script = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     body = "\n".join(line for folder in folders for line in _section(folder, rows))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{_colours()}{style}</style>\n</head>\n<body>\n<main>\n"
         f"<h1>{escape(title)}</h1>\n{body}\n</main>\n<script>\n{script}</script>\n</body>\n</html>\n"
     )
+
+
+def palette() -> dict[str, dict[str, str]]:
+    """Colours and fonts of the report and of the documentation's site: "light" and what differs in "dark", by CSS variable."""
+    return json.loads((_ASSETS / "palette.json").read_text(encoding="utf-8"))
+
+
+def _colours() -> str:
+    light, dark = ("".join(f" --{name}: {value};" for name, value in part.items()) for part in palette().values())
+    return f":root {{{light} }}\n@media screen and (prefers-color-scheme: dark) {{ :root {{{dark} }} }}\n"
 
 
 def _section(folder: Path, rows: int) -> Iterator[str]:

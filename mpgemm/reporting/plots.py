@@ -169,10 +169,10 @@ def curves(
         axes.locator_params(axis="x", integer=True)
     if log_y:
         axes.set_yscale("log")
-    axes.set_title(title, fontsize=10)
+    axes.set_title(textwrap.fill(title, _TITLE), fontsize=10)
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True, which="major", color="0.9", linewidth=0.6)
-    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    _side_legend(figure, axes)
     return figure
 
 
@@ -245,6 +245,19 @@ def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> N
     more = sum(label.count("\n") for label in wrapped)  # lines beyond one for each label
     figure.set_figheight(figure.get_figheight() + 0.16 * more)
     figure.legend(handles, wrapped, fontsize=8, frameon=False, loc="outside lower center", ncols=fitting)
+
+
+#: Characters of a line of a title, and of a legend beside the axes, in figures 8 inches wide.
+_TITLE, _SIDE = 60, 36
+
+
+def _side_legend(figure, axes) -> None:
+    """A legend beside the axes that stays inside of the figure: long labels are wrapped, and the figure is high enough."""
+    handles, labels = axes.get_legend_handles_labels()
+    wrapped = [textwrap.fill(label, _SIDE) for label in labels]
+    lines = sum(label.count("\n") + 1 for label in wrapped)
+    figure.set_figheight(max(figure.get_figheight(), 0.15 * lines + 1))
+    axes.legend(handles, wrapped, fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
 
 
 def short_engines(engines: Sequence[str]) -> dict[str, str]:
@@ -369,10 +382,10 @@ def exponent_histogram(
     ):
         axes.axvspan(start, end, color=colour, alpha=0.5, linewidth=0, label=label, zorder=0)
     axes.set_xlim(low, high)
-    axes.set_title(f"{title}\n{'; '.join(lost_text)}", fontsize=9)
+    axes.set_title("\n".join(textwrap.fill(line, _TITLE) for line in (title, "; ".join(lost_text))), fontsize=9)
     axes.set(xlabel="exponent of the element, floor(log2 |x|)", ylabel="share of the nonzero elements")
     axes.set_yticks([tick for tick in axes.get_yticks() if bottom <= tick <= 1])
-    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    _side_legend(figure, axes)
     return figure
 
 

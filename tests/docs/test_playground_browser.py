@@ -92,6 +92,8 @@ BAD = {
     ("dot-a", "1 0x12345 3"): "more than the 16 bits of fp16",
     ("dot-c", "1 2"): "c has 2 values, 1 are needed",
     ("dot-units", "nothing"): "no instruction of the catalogue is named “nothing”",
+    ("dot-units", "m16n16k8"): "these names have it: ampere:wmma.m16n16k8",
+    ("dot-units", "H100"): "“H100” is a device; choose one of its instructions: hopper:",
     ("dot-units", ""): "choose an instruction first",
     ("dot-units", " ".join([H100] * 7)): "at most 6",
     ("dot-a", "1e999999999 1 1"): "an exponent beyond 5000",
@@ -120,6 +122,21 @@ def test_rounded_numbers_are_told(site):
     (notes, bits) = run(site, note, {"units": H100, "a": "0.1 65520", "b": "1 0"})
     assert "“0.1” is no number of fp16: it was rounded to 0.0999755859375." in notes
     assert any("beyond 65504" in text and "became infinity" in text for text in notes) and bits == ["0x7fffffff"]
+
+
+def test_the_search_button_says_what_does_not_differ(site):
+    fp8 = "ada:mma.m16n8k32.f32.e4m3.e4m3.f32"
+    code = f"""const said = [];
+    for (const units of ['{H100}', '{H100} {H100}', '{H100} {fp8}']) {{
+      set('dot-units', units);
+      all('button').find((button) => button.textContent.startsWith('Make')).click();
+      await new Promise((done) => setTimeout(done));
+      said.push(message());
+    }}
+    return said;"""
+    one, twice, other = run(site, code)
+    assert "choose two instructions" in one and "take different operands" in other
+    assert twice == f"{H100} is chosen twice: it does not differ from itself"
 
 
 def test_the_search_button_makes_two_units_differ(site):

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ sys.path.insert(0, str(DOCS / "_ext"))
 
 import check_site  # noqa: E402
 import hosting  # noqa: E402
+from terminal import COLUMNS, in_a_terminal  # noqa: E402
 
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 #: Those that need an extra keep their results; tests/integrations/test_pages.py looks at them.
@@ -60,6 +62,34 @@ def test_a_page_links_to_what_is_there_and_its_python_compiles(path):
         assert "://" in target or inside.startswith(GENERATED) or (path.parent / target).exists(), target
     for code in re.findall(r"^```python\n(.*?)^```", text, re.S | re.M):
         ast.parse(code)
+
+
+def outputs(path):
+    """(command or empty, line) of everything that a page shows as printed: below a command, or as text."""
+    for language, block in re.findall(r"^```(console|text)\n(.*?)^```", path.read_text(), re.S | re.M):
+        command = ""
+        lines = iter(block.splitlines())
+        for line in lines:
+            if language == "console" and line.startswith("$ "):
+                command = line
+                while line.endswith("\\"):
+                    line = next(lines)
+                    command += line
+            else:
+                yield command, line
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_outputs_are_as_wide_as_a_terminal(path):
+    wide = [line for command, line in outputs(path) if len(line) > COLUMNS and "--wide" not in command]
+    assert not wide
+
+
+def test_what_python_prints_is_wrapped():
+    assert in_a_terminal("  a  b\n\nc\n") == "  a  b\n\nc"
+    wrapped = in_a_terminal("  " + "word " * 30).splitlines()
+    assert max(map(len, wrapped)) <= COLUMNS
+    assert [len(line) - len(line.lstrip()) for line in wrapped] == [2, 4]
 
 
 def test_every_page_is_in_the_table_of_contents():
@@ -127,9 +157,70 @@ def test_blocks_run_and_failures_are_seen(tmp_path, monkeypatch):
     assert run_blocks.run_python("print(x)", namespace) == "2\n"
     assert run_blocks.commands("$ mpgemm a \\\n  b  # why\noutput\n$ make c") == [["mpgemm", "a", "b"], ["make", "c"]]
     assert "a100" in run_blocks.run_console("$ mpgemm models --devices\n")
-    assert run_blocks._in_a_terminal(f"  a  b\n{'word ' * 30}\n").splitlines()[0] == "  a  b"
-    assert max(map(len, run_blocks._in_a_terminal("word " * 30).splitlines())) <= 88
     with pytest.raises(ValueError, match="no command"):
         run_blocks.run_console("$ rm x\n")
     with pytest.raises(ValueError, match="ended with 2"):
         run_blocks.run_console("$ mpgemm evaluate nowhere.npy nothing.npy\n")
+
+
+@pytest.mark.parametrize(
+    ("page", "orphan", "name"),
+    [
+        ("atlas/volta/mma.m8n8k4.f32.f16.f16.f32", True, "atlas/volta/"),
+        ("atlas/volta/index", False, "atlas/volta/index"),
+        ("api/generated/mpgemm.inputs.generate", False, "api/generated/mpgemm.inputs"),
+        ("api/mpgemm.inputs", False, "api/mpgemm.inputs"),
+        ("index", False, "index"),
+    ],
+)
+def test_pages_whose_sidebars_are_alike_share_one(page, orphan, name):
+    pytest.importorskip("sphinx", reason="pip install --group docs")
+    import quick_build
+
+    assert quick_build.same_sidebar(page, orphan) == name
+
+
+def test_the_text_of_a_page_has_its_words_and_not_its_headings_or_rules():
+    nodes = pytest.importorskip("docutils.nodes", reason="pip install --group docs")
+    import search_texts
+
+    page = nodes.section(
+        "", nodes.title("", "Heading"), nodes.paragraph("", "", nodes.Text("two  "), nodes.strong("", "words"))
+    )
+    page += [nodes.literal_block("", "a  b\n-----  ---\n1  2"), nodes.raw("", "<svg/>", format="html")]
+    assert search_texts.text_of(page, 100) == "two words a b 1 2"
+    assert search_texts.text_of(page, 5) == "two w"
+
+
+SEARCH_PAGE = """<!doctype html><meta charset="utf-8"><div id="search-results"><ul></ul></div>
+<script>
+class Stemmer { stemWord(word) { return word.replace(/ing$/, ""); } }
+const PAGE_TEXTS = { "sub/x": "WORDS round 1 the END", empty: "" };
+</script><script src="search_summaries.js"></script>"""
+
+
+@pytest.mark.full  # a browser starts
+def test_the_search_shows_what_a_page_from_disk_says(tmp_path):
+    if not (shutil.which("node") and shutil.which("chromium")):
+        pytest.skip("node and chromium are needed to open the page (Debian: apt install nodejs chromium)")
+    shutil.copy(DOCS / "_static" / "search_summaries.js", tmp_path)
+    words = " ".join(f"word{i}" for i in range(100))
+    page = tmp_path / "search.html"
+    page.write_text(SEARCH_PAGE.replace("WORDS", words).replace("END", words))
+    code = """(async () => {
+      const list = document.querySelector("ul");
+      for (const target of ["sub/x.html#part", "empty.html", "gone.html"]) {
+        list.innerHTML += `<li><a href="${target}">title</a></li>`;
+        await new Promise((done) => setTimeout(done, 50));
+      }
+      return [...list.children].map((item) => item.querySelector("p")?.textContent ?? null);
+    })()"""
+    browser = ROOT / "tests" / "support" / "browser.js"
+    done = subprocess.run(
+        ["node", browser, f"{page.as_uri()}?q=Rounding", code], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    first, empty, gone = answer["value"]
+    assert answer["thrown"] == [] and empty is None and gone is None
+    assert "round 1 the word0" in first and first.startswith("… word") and first.endswith(" …") and len(first) < 250

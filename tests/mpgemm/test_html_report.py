@@ -9,6 +9,7 @@ import pytest
 
 from mpgemm.cli import main
 from mpgemm.reporting.findings import findings_of, sentences_of
+from mpgemm.reporting.html_report import palette
 from mpgemm.reporting.report import Table
 from mpgemm.reporting.result_tables import read_tables, without_constants
 
@@ -110,6 +111,31 @@ def test_a_file_with_several_tables(tmp_path):
     ]
 
 
+# -- its colours, which the documentation's site has, too ----------------------------------------------------------------------
+def luminance(colour):
+    """Relative luminance of WCAG 2.2."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    r, g, b = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_text_can_be_read_on_both_backgrounds(mode):
+    colours = palette()[mode]
+    for name in ("foreground-primary", "foreground-secondary", "brand-content", "brand-visited", "caveat", "problem"):
+        for ground in ("background-primary", "background-secondary"):
+            dark, light = sorted(luminance(colours[f"color-{part}"]) for part in (name, ground))
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (name, ground)  # WCAG 2.2, level AA
+
+
+def test_style_names_colours_that_the_page_has(tmp_path):
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    style = page_of(tmp_path, tmp_path).read_text().partition("</style>")[0]
+    assert set(re.findall(r"var\(--([\w-]+)\)", style)) <= set(palette()["light"])
+    assert set(palette()["dark"]) <= set(palette()["light"])
+    assert all(style.count(f"--{name}: {value};") == 1 for part in palette().values() for name, value in part.items())
+
+
 # -- damaged folders ---------------------------------------------------------------------------------------------------------
 def test_damaged_files_are_named_and_the_rest_is_shown(tmp_path):
     folder = tmp_path / "run"
@@ -179,6 +205,22 @@ def test_it_opens_without_errors_and_without_horizontal_scroll(browser, run_fold
         "return [...document.images].map(i => [i.complete && i.naturalWidth > 0, i.clientWidth])"
     )
     assert sizes and all(loaded and shown <= width for loaded, shown in sizes)
+
+
+def test_a_picture_that_is_made_smaller_can_be_shown_whole(browser, run_folder, tmp_path):
+    widths = (
+        "const [f] = document.querySelectorAll('figure'); return [f.querySelector('img').clientWidth, f.scrollWidth]"
+    )
+    resize(browser, 390)
+    browser.get(page_of(tmp_path, run_folder).as_uri())
+    button = browser.find_element("css selector", "figcaption button")
+    small, _ = browser.execute_script(widths)
+    button.click()
+    whole, scrolled = browser.execute_script(widths)
+    assert small < 390 < whole == scrolled and button.text == "fit to the page"
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    button.click()
+    assert browser.execute_script(widths)[0] == small and button.text == "full size"
 
 
 COLUMN = "return [...document.querySelectorAll('tbody tr')].map(row => row.cells[arguments[0]].textContent)"

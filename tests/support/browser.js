@@ -98,6 +98,7 @@ function started(browser) {
     await socket.call("Runtime.enable");
     await socket.call("Page.enable");
     await socket.call("Emulation.setDeviceMetricsOverride", { width: Number(width), height: 900, deviceScaleFactor: 1, mobile: false });
+    await socket.call("Emulation.setScrollbarsHidden", { hidden: true });  // the whole width is the page's, as on a phone
     if (process.env.DARK) await socket.call("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: "dark" }] });
     await socket.call("Page.navigate", { url: page });
     await loaded;

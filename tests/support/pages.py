@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
+
+from terminal import COLUMNS, in_a_terminal
+
 BLOCK = re.compile(r"```(python|text|console)\n(.*?)```", re.S)
 
 
@@ -18,7 +22,7 @@ def run_page(page: Path, folder: Path) -> list[tuple[str, str]]:
         if kind == "python":
             script = folder / f"block_{number}.py"
             script.write_text(text)
-            printed = _output([sys.executable, str(script)], folder)
+            printed = in_a_terminal(_output([sys.executable, str(script)], folder))
         elif kind == "text":
             found.append((text, printed))
         else:
@@ -30,6 +34,8 @@ def run_page(page: Path, folder: Path) -> list[tuple[str, str]]:
 
 
 def _output(command: list[str], folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": str(COLUMNS)}
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

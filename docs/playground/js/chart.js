@@ -3,7 +3,7 @@
 globalThis.mpgemm = globalThis.mpgemm || {};
 
 mpgemm.chart = (() => {
-  const WIDTH = 640, HEIGHT = 300, LEFT = 44, BOTTOM = 40, TOP = 12, MOST_BITS = 26;
+  const WIDTH = 640, HEIGHT = 300, LEFT = 44, BOTTOM = 48, TOP = 12, MOST_BITS = 26;
   const DASHES = ["", "7 3", "2 3", "9 3 2 3"];
 
   function svg(tag, attributes, ...children) {
@@ -24,7 +24,7 @@ mpgemm.chart = (() => {
       picture.append(svg("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: y(bits), y2: y(bits) }),
         svg("text", { x: LEFT - 6, y: y(bits) + 4, "text-anchor": "end" }, String(bits)));
     for (let power = Math.ceil(low / 6) * 6; power <= high; power += 6)
-      picture.append(svg("text", { x: x(power), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, String(power)));
+      picture.append(svg("text", { x: x(power), y: HEIGHT - BOTTOM + 17, "text-anchor": "middle" }, String(power)));
     picture.append(svg("text", { x: (LEFT + WIDTH) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "both matrices times 2 to this power"),
       svg("text", { x: 12, y: TOP + 120, transform: `rotate(-90 12 ${TOP + 120})`, "text-anchor": "middle" }, "bits"));
     points.forEach((line, i) => picture.append(svg("polyline", { class: `line line-${i}`, "stroke-dasharray": DASHES[i],

@@ -134,9 +134,12 @@ mpgemm.dots = (() => {
   }
 
   async function makeThemDiffer() {
+    if (view.searching) return;
+    view.searching = true;
     try {
       const rows = chosen().slice(0, 2);
       if (rows.length < 2) throw new Error("choose two instructions: one does not differ from itself");
+      if (rows[0] === rows[1]) throw new Error(`${rows[0].name} is chosen twice: it does not differ from itself`);
       if (!U.alike(rows[0]).includes(rows[1]))
         throw new Error(`${rows[0].name} and ${rows[1].name} take different operands: choose two of the same formats`);
       const found = await mpgemm.search.difference(rows, async (tried) => {
@@ -148,6 +151,8 @@ mpgemm.dots = (() => {
       view.say(found ? "" : `The two gave the same bits on ${mpgemm.search.TRIES} random inputs.`);
     } catch (error) {
       view.say(error.message);
+    } finally {
+      view.searching = false;
     }
   }
 
@@ -175,7 +180,7 @@ mpgemm.dots = (() => {
   function unitPicker() {
     const names = mpgemm.catalogue.rows.map((row) => element("option", { value: row.name }, `${row.formats.join(", ")}: ${row.title}`));
     const picked = element("input", { id: "dot-pick", list: "dot-names", spellcheck: "false", autocomplete: "off",
-      placeholder: "type a part of a name, such as mfma or e4m3" });
+      placeholder: "a part of a name: mfma, e4m3" });
     const add = () => {
       if (!picked.value.trim()) return;
       view.units.value = words(view.units.value).concat(picked.value.trim()).join("\n");

@@ -5,10 +5,19 @@ globalThis.mpgemm = globalThis.mpgemm || {};
 mpgemm.units = (() => {
   const F = mpgemm.formats;
 
+  // Says what a name could have meant: a device, a part of names, or nothing.
+  function unknown(name) {
+    const { rows, devices } = mpgemm.catalogue, part = name.toLowerCase(), arch = devices[part];
+    const like = rows.map((row) => row.name).filter((full) => (arch ? full.startsWith(`${arch}:`) : full.toLowerCase().includes(part)));
+    const such = `${like.slice(0, 3).join(", ")}${like.length > 3 ? ` and ${like.length - 3} more` : ""}`;
+    if (arch) return `“${name}” is a device; choose one of its instructions: ${such}`;
+    return `no instruction of the catalogue is named “${name}”${like.length ? `; these names have it: ${such}` : ""}`;
+  }
+
   // The row with a name; throws Error where there is none.
   function get(name) {
     const row = mpgemm.catalogue.rows.find((candidate) => candidate.name === name);
-    if (!row) throw new Error(`no instruction of the catalogue is named “${name}”`);
+    if (!row) throw new Error(unknown(name));
     return row;
   }
 

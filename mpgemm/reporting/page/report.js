@@ -27,3 +27,16 @@ for (const table of document.querySelectorAll("table")) {
     });
   });
 }
+// A picture that the page makes smaller can be shown whole: it scrolls then.
+for (const figure of document.querySelectorAll("figure")) {
+  const [picture, caption] = [figure.querySelector("img"), figure.querySelector("figcaption")];
+  const button = document.createElement("button");
+  const name = (whole) => (button.textContent = whole ? "fit to the page" : "full size");
+  button.type = "button";
+  name(false);
+  button.addEventListener("click", () => name(figure.classList.toggle("whole")));
+  const offer = () => (button.hidden = picture.naturalWidth <= figure.clientWidth);
+  caption.append(" ", button);
+  addEventListener("resize", offer);
+  picture.decode().then(offer, offer);
+}
