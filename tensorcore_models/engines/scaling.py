@@ -181,7 +181,9 @@ def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, p
     return found if side == "a" else found.T
 
 
-def read_scales(scale_a, scale_b, m: int, k: int, n: int, unit=None) -> Scaling | None:
+def read_scales(
+    scale_a, scale_b, m: int, k: int, n: int, unit=None, rules: tuple[ScaleRule, ScaleRule] | None = None
+) -> Scaling | None:
     """Factors as a kernel's caller has them, by their shapes and types.
 
     Parameters
@@ -193,6 +195,8 @@ def read_scales(scale_a, scale_b, m: int, k: int, n: int, unit=None) -> Scaling 
         A is (m, k), B is (k, n).
     unit : Engine, optional
         What multiplies; by default any unit can be meant.
+    rules : (ScaleRule, ScaleRule), optional
+        The rules of A and of B where the caller knows them; some shapes fit several.
 
     Returns
     -------
@@ -210,21 +214,22 @@ def read_scales(scale_a, scale_b, m: int, k: int, n: int, unit=None) -> Scaling 
     if scale_a is None or scale_b is None:
         raise ValueError("scale_a and scale_b go together; give 1.0 for an operand without a scale")
     (a, whole_a), (b, whole_b) = (_parts(x, name) for x, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
-    rules = RULES if unit is None else _rules_of(unit)
+    known = RULES if unit is None else _rules_of(unit)
+    tried = (known, known) if rules is None else tuple([rule] for rule in rules)
     fitting = [
-        [r for r in rules if r.fits(side, size, k, x.shape) and _kind(x) in ("numbers", "encodings", r.format)
+        [r for r in each if r.fits(side, size, k, x.shape) and _kind(x) in ("numbers", "encodings", r.format)
          and not (_kind(x) == "encodings" and r.applied != "product")]
-        for side, size, x in (("a", m, a), ("b", n, b))
+        for side, size, x, each in (("a", m, a, tried[0]), ("b", n, b, tried[1]))
     ]  # fmt: skip
-    for name, side, size, x, found in (("scale_a", "a", m, a, fitting[0]), ("scale_b", "b", n, b, fitting[1])):
+    for side, size, x, found, each in zip("ab", (m, n), (a, b), fitting, tried, strict=True):
         if not found:
-            raise ValueError(_unfitting(name, side, size, k, x, rules))
+            raise ValueError(_unfitting(f"scale_{side}", side, size, k, x, each))
     pairs = [(x, y) for x in fitting[0] for y in fitting[1] if _together(x, y)]
     if not pairs:
         raise ValueError(
             f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}: these are applied at different places. "
             "Both per tensor or per row and column, both in blocks of 128, or both with one unit's blocks. "
-            f"{_expected(rules, m, k, n)}"
+            f"{_expected(known, m, k, n)}"
         )
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:
