@@ -114,7 +114,7 @@ class TorchScale(NamedTuple):
         return self.rule is not None and self.rule.applied == "product"
 
     def placed(self, side: str, size: int, k: int):
-        """As :func:`tensorcore_models.read_scales` takes them: (rows, blocks) of A, (blocks, columns) of B; a pair with `whole`.
+        """As `tensorcore_models.read_scales` takes them: (rows, blocks) of A, (blocks, columns) of B; with `whole` a pair.
 
         Parameters
         ----------
