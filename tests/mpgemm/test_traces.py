@@ -45,6 +45,21 @@ def test_equal_runs_and_what_is_read_back(tmp_path):
     assert len(list((tmp_path / "a").rglob("*.weight.npy"))) == 2  # weights once
 
 
+def test_recorded_scales_tell_how_a_quantised_layer_adds(tmp_path):
+    """Factors of rows and of blocks; one run adds up outside of the unit, the other does not."""
+    unit = tcm.get_instruction("h100", "wgmma.m64n8k32.f32.e4m3.e4m3")
+    rng = np.random.default_rng(1)
+    x, weight = (rng.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((6, 320), (8, 320)))
+    scales = rng.uniform(0.1, 1, (6, 1)).astype(np.float32), rng.uniform(0.1, 1, (8, 1)).astype(np.float32)
+    for folder, every in (("a", 128), ("b", None)):
+        with TraceRecorder(tmp_path / folder) as trace:
+            out = unit.gemm(x, weight.T, promote_every=every, scale_a=scales[0], scale_b=scales[1].T)
+            trace.record("up", input=x, weight=weight, output=out, input_scale=scales[0], weight_scale=scales[1])
+    first, second = compare_traces(read_trace(tmp_path / "a"), read_trace(tmp_path / "b")).recipes
+    assert "wgmma" in first and "added outside every 128 products" in first
+    assert "wgmma" in second and "one chain over k" in second
+
+
 def test_the_first_module_that_parts_and_the_logits(tmp_path):
     run(tmp_path / "a", steps=2)
     run(tmp_path / "b", steps=2, broken=("lm_head",))
