@@ -136,18 +136,8 @@ def tolerance(
     check_share(quantile, confidence)
     if check is not None:
         check_line(*check)
-    if distribution is not None:
-        if data is not None:
-            raise ValueError("data or a distribution, not both")
-        if k is None:
-            raise ValueError("a distribution needs k, the length of the dot products")
-        population: Population = Drawn(distribution, (shape[0], _length(k), shape[1]), seed, dict(parameters or {}))
-    elif data is not None:
-        given = _given(data, scale_a, scale_b, product.engine)
-        population = Orders(
-            given, (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1
-        )
-    else:
+    population = _population(product, k, data, distribution, parameters, shape, seed, scale_a, scale_b)
+    if population is None:
         return _without_data(product, k, scale_a, scale_b)
     m, length, n = population.shape
     if k is not None and length != _length(k):
@@ -159,6 +149,20 @@ def tolerance(
     if first is not None:
         first(known.tolerance)
     return _by_sampling(question, known, progress)
+
+
+def _population(product, k, data, distribution, parameters, shape, seed, scale_a, scale_b) -> Population | None:
+    """Where products come from: a distribution, or the data in other orders; None without both."""
+    if distribution is not None:
+        if data is not None:
+            raise ValueError("data or a distribution, not both")
+        if k is None:
+            raise ValueError("a distribution needs k, the length of the dot products")
+        return Drawn(distribution, (shape[0], _length(k), shape[1]), seed, dict(parameters or {}))
+    if data is None:
+        return None
+    given = _given(data, scale_a, scale_b, product.engine)
+    return Orders(given, (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1)
 
 
 def _length(k) -> int:

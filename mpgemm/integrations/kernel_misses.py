@@ -77,6 +77,6 @@ def _tried(allowed: KernelTolerance) -> tuple[Case, Limit]:
     kernels = right_kernels(allowed, rows, columns)
 
     def together(values: np.ndarray) -> bool:
-        return not isinstance(out, Format) or compared(values, kernels, exact, out).right
+        return not isinstance(out, Format) or compared(values, kernels, exact, allowed).right
 
     return Case(product, data, right, used), Limit(atol=atol, together=together)

@@ -1,9 +1,10 @@
 """Torch's products with scales, of groups, and of integers: `_scaled_mm`, `_scaled_mm_v2`, `_grouped_mm`, `_int_mm`.
 
 One scale for each matrix is measured on two GPUs (:mod:`tensorcore_models.libraries.scaled_mm`). What others do is predicted
-from public sources: factors of rows and columns as torch's kernel on CUTLASS applies them, which with `use_fast_accum` is one
-chain and without it adds up in FP32 outside every 128 products on units of Hopper (CUTLASS promotes every four instructions);
-blocks of 128 after each block; mx and nvfp4 inside of the unit.
+from public sources, and the report says so. Factors of rows and columns are applied as torch's kernel on CUTLASS has it: with
+`use_fast_accum` behind one chain, without it behind sums in FP32 outside every 128 products on units of Hopper (CUTLASS
+promotes every four instructions; with cuBLAS 12.9 or newer torch calls that on Hopper, whose order is not known). Blocks of
+128 are added as DeepGEMM does; mx and nvfp4 are the unit's, the factors of whole tensors behind it (torch makes them alpha).
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -106,11 +107,12 @@ def scaled_product(
 
     def describe(each: Multiplier) -> tuple[str, str]:
         if scaling.folded:
-            return each.describe(product)
+            recipe = scaled_recipe(each, product, fast)
+            return recipe.engine.label, recipe.name
         unit, options = _unit(each, product, scaling, fast)
         order = "one chain" if options["k_order"] == "sequential" else str(options["k_order"])
         every = options["promote_every"] or (scaling.block if scaling.applied == "block" else None)
-        return unit.label, order if every is None else f"{order}, promoted every {every}"
+        return unit.label, f"{order}{f', promoted every {every}' if every else ''} (predicted)"
 
     return run.on_all(product, 1, [x[None] for x in arrays], multiply, scaling.in_words(), describe)
 

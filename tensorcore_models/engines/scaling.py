@@ -37,6 +37,8 @@ class ScaleRule(NamedTuple):
     format : str
         Format of a factor.
     applied : {"end", "block", "product"}
+    evidence : str
+        Who says that it is applied so.
     """
 
     name: str
@@ -44,6 +46,7 @@ class ScaleRule(NamedTuple):
     along: int | None
     format: str
     applied: str
+    evidence: str = "no source"
 
     def shape(self, side: str, size: int, k: int) -> tuple[int, int]:
         """The shape of the factors of A (side "a", `size` rows) or of B (side "b", `size` columns)."""
@@ -62,12 +65,12 @@ class ScaleRule(NamedTuple):
 
 #: The rules in use, in the order in which they are tried; a row is one rule.
 RULES = (
-    ScaleRule("per tensor", None, None, "fp32", "end"),
-    ScaleRule("per row and column", 1, None, "fp32", "end"),
-    ScaleRule("blocks of 1 x 128", 1, 128, "fp32", "block"),
-    ScaleRule("blocks of 128 x 128", 128, 128, "fp32", "block"),
-    ScaleRule("mx, blocks of 32", 1, 32, "ue8m0", "product"),
-    ScaleRule("nvfp4, blocks of 16", 1, 16, "ue4m3", "product"),
+    ScaleRule("per tensor", None, None, "fp32", "end", "measured: cuBLASLt"),
+    ScaleRule("per row and column", 1, None, "fp32", "end", "published: PyTorch's kernel on CUTLASS"),
+    ScaleRule("blocks of 1 x 128", 1, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
+    ScaleRule("blocks of 128 x 128", 128, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
+    ScaleRule("mx, blocks of 32", 1, 32, "ue8m0", "product", "published: PTX ISA"),
+    ScaleRule("nvfp4, blocks of 16", 1, 16, "ue4m3", "product", "published: PTX ISA"),
 )
 #: What a type of array says of the factors' format; others are numbers, which are read as FP32.
 _OF_TYPE = {"float8_e8m0fnu": "ue8m0", "float8_e4m3fn": "ue4m3", "uint8": "encodings"}
@@ -137,7 +140,8 @@ class Scaling:
         return a.astype(np.float32), b.astype(np.float32)
 
     def in_words(self) -> str:
-        """The rules, and where the factors are applied."""
+        """The rules, where the factors are applied, and who says so."""
+        says = self.rule_a if self.rule_b.together is None else self.rule_b
         if self.rule_a.applied == "end":
             ends = "at the end, " + (
                 "RN32(RN32(scale_a scale_b) sum)" if self.folded else "RN32(scale_b RN32(scale_a sum))"
@@ -149,7 +153,7 @@ class Scaling:
             if self.roundings:
                 ends += "; the factors of whole tensors at the end, RN32(RN32(scale_a scale_b) sum)"
         both = [f"{n}: {r.name} {x.shape}" for n, r, x in (("A", self.rule_a, self.a), ("B", self.rule_b, self.b))]
-        return f"{', '.join(both)}; applied {ends}"
+        return f"{', '.join(both)}; applied {ends} ({says.evidence})"
 
     def part(self, rows: np.ndarray, columns: np.ndarray, order: np.ndarray | None = None) -> "Scaling":
         """The factors of some rows of A and columns of B; `order`: of blocks of k, the last short one left at its place."""
