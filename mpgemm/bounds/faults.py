@@ -178,11 +178,15 @@ def blocks_for(rows: int, k: int, columns: int) -> int:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a test allows: atol + rtol |exact| + relative S, S = |A||B| + |C|; atol may be one number for each element."""
+    """What a test allows: atol + rtol |exact| + relative S, S = |A||B| + |C|; atol may be one number for each element.
+
+    `together` says of results whether the test allows their errors taken together.
+    """
 
     rtol: float = 0.0
     atol: float | np.ndarray = 0.0
     relative: float = 0.0
+    together: Callable[[np.ndarray], bool] | None = None
 
     def of(self, found: Errors) -> np.ndarray:
         """For each element."""
@@ -204,20 +208,26 @@ def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], element
     """
     found: dict[str, dict[str, float]] = {name: {} for name in limits}
     for fault, faulty, reach in FAULTS:
-        made = [(case, faulty(case)) for case in cases]
-        if any(values is None for _, values in made):
+        made = [(case, values) for case in cases if (values := faulty(case)) is not None]
+        if len(made) < len(cases):
             continue
         count = elements if reach is None else min(reach, elements)
         for name, limit in limits.items():
-            ratios = np.concatenate([_over(case, values, limit) for case, values in made if values is not None])
+            ratios = np.concatenate([_over(case, values, limit) for case, values in made])
             found[name][fault] = 1 - (1 - exceedance(ratios, 1.0)) ** count
+            if limit.together is not None and reach is None and not all(limit.together(_rounded(*x)) for x in made):
+                found[name][fault] = 1.0
     return found
+
+
+def _rounded(case: FaultCase, values: np.ndarray) -> np.ndarray:
+    """A fault's values in the output's format."""
+    return values if case.product.out_format is None else round_to(values, case.product.out_format)
 
 
 def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
     """Errors of a fault over what is allowed, where it reaches; infinite where the result is not finite."""
     reached = ~np.isnan(values) | ~np.isfinite(case.right.computed)
     with np.errstate(over="ignore", invalid="ignore"):
-        out = values[reached] if case.product.out_format is None else round_to(values[reached], case.product.out_format)
-        error = np.abs(out - case.right.exact[reached])
+        error = np.abs(_rounded(case, values[reached]) - case.right.exact[reached])
     return ratio(np.where(np.isfinite(error), error, np.inf), limit.of(case.right)[reached])

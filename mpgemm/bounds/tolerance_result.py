@@ -195,6 +195,10 @@ class Tolerance(Result):
         return "\n".join([*lines, *self.notes])
 
 
+#: Where every fault is seen.
+NONE_MISSED = "none of the faults tried"
+
+
 def in_words(found: Mapping[str, float]) -> str:
     """The faults that are missed.
 
@@ -204,7 +208,7 @@ def in_words(found: Mapping[str, float]) -> str:
         For each fault that was tried the share of products in which it is seen.
     """
     missed = [f"{fault}{_often(share)}" for fault, share in found.items() if share < SEEN]
-    return "; ".join(missed) or "none of the faults tried"
+    return "; ".join(missed) or NONE_MISSED
 
 
 def _often(share: float) -> str:

@@ -136,16 +136,9 @@ def tolerance(
     check_share(quantile, confidence)
     if check is not None:
         check_line(*check)
-    if distribution is None and data is None:
+    population = _population(product, k, data, distribution, parameters, shape, seed, scale_a, scale_b)
+    if population is None:
         return _without_data(product, k, scale_a, scale_b)
-    if distribution is None:
-        population: Population = _orders_of(_given(data, scale_a, scale_b, product.engine), product.engine)
-    elif data is not None:
-        raise ValueError("data or a distribution, not both")
-    elif k is None:
-        raise ValueError("a distribution needs k, the length of the dot products")
-    else:
-        population = Drawn(distribution, (shape[0], _length(k), shape[1]), seed, dict(parameters or {}))
     m, length, n = population.shape
     if k is not None and length != _length(k):
         raise ValueError(f"k is {k}, the data have {length}")
@@ -158,9 +151,18 @@ def tolerance(
     return _by_sampling(question, known, progress)
 
 
-def _orders_of(data: Data, engine: Engine) -> Orders:
-    """Random orders of the given data; blocks that share a scale stay together."""
-    return Orders(data, (data.scaling.block if data.scaling is not None else engine.block_size) or 1)
+def _population(product, k, data, distribution, parameters, shape, seed, scale_a, scale_b) -> Population | None:
+    """Where products come from: a distribution, or the data in other orders; None without both."""
+    if distribution is not None:
+        if data is not None:
+            raise ValueError("data or a distribution, not both")
+        if k is None:
+            raise ValueError("a distribution needs k, the length of the dot products")
+        return Drawn(distribution, (shape[0], _length(k), shape[1]), seed, dict(parameters or {}))
+    if data is None:
+        return None
+    given = _given(data, scale_a, scale_b, product.engine)
+    return Orders(given, (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1)
 
 
 def _length(k) -> int:

@@ -4,15 +4,20 @@ import argparse
 
 import numpy as np
 
+from mpgemm.bounds.tolerance_result import NONE_MISSED
 from mpgemm.commands.library_options import read_operand
 from mpgemm.commands.scale_options import scales_of
 from mpgemm.inputs.files import read_array
 from mpgemm.integrations.kernel_checks import INTEGERS, assert_gemm_close
+from mpgemm.integrations.kernel_misses import missed_faults
 from mpgemm.integrations.kernel_tolerance import gemm_tolerance
 from mpgemm.options.prose import wrapped
 from mpgemm.reporting import report
 from tensorcore_models.formats import get_format, operand_format
 from tensorcore_models.formats.operands import values_of_bits
+
+#: What sees a fault that a tolerance does not.
+BITS = "where the kernel's order is this one, its bits tell: mpgemm whodunit, or assert_bits in a test"
 
 
 def orders_of(args: argparse.Namespace) -> dict:
@@ -58,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(report.json_text({"passes": message is None, "message": message}), end="")
     elif message is None:
-        print(wrapped(f"passes: {_allowed(out, a, b, c, options)}"))
+        for number, line in enumerate(_allowed(out, a, b, c, options)):
+            print(wrapped(line, "  " * (number > 0), "    " * (number > 0)))
     else:
         first, *others = message.splitlines()
         print(wrapped(f"FAILS: {first}"))
@@ -75,17 +81,22 @@ def _values(path: str, fmt: str | None) -> np.ndarray:
     return values_of_bits(bits, get_format(name))
 
 
-def _allowed(out: np.ndarray, a, b, c, options: dict) -> str:
-    """What was allowed."""
+def _allowed(out: np.ndarray, a, b, c, options: dict) -> list[str]:
+    """What was allowed, and which faults would pass on these operands."""
     if out.dtype in INTEGERS:
-        return "every element is the exact one"
+        return ["passes: every element is the exact one"]
     fmt = read_format(out)
     allowed = gemm_tolerance(a=a, b=b, c=c, out_format=fmt, **options)
     line = allowed.statistics
     kind = f"within its certified bound, at most {allowed.atol:.3g}" if line is None else str(line)
     scales = "" if allowed.scaling is None else f"; scales: {allowed.scaling.in_words()}"
-    what = f"every element is right for {allowed.engine.label}, {allowed.order.in_words()}"
-    return f"{what}: {kind}; {allowed.vacuity.verdict}{scales}"
+    what = f"passes: every element is right for {allowed.engine.label}, {allowed.order.in_words()}"
+    lines = [f"{what}: {kind}; {allowed.vacuity.verdict}{scales}"]
+    missed = missed_faults(allowed)
+    if missed is not None:
+        bits = f"; {BITS}" if allowed.order.known and missed != NONE_MISSED else ""
+        lines.append(f"not seen on these operands: {missed}{bits}")
+    return lines
 
 
 def read_format(out: np.ndarray) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mpgemm.integrations.kernel_failure import SAMPLES, Failure, Finding
-from mpgemm.integrations.kernel_narrow import narrow_findings, narrow_sums
+from mpgemm.integrations.kernel_narrow import narrow_findings, narrow_sums, overflowing_sums
 from mpgemm.integrations.kernel_scales import block_scales, given_scales, mistaken_formats, own_scales
 from mpgemm.integrations.kernel_terms import lost_terms, scattered, stale_blocks
 from tensorcore_models.formats import Format, get_float_format
@@ -45,7 +45,7 @@ def suspicions(failure: Failure) -> list[str]:
     tests = (*_WITHOUT_PARAMETERS, *_WITH_PARAMETERS) if many else _WITHOUT_PARAMETERS
     if not np.isfinite(failure.got).all():
         found = [x for x in mistaken_formats(failure) if x.fit <= GOOD]
-        return [min(found).text] if found else [_NOT_FINITE]
+        return [min(found).text if found else overflowing_sums(failure) or _NOT_FINITE]
     found = [finding for test in tests for finding in test(failure) if finding.units <= 1]
     if many:
         found += narrow_findings(failure)
@@ -62,6 +62,17 @@ def suspicions(failure: Failure) -> list[str]:
         return [hint]
     rest = sorted((finding.units, finding.text) for finding in found)
     return list(dict.fromkeys(text for units, text in rest if units <= NEAR * max(rest[0][0], 1e-3)))
+
+
+def suspicions_of_all(failure: Failure) -> list[str]:
+    """What explains errors that are too large only when they are all taken together: narrower sums.
+
+    Parameters
+    ----------
+    failure : Failure
+    """
+    text = next((finding.text for finding in narrow_findings(failure)), None) or narrow_sums(failure)
+    return [] if text is None else [text]
 
 
 _NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a sum, or memory that was never written"

@@ -4,10 +4,11 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
-from mpgemm.integrations.kernel_bugs import FEWEST, suspicions
+from mpgemm.integrations.kernel_bugs import FEWEST, suspicions, suspicions_of_all
 from mpgemm.integrations.kernel_failure import failure_of
 from mpgemm.integrations.kernel_integers import assert_integers
 from mpgemm.integrations.kernel_overflow import right_elements, too_many_unbounded, unbounded_line
+from mpgemm.integrations.kernel_spread import spread_of
 from mpgemm.integrations.kernel_statistics import needed
 from mpgemm.integrations.kernel_tolerance import KernelTolerance, gemm_tolerance, kernel_engine
 from mpgemm.integrations.multiplier import recipe_values
@@ -63,9 +64,10 @@ def assert_gemm_close(
     AssertionError
         If an element is outside (where the certified tolerance sees fewer than half of the dropped blocks of k: of the
         statistical one, :mod:`mpgemm.integrations.kernel_statistics`): the worst element, its bound, the engine's own part
-        of its error, and what kind of bug would look like this. Where the exact result or the model's is infinite or NaN,
-        the result must be of that kind and sign. Also if the tolerance is vacuous (a kernel that writes zeros would pass),
-        and if more than a tenth of the elements have no finite bound, since they may overflow.
+        of its error, and what kind of bug would look like this. Also if errors of all elements together are larger than right
+        kernels have (:mod:`mpgemm.integrations.kernel_spread`), as narrower sums make them. Where the exact result or the
+        model's is infinite or NaN, the result must be of that kind and sign. Also if the tolerance is vacuous (a kernel that
+        writes zeros would pass), and if more than a tenth of the elements have no finite bound, since they may overflow.
     ValueError, TypeError
         As :func:`gemm_tolerance`; and if the result has another shape or no format.
     """
@@ -92,21 +94,34 @@ def assert_gemm_close(
     )  # fmt: skip
     if computed.shape != allowed.bound.shape:
         raise ValueError(f"out has shape {computed.shape}, expected {allowed.bound.shape} from a and b")
-    line = allowed.statistics
+    message = _wrong(computed, allowed)
+    if message is not None:
+        raise AssertionError(message)
+
+
+def _wrong(computed: np.ndarray, allowed: KernelTolerance) -> str | None:
+    """Why a result fails; None where it is right."""
+    line, out = allowed.statistics, computed.astype(np.float64)
     if allowed.vacuity.vacuous and (line is None or line.power.vacuous):
-        raise AssertionError(
+        return (
             f"the tolerance is vacuous: a kernel that writes zeros passes (largest bound {allowed.atol:.4g}). "
             f"Use operands whose product is larger than its rounding errors: fewer values of k, less cancellation.\n{allowed}"
         )
     right = right_elements(computed, allowed)
     if line is not None:
         with np.errstate(invalid="ignore"):
-            near = np.abs(computed.astype(np.float64) - line.middle) <= line.half
+            near = np.abs(out - line.middle) <= line.half
         right &= near | ~np.isfinite(allowed.bound)
     if not right.all():
-        raise AssertionError(_message(computed.astype(np.float64), allowed, ~right))
+        return _message(out, allowed, ~right)
     if (text := too_many_unbounded(allowed)) is not None:
-        raise AssertionError(text)
+        return text
+    spread = spread_of(out, allowed)
+    if spread is None or spread.right:
+        return None
+    first = f"each element is within the tolerance of {allowed.engine.label}, but all together are not: {spread}"
+    found = suspicions_of_all(failure_of(out, allowed, np.isfinite(allowed.bound) & np.isfinite(out)))
+    return "\n".join([first, *(f"  looks like {text}" for text in found)])
 
 
 def _message(out: np.ndarray, allowed: KernelTolerance, wrong: np.ndarray) -> str:

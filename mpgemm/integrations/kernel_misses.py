@@ -8,6 +8,7 @@ from mpgemm.bounds.bounded_product import Data, EngineProduct, Errors, sizes_of
 from mpgemm.bounds.faults import SIDE, FaultCase, Limit, faults_seen
 from mpgemm.bounds.populations import evenly_spread
 from mpgemm.bounds.tolerance_result import in_words
+from mpgemm.integrations.kernel_spread import compared, right_kernels
 from mpgemm.integrations.kernel_tolerance import KernelTolerance
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
@@ -59,6 +60,12 @@ def _tried(allowed: KernelTolerance) -> tuple[FaultCase, Limit]:
         computed = allowed.model(rows, columns)[-1]
         exact = allowed.values[part]
         right = Errors(computed, exact, sizes_of(*used), np.abs(computed - exact))
+    line = allowed.statistics
+    atol = allowed.bound[part]  # nothing is seen where it is infinite
+    if line is not None:
+        atol = np.where(
+            np.isfinite(atol), np.minimum(atol, line.half[part] + np.abs(line.middle - allowed.values)[part]), atol
+        )
     out = get_format(allowed.out_format)
     order = allowed.order
     product = EngineProduct(allowed.engine, reference="rounded", k_order=order.k_order, splits=order.splits)
@@ -67,6 +74,9 @@ def _tried(allowed: KernelTolerance) -> tuple[FaultCase, Limit]:
         product = replace(product, out_format=out)
     if order.promote_every is not None:
         product = replace(product, promote_every=order.promote_every)
-    return FaultCase(product, data, right, used), Limit(
-        atol=allowed.bound[part]
-    )  # nothing is seen where it is infinite
+    kernels = right_kernels(allowed, rows, columns)
+
+    def together(values: np.ndarray) -> bool:
+        return not isinstance(out, Format) or compared(values, kernels, exact, allowed).right
+
+    return FaultCase(product, data, right, used), Limit(atol=atol, together=together)

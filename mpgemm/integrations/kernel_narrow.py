@@ -20,6 +20,8 @@ from tensorcore_models.formats import Format, get_float_format
 NARROW = ("fp16", "bf16")
 #: Products that are added exactly before each rounding of a narrow sum.
 STEPS = (1, 4, 8, 16, 32, 64, 128)
+#: Share of elements that are finite, or not, in both of two results that overflow alike.
+ALIKE = 0.95
 #: Sums are called narrow where errors are this near to theirs, as a power of two.
 APART = 1.5
 
@@ -72,7 +74,8 @@ def _summed(f: Failure, products: np.ndarray, name: str, step: int) -> np.ndarra
     if outside and scaling is not None:
         for start in range(0, products.shape[1], block):
             found = _narrow_chain(products[:, start : start + block], dtype, step, np.zeros(len(products)))
-            total = total + found * _factors(f, scaling, start)
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = total + found * _factors(f, scaling, start)
         total = total if c is None else total + c[f.rows, f.columns]
     else:
         total = _narrow_chain(products, dtype, step, total)
@@ -137,6 +140,19 @@ def narrow_sums(f: Failure) -> str | None:
     if best is None or apart[best] > APART:
         return None
     return f"{best} (errors of the size that it makes on these operands)"
+
+
+def overflowing_sums(f: Failure) -> str | None:
+    """Sums in a narrow format that overflow where the kernel's results are not finite."""
+    f = f.anywhere()
+    got, products = np.isfinite(f.got), _unscaled(f)
+    for name in NARROW:
+        for step in (step for step in STEPS if step < max(products.shape[1], 2)):
+            with np.errstate(over="ignore", invalid="ignore"):
+                summed = np.isfinite(_summed(f, products, name, step))
+            if not summed.all() and np.mean(summed == got) >= ALIKE:
+                return f"{_accumulation(name)}, which overflow where these results are not finite"
+    return None
 
 
 def _hopper(f: Failure) -> list[tuple[str, Engine]]:

@@ -107,7 +107,7 @@ def statistics_of(allowed: "KernelTolerance", seed: int = 0) -> KernelStatistics
                 allowed.b[:, columns],
                 None if allowed.c is None else allowed.c[np.ix_(rows, columns)],
             )
-            found = _right_kernel(allowed, rows, columns, rng)
+            found = right_kernel(allowed, rows, columns, rng)
             good = np.isfinite(found) & np.isfinite(exact)
             errors.append(np.where(good, found - exact, 0.0).ravel())
             exacts.append(np.where(good, exact, 0.0).ravel())
@@ -144,7 +144,7 @@ def _line(allowed: "KernelTolerance", share: float, relative: float, draws: int,
     return KernelStatistics(middle, half, share, relative, draws, elements, power)
 
 
-def _right_kernel(allowed: "KernelTolerance", rows, columns, rng: np.random.Generator) -> np.ndarray:
+def right_kernel(allowed: "KernelTolerance", rows, columns, rng: np.random.Generator) -> np.ndarray:
     """A right kernel of a random order on some rows and columns."""
     order, unit = allowed.order, allowed.engine
     x, y = allowed.operands[0][rows], allowed.operands[1][:, columns]

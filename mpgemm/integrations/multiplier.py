@@ -147,7 +147,8 @@ class Multiplier:
             (row.a_format, row.b_format) == (a_format, b_format) for row in tcm.list_instructions(self.device)
         ):
             return ieee_engine(a_format)
-        return device_engine(self.device, a_format, b_format, d_format, self.path)
+        # a name here is a format's own, not a spelling: "e4m3" is Gaudi's, not e4m3fn
+        return device_engine(self.device, get_format(a_format), get_format(b_format), d_format, self.path)
 
     def recipe_for(self, product: Product) -> libraries.Recipe | None:
         """The recipe of a product, None where the engine's order of k is used.

@@ -24,6 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
 from mpgemm.integrations import torch_convolution as convolution
+from mpgemm.integrations import torch_grouped as grouped
 from mpgemm.integrations import torch_scaled as scaled
 from mpgemm.integrations.call_log import CallLog, Report, Site
 from mpgemm.integrations.multiplier import Multiplier, Product, multipliers
@@ -291,8 +292,9 @@ def _convolution_backward(
 _SCALED: dict[str, Callable] = {
     "_scaled_mm": scaled.scaled_mm,
     "_scaled_mm_v2": scaled.scaled_mm_v2,
-    "_grouped_mm": scaled.grouped_mm,
-    "_scaled_grouped_mm": scaled.scaled_grouped_mm,
+    "_grouped_mm": grouped.grouped_mm,
+    "_scaled_grouped_mm": grouped.scaled_grouped_mm,
+    "_scaled_grouped_mm_v2": grouped.scaled_grouped_mm_v2,
     "_int_mm": scaled.int_mm,
 }
 _HANDLERS: dict[Any, Callable] = {

@@ -1,19 +1,19 @@
 """Torch's products with scales, of groups, and of integers: `_scaled_mm`, `_scaled_mm_v2`, `_grouped_mm`, `_int_mm`.
 
 One scale for each matrix is measured on two GPUs (:mod:`tensorcore_models.libraries.scaled_mm`). What others do is predicted
-from public sources: factors of rows and columns as torch's kernel on CUTLASS applies them, which with `use_fast_accum` is one
-chain and without it adds up in FP32 outside every 128 products on units of Hopper (CUTLASS promotes every four instructions);
-blocks of 128 after each block; mx and nvfp4 inside of the unit.
+from public sources, and the report says so. Factors of rows and columns are applied as torch's kernel on CUTLASS has it: with
+`use_fast_accum` behind one chain, without it behind sums in FP32 outside every 128 products on units of Hopper (CUTLASS
+promotes every four instructions; with cuBLAS 12.9 or newer torch calls that on Hopper, whose order is not known). Blocks of
+128 are added as DeepGEMM does; mx and nvfp4 are the unit's, the factors of whole tensors behind it (torch makes them alpha).
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 import torch
 
 from mpgemm.integrations.multiplier import Multiplier, Product, recipe_values
+from mpgemm.integrations.torch_scales import TorchScale, operand, scale_by_recipe, scale_by_type
 from mpgemm.integrations.torch_tensors import format_of, to_array, to_tensor
 from mpgemm.recovery.engines import scaled_engine
 from tensorcore_models import libraries
@@ -30,66 +30,40 @@ if TYPE_CHECKING:
 
 #: Products after which kernels without fast accumulation add up outside of Hopper's unit.
 PROMOTED = 128
-#: torch.nn.functional.ScalingType: values of k that share a factor, None for others.
-ALONG = {0: None, 1: None, 2: 16, 3: 32, 4: 128, 5: 128}
-#: Rows and columns of one tile of swizzled block scales, and rows that lie beside each other in it.
-TILE, BESIDE = (128, 4), 32
 
 
-def scale_array(scale: torch.Tensor) -> np.ndarray:
-    """Scales in numpy's types."""
-    scale = scale.detach()
-    for dtype, found in (
-        (torch.float8_e8m0fnu, ml_dtypes.float8_e8m0fnu),
-        (torch.float8_e4m3fn, ml_dtypes.float8_e4m3fn),
-    ):
-        if scale.dtype == dtype:
-            return scale.contiguous().view(torch.uint8).numpy().view(found)
-    return scale.to(torch.float32).numpy()
+class Operands(NamedTuple):
+    """A and B as arrays (m, k) and (k, n), and their formats."""
 
+    a: np.ndarray
+    b: np.ndarray
+    formats: tuple[str, str]
 
-def unswizzled(scales: np.ndarray, across: int, along: int) -> np.ndarray:
-    """Block scales (across, along) from the layout of tiles of 128 x 4 in which GPUs read them (cuBLAS's documentation).
+    @classmethod
+    def of(cls, a: torch.Tensor, b: torch.Tensor) -> "Operands":
+        """Of torch's tensors, batches of matrices, too."""
+        (x, of_a), (y, of_b) = operand(a, "a"), operand(b, "b")
+        return cls(x, y, (of_a, of_b))
 
-    Parameters
-    ----------
-    scales : ndarray
-        Of a matrix padded to whole tiles, any shape.
-    across, along : int
-        Rows, and blocks of k.
-
-    Raises
-    ------
-    ValueError
-        If it has another number of elements.
-    """
-    rows, columns = -(-across // TILE[0]), -(-along // TILE[1])
-    if scales.size != rows * columns * TILE[0] * TILE[1]:
-        raise ValueError(
-            f"{scales.size} block scales for {across} rows and {along} blocks of k: swizzled ones are padded to tiles of "
-            f"128 x 4, {rows * columns * TILE[0] * TILE[1]} in all"
-        )
-    tiles = scales.reshape(rows, columns, BESIDE, TILE[0] // BESIDE, TILE[1])
-    return tiles.transpose(0, 3, 2, 1, 4).reshape(rows * TILE[0], columns * TILE[1])[:across, :along]
-
-
-def _placed(scale: torch.Tensor, side: str, size: int, k: int, along: int | None) -> np.ndarray:
-    """Scales as this package has them: (rows, blocks) of A, (blocks, columns) of B."""
-    array = scale_array(scale)
-    if along is None:  # by their types
-        along = {"float8_e8m0fnu": 32, "float8_e4m3fn": 16}.get(array.dtype.name)
-    if along not in (16, 32):
-        return array
-    blocks = -(-k // along)
-    plain = (size, blocks) if side == "a" else (blocks, size)
-    if array.shape == plain:
-        return array
-    found = unswizzled(array, size, blocks)
-    return found if side == "a" else found.T
+    def scaling(self, scale_a: TorchScale, scale_b: TorchScale) -> Scaling:
+        """Their scales."""
+        (m, k), n = self.a.shape, self.b.shape[1]
+        rules = None if scale_a.rule is None or scale_b.rule is None else (scale_a.rule, scale_b.rule)
+        found = read_scales(scale_a.placed("a", m, k), scale_b.placed("b", n, k), m, k, n, rules=rules)
+        assert found is not None  # both are there
+        return found
 
 
 def scaled_product(
-    run: "Emulation", op: str, a, b, scale_a, scale_b, bias, scale_result, out_dtype, fast: bool
+    run: "Emulation",
+    op: str,
+    operands: Operands,
+    scaling: Scaling,
+    out_dtype,
+    *,
+    bias=None,
+    scale_result=None,
+    fast=False,
 ) -> torch.Tensor:
     """A product of two FP8 or FP4 matrices with scales of any rule.
 
@@ -98,24 +72,21 @@ def scaled_product(
     run : Emulation
     op : str
         Name for the report.
-    a, b, scale_a, scale_b, bias, scale_result : Tensor
-        As of `torch._scaled_mm`; scales are arrays where they were placed already.
+    operands : Operands
+    scaling : Scaling
     out_dtype : torch.dtype
+    bias, scale_result : Tensor, optional
+        As of `torch._scaled_mm`.
     fast : bool
         `use_fast_accum`.
 
     Raises
     ------
     ValueError
-        For scales of a shape that fits no rule, and for what is not known (:class:`tensorcore_models.libraries.Unknown`).
+        For what is not known (:class:`tensorcore_models.libraries.Unknown`).
     """
-    arrays = to_array(a, "a"), to_array(b, "b")
-    formats = [format_of(x.dtype, name) for x, name in ((a, "a"), (b, "b"))]
+    arrays, formats = operands[:2], operands.formats
     (m, k), n = arrays[0].shape, arrays[1].shape[1]
-    scales = [x if not isinstance(x, torch.Tensor) else _placed(x, side, size, k, None)
-              for x, side, size in ((scale_a, "a", m), (scale_b, "b", n))]  # fmt: skip
-    scaling = read_scales(scales[0], scales[1], m, k, n)
-    assert scaling is not None  # torch asks for both
     out_format = format_of(out_dtype, "the result")
     _refuse(scaling, bias, scale_result, out_format)
     product = Product(op, m, k, n, formats[0], formats[1], out_format)
@@ -136,11 +107,12 @@ def scaled_product(
 
     def describe(each: Multiplier) -> tuple[str, str]:
         if scaling.folded:
-            return each.describe(product)
+            recipe = scaled_recipe(each, product, fast)
+            return recipe.engine.label, recipe.name
         unit, options = _unit(each, product, scaling, fast)
         order = "one chain" if options["k_order"] == "sequential" else str(options["k_order"])
         every = options["promote_every"] or (scaling.block if scaling.applied == "block" else None)
-        return unit.label, order if every is None else f"{order}, promoted every {every}"
+        return unit.label, f"{order}{f', promoted every {every}' if every else ''} (predicted)"
 
     return run.on_all(product, 1, [x[None] for x in arrays], multiply, scaling.in_words(), describe)
 
@@ -222,9 +194,18 @@ def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.R
 
 # -- what torch calls ------------------------------------------------------------------------------------------------------
 def scaled_mm(run, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
-    """`torch._scaled_mm`."""
+    """`torch._scaled_mm`: block scales of a unit lie in tiles."""
+    operands = Operands.of(a, b)
+    scaling = operands.scaling(scale_by_type(scale_a), scale_by_type(scale_b))
     return scaled_product(
-        run, "_scaled_mm", a, b, scale_a, scale_b, bias, scale_result, out_dtype or a.dtype, use_fast_accum
+        run,
+        "_scaled_mm",
+        operands,
+        scaling,
+        out_dtype or a.dtype,
+        bias=bias,
+        scale_result=scale_result,
+        fast=use_fast_accum,
     )
 
 
@@ -233,63 +214,20 @@ def scaled_mm_v2(
     use_fast_accum=False,
 ):  # fmt: skip
     """`torch.nn.functional.scaled_mm`: recipes name the rules."""
-    if tuple(contraction_dim):
+    refuse_contraction("_scaled_mm_v2", contraction_dim)
+    operands = Operands.of(a, b)
+    scaling = operands.scaling(
+        scale_by_recipe(scale_a, recipe_a, swizzle_a, "a"), scale_by_recipe(scale_b, recipe_b, swizzle_b, "b")
+    )
+    return scaled_product(run, "_scaled_mm_v2", operands, scaling, out_dtype or a.dtype, bias=bias, fast=use_fast_accum)
+
+
+def refuse_contraction(op: str, contraction_dim) -> None:
+    """torch itself knows the last dimension of A and the last but one of B only."""
+    if tuple(contraction_dim) not in ((), (-1, -2)):
         raise NotImplementedError(
-            "_scaled_mm_v2 with contraction_dim: its products are not emulated; transpose the operands"
+            f"{op} with contraction_dim {tuple(contraction_dim)}: its products are not emulated; transpose the operands"
         )
-    k, sizes = a.shape[1], (a.shape[0], b.shape[1])
-    given = []
-    for scales, recipes, side, size in ((scale_a, recipe_a, "a", sizes[0]), (scale_b, recipe_b, "b", sizes[1])):
-        placed = [_placed(s, side, size, k, ALONG[int(recipe)]) for s, recipe in zip(scales, recipes, strict=True)]
-        given.append(placed[0] if len(placed) == 1 else (placed[0], placed[1].reshape(())))
-    return scaled_product(run, "_scaled_mm_v2", a, b, *given, bias, None, out_dtype or a.dtype, use_fast_accum)
-
-
-def _groups(offs: torch.Tensor) -> list[slice]:
-    ends = [0, *(int(x) for x in offs)]
-    return [slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False)]
-
-
-def _grouped(a, b, offs, one: Callable[[int, slice | None, Any, Any], torch.Tensor]) -> torch.Tensor:
-    """The groups of a grouped product, each by `one(group, its slice, a, b)`."""
-    if a.dim() == b.dim() == 3:
-        return torch.stack([one(g, None, a[g], b[g]) for g in range(len(a))])
-    if offs is None:
-        raise ValueError(f"a grouped product of {a.dim()}-D by {b.dim()}-D operands needs offs")
-    slices = _groups(offs)
-    if a.dim() == 2 and b.dim() == 3:
-        return torch.cat([one(g, s, a[s], b[g]) for g, s in enumerate(slices)])
-    if a.dim() == 3:
-        return torch.cat([one(g, s, a[g], b[:, s]) for g, s in enumerate(slices)], 1)
-    return torch.stack([one(g, s, a[:, s], b[s]) for g, s in enumerate(slices)])
-
-
-def grouped_mm(run, a, b, offs=None, bias=None, out_dtype=None):
-    """`torch._grouped_mm`: one product for each group."""
-    if bias is not None:
-        raise libraries.Unknown(
-            "a bias in _grouped_mm is not known", field="bias", known=("None",), advice="Add it to the result"
-        )
-    return _grouped(a, b, offs, lambda g, s, x, y: run.products("_grouped_mm", x[None], y[None], out_dtype)[0])
-
-
-def scaled_grouped_mm(
-    run, a, b, scale_a, scale_b, offs=None, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False
-):
-    """`torch._scaled_grouped_mm` with factors of rows and columns: one product for each group of rows, or of a batch."""
-    if b.dim() != 3:
-        raise NotImplementedError(
-            f"_scaled_grouped_mm of {a.dim()}-D by {b.dim()}-D operands: its products are not emulated; the second is "
-            "(groups, k, n)"
-        )
-    dtype = out_dtype or torch.bfloat16
-
-    def one(group, taken, x, y):
-        rows = scale_a[taken] if a.dim() == 2 else scale_a[group]
-        pair = scale_array(rows).reshape(-1, 1), scale_array(scale_b[group]).reshape(1, -1)
-        return scaled_product(run, "_scaled_grouped_mm", x, y, *pair, bias, scale_result, dtype, use_fast_accum)
-
-    return _grouped(a, b, offs, one)
 
 
 def int_mm(run, a, b):

@@ -105,7 +105,7 @@ def hypothetical_engine(
 def device_engine(
     device: str,
     fmt: str | tcm.Format | IntegerFormat,
-    b_format: str | None = None,
+    b_format: str | tcm.Format | IntegerFormat | None = None,
     d_format: str | None = None,
     path: str | None = None,
 ) -> tcm.Instruction:
@@ -130,13 +130,12 @@ def device_engine(
     device = canonical_device(device)
     arch = DEVICES[device][0] if device in DEVICES else device
     row = operand_format(fmt)  # e4m3 alone is a spelling of e4m3fn: the format goes on, not its name
-    fmt = row.name
-    d_format = d_format or _sum_format(fmt)
+    d_format = d_format or _sum_format(row.name)
     try:
         return tcm.default_instruction(device, row, d_format, path, b_format)
     except ValueError as error:
         if path is None and "differently by path" in str(error) and arch in USUAL_PATH:
-            return tcm.default_instruction(device, fmt, d_format, USUAL_PATH[arch], b_format)
+            return tcm.default_instruction(device, row, d_format, USUAL_PATH[arch], b_format)
         raise
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from mpgemm.experiments.whodunit import whodunit
 from mpgemm.traces.reading import Trace
+from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.results import Result
 
 #: Rows of a product in which its recipe is looked for, and columns.
@@ -255,10 +256,25 @@ def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
         answer = whodunit(
             np.ascontiguousarray(rows[taken]), np.ascontiguousarray(weight[columns].T),
             np.ascontiguousarray(found[np.ix_(taken, columns)]), addend=addend, methods=(),
+            **_scales(trace, key, (len(rows), rows.shape[1], len(weight)), taken, columns),
         )  # fmt: skip
     except (ValueError, TypeError) as error:
         return f"not explained ({error})"
-    return answer.verdict
+    if not answer.settled:
+        return answer.verdict
+    orders, _, ends = zip(*(each.how.partition(", result ") for each in answer.exact), strict=True)
+    how = " or ".join(dict.fromkeys(orders)) + (f", result {ends[0]}" if ends[0] else "")
+    return f"{answer.exact[0].who}, {how}; none of the others of {answer.tried} candidates gives these bits"
+
+
+def _scales(trace: Trace, key, sizes: tuple[int, int, int], rows: np.ndarray, columns: np.ndarray) -> dict:
+    """The scales of some rows and columns of a quantised module's product; none where they were not recorded."""
+    scale_a, scale_b = trace.tensor(key, "input_scale"), trace.tensor(key, "weight_scale")
+    scaling = read_scales(scale_a, None if scale_b is None else scale_b.T, *sizes)
+    if scaling is None:
+        return {}
+    part = scaling.part(rows, columns)
+    return {"scale_a": part.a, "scale_b": part.b}
 
 
 # -- logits -----------------------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 Without an index a tensor's name is that of its file inside of the folder, and behind it its name in the file where it holds
 several: ``step3/model.layers.0.q_proj.output.npy``, or ``model.layers.0.q_proj.output`` in ``step3.safetensors``. "step"
-and a number anywhere before the module says the step (0 without); the last part is input, weight, bias or output (output
-without). Modules are taken in the order of their names, numbers in them as numbers.
+and a number anywhere before the module says the step (0 without); the last part is input, weight, bias, output, input_scale or
+weight_scale (output without). Modules are taken in the order of their names, numbers in them as numbers.
 """
 
 import json

@@ -14,7 +14,7 @@ from mpgemm.inputs.files import atomic_writer, write_text
 #: The index of a folder that this module wrote.
 INDEX = "trace.json"
 #: What a module's tensor is.
-KINDS = ("input", "weight", "bias", "output")
+KINDS = ("input", "weight", "bias", "output", "input_scale", "weight_scale")
 
 
 class TraceRecorder:
@@ -60,7 +60,9 @@ class TraceRecorder:
         module : str
             Its path in the model; numbered where it runs again in a step.
         **tensors : array_like
-            "input" and "weight" as the module multiplies them (input @ weight.T), "bias", "output".
+            "input" and "weight" as the module multiplies them (input @ weight.T), "bias", "output"; "input_scale" and
+            "weight_scale" of quantised ones, of one rule of :func:`tensorcore_models.read_scales`, that of the weight
+            transposed as the weight is: (n, 1), (n/128, k/128).
 
         Raises
         ------
@@ -94,6 +96,6 @@ class TraceRecorder:
             return {"file": known, "type": named}
         with atomic_writer(self.folder / name) as stream:
             np.save(stream, carrier, allow_pickle=False)
-        if kind in ("weight", "bias"):
+        if kind in ("weight", "bias", "weight_scale"):
             self._weights[f"{module}.{kind}"] = name
         return {"file": name, "type": named}

@@ -245,7 +245,7 @@ def default_instruction(
     a_format: str | Format | IntegerFormat,
     d_format: str = "fp32",
     path: str | None = None,
-    b_format: str | None = None,
+    b_format: str | Format | IntegerFormat | None = None,
 ) -> Instruction:
     """The instruction that a GEMM of these formats uses on an architecture or device.
 

@@ -37,6 +37,8 @@ class ScaleRule(NamedTuple):
     format : str
         Format of a factor.
     applied : {"end", "block", "product"}
+    evidence : str
+        Who says that it is applied so.
     """
 
     name: str
@@ -44,6 +46,7 @@ class ScaleRule(NamedTuple):
     along: int | None
     format: str
     applied: str
+    evidence: str = "no source"
 
     def shape(self, side: str, size: int, k: int) -> tuple[int, int]:
         """The shape of the factors of A (side "a", `size` rows) or of B (side "b", `size` columns)."""
@@ -62,12 +65,12 @@ class ScaleRule(NamedTuple):
 
 #: The rules in use, in the order in which they are tried; a row is one rule.
 RULES = (
-    ScaleRule("per tensor", None, None, "fp32", "end"),
-    ScaleRule("per row and column", 1, None, "fp32", "end"),
-    ScaleRule("blocks of 1 x 128", 1, 128, "fp32", "block"),
-    ScaleRule("blocks of 128 x 128", 128, 128, "fp32", "block"),
-    ScaleRule("mx, blocks of 32", 1, 32, "ue8m0", "product"),
-    ScaleRule("nvfp4, blocks of 16", 1, 16, "ue4m3", "product"),
+    ScaleRule("per tensor", None, None, "fp32", "end", "measured: cuBLASLt"),
+    ScaleRule("per row and column", 1, None, "fp32", "end", "published: PyTorch's kernel on CUTLASS"),
+    ScaleRule("blocks of 1 x 128", 1, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
+    ScaleRule("blocks of 128 x 128", 128, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
+    ScaleRule("mx, blocks of 32", 1, 32, "ue8m0", "product", "published: PTX ISA"),
+    ScaleRule("nvfp4, blocks of 16", 1, 16, "ue4m3", "product", "published: PTX ISA"),
 )
 #: What a type of array says of the factors' format; others are numbers, which are read as FP32.
 _OF_TYPE = {"float8_e8m0fnu": "ue8m0", "float8_e4m3fn": "ue4m3", "uint8": "encodings"}
@@ -137,7 +140,8 @@ class Scaling:
         return a.astype(np.float32), b.astype(np.float32)
 
     def in_words(self) -> str:
-        """The rules, and where the factors are applied."""
+        """The rules, where the factors are applied, and who says so."""
+        says = self.rule_a if self.rule_b.together is None else self.rule_b
         if self.rule_a.applied == "end":
             ends = "at the end, " + (
                 "RN32(RN32(scale_a scale_b) sum)" if self.folded else "RN32(scale_b RN32(scale_a sum))"
@@ -149,7 +153,7 @@ class Scaling:
             if self.roundings:
                 ends += "; the factors of whole tensors at the end, RN32(RN32(scale_a scale_b) sum)"
         both = [f"{n}: {r.name} {x.shape}" for n, r, x in (("A", self.rule_a, self.a), ("B", self.rule_b, self.b))]
-        return f"{', '.join(both)}; applied {ends}"
+        return f"{', '.join(both)}; applied {ends} ({says.evidence})"
 
     def part(self, rows: np.ndarray, columns: np.ndarray, order: np.ndarray | None = None) -> "Scaling":
         """The factors of some rows of A and columns of B; `order`: of blocks of k, the last short one left at its place."""
@@ -181,7 +185,9 @@ def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, p
     return found if side == "a" else found.T
 
 
-def read_scales(scale_a, scale_b, m: int, k: int, n: int, unit=None) -> Scaling | None:
+def read_scales(
+    scale_a, scale_b, m: int, k: int, n: int, unit=None, rules: tuple[ScaleRule, ScaleRule] | None = None
+) -> Scaling | None:
     """Factors as a kernel's caller has them, by their shapes and types.
 
     Parameters
@@ -193,6 +199,8 @@ def read_scales(scale_a, scale_b, m: int, k: int, n: int, unit=None) -> Scaling 
         A is (m, k), B is (k, n).
     unit : Engine, optional
         What multiplies; by default any unit can be meant.
+    rules : (ScaleRule, ScaleRule), optional
+        The rules of A and of B where the caller knows them; some shapes fit several.
 
     Returns
     -------
@@ -210,21 +218,22 @@ def read_scales(scale_a, scale_b, m: int, k: int, n: int, unit=None) -> Scaling 
     if scale_a is None or scale_b is None:
         raise ValueError("scale_a and scale_b go together; give 1.0 for an operand without a scale")
     (a, whole_a), (b, whole_b) = (_parts(x, name) for x, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
-    rules = RULES if unit is None else _rules_of(unit)
+    known = RULES if unit is None else _rules_of(unit)
+    tried = (known, known) if rules is None else tuple([rule] for rule in rules)
     fitting = [
-        [r for r in rules if r.fits(side, size, k, x.shape) and _kind(x) in ("numbers", "encodings", r.format)
+        [r for r in each if r.fits(side, size, k, x.shape) and _kind(x) in ("numbers", "encodings", r.format)
          and not (_kind(x) == "encodings" and r.applied != "product")]
-        for side, size, x in (("a", m, a), ("b", n, b))
+        for side, size, x, each in (("a", m, a, tried[0]), ("b", n, b, tried[1]))
     ]  # fmt: skip
-    for name, side, size, x, found in (("scale_a", "a", m, a, fitting[0]), ("scale_b", "b", n, b, fitting[1])):
+    for side, size, x, found, each in zip("ab", (m, n), (a, b), fitting, tried, strict=True):
         if not found:
-            raise ValueError(_unfitting(name, side, size, k, x, rules))
+            raise ValueError(_unfitting(f"scale_{side}", side, size, k, x, each))
     pairs = [(x, y) for x in fitting[0] for y in fitting[1] if _together(x, y)]
     if not pairs:
         raise ValueError(
             f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}: these are applied at different places. "
             "Both per tensor or per row and column, both in blocks of 128, or both with one unit's blocks. "
-            f"{_expected(rules, m, k, n)}"
+            f"{_expected(known, m, k, n)}"
         )
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:

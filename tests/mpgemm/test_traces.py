@@ -8,9 +8,11 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.cli import main
+from mpgemm.traces import comparing
 from mpgemm.traces.comparing import compare_traces
 from mpgemm.traces.reading import read_trace
 from mpgemm.traces.recording import TraceRecorder
+from tensorcore_models import read_scales
 
 BF16 = ml_dtypes.bfloat16
 RNG = np.random.default_rng(0)
@@ -43,6 +45,30 @@ def test_equal_runs_and_what_is_read_back(tmp_path):
     assert tensor.dtype == BF16
     assert (tensor == X).all()
     assert len(list((tmp_path / "a").rglob("*.weight.npy"))) == 2  # weights once
+
+
+def test_recorded_scales_reach_the_search(tmp_path, monkeypatch):
+    """Those of the rows and columns that are looked at; tests/test_readme.py runs the search itself."""
+    rng = np.random.default_rng(1)
+    x, weight = (rng.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((40, 320), (200, 320)))
+    scale_x, scale_w = rng.uniform(0.1, 1, (40, 3)).astype(np.float32), rng.uniform(0.1, 1, (2, 3)).astype(np.float32)
+    spread = [np.repeat(scale_x, 128, 1)[:, :320], np.repeat(np.repeat(scale_w, 128, 0)[:200], 128, 1)[:, :320]]
+    out = (x.astype(np.float32) * spread[0]) @ (weight.astype(np.float32) * spread[1]).T
+    for folder, times in (("a", 1), ("b", 1 + 2.0**-10)):
+        with TraceRecorder(tmp_path / folder) as trace:
+            tensors = {"input": x, "weight": weight, "input_scale": scale_x, "weight_scale": scale_w}
+            trace.record("up", output=out * np.float32(times), **tensors)
+    calls = []
+
+    def search(a, b, found, scale_a=None, scale_b=None, **_):
+        scaling = read_scales(scale_a, scale_b, len(a), 320, b.shape[1])
+        calls.append((found, (a.astype(np.float64) * scaling.spread_a()) @ (b.astype(np.float64) * scaling.spread_b())))
+        raise ValueError("seen")
+
+    monkeypatch.setattr(comparing, "whodunit", search)
+    compare_traces(read_trace(tmp_path / "a"), read_trace(tmp_path / "b"))
+    assert np.allclose(*calls[0], rtol=1e-4, atol=1e-4)  # FP32 sums of 320 products
+    assert not np.allclose(*calls[1], rtol=1e-4, atol=1e-4)
 
 
 def test_the_first_module_that_parts_and_the_logits(tmp_path):
