@@ -319,16 +319,7 @@ def fit(families: tuple[Family, ...], log: Log, progress=lambda text: None) -> l
     more, complete = _swept(log, begun)
     if complete:
         return more
-    return follow(swept + more, log, progress)
-
-
-def follow(
-    starts: list[tuple[int, Family, Accumulator]], log: Log, progress=lambda text: None
-) -> list[tuple[int, Family, Accumulator]]:
-    """As :func:`fit`, from specifications to which sweeps led."""
-    swept = sorted(
-        ((log.wrong(spec, None, COARSE), family, spec) for _, family, spec in starts), key=lambda row: row[0]
-    )
+    swept = sorted(swept + more, key=lambda row: row[0])
     progress(
         f"{swept[0][1].name}: {swept[0][0]} of {min(COARSE, log.size)} answers left, the best of {len(swept)} starts"
     )
