@@ -157,16 +157,20 @@ class IntegerRun:
 
     def _products_of_slices(self, planes, words, chains, largest: int) -> list[np.ndarray]:
         """The sum of the products of each chain; `words` are views of the `planes` of A and of B."""
-        words_a, words_b = self._encoded(*words)
+        encodings, (m, k), n = self._encoded(*words), self.a.shape, self.b.shape[1]
+        longest = max(map(len, chains)) * k * largest
+        number = np.dtype(np.int32 if longest < 1 << 31 else np.int64)
+        memory = Scratch(*(sum(w.nbytes for w in part) for part in encodings), len(chains) * m * n * number.itemsize)
         # words of B from the last one up: the products of a level then lie side by side, and their sum is one product
-        across, down = np.concatenate(words_a, axis=1), np.concatenate(words_b[::-1])
-        k, found = self.a.shape[1], []
-        for pairs in chains:
+        across = np.concatenate(encodings[0], 1, memory.take((m, len(planes[0]) * k), encodings[0][0].dtype))
+        down = np.concatenate(encodings[1][::-1], 0, memory.take((len(planes[1]) * k, n), encodings[1][0].dtype))
+        products = memory.take((len(chains), m, n), number)
+        for product, pairs in zip(products, chains, strict=True):
             (i, j), length = pairs[0], len(pairs) * k
-            after = (len(words_b) - 1 - j) * k
-            a, b = across[:, i * k : i * k + length], down[after : after + length]
-            found.append(_summed(exact_parts(self.engine, a, b, largest)))
-        return found
+            below = (len(planes[1]) - 1 - j) * k
+            ks = slice(i * k, i * k + length), slice(below, below + length)
+            product[:] = _summed(exact_parts(self.engine, across[:, ks[0]], down[ks[1]], largest))
+        return list(products)
 
     def _chains(self, largest: int) -> list[list[tuple[int, int]]]:
         """The products; products of a level together where that changes no bit.

@@ -168,7 +168,8 @@ def _bf16_by_halves(x: np.ndarray, scales: Sequence[int]) -> bool:
     """Whether the upper halves of FP32 numbers, rounded, are all words of x: finite, and no scaled word near the overflow."""
     if x.dtype != np.float32 or not all(0 <= s <= _BF16_SCALES for s in scales):
         return False
-    return bool(np.max(np.abs(x), initial=0.0) < 2.0 ** (126 - max(scales)))  # False where there is a NaN
+    largest = max(x.max(initial=0.0), -x.min(initial=0.0))
+    return bool(largest < 2.0 ** (126 - max(scales)))  # False where there is a NaN
 
 
 #: Elements of which words are made at a time: what is left of them stays in the cache.
