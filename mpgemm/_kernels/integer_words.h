@@ -19,11 +19,13 @@ enum {
     WORDS_TRUNCATED, /* operand -> `count` planes of `bits`-bit digits */
     WORDS_BALANCED,  /* operand -> `count` planes of 8-bit digits */
     WORDS_RESIDUES,  /* operand -> `count` planes of residues */
+    WORDS_LOOKED_UP, /* operand -> `count` planes of what tables hold for its residues */
     WORDS_INTEGERS,  /* operand -> RZ(x) as int64 */
     WORDS_SCAN_ROWS, /* operand -> largest magnitude of each row */
     WORDS_SCAN_COLUMNS,
     WORDS_QUANTISE,    /* source -> one plane, what it leaves, its largest magnitude */
     WORDS_REDUCE,      /* int32 products -> residues */
+    WORDS_REDUCE_SUMS, /* `count` products -> two planes of residues */
     WORDS_JOIN_SLICES, /* products -> result */
     WORDS_JOIN_RESIDUES,
     WORDS_ADD_QUANTISED /* result + product */
@@ -40,6 +42,7 @@ typedef struct {
     int8_t *planes;
     ptrdiff_t plane;                         /* elements between planes */
     const float *moduli, *inverses, *powers; /* [modulus], [modulus], [piece][modulus] */
+    const uint8_t *tables;
     int64_t *integers;
     double *largest; /* scans: of each row or column; quantised words: of each block */
     uint8_t *finite;
@@ -52,7 +55,7 @@ typedef struct {
     /* products -> result */
     const void *const *products;
     const int *types;
-    const double *steps;
+    const double *steps; /* or factors of the products */
     words_remainders remainders;
     words_result result;
 } words_task;
@@ -69,6 +72,9 @@ MPG_INLINE void words_split_range(const words_task *t, ptrdiff_t start, ptrdiff_
             words_balanced(values, size, t->count, t->planes + i, t->plane);
         else if (t->what == WORDS_RESIDUES)
             words_residues(values, size, t->bits, t->count, t->moduli, t->inverses, t->powers, t->planes + i, t->plane, fused);
+        else if (t->what == WORDS_LOOKED_UP)
+            words_looked_up(values, size, t->bits, t->moduli[0], t->inverses[0], t->powers, t->tables, t->count, t->planes + i,
+                            t->plane, fused);
         else
             for (ptrdiff_t j = 0; j < size; j++)
                 t->integers[i + j] = (int64_t)values[j];
@@ -115,6 +121,15 @@ MPG_INLINE void words_join_range(const words_task *t, ptrdiff_t start, ptrdiff_t
     }
 }
 
+MPG_INLINE void words_reduce_range(const words_task *t, ptrdiff_t start, ptrdiff_t stop)
+{
+    for (ptrdiff_t i = start; i < stop; i += WORDS_CHUNK) {
+        const ptrdiff_t size = stop - i < WORDS_CHUNK ? stop - i : WORDS_CHUNK;
+        words_reduce_sums(t->products, t->types, t->steps, t->count, t->modulus, t->inverse, i, size, t->planes + i,
+                          t->planes + t->plane + i);
+    }
+}
+
 /* The range [start, stop) of a task, of at most WORDS_BLOCK elements; scans: of rows, or of at most WORDS_SCAN_BLOCK columns. */
 MPG_INLINE void words_range(const words_task *t, ptrdiff_t start, ptrdiff_t stop, int fused)
 {
@@ -129,6 +144,9 @@ MPG_INLINE void words_range(const words_task *t, ptrdiff_t start, ptrdiff_t stop
     case WORDS_REDUCE:
         words_reduce((const int32_t *)t->products[0] + start, t->factor, t->modulus, t->inverse, stop - start, t->accumulate,
                      t->planes + start, fused);
+        break;
+    case WORDS_REDUCE_SUMS:
+        words_reduce_range(t, start, stop);
         break;
     case WORDS_ADD_QUANTISED:
         words_add_quantised(t->products[0], t->types[0], (float)t->factor, !t->accumulate, start, stop - start,

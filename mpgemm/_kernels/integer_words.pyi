@@ -8,6 +8,9 @@ LIMB: int
 BLOCK: int
 PIECE: int
 PIECES: int
+HIGH: int
+MARGIN: int
+TABLE_MODULUS: int
 
 def scan(
     x: np.ndarray,
@@ -42,6 +45,20 @@ def residues(
     powers: np.ndarray,
     bits: int,
     moduli: np.ndarray,
+    planes: np.ndarray,
+    level: int,
+    threads: int,
+) -> None: ...
+def looked_up(
+    x: np.ndarray,
+    is_double: bool,
+    rows: int,
+    columns: int,
+    by_rows: bool,
+    powers: np.ndarray,
+    bits: int,
+    modulus: np.ndarray,
+    tables: np.ndarray,
     planes: np.ndarray,
     level: int,
     threads: int,
@@ -95,6 +112,15 @@ def join_residues(
     column_powers: np.ndarray | None,
     out: np.ndarray,
     is_double: bool,
+    level: int,
+    threads: int,
+) -> None: ...
+def reduce_sums(
+    arrays: list[np.ndarray],
+    types: np.ndarray,
+    factors: np.ndarray,
+    modulus: float,
+    out: np.ndarray,
     level: int,
     threads: int,
 ) -> None: ...

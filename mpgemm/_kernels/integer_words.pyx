@@ -14,10 +14,10 @@ from libc.string cimport memset
 from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
 
 cdef extern from "integer_words.h" nogil:
-    int WORDS_MODULI, WORDS_LIMB, WORDS_LIMBS, WORDS_PIECE, WORDS_PIECES
+    int WORDS_MODULI, WORDS_LIMB, WORDS_LIMBS, WORDS_PIECE, WORDS_PIECES, WORDS_HIGH, WORDS_MARGIN, WORDS_TABLE_MODULUS
     int WORDS_INT32, WORDS_INT64, WORDS_FLOAT
-    int WORDS_TRUNCATED, WORDS_BALANCED, WORDS_RESIDUES, WORDS_INTEGERS, WORDS_SCAN_ROWS, WORDS_SCAN_COLUMNS
-    int WORDS_QUANTISE, WORDS_REDUCE, WORDS_JOIN_SLICES, WORDS_JOIN_RESIDUES, WORDS_ADD_QUANTISED
+    int WORDS_TRUNCATED, WORDS_BALANCED, WORDS_RESIDUES, WORDS_LOOKED_UP, WORDS_INTEGERS, WORDS_SCAN_ROWS, WORDS_SCAN_COLUMNS
+    int WORDS_QUANTISE, WORDS_REDUCE, WORDS_REDUCE_SUMS, WORDS_JOIN_SLICES, WORDS_JOIN_RESIDUES, WORDS_ADD_QUANTISED
     int WORDS_BLOCK, WORDS_SCAN_BLOCK
 
     ctypedef struct words_operand:
@@ -51,6 +51,7 @@ cdef extern from "integer_words.h" nogil:
         const float *moduli
         const float *inverses
         const float *powers
+        const uint8_t *tables
         int64_t *integers
         double *largest
         uint8_t *finite
@@ -71,6 +72,7 @@ cdef ptrdiff_t SLAB = 1 << 26  # elements of all planes together between two loo
 INT32, INT64, FLOAT = WORDS_INT32, WORDS_INT64, WORDS_FLOAT
 MOST_MODULI, LIMB, BLOCK = WORDS_MODULI, WORDS_LIMB, WORDS_BLOCK
 PIECE, PIECES = WORDS_PIECE, WORDS_PIECES
+HIGH, MARGIN, TABLE_MODULUS = WORDS_HIGH, WORDS_MARGIN, WORDS_TABLE_MODULUS
 
 
 cdef int run(words_task *t, ptrdiff_t size, ptrdiff_t block, ptrdiff_t cost, int level, int threads) except -1:
@@ -166,6 +168,27 @@ def residues(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t col
         raise ValueError("facts for as many moduli as there are planes, 1 to 62 bits")
     t.what, t.bits = WORDS_RESIDUES, bits
     t.moduli, t.inverses, t.powers = &moduli[0, 0], &moduli[1, 0], &moduli[2, 0]
+    run(&t, size, WORDS_BLOCK, t.count, level, threads)
+
+
+def looked_up(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns, bint by_rows,
+              const double[:, ::1] powers, int bits, const float[:, ::1] modulus, const uint8_t[:, ::1] tables,
+              int8_t[:, ::1] planes, int level, int threads):
+    """Entries of tables for the residues of RZ(x times its two powers), below 2^bits; facts of one modulus as `residues` takes them."""
+    cdef words_task t
+    cdef ptrdiff_t size = set_operand(&t, x, is_double, rows, columns, by_rows)
+    set_planes(&t, planes, size)
+    if size == 0 or t.count == 0:
+        return
+    set_powers(&t, powers)
+    if modulus.shape[0] != 2 + WORDS_PIECES or modulus.shape[1] != 1 or not 1 <= bits <= 62:
+        raise ValueError("facts for one modulus, 1 to 62 bits")
+    if modulus[0, 0] % 2 != 1 or not 3 <= modulus[0, 0] <= WORDS_TABLE_MODULUS:
+        raise ValueError("the modulus of tables is odd and not too large")
+    if tables.shape[0] != t.count or tables.shape[1] != <int>modulus[0, 0] + 2 * WORDS_MARGIN:
+        raise ValueError("a table for each plane, with an entry for each residue")
+    t.what, t.bits, t.tables = WORDS_LOOKED_UP, bits, &tables[0, 0]
+    t.moduli, t.inverses, t.powers = &modulus[0, 0], &modulus[1, 0], &modulus[2, 0]
     run(&t, size, WORDS_BLOCK, t.count, level, threads)
 
 
@@ -301,6 +324,22 @@ def reduce(const uint8_t[::1] product, double factor, double modulus, bint accum
     t.what, t.products, t.factor, t.accumulate, t.planes = WORDS_REDUCE, &data, factor, accumulate, &out[0]
     t.modulus, t.inverse = modulus, 1 / modulus
     run(&t, out.shape[0], WORDS_BLOCK, 1, level, threads)
+
+
+def reduce_sums(list arrays, const int32_t[::1] types, const double[::1] factors, double modulus, int8_t[:, ::1] out, int level,
+                int threads):
+    """Residues of sums of product * factor, integers below 2^53, modulo an odd modulus: 2^HIGH times the first plane, plus the
+    second."""
+    cdef words_task t
+    cdef Products products = Products(arrays, types, out.shape[1])
+    memset(&t, 0, sizeof(t))
+    if out.shape[0] != 2 or products.count < 1 or factors.shape[0] != products.count:
+        raise ValueError("two planes, and one factor for each product")
+    if modulus % 2 != 1 or not 3 <= modulus <= WORDS_TABLE_MODULUS:
+        raise ValueError("an odd modulus whose residues are two bytes")
+    t.what, t.count, t.products, t.types, t.steps = WORDS_REDUCE_SUMS, products.count, products.data, products.types, &factors[0]
+    t.modulus, t.inverse, t.planes, t.plane = modulus, 1 / modulus, &out[0, 0], out.shape[1]
+    run(&t, out.shape[1], WORDS_BLOCK, products.count, level, threads)
 
 
 def add_quantised(const uint8_t[::1] product, int kind, float factor, bint accumulate, float[::1] sums, int level, int threads):

@@ -15,6 +15,9 @@
 /* Integers are kept in limbs of WORDS_LIMB bits. The product of 54 moduli is below 2^432: WORDS_LIMBS of them hold it. */
 enum { WORDS_LIMB = 40, WORDS_LIMBS = 11, WORDS_PART = 128 };
 
+/* A remainder of two bytes is 2^WORDS_HIGH times the first, plus the second. */
+enum { WORDS_HIGH = 5 };
+
 /* Types of the results of an engine. */
 enum { WORDS_INT32, WORDS_INT64, WORDS_FLOAT };
 
@@ -40,9 +43,12 @@ MPG_INLINE void words_numbers(const void *plane, int type, ptrdiff_t start, ptrd
     if (type == WORDS_INT32)
         for (ptrdiff_t i = 0; i < count; i++)
             values[i] = (double)((const int32_t *)plane)[start + i];
-    else
+    else if (type == WORDS_INT64)
         for (ptrdiff_t i = 0; i < count; i++)
             values[i] = (double)((const int64_t *)plane)[start + i];
+    else
+        for (ptrdiff_t i = 0; i < count; i++)
+            values[i] = (double)((const float *)plane)[start + i] + 0.0; /* never -0 */
 }
 
 /* `count` numbers to the flat index `start`, times the powers of their rows and columns. */
@@ -142,6 +148,29 @@ MPG_INLINE void words_reduce(const int32_t *product, double factor, double p, do
         words_reduce_by(product, factor, p, inverse, count, 1, 0, residues, fused);
     else
         words_reduce_by(product, factor, p, inverse, count, 0, 0, residues, fused);
+}
+
+/* Sums of product_j factor_j modulo an odd p, as two bytes: 2^WORDS_HIGH high + low. The sums are integers below 2^53, so exact; a
+ * quotient beside the nearest leaves a remainder somewhat beyond p/2, which changes nothing but the two bytes. */
+MPG_INLINE void words_reduce_sums(const void *const *products, const int *types, const double *factors, int count, double p,
+                                  double inverse, ptrdiff_t start, ptrdiff_t size, int8_t *MPG_RESTRICT high,
+                                  int8_t *MPG_RESTRICT low)
+{
+    double sums[WORDS_CHUNK], values[WORDS_CHUNK];
+    for (ptrdiff_t i = 0; i < size; i++)
+        sums[i] = 0.0;
+    for (int j = 0; j < count; j++) {
+        const double factor = factors[j];
+        words_numbers(products[j], types[j], start, size, values);
+        for (ptrdiff_t i = 0; i < size; i++)
+            sums[i] += values[i] * factor;
+    }
+    for (ptrdiff_t i = 0; i < size; i++) {
+        const double rest = sums[i] - words_nearest(sums[i] * inverse) * p;
+        const double upper = words_nearest(rest * (1.0 / (1 << WORDS_HIGH)));
+        high[i] = (int8_t)(int32_t)upper;
+        low[i] = (int8_t)(int32_t)(rest - upper * (1 << WORDS_HIGH));
+    }
 }
 
 /* Whether 2 T + sign M is negative, for T in limbs `step` apart, each below 2^53. */

@@ -22,6 +22,9 @@ enum { WORDS_CHUNK = 512, WORDS_MODULI = 54, WORDS_SCAN_BLOCK = 256 };
 /* Bits of the pieces of which residues are taken, of the highest piece, and how many pieces there are at most. */
 enum { WORDS_PIECE = 12, WORDS_TOP_PIECE = 14, WORDS_PIECES = 5 };
 
+/* Tables of residues have so many entries more at each end, and are for moduli up to WORDS_TABLE_MODULUS. */
+enum { WORDS_MARGIN = 2, WORDS_TABLE_MODULUS = 1300 };
+
 typedef struct {
     const void *data; /* C-contiguous */
     int is_double, by_rows;
@@ -96,7 +99,23 @@ MPG_INLINE void words_balanced(double *MPG_RESTRICT values, ptrdiff_t count, int
     }
 }
 
-/* Balanced residues of sums of `n` pieces times powers; see words_residues. n, even (whether p is) and fused are constants. */
+/* The sum of n pieces times powers, less the nearest multiple of p; see words_residues. n and fused are constants. */
+MPG_INLINE float words_residue(float (*MPG_RESTRICT pieces)[WORDS_CHUNK], int n, ptrdiff_t i, float p, float inverse,
+                               const float *power, int fused)
+{
+    float sum = pieces[0][i];
+    if (n > 1)
+        sum = words_maddf(pieces[1][i], power[1], sum, fused);
+    if (n > 2)
+        sum = words_maddf(pieces[2][i], power[2], sum, fused);
+    if (n > 3)
+        sum = words_maddf(pieces[3][i], power[3], sum, fused);
+    if (n > 4)
+        sum = words_maddf(pieces[4][i], power[4], sum, fused);
+    return words_maddf(-p, (sum * inverse + 0x1.8p23f) - 0x1.8p23f, sum, fused);
+}
+
+/* Balanced residues of sums of `n` pieces times powers. n, even (whether p is) and fused are constants. */
 MPG_INLINE void words_residues_of(float (*MPG_RESTRICT pieces)[WORDS_CHUNK], int n, int even, ptrdiff_t count, float p,
                                   float inverse, const float *powers, int step, int8_t *MPG_RESTRICT word, int fused)
 {
@@ -104,33 +123,15 @@ MPG_INLINE void words_residues_of(float (*MPG_RESTRICT pieces)[WORDS_CHUNK], int
     for (int k = 0; k < n; k++)
         power[k] = powers[k * step];
     for (ptrdiff_t i = 0; i < count; i++) {
-        float sum = pieces[0][i];
-        if (n > 1)
-            sum = words_maddf(pieces[1][i], power[1], sum, fused);
-        if (n > 2)
-            sum = words_maddf(pieces[2][i], power[2], sum, fused);
-        if (n > 3)
-            sum = words_maddf(pieces[3][i], power[3], sum, fused);
-        if (n > 4)
-            sum = words_maddf(pieces[4][i], power[4], sum, fused);
-        const float quotient = (sum * inverse + 0x1.8p23f) - 0x1.8p23f, residue = words_maddf(-p, quotient, sum, fused);
+        const float residue = words_residue(pieces, n, i, p, inverse, power, fused);
         word[i] = (int8_t)(int32_t)(even && residue >= 0.5f * p ? residue - p : residue);
     }
 }
 
-/* Balanced residues, in [-p/2, p/2), of RZ(x), |x| < 2^bits, bits at most 62, modulo each modulus p.
- *
- * x is cut into pieces of WORDS_PIECE bits from below, to nearest (so at most 2^11 in magnitude), until at most WORDS_TOP_PIECE bits are
- * left: x = sum of piece_i 2^(12 i), five pieces at most. With powers[i], at most p/2 <= 2^7 in magnitude, congruent to 2^(12 i),
- * w = sum of piece_i powers_i is congruent to x and |w| <= 2^14 2^7 + 4 2^11 2^7 < 2^22: exact in binary32, as are its partial sums.
- * w (1/p) has a relative error below 2^-23 (1 + 2^-25), so an absolute one below 1/(2p), and w/p is a multiple of 1/p. It therefore
- * rounds to the nearest integer q, or to one of the two nearest where both are equally near, which needs an even p. w - q p is
- * exact; where it is +p/2 it becomes -p/2. */
-MPG_INLINE void words_residues(double *MPG_RESTRICT values, ptrdiff_t count, int bits, int moduli,
-                               const float *MPG_RESTRICT modulus, const float *MPG_RESTRICT inverse,
-                               const float *MPG_RESTRICT powers, int8_t *planes, ptrdiff_t plane, int fused)
+/* RZ(x), |x| < 2^bits, cut into pieces of WORDS_PIECE bits from below, to nearest (so at most 2^11 in magnitude), until at most
+ * WORDS_TOP_PIECE bits are left: x = sum of piece_i 2^(12 i). The last piece's index is returned. */
+MPG_INLINE int words_cut(double *MPG_RESTRICT values, ptrdiff_t count, int bits, float (*MPG_RESTRICT pieces)[WORDS_CHUNK])
 {
-    float pieces[WORDS_PIECES][WORDS_CHUNK];
     int n = 0;
     for (ptrdiff_t i = 0; i < count; i++)
         values[i] = trunc(values[i]);
@@ -142,6 +143,28 @@ MPG_INLINE void words_residues(double *MPG_RESTRICT values, ptrdiff_t count, int
         }
     for (ptrdiff_t i = 0; i < count; i++)
         pieces[n][i] = (float)values[i];
+    return n;
+}
+
+MPG_INLINE void words_no_more(float (*pieces)[WORDS_CHUNK], int n)
+{
+    for (int k = n + 1; k < WORDS_PIECES; k++)
+        memset(pieces[k], 0, sizeof pieces[k]);
+}
+
+/* Balanced residues, in [-p/2, p/2), of RZ(x), |x| < 2^bits, bits at most 62, modulo each modulus p.
+ *
+ * x is a sum of piece_i 2^(12 i), five pieces at most (words_cut). With powers[i], at most p/2 <= 2^7 in magnitude, congruent to 2^(12 i),
+ * w = sum of piece_i powers_i is congruent to x and |w| <= 2^14 2^7 + 4 2^11 2^7 < 2^22: exact in binary32, as are its partial sums.
+ * w (1/p) has a relative error below 2^-23 (1 + 2^-25), so an absolute one below 1/(2p), and w/p is a multiple of 1/p. It therefore
+ * rounds to the nearest integer q, or to one of the two nearest where both are equally near, which needs an even p. w - q p is
+ * exact; where it is +p/2 it becomes -p/2. */
+MPG_INLINE void words_residues(double *MPG_RESTRICT values, ptrdiff_t count, int bits, int moduli,
+                               const float *MPG_RESTRICT modulus, const float *MPG_RESTRICT inverse,
+                               const float *MPG_RESTRICT powers, int8_t *planes, ptrdiff_t plane, int fused)
+{
+    float pieces[WORDS_PIECES][WORDS_CHUNK];
+    const int n = words_cut(values, count, bits, pieces);
     for (int j = 0; j < moduli; j++) {
         const int even = (int32_t)modulus[j] % 2 == 0;
         int8_t *word = planes + j * plane;
@@ -162,11 +185,32 @@ MPG_INLINE void words_residues(double *MPG_RESTRICT values, ptrdiff_t count, int
             words_residues_of(pieces, 5, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
             break;
         default: /* even: once for each matrix */
-            for (int k = n + 1; k < WORDS_PIECES; k++)
-                memset(pieces[k], 0, sizeof pieces[k]);
+            words_no_more(pieces, n);
             words_residues_of(pieces, 5, 1, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
         }
     }
+}
+
+/* What `number` tables of bytes hold for the residue of RZ(x), |x| < 2^bits, modulo an odd p <= WORDS_TABLE_MODULUS. A table has
+ * an entry for each residue from -(p - 1) / 2 - WORDS_MARGIN on.
+ *
+ * As words_residues; powers are at most 650 in magnitude, so |w| <= (2^14 + 3 2^11) 650 + 2^11 < 2^24 is exact, and so are its
+ * partial sums. w (1/p) has a relative error below 2^-23 (1 + 2^-25), so an absolute one below 2/p: the quotient is one of the two
+ * nearest, and not the nearest only where the residue is within 2 of p/2 or -p/2. */
+MPG_INLINE void words_looked_up(double *MPG_RESTRICT values, ptrdiff_t count, int bits, float p, float inverse,
+                                const float *powers, const uint8_t *MPG_RESTRICT tables, int number, int8_t *planes,
+                                ptrdiff_t plane, int fused)
+{
+    float pieces[WORDS_PIECES][WORDS_CHUNK];
+    int16_t index[WORDS_CHUNK];
+    const int width = (int)p + 2 * WORDS_MARGIN;
+    const int16_t zero = (int16_t)(((int)p - 1) / 2 + WORDS_MARGIN);
+    words_no_more(pieces, words_cut(values, count, bits, pieces));
+    for (ptrdiff_t i = 0; i < count; i++)
+        index[i] = (int16_t)((int32_t)words_residue(pieces, WORDS_PIECES, i, p, inverse, powers, fused) + zero);
+    for (int j = 0; j < number; j++)
+        for (ptrdiff_t i = 0; i < count; i++)
+            planes[j * plane + i] = (int8_t)tables[j * width + index[i]];
 }
 
 /* Scans and quantised words of one type of number. */

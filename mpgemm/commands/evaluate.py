@@ -23,6 +23,7 @@ from mpgemm.experiments.methods import (
     CubeOptions,
     build_methods,
 )
+from mpgemm.experiments.not_finite import not_finite
 from mpgemm.experiments.operand_ranges import MatrixRange, matrix_range
 from mpgemm.experiments.outcome import Context
 from mpgemm.experiments.verdict import Verdict
@@ -95,6 +96,8 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
         sys.stdout.write(table.to_csv())
     else:
         _print_cases(inputs, summaries, checks)
+        for line in dict.fromkeys(f"{r.case}: {r.details['count']}." for r in records if r.details.get("count")):
+            report.say(line)
         for record in records:
             if record.method == "amx" and record.details["path"] == "numpy":
                 report.say(f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}")
@@ -116,6 +119,8 @@ class InputFindings:
         self.verdict: Verdict | None = judge(case, methods, summaries)
         a, b = case.load()
         self.fp64 = judge_fp64(case.group, summaries, len(a) * b.shape[1])
+        if self.fp64 and self.verdict is None and (beyond := not_finite(case)).results:
+            self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 
 from mpgemm.experiments.journal import Journal
+from mpgemm.experiments.provenance import code_digest
 from mpgemm.reporting import plots
 
 
@@ -48,9 +49,12 @@ def _open_journal(args: argparse.Namespace) -> Journal:
     path = args.out / "journal.jsonl"
     if args.fresh:
         path.unlink(missing_ok=True)
-    journal = Journal(path)
-    if journal.dropped:
-        entries = "entry is" if journal.dropped == 1 else "entries are"
-        what = f"{journal.dropped} damaged {entries} dropped from {path} and measured again"
-        print(f"mpgemm {args.command}: {what}", file=sys.stderr)
+    journal = Journal(path, code_digest())
+    for count, what in (
+        (journal.dropped, f"damaged, dropped from {path}"),
+        (journal.outdated, f"of another version of the code, left in {path} and not used"),
+    ):
+        if count:
+            entries = "1 result is" if count == 1 else f"{count} results are"
+            print(f"mpgemm {args.command}: {entries} {what}; what is missing is measured again", file=sys.stderr)
     return journal

@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
 def _table(advice: SliceAdvice, label: str) -> report.Table:
     target = {"fp64": "DGEMM's accuracy", "fp32": "SGEMM's accuracy"}.get(advice.target, f"{advice.target} bits")
     rows = advice.to_rows()
-    title = f"{label}: {target}, {advice.output} results; exponents span {advice.span} bits; costs in ms for 10^12 operations"
+    bits = f"{advice.span} bit{'s' * (advice.span != 1)}"
+    title = f"{label}: {target}, {advice.output} results; exponents span {bits}; costs in ms for 10^12 operations"
     cells = [["-" if value is None else value for value in row.values()] for row in rows]
     return report.Table(title, list(rows[0]) if rows else [], cells)

@@ -31,17 +31,22 @@ class Journal:
     ----------
     path : path, optional
         The journal file; read if it exists, made with its folder on the first :meth:`add`.
+    code : str, optional
+        Entries whose configuration says another `code` are left where they are, and not used.
 
     Attributes
     ----------
     dropped : int
         Entries of the file that were damaged: their configurations are measured again.
+    outdated : int
+        Entries of other code: their configurations are measured again, too.
     """
 
-    def __init__(self, path: str | os.PathLike | None = None):
+    def __init__(self, path: str | os.PathLike | None = None, code: str | None = None):
         self.path = None if path is None else Path(path)
         self._results: dict[str, dict] = {}
-        self.dropped = 0
+        self.dropped = self.outdated = 0
+        self._code = code
         if self.path is not None and self.path.exists():
             self._load(self.path)
 
@@ -51,15 +56,18 @@ class Journal:
         for line in text.splitlines():
             try:
                 entry = json.loads(line)
-                key, result = entry["key"], entry["result"]
+                key, result, by = entry["key"], entry["result"], entry["configuration"].get("code")
                 sound = isinstance(result, dict) and entry["check"] == _check_of(result) and isinstance(key, str)
-            except (ValueError, TypeError, KeyError, RecursionError):
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 sound = False
             if not sound:  # cut short, damaged or edited
                 self.dropped += 1
                 continue
-            self._results[key] = result
             kept.append(line)
+            if self._code in (None, by):
+                self._results[key] = result
+            else:
+                self.outdated += 1
         whole = "".join(line + "\n" for line in kept)
         if whole != text:
             write_text(path, whole)

@@ -11,7 +11,7 @@ from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.costs import data_sheet
 from mpgemm.experiments.judging import LOST, noise_bits
 from mpgemm.experiments.methods import native_fp32, native_fp64
-from mpgemm.recovery.counts import RESULT_BITS, ScaledOperands, counts_of, lost_share, unit_of
+from mpgemm.recovery.counts import RESULT_BITS, ScaledOperands, counts_of, lost_share, words_of
 from mpgemm.recovery.engines import plain_engine, resolve_engine
 from mpgemm.recovery.exact_sums import padding
 from mpgemm.recovery.methods import RecoveryMethod, get_method
@@ -113,26 +113,29 @@ class SliceAdvice(Result):
 
     def sentences(self) -> list[str]:
         """For each method what is safe, and what one word fewer costs; then the costs beside the native product."""
+        if 0 in self.shape:
+            return ["The product has no multiplications: there is nothing to emulate."]
         if not self.counts:
             return [f"An operand holds Inf or NaN: the native {self.output.upper()} product is taken."]
         return [self._sentence(name) for name in self.measured] + list(self._cost_sentences())
 
     def _sentence(self, name: str) -> str:
-        unit, least, proved = unit_of(get_method(name)), self.measured[name], self.proved[name]
+        row, least, proved = get_method(name), self.measured[name], self.proved[name]
         if least is None:
-            best = max((entry for entry in self.counts if entry.method == name), key=lambda entry: entry.measured_bits)
+            mine = (entry for entry in self.counts if entry.method == name)
+            best = max(mine, key=lambda entry: (entry.measured_bits, entry.count))
             return (
-                f"{name}: not safe to emulate: {best.count} {unit} lose {best.lost_bits:.1f} bits in row {best.row}; take the "
+                f"{name}: not safe to emulate: {words_of(row, best.count)} {_losing(best)}; take the "
                 f"native {self.output.upper()} product (the exponents span {self.span} bits)."
             )
-        text = f"{name}: safe to emulate with {least} {unit}"
+        text = f"{name}: safe to emulate with {words_of(row, least)}"
         text += {
             None: ", measured: no count that there is is proved for every element",
             least: ", proved as well",
         }.get(proved, f" on these matrices, proved for {proved}")
         fewer = next((e for e in self.counts if (e.method, e.count) == (name, least - 1)), None)
         if fewer is not None:
-            text += f"; {fewer.count} lose {fewer.lost_bits:.1f} bits in row {fewer.row}"
+            text += f"; {fewer.count} {_losing(fewer)}"
         return f"{text}."
 
     def _cost_sentences(self) -> Iterator[str]:
@@ -144,7 +147,8 @@ class SliceAdvice(Result):
                 cost = best.cost[device]
                 relation = "less than" if cost < native else "more than"
                 yield (
-                    f"{device}: {best.method} with {best.count} {unit_of(get_method(best.method))} takes {best.passes} passes, "
+                    f"{device}: {best.method} with {words_of(get_method(best.method), best.count)} takes {best.passes} "
+                    f"pass{'es' * (best.passes != 1)}, "
                     f"{cost:.3g} ms for 10^12 operations (splits, sums outside and memory left out), {relation} the "
                     f"{native:.3g} ms of {self.output.upper()} itself."
                 )
@@ -259,6 +263,10 @@ def _row(name: str, output: str, devices: Sequence[str]) -> RecoveryMethod:
     for device in devices:
         plain_engine(device)
     return replace(row, target=output, count=None)
+
+
+def _losing(entry: WordCount) -> str:
+    return f"lose{'s' * (entry.count == 1)} {entry.lost_bits:.1f} bits in row {entry.row}"
 
 
 def _count(row: RecoveryMethod) -> int:

@@ -17,6 +17,7 @@ from tensorcore_models import kernels
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
+from tensorcore_models.machine.workspace import Scratch
 
 #: Bytes of operand copies that one chained call of the engine may take: longer k is cut into chained calls (same bits).
 CHAIN_BYTES = 1 << 26
@@ -290,8 +291,9 @@ class EngineArithmetic(Arithmetic):
         if self.order == "term":
             return np.concatenate(a, axis=1), np.concatenate(b, axis=0)
         (m, k), n = a[0].shape, b[0].shape[1]
-        joined_a = np.empty((m, k // step, terms), f"V{step * a[0].itemsize}")  # copied a whole step at a time
-        joined_b = np.empty((k // step, terms, step, n), b[0].dtype)
+        memory = Scratch(terms * m * k * a[0].itemsize, terms * k * n * b[0].itemsize)
+        joined_a = memory.take((m, k // step, terms), f"V{step * a[0].itemsize}")  # copied a whole step at a time
+        joined_b = memory.take((k // step, terms, step, n), b[0].dtype)
         for i, (x, y) in enumerate(pairs):
             joined_a[:, :, i] = np.ascontiguousarray(x).view(joined_a.dtype)
             joined_b[:, i] = y.reshape(k // step, step, n)

@@ -63,17 +63,18 @@ def unscaled_words(engine: Engine, words_a: Words, words_b: Words, bands: Bands,
 def _lowered(words: Words, fmt: Format, scale: int) -> tuple[list[np.ndarray], int, int] | None:
     """Words times 2^(-j scale) and their exponents' range: the smallest after that, the largest before; None if inexact."""
     container, top = fmt.container.type, (1 << fmt.exponent_bits) - 1
+    one, sign = container(1), container(1 << (fmt.bits - 1))
     lowered, low, high = [], _LARGEST, 2 * _SMALLEST
     for j, word in enumerate(words):
-        magnitudes = word & container((1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1)
-        present = magnitudes != 0
+        magnitudes = word & ~sign
         largest = int(magnitudes.max(initial=0)) >> fmt.fraction_bits
-        smallest = int(magnitudes.min(initial=np.iinfo(container).max, where=present)) >> fmt.fraction_bits
+        smallest = int((magnitudes - one).min(initial=sign)) + 1 >> fmt.fraction_bits  # 0 less 1 is the largest of all
         if largest:
             low, high = min(low, smallest - j * scale - fmt.bias), max(high, largest - fmt.bias)
         if largest == top or smallest <= j * scale:
             return None
-        lowered.append(np.where(present, word - container(j * scale << fmt.fraction_bits), word) if j else word)
+        down = container(j * scale << fmt.fraction_bits)
+        lowered.append(word - np.minimum(magnitudes, one) * down if j else word)
     return lowered, low, high
 
 

@@ -273,13 +273,14 @@ def _fixed(row: RecoveryMethod, operands: ScaledOperands, wanted: int, most: int
     found = [row_ for row_ in counts_of(row, k) if _held(row_, k) >= wanted]
     if not found or _count_of(found[0]) > most:
         raise ValueError(
-            f"method {row.name!r}: {wanted} bits take more than {most} {unit_of(row)}"
+            f"method {row.name!r}: {wanted} bits take more than {words_of(row, most)}"
             + (f": {_count_of(found[0])} would do" if found else f", and there are no more than {row.most_words}")
         )
     bits, element = kept_bits(found[0], operands)
     count = _count_of(found[0])
+    hold, keep = ("holds", "it keeps") if count == 1 else ("hold", "they keep")
     reason = (
-        f"{row.name}: {count} {unit_of(row)} hold {wanted} bits; on these matrices they keep {_spelled(bits)} of |A||B|"
+        f"{row.name}: {words_of(row, count)} {hold} {wanted} bits; on these matrices {keep} {_spelled(bits)} of |A||B|"
     )
     return Count(row.name, count, bits, wanted, operands.span, element, reason)
 
@@ -301,21 +302,36 @@ def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, 
     bits, count = kept(place), _count_of(candidates[place])
     facts = (bits, wanted, operands.span, measured[place][1])
     if bits >= wanted and count <= most:
-        reason = f"{row.name}: {count} {unit_of(row)} keep {_spelled(bits)} of |A||B| where {wanted} are wanted"
+        keep = "keeps" if count == 1 else "keep"
+        reason = f"{row.name}: {words_of(row, count)} {keep} {_spelled(bits)} of |A||B| where {wanted} are wanted"
         return Count(row.name, count, *facts, reason)
-    more = 0 if bits >= wanted else math.ceil((wanted - bits) * len(candidates) / max(_held(candidates[-1], 1), 1))
     i, j = measured[place][1]
-    reason = (
-        f"{row.name}: the native {result.upper()} product: {'about ' if more else ''}{count + more} {unit_of(row)} would be "
-        f"needed for row {i} of A and column {j} of B (exponents span {operands.span} bits), and {min(most, row.most_words)} "
-        "may be taken"
-    )
+    where = f"for row {i} of A and column {j} of B (exponents span {operands.span} bits)"
+    if bits >= wanted:
+        needed = f"{words_of(row, count)} would be needed {where}, and {min(most, row.most_words)} may be taken"
+    else:
+        needed = _beyond(candidates[-1], operands, wanted, where)
+    reason = f"{row.name}: the native {result.upper()} product: {needed}"
     return Count(row.name, None, float(holds), *facts[1:], reason)
 
 
-def unit_of(row: RecoveryMethod) -> str:
-    """What is counted."""
-    return "moduli" if row.modular else "slices"
+def _beyond(row: RecoveryMethod, operands: ScaledOperands, wanted: int, where: str) -> str:
+    """What would be needed where the most words that there are, those of the row, do not do.
+
+    Slices leave at most k (2 + 2 slices) 2^-(their bits) of the product of the largest elements of a row and a column.
+    """
+    k, count = max(operands.a.shape[1], 1), _count_of(row)
+    if row.modular:
+        return f"more bits would be needed {where} than the {_held(row, k)} that {words_of(row, count)} hold"
+    while row.slice_bits * count - math.log2(k * (2 + 2 * count)) < wanted + operands.span:
+        count += 1
+    return f"{words_of(row, count)} would do {where}, and {row.most_words} may be taken"
+
+
+def words_of(row: RecoveryMethod, count: int) -> str:
+    """A count with what is counted."""
+    one, many = ("modulus", "moduli") if row.modular else ("slice", "slices")
+    return f"{count} {one if count == 1 else many}"
 
 
 def _count_of(row: RecoveryMethod) -> int:

@@ -22,7 +22,7 @@ _TYPES = {np.dtype(np.int32): kernel.INT32, np.dtype(np.int64): kernel.INT64, np
 _EXACT_EXPONENT = 390
 
 
-def _products(products: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+def products_of(products: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
     """Bytes and types of the results of an engine."""
     types = np.array([_TYPES[p.dtype] for p in products], np.int32)
     return [np.ascontiguousarray(p).reshape(-1).view(np.uint8) for p in products], types
@@ -46,7 +46,7 @@ def joined_slices(
 
     Parameters
     ----------
-    products : sequence of ndarray of int32 or int64, shape (m, n)
+    products : sequence of ndarray of int32, int64 or float32, shape (m, n)
         Products of pairs of words.
     exponents : sequence of int
         Of each product, not decreasing, the last one 0.
@@ -63,7 +63,7 @@ def joined_slices(
     out, ends, powers, data = _result(rows, columns, dtype)
     if out.size:
         steps = np.ldexp(1.0, -np.diff(np.asarray(exponents, np.int64), prepend=exponents[0]))
-        arrays, types = _products(products)
+        arrays, types = products_of(products)
         threads = threads_for(out.size * len(products))
         wide = out.dtype == np.float64
         kernel.join_slices(arrays, types, steps, *ends, *powers, data, wide, isa_level(), threads)
@@ -196,7 +196,7 @@ def add_quantised(sums: np.ndarray, product: np.ndarray, factor: np.float32, acc
     accumulate : bool
         False: 0 takes the place of what `sums` holds.
     """
-    arrays, kinds = _products([product])
+    arrays, kinds = products_of([product])
     if sums.size:
         threads = threads_for(sums.size)
         kernel.add_quantised(

@@ -27,6 +27,7 @@ from mpgemm.recovery.integer_words import (
     magnitudes,
     quantise,
     residue_bits,
+    residue_entries,
     residue_words,
     slice_operand,
     top_exponent,
@@ -156,8 +157,20 @@ class IntegerRun:
 
     def _products_of_slices(self, planes, words, chains, largest: int) -> list[np.ndarray]:
         """The sum of the products of each chain; `words` are views of the `planes` of A and of B."""
-        words_a, words_b = self._encoded(*words)
-        return [self._chained([(words_a[i], words_b[j]) for i, j in pairs], largest) for pairs in chains]
+        encodings, (m, k), n = self._encoded(*words), self.a.shape, self.b.shape[1]
+        longest = max(map(len, chains)) * k * largest
+        number = np.dtype(np.int32 if longest < 1 << 31 else np.int64)
+        memory = Scratch(*(sum(w.nbytes for w in part) for part in encodings), len(chains) * m * n * number.itemsize)
+        # words of B from the last one up: the products of a level then lie side by side, and their sum is one product
+        across = np.concatenate(encodings[0], 1, memory.take((m, len(planes[0]) * k), encodings[0][0].dtype))
+        down = np.concatenate(encodings[1][::-1], 0, memory.take((len(planes[1]) * k, n), encodings[1][0].dtype))
+        products = memory.take((len(chains), m, n), number)
+        for product, pairs in zip(products, chains, strict=True):
+            (i, j), length = pairs[0], len(pairs) * k
+            below = (len(planes[1]) - 1 - j) * k
+            ks = slice(i * k, i * k + length), slice(below, below + length)
+            product[:] = _summed(exact_parts(self.engine, across[:, ks[0]], down[ks[1]], largest))
+        return list(products)
 
     def _chains(self, largest: int) -> list[list[tuple[int, int]]]:
         """The products; products of a level together where that changes no bit.
@@ -168,20 +181,9 @@ class IntegerRun:
         levels = [list(pairs) for _, pairs in itertools.groupby(self.row.products, sum)]
         lowest = sum(levels[0][0])
         total = sum(most << (bits * (lowest - i - j)) for i, j in self.row.products)
-        formats = self.engine.formats
-        summed = most * max(map(len, levels))
-        if total > 1 << 53 or summed >= 1 << exact_bits(self.engine) or formats[2] != formats[3]:
+        if total > 1 << 53 or most * max(map(len, levels)) >= 1 << exact_bits(self.engine):
             return [[pair] for pair in self.row.products]
         return levels
-
-    def _chained(self, pairs: list[tuple[np.ndarray, np.ndarray]], largest: int) -> np.ndarray:
-        """The sum of products; of one, cut if need be, or of several in the engine's accumulator."""
-        if len(pairs) == 1:
-            return _summed(exact_parts(self.engine, *pairs[0], largest))
-        total = self.engine.gemm_bits(*pairs[0])
-        for a, b in pairs[1:]:
-            total = self.engine.gemm_bits(a, b, total)
-        return _integers(self.engine, total)
 
     # -- residues --------------------------------------------------------------------------------------------------------
     def _residues(self) -> np.ndarray:
@@ -199,16 +201,15 @@ class IntegerRun:
     def _split_residues(self) -> np.ndarray:
         moduli, k = self.row.moduli, self.a.shape[1]
         bits, found = residue_bits(moduli, k), split_remainders(moduli)
-        whole_a, rows = integers_below(self.a, 1, bits, self.rows.exponents)
-        whole_b, columns = integers_below(self.b, 0, bits, self.columns.exponents)
-        planes = np.empty((2 * len(moduli), self.a.shape[0], self.b.shape[1]), np.int8)
+        shape, largest = (self.a.shape[0], self.b.shape[1]), self.row.largest_product
+        planes = Scratch(2 * len(moduli) * math.prod(shape)).take((2 * len(moduli), *shape), np.int8)
         for i, p in enumerate(moduli):
-            residues_a, residues_b = whole_a % p, whole_b % p
-            tables = zip(*self._encoded(list(word_table(p)), list(word_table(p))), strict=True)
-            words = ((np.take(of_a, residues_a), np.take(of_b, residues_b)) for of_a, of_b in tables)
-            found.store(
-                i, [_summed(exact_parts(self.engine, *pair, self.row.largest_product)) for pair in words], planes
-            )
+            tables = [encoded(word_table(p), fmt) for fmt in self.engine.formats[:2]]
+            words_a = residue_entries(self.a, 1, bits, p, tables[0], self.rows.exponents)
+            words_b = residue_entries(self.b, 0, bits, p, tables[1], self.columns.exponents)
+            sums = [_summed(exact_parts(self.engine, *pair, largest)) for pair in zip(words_a, words_b, strict=True)]
+            found.store(i, sums, planes)
+        rows, columns = (facts.exponents - np.int32(bits) for facts in (self.rows, self.columns))
         return found.joined(planes, rows, columns, self.dtype)
 
     # -- quantised words -------------------------------------------------------------------------------------------------
@@ -275,10 +276,10 @@ def exact_parts(engine: Engine, a: np.ndarray, b: np.ndarray, largest: int) -> I
 
     Yields
     ------
-    ndarray of int32, shape (m, n)
+    ndarray of int32 or float32, shape (m, n)
     """
     length = exact_products(engine, largest)
-    if not isinstance(engine.formats[3], IntegerFormat) and engine.formats[3].name == "fp32" and length % engine.k == 0:
+    if a.shape[1] > length and engine.formats[3].name == "fp32" and length % engine.k == 0:
         # added outside in FP32, where integers below 2^24 are exact, too
         outside = max(length, ((1 << 24) // largest) // length * length)
         for start in range(0, max(1, a.shape[1]), outside):
@@ -290,17 +291,19 @@ def exact_parts(engine: Engine, a: np.ndarray, b: np.ndarray, largest: int) -> I
 
 
 def _integers(engine: Engine, bits: np.ndarray) -> np.ndarray:
-    """Exact results as int32."""
-    if isinstance(engine.formats[3], IntegerFormat):
+    """Exact results as numbers."""
+    fmt = engine.formats[3]
+    if isinstance(fmt, IntegerFormat):
         return bits.view(np.int32)
-    return values_of_bits(bits, engine.formats[3]).astype(np.int32)
+    values = values_of_bits(bits, fmt)
+    return values if fmt.name == "fp32" else values.astype(np.int32)
 
 
 def _summed(parts: Iterator[np.ndarray]) -> np.ndarray:
-    """The sum of the parts: int32 where there is one, else int64."""
+    """The sum of the parts, which are integers: as it is where there is one, else int64."""
     total = next(parts)
     for part in parts:
-        total = np.add(total, part, dtype=np.int64)
+        total = np.add(total, part, dtype=np.int64, casting="unsafe")
     return total
 
 

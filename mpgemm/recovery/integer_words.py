@@ -259,6 +259,40 @@ def residue_words(
     return list(planes), exponents
 
 
+def residue_entries(
+    x: np.ndarray, axis: int, bits: int, p: int, tables: np.ndarray, exponents: np.ndarray
+) -> np.ndarray:
+    """What tables hold for the residues of :func:`integers_below` modulo p.
+
+    Parameters
+    ----------
+    x, axis, bits, exponents
+        As for :func:`integers_below`.
+    p : int
+        Odd, at most 1300.
+    tables : ndarray of uint8, shape (tables, p)
+        Entry r is that of the residues congruent to r.
+
+    Returns
+    -------
+    ndarray of uint8, shape (tables, *x.shape)
+    """
+    least = -(p // 2) - kernel.MARGIN
+    around = np.take(tables, np.arange(least, 1 - least) % p, axis=1)
+    planes = np.empty((len(tables), *x.shape), np.uint8)
+    kernel.looked_up(
+        *_source(x, axis),
+        _powers(np.int32(_checked_bits(bits)) - exponents),
+        bits,
+        _modulus_facts((p,)),
+        around,
+        planes.view(np.int8).reshape(len(tables), x.size),
+        isa_level(),
+        threads_for(x.size * len(tables)),
+    )
+    return planes
+
+
 # -- quantised words -----------------------------------------------------------------------------------------------------
 def quantise(
     x: np.ndarray,

@@ -17,9 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpgemm._kernels import integer_words as kernel
-from mpgemm.recovery.integer_joins import Remainders
+from mpgemm.recovery.integer_joins import Remainders, products_of
 from mpgemm.recovery.integer_words import balanced
 from mpgemm.recovery.method import SPLIT_MODULI
+from tensorcore_models.machine.instruction_sets import isa_level
+from tensorcore_models.machine.threads import threads_for
 
 #: Modulus: its base. The moduli are the largest below 1300, each coprime to the ones before, that have a base.
 BASES = dict(
@@ -27,8 +29,8 @@ BASES = dict(
 )
 #: Integers that e4m3 holds and that words are made of.
 WORDS = tuple(n for n in range(-32, 33) if abs(n) <= 16 or n % 2 == 0)
-#: A remainder y is kept as two bytes, y = 2^5 high + low.
-_HIGH = 5
+#: A remainder is kept as two bytes, which count so much.
+_BYTES = (1 << kernel.HIGH, 1)
 
 
 @functools.cache
@@ -62,10 +64,10 @@ class SplitRemainders(Remainders):
 
     @functools.cached_property
     def inverses(self) -> np.ndarray:
-        return np.array([part / p for p in self.moduli for part in (1 << _HIGH, 1)])
+        return np.array([part / p for p in self.moduli for part in _BYTES])
 
     def _cofactors(self) -> list[int]:
-        return [self.product // p * part for p in self.moduli for part in (1 << _HIGH, 1)]
+        return [self.product // p * part for p in self.moduli for part in _BYTES]
 
     def store(self, index: int, sums: Sequence[np.ndarray], planes: np.ndarray) -> None:
         """Keep what the sums of the three products of words say modulo one modulus.
@@ -74,19 +76,22 @@ class SplitRemainders(Remainders):
         ----------
         index : int
             Of the modulus.
-        sums : sequence of ndarray of int32 or int64, shape (m, n)
+        sums : sequence of ndarray of int32, int64 or float32, shape (m, n)
             Of h h', l l' and (h + l)(h' + l').
         planes : ndarray of int8, shape (2 moduli, m, n)
             What :meth:`joined` takes; two of them are set.
         """
         p = self.moduli[index]
-        # exact in binary64; p is odd, so no quotient is near a half and its rounding does not matter
-        total = sum(
-            part.astype(np.float64) * f for part, f in zip(sums, factors_of(p, self.factors[index]), strict=True)
+        arrays, types = products_of(sums)
+        kernel.reduce_sums(
+            arrays,
+            types,
+            np.array(factors_of(p, self.factors[index]), np.float64),
+            p,
+            planes[2 * index : 2 * index + 2].reshape(2, -1),
+            isa_level(),
+            threads_for(len(sums) * sums[0].size),
         )
-        y = total - np.rint(total * (1 / p)) * p
-        high = np.rint(y * 2.0**-_HIGH)
-        planes[2 * index], planes[2 * index + 1] = high, y - high * 2.0**_HIGH
 
     def joined(self, planes: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
         return self._joined(planes.reshape(2 * len(self.moduli), -1), rows, columns, dtype)

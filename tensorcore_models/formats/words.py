@@ -168,21 +168,28 @@ def _bf16_by_halves(x: np.ndarray, scales: Sequence[int]) -> bool:
     """Whether the upper halves of FP32 numbers, rounded, are all words of x: finite, and no scaled word near the overflow."""
     if x.dtype != np.float32 or not all(0 <= s <= _BF16_SCALES for s in scales):
         return False
-    return bool(np.max(np.abs(x), initial=0.0) < 2.0 ** (126 - max(scales)))  # False where there is a NaN
+    largest = max(x.max(initial=0.0), -x.min(initial=0.0))
+    return bool(largest < 2.0 ** (126 - max(scales)))  # False where there is a NaN
+
+
+#: Elements of which words are made at a time: what is left of them stays in the cache.
+_BF16_PART = 1 << 14
 
 
 def _split_bf16(x: np.ndarray, scales: Sequence[int]) -> list[np.ndarray]:
     """Encodings of the words of FP32 numbers: the nearest upper half of what is left, scaled up."""
-    words, left = [], x
-    for s in scales:
-        scale = np.float32(2.0**s)
-        halves = (left * scale).view(np.uint32)
-        word = ((halves + np.uint32(0x7FFF) + (halves >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)).astype(
-            np.uint16
-        )
-        words.append(word)
-        if len(words) < len(scales):
-            left = left - (word.astype(np.uint32) << np.uint32(16)).view(np.float32) / scale
+    words = [np.empty(x.shape, np.uint16) for _ in scales]
+    flat, places = x.reshape(-1), [word.reshape(-1) for word in words]
+    for start in range(0, flat.size, _BF16_PART):
+        part = slice(start, start + _BF16_PART)
+        left = flat[part]
+        for s, place in zip(scales, places, strict=True):
+            scale = np.float32(2.0**s)
+            halves = (left * scale).view(np.uint32)
+            halves += np.uint32(0x7FFF) + (halves >> np.uint32(16) & np.uint32(1))
+            place[part] = halves >> np.uint32(16)
+            halves &= np.uint32(0xFFFF0000)
+            left = left - halves.view(np.float32) * (1 / scale)
     return words
 
 

@@ -5,14 +5,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from isas import default_isa_and_threads, every_isa  # noqa: F401 (a fixture of every test)
 
 import tensorcore_models as tcm
 from mpgemm import UnsuitableEngine, compare, exact_gemm, get_method, recovered_gemm, resolve_engine
 from mpgemm.recovery import integer_reference as reference
 from mpgemm.recovery.exact_sums import exact_bits, exact_products, padding
-from mpgemm.recovery.integer_words import common_exponents, residue_bits
+from mpgemm.recovery.integer_words import common_exponents, residue_bits, residue_entries
 from mpgemm.recovery.method import SPLIT_MODULI, check_moduli
-from mpgemm.recovery.split_residues import BASES, WORDS, factors_of, word_table
+from mpgemm.recovery.split_residues import BASES, WORDS, factors_of, split_remainders, word_table
 
 UNITS = [
     row
@@ -99,6 +100,36 @@ def test_every_residue_of_every_modulus_has_its_words():
         word_table(256)
     with pytest.raises(ValueError, match="from 2 to 256"):
         check_moduli(SPLIT_MODULI)
+
+
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("p", SPLIT_MODULI)
+def test_words_and_sums_of_numbers_whose_residues_are_the_hardest(p):
+    """Residues around p/2, where quotients are nearest to a tie, of numbers of every size; sums up to the largest, too."""
+    rng = np.random.default_rng(p)
+    wide = [int(n) // p * p for bits in range(1, 62) for n in rng.integers(0, 1 << bits, 3)]
+    numbers = [s * (n + half + off) for s in (1, -1) for n in wide for half in (0, p // 2) for off in range(-3, 4)]
+    numbers = [n for n in numbers if abs(n) < 1 << 53]  # what float64 holds
+    x = np.array([[*numbers, 2.0**61]])  # the last sets the exponent: bits of 62 leave the numbers as they are
+    table = word_table(p)
+    for isa in every_isa():
+        found = residue_entries(x, 1, 62, p, table.view(np.uint8), np.int32([62])).view(np.int8)
+        assert np.array_equal(found[:, 0, :-1], table[:, [n % p for n in numbers]]), isa
+    sums = [rng.integers(-(2**41), 2**41, (1, 999)), rng.integers(-(2**31), 2**31, (1, 999)).astype(np.int32)]
+    sums.append(rng.integers(-(2**24), 2**24, (1, 999)).astype(np.float32))
+    theorem, planes = (
+        split_remainders((SPLIT_MODULI[0] if p != SPLIT_MODULI[0] else 1279, p)),
+        np.zeros((4, 1, 999), np.int8),
+    )
+    factors = factors_of(p, theorem.factors[1])
+    wanted = [
+        sum(f * int(v) for f, v in zip(factors, column, strict=True)) % p
+        for column in zip(*(s[0] for s in sums), strict=True)
+    ]
+    for isa in every_isa():
+        theorem.store(1, sums, planes)
+        high, low = planes[2:, 0].astype(int)
+        assert ((high * 32 + low) % p).tolist() == wanted and np.abs(high).max() <= 22 and np.abs(low).max() <= 16, isa
 
 
 # -- both schemes in plain loops ----------------------------------------------------------------------------------------------

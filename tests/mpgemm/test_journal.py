@@ -1,10 +1,12 @@
 """The journal keeps what is finished, whatever cuts a run short."""
 
 import json
+import re
 
 import pytest
 
-from mpgemm.experiments.journal import Journal, content_key
+from mpgemm.cli import main
+from mpgemm.experiments.journal import Journal, _check_of, content_key
 
 
 def test_results_come_back(tmp_path):
@@ -66,3 +68,52 @@ def test_keys_differ_with_any_value():
     assert len({content_key(c) for c in configurations}) == len(configurations)
     with pytest.raises(ValueError, match="JSON"):
         content_key({"x": float("nan")})
+
+
+def test_results_of_other_code_stay_and_are_not_used(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    old, bare = {"x": 1, "code": "old"}, {"x": 2}  # the second as journals were before results said their code
+    Journal(path).add(old, {"v": 1})
+    Journal(path).add(bare, {"v": 2})
+    before = path.read_text()
+    journal = Journal(path, "new")
+    assert (len(journal), journal.outdated, journal.dropped) == (0, 2, 0) and path.read_text() == before
+    assert journal.get(old) is journal.get(bare) is None
+    journal.add({"x": 1, "code": "new"}, {"v": 3})
+    again = Journal(path, "new")
+    assert (len(again), again.outdated) == (1, 2) and path.read_text().startswith(before)
+    assert len(Journal(path, "old")) == 1
+
+
+def test_an_old_folder_is_measured_anew_and_says_so(tmp_path, capsys):
+    """A folder of an older version, whose results lack what this one reports, gives what a new folder gives."""
+    command = [
+        "evaluate",
+        "--methods",
+        "fp16",
+        "--engine",
+        "v100",
+        "--distribution",
+        "normal",
+        "--shape",
+        "4",
+        "8",
+        "4",
+    ]
+    command += ["--no-figures"]
+    assert main([*command, "--out", str(tmp_path / "new")]) == 0
+    fresh = (tmp_path / "new" / "journal.jsonl").read_text()
+    old = [json.loads(re.sub(r', "rowwise": [^,}]*', "", line)) for line in fresh.splitlines()]
+    assert "rowwise" in fresh and "rowwise" not in str(old)
+    for entry in old:
+        entry["configuration"]["code"] = "0" * 64
+        entry["key"], entry["check"] = content_key(entry["configuration"]), _check_of(entry["result"])
+    journal = tmp_path / "old" / "journal.jsonl"
+    journal.parent.mkdir()
+    journal.write_text("".join(json.dumps(entry) + "\n" for entry in old))
+    capsys.readouterr()
+    assert main([*command, "--out", str(tmp_path / "old")]) == 0
+    assert f"{len(old)} results are of another version of the code, left in" in capsys.readouterr().err
+    again = journal.read_text().splitlines()[len(old) :]
+    assert [line.count("rowwise") for line in again] == [line.count("rowwise") for line in fresh.splitlines()]
+    assert [json.loads(line)["key"] for line in again] == [json.loads(line)["key"] for line in fresh.splitlines()]

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,8 @@ from mpgemm import get_method, recovered_gemm, recovered_gemm_report
 from mpgemm.cli import main
 from mpgemm.experiments.slice_advice import _Goal, slice_advice
 from mpgemm.recovery.counts import ScaledOperands, choose, kept_bits, scaled_words, truncation
+from mpgemm.recovery.integer_reference import truncated_slices
+from mpgemm.recovery.integer_words import common_exponents
 from mpgemm.recovery.method import MODULI
 
 # -- sixty pairs of matrices -----------------------------------------------------------------------------------------------
@@ -185,11 +188,34 @@ def test_the_native_product_is_taken_where_words_would_not_do(change):
     elif change != "most":
         a[1, 1] = float(change)
     found = recovered_gemm_report(a, b, None, method)
-    reason = {"inf": "holds Inf or NaN", "nan": "holds Inf or NaN", "span": "slices would be needed"}.get(
+    reason = {"inf": "holds Inf or NaN", "nan": "holds Inf or NaN", "span": "slices would do"}.get(
         change, "4 may be taken"
     )
     assert found.method.name == "fp64" and found.count.count is None and reason in found.count.reason
     assert np.array_equal(found.d, recovered_gemm(a, b, None, "fp64", "ieee"), equal_nan=True)
+
+
+def test_the_slices_that_would_do_beyond_those_there_are_would_do():
+    rng = np.random.default_rng(12)
+    a, b = _exponents(rng, (2, 5), -200, 200), _exponents(rng, (5, 2), -200, 200)
+    reason = choose(get_method("ozaki_int8:slices=auto"), a, b).reason
+    count = int(re.search(r"(\d+) slices would do for row \d of A", reason)[1])
+    assert count > 16 and "16 may be taken" in reason
+    rows, columns = common_exponents(a, 1).tolist(), common_exponents(b, 0).tolist()
+    for i, j in itertools.product(range(2), range(2)):
+        ends = zip(a[i], b[:, j], strict=True)
+        words = [(truncated_slices(x, rows[i], count, 7), truncated_slices(y, columns[j], count, 7)) for x, y in ends]
+        unit = Fraction(2) ** (rows[i] + columns[j])
+        formed = sum(
+            Fraction(x[p] * y[q], 1 << (7 * (p + q + 2))) * unit
+            for x, y in words
+            for p in range(count)
+            for q in range(count - p)
+        )
+        products = [Fraction(x) * Fraction(y) for x, y in zip(a[i], b[:, j], strict=True)]
+        assert abs(sum(products) - formed) <= sum(map(abs, products)) / (1 << 53)
+    more = choose(get_method("ozaki2_int8:moduli=auto"), a, b).reason
+    assert "more bits would be needed for row" in more and "than the 62 that 20 moduli hold" in more
 
 
 def test_a_fixed_count_holds_the_bits_whatever_the_matrices_are():
@@ -269,3 +295,39 @@ def test_operands_that_are_not_finite_are_told_to_take_the_native_product():
     a, b = pair("normal", 1)
     a[0, 0] = np.nan
     assert str(slice_advice(a, b)) == "An operand holds Inf or NaN: the native FP64 product is taken."
+    for shape in ((3, 0, 2), (0, 4, 2)):
+        empty = slice_advice(np.zeros(shape[:2]), np.zeros(shape[1:]))
+        assert str(empty) == "The product has no multiplications: there is nothing to emulate."
+
+
+def test_one_slice_is_spoken_of_as_one_and_the_most_that_fail_are_named():
+    whole = np.random.default_rng(4).integers(-60, 61, (3, 7)).astype(float)
+    assert "ozaki_int8: safe to emulate with 1 slice, proved as well." in str(
+        slice_advice(whole, whole.T, "fp64", INT8)
+    )
+    wide = np.ldexp(whole, np.arange(7) * 150 - 450)
+    assert "not safe to emulate: 16 slices lose" in str(slice_advice(wide, wide[:, ::-1].T, "fp64", INT8))
+
+
+def test_evaluate_says_what_was_chosen_and_what_is_not_finite(tmp_path, capsys):
+    a, b = pair("normal", 3)
+    for name, x in (("a", a), ("b", b)):
+        np.save(tmp_path / f"{name}.npy", x)
+    words = [
+        "evaluate",
+        str(tmp_path / "a.npy"),
+        str(tmp_path / "b.npy"),
+        "--methods",
+        "fp64",
+        "ozaki_int8:slices=auto",
+    ]
+    assert main(words) == 0
+    assert re.search(r"ozaki_int8: \d slices keep", " ".join(capsys.readouterr().out.split()))
+    a[0, 0] = np.inf
+    np.save(tmp_path / "a.npy", a)
+    assert main(words) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert (
+        "A holds 1 element that is not finite, A[0, 0] = inf: " in text and "What follows is about the others." in text
+    )
+    assert "ozaki_int8: the native FP64 product, since an operand holds Inf or NaN." in text
