@@ -31,6 +31,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)"
     )
+    parser.add_argument("--isa", nargs="+", help="instruction sets, by default all of this CPU (with --quick the best)")
     parser.add_argument("--json", default="out/bench.json")
     return parser.parse_args()
 
@@ -189,13 +190,13 @@ def gemm_rows(args, isas, rng) -> list[dict]:
 
 
 def tile_rows(args, rng) -> list[dict]:
-    """Small tiles: one m16n8k16 instruction, and a batch of them against one GEMM of the same work."""
+    """A batch of m16n8k16 instructions against one GEMM of the same work."""
     import numpy as np
 
     import tensorcore_models as tcm
 
     instruction = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
-    count, calls = 1 << (14 if args.quick else 20), 200
+    count = 1 << (14 if args.quick else 20)
     a, b = (tcm.encode(rng.standard_normal(s, np.float32), "fp16") for s in ((count, 16, 16), (count, 16, 8)))
     c = np.zeros((count, 16, 8), np.uint32)
     side = round((count * 16 * 8 * 16) ** (1 / 3))
@@ -205,21 +206,47 @@ def tile_rows(args, rng) -> list[dict]:
     functions = {
         "GEMM of the same work": lambda: engine.gemm_bits(x, y, z),
         f"{count} tiles m16n8k16 in one call": lambda: instruction.mma_bits(a, b, c),
-        "1 tile m16n8k16": lambda: [instruction.mma_bits(a[0], b[0], c[0]) for _ in range(calls)],
     }
     timings = interleaved(functions, 3 if args.quick else 7, 1, clock_of(args))
     records = rows("tiles", timings, "GEMM of the same work", count * 16 * 8 * 16)
     for record in records:
-        if record["path"].startswith("1 tile"):
-            record.update(
-                {key: record[key] / calls for key in ("median", "fastest", "low_quartile", "high_quartile", "ratio")}
-            )
-            record["gmacs"] = 16 * 8 * 16 / record["median"] / 1e9
-            print(f"{record['path']:44} {1e6 * record['median']:12.1f} us a call")
-        else:
-            print(
-                f"{record['path']:44} {1e6 * record['median']:12.1f} us, {record['ratio']:.2f} x the GEMM of the same work"
-            )
+        print(
+            f"{record['path']:44} {1e6 * record['median']:12.1f} us, {record['ratio']:.2f} x the GEMM of the same work"
+        )
+    return records
+
+
+def call_rows(args, rng) -> list[dict]:
+    """Calls on one m16n8k16 tile, arguments checked, beside numpy's product of two 16 x 16 matrices."""
+    import numpy as np
+
+    import tensorcore_models as tcm
+
+    tile = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((16, 16), (16, 8)))
+    c, square = np.zeros((16, 8), np.float32), rng.standard_normal((16, 16), np.float32)
+    bits = [x.view(f.container) for x, f in zip((a, b, c), tile.formats, strict=False)]
+    product, calls = tile.prepared(16, 16, 8), 2000
+    functions: dict[str, Callable] = {
+        "numpy, 16 x 16": lambda: square @ square,
+        "mma_bits": lambda: tile.mma_bits(*bits),
+        "mma": lambda: tile.mma(a, b, c),
+        "gemm_bits": lambda: tile.gemm_bits(*bits),
+        "gemm": lambda: tile.gemm(a, b, c),
+        "prepared, encodings": lambda: product.bits(*bits),
+        "prepared, values": lambda: product(a, b, c),
+    }
+
+    def repeated(function):
+        for _ in range(calls):
+            function()
+
+    turns = {name: lambda f=f: repeated(f) for name, f in functions.items()}
+    timings = interleaved(turns, 5 if args.quick else 15, 1, clock_of(args))
+    records = rows("one m16n8k16 tile", timings, "numpy, 16 x 16", calls * 16 * 8 * 16)
+    for record in records:
+        record["microseconds"] = 1e6 * record["median"] / calls
+        print(f"{record['path']:44} {record['microseconds']:8.2f} us a call, {record['ratio']:.1f} x numpy's 16 x 16")
     return records
 
 
@@ -285,7 +312,7 @@ def main() -> None:
 
     tcm.set_num_threads(args.threads)
     rng = np.random.default_rng(1)
-    isas = tuple(reversed(tcm.available_isas()))
+    isas = tuple(args.isa or reversed(tcm.available_isas()))
     host = machine()
     blas = f"BLAS kernel {host['blas_core']} (asked: {host['blas_core_asked']})"
     print(f"{host['cpu']}; {blas}; {args.threads} thread(s), {'CPU' if args.cpu_time else 'wall'} time")
@@ -293,8 +320,8 @@ def main() -> None:
     for isa in ("avx512", "avx2"):
         if isa not in isas:
             print(f"paths with {isa}: {NOT_HERE}")
-    records = gemm_rows(args, isas[:1] if args.quick else isas, rng)
-    records += method_rows(args, rng) + rounding_rows(args, rng) + tile_rows(args, rng)
+    records = gemm_rows(args, isas[:1] if args.quick and not args.isa else isas, rng)
+    records += method_rows(args, rng) + rounding_rows(args, rng) + tile_rows(args, rng) + call_rows(args, rng)
     write_json(args.json, {"machine": host, "rows": records})
     print(f"written to {args.json}", file=sys.stderr)
 
