@@ -197,14 +197,12 @@ MPG_INLINE double mpg_nearest_normal_fp32(double x)
     return mpg_as_double((bits + 0x0FFFFFFF + (bits >> 29 & 1)) & ~UINT64_C(0x1FFFFFFF));
 }
 
-/* One fused dot-round-down-add over 1 or 2 groups of `terms` products. Returns whether there may be infinite results; lanes
- * whose products overflow get one. */
-MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const double *a,
-                                   const uint32_t *ea, const uint32_t *la, const double *b, const int16_t *eb,
-                                   const int16_t *lb, double *MPG_RESTRICT c)
+/* The rest of a dot-round-down-add, from the largest exponents `top` (as powers of two) and the sums `dot` of its groups. Returns
+ * whether there may be infinite results; lanes whose products overflow get one. */
+MPG_INLINE int mpg_wide_down_end(int groups, const mpg_wide_task *t, double (*MPG_RESTRICT top)[MPG_WIDE],
+                                 double (*MPG_RESTRICT dot)[MPG_WIDE], double *MPG_RESTRICT c)
 {
-    double top[2][MPG_WIDE], dot[2][MPG_WIDE];
-    const double to_unit = mpg_power(-t->fraction_bits), to_magic = to_unit * MPG_MAGIC;
+    const double to_unit = mpg_power(-t->fraction_bits);
     const double limit = mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023);
     const double dot_unit = mpg_power(-t->dot_bits), c_unit = mpg_power(-t->c_bits);
     const double cutoff = mpg_power(-t->c_cutoff), least_normal = mpg_least_normal(t);
@@ -213,16 +211,6 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
     /* A sum is a multiple of 2^-149 where the largest exponent is at least this; up to 2^98 nothing overflows. */
     const double least = mpg_power((t->dot_bits > t->c_bits ? t->dot_bits : t->c_bits) - 149);
     uint64_t odd = 0;
-    for (int n = 0; n < groups; n++) {
-        int16_t words[MPG_WIDE];
-        mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, ea + n * terms, eb + n * terms * MPG_WIDE, words);
-        mpg_wide_powers(words, 0, top[n]);
-        mpg_wide_powers(words, mpg_word_to_magic(t->fraction_bits), dot[n]);
-        mpg_wide_sums(terms, fused, t->fraction_bits, a + n * terms, la + n * terms, b + n * terms * MPG_WIDE,
-                      lb + n * terms * MPG_WIDE, words, dot[n]);
-        for (int j = 0; j < MPG_WIDE; j++)
-            dot[n][j] -= top[n][j] * to_magic;
-    }
     for (int j = 0; j < MPG_WIDE; j++) {
         if (groups == 2) {
             const double largest = mpg_larger(top[0][j], top[1][j]);
@@ -243,6 +231,25 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
     return (int)(odd >> 63);
 }
 
+/* One fused dot-round-down-add over 1 or 2 groups of `terms` products. Returns what mpg_wide_down_end does. */
+MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const double *a,
+                                   const uint32_t *ea, const uint32_t *la, const double *b, const int16_t *eb,
+                                   const int16_t *lb, double *MPG_RESTRICT c)
+{
+    double top[2][MPG_WIDE], dot[2][MPG_WIDE];
+    const double to_magic = mpg_power(-t->fraction_bits) * MPG_MAGIC;
+    for (int n = 0; n < groups; n++) {
+        int16_t words[MPG_WIDE];
+        mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, ea + n * terms, eb + n * terms * MPG_WIDE, words);
+        mpg_wide_powers(words, 0, top[n]);
+        mpg_wide_powers(words, mpg_word_to_magic(t->fraction_bits), dot[n]);
+        mpg_wide_sums(terms, fused, t->fraction_bits, a + n * terms, la + n * terms, b + n * terms * MPG_WIDE,
+                      lb + n * terms * MPG_WIDE, words, dot[n]);
+        for (int j = 0; j < MPG_WIDE; j++)
+            dot[n][j] -= top[n][j] * to_magic;
+    }
+    return mpg_wide_down_end(groups, t, top, dot, c);
+}
 /* Place of a lane among the words (wide.h has their order). */
 MPG_INLINE int mpg_word_of_lane(int lane) { return 4 * (lane % 8) + lane / 8; }
 
@@ -278,7 +285,7 @@ MPG_INLINE double mpg_odd_sum(double x, double y)
 MPG_INLINE double mpg_odd_fp32(double x)
 {
     const uint64_t bits = mpg_as_bits64(x), rest = UINT64_C(0x1FFFFFFF);
-    return mpg_as_double((bits & ~rest) | ((bits & rest) + rest & (rest + 1)));
+    return mpg_as_double((bits & ~rest) | (((bits & rest) + rest) & (rest + 1)));
 }
 
 /* The sum of the products of one lane, each rounded to odd at 2^52 / 1.5 of `magic`. */
