@@ -44,7 +44,15 @@ def narrow_count(terms: int, wide_sum: bool = False, fp16: bool = False):
 
 
 def wide_count(terms: int):
-    return lambda level: (26 + 152 / terms, 9 + 76 / terms, 4.5 + 20.5 / terms)[level]
+    return lambda level: (26 + 152 / terms, 9 + 58.5 / terms, 4.5 + 20.5 / terms)[level]
+
+
+def down_count(terms: int, avx2: float, avx512: float):
+    return lambda level: (None, 9 + avx2 / terms, 4.5 + avx512 / terms)[level]
+
+
+def nearest_count(terms: int):
+    return lambda level: (None, 14 + 52 / terms, 7 + 26 / terms)[level]
 
 
 def vector_count(instructions: float):
@@ -108,12 +116,12 @@ def units():
         "Hopper mma.sync fp8": (engine(InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
         "mxfp8 block scaled": (engine(FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
         "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), vector_count(2.06)),
-        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(4.5 + 46.5 / 8)),
-        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(4.5 + 46.5 / 8)),
-        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), vector_count(4.5 + 77 / 16)),
+        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), down_count(8, 112, 46.5)),
+        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), down_count(8, 112, 46.5)),
+        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), down_count(16, 190, 77)),
         "CDNA1 exact sums fp16": (engine(ParametricDotAdd(4, None, **exact), "fp16"), None),
-        "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(8)),
-        "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(8)),
+        "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(2)),
+        "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(2)),
         "SFMA fp32": (engine(SequentialFMA(), "fp32"), plain_count(1)),
         "SFMA fp64": (engine(SequentialFMA(), "fp64", "fp64"), plain_count(2)),
         "VDPBF16PS": (get_instruction("x86:vdpbf16ps.k2.f32.bf16.bf16.f32"), plain_count(1)),

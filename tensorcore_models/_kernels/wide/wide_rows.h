@@ -33,12 +33,8 @@ MPG_INLINE double mpg_least_normal(const mpg_wide_task *t)
 MPG_INLINE double mpg_larger(double x, double y) { return x > y ? x : y; }
 MPG_INLINE double mpg_exponent_of(double x) { return mpg_as_double(mpg_as_bits64(x) & UINT64_C(0x7FF0000000000000)); }
 
-/* Largest multiple of `unit` not above x, |x| below 2^51 units. */
-MPG_INLINE double mpg_floored(double x, double unit)
-{
-    const double magic = unit * MPG_MAGIC;
-    return (x + magic) - magic;
-}
+/* Largest multiple of a unit not above x, |x| below 2^51 units; `magic`: 1.5 * 2^52 units. */
+MPG_INLINE double mpg_floored(double x, double magic) { return (x + magic) - magic; }
 
 /* x to the nearest number of a format whose last place is 2^-fraction_bits of the leading power of two, not below `least`;
  * ties to even. The parity is the last bit of the sum, and what was cut off is exact. */
@@ -57,7 +53,7 @@ MPG_INLINE double mpg_nearest(double x, int fraction_bits, double least)
 MPG_INLINE double mpg_truncated_fp32(double x)
 {
     const uint64_t subnormal = mpg_if_below(mpg_magnitude(x), 0x1p-126);
-    const double last = mpg_with_sign(mpg_floored(mpg_as_double(mpg_as_bits64(mpg_magnitude(x)) & subnormal), 0x1p-149), x);
+    const double last = mpg_with_sign(mpg_floored(mpg_as_double(mpg_as_bits64(mpg_magnitude(x)) & subnormal), 0x1p-149 * MPG_MAGIC), x);
     return mpg_select(subnormal, last, mpg_as_double(mpg_as_bits64(x) & ~UINT64_C(0x1FFFFFFF)));
 }
 
@@ -202,9 +198,9 @@ MPG_INLINE double mpg_nearest_normal_fp32(double x)
 MPG_INLINE int mpg_wide_down_end(int groups, const mpg_wide_task *t, double (*MPG_RESTRICT top)[MPG_WIDE],
                                  double (*MPG_RESTRICT dot)[MPG_WIDE], double *MPG_RESTRICT c)
 {
-    const double to_unit = mpg_power(-t->fraction_bits);
+    const double to_magic = mpg_power(-t->fraction_bits) * MPG_MAGIC;
     const double limit = mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023);
-    const double dot_unit = mpg_power(-t->dot_bits), c_unit = mpg_power(-t->c_bits);
+    const double dot_magic = mpg_power(-t->dot_bits) * MPG_MAGIC, c_magic = mpg_power(-t->c_bits) * MPG_MAGIC;
     const double cutoff = mpg_power(-t->c_cutoff), least_normal = mpg_least_normal(t);
     const uint64_t cut = (UINT64_C(1) << (52 - t->sum_bits)) - 1;
     const double zero = t->positive_zero ? 0.0 : -0.0;
@@ -214,14 +210,14 @@ MPG_INLINE int mpg_wide_down_end(int groups, const mpg_wide_task *t, double (*MP
     for (int j = 0; j < MPG_WIDE; j++) {
         if (groups == 2) {
             const double largest = mpg_larger(top[0][j], top[1][j]);
-            dot[0][j] = mpg_floored(dot[0][j], largest * to_unit) + mpg_floored(dot[1][j], largest * to_unit);
+            dot[0][j] = mpg_floored(dot[0][j], largest * to_magic) + mpg_floored(dot[1][j], largest * to_magic);
             top[0][j] = largest;
         }
         const double raw = mpg_larger(mpg_exponent_of(c[j]), least_normal), all = mpg_larger(top[0][j], raw);
-        double addend = mpg_floored(c[j], all * c_unit);
+        double addend = mpg_floored(c[j], all * c_magic);
         if (groups == 2)
             addend = mpg_select(mpg_if_below(raw, all * cutoff), 0.0, addend);
-        dot[0][j] = mpg_cut_down(mpg_floored(dot[0][j], all * dot_unit) + addend, cut);
+        dot[0][j] = mpg_cut_down(mpg_floored(dot[0][j], all * dot_magic) + addend, cut);
         c[j] = mpg_nearest_normal_fp32(dot[0][j]);
         odd |= (mpg_as_bits64(all) - mpg_as_bits64(least)) | (mpg_as_bits64(0x1p98) - mpg_as_bits64(all));
     }
