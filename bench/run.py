@@ -1,6 +1,6 @@
 """Every fast path against numpy's SGEMM of the same size, interleaved in one run; one table, and JSON.
 
-    python bench/run.py [--quick] [--size 512] [--threads 1] [--json out/bench.json]
+    python bench/run.py [--quick] [--size 512] [--threads 1] [--json out/bench.json] [--page docs/performance.md]
 
 The ratio is between median times. The limit is what the core could do if it started nothing but the path's vector instructions:
 instructions for 16 products (docs/performance.md counts them) against the rate that bench/probe.c measures beside each row,
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench_exact import matrices
 from harness import hold_blas, interleaved, machine, pin, rows, write_json
+from page import write_page
 
 LANES = (4, 8, 16)
 NOT_HERE = "not measurable here"
@@ -31,6 +32,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)"
     )
+    parser.add_argument("--isa", nargs="+", help="instruction sets, by default all of this CPU (with --quick the best)")
+    parser.add_argument("--page", help="page whose table between its two marks is replaced (docs/performance.md)")
     parser.add_argument("--json", default="out/bench.json")
     return parser.parse_args()
 
@@ -43,11 +46,11 @@ def narrow_count(terms: int, wide_sum: bool = False, fp16: bool = False):
 
 
 def wide_count(terms: int):
-    return lambda level: (26 + 152 / terms, 9 + 76 / terms, 4.5 + 20.5 / terms)[level]
+    return lambda level: (26 + 152 / terms, 9 + 58.5 / terms, 4.5 + 20.5 / terms)[level]
 
 
-def vector_count(instructions: float):
-    return lambda level: instructions if level == 2 else None
+def vector_count(avx2: float, avx512: float):
+    return lambda level: (None, avx2, avx512)[level]
 
 
 def plain_count(instructions: float):
@@ -106,21 +109,24 @@ def units():
         "FDA fp8 N=32 F=25": (engine(FusedDotAdd(32, 25), "e4m3fn"), wide_count(32)),
         "Hopper mma.sync fp8": (engine(InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
         "mxfp8 block scaled": (engine(FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
-        "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), vector_count(2.06)),
-        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(4.5 + 46.5 / 8)),
-        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(4.5 + 46.5 / 8)),
-        "CDNA3 GFDRDA fp8": (engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), vector_count(4.5 + 77 / 16)),
-        "CDNA1 exact sums fp16": (engine(ParametricDotAdd(4, None, **exact), "fp16"), None),
-        "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(8)),
-        "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(8)),
+        "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), vector_count(8, 2.06)),
+        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(9 + 121 / 8, 4.5 + 46.5 / 8)),
+        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(9 + 121 / 8, 4.5 + 46.5 / 8)),
+        "CDNA3 GFDRDA fp8": (
+            engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"),
+            vector_count(9 + 176 / 16, 4.5 + 77 / 16),
+        ),
+        "CDNA1 exact sums fp16": (engine(ParametricDotAdd(4, None, **exact), "fp16"), vector_count(52, 26)),
+        "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(2)),
+        "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(2)),
         "SFMA fp32": (engine(SequentialFMA(), "fp32"), plain_count(1)),
         "SFMA fp64": (engine(SequentialFMA(), "fp64", "fp64"), plain_count(2)),
         "VDPBF16PS": (get_instruction("x86:vdpbf16ps.k2.f32.bf16.bf16.f32"), plain_count(1)),
         "TDPBF16PS": (get_instruction("x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"), plain_count(1)),
-        "IntegerDotAdd s8": (engine(IntegerDotAdd(), "s8", "s32"), vector_count(1 + 1 / 256)),
+        "IntegerDotAdd s8": (engine(IntegerDotAdd(), "s8", "s32"), vector_count(2 + 3 / 256, 1 + 1 / 256)),
         "parametric, nearest alignment": (
             engine(ParametricDotAdd(terms=16, fraction_bits=24, alignment_rounding="rne"), "fp16"),
-            None,
+            vector_count(14 + 36 / 16, 7 + 18 / 16),
         ),
     }
 
@@ -152,7 +158,7 @@ def operands(engine, size: int, rng):
 
 
 def gemm_rows(args, isas, rng) -> list[dict]:
-    """One record for each path and instruction set, beside SGEMM."""
+    """One record for each path and instruction set, beside SGEMM and, turn by turn, what the core starts: its clock moves."""
     import numpy as np
 
     import tensorcore_models as tcm
@@ -161,27 +167,31 @@ def gemm_rows(args, isas, rng) -> list[dict]:
     x, y = (rng.standard_normal((args.size, args.size), np.float32) for _ in range(2))
     records = []
     probe = instruction_probe()
+    levels = tcm.available_isas()
     for name, (engine, count) in units().items():
         data = operands(engine, args.size, rng)
-        fast = not kernels.kernel_name(engine, args.size, args.size, args.size).startswith("generic")
-        for isa in isas if fast else isas[:1]:
+        for isa in isas:
 
             def run(engine=engine, data=data, isa=isa):
                 tcm.set_isa(isa)
                 kernels.matrix_bits(engine, *data)
 
-            level = tcm.available_isas().index(isa)
+            level = levels.index(isa)
             functions: dict = {"sgemm": lambda: x @ y, f"{name} [{isa}]": run}
-            instructions = count(level) if count else None
-            if instructions and probe:  # beside the row, turn by turn: the clock moves from one row to the next
-                started = probe(level, 1)
+            if probe:
                 functions["probe"] = lambda level=level: probe(level, PROBE_ROUNDS)
+                functions["probe of sgemm"] = lambda: probe(1, PROBE_ROUNDS)
             timings = interleaved(functions, 3 if args.quick else 9, 1, clock_of(args))
-            rate = started * PROBE_ROUNDS / timings.pop("probe").median if "probe" in timings else None
-            record = rows(f"{args.size}^3", timings, "sgemm", args.size**3)[1]
-            record["kernel"] = kernels.kernel_name(engine, args.size, args.size, args.size)
-            if instructions and rate:
-                record["limit_gmacs"] = 16 * rate * args.threads / instructions / 1e9
+            started = probe(level, 1) * PROBE_ROUNDS * args.threads if probe else 0
+            rates = [started / timings.pop(n).median for n in ("probe", "probe of sgemm")] if probe else []
+            sgemm, record = rows(f"{args.size}^3", timings, "sgemm", args.size**3)
+            record |= {"name": name, "isa": isa, "kernel": kernels.kernel_name(engine, args.size, args.size, args.size)}
+            instructions = count(level)
+            if instructions and rates:
+                record["limit_gmacs"] = 16 * rates[0] / instructions / 1e9
+                record["share"] = record["gmacs"] / record["limit_gmacs"]
+            if rates:  # two multiply-adds of AVX2 for 16 products
+                record["sgemm_share"] = sgemm["gmacs"] / (8 * rates[1] / 1e9)
             records.append(record)
             print_row(record)
     tcm.set_isa(None)
@@ -189,13 +199,13 @@ def gemm_rows(args, isas, rng) -> list[dict]:
 
 
 def tile_rows(args, rng) -> list[dict]:
-    """Small tiles: one m16n8k16 instruction, and a batch of them against one GEMM of the same work."""
+    """A batch of m16n8k16 instructions against one GEMM of the same work."""
     import numpy as np
 
     import tensorcore_models as tcm
 
     instruction = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
-    count, calls = 1 << (14 if args.quick else 20), 200
+    count = 1 << (14 if args.quick else 20)
     a, b = (tcm.encode(rng.standard_normal(s, np.float32), "fp16") for s in ((count, 16, 16), (count, 16, 8)))
     c = np.zeros((count, 16, 8), np.uint32)
     side = round((count * 16 * 8 * 16) ** (1 / 3))
@@ -205,25 +215,65 @@ def tile_rows(args, rng) -> list[dict]:
     functions = {
         "GEMM of the same work": lambda: engine.gemm_bits(x, y, z),
         f"{count} tiles m16n8k16 in one call": lambda: instruction.mma_bits(a, b, c),
-        "1 tile m16n8k16": lambda: [instruction.mma_bits(a[0], b[0], c[0]) for _ in range(calls)],
     }
     timings = interleaved(functions, 3 if args.quick else 7, 1, clock_of(args))
     records = rows("tiles", timings, "GEMM of the same work", count * 16 * 8 * 16)
     for record in records:
-        if record["path"].startswith("1 tile"):
-            record.update(
-                {key: record[key] / calls for key in ("median", "fastest", "low_quartile", "high_quartile", "ratio")}
-            )
-            record["gmacs"] = 16 * 8 * 16 / record["median"] / 1e9
-            print(f"{record['path']:44} {1e6 * record['median']:12.1f} us a call")
-        else:
-            print(
-                f"{record['path']:44} {1e6 * record['median']:12.1f} us, {record['ratio']:.2f} x the GEMM of the same work"
-            )
+        print(
+            f"{record['path']:44} {1e6 * record['median']:12.1f} us, {record['ratio']:.2f} x the GEMM of the same work"
+        )
     return records
 
 
-def method_rows(args, rng) -> list[dict]:
+def call_rows(args, rng) -> list[dict]:
+    """Calls on one m16n8k16 tile, arguments checked, beside numpy's product of two 16 x 16 matrices."""
+    import numpy as np
+
+    import tensorcore_models as tcm
+
+    tile = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((16, 16), (16, 8)))
+    c, square = np.zeros((16, 8), np.float32), rng.standard_normal((16, 16), np.float32)
+    bits = [x.view(f.container) for x, f in zip((a, b, c), tile.formats, strict=False)]
+    product, calls = tile.prepared(16, 16, 8), 2000
+    functions: dict[str, Callable] = {
+        "numpy, 16 x 16": lambda: square @ square,
+        "mma_bits": lambda: tile.mma_bits(*bits),
+        "mma": lambda: tile.mma(a, b, c),
+        "gemm_bits": lambda: tile.gemm_bits(*bits),
+        "gemm": lambda: tile.gemm(a, b, c),
+        "prepared, encodings": lambda: product.bits(*bits),
+        "prepared, values": lambda: product(a, b, c),
+    }
+
+    def repeated(function):
+        for _ in range(calls):
+            function()
+
+    turns = {name: lambda f=f: repeated(f) for name, f in functions.items()}
+    timings = interleaved(turns, 5 if args.quick else 15, 1, clock_of(args))
+    records = rows("one m16n8k16 tile", timings, "numpy, 16 x 16", calls * 16 * 8 * 16)
+    for record in records:
+        record["calls"] = calls
+        print(
+            f"{record['path']:44} {1e6 * record['median'] / calls:8.2f} us a call, {record['ratio']:.1f} x numpy's 16 x 16"
+        )
+    return records
+
+
+def method_rows(args, isas, rng) -> list[dict]:
+    """The records of :func:`methods_of` for each instruction set."""
+    import tensorcore_models as tcm
+
+    records = []
+    for isa in isas:
+        tcm.set_isa(isa)
+        records += [record | {"isa": isa} for record in methods_of(args, isa, rng)]
+    tcm.set_isa(None)
+    return records
+
+
+def methods_of(args, isa: str, rng) -> list[dict]:
     """Whole algorithms beside SGEMM: SGEMM-cube, exact products, and Markidis and Ootomo in FDA products of the same size."""
 
     import ascend
@@ -249,6 +299,7 @@ def method_rows(args, rng) -> list[dict]:
     records = rows(f"{size}^3", timings, "sgemm", size**3)[1:]
     for record in records:
         record["fda_gemms"] = record["median"] / timings["FDA GEMM of the A100"].median
+        record["name"], record["path"] = record["path"], f"{record['path']} [{isa}]"
         print_row(record, f"{record['fda_gemms']:5.2f} FDA GEMMs")
     return records
 
@@ -271,7 +322,9 @@ def rounding_rows(args, rng) -> list[dict]:
 
 def print_row(r: dict, limit_text: str = "limit not counted") -> None:
     limit = r.get("limit_gmacs")
-    share = f"{100 * r['gmacs'] / limit:5.0f} % of {limit:6.1f}" if limit else limit_text
+    share = f"{100 * r['share']:5.0f} % of {limit:6.1f}" if limit else limit_text
+    if "sgemm_share" in r:
+        share += f"; SGEMM {100 * r['sgemm_share']:3.0f} %"
     print(f"{r['path']:44} {r['gmacs']:8.2f} {100 * r['spread']:4.0f} % {r['ratio']:8.2f}   {share}", flush=True)
 
 
@@ -285,7 +338,7 @@ def main() -> None:
 
     tcm.set_num_threads(args.threads)
     rng = np.random.default_rng(1)
-    isas = tuple(reversed(tcm.available_isas()))
+    isas = tuple(args.isa or reversed(tcm.available_isas()))
     host = machine()
     blas = f"BLAS kernel {host['blas_core']} (asked: {host['blas_core_asked']})"
     print(f"{host['cpu']}; {blas}; {args.threads} thread(s), {'CPU' if args.cpu_time else 'wall'} time")
@@ -293,9 +346,14 @@ def main() -> None:
     for isa in ("avx512", "avx2"):
         if isa not in isas:
             print(f"paths with {isa}: {NOT_HERE}")
-    records = gemm_rows(args, isas[:1] if args.quick else isas, rng)
-    records += method_rows(args, rng) + rounding_rows(args, rng) + tile_rows(args, rng)
-    write_json(args.json, {"machine": host, "rows": records})
+    chosen = isas[:1] if args.quick and not args.isa else isas
+    records = gemm_rows(args, chosen, rng) + method_rows(args, chosen, rng)
+    calls = rounding_rows(args, rng) + tile_rows(args, rng) + call_rows(args, rng)
+    write_json(args.json, {"machine": host, "rows": records + calls})
+    if args.page:
+        command = f"python bench/run.py {' '.join(sys.argv[1:])}"
+        write_page(args.page, host, command, records, calls)
+        print(f"table written to {args.page}", file=sys.stderr)
     print(f"written to {args.json}", file=sys.stderr)
 
 

@@ -39,9 +39,13 @@
 /* EXACT_DEPTH: k of one pass over a panel of B; EXACT_BLOCK: the most rows, columns and k of one packed block. */
 enum { EXACT_CHAIN = 64, EXACT_DEPTH = 128, EXACT_BLOCK = 1024, EXACT_MAX_WIDTH = 16 };
 
+/* The unit of sums whose rest is kept apart: EXACT_CHAIN halves of it are at most 2^51, and 2^51 of it are more than any sum whose
+ * bound is below 2^50. */
+#define EXACT_UNIT 0x1p46
+
 typedef struct {
     const double *a, *b;                   /* scaled values */
-    const uint64_t *a_integer, *b_integer; /* the same modulo 2^64, where residues are asked for */
+    const uint64_t *a_integer, *b_integer; /* the same modulo 2^64, for exact_takes_integers variants that find residues */
     double *sums;
     uint64_t *residues; /* NULL: binary64 chains only */
     ptrdiff_t groups, panels, depth;
@@ -94,6 +98,7 @@ MPG_INLINE double exact_three_sum(double x, double y, double z, int what)
 #include "vector_set.h"
 #define EXACT_VARIANT baseline
 #include "exact_tile.h"
+enum { EXACT_BASELINE_FUSED = VECTOR_FUSED };
 #undef VECTOR_LEVEL
 
 #define VECTOR_LEVEL MPG_ISA_AVX2
@@ -131,6 +136,12 @@ static int exact_best_level(int level)
         return EXACT_LEVEL_IFMA;
 #endif
     return level;
+}
+
+/* Whether residues are found from integers; elsewhere from what multiply-adds round off. */
+static int exact_takes_integers(int level)
+{
+    return level >= EXACT_LEVEL_IFMA || (level == MPG_ISA_BASELINE && !EXACT_BASELINE_FUSED);
 }
 
 static int exact_row_multiple(int level) { return MPG_SIZE(level, EXACT_ROWS_SIZES); }

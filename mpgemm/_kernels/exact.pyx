@@ -30,6 +30,7 @@ cdef extern from "exact.h" nogil:
 
     int exact_best_level(int level)
     int exact_row_multiple(int level)
+    int exact_takes_integers(int level)
     int exact_panel_width(int level)
     double exact_lowest_bit(double x)
     void exact_tile(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0, ptrdiff_t panel1,
@@ -314,17 +315,19 @@ cdef class Product:
         cdef ptrdiff_t rows = round_up(min(j.a.rows, EXACT_BLOCK), j.high)
         cdef ptrdiff_t columns = round_up(min(j.b.columns, EXACT_BLOCK), j.width)
         cdef ptrdiff_t depth = round_up(min(j.a.columns, EXACT_BLOCK), EXACT_DEPTH)
-        cdef ptrdiff_t kinds = 2 if residues else 1
+        cdef bint integers = residues and exact_takes_integers(j.level)
+        cdef size_t operands = (rows + columns) * depth * sizeof(double)
         cdef size_t sums = rows * columns * sizeof(double)
         cdef size_t parts = 2 * sums if expansion else 0
-        cdef Workspace work = Workspace(kinds * (sums + (rows + columns) * depth * sizeof(double)) + parts + 10 * LINE)
+        cdef Workspace work = Workspace((1 + residues) * sums + (1 + integers) * operands + parts + 10 * LINE)
         j.packed_b = <double *>work.take(columns * depth * sizeof(double))
         j.packed_a = <double *>work.take(rows * depth * sizeof(double))
         j.block.sums = <double *>work.take(sums)
         j.integer_a = j.integer_b = j.residues = NULL
         if residues:
-            j.integer_b = <uint64_t *>work.take(columns * depth * sizeof(uint64_t))
-            j.integer_a = <uint64_t *>work.take(rows * depth * sizeof(uint64_t))
+            if integers:
+                j.integer_b = <uint64_t *>work.take(columns * depth * sizeof(uint64_t))
+                j.integer_a = <uint64_t *>work.take(rows * depth * sizeof(uint64_t))
             j.residues = <uint64_t *>work.take(sums)
         j.block.a, j.block.b = j.packed_a, j.packed_b
         j.block.a_integer, j.block.b_integer = j.integer_a, j.integer_b

@@ -174,6 +174,48 @@ VECTOR_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a
             }
     }
 }
+#elif VECTOR_FUSED
+/* The same without that instruction. A chain runs at 1.5 * 2^52 units of EXACT_UNIT, so that each multiply-add rounds the sum to a
+ * multiple of the unit, and what it leaves of the product, at most half a unit, is exact and adds up exactly: 4 instructions a product.
+ * This holds for partial sums below 2^51 units; where those of an element may be larger its bound says so, and L is not used. Of
+ * operands that are no integers, all of them far below a unit, the second chain is S. */
+VECTOR_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a, const double *b, ptrdiff_t depth,
+                                                                 double *sums, uint64_t *residues)
+{
+    const VECTOR origin = VECTOR_SET(0x1.8p52 * EXACT_UNIT);
+    double high[VECTOR_LANES], low[VECTOR_LANES];
+    for (ptrdiff_t start = 0; start < depth; start += EXACT_CHAIN) {
+        const ptrdiff_t end = depth - start < EXACT_CHAIN ? depth : start + EXACT_CHAIN;
+        for (int first = 0; first < EXACT_R; first += 2) {
+            VECTOR sum[2][EXACT_V], rest[2][EXACT_V];
+            for (int r = 0; r < 2; r++)
+                for (int v = 0; v < EXACT_V; v++) {
+                    sum[r][v] = origin;
+                    rest[r][v] = VECTOR_SET(0.0);
+                }
+            for (ptrdiff_t k = start; k < end; k++)
+                for (int r = 0; r < 2; r++) {
+                    const VECTOR factor = VECTOR_SET(a[(first + r) * EXACT_DEPTH + k]);
+                    for (int v = 0; v < EXACT_V; v++) {
+                        const VECTOR other = VECTOR_LOAD(b + k * EXACT_W + v * VECTOR_LANES);
+                        const VECTOR next = VECTOR_MADD(factor, other, sum[r][v]);
+                        rest[r][v] = VECTOR_ADD(rest[r][v], VECTOR_MADD(factor, other, sum[r][v] - next));
+                        sum[r][v] = next;
+                    }
+                }
+            for (int r = 0; r < 2; r++)
+                for (int v = 0; v < EXACT_V; v++) {
+                    const ptrdiff_t place = (first + r) * EXACT_W + v * VECTOR_LANES;
+                    VECTOR_STORE(sums + place, VECTOR_ADD(VECTOR_LOAD(sums + place), VECTOR_ADD(sum[r][v] - origin, rest[r][v])));
+                    VECTOR_STORE(high, sum[r][v]);
+                    VECTOR_STORE(low, VECTOR_ADD(rest[r][v], VECTOR_SET(0x1.8p52)));
+                    for (int i = 0; i < VECTOR_LANES; i++)
+                        residues[place + i] += (exact_bits(high[i]) - exact_bits(0x1.8p52 * EXACT_UNIT)) * (uint64_t)EXACT_UNIT +
+                                               (exact_bits(low[i]) - exact_bits(0x1.8p52));
+                }
+        }
+    }
+}
 #else
 VECTOR_TARGET static void EXACT_NAME(residues, EXACT_VARIANT)(const uint64_t *a, const uint64_t *b, ptrdiff_t depth,
                                                               uint64_t *residues)
@@ -213,6 +255,11 @@ VECTOR_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *blo
                 if (block->residues) {
                     EXACT_NAME(both_chains, EXACT_VARIANT)(block->a + a, block->b + b, block->a_integer + a,
                                                            block->b_integer + b, depth, block->sums + s, block->residues + s);
+                    continue;
+                }
+#elif VECTOR_FUSED
+                if (block->residues) {
+                    EXACT_NAME(both_chains, EXACT_VARIANT)(block->a + a, block->b + b, depth, block->sums + s, block->residues + s);
                     continue;
                 }
 #else

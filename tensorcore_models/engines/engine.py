@@ -24,8 +24,10 @@ from ..formats.interop import as_array
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..formats.sums import add_rounded, scale_cut, scale_rounded
 from ..integers import checked_integer
+from ..kernels.small import SmallProduct
 from ..machine.fp_state import default_fp_state
 from .order import KOrder, Order, OrderUnit, evaluate, leaves, merged, order_of, uncovered
+from .prepared import PreparedProduct
 from .scaled import scaled_sums
 from .scaling import read_scales
 
@@ -55,6 +57,11 @@ def _scalar(x, name: str) -> float:
     if isinstance(x, str | bytes) or np.ndim(x) or not (hasattr(x, "__float__") or hasattr(x, "__index__")):
         raise TypeError(f"{name} is a real number, got {x!r}")
     return float(x)
+
+
+def _one_chain(k_order, promote_every, promote_rounding) -> bool:
+    """Whether the sum over k is one chain."""
+    return promote_every is None and promote_rounding == "rne" and type(k_order) is str and k_order == "sequential"
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -102,7 +109,6 @@ class Engine(abc.ABC):
         """Formats of a, b, c and d."""
         return tuple(get_format(f) for f in (self.a_format, self.b_format, self.c_format, self.d_format))
 
-    @default_fp_state
     def gemm_bits(
         self,
         a,
@@ -143,11 +149,18 @@ class Engine(abc.ABC):
         TypeError, ValueError
             On wrong types, shapes, encodings beyond the format's width, missing or unwanted scales.
         """
-        a, b, c = self._check_matrices(a, b, c)
-        scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
-        return self._gemm_checked(a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding)
+        if scale_a is None and scale_b is None and _one_chain(k_order, promote_every, promote_rounding):
+            small = self._small(a, b)
+            if small is not None and (d := small.bits(a, b, c)) is not None:
+                return d
+        return self._gemm_bits(a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding)
 
     @default_fp_state
+    def _gemm_bits(self, a, b, c, scale_a, scale_b, *order) -> np.ndarray:
+        a, b, c = self._check_matrices(a, b, c)
+        scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
+        return self._gemm_checked(a, b, c, scale_a, scale_b, *order)
+
     def gemm(
         self,
         a,
@@ -199,8 +212,19 @@ class Engine(abc.ABC):
         TypeError, ValueError
             As :meth:`gemm_bits`; and when values are not representable and input_rounding is None (how many, and the first).
         """
+        if scale_a is None and scale_b is None and _one_chain(k_order, promote_every, promote_rounding):
+            small = self._small(a, b) if type(alpha) is type(beta) is float and alpha == beta == 1 else None
+            if small is not None and (d := small.values(a, b, c)) is not None:
+                return d
+        rounding, order = (input_rounding, input_saturate), (k_order, promote_every, promote_rounding)
+        return self._gemm(a, b, c, (alpha, beta), (scale_a, scale_b), rounding, order)
+
+    @default_fp_state
+    def _gemm(self, a, b, c, factors, scales, rounding, order) -> np.ndarray:
+        """What :meth:`gemm` does with operands of any type."""
         formats = self.formats
-        alpha, beta = _scalar(alpha, "alpha"), _scalar(beta, "beta")
+        alpha, beta = (_scalar(x, name) for x, name in zip(factors, ("alpha", "beta"), strict=True))
+        (scale_a, scale_b), (input_rounding, input_saturate) = scales, rounding
         use_c = c is not None and beta != 0
         a = operand_bits(a, formats[0], input_rounding, "a", input_saturate)
         b = operand_bits(b, formats[1], input_rounding, "b", input_saturate)
@@ -212,21 +236,51 @@ class Engine(abc.ABC):
                 raise ValueError(
                     "alpha and beta do not go with scales that are applied outside of the unit: leave them out"
                 )
-            sums = scaled_sums(
-                self, a, b, scaling, k_order=k_order, promote_every=promote_every, promote_rounding=promote_rounding
-            )
+            names = ("k_order", "promote_every", "promote_rounding")
+            sums = scaled_sums(self, a, b, scaling, **dict(zip(names, order, strict=True)))
             return sums if c is None else sums + as_array(c, "c").astype(np.float32)
         given = (scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b")))
         sa, sb = self.check_scales(a.shape, b.shape, *given)
         simple = alpha == 1 and (not use_c or beta == 1)
         if not simple:
             start = _zeros(start.shape, start.dtype)
-        d = self._gemm_checked(a, b, start, sa, sb, k_order, promote_every, promote_rounding)
+        d = self._gemm_checked(a, b, start, sa, sb, *order)
         if not simple:
             d = scale_rounded(d, alpha, formats[3], formats[3])
             if c_bits is not None:
                 d = add_rounded(d, scale_rounded(c_bits, beta, formats[2], formats[3]), formats[3])
         return values_of_bits(d, formats[3])
+
+    def prepared(self, m: int, k: int, n: int) -> "PreparedProduct":
+        """This engine's product of matrices of one shape, for loops over many small ones: shapes are settled once.
+
+        Parameters
+        ----------
+        m, k, n : int
+            a is (m, k), b is (k, n).
+
+        Returns
+        -------
+        PreparedProduct
+            Called with values as :meth:`gemm`; its method `bits` takes encodings as :meth:`gemm_bits`. The bits are the same.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a size is negative or not an integer.
+
+        Examples
+        --------
+        >>> import numpy as np, tensorcore_models as tcm
+        >>> product = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32").prepared(16, 16, 8)
+        >>> a, b = np.ones((16, 16), np.float16), np.ones((16, 8), np.float16)
+        >>> c = np.zeros((16, 8), np.float32)
+        >>> for _ in range(3):
+        ...     c = product(a, b, c)
+        >>> float(c[0, 0])
+        48.0
+        """
+        return PreparedProduct(self, m, k, n)
 
     def scaled_input(self, c: np.ndarray, scale: int) -> np.ndarray:
         """What the unit adds its products to where its accumulator input is scaled: encodings of c 2^-scale.
@@ -258,6 +312,13 @@ class Engine(abc.ABC):
         return c if scale == 0 else scale_cut(c, -scale, self.formats[2])
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
+    def _small_product(self, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> SmallProduct | None:
+        """The small product of operands of these shapes, None where the engine has none for them."""
+        return None
+
+    def _small(self, a, b) -> SmallProduct | None:
+        return self._small_product(a.shape, b.shape) if type(a) is type(b) is np.ndarray else None
+
     def _check_matrices(self, a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         formats = self.formats
         a, b = check_bits(a, formats[0], "a", 2), check_bits(b, formats[1], "b", 2)

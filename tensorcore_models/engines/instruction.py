@@ -142,7 +142,6 @@ class Instruction(MatrixEngine):
         name = re.sub(r"m\d+n\d+k", f"m{m}n{n}k", self.name, count=1)
         return dataclasses.replace(self, name=name, m=m, n=n)
 
-    @default_fp_state
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None, *, input_scale: int = 0) -> np.ndarray:
         """The instruction on raw encodings.
 
@@ -166,6 +165,15 @@ class Instruction(MatrixEngine):
         TypeError, ValueError
             On wrong types or shapes, missing or unwanted scales, or unpublished arithmetic.
         """
+        if scale_a is None and scale_b is None and type(input_scale) is int and input_scale == 0:
+            d = None if c is None or (tile := self._tile()) is None else tile.bits(a, b, c)
+            if d is not None:
+                return d
+        return self._mma_bits(a, b, c, scale_a, scale_b, input_scale)
+
+    @default_fp_state
+    def _mma_bits(self, a, b, c, scale_a, scale_b, input_scale) -> np.ndarray:
+        """What :meth:`mma_bits` does with operands of any shape and type."""
         self._require_public()
         a_format, b_format, c_format, _ = self.formats
         a, b, c = check_bits(a, a_format, "a"), check_bits(b, b_format, "b"), check_bits(c, c_format, "c")
@@ -183,7 +191,6 @@ class Instruction(MatrixEngine):
         batch = [None if x is None else x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, scale_a, scale_b)]
         return kernels.batch_bits(self, *batch).reshape(c.shape)
 
-    @default_fp_state
     def mma(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """The instruction on values; shapes as in :meth:`mma_bits`, values as in :meth:`gemm`.
 
@@ -192,6 +199,15 @@ class Instruction(MatrixEngine):
         ValueError
             If values are not representable in the operand formats: how many, and the first.
         """
+        if scale_a is None and scale_b is None:
+            d = None if c is None or (tile := self._tile()) is None else tile.values(a, b, c)
+            if d is not None:
+                return d
+        return self._mma(a, b, c, scale_a, scale_b)
+
+    @default_fp_state
+    def _mma(self, a, b, c, scale_a, scale_b) -> np.ndarray:
+        """What :meth:`mma` does with operands of any shape and type."""
         self._require_public()
         formats = self.formats
         bits = [operand_bits(x, f, None, n) for x, f, n in zip((a, b, c), formats, "abc", strict=False)]
@@ -203,6 +219,14 @@ class Instruction(MatrixEngine):
         own = {name: edge_rules.pop(name) for name in RULES if self.rollup is not None and name in edge_rules}
         changed = super().with_rules(**edge_rules)
         return dataclasses.replace(changed, rollup=dataclasses.replace(self.rollup, **own)) if own else changed
+
+    def _tile(self):
+        """The product of one instruction's shape (:mod:`tensorcore_models.kernels.small`), None where there is none."""
+        return kernels.small_product(self, (self.m, self.k), (self.k, self.n)) if self.published else None
+
+    def _small_product(self, a_shape, b_shape):
+        alone = self.rollup is None and self.published
+        return super()._small_product(a_shape, b_shape) if alone else None
 
     def _padded(self, a, b, c, scale_a, scale_b, pieces):
         if self.rollup is None:

@@ -80,6 +80,9 @@ class MatrixEngine(Engine):
         """A copy whose accumulator has other edge rules; see :mod:`tensorcore_models.accumulators` for their names."""
         return dataclasses.replace(self, accumulator=self.accumulator.with_rules(**edge_rules))
 
+    def _small_product(self, a_shape, b_shape):
+        return kernels.small_product(self, a_shape, b_shape)
+
     def _chain_bits(self, a, b, c, scale_a, scale_b):
         return kernels.matrix_bits(self, a, b, c, scale_a, scale_b)
 

@@ -2,8 +2,9 @@
 
 `dispatch` chooses among three layers, all with the same bits: the fast paths (`narrow`, `wide`, `chains`, `pairwise`, `groups`,
 `integer`; `common` has what they share), the compiled generic kernels (`generic`), and the plain-integer reference. `lowering`
-turns an accumulator with its formats into what the compiled kernels take. A fast kernel computes what its operand ranges allow
-and marks the elements that it does not vouch for (infinities, NaNs, overflow, extreme addends); those go to the generic kernel.
+turns an accumulator with its formats into what the compiled kernels take, `small` keeps what small products need. A fast kernel
+computes what its operand ranges allow and marks the elements that it does not vouch for (infinities, NaNs, overflow, extreme
+addends); those go to the generic kernel.
 docs/kernels.md has each kernel's contract, docs/performance.md what bounds its speed.
 """
 
@@ -21,12 +22,14 @@ from .dispatch import (
     set_kernel,
 )
 from .generic import generic_batch_bits, generic_bits
+from .small import SmallProduct, small_product
 
 __all__ = [
     "FAST_PATHS",
     "KERNELS",
     "FastKernel",
     "FastPath",
+    "SmallProduct",
     "batch_bits",
     "generic_batch_bits",
     "generic_bits",
@@ -36,4 +39,5 @@ __all__ = [
     "matrix_bits",
     "promoted_bits",
     "set_kernel",
+    "small_product",
 ]

@@ -3,7 +3,8 @@
 Three layers, all with the same bits: fast paths for particular accumulators and shapes (:data:`FAST_PATHS`, tried in order),
 the compiled generic kernels for every accumulator (:mod:`tensorcore_models.kernels.lowering` says what they hold), and the
 plain-integer reference for what is wider than those. Environment variable ``MPGEMM_KERNEL`` or :func:`set_kernel`:
-``auto`` (default), ``generic`` (no fast paths) or ``reference``.
+``auto`` (default), ``generic`` (no fast paths) or ``reference``. The variable is read at the first product, and again after
+``set_kernel(None)``.
 
 Arguments are validated by :mod:`tensorcore_models.engines.engine` before they come here.
 """
@@ -91,6 +92,7 @@ FAST_PATHS: tuple[FastPath, ...] = (
     FastPath("integer lanes", IntegerKernel, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
 )
 
+#: The layer that runs; None: not looked for yet.
 _chosen: str | None = None
 _cache: dict[int, tuple] = {}
 
@@ -102,7 +104,7 @@ def _checked(name: str, what: str) -> str:
 
 
 def set_kernel(name: str | None) -> None:
-    """Choose the layer that runs: "auto", "generic" or "reference"; None goes back to ``MPGEMM_KERNEL`` or "auto".
+    """Choose the layer that runs: "auto", "generic" or "reference"; None reads ``MPGEMM_KERNEL`` again (else "auto").
 
     Raises
     ------
@@ -121,9 +123,10 @@ def get_kernel() -> str:
     ValueError
         If ``MPGEMM_KERNEL`` names none.
     """
-    if _chosen is not None:
-        return _chosen
-    return _checked(os.environ.get("MPGEMM_KERNEL") or "auto", "environment variable MPGEMM_KERNEL")
+    global _chosen
+    if _chosen is None:
+        _chosen = _checked(os.environ.get("MPGEMM_KERNEL") or "auto", "environment variable MPGEMM_KERNEL")
+    return _chosen
 
 
 def lowered(engine) -> Lowered:
@@ -165,6 +168,11 @@ def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
         ):
             return path, kernel
     return None, None
+
+
+def small_kernel(low: Lowered, size: int) -> Any:
+    """The kernel of batches that takes a single product of m n k = `size`; None: another one does."""
+    return None if _fast_path(low, size)[0] is not None else _fast_batch(low, size)[1]
 
 
 def _taken_as_given(low: Lowered, size: int) -> bool:
@@ -251,9 +259,9 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     if a.shape[1] == 0:
         return c.astype(low.d_format.container)
     if a.shape[1] <= LONGEST_SLICE:
-        return _slice_bits(low, a, b, c, scale_a, scale_b)
+        return slice_bits(low, a, b, c, scale_a, scale_b)
     for part in _slices(low, a.shape[1]):
-        c = _slice_bits(low, a[:, part], b[part], c, *_scales_of(low, part, scale_a, scale_b))
+        c = slice_bits(low, a[:, part], b[part], c, *_scales_of(low, part, scale_a, scale_b))
         low = low.continued
     return c
 
@@ -278,7 +286,8 @@ def _scales_of(low: Lowered, part: slice, scale_a, scale_b) -> tuple:
     return scale_a[:, blocks], scale_b[blocks]
 
 
-def _slice_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
+def slice_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
+    """As :func:`matrix_bits`, for operands that need no conversion and k of at most :data:`LONGEST_SLICE`."""
     (m, k), n = a.shape, b.shape[1]
     chosen = get_kernel()
     if chosen == "auto":

@@ -52,8 +52,9 @@ class Lowered:
         (encodings of a or b, 0 or 1) -> encodings in the formats of `converted`.
     arithmetic : tuple or None
         Everything that the generic kernel is told about the algorithm: where it is equal, so are all results.
-    layouts, fast_kernels : dict
-        What has been prepared so far: arrangements of passes by length, kernels of the fast paths by name.
+    layouts, fast_kernels, small : dict
+        What has been prepared so far: arrangements of passes by length, kernels of the fast paths by name, small products by
+        the shapes of their operands.
     """
 
     accumulator: Accumulator
@@ -75,6 +76,7 @@ class Lowered:
     arithmetic: tuple | None = field(default=None, repr=False)
     layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
     fast_kernels: dict[str, Any] = field(default_factory=dict, repr=False)
+    small: dict[tuple, Any] = field(default_factory=dict, repr=False)
 
     @property
     def floating(self) -> tuple[Format, Format, Format, Format] | None:

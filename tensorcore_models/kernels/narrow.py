@@ -135,12 +135,12 @@ class NarrowKernel:
         d, marks = np.empty((count, m, n), low.d_format.container), np.empty(count, np.uint8)
         a, b, c = (np.ascontiguousarray(x) for x in (a, b, c))
         threads = threads_for(count * m * n * k)
-        if self._items(k).run(a, b, c, d, marks, m, n, isa_level(), threads):
+        if self.items_of(k).run(a, b, c, d, marks, m, n, isa_level(), threads):
             marked = np.flatnonzero(marks)
             d[marked] = generic_batch_bits(low, a[marked], b[marked], c[marked])
         return d
 
-    def _items(self, k: int) -> narrow.NarrowItems:
+    def items_of(self, k: int) -> narrow.NarrowItems:
         """The kernel for products of that length."""
         found = self.items.get(k)
         if found is None:

@@ -49,12 +49,16 @@ class WideTask:
     overflow: int = _NEVER
     late: int = 0
     mark_cut: bool = False
+    nearest: bool = False
     promote: int = 0
 
 
 @dataclass(frozen=True)
 class WideKernel:
-    """FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd or a fused sum with a late c in 64-bit lanes."""
+    """FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd or a fused sum with a late c in 64-bit lanes.
+
+    FusedDotAdd truncates at its alignment or, with fp32 results, rounds to nearest even there.
+    """
 
     task: WideTask
     a_operand: KernelFormat
@@ -149,7 +153,10 @@ def _fused_task(spec: Any, formats: Formats) -> WideTask | None:
         return None
     fits = spec.terms <= _PADDED_TERMS[-1] and spec.fraction_bits <= 28
     rounding = "rne" if fp16 else "rz"
-    if not fits or spec.alignment_rounding != "rz" or spec.normalised_products or spec.output_rounding != rounding:
+    if not fits or spec.normalised_products or spec.output_rounding != rounding:
+        return None
+    nearest = spec.alignment_rounding == "rne"
+    if spec.alignment_rounding != "rz" and (not nearest or fp16):
         return None
     if spec.output_fraction_bits is not None or (spec.zero_operand, spec.zero_c) != ("skip", "skip"):
         return None
@@ -165,6 +172,7 @@ def _fused_task(spec: Any, formats: Formats) -> WideTask | None:
         raw_exponent=d.emin if spec.subnormal_c == "raw" else -1022,
         positive_zero=spec.negative_underflow == "positive",
         round_down=0,
+        nearest=nearest,
     )
 
 

@@ -1,7 +1,8 @@
 """Which instruction-set variant of the kernels runs: the best one of the CPU, or the one asked for.
 
 Every variant gives the same bits; choosing one matters for speed and for tests. The environment variable
-``MPGEMM_ISA`` (baseline, avx2 or avx512) forces a variant for a process, :func:`set_isa` while it runs.
+``MPGEMM_ISA`` (baseline, avx2 or avx512) forces a variant for a process, :func:`set_isa` while it runs. The variable is read
+when a variant is first needed, and again after ``set_isa(None)``: small products cannot afford to look at it every time.
 """
 
 import functools
@@ -12,7 +13,8 @@ from .._kernels.common.cpu import cpu_level
 #: Names of the variants, by the level that the kernels take (cpu.h).
 ISAS: tuple[str, ...] = ("baseline", "avx2", "avx512")
 
-_forced: str | None = None
+#: The variant that runs; None: not looked for yet.
+_active: str | None = None
 
 
 @functools.cache  # asking the CPU traps to the hypervisor in virtual machines: 20 microseconds
@@ -37,15 +39,15 @@ def check_isa(name: str) -> str:
 
 
 def set_isa(name: str | None) -> None:
-    """Force a kernel variant from now on; None goes back to ``MPGEMM_ISA`` or the best one.
+    """Force a kernel variant from now on; None goes back to ``MPGEMM_ISA`` (which is read again) or the best one.
 
     Raises
     ------
     ValueError
         If the name is unknown or the CPU lacks the instructions.
     """
-    global _forced
-    _forced = None if name is None else check_isa(name)
+    global _active
+    _active = None if name is None else check_isa(name)
 
 
 def active_isa() -> str:
@@ -56,8 +58,13 @@ def active_isa() -> str:
     ValueError
         If ``MPGEMM_ISA`` names a variant that is unknown or that the CPU lacks.
     """
-    if _forced is not None:
-        return _forced
+    global _active
+    if _active is None:
+        _active = _from_environment()
+    return _active
+
+
+def _from_environment() -> str:
     wanted = os.environ.get("MPGEMM_ISA")
     if not wanted:
         return available_isas()[-1]
@@ -69,4 +76,4 @@ def active_isa() -> str:
 
 def isa_level() -> int:
     """The number of :func:`active_isa`, as the kernels take it."""
-    return ISAS.index(active_isa())
+    return ISAS.index(_active or active_isa())

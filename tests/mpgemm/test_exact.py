@@ -130,6 +130,17 @@ def test_wide_exponents_subnormals_and_overflow(low, high, dtype):
     check(spread(rng, -2, 2, 3, 25, dtype=dtype), b, formats=formats)
 
 
+@pytest.mark.parametrize("reach", [36, 38, 39, 41])
+def test_sums_around_the_largest_that_two_chains_hold(reach):
+    """Integers of 53 bits by larger and larger ones, of one sign in the first half of k, turned around in the second."""
+    rng = np.random.default_rng(reach)
+    a, b = rng.integers(2**52, 2**53, (5, 128)), rng.integers(2 ** (reach - 1), 2**reach, (128, 9))
+    b[0] = 1  # columns keep their scale
+    a[:, 64:], b[64:] = a[:, 63::-1], -b[63::-1] + rng.integers(-1, 2, (64, 9))
+    check(a.astype(np.float64), b.astype(np.float64), formats=("fp64", "fp32"))
+    check(abs(a).astype(np.float64), abs(b).astype(np.float64), formats=("fp64", "fp32"))
+
+
 def test_sums_beyond_the_range_round_to_infinity():
     big = np.float32(3e38)
     exact = exact_gemm([[big, big]], [[1.0], [1.0]])

@@ -67,6 +67,16 @@ WIDE = (
     ),
     Unit(GroupFusedDotRoundDownAdd(16), "e4m3fnuz", "e5m2fnuz"),
     Unit(GroupFusedDotRoundDownAdd(6, c_zero_below=24), "bf16", "bf16"),
+    Unit(FusedDotAdd(16, 24, alignment_rounding="rne"), "fp16", "fp16"),
+    Unit(FusedDotAdd(8, 9, alignment_rounding="rne"), "bf16", "bf16"),  # ties are frequent
+    Unit(ParametricDotAdd(9, 28, alignment_rounding="rne", exponent_floor=-100), "fp32", "tf32", c_format="fp16"),
+    Unit(
+        FusedDotAdd(32, 12, alignment_rounding="rne", subnormal_c="normalised"),
+        "e4m3fn",
+        "e5m2",
+        scale_format="ue8m0",
+        block_size=32,
+    ),
 )
 PAIRWISE = (
     Unit(GroupPairwiseSum(4), "fp16", "fp16"),
@@ -162,7 +172,8 @@ OF_EACH_PATH = [
     ("chains of multiply-adds", FLUSHING[0]),
     ("chains of multiply-adds", FLUSHING[4]),
     ("lanes of 32 bits", NARROW[2]),
-    ("lanes of 64 bits", WIDE[-4]),
+    ("lanes of 64 bits", WIDE[12]),
+    ("lanes of 64 bits", WIDE[16]),
 ]
 
 
@@ -197,7 +208,7 @@ def test_scattered_specials(isa):
     assert all(np.array_equal(x, y) for x, y in zip(before, (a, b, c), strict=True))
 
 
-@pytest.mark.parametrize("unit", [WIDE[1], WIDE[8], WIDE[11]], ids=lambda u: str(u)[17:60])
+@pytest.mark.parametrize("unit", [WIDE[1], WIDE[8], WIDE[11], WIDE[16]], ids=lambda u: str(u)[17:60])
 def test_unlike_rows_and_columns(unit, isa):
     """Rows and columns of subnormals, zeros, infinities and extreme scales among ordinary ones, in one product."""
     rng = np.random.default_rng(6)
@@ -243,7 +254,9 @@ def bf16_around(rng, exponent: int, shape) -> np.ndarray:
 
 @pytest.mark.sweep(15)
 @pytest.mark.parametrize("exponent", [-68, -64, -60, 57, 60, 62])
-@pytest.mark.parametrize("unit", [WIDE[1], WIDE[4], WIDE[11], WIDE[13], WIDE[15]], ids=lambda u: str(u)[17:60])
+@pytest.mark.parametrize(
+    "unit", [WIDE[1], WIDE[4], WIDE[11], WIDE[13], WIDE[15], WIDE[17]], ids=lambda u: str(u)[17:60]
+)
 def test_results_that_underflow_or_overflow(unit, exponent, isa):
     """Sums around 2^-126 and 2^127, where float32 has fewer bits or none; negative ones may vanish."""
     rng = np.random.default_rng(exponent + 100)

@@ -431,6 +431,8 @@ def test_kernels_by_name_and_environment(monkeypatch):
     kernels.set_kernel(None)
     assert kernels.kernel_name(unit) == "reference"
     monkeypatch.setenv("MPGEMM_KERNEL", "quick")
+    assert kernels.get_kernel() == "reference"  # read once
+    kernels.set_kernel(None)
     with pytest.raises(ValueError, match="MPGEMM_KERNEL is one of auto, generic, reference, got 'quick'"):
         kernels.get_kernel()
     with pytest.raises(ValueError, match="one of auto, generic, reference"):

@@ -47,9 +47,12 @@ def test_bad_thread_numbers():
 
 def test_variants_by_call_and_environment(monkeypatch):
     monkeypatch.delenv("MPGEMM_ISA", raising=False)
+    tcm.set_isa(None)
     assert tcm.available_isas()[0] == "baseline"
     assert tcm.active_isa() == tcm.available_isas()[-1]
     monkeypatch.setenv("MPGEMM_ISA", "baseline")
+    assert tcm.active_isa() == tcm.available_isas()[-1]  # read once
+    tcm.set_isa(None)
     assert tcm.active_isa() == "baseline" and isa.isa_level() == 0
     tcm.set_isa(tcm.available_isas()[-1])
     assert tcm.active_isa() == tcm.available_isas()[-1]
@@ -57,6 +60,7 @@ def test_variants_by_call_and_environment(monkeypatch):
 
 def test_a_variant_that_the_cpu_lacks(monkeypatch):
     monkeypatch.setattr(isa, "available_isas", lambda: isa.ISAS[:1])
+    tcm.set_isa(None)
     monkeypatch.setenv("MPGEMM_ISA", "avx2")
     with pytest.raises(ValueError, match="MPGEMM_ISA: this CPU cannot run 'avx2' kernels; it runs: baseline"):
         tcm.active_isa()

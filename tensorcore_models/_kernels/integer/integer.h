@@ -9,6 +9,8 @@
 #ifndef MPG_INTEGER_H
 #define MPG_INTEGER_H
 
+#include <math.h>
+
 #include "block_sizes.h"
 #include "lanes.h"
 
@@ -115,17 +117,26 @@ MPG_INLINE void mpg_integer_pack_a_body(int level, const mpg_integer_source *s, 
 }
 
 /* ---- plain C ------------------------------------------------------------------------------------------------------- */
+/* a b + c, exact: one instruction where there is one. */
+MPG_INLINE float mpg_integer_madd(int fused, float a, float b, float c) { return fused ? fmaf(a, b, c) : a * b + c; }
+
 /* Adds `count` products, 2 or 8, to each lane. Written out, because compilers would rather vectorise along q. */
-MPG_INLINE void mpg_integer_products(int count, const float *MPG_RESTRICT a, const float *MPG_RESTRICT b,
+MPG_INLINE void mpg_integer_products(int fused, int count, const float *MPG_RESTRICT a, const float *MPG_RESTRICT b,
                                      float *MPG_RESTRICT sum)
 {
     const int n = MPG_INTEGER_LANES;
-    for (int j = 0; j < MPG_INTEGER_LANES; j++)
-        if (count == 8)
-            sum[j] += (a[0] * b[j] + a[1] * b[n + j]) + (a[2] * b[2 * n + j] + a[3] * b[3 * n + j]) +
-                      ((a[4] * b[4 * n + j] + a[5] * b[5 * n + j]) + (a[6] * b[6 * n + j] + a[7] * b[7 * n + j]));
-        else
-            sum[j] += a[0] * b[j] + a[1] * b[n + j];
+    for (int j = 0; j < MPG_INTEGER_LANES; j++) {
+        float even = mpg_integer_madd(fused, a[0], b[j], sum[j]), odd = a[1] * b[n + j];
+        if (count == 8) {
+            even = mpg_integer_madd(fused, a[2], b[2 * n + j], even);
+            odd = mpg_integer_madd(fused, a[3], b[3 * n + j], odd);
+            even = mpg_integer_madd(fused, a[4], b[4 * n + j], even);
+            odd = mpg_integer_madd(fused, a[5], b[5 * n + j], odd);
+            even = mpg_integer_madd(fused, a[6], b[6 * n + j], even);
+            odd = mpg_integer_madd(fused, a[7], b[7 * n + j], odd);
+        }
+        sum[j] = even + odd;
+    }
 }
 
 /* Adds the sum of one operation to c. */
@@ -147,14 +158,15 @@ MPG_INLINE void mpg_integer_add(int clamp, const float *MPG_RESTRICT sum, int32_
 MPG_INLINE void mpg_integer_row_body(int level, const mpg_integer_task *t, const float *a, const float *b, int32_t *c,
                                      int64_t length)
 {
+    const int fused = MPG_X86_VARIANTS && level != MPG_ISA_BASELINE;
     for (int64_t k = 0; k < length; k += t->terms) {
         const int64_t end = k + t->terms < length ? k + t->terms : length;
         float sum[MPG_INTEGER_LANES] = {0};
         int64_t q = k;
         for (; q + 8 <= end; q += 8)
-            mpg_integer_products(8, a + q, b + q * MPG_INTEGER_LANES, sum);
+            mpg_integer_products(fused, 8, a + q, b + q * MPG_INTEGER_LANES, sum);
         for (; q < end; q += 2)
-            mpg_integer_products(2, a + q, b + q * MPG_INTEGER_LANES, sum);
+            mpg_integer_products(fused, 2, a + q, b + q * MPG_INTEGER_LANES, sum);
         if (t->clamp)
             mpg_integer_add(1, sum, c);
         else

@@ -3,8 +3,8 @@
 narrow.h has the arithmetic, docs/kernels.md the contract.
 """
 
-from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from cpython.buffer cimport PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_IsContiguous, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 from libc.string cimport memset
 
 from tensorcore_models._kernels.common.driver cimport drive, drive_batch, mpg_batch, mpg_drive, slice_length
@@ -124,7 +124,7 @@ cdef class NarrowItems:
         self.job.k, self.job.c_size, self.job.d_size = k, c_size, d_size
         mpg_narrow_items_start(&self.job)
 
-    def run(self, a, b, c, d, marks, int64_t m, int64_t n, int level, int threads):
+    def run(self, a, b, c, d, uint8_t[::1] marks, int64_t m, int64_t n, int level, int threads):
         """d = a b + c on contiguous encodings (count, m, k), (count, k, n), (count, m, n); marks: uint8 (count,).
 
         Returns
@@ -132,27 +132,47 @@ cdef class NarrowItems:
         int
             How many products are marked: they need the generic kernel.
         """
-        cdef Py_buffer views[5]
-        cdef mpg_narrow_items job = self.job
-        cdef int64_t count = len(marks), i, marked = 0
-        cdef int64_t sizes[5]
-        sizes[:] = [m * job.k * job.a.size, job.k * n * job.b.size, m * n * job.c_size, m * n * job.d_size, 1]
-        if m < 1 or n < 1 or count < 1:
+        cdef int64_t i, marked = 0
+        if m < 1 or n < 1 or marks.shape[0] < 1:
             return 0
+        if not self._multiply((a, b, c, d), &marks[0], marks.shape[0], m, n, level, threads):
+            raise ValueError("expected arrays that are contiguous and aligned")
+        for i in range(marks.shape[0]):
+            marked += marks[i]
+        return marked
+
+    def one(self, a, b, c, d, int64_t m, int64_t n, int level):
+        """The same for one product in the calling thread, shapes (m, k), (k, n), (m, n), none of them 0.
+
+        Returns
+        -------
+        int
+            1, 0 where it needs the generic kernel, -1 where an operand is not contiguous or not aligned.
+        """
+        cdef uint8_t mark = 0
+        if not self._multiply((a, b, c, d), &mark, 1, m, n, level, 1):
+            return -1
+        return mark == 0
+
+    cdef int _multiply(self, tuple arrays, uint8_t *marks, int64_t count, int64_t m, int64_t n, int level, int threads) except -1:
+        """Returns 0, with nothing done, where an operand is not contiguous or not aligned."""
+        cdef Py_buffer views[4]
+        cdef mpg_narrow_items job = self.job
+        cdef int64_t[4] sizes = [m * job.k * job.a.size, job.k * n * job.b.size, m * n * job.c_size, m * n * job.d_size]
+        cdef int i
         memset(views, 0, sizeof(views))
         try:
-            for i, array in enumerate((a, b, c, d, marks)):
-                PyObject_GetBuffer(array, &views[i], PyBUF_C_CONTIGUOUS | (PyBUF_WRITABLE if i > 2 else 0))
+            for i in range(4):
+                PyObject_GetBuffer(arrays[i], &views[i], PyBUF_STRIDES | (PyBUF_WRITABLE if i == 3 else 0))
+                if not PyBuffer_IsContiguous(&views[i], b"C") or <uintptr_t>views[i].buf % <size_t>views[i].itemsize:
+                    return 0
                 if views[i].len != sizes[i] * count:
                     raise ValueError(f"array {i} has {views[i].len} bytes, expected {sizes[i] * count}")
-            job.m, job.n, job.level = m, n, level
+            job.m, job.n, job.level, job.marks = m, n, level, marks
             job.a_codes, job.b_codes, job.c_codes, job.d_codes = views[0].buf, views[1].buf, views[2].buf, views[3].buf
-            job.marks = <uint8_t *>views[4].buf
             job.batch.count, job.batch.each = count, 2 * max(<int64_t>1, 500000 // (m * n * job.length))
             drive_batch(&job.batch, threads)
-            for i in range(count):
-                marked += job.marks[i]
-            return marked
+            return 1
         finally:
-            for i in range(5):
+            for i in range(4):
                 PyBuffer_Release(&views[i])

@@ -47,6 +47,7 @@ typedef struct {
     int overflow;         /* FDRDA: products at or beyond 2 to this power go to the generic kernel; 4000 for none */
     int late;             /* MPG_LATE_...: c is added after the products */
     int mark_cut; /* exact late c: lanes with a product that is no multiple of twice its unit go to the generic kernel */
+    int nearest;  /* FDA: addends are rounded to nearest even at their alignment, not truncated (wide_nearest.h) */
     int promote;  /* > 0: after that many positions of k the sums are added to d outside, and start from zero */
 } mpg_wide_task;
 

@@ -9,7 +9,7 @@ from tensorcore_models._kernels.common.workspace cimport Workspace
 cdef extern from "wide_job.h":
     ctypedef struct mpg_wide_task:
         int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits
-        int sum_bits, c_cutoff, overflow, late, mark_cut, promote
+        int sum_bits, c_cutoff, overflow, late, mark_cut, nearest, promote
 
     ctypedef struct mpg_wide_job:
         mpg_drive drive

@@ -3,6 +3,8 @@
 #define MPG_WIDE_AVX512_H
 
 #include "wide.h"
+#include "wide_avx2.h"
+#include "wide_nearest.h"
 #include "wide_rows.h"
 
 #if MPG_X86_VARIANTS
@@ -216,7 +218,6 @@ MPG_LANES512 int mpg_wide_late512(int rows, int terms, int late, int mark_cut, i
     __m512d sum[2][4], end[2][4];
     __mmask32 cut[2] = {0, 0}, beyond = 0;
     __mmask8 infinite = 0;
-    __m256i worst = _mm256_setzero_si256(); /* the largest magnitude of a result with an exact c, as bits */
     mpg_wide_tops512(rows, terms, p, mpg_word512((MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4), tops);
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++) {
@@ -270,13 +271,12 @@ MPG_LANES512 int mpg_wide_late512(int rows, int terms, int late, int mark_cut, i
             } else {
                 const __m256 total = _mm512_cvtpd_ps(mpg_odd_sum512(dot, c[r][g]));
                 const __mmask8 small = _mm256_fpclass_ps_mask(total, 0x20); /* subnormal */
-                worst = _mm256_max_epu32(worst, _mm256_and_si256(_mm256_castps_si256(total), _mm256_set1_epi32(0x7FFFFFFF)));
                 c[r][g] = _mm512_cvtps_pd(_mm256_mask_and_ps(total, small, total, _mm256_set1_ps(-0.0F)));
                 c[r][g] = _mm512_mask_mov_pd(c[r][g], inexact, infinity);
             }
         }
     if (late == MPG_LATE_EXACT)
-        infinite = (cut[0] | cut[1]) != 0 || _mm256_cmpge_epu32_mask(worst, _mm256_set1_epi32(0x7F800000)) != 0;
+        infinite = (cut[0] | cut[1]) != 0; /* an overflow stays the infinity that it is */
     return infinite != 0 ? MPG_INFINITE : beyond != 0 ? MPG_REPEAT : 0;
 }
 
@@ -581,7 +581,14 @@ static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands 
         for (int j = 0; j < count; j++)
             c[r][j] = d[r * ldd + j];
     const int terms = t->round_down == 2 ? t->terms / 2 : t->terms;
-    (level == MPG_ISA_AVX2 ? mpg_wide_rows_avx2 : mpg_wide_rows_baseline)(terms, t, p, rows, c, steps, overflow);
+        if (t->nearest)
+        mpg_wide_nearest_rows(t, p, rows, c, steps, overflow, level);
+#if MPG_X86_VARIANTS
+    else if (level == MPG_ISA_AVX2)
+        mpg_wide_any_rows256(terms, t, p, rows, c, steps, overflow);
+#endif
+    else
+        mpg_wide_rows_baseline(terms, t, p, rows, c, steps, overflow);
     for (int r = 0; r < rows; r++)
         for (int j = 0; j < count; j++) {
             d[r * ldd + j] = (float)c[r][j];
@@ -593,6 +600,10 @@ static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands 
 static void mpg_wide_few_rows(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps, float *d,
                               uint8_t *redo, int64_t ldd, int level)
 {
+    if (t->nearest) {
+        mpg_wide_rows_plain(t, p, rows, count, steps, d, redo, ldd, level);
+        return;
+    }
 #if MPG_X86_VARIANTS
     if (level == MPG_ISA_AVX512) {
         mpg_wide_kernel512(t, rows == 2)(t, p, d, ldd, count, steps, redo);
@@ -623,7 +634,7 @@ static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32
                           int64_t rows, const double *bv, const int16_t *be, const int16_t *bl, int count, float *d,
                           uint8_t *redo, int64_t ldd, int level)
 {
-    const int fresh = t->promote && level != MPG_ISA_AVX512;
+    const int fresh = t->promote && (level != MPG_ISA_AVX512 || t->nearest);
     const int64_t whole = t->promote ? t->promote : t->terms; /* what is not cut */
     const int64_t depth = MPG_SIZE(level, MPG_WIDE_DEPTH_SIZES);
     const int64_t block = fresh || whole > depth ? whole : depth / whole * whole;

@@ -33,12 +33,8 @@ MPG_INLINE double mpg_least_normal(const mpg_wide_task *t)
 MPG_INLINE double mpg_larger(double x, double y) { return x > y ? x : y; }
 MPG_INLINE double mpg_exponent_of(double x) { return mpg_as_double(mpg_as_bits64(x) & UINT64_C(0x7FF0000000000000)); }
 
-/* Largest multiple of `unit` not above x, |x| below 2^51 units. */
-MPG_INLINE double mpg_floored(double x, double unit)
-{
-    const double magic = unit * MPG_MAGIC;
-    return (x + magic) - magic;
-}
+/* Largest multiple of a unit not above x, |x| below 2^51 units; `magic`: 1.5 * 2^52 units. */
+MPG_INLINE double mpg_floored(double x, double magic) { return (x + magic) - magic; }
 
 /* x to the nearest number of a format whose last place is 2^-fraction_bits of the leading power of two, not below `least`;
  * ties to even. The parity is the last bit of the sum, and what was cut off is exact. */
@@ -57,7 +53,7 @@ MPG_INLINE double mpg_nearest(double x, int fraction_bits, double least)
 MPG_INLINE double mpg_truncated_fp32(double x)
 {
     const uint64_t subnormal = mpg_if_below(mpg_magnitude(x), 0x1p-126);
-    const double last = mpg_with_sign(mpg_floored(mpg_as_double(mpg_as_bits64(mpg_magnitude(x)) & subnormal), 0x1p-149), x);
+    const double last = mpg_with_sign(mpg_floored(mpg_as_double(mpg_as_bits64(mpg_magnitude(x)) & subnormal), 0x1p-149 * MPG_MAGIC), x);
     return mpg_select(subnormal, last, mpg_as_double(mpg_as_bits64(x) & ~UINT64_C(0x1FFFFFFF)));
 }
 
@@ -197,22 +193,47 @@ MPG_INLINE double mpg_nearest_normal_fp32(double x)
     return mpg_as_double((bits + 0x0FFFFFFF + (bits >> 29 & 1)) & ~UINT64_C(0x1FFFFFFF));
 }
 
-/* One fused dot-round-down-add over 1 or 2 groups of `terms` products. Returns whether there may be infinite results; lanes
- * whose products overflow get one. */
-MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const double *a,
-                                   const uint32_t *ea, const uint32_t *la, const double *b, const int16_t *eb,
-                                   const int16_t *lb, double *MPG_RESTRICT c)
+/* The rest of a dot-round-down-add, from the largest exponents `top` (as powers of two) and the sums `dot` of its groups. Returns
+ * whether there may be infinite results; lanes whose products overflow get one. */
+MPG_INLINE int mpg_wide_down_end(int groups, const mpg_wide_task *t, double (*MPG_RESTRICT top)[MPG_WIDE],
+                                 double (*MPG_RESTRICT dot)[MPG_WIDE], double *MPG_RESTRICT c)
 {
-    double top[2][MPG_WIDE], dot[2][MPG_WIDE];
-    const double to_unit = mpg_power(-t->fraction_bits), to_magic = to_unit * MPG_MAGIC;
+    const double to_magic = mpg_power(-t->fraction_bits) * MPG_MAGIC;
     const double limit = mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023);
-    const double dot_unit = mpg_power(-t->dot_bits), c_unit = mpg_power(-t->c_bits);
+    const double dot_magic = mpg_power(-t->dot_bits) * MPG_MAGIC, c_magic = mpg_power(-t->c_bits) * MPG_MAGIC;
     const double cutoff = mpg_power(-t->c_cutoff), least_normal = mpg_least_normal(t);
     const uint64_t cut = (UINT64_C(1) << (52 - t->sum_bits)) - 1;
     const double zero = t->positive_zero ? 0.0 : -0.0;
     /* A sum is a multiple of 2^-149 where the largest exponent is at least this; up to 2^98 nothing overflows. */
     const double least = mpg_power((t->dot_bits > t->c_bits ? t->dot_bits : t->c_bits) - 149);
     uint64_t odd = 0;
+    for (int j = 0; j < MPG_WIDE; j++) {
+        if (groups == 2) {
+            const double largest = mpg_larger(top[0][j], top[1][j]);
+            dot[0][j] = mpg_floored(dot[0][j], largest * to_magic) + mpg_floored(dot[1][j], largest * to_magic);
+            top[0][j] = largest;
+        }
+        const double raw = mpg_larger(mpg_exponent_of(c[j]), least_normal), all = mpg_larger(top[0][j], raw);
+        double addend = mpg_floored(c[j], all * c_magic);
+        if (groups == 2)
+            addend = mpg_select(mpg_if_below(raw, all * cutoff), 0.0, addend);
+        dot[0][j] = mpg_cut_down(mpg_floored(dot[0][j], all * dot_magic) + addend, cut);
+        c[j] = mpg_nearest_normal_fp32(dot[0][j]);
+        odd |= (mpg_as_bits64(all) - mpg_as_bits64(least)) | (mpg_as_bits64(0x1p98) - mpg_as_bits64(all));
+    }
+    if (odd >> 63)
+        for (int j = 0; j < MPG_WIDE; j++)
+            c[j] = mpg_select(mpg_if_below(top[0][j], limit), mpg_nearest(dot[0][j], 23, least_normal) + zero, 0x1p1000);
+    return (int)(odd >> 63);
+}
+
+/* One fused dot-round-down-add over 1 or 2 groups of `terms` products. Returns what mpg_wide_down_end does. */
+MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const double *a,
+                                   const uint32_t *ea, const uint32_t *la, const double *b, const int16_t *eb,
+                                   const int16_t *lb, double *MPG_RESTRICT c)
+{
+    double top[2][MPG_WIDE], dot[2][MPG_WIDE];
+    const double to_magic = mpg_power(-t->fraction_bits) * MPG_MAGIC;
     for (int n = 0; n < groups; n++) {
         int16_t words[MPG_WIDE];
         mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, ea + n * terms, eb + n * terms * MPG_WIDE, words);
@@ -223,26 +244,8 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
         for (int j = 0; j < MPG_WIDE; j++)
             dot[n][j] -= top[n][j] * to_magic;
     }
-    for (int j = 0; j < MPG_WIDE; j++) {
-        if (groups == 2) {
-            const double largest = mpg_larger(top[0][j], top[1][j]);
-            dot[0][j] = mpg_floored(dot[0][j], largest * to_unit) + mpg_floored(dot[1][j], largest * to_unit);
-            top[0][j] = largest;
-        }
-        const double raw = mpg_larger(mpg_exponent_of(c[j]), least_normal), all = mpg_larger(top[0][j], raw);
-        double addend = mpg_floored(c[j], all * c_unit);
-        if (groups == 2)
-            addend = mpg_select(mpg_if_below(raw, all * cutoff), 0.0, addend);
-        dot[0][j] = mpg_cut_down(mpg_floored(dot[0][j], all * dot_unit) + addend, cut);
-        c[j] = mpg_nearest_normal_fp32(dot[0][j]);
-        odd |= (mpg_as_bits64(all) - mpg_as_bits64(least)) | (mpg_as_bits64(0x1p98) - mpg_as_bits64(all));
-    }
-    if (odd >> 63)
-        for (int j = 0; j < MPG_WIDE; j++)
-            c[j] = mpg_select(mpg_if_below(top[0][j], limit), mpg_nearest(dot[0][j], 23, least_normal) + zero, 0x1p1000);
-    return (int)(odd >> 63);
+    return mpg_wide_down_end(groups, t, top, dot, c);
 }
-
 /* Place of a lane among the words (wide.h has their order). */
 MPG_INLINE int mpg_word_of_lane(int lane) { return 4 * (lane % 8) + lane / 8; }
 
@@ -278,7 +281,7 @@ MPG_INLINE double mpg_odd_sum(double x, double y)
 MPG_INLINE double mpg_odd_fp32(double x)
 {
     const uint64_t bits = mpg_as_bits64(x), rest = UINT64_C(0x1FFFFFFF);
-    return mpg_as_double((bits & ~rest) | ((bits & rest) + rest & (rest + 1)));
+    return mpg_as_double((bits & ~rest) | (((bits & rest) + rest) & (rest + 1)));
 }
 
 /* The sum of the products of one lane, each rounded to odd at 2^52 / 1.5 of `magic`. */

@@ -1,0 +1,65 @@
+/* Fused dot-add whose addends are rounded to nearest even at their alignment, in 64-bit lanes (wide.h), float32 results by truncation.
+ *
+ * Runs with rounding to nearest. x + 1.5 * 2^52 units is x rounded to a multiple of the unit, ties to even, as 1.5 * 2^52 is even:
+ * each product is rounded so by itself (one fused multiply-add, exact otherwise), and multiples of the unit add up exactly. Words of
+ * lowest bits are not needed. Lanes whose largest exponent is not in F - 149 to 120 go to the generic kernel.
+ *
+ * Vector instructions for 16 products: 3 for each vector of doubles (6 with AVX-512, 12 with AVX2), and 2 vectors of words (1, 2).
+ */
+#ifndef MPG_WIDE_NEAREST_H
+#define MPG_WIDE_NEAREST_H
+
+#include "wide.h"
+#include "wide_rows.h"
+
+#if defined(__GNUC__) || defined(__clang__)
+#define MPG_PRAGMA(text) _Pragma(#text)
+#define MPG_UNROLLED(n) MPG_PRAGMA(GCC unroll n)
+#else
+#define MPG_UNROLLED(n)
+#endif
+
+#define VECTOR_LEVEL MPG_ISA_BASELINE
+#define VECTOR_NAMED(name) name##_baseline
+#include "wide_nearest_isa.h"
+#undef VECTOR_LEVEL
+#undef VECTOR_NAMED
+#if MPG_X86_VARIANTS
+#define VECTOR_LEVEL MPG_ISA_AVX2
+#define VECTOR_NAMED(name) name##_avx2
+#include "wide_nearest_isa.h"
+#undef VECTOR_LEVEL
+#undef VECTOR_NAMED
+#define VECTOR_LEVEL MPG_ISA_AVX512
+#define VECTOR_NAMED(name) name##_avx512
+#include "wide_nearest_isa.h"
+#undef VECTOR_LEVEL
+#undef VECTOR_NAMED
+#endif
+
+static int mpg_nearest_step(const mpg_wide_task *t, const mpg_wide_operands *p, double *c, int level)
+{
+#if MPG_X86_VARIANTS
+    if (level == MPG_ISA_AVX512)
+        return mpg_nearest_step_avx512(t, p, c);
+    if (level == MPG_ISA_AVX2)
+        return mpg_nearest_step_avx2(t, p, c);
+#endif
+    return mpg_nearest_step_baseline(t, p, c);
+}
+
+/* As mpg_wide_rows_of. */
+static void mpg_wide_nearest_rows(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, double (*c)[MPG_WIDE],
+                                  int64_t steps, uint8_t (*overflow)[MPG_WIDE], int level)
+{
+    for (int64_t k = 0; k < steps * t->terms; k += t->terms)
+        for (int r = 0; r < rows; r++) {
+            const int64_t row = r * p->stride + k;
+            const mpg_wide_operands q = {p->a + row,          p->ea + row,          p->la + row,          p->stride,
+                                         p->b + k * MPG_WIDE, p->eb + k * MPG_WIDE, p->lb + k * MPG_WIDE};
+            if (mpg_nearest_step(t, &q, c[r], level))
+                mpg_mark_beyond(c[r], MPG_WIDE, 0x1p128, overflow[r]);
+        }
+}
+
+#endif

@@ -1,0 +1,98 @@
+"""A product of one shape, prepared: for loops over small products of values or encodings that change."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..integers import checked_integer
+
+if TYPE_CHECKING:
+    from .engine import Engine
+
+
+class PreparedProduct:
+    """D = A B + C on one engine for matrices of one shape; made by :meth:`Engine.prepared`.
+
+    Bits and errors are those of the engine's :meth:`~Engine.gemm` and :meth:`~Engine.gemm_bits`. Settings that change between
+    two calls count (:func:`set_isa`, :func:`tensorcore_models.kernels.set_kernel`, :func:`set_num_threads`); of environment
+    variables those do that were set before the first product, or before the setting was given back with None.
+
+    Attributes
+    ----------
+    engine : Engine
+    m, k, n : int
+        a is (m, k), b is (k, n), c and d are (m, n).
+    """
+
+    def __init__(self, engine: "Engine", m: int, k: int, n: int):
+        self.engine = engine
+        self.m, self.k, self.n = (checked_integer(x, name) for x, name in zip((m, k, n), "mkn", strict=True))
+        if min(self.m, self.k, self.n) < 0:
+            raise ValueError(f"m, k and n are {self.m}, {self.k} and {self.n}, expected none below 0")
+        self._small = engine._small_product((self.m, self.k), (self.k, self.n))
+
+    def __repr__(self) -> str:
+        return f"{self.engine.label}.prepared({self.m}, {self.k}, {self.n})"
+
+    def __call__(self, a, b, c=None, scale_a=None, scale_b=None) -> np.ndarray:
+        """d on values, as :meth:`Engine.gemm`.
+
+        Parameters
+        ----------
+        a, b, c : array_like
+            Values, shapes (m, k), (k, n), (m, n); None for c means zeros. Arrays in the formats' natural types (float16 for
+            fp16, ...) take the shortest way.
+        scale_a, scale_b : array_like, optional
+            Scales of the operands.
+
+        Returns
+        -------
+        ndarray
+            Shape (m, n), in the natural type of the output format.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As :meth:`Engine.gemm`, and for matrices of another shape.
+        """
+        if self._small is not None and scale_a is None and scale_b is None:
+            d = self._small.values(a, b, c)
+            if d is not None:
+                return d
+        self._check(a, b)
+        return self.engine.gemm(a, b, c, scale_a=scale_a, scale_b=scale_b)
+
+    def bits(self, a, b, c=None, scale_a=None, scale_b=None) -> np.ndarray:
+        """d on encodings, as :meth:`Engine.gemm_bits`.
+
+        Parameters
+        ----------
+        a, b, c : array of unsigned integers
+            Encodings, shapes (m, k), (k, n), (m, n); None for c means zeros.
+        scale_a, scale_b : array of unsigned integers
+            Encodings of the block scales, for engines with scales.
+
+        Returns
+        -------
+        ndarray
+            Encodings of d, shape (m, n).
+
+        Raises
+        ------
+        TypeError, ValueError
+            As :meth:`Engine.gemm_bits`, and for matrices of another shape.
+        """
+        if self._small is not None and scale_a is None and scale_b is None:
+            d = self._small.bits(a, b, c)
+            if d is not None:
+                return d
+        self._check(a, b)
+        return self.engine.gemm_bits(a, b, c, scale_a, scale_b)
+
+    def _check(self, a, b) -> None:
+        expected, found = ((self.m, self.k), (self.k, self.n)), (np.shape(a), np.shape(b))
+        if found != expected:
+            raise ValueError(
+                f"a is {found[0]} and b is {found[1]}, but this product is prepared for {expected[0]} and {expected[1]}: "
+                "prepare one for each shape"
+            )

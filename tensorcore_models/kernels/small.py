@@ -1,0 +1,125 @@
+"""Small products: what depends on an engine and a shape is settled once, a call compares types and shapes only.
+
+A tile of 16 x 8 x 16 takes the kernel a microsecond, and checks that are made for any product several times as long.
+"""
+
+import numpy as np
+
+from ..formats import Format, IntegerFormat
+from ..machine.instruction_sets import isa_level
+from ..machine.threads import WORTH_THREADS
+from .dispatch import LONGEST_SLICE, get_kernel, lowered, slice_bits, small_kernel
+from .generic import generic_bits
+from .lowering import Lowered
+from .narrow import NarrowKernel
+
+#: Shapes that are kept for one engine.
+_SHAPES = 256
+
+
+class SmallProduct:
+    """D = A B + C of one engine for matrices of one shape, in the layer and variant that are chosen when it is called.
+
+    Its methods take numpy arrays of exactly the types and shapes that the kernels take. For any other operands they return
+    None: the caller checks and converts those, or refuses them.
+
+    Parameters
+    ----------
+    low : Lowered
+        The accumulator with its formats; it takes operands as they are, without block scales.
+    m, k, n : int
+        Sizes, positive; k is a multiple of the engine's step.
+    """
+
+    __slots__ = ("_a", "_b", "_c", "_codes", "_items", "_low", "_m", "_n", "_values", "_zeros")
+
+    def __init__(self, low: Lowered, m: int, k: int, n: int):
+        formats = low.a_format, low.b_format, low.c_format, low.d_format
+        self._low, self._m, self._n = low, m, n
+        self._a, self._b, self._c = (m, k), (k, n), (m, n)
+        every_bit = all(f.bits == 8 * f.container.itemsize for f in formats[:3])  # otherwise encodings are looked at
+        self._codes = tuple(f.container for f in formats) if every_bit else None
+        types = tuple(t for t in map(_value_type, formats) if t is not None)
+        self._values = types if len(types) == len(formats) else None
+        self._zeros = np.zeros(self._c, formats[2].container)
+        kernel = small_kernel(low, m * n * k)
+        self._items = kernel.items_of(k) if isinstance(kernel, NarrowKernel) else None
+
+    def bits(self, a, b, c) -> np.ndarray | None:
+        """Encodings of d from encodings; None for c means zeros."""
+        fits = self._codes is not None and self._fits(a, b, c, self._codes)
+        return self._run(a, b, self._zeros if c is None else c) if fits else None
+
+    def values(self, a, b, c) -> np.ndarray | None:
+        """Values of d from values, all in the formats' natural types."""
+        types = self._values
+        if types is None or not self._fits(a, b, c, types):
+            return None
+        a_codes, b_codes, c_codes = (
+            self._low.a_format.container,
+            self._low.b_format.container,
+            self._low.c_format.container,
+        )
+        d = self._run(a.view(a_codes), b.view(b_codes), self._zeros if c is None else c.view(c_codes))
+        return None if d is None else d.view(types[3])
+
+    def _fits(self, a, b, c, types) -> bool:
+        return (
+            type(a) is np.ndarray
+            and type(b) is np.ndarray
+            and a.dtype == types[0]
+            and b.dtype == types[1]
+            and a.shape == self._a
+            and b.shape == self._b
+            and (c is None or (type(c) is np.ndarray and c.dtype == types[2] and c.shape == self._c))
+        )
+
+    def _run(self, a, b, c) -> np.ndarray | None:
+        if self._items is None or get_kernel() != "auto":
+            if not (a.flags.aligned and b.flags.aligned and c.flags.aligned):
+                return None
+            return slice_bits(self._low, a, b, c, None, None)
+        d = np.empty(self._c, self._low.d_format.container)
+        taken = self._items.one(a, b, c, d, self._m, self._n, isa_level())
+        if taken < 0:  # strides that it does not take
+            return None
+        return d if taken else generic_bits(self._low, a, b, c)
+
+
+def _value_type(fmt: Format | IntegerFormat) -> np.dtype | None:
+    """The type whose arrays are encodings of the format, bit by bit; None: values are converted."""
+    if isinstance(fmt, IntegerFormat):
+        return fmt.dtype if fmt.bits == 8 * fmt.container.itemsize else None
+    return None if fmt.padding_bits else fmt.dtype
+
+
+def small_product(engine, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> SmallProduct | None:
+    """The product of matrices of these shapes, kept from call to call; None where it is none of its own.
+
+    Parameters
+    ----------
+    engine : MatrixEngine or Instruction
+        As in :func:`tensorcore_models.kernels.matrix_bits`, with its step `k`.
+    a_shape, b_shape : tuple of int
+        Shapes of the operands. Products that are large, empty, scaled, converted, or whose k is padded are not taken.
+    """
+    low = lowered(engine)
+    try:
+        return low.small[a_shape, b_shape]
+    except KeyError:
+        pass
+    if len(low.small) >= _SHAPES:
+        low.small.clear()
+    low.small[a_shape, b_shape] = found = _made(low, engine.k, a_shape, b_shape)
+    return found
+
+
+def _made(low: Lowered, step: int, a_shape, b_shape) -> SmallProduct | None:
+    if len(a_shape) != 2 or len(b_shape) != 2 or a_shape[1] != b_shape[0]:
+        return None
+    (m, k), n = a_shape, b_shape[1]
+    if low.scale_format is not None or low.converted is not None or k % step:
+        return None
+    if k > LONGEST_SLICE or not 0 < m * k * n < WORTH_THREADS:
+        return None
+    return SmallProduct(low, m, k, n)
