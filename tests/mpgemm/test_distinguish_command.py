@@ -13,7 +13,7 @@ AMPERE, HOPPER = (f"{arch}:mma.m16n8k16.f32.f16.f16.f32" for arch in ("ampere", 
 @pytest.mark.full
 @needs_solver
 def test_two_architectures(capsys):
-    assert main(["distinguish", AMPERE, HOPPER, "--json"]) == 0
+    assert main(["distinguish", AMPERE, HOPPER, "--timeout", "600", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["status"] == "witness"
     assert facts["results"][AMPERE] != facts["results"][HOPPER]

@@ -113,7 +113,7 @@ function started(browser) {
     browser.removeAllListeners("exit");
     browser.kill();
     await new Promise((done) => browser.on("exit", done));
-    fs.rmSync(profile, { recursive: true, force: true });
+    fs.rmSync(profile, { recursive: true, force: true, maxRetries: 20 });  // its processes may still write there
   }
 })().catch((error) => {
   console.error(error.message);
