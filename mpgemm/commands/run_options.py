@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable
 
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.provenance import code_digest
 from mpgemm.reporting import plots
+from mpgemm.reporting.provenance import code_digest
 
 
 def metric_of(args: argparse.Namespace) -> str:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import torch
 
-from mpgemm.integrations.torch_scaled import Operands, refuse_contraction, scaled_product
+from mpgemm.integrations.torch_scaled import TorchOperands, refuse_contraction, scaled_product
 from mpgemm.integrations.torch_scales import TorchScale, scale_by_recipe, scale_by_type, tiled_size
 from tensorcore_models import libraries
 
@@ -99,9 +99,9 @@ def scaled_grouped_mm_v2(
 
 def _scaled(run, op: str, a, b, scales, offs, bias, scale_result, out_dtype, fast: bool) -> torch.Tensor:
     _refuse_bias(op, bias)
-    operands = Operands.of(a, b)
+    operands = TorchOperands.of(a, b)
     groups = _groups(op, operands.a, operands.b, offs)
-    parts = [Operands(x, y, operands.formats) for x, y in _parts(operands.a, operands.b, groups)]
+    parts = [TorchOperands(x, y, operands.formats) for x, y in _parts(operands.a, operands.b, groups)]
     whole = None if a.dim() == b.dim() else (a.shape[0], b.shape[-1])
     placed = [
         _scales_of_groups(op, side, scale, tensor.dim(), parts, whole and whole[at])

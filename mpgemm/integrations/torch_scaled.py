@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PROMOTED = 128
 
 
-class Operands(NamedTuple):
+class TorchOperands(NamedTuple):
     """A and B as arrays (m, k) and (k, n), and their formats."""
 
     a: np.ndarray
@@ -40,7 +40,7 @@ class Operands(NamedTuple):
     formats: tuple[str, str]
 
     @classmethod
-    def of(cls, a: torch.Tensor, b: torch.Tensor) -> "Operands":
+    def of(cls, a: torch.Tensor, b: torch.Tensor) -> "TorchOperands":
         """Of torch's tensors, batches of matrices, too."""
         (x, of_a), (y, of_b) = operand(a, "a"), operand(b, "b")
         return cls(x, y, (of_a, of_b))
@@ -57,7 +57,7 @@ class Operands(NamedTuple):
 def scaled_product(
     run: "Emulation",
     op: str,
-    operands: Operands,
+    operands: TorchOperands,
     scaling: Scaling,
     out_dtype,
     *,
@@ -72,7 +72,7 @@ def scaled_product(
     run : Emulation
     op : str
         Name for the report.
-    operands : Operands
+    operands : TorchOperands
     scaling : Scaling
     out_dtype : torch.dtype
     bias, scale_result : Tensor, optional
@@ -195,7 +195,7 @@ def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.R
 # -- what torch calls ------------------------------------------------------------------------------------------------------
 def scaled_mm(run, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
     """`torch._scaled_mm`: block scales of a unit lie in tiles."""
-    operands = Operands.of(a, b)
+    operands = TorchOperands.of(a, b)
     scaling = operands.scaling(scale_by_type(scale_a), scale_by_type(scale_b))
     return scaled_product(
         run,
@@ -215,7 +215,7 @@ def scaled_mm_v2(
 ):  # fmt: skip
     """`torch.nn.functional.scaled_mm`: recipes name the rules."""
     refuse_contraction("_scaled_mm_v2", contraction_dim)
-    operands = Operands.of(a, b)
+    operands = TorchOperands.of(a, b)
     scaling = operands.scaling(
         scale_by_recipe(scale_a, recipe_a, swizzle_a, "a"), scale_by_recipe(scale_b, recipe_b, swizzle_b, "b")
     )
