@@ -215,8 +215,7 @@ def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], element
         for name, limit in limits.items():
             ratios = np.concatenate([_over(case, values, limit) for case, values in made])
             found[name][fault] = 1 - (1 - exceedance(ratios, 1.0)) ** count
-            together = limit.together if reach is None else None
-            if together is not None and not all(together(_rounded(c, x)) for c, x in made if x is not None):
+            if limit.together is not None and reach is None and not all(limit.together(_rounded(*x)) for x in made):
                 found[name][fault] = 1.0
     return found
 
