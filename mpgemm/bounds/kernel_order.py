@@ -149,7 +149,9 @@ def _interval(unit: Engine, given: Any, splits: int, block: int | None) -> tuple
     least, most = (int(x) for x in ends)
     if splits != 1:
         raise ValueError("promote_every has chains of its own: leave splits out")
-    if not 1 <= least <= most or least % unit.k or most % unit.k:
+    if least > most:
+        raise ValueError(f"promote_every is {given}, expected (least, most)")
+    if least < 1 or least % unit.k or most % unit.k:
         raise ValueError(f"promote_every is {given}, expected a multiple of the {unit.k} products of {unit.label}")
     if unit.formats[3] != get_format("fp32"):
         raise ValueError(f"{unit.label} gives {unit.formats[3].name}: sums outside are those of FP32 results")

@@ -52,12 +52,11 @@ def narrow_findings(f: Failure) -> list[Finding]:
     if found:
         return found[-1:]  # numbers of bf16 are often numbers of fp16, too
     products = _unscaled(f)
-    for name in NARROW:
-        for step in (step for step in STEPS if step < max(products.shape[1], 2)):
-            near = f.finding(_summed(f, products, name, step), _accumulation(name))
-            if near.fit <= 1:
-                return [near]
-    return [near for text, engine in _hopper(f) if (near := f.finding(_of_engine(f, engine), text)).fit <= 1]
+    steps = [step for step in STEPS if step < max(products.shape[1], 2)]
+    found = [f.finding(_summed(f, products, name, step), _accumulation(name)) for name in NARROW for step in steps] + [
+        f.finding(_of_engine(f, engine), text) for text, engine in _hopper(f)
+    ]
+    return [near for near in sorted(found)[:1] if near.fit <= 1]
 
 
 def _accumulation(name: str) -> str:

@@ -117,7 +117,7 @@ def test_bad_orders_are_refused():
     for options, message in (
         ({"k_order": "any", "splits": 2}, "leave splits out"),
         ({"k_order": "split_k:2", "promote_every": 32}, "goes with k_order"),
-        ({"promote_every": (64, 32)}, "multiple of the 32"),
+        ({"promote_every": (64, 32)}, "expected .least, most."),
         ({"k_order": "backwards"}, "unknown k_order"),
     ):
         with pytest.raises(ValueError, match=message):
