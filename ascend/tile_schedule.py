@@ -265,11 +265,6 @@ class TileSchedule:
         """Terms computed together: one tuple for each time that the schedule is walked."""
         return self.combination.passes(self.terms)
 
-    @property
-    def term_names(self) -> tuple[str, ...]:
-        """Names of the terms in the order in which they run."""
-        return tuple(name for walk in self.passes for name in walk)
-
     @cached_property
     def words(self) -> int:
         """FP16 words of each element in L1 at a time: 2 for a kernel that fuses the terms."""

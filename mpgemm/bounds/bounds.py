@@ -145,49 +145,6 @@ def accumulation_bound(
     return bound * MARGIN
 
 
-def promoted_bound(
-    engine: Engine, sizes, k: int, every: int, facts: OperandFacts | None = None, addend=0.0, *, finite: bool = False
-) -> np.ndarray:
-    """Bound of |computed - exact| where every `every` products the chain is added to an FP32 sum outside and starts anew.
-
-    Each block is a chain from zero; as the blocks' sizes add up to S, so do their relative errors. Outside there is one
-    rounding to nearest for each block.
-
-    Parameters
-    ----------
-    engine : Engine
-        With FP32 results.
-    sizes : array_like
-        |A||B| for each element, or an upper bound of it.
-    k, every : int
-    facts : OperandFacts, optional
-        See :func:`step_error`.
-    addend : array_like
-        |C|, from which the sum outside starts.
-    finite : bool
-        Whether the result is known to be finite, so that no sum overflowed.
-
-    Returns
-    -------
-    ndarray of float64, shape of `sizes`
-        Infinite where a sum may overflow, unless `finite`.
-
-    Raises
-    ------
-    ValueError
-        As :func:`step_error`.
-    """
-    error = step_error(engine, facts)
-    blocks, steps = -(-k // every), steps_of(engine, min(every, k), error.terms)
-    inside = accumulation_bound(engine, sizes, steps, facts, finite=finite)
-    _, absolute = chain_error(error, steps)
-    with np.errstate(over="ignore", invalid="ignore"):
-        inside = inside + max(blocks - 1, 0) * absolute * MARGIN
-        total = np.asarray(sizes, np.float64) * MARGIN + addend + inside
-        bound = (inside + total * growth(2.0**-24, blocks) + blocks * 2.0**-149) * MARGIN
-        return bound if finite else np.where((total + bound) * MARGIN < engine.formats[3].max_finite, bound, np.inf)
-
-
 def chain_error(error: StepError, steps: int) -> tuple[float, float]:
     """(relative, absolute) error of a chain of so many steps: of S, and beside it.
 

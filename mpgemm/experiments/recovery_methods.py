@@ -155,11 +155,6 @@ def _details(
     }
 
 
-def range_counts(pair: MethodOnEngine, a: np.ndarray, b: np.ndarray, overflow: str | None = None) -> dict:
-    """Elements beyond the range of the words, without the product: an operand's counts do not depend on the other's columns."""
-    return _counts(prepare(a, b, None, pair.row, pair.engine, overflow))
-
-
 def _counts(run) -> dict:
     of_a, of_b = run.counts()
     return {

@@ -1,15 +1,13 @@
-"""Matrices in files: NumPy .npy and .npz (SciPy's sparse ones, too), Matrix Market .mtx, .csv, and by tensor name .safetensors
-and PyTorch's .pt. A pickle is never executed: .pt goes through ``torch.load(weights_only=True)``.
+"""Matrices in files: NumPy .npy and .npz (SciPy's sparse ones, too), Matrix Market .mtx (read by SciPy), .csv, and by tensor
+name .safetensors and PyTorch's .pt. A pickle is never executed: .pt goes through ``torch.load(weights_only=True)``.
 
 :func:`read_matrix` gives a two-dimensional numeric array in native byte order or raises an error of one line.
 Writers go through a temporary file in the same folder and ``os.replace``, so that a reader sees the old file or the
 new one and never a part of either.
-
-Source of the .mtx syntax: Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats: Initial Design",
-NISTIR 5935 (1996).
 """
 
 import csv
+import importlib
 import json
 import math
 import os
@@ -18,7 +16,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import ml_dtypes
 import numpy as np
@@ -202,13 +200,17 @@ def _read_npz(path: Path, name: str | None) -> np.ndarray:
             return _read_array(stream, member.file_size, path)
 
 
+def _scipy(module: str, path: Path, what: str) -> Any:
+    """SciPy's module, or a message that names the extra."""
+    try:
+        return importlib.import_module(f"scipy.{module}")
+    except ImportError:
+        raise _Refused(f"{path}: {what} needs the extra: pip install 'mpgemm[sparse]'") from None
+
+
 def _read_sparse(path: Path) -> np.ndarray:
     """What `scipy.sparse.save_npz` wrote, as a dense matrix."""
-    try:
-        import scipy.sparse
-    except ImportError:
-        raise _Refused(f"{path}: a sparse matrix needs the extra: pip install 'mpgemm[sparse]'") from None
-    matrix = scipy.sparse.load_npz(path)
+    matrix = _scipy("sparse", path, "a sparse matrix").load_npz(path)
     if hasattr(matrix, "check_format"):  # indices beyond the matrix would be written outside of it
         matrix.check_format(full_check=True)
     _check_size(matrix.shape, matrix.dtype.itemsize, path)
@@ -324,95 +326,21 @@ def _safetensors_fp8(path: Path, name: str, dtype: str) -> np.ndarray:
         return np.frombuffer(bytearray(stream.read(end - begin)), getattr(ml_dtypes, dtype)).reshape(entry["shape"])
 
 
-# -- Matrix Market --------------------------------------------------------------------------------------------------
 def _read_mtx(path: Path, name: str | None) -> np.ndarray:
-    try:
-        with path.open(encoding="ascii") as lines:
-            return _parse_mtx(lines, path)
-    except _Refused:
-        raise
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: not a Matrix Market file (it is not ASCII text)") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def _parse_mtx(lines: IO[str], path: Path) -> np.ndarray:
-    """A Matrix Market text as a dense float64 matrix; entries given twice are added, as assembly codes expect."""
-    header = lines.readline().lower().split()
-    if len(header) != 5 or header[:2] != ["%%matrixmarket", "matrix"]:
-        raise ValueError("no '%%MatrixMarket matrix FORMAT FIELD SYMMETRY' header")
-    layout, field, symmetry = header[2:]
-    for what, got, known in (
-        ("format", layout, ("coordinate", "array")),
-        ("field", field, ("real", "integer", "pattern") if layout == "coordinate" else ("real", "integer")),
-        ("symmetry", symmetry, ("general", "symmetric", "skew-symmetric")),
-    ):
-        if got not in known:
-            raise ValueError(f"Matrix Market {what} {got!r} is not supported; known: {', '.join(known)}")
-    words = (line.split() for line in lines if line.strip() and not line.startswith("%"))
-    size = [_mtx_int(word) for word in next(words, [])]
-    if len(size) != (3 if layout == "coordinate" else 2) or min(size) < 0:
-        raise ValueError(f"the size line has {size}, expected rows columns{' entries' * (layout == 'coordinate')}")
-    rows, columns = size[:2]
-    if symmetry != "general" and rows != columns:
-        raise ValueError(f"a {symmetry} matrix is square, got {rows} x {columns}")
-    _check_size((rows, columns), 8, path)
-    # each value or entry takes at least two bytes: a digit and what follows it
-    wanted = size[2] if layout == "coordinate" else rows * columns // (1 if symmetry == "general" else 3)
-    if wanted > path.stat().st_size:
-        raise ValueError(f"the size line promises {wanted} values, the file has {path.stat().st_size} bytes")
-    if layout == "array":
-        return _mtx_array(words, rows, columns, symmetry)
-    return _mtx_coordinate(words, rows, columns, size[2], field == "pattern", symmetry)
-
-
-def _mtx_int(word: str) -> int:
-    if not word.lstrip("+-").isdecimal():
-        raise ValueError(f"expected an integer, got {word!r}")
-    return int(word)
-
-
-def _mtx_number(word: str) -> float:
-    if not _is_number(word):
-        raise ValueError(f"expected a number, got {word!r}")
-    return float(word)
-
-
-def _mtx_array(words: Iterator[list[str]], rows: int, columns: int, symmetry: str) -> np.ndarray:
-    """Column by column; of a symmetric matrix the lower triangle, of a skew-symmetric one without its diagonal."""
-    first = {"general": lambda j: 0, "symmetric": lambda j: j, "skew-symmetric": lambda j: j + 1}[symmetry]
-    places = [(i, j) for j in range(columns) for i in range(first(j), rows)]
-    values = [_mtx_number(word) for line in words for word in line]
-    if len(values) != len(places):
-        raise ValueError(f"{rows} x {columns} {symmetry} needs {len(places)} values, the file has {len(values)}")
-    matrix = np.zeros((rows, columns))
-    for (i, j), value in zip(places, values, strict=True):
-        _mtx_put(matrix, i, j, value, symmetry)
-    return matrix
-
-
-def _mtx_coordinate(
-    words: Iterator[list[str]], rows: int, columns: int, count: int, pattern: bool, symmetry: str
-) -> np.ndarray:
-    matrix, found = np.zeros((rows, columns)), 0
-    for line in words:
-        if len(line) != (2 if pattern else 3):
-            raise ValueError(f"entry {found + 1} has {len(line)} words, expected {2 if pattern else 3}")
-        i, j = _mtx_int(line[0]) - 1, _mtx_int(line[1]) - 1
-        if not (0 <= i < rows and 0 <= j < columns):
-            raise ValueError(f"entry {found + 1} at ({i + 1}, {j + 1}) lies outside {rows} x {columns}")
-        _mtx_put(matrix, i, j, 1.0 if pattern else _mtx_number(line[2]), symmetry)
-        found += 1
-    if found != count:
-        raise ValueError(f"the size line promises {count} entries, the file has {found}")
-    return matrix
-
-
-def _mtx_put(matrix: np.ndarray, i: int, j: int, value: float, symmetry: str) -> None:
-    matrix[i, j] += value
-    if symmetry != "general" and i != j:
-        matrix[j, i] += -value if symmetry == "skew-symmetric" else value
+    """A Matrix Market file as float64, by SciPy; entries given twice are added, as assembly codes expect."""
+    mm = _scipy("io", path, "a Matrix Market file")
+    with _damage(path, "Matrix Market file"):
+        rows, columns, entries, _, field, symmetry = mm.mminfo(path)
+        if field == "complex" or symmetry == "hermitian":
+            raise _Refused(f"{path}: the matrix is {field} and {symmetry}, expected real numbers")
+        if symmetry != "general" and rows != columns:
+            raise ValueError(f"a {symmetry} matrix is square, got {rows} x {columns}")
+        _check_size((rows, columns), 8, path)
+        # Each value takes at least two bytes, a digit and what follows it; a symmetric file has half of them.
+        if entries // (1 if symmetry == "general" else 3) > path.stat().st_size:
+            raise ValueError(f"{entries} values are promised, the file has {path.stat().st_size} bytes")
+        matrix = mm.mmread(path)
+    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), np.float64)
 
 
 _READERS = {

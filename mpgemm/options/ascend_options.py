@@ -2,7 +2,6 @@
 
 import argparse
 
-from ascend.chips.files import list_chips
 from mpgemm.options.words import ASSUMED_SIZE, LAYOUTS, MERGES, MODES, OPERANDS
 
 #: Options of the kernel, which not everything that these commands show depends on.
@@ -13,6 +12,8 @@ KERNEL_OPTIONS = (
 
 def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> argparse._ArgumentGroup:
     """The group "chip": which one, and what is changed of it."""
+    from ascend.chips.files import list_chips  # its names are in the help of these commands alone
+
     chip = parser.add_argument_group("chip")
     chip.add_argument(
         "--chip", metavar="NAME", action="append",

@@ -1,6 +1,5 @@
 """`mpgemm curve`: errors of methods against k, the operands' exponent or the condition number, with their spread."""
 
-from mpgemm.inputs import matrices
 from mpgemm.options.parser import Parser
 from mpgemm.options.run_options import add_output_arguments, add_run_arguments
 from mpgemm.options.words import AXES, CURVE_SHAPE
@@ -18,6 +17,8 @@ METHODS = ("markidis@v100", "ootomo@v100", "markidis@h100", "ootomo@h100", "fp32
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
+    from mpgemm.inputs import matrices  # its names are in the help of this command alone
+
     what = parser.add_argument_group("what to draw")
     what.add_argument(
         "--over",

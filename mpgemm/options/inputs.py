@@ -1,11 +1,12 @@
 """What the commands that measure share: where their matrices come from."""
 
-from mpgemm.inputs import matrices
 from mpgemm.options.parser import Parser
 
 
 def add_input_arguments(parser: Parser, default: str) -> None:
     """The group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
+    from mpgemm.inputs import matrices  # its names are in the help of this command alone
+
     source = parser.add_argument_group(f"input (default: {default})")
     source.add_argument(
         "files",

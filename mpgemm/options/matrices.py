@@ -2,12 +2,13 @@
 
 import argparse
 
-from mpgemm.inputs import matrices
 from mpgemm.options.parser import Parser
 
 
 def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argparse._ArgumentGroup:
     """The group "input"; `default` says what is taken without any, `k` adds --k beside --shape."""
+    from mpgemm.inputs import matrices  # its names are in the help of this command alone
+
     source = parser.add_argument_group(f"input (default: {default})")
     source.add_argument("files", nargs="*", metavar="FILE", help="A and B: .npy, .npz, .mtx or .safetensors")
     source.add_argument("--a-name", help="array or tensor of the first file")

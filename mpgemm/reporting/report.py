@@ -14,7 +14,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TextIO
 
-from mpgemm.reporting.provenance import environment
 from tensorcore_models.results import data_frame, format_cell, html_table, number_columns
 
 #: Version of the layout of the JSON that commands and results write; docs/json.md describes it.
@@ -224,6 +223,8 @@ def json_text(value: object) -> str:
     computed with ("environment"); a value that is no object goes under "rows".
     """
     command = _current().command
+    from mpgemm.reporting.provenance import environment  # it imports NumPy, which the help does without
+
     header = {"schema": SCHEMA, **({"command": list(command)} if command else {}), "environment": environment()}
     body = value if isinstance(value, dict) else {"rows": value}
     return json.dumps(_finite({**header, **body}), indent=1, allow_nan=False) + "\n"

@@ -95,7 +95,7 @@ _ROWS = (
     Reproduction("xue-table2", XUE, "table 2", "bits that each method is said to lose against FP32, and those that it loses", 8,
                  "xue_table2:run", takes=_QUICK, repeats=3),
     *(_corrections(name, seconds) for name, seconds in (("8a", 14), ("8b", 14), ("9a", 6), ("9b", 15), ("9c", 6))),
-    Reproduction("khattak7", KHATTAK, "fig. 7", "multiword products on nine accumulators, n from 10 to a million", None,
+    Reproduction("khattak7", KHATTAK, "fig. 7", "multiword products on nine accumulators, n from 10 to a million", 788,
                  "khattak7:run", {"accumulation": "outside"}, _QUICK),
     Reproduction("khattak7-core", KHATTAK, "fig. 7", "the same with all products in one chain through the core", None,
                  "khattak7:run", {"accumulation": "core"}, _QUICK),

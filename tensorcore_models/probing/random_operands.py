@@ -10,7 +10,7 @@ from ..formats.rounding import encode
 from .interface import Shaped
 
 
-class Operands(NamedTuple):
+class DrawnOperands(NamedTuple):
     """Encodings of a batch of matrices; scales are None for instructions without."""
 
     a: np.ndarray
@@ -19,10 +19,10 @@ class Operands(NamedTuple):
     scale_a: np.ndarray | None
     scale_b: np.ndarray | None
 
-    def rows(self, part) -> "Operands":
+    def rows(self, part) -> "DrawnOperands":
         """Part of the batch."""
         scales = (None if x is None else x[part] for x in (self.scale_a, self.scale_b))
-        return Operands(self.a[part], self.b[part], self.c[part], *scales)
+        return DrawnOperands(self.a[part], self.b[part], self.c[part], *scales)
 
 
 Shape = tuple[int, ...]
@@ -183,7 +183,7 @@ def _cancel(a: np.ndarray, b: np.ndarray, sign: int, rng: np.random.Generator) -
     b[:, odd, :] = np.where(keep[:, :, None], b[:, even, :], b[:, odd, :])
 
 
-def operands(row: Shaped, kind: str, count: int, rng: np.random.Generator) -> Operands:
+def operands(row: Shaped, kind: str, count: int, rng: np.random.Generator) -> DrawnOperands:
     """A batch of `count` matrices for one instruction.
 
     Parameters
@@ -216,7 +216,7 @@ def operands(row: Shaped, kind: str, count: int, rng: np.random.Generator) -> Op
     if kind == "cancellation":
         _cancel(a, b, 0 if isinstance(a_format, IntegerFormat) else a_format.sign_bit, rng)
     if row.scale_format is None:
-        return Operands(a, b, c, None, None)
+        return DrawnOperands(a, b, c, None, None)
     scale, blocks = get_float_format(row.scale_format), row.scale_blocks
     centre = scale.bias << scale.fraction_bits
     spread = 1 << scale.bits if kind in ("random_bits", "edges") else 16
@@ -226,4 +226,4 @@ def operands(row: Shaped, kind: str, count: int, rng: np.random.Generator) -> Op
         high = min((1 << scale.bits) - 1, centre + spread // 2)
         return rng.integers(low, high, (count, *tail), dtype=scale.container, endpoint=True)
 
-    return Operands(a, b, c, scales(row.m, blocks), scales(blocks, row.n))
+    return DrawnOperands(a, b, c, scales(row.m, blocks), scales(blocks, row.n))

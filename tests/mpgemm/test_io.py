@@ -88,33 +88,29 @@ def test_matrix_market(tmp_path, name):
     np.testing.assert_array_equal(read_matrix(path), np.array(expected, float))
 
 
-def test_matrix_market_agrees_with_scipy(tmp_path):
-    scipy_io = pytest.importorskip("scipy.io")
-    sparse = pytest.importorskip("scipy.sparse")
+def test_files_for_scipy_name_the_extra_where_it_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.io", None)
     path = tmp_path / "x.mtx"
-    dense = np.random.default_rng(1).standard_normal((7, 7))
-    dense[np.abs(dense) < 0.8] = 0
-    for symmetry, values in (("general", dense), ("symmetric", dense + dense.T), ("skew-symmetric", dense - dense.T)):
-        for stored in (values, sparse.coo_matrix(values)):
-            scipy_io.mmwrite(path, stored, symmetry=symmetry, precision=17)
-            np.testing.assert_array_equal(read_matrix(path), values)
+    write_matrix(path, np.ones((2, 2)))
+    with pytest.raises(ValueError, match=r"a Matrix Market file needs the extra: pip install 'mpgemm\[sparse\]'"):
+        read_matrix(path)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no '%%MatrixMarket matrix"),
-        ("%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "field 'complex' is not supported; known: real"),
-        ("%%MatrixMarket matrix array real hermitian\n1 1\n1\n", "symmetry 'hermitian' is not supported"),
-        ("%%MatrixMarket matrix array real general\n", "the size line has"),
-        ("%%MatrixMarket matrix array real general\n2 x\n", "expected an integer, got 'x'"),
-        ("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", "needs 4 values, the file has 3"),
+        ("", "not a complete Matrix Market file"),
+        ("%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "is complex and general, expected real numbers"),
+        ("%%MatrixMarket matrix array real hermitian\n1 1\n1\n", "is real and hermitian, expected real numbers"),
+        ("%%MatrixMarket matrix array real general\n", "not a complete Matrix Market file"),
+        ("%%MatrixMarket matrix array real general\n2 x\n", "Invalid integer"),
+        ("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", "Truncated"),
         ("%%MatrixMarket matrix array real symmetric\n2 3\n1\n", "a symmetric matrix is square, got 2 x 3"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "promises 2 entries, the file has 1"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", r"\(3, 1\) lies outside 2 x 2"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n", "entry 1 has 2 words, expected 3"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 z\n", "expected a number, got 'z'"),
-        ("%%MatrixMarket matrix array real general\n1 2\n1_0 2\n", "expected a number, got '1_0'"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "Truncated"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", "Row index out of bounds"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n", "Invalid floating-point value"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 z\n", "Invalid floating-point value"),
+        ("%%MatrixMarket matrix array real general\n1 2\n1_0 2\n", "Truncated"),
     ],
 )
 def test_bad_matrix_market(tmp_path, text, message):
@@ -137,7 +133,7 @@ def test_truncated_and_foreign_files(tmp_path, matrix):
                 read_matrix(path)
     binary = tmp_path / "x.mtx"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="not ASCII"):
+    with pytest.raises(ValueError, match="not a complete Matrix Market file"):
         read_matrix(binary)
 
 

@@ -79,3 +79,9 @@ def test_help_imports_nothing_that_computes():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
     assert len(all_commands()) > 15
+
+
+def test_the_list_of_commands_needs_no_numpy():
+    code = "import sys; from mpgemm.cli import main\ntry: main(['--help'])\nfinally: print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False", done.stderr

@@ -9,7 +9,7 @@ import numpy as np
 from ...engines.instruction import Instruction
 from ...formats import Format, get_format
 from ...probing.interface import Dot, DotBatch, along_diagonals
-from ...probing.random_operands import Operands
+from ...probing.random_operands import DrawnOperands
 from ...probing.shrinking import shrink
 
 
@@ -83,7 +83,7 @@ def _described(row: Instruction, kind: str, dot: Dot, hardware: int, model: int)
 
 
 def compare(
-    row: Instruction, hardware: Multiplies, model: Multiplies, inputs: Operands, kind: str = "", examples: int = 3
+    row: Instruction, hardware: Multiplies, model: Multiplies, inputs: DrawnOperands, kind: str = "", examples: int = 3
 ) -> tuple[np.ndarray, int, list[Mismatch]]:
     """Run a batch on both and compare.
 
@@ -93,7 +93,7 @@ def compare(
         Shapes and formats.
     hardware, model : Multiplies
         What is compared.
-    inputs : Operands
+    inputs : DrawnOperands
         A batch.
     kind : str
         For the report.

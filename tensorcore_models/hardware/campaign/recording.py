@@ -17,7 +17,7 @@ import numpy as np
 
 from ...catalogue import get_instruction
 from ...engines.instruction import Instruction
-from ...probing.random_operands import Operands
+from ...probing.random_operands import DrawnOperands
 from .comparison import differences
 
 VECTORS = "vectors.npz"
@@ -63,7 +63,7 @@ class Recorder:
     def __len__(self) -> int:
         return len(self._counts)
 
-    def add(self, row: Instruction, kind: str, inputs: Operands, d: np.ndarray) -> None:
+    def add(self, row: Instruction, kind: str, inputs: DrawnOperands, d: np.ndarray) -> None:
         """Keep a batch and its results."""
         name = f"{row}/{kind}"
         self._counts[name] = int(d.size)
@@ -77,7 +77,7 @@ class Recorder:
         write_json(self.folder / INDEX, {**self.facts, "vectors": self._counts})
 
 
-def recorded(folder: Path) -> Iterator[tuple[Instruction, str, Operands, np.ndarray]]:
+def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np.ndarray]]:
     """The entries of a recorded set: instruction, kind, operands, the hardware's results.
 
     Raises
@@ -104,7 +104,7 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, Operands, np.ndar
                 if parts["d"].size != count:
                     raise ValueError(f"{name} has {parts['d'].size} results, {INDEX} lists {count}")
                 scales = (parts.get(field) for field in FIELDS[3:5])
-                operands = Operands(parts["a"], parts["b"], parts["c"], *scales)
+                operands = DrawnOperands(parts["a"], parts["b"], parts["c"], *scales)
                 yield get_instruction(instruction), kind, operands, parts["d"]
         except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(f"{path} is damaged or no set of recorded vectors: {error}") from error
