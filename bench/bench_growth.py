@@ -1,11 +1,12 @@
 """How cost grows with n, N, F and threads, and what special inputs cost: the tables of docs/performance.md.
 
-    python bench/bench_growth.py [--only n|N|F|threads|inputs] [--quick] [--json out/growth.json]
+    python bench/bench_growth.py [--only n|N|F|threads|inputs] [--quick] [--cpu-time] [--isa avx2] [--json out/growth.json]
 
 Every line is interleaved with its reference in one run; ratios are of medians.
 """
 
 import argparse
+import time
 from collections.abc import Callable
 
 from harness import hold_blas, interleaved, machine, pin, rows, write_json
@@ -22,14 +23,19 @@ SECTIONS = ("n", "N", "F", "threads", "inputs")
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=SECTIONS, nargs="+", default=SECTIONS)
-    parser.add_argument("--quick", action="store_true", help="fewer turns")
+    parser.add_argument("--quick", action="store_true", help="fewer turns, n up to 2048")
+    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time, but for the threads")
+    parser.add_argument("--isa", help="instruction set, by default the best of this CPU")
     parser.add_argument("--json", default="out/growth.json")
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.repeats = 3 if args.quick else 9
+    args.clock = time.process_time if args.cpu_time else time.perf_counter
+    return args
 
 
-def table(title: str, functions: dict[str, Callable], reference: str, work: float, repeats: int) -> list[dict]:
+def table(title: str, functions: dict[str, Callable], reference: str, work: float, args) -> list[dict]:
     """Time, print and return the lines of one table."""
-    records = rows(title, interleaved(functions, repeats, 1), reference, work)
+    records = rows(title, interleaved(functions, args.repeats, 1, args.clock), reference, work)
     for r in records:
         print(
             f"{title:34} {r['path']:30} {r['gmacs']:8.2f} GMAC/s {r['ratio']:7.3f} {100 * r['spread']:4.0f} %",
@@ -44,26 +50,32 @@ def product(engine, data):
     return lambda: kernels.matrix_bits(engine, *data)
 
 
-def by_size(rng, repeats: int) -> list[dict]:
-    import numpy as np
-
+def by_size(rng, args) -> list[dict]:
+    """Time of a product of n^3, over that at n = 512, in blocks of calls that take equally long up to 1024."""
     records = []
-    for size in (64, 128, 256, 512, 1024, 2048):
-        x, y = (rng.standard_normal((size, size), np.float32) for _ in range(2))
-        functions = {"sgemm": lambda x=x, y=y: x @ y}
-        for name in PATHS[:2] if size > 1024 else PATHS[:5]:
-            engine = units()[name][0]
-            functions[name] = product(engine, operands(engine, size, rng))
-        records += table(f"n = {size}", functions, "sgemm", size**3, repeats)
+    for name in PATHS:
+        engine, functions = units()[name][0], {}
+        for size in (512, 256, 1024, 2048) if args.quick else (512, 256, 1024, 2048, 4096):
+            call, calls = product(engine, operands(engine, size, rng)), max(1, (1024 // size) ** 3)
+            functions[f"{size}"] = lambda call=call, calls=calls: [call() for _ in range(calls)] and None
+        timings = interleaved(functions, args.repeats, 1, args.clock)
+        each = {size: t.median / max(1, (1024 // int(size)) ** 3) / int(size) ** 3 for size, t in timings.items()}
+        records.append(
+            {"benchmark": "n", "path": name} | {size: seconds / each["512"] for size, seconds in each.items()}
+        )
+        shown = "  ".join(
+            f"{size}: {1e-9 / each[size]:6.2f} {each[size] / each['512']:5.2f}" for size in sorted(each, key=int)
+        )
+        print(f"{name:34} {shown}", flush=True)
     return records
 
 
-def by_engine(engines: dict, title: str, rng, repeats: int) -> list[dict]:
+def by_engine(engines: dict, title: str, rng, args) -> list[dict]:
     functions = {name: product(engine, operands(engine, 512, rng)) for name, engine in engines.items()}
-    return table(title, functions, next(iter(functions)), 512**3, repeats)
+    return table(title, functions, next(iter(functions)), 512**3, args)
 
 
-def by_terms(rng, repeats: int) -> list[dict]:
+def by_terms(rng, args) -> list[dict]:
     from tensorcore_models import FusedDotAdd, MatrixEngine
 
     sets = (("fp16", 24, "32-bit lanes, F = 24"), ("bf16", 24, "64-bit lanes, F = 24"))
@@ -74,22 +86,22 @@ def by_terms(rng, repeats: int) -> list[dict]:
             {f"{fmt} N = {n}": MatrixEngine(FusedDotAdd(n, bits), a_format=fmt) for n in (16, 8, 4)},
             title,
             rng,
-            repeats,
+            args,
         )
     ]
 
 
-def by_fraction(rng, repeats: int) -> list[dict]:
+def by_fraction(rng, args) -> list[dict]:
     from tensorcore_models import FusedDotAdd, MatrixEngine
 
     engines = {
         f"fp16 N = 8, F = {f}": MatrixEngine(FusedDotAdd(8, f), a_format="fp16") for f in (24, 13, 20, 25, 26, 28)
     }
     engines |= {f"fp8 N = 32, F = {f}": MatrixEngine(FusedDotAdd(32, f), a_format="e4m3fn") for f in (13, 22, 25)}
-    return by_engine(engines, "F", rng, repeats)
+    return by_engine(engines, "F", rng, args)
 
 
-def by_threads(rng, repeats: int) -> list[dict]:
+def by_threads(rng, args) -> list[dict]:
     import tensorcore_models as tcm
 
     records = []
@@ -104,7 +116,8 @@ def by_threads(rng, repeats: int) -> list[dict]:
                 product(engine, data)()
 
             functions[f"{name}, {threads} thread(s)"] = run
-        found = table("threads, 1024^3", functions, f"{name}, 1 thread(s)", 1024**3, repeats)
+        wall = argparse.Namespace(repeats=args.repeats, clock=time.perf_counter)
+        found = table("threads, 1024^3", functions, f"{name}, 1 thread(s)", 1024**3, wall)
         best = found[0]["fastest"] / found[1]["fastest"]
         print(
             f"{'':34} two threads are {1 / found[1]['ratio']:.2f} x one by medians, {best:.2f} x by the fastest turns"
@@ -154,12 +167,12 @@ def kinds(engine, rng) -> dict[str, list]:
     return found
 
 
-def by_inputs(rng, repeats: int) -> list[dict]:
+def by_inputs(rng, args) -> list[dict]:
     records = []
     for name in PATHS:
         engine = units()[name][0]
         functions = {kind: product(engine, data) for kind, data in kinds(engine, rng).items()}
-        records += table(name, functions, "normal", 512**3, repeats)
+        records += table(name, functions, "normal", 512**3, args)
     return records
 
 
@@ -174,9 +187,9 @@ def main() -> None:
 
     tcm.set_num_threads(1)
     rng = np.random.default_rng(1)
-    repeats = 3 if args.quick else 9
+    tcm.set_isa(args.isa)
     sections = dict(zip(SECTIONS, (by_size, by_terms, by_fraction, by_threads, by_inputs), strict=True))
-    records = [record for name in SECTIONS if name in args.only for record in sections[name](rng, repeats)]
+    records = [record for name in SECTIONS if name in args.only for record in sections[name](rng, args)]
     write_json(args.json, {"machine": machine(), "rows": records})
 
 

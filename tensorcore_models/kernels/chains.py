@@ -9,7 +9,7 @@ from .._kernels.chains import chains
 from ..formats import FORMATS, Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
-from .common import RunningResult, float_values, generic_promoted, redo_elements
+from .common import RunningResult, float_values, generic_promoted, redo_elements, value_slices
 from .generic import generic_bits
 from .lowering import Lowered
 
@@ -81,16 +81,20 @@ class ChainsKernel:
         if not chains.available(level, self.flush):
             return generic_bits(low, a, b, c) if every is None else generic_promoted(low, a, b, c, None, None, every)
         (m, k), n = a.shape, b.shape[1]
-        order = self._order(k)
-        x = float_values(a if order is None else a[:, order], self.a_format, self.dtype)
-        y = float_values(b if order is None else b[order], self.b_format, self.dtype)
         d = np.array(c, c.dtype, order="C")
         values = d.view(self.dtype)
         task = {"every": every or self.terms, "lanes": self.lanes, "flush": self.flush}
         nan = (
             self.nan if every is None else FORMATS[f"fp{8 * values.itemsize}"].nan_encoding()
         )  # the encoding that sums outside give
-        chains.chains(x, y, values, task, nan, level, threads_for(m * n * k))
+        whole = self.a_format.dtype == self.b_format.dtype == self.dtype and not self.pairs and not self.lanes
+        unit = every or self.terms or (2 if self.pairs else 1)
+        for part in value_slices(m, n, k, unit, 0 if whole else values.itemsize):
+            x, y, order = a[:, part], b[part], self._order(part.stop - part.start)
+            if order is not None:
+                x, y = x[:, order], y[order]
+            x, y = float_values(x, self.a_format, self.dtype), float_values(y, self.b_format, self.dtype)
+            chains.chains(x, y, values, task, nan, level, threads_for(m * n * k))
         if self.redo:
             again = np.isnan(values) if self.redo == "nan" else ~np.isfinite(values)
             if again.any():

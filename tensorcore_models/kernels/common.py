@@ -121,6 +121,26 @@ def is_zero(c: np.ndarray) -> bool:
     return not (c[:1, :1] if c.strides == (0, 0) else c).any()
 
 
+#: Bytes of the values that kernels make of operands at a time.
+_VALUES = 1 << 24
+
+
+def value_slices(m: int, n: int, k: int, unit: int, bytes_each: int) -> list[slice]:
+    """Slices of k, multiples of `unit`, whose values of both operands take a bounded amount of memory.
+
+    Parameters
+    ----------
+    m, n, k : int
+        Sizes of the product; k positive.
+    unit : int
+        Products after which a chain goes on as it began.
+    bytes_each : int
+        Bytes of a value that has to be made, 0 where the kernel reads the encodings themselves.
+    """
+    most = max(1, _VALUES // ((m + n) * bytes_each or 1) // unit) * unit if bytes_each else k
+    return [slice(start, min(start + most, k)) for start in range(0, k, most)]
+
+
 def float_values(x: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
     """Values of encodings as float32 or float64, C-contiguous; `dtype` has all of them."""
     if (fmt.name, dtype.itemsize) in (("fp32", 4), ("fp64", 8)):

@@ -8,11 +8,11 @@ from .._kernels.pairwise import pairwise
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
-from .common import RunningResult, float_values, redo_elements
+from .common import RunningResult, float_values, redo_elements, value_slices
 from .generic import generic_bits
 from .lowering import Lowered
 
-_SMALLEST_NORMAL = 0x00800000
+_SMALLEST_NORMAL = np.float32(2.0**-126)
 #: Operations of vector lanes that take as long as one product here, for `threads_for_product`.
 _OPERATIONS = 4
 
@@ -55,12 +55,16 @@ class PairwiseKernel:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         if a.shape[1] % self.group:
             return generic_bits(low, a, b, c)  # a last group with fewer products
-        x, y = (_values(bits, *rule) for bits, rule in zip((a, b), self.operands, strict=True))
         d = np.array(c, np.uint32, order="C")
-        d[(d & 0x7FFFFFFF) < _SMALLEST_NORMAL] = 0
         values = d.view(np.float32)
-        threads = threads_for_product(_OPERATIONS * d.size * a.shape[1])
-        pairwise.pairwise(x, y, values, None, self.group, self.terms, isa_level(), threads)
+        values[(values < _SMALLEST_NORMAL) & (values > -_SMALLEST_NORMAL)] = 0
+        (m, k), n = a.shape, b.shape[1]
+        threads = threads_for_product(_OPERATIONS * d.size * k)
+        for part in value_slices(m, n, k, self.terms, values.itemsize):
+            if part.start:  # what the instruction before ended with is the addend of another
+                values += np.float32(0)
+            x, y = (_values(bits, *rule) for bits, rule in zip((a[:, part], b[part]), self.operands, strict=True))
+            pairwise.pairwise(x, y, values, None, self.group, self.terms, isa_level(), threads)
         d[np.isnan(values)] = self.nan
         return d
 
@@ -96,14 +100,15 @@ class ExactSumKernel:
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
-        pad = -a.shape[1] % self.terms  # zeros beside the last products
-        x, y = (float_values(bits, fmt, np.dtype(np.float32)) for bits, fmt in zip((a, b), self.operands, strict=True))
-        if pad:
-            x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
         d, redo = np.array(c, np.uint32, order="C"), np.zeros(c.shape, np.uint8)
         values = d.view(np.float32)
-        threads = threads_for_product(_OPERATIONS * d.size * a.shape[1])
-        pairwise.pairwise(x, y, values, redo, self.terms, self.terms, isa_level(), threads)
+        (m, k), n = a.shape, b.shape[1]
+        threads, single = threads_for_product(_OPERATIONS * d.size * k), np.dtype(np.float32)
+        for part in value_slices(m, n, k, self.terms, values.itemsize):
+            x, y = (float_values(v, f, single) for v, f in zip((a[:, part], b[part]), self.operands, strict=True))
+            if pad := -x.shape[1] % self.terms:  # zeros beside the last products
+                x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
+            pairwise.pairwise(x, y, values, redo, self.terms, self.terms, isa_level(), threads)
         redo |= ~np.isfinite(values)
         if redo.any():
             redo_elements(low, d, RunningResult.of(values, redo), a, b, c)

@@ -165,6 +165,20 @@ def test_batches_of_tiles(unit, isa):
         assert np.array_equal(kernels.matrix_bits(unit, a[0], b[0], c[0]), got[0])
 
 
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [(n, u) for n, u in PATHS if n in ("pairwise sums", "exact sums of few products", "chains of multiply-adds")],
+    ids=lambda x: x if isinstance(x, str) else str(x)[17:90],
+)
+def test_values_of_operands_in_slices(name, unit, monkeypatch):
+    """Slices of k as short as they can be: -0 between two instructions, NaN, flushed sums."""
+    monkeypatch.setattr(kernels.common, "_VALUES", 1)
+    rng = np.random.default_rng(8)
+    for style in STYLES:
+        args = operands(rng, unit, 5, 37, 9, str(style))
+        assert_same(unit, run(name, unit, args), kernels.generic_bits(kernels.lowered(unit), *args), args)
+
+
 OF_EACH_PATH = [
     ("pairwise sums", PAIRWISE[0]),
     ("exact sums of few products", EXACT[0]),
