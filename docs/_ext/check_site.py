@@ -47,13 +47,15 @@ def complaints(site: Path) -> list[str]:
         where = path.relative_to(site)
         found += [f"{where}: the picture {source} has no text" for source in page.silent]
         for tag, target in page.links:
-            fault = _fault(site, path, tag, target)
+            fault = _fault(site, path if target.startswith("#") else path.parent / "page", tag, target)
             if fault:
                 found.append(f"{where}: {fault}")
     return found
 
 
+@cache
 def _fault(site: Path, path: Path, tag: str, target: str) -> str:
+    """What is wrong with a link; of another file's it is asked once for each folder, as sidebars repeat the same links."""
     parts = urlsplit(target)
     if parts.scheme or parts.netloc:
         if tag == "a":
