@@ -64,7 +64,7 @@ cross:
 
 SITE ?= out/site
 HOSTED ?= out/hosted
-SPHINX = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q -j auto
+SPHINX = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q
 
 pages:
 	$(PREPARE) docs

@@ -91,6 +91,10 @@ def generate(app: Sphinx) -> None:
     LOGGER.info("atlas: %d pages", write_atlas(source / "atlas"))
     for name, text in _api_pages():
         _write(source / "api" / name, text)
+    public = {f"{module}.{name}" for module in PUBLIC for name in public_names(module)}
+    for path in (source / "api" / "generated").glob("*.md"):
+        if path.stem not in public:  # a name of an older version: no list has it any more
+            path.unlink()
     for name, text in write_gallery(source / "gallery", fresh="MPGEMM_FRESH_GALLERY" in os.environ):
         _write(source / "gallery" / name, text)
 

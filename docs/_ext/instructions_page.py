@@ -9,7 +9,7 @@ from tensorcore_models.engines.instruction import EVIDENCE, Instruction
 
 HEADER = """# Instructions
 
-Generated from the catalogue by `python docs/_ext/instructions_page.py > docs/instructions.md`; do not edit.
+<!-- Generated from the catalogue by `python docs/_ext/instructions_page.py > docs/instructions.md`; do not edit. -->
 
 Each row is data: `tensorcore_models.get_instruction(architecture, name)`. "Arithmetic" gives the algorithm of
 `tensorcore_models.accumulators` and the parameters in which it differs from that class's defaults.

@@ -20,7 +20,8 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from terminal import COLUMNS, in_a_terminal
 
-from mpgemm.cli import build_parser, main
+from mpgemm.cli import main
+from mpgemm.options.discovery import command_parser
 
 LOGGER = logging.getLogger(__name__)
 #: Commands of a console block that are shown and not run.
@@ -98,7 +99,7 @@ def _checked(language: str, text: str) -> None:
         if words[0] == "mpgemm":
             try:
                 with contextlib.redirect_stderr(io.StringIO()) as complaint:
-                    build_parser(words[1]).parse_args(words[1:])
+                    command_parser(words[1]).parse_args(words[2:])
             except SystemExit as error:
                 if error.code:
                     raise ValueError(complaint.getvalue().strip()) from None

@@ -6,7 +6,9 @@ from tensorcore_models.engines.instruction import EVIDENCE
 
 HEADER = """# Which units, since when, known how
 
-Generated from the catalogue by `python docs/_ext/units_page.py > docs/units.md`; do not edit. Each line is an architecture of
+<!-- Generated from the catalogue by `python docs/_ext/units_page.py > docs/units.md`; do not edit. -->
+
+Each line is an architecture of
 `mpgemm models ARCH`; [instructions.md](instructions.md) has every row with its source, [hardware.md](hardware.md) what
 has been run and which units have no rows.
 
