@@ -36,7 +36,7 @@ FEW = 4
 #: The limits by the name of the effort; docs/identify.md says what each cannot find.
 EFFORTS = {
     "quick": Limits(0, 0, False, 0, 0, 200_000_000),
-    "normal": Limits(80_000_000, 3, False, 60_000_000, 400_000_000, 600_000_000),
+    "normal": Limits(80_000_000, 3, False, 30_000_000, 400_000_000, 600_000_000),
     "thorough": Limits(80_000_000, 3, True, 400_000_000, 400_000_000, 4_000_000_000),
 }
 
