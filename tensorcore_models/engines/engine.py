@@ -38,7 +38,8 @@ def format_name(fmt: FormatLike) -> FormatLike:
     """The name of a format that the tables know, a custom format itself."""
     row = get_format(fmt)
     try:
-        return row.name if get_format(row.name) == row else row
+        known = get_format(row.name)
+        return row.name if known is row or known == row else row
     except ValueError:
         return row
 

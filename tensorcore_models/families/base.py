@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from ..explanations.sums import Position, SumBuilder
 from ..explanations.words import Words
 from ..formats import Format, IntegerFormat
-from .checks import checked_value
+from .checks import field_checks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -159,10 +159,11 @@ class Accumulator:
                         setattr(cls, name, vars(Accumulator)[name])
 
     def __post_init__(self):
-        for field in dataclasses.fields(self):
-            if not isinstance(field.type, str):
-                value = checked_value(getattr(self, field.name), field.type, f"{type(self).__name__}: {field.name}")
-                object.__setattr__(self, field.name, value)
+        for name, check in field_checks(type(self)):
+            given = getattr(self, name)
+            value = check(given)
+            if value is not given:
+                object.__setattr__(self, name, value)
         for rule, allowed in self.edge_rules.items():
             value = getattr(self, rule)
             if allowed is not None and value not in allowed:

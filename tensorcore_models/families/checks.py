@@ -1,7 +1,9 @@
 """Checks of an accumulator's fields: their types, ranges and roundings."""
 
+import dataclasses
 import types
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
@@ -20,45 +22,65 @@ def require(condition: bool, spec: object, message: str) -> None:
         raise ValueError(f"{type(spec).__name__}: {message}")
 
 
-def checked_value(value: Any, expected: Any, what: str) -> Any:
-    """`value` as the plain type that the annotation `expected` says: NumPy's integers and booleans become Python's.
+@lru_cache
+def field_checks(cls: type) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """Names of a dataclass's fields and what checks their values, of those whose annotations are no strings.
 
-    Raises
-    ------
-    TypeError
-        If it is of another type.
-    ValueError
-        If it is none of a Literal's values.
+    A check gives the value as the plain type that the annotation says: NumPy's integers and booleans become Python's. It raises
+    TypeError for another type, and ValueError for none of a Literal's values.
     """
-    origin, choices = _parts(expected)
+    fields = [field for field in dataclasses.fields(cls) if not isinstance(field.type, str)]
+    return tuple((field.name, _check_of(field.type, f"{cls.__name__}: {field.name}")) for field in fields)
+
+
+def _check_of(expected: Any, what: str) -> Callable[[Any], Any]:
+    """The check of values called `what` against an annotation."""
+    origin, choices = get_origin(expected), get_args(expected)
     if origin is Literal:
-        if value not in choices:
-            raise ValueError(f"{what} is {value!r}, expected one of {', '.join(map(repr, choices))}")
-        return value
+        return partial(_one_of, choices=choices, what=what)
     if origin in (types.UnionType, Union):
-        if value is None and type(None) in choices:
-            return None
         others = [choice for choice in choices if choice is not type(None)]
-        return checked_value(value, others[0], what) if len(others) == 1 else value
+        check = _check_of(others[0], what) if len(others) == 1 else _anything
+        return partial(_optional, check=check) if type(None) in choices else check
     if expected is bool:
-        if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{what} is {value!r}, expected True or False")
-        return bool(value)
+        return partial(_truth, what=what)
     if expected is int:
-        return checked_integer(value, what)
+        return partial(checked_integer, name=what)
     if origin is tuple and choices == (int, ...):
-        if isinstance(value, str) or not hasattr(value, "__iter__"):
-            raise TypeError(f"{what} is {value!r}, expected integers")
-        return tuple(checked_value(item, int, what) for item in value)
-    if isinstance(expected, type) and not isinstance(value, expected):
-        raise TypeError(f"{what} is {value!r}, expected {expected.__name__}")
+        return partial(_integers, what=what)
+    return partial(_instance, expected=expected, what=what) if isinstance(expected, type) else _anything
+
+
+def _anything(value: Any) -> Any:
     return value
 
 
-@lru_cache
-def _parts(expected: Any) -> tuple[Any, tuple]:
-    """Origin and arguments of an annotation."""
-    return get_origin(expected), get_args(expected)
+def _one_of(value: Any, choices: tuple, what: str) -> Any:
+    if value not in choices:
+        raise ValueError(f"{what} is {value!r}, expected one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def _optional(value: Any, check: Callable[[Any], Any]) -> Any:
+    return None if value is None else check(value)
+
+
+def _truth(value: Any, what: str) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{what} is {value!r}, expected True or False")
+    return bool(value)
+
+
+def _integers(value: Any, what: str) -> tuple[int, ...]:
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise TypeError(f"{what} is {value!r}, expected integers")
+    return tuple(checked_integer(item, what) for item in value)
+
+
+def _instance(value: Any, expected: type, what: str) -> Any:
+    if not isinstance(value, expected):
+        raise TypeError(f"{what} is {value!r}, expected {expected.__name__}")
+    return value
 
 
 def check_exponent(spec: object, name: str) -> None:

@@ -89,6 +89,8 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
     >>> get_format("Half").name, get_format("e4m3").has_inf, get_format("float8_e4m3").name
     ('fp16', True, 'e4m3')
     """
+    if isinstance(fmt, Format):
+        return fmt
     if isinstance(fmt, str):
         word = fmt.strip().lower()
         name = _BY_TYPE.get(word, word)

@@ -121,12 +121,12 @@ class Format:
         """Whether exponent field 0 means zero and subnormals."""
         return self.specials != "scale"
 
-    @property
+    @cached_property
     def emin(self) -> int:
         """Exponent of the smallest normal number."""
         return 1 - self.bias if self.has_subnormals else -self.bias
 
-    @property
+    @cached_property
     def emax(self) -> int:
         """Exponent of the largest finite number."""
         top = (1 << self.exponent_bits) - 1 - self.bias
@@ -134,7 +134,7 @@ class Format:
             return top - 1
         return top
 
-    @property
+    @cached_property
     def quantum_exponent(self) -> int:
         """Exponent of the smallest positive number of an exponent range with subnormals (unit of the lowest
         binade)."""
@@ -142,17 +142,17 @@ class Format:
 
     # -- specials
     # ---------------------------------------------------------------------------------------------------
-    @property
+    @cached_property
     def has_inf(self) -> bool:
         """Whether there are encodings of infinity."""
         return self.specials == "ieee"
 
-    @property
+    @cached_property
     def has_nan(self) -> bool:
         """Whether there is an encoding of NaN."""
         return self.specials != "finite"
 
-    @property
+    @cached_property
     def clamps(self) -> bool:
         """Whether conversions give the largest finite number for what is beyond it: there is neither infinity nor NaN.
 
@@ -160,32 +160,32 @@ class Format:
         """
         return self.specials == "finite"
 
-    @property
+    @cached_property
     def has_negative_zero(self) -> bool:
         """Whether -0 has an encoding of its own."""
         return self.signed and self.specials in ("ieee", "fn", "finite")
 
-    @property
+    @cached_property
     def sign_bit(self) -> int:
         """The sign bit as a mask over encodings, 0 for an unsigned format."""
         return 1 << (self.bits - 1) if self.signed else 0
 
-    @property
+    @cached_property
     def magnitude_mask(self) -> int:
         """Mask over encodings of everything but the sign bit and bits that are ignored."""
         return ((1 << (self.exponent_bits + self.fraction_bits)) - 1) << self.padding_bits
 
-    @property
+    @cached_property
     def exponent_mask(self) -> int:
         """Mask over encodings of the exponent field: the encoding of +infinity in formats that have it."""
         return ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.padding_bits)
 
-    @property
+    @cached_property
     def inf_bits(self) -> int | None:
         """Encoding of +infinity, None for a format without one."""
         return self.exponent_mask if self.has_inf else None
 
-    @property
+    @cached_property
     def nan_bits(self) -> int | None:
         """Encoding of the quiet NaN that conversions produce, None for a format without NaN."""
         if self.specials == "ieee":
@@ -208,7 +208,7 @@ class Format:
             raise ValueError(f"{self.name} has no NaN")
         return self.nan_bits
 
-    @property
+    @cached_property
     def max_bits(self) -> int:
         """Encoding of the largest finite number."""
         top = (1 << (self.exponent_bits + self.fraction_bits)) - 1
@@ -226,17 +226,17 @@ class Format:
         significand, exponent = self.decode_exact(self.max_bits)[2:]
         return float(np.ldexp(float(significand), exponent))
 
-    @property
+    @cached_property
     def min_normal(self) -> float:
         """Smallest positive normal value (f_min of the papers)."""
         return float(np.ldexp(1.0, self.emin))
 
-    @property
+    @cached_property
     def min_subnormal(self) -> float:
         """Smallest positive value."""
         return float(np.ldexp(1.0, self.quantum_exponent if self.has_subnormals else self.emin))
 
-    @property
+    @cached_property
     def unit_roundoff(self) -> float:
         """u = 2^-precision, the largest relative error of rounding to nearest without underflow."""
         return float(np.ldexp(1.0, -self.precision))

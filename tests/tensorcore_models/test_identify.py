@@ -370,13 +370,13 @@ class TestSolver:
     def test_a_witness_is_an_input_that_tells_two_apart(self):
         pytest.importorskip("bitwuzla")
         one, other = tcm.FusedDotAdd(4, 24), tcm.FusedDotAdd(4, 23)
-        (batch,) = probing.Solver()(self.four, one, other)
+        (batch,) = probing.Solver(timeout=300)(self.four, one, other)
         wanted, found = (results(spec, self.four, batch) for spec in (one, other))
         assert batch.size == 1 and wanted[0] != found[0]
 
     def test_what_is_proved_is_said(self):
         pytest.importorskip("bitwuzla")
-        solver = probing.Solver(timeout=10, backends=["bitwuzla"])
+        solver = probing.Solver(timeout=300, backends=["bitwuzla"])
         one, other = tcm.FusedDotAdd(4, 24), tcm.FusedDotAdd(4, 24, negative_underflow="negative")
         assert solver(self.four, one, other) == []
         assert solver.statement(one, other).startswith("proved equal")

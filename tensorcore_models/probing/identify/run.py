@@ -32,7 +32,7 @@ from .inputs import pool
 from .limits import FEW, Limits, limits_of
 from .mutations import mutated
 from .outcome import Identification, Nearest
-from .search import Log, descend, differ, evolve, fit, is_nan, results
+from .search import Log, descend, differ, evolve, fit, follow, is_nan, results
 
 #: Inputs in the first pool.
 FIRST_POOL = 2600
@@ -93,7 +93,8 @@ class _Run:
         wrong, family, spec = self.fits[0]
         if wrong and not self.log.any_nan and self._odd_nan(spec):
             self.log.forgive_nan()
-            return self.fitted(family, spec)
+            self.fits = follow(self.fits, self.log, self.progress)
+            wrong, family, spec = self.fits[0]
         for _ in range(self.limits.renewed):
             if not wrong or not self.ask_like_missed(spec):
                 break
