@@ -1,1 +1,1 @@
-"""Experiments that reproduce published figures and claims."""
+"""Experiments: methods run on cases, judged, compared, advised; what they share is `cases`, `tasks`, `journal` and `outcome`."""
