@@ -1,1 +1,1 @@
-"""Experiments: methods run on cases, judged, compared, advised; what they share is `cases`, `tasks`, `journal` and `outcome`."""
+"""Methods run on cases, judged, compared, advised; `cases`, `tasks`, `journal` and `outcome` are what experiments share."""
