@@ -13,6 +13,17 @@ from harness import interleaved, prepared, report, rows
 PEAK_WORK = 4e9
 
 
+def print_shares(records: list[dict]) -> None:
+    """How much faster than SGEMM each method is, and how near to the peak of the unit."""
+    print("times faster than SGEMM (quartiles), share of the unit's peak:")
+    for row in records:
+        if "share" in row:
+            base = next(r for r in records if r["benchmark"] == row["benchmark"] and r["path"] == "sgemm")["median"]
+            quartiles = f"{base / row['high_quartile']:.2f} to {base / row['low_quartile']:.2f}"
+            share = f"{row['share']:.0%} of {row['peak_gmacs']:.0f} GMAC/s"
+            print(f"  {row['benchmark']} {row['path']}: {row['faster']:.2f} ({quartiles}), {share}")
+
+
 def main() -> None:
     args = prepared(__doc__, core=None, sizes=[512, 1024, 2048, 4096], methods=["bf16x6", "bf16x9", "int8"], turns=15)
     import numpy as np
@@ -57,13 +68,7 @@ def main() -> None:
     if emulated:
         print("emulated: no measurement of the unit")
         return
-    print("times faster than SGEMM (quartiles), share of the unit's peak:")
-    for row in records:
-        if "share" in row:
-            base = next(r for r in records if r["benchmark"] == row["benchmark"] and r["path"] == "sgemm")["median"]
-            quartiles = f"{base / row['high_quartile']:.2f} to {base / row['low_quartile']:.2f}"
-            share = f"{row['share']:.0%} of {row['peak_gmacs']:.0f} GMAC/s"
-            print(f"  {row['benchmark']} {row['path']}: {row['faster']:.2f} ({quartiles}), {share}")
+    print_shares(records)
 
 
 if __name__ == "__main__":
