@@ -158,8 +158,7 @@ def test_a_row_takes_what_its_function_takes(row):
     else:
         assert {*inspect.signature(function).parameters} - {"context"} == taken | {*row.arguments}
     assert ("quick" in row.takes) == ("context.quick" in inspect.getsource(function))
-    assert row.seconds is None or row.seconds > 0
-    assert row.source in PAPERS
+    assert row.seconds > 0 and row.source in PAPERS
 
 
 def test_the_list_says_what_from_which_paper_and_how_long(capsys):
@@ -168,8 +167,7 @@ def test_the_list_says_what_from_which_paper_and_how_long(capsys):
     assert all(f"\n{name} " in text for name in REPRODUCTIONS) and all(paper in text for paper in PAPERS.values())
     assert main(["reproduce", "--list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [row["name"] for row in rows] == list(REPRODUCTIONS)
-    assert all("seconds" in row for row in rows)
+    assert [row["name"] for row in rows] == list(REPRODUCTIONS) and min(row["seconds"] for row in rows) > 0
     assert main(["reproduce", "--list", "--csv"]) == 0
     assert capsys.readouterr().out.count("name,part,what,seconds") == len(PAPERS)
 
