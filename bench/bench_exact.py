@@ -6,18 +6,7 @@ Cancelling data: the two halves of k cancel up to about 2^-22 of the sum of magn
 binary64 sums leave most FP32 results open.
 """
 
-import argparse
-
-from harness import hold_blas, interleaved, pin, report, rows
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[512, 1024])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="fewer turns, only the best instruction set")
-    parser.add_argument("--json")
-    return parser.parse_args()
+from harness import interleaved, prepared, report, rows
 
 
 def matrices(rng, size: int, cancelling: bool):
@@ -33,9 +22,7 @@ def matrices(rng, size: int, cancelling: bool):
 
 
 def main() -> None:
-    args = arguments()
-    hold_blas(args.threads)
-    pin(args.threads)
+    args = prepared(__doc__, sizes=[512, 1024], quick=False)
     import numpy as np
 
     import mpgemm

@@ -6,20 +6,9 @@ Fast paths are off: this is the speed of what covers every accumulator. "one til
 on one 16 x 8 x 16 tile, argument checks included.
 """
 
-import argparse
 from functools import partial
 
-from harness import hold_blas, interleaved, pin, report, rows
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=256)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", default="", help="units whose name holds this word")
-    parser.add_argument("--quick", action="store_true", help="fewer turns")
-    parser.add_argument("--json")
-    return parser.parse_args()
+from harness import interleaved, prepared, report, rows
 
 
 def units(tcm) -> dict:
@@ -92,9 +81,7 @@ def operands(tcm, np, engine, size: int) -> tuple:
 
 
 def main() -> None:
-    args = arguments()
-    hold_blas(args.threads)
-    pin(args.threads)
+    args = prepared(__doc__, size=256, only="", quick=False)
     import numpy as np
 
     import tensorcore_models as tcm

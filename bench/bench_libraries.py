@@ -5,23 +5,10 @@
 The ratio says what chains, restarts, merges and the epilogue of a recipe cost beside `gemm_bits` of its engine.
 """
 
-import argparse
 import time
 from functools import partial
 
-from harness import hold_blas, interleaved, pin, report, rows
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=2048)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="three turns")
-    parser.add_argument(
-        "--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)"
-    )
-    parser.add_argument("--json")
-    return parser.parse_args()
+from harness import interleaved, prepared, report, rows
 
 
 def recipes(libraries, size: int) -> dict:
@@ -48,9 +35,7 @@ def recipes(libraries, size: int) -> dict:
 
 
 def main() -> None:
-    args = arguments()
-    hold_blas(args.threads)
-    pin(args.threads)
+    args = prepared(__doc__, size=2048, quick=False, cpu_time=False)
     import numpy as np
 
     import tensorcore_models as tcm

@@ -5,10 +5,9 @@
 The reference of each method is as many plain engine products of words as it has passes; a ratio of 1.25 means 25 % on top.
 """
 
-import argparse
 import time
 
-from harness import hold_blas, interleaved, pin, report, rows
+from harness import interleaved, prepared, report, rows
 
 METHODS = (
     "markidis", "markidis_scaled", "egemm", "ootomo", "ootomo:accumulate_outside=c_only", "ootomo_inside", "ootomo_tf32",
@@ -17,24 +16,8 @@ METHODS = (
 )  # fmt: skip
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[512, 1024])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--engine", default="a100")
-    parser.add_argument("--only", default="", help="methods whose name holds this word")
-    parser.add_argument(
-        "--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)"
-    )
-    parser.add_argument("--quick", action="store_true", help="fewer turns")
-    parser.add_argument("--json")
-    return parser.parse_args()
-
-
 def main() -> None:
-    args = arguments()
-    hold_blas(args.threads)
-    pin(args.threads)
+    args = prepared(__doc__, sizes=[512, 1024], engine="a100", only="", cpu_time=False, quick=False)
     import numpy as np
 
     import mpgemm

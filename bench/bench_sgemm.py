@@ -7,28 +7,25 @@ cache), and which share of it the products of words reach, splitting, packing an
 so and ends. With MPGEMM_AMX=emulated it runs on the emulation: that shows that it works and says nothing about speed.
 """
 
-import argparse
-
-from harness import hold_blas, interleaved, pin, report, rows
+from harness import interleaved, prepared, report, rows
 
 #: Multiply-adds of one turn of the peak's measurement.
 PEAK_WORK = 4e9
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[512, 1024, 2048, 4096])
-    parser.add_argument("--methods", nargs="+", default=["bf16x6", "bf16x9", "int8"])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--turns", type=int, default=15)
-    parser.add_argument("--json")
-    return parser.parse_args()
+def print_shares(records: list[dict]) -> None:
+    """How much faster than SGEMM each method is, and how near to the peak of the unit."""
+    print("times faster than SGEMM (quartiles), share of the unit's peak:")
+    for row in records:
+        if "share" in row:
+            base = next(r for r in records if r["benchmark"] == row["benchmark"] and r["path"] == "sgemm")["median"]
+            quartiles = f"{base / row['high_quartile']:.2f} to {base / row['low_quartile']:.2f}"
+            share = f"{row['share']:.0%} of {row['peak_gmacs']:.0f} GMAC/s"
+            print(f"  {row['benchmark']} {row['path']}: {row['faster']:.2f} ({quartiles}), {share}")
 
 
 def main() -> None:
-    args = arguments()
-    hold_blas(args.threads, core=None)
-    pin(args.threads)
+    args = prepared(__doc__, core=None, sizes=[512, 1024, 2048, 4096], methods=["bf16x6", "bf16x9", "int8"], turns=15)
     import numpy as np
 
     import mpgemm
@@ -71,13 +68,7 @@ def main() -> None:
     if emulated:
         print("emulated: no measurement of the unit")
         return
-    print("times faster than SGEMM (quartiles), share of the unit's peak:")
-    for row in records:
-        if "share" in row:
-            base = next(r for r in records if r["benchmark"] == row["benchmark"] and r["path"] == "sgemm")["median"]
-            quartiles = f"{base / row['high_quartile']:.2f} to {base / row['low_quartile']:.2f}"
-            share = f"{row['share']:.0%} of {row['peak_gmacs']:.0f} GMAC/s"
-            print(f"  {row['benchmark']} {row['path']}: {row['faster']:.2f} ({quartiles}), {share}")
+    print_shares(records)
 
 
 if __name__ == "__main__":

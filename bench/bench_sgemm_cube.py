@@ -3,24 +3,11 @@
 python bench/bench_sgemm_cube.py [--sizes 512 1024] [--threads 1] [--quick] [--json out/sgemm_cube.json]
 """
 
-import argparse
-
-from harness import hold_blas, interleaved, pin, report, rows
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[512, 1024])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="fewer turns, the default path only")
-    parser.add_argument("--json")
-    return parser.parse_args()
+from harness import interleaved, prepared, report, rows
 
 
 def main() -> None:
-    args = arguments()
-    hold_blas(args.threads)
-    pin(args.threads)
+    args = prepared(__doc__, sizes=[512, 1024], quick=False)
     import numpy as np
 
     import ascend

@@ -3,28 +3,15 @@
 python bench/bench_torch.py [--sizes 256 1024] [--engine h100] [--threads 1] [--cpu-time] [--json out/torch.json]
 """
 
-import argparse
 import time
 
-from harness import hold_blas, interleaved, pin, report, rows
+from harness import interleaved, prepared, report, rows
 
 TYPES = ("float16", "bfloat16", "float32")
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[256, 1024])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--engine", default="h100")
-    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time (one thread)")
-    parser.add_argument("--json")
-    return parser.parse_args()
-
-
 def main() -> None:
-    args = arguments()
-    hold_blas(args.threads)
-    pin(args.threads)
+    args = prepared(__doc__, sizes=[256, 1024], engine="h100", cpu_time=False)
     import torch
 
     import mpgemm.torch

@@ -6,12 +6,11 @@ Each instruction has its own yardstick: FusedDotAdd with as many products in a s
 (OCP's e4m3 for Gaudi's). With one thread times are CPU times.
 """
 
-import argparse
 import time
 from functools import partial
 
 from bench_generic import operands
-from harness import hold_blas, interleaved, pin, report, rows
+from harness import interleaved, prepared, report, rows
 
 INSTRUCTIONS = (
     "gaudi2:mme.k8.f32.bf16.bf16.f32", "gaudi2:mme.k16.f32.e4m3.e4m3.f32", "gaudi2:mme.k16.f32.e5m2.e5m2.f32",
@@ -20,20 +19,8 @@ INSTRUCTIONS = (
 )  # fmt: skip
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=512)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", default="", help="instructions whose name holds this word")
-    parser.add_argument("--quick", action="store_true", help="fewer turns")
-    parser.add_argument("--json")
-    return parser.parse_args()
-
-
 def main() -> None:
-    args = arguments()
-    hold_blas(args.threads)
-    pin(args.threads)
+    args = prepared(__doc__, size=512, only="", quick=False)
     import numpy as np
 
     import tensorcore_models as tcm

@@ -13,6 +13,7 @@ Use::
     report(rows("name", timings, reference="sgemm", work=m * k * n), json_path=None)
 """
 
+import argparse
 import ctypes
 import json
 import os
@@ -67,6 +68,36 @@ def pin(cpus: int = 1) -> list[int]:
     allowed = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, allowed[:cpus])
     return sorted(os.sched_getaffinity(0))
+
+
+#: Options of benchmarks, by what argparse is told of each; their defaults are the benchmark's.
+OPTIONS: dict[str, dict] = {
+    "size": {"type": int}, "sizes": {"type": int, "nargs": "+"}, "turns": {"type": int}, "threads": {"type": int},
+    "engine": {}, "methods": {"nargs": "+"}, "only": {"help": "rows whose name holds this word"}, "json": {},
+    "quick": {"action": "store_true", "help": "fewer turns"},
+    "cpu_time": {"action": "store_true", "help": "CPU time instead of wall time (one thread, shared machines)"},
+}  # fmt: skip
+
+
+def prepared(doc: str | None, core: str | None = "Haswell", **defaults: object) -> argparse.Namespace:
+    """The options of a benchmark, with BLAS held to --threads and the process pinned to as many CPUs.
+
+    Parameters
+    ----------
+    doc : str
+        What the benchmark says of itself.
+    core : str, optional
+        Of BLAS, see :func:`hold_blas`.
+    **defaults
+        Which of :data:`OPTIONS` there are, beside --threads and --json.
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in {"threads": 1, "json": None, **defaults}.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", default=default, **OPTIONS[name])
+    args = parser.parse_args()
+    hold_blas(args.threads, core)
+    pin(args.threads)
+    return args
 
 
 def _loaded_blas() -> list[str]:

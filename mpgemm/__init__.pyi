@@ -1,73 +1,44 @@
 # Recovery methods, their errors and bounds.
-from mpgemm.amx import SgemmResult, sgemm, sgemm_report
-from mpgemm.bounds.attribution import Attribution, attribute
-from mpgemm.bounds.bounds import gemm_bound
-from mpgemm.bounds.method_bounds import MethodBound, method_bound
-from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
-from mpgemm.bounds.tolerance_result import Tolerance
-from mpgemm.bounds.tolerances import tolerance
-from mpgemm.bounds.vacuity import Vacuity, check_tolerance
-from mpgemm.exact.errors import ErrorMeter, ErrorReport, errors
-from mpgemm.exact.mp import mp_gemm, mp_gemm_entries
-from mpgemm.exact.product import ExactResult, exact_dot_integers, exact_gemm
-from mpgemm.experiments.comparison import Comparison, ComparisonRecord, compare
-from mpgemm.experiments.judging import verdict
-from mpgemm.experiments.promotion import PromotionAdvice, advise_promotion
-from mpgemm.experiments.slice_advice import SliceAdvice, slice_advice
-from mpgemm.experiments.verdict import Verdict
-from mpgemm.experiments.whodunit import Whodunit, whodunit
-from mpgemm.explanations.dots import Explanation, explain
-from mpgemm.explanations.two_engines import SideBySide, side_by_side
-from mpgemm.recovery.engines import UnsuitableEngine, hypothetical_engine, ieee_engine, resolve_engine
-from mpgemm.recovery.methods import RecoveryMethod, get_method, list_methods
-from mpgemm.recovery.run import RecoveryResult, recovered_gemm, recovered_gemm_report
-
-__all__ = [
-    "Attribution",
-    "Comparison",
-    "ComparisonRecord",
-    "Explanation",
-    "ErrorMeter",
-    "ErrorReport",
-    "ExactResult",
-    "MethodBound",
-    "PromotionAdvice",
-    "RecoveryMethod",
-    "RecoveryResult",
-    "SgemmResult",
-    "SideBySide",
-    "SliceAdvice",
-    "Tolerance",
-    "UnsuitableEngine",
-    "Vacuity",
-    "Verdict",
-    "Whodunit",
-    "advise_promotion",
-    "attribute",
-    "block_fma_bounds",
-    "check_tolerance",
-    "compare",
-    "explain",
-    "errors",
-    "exact_dot_integers",
-    "exact_gemm",
-    "gemm_bound",
-    "get_method",
-    "hypothetical_engine",
-    "ieee_engine",
-    "list_methods",
-    "method_bound",
-    "mp_gemm",
-    "mp_gemm_entries",
-    "multiword_bound",
-    "recovered_gemm",
-    "recovered_gemm_report",
-    "resolve_engine",
-    "sgemm",
-    "sgemm_report",
-    "side_by_side",
-    "slice_advice",
-    "tolerance",
-    "verdict",
-    "whodunit",
-]
+from mpgemm.amx import SgemmResult as SgemmResult, sgemm as sgemm, sgemm_report as sgemm_report
+from mpgemm.bounds.attribution import Attribution as Attribution, attribute as attribute
+from mpgemm.bounds.bounds import gemm_bound as gemm_bound
+from mpgemm.bounds.method_bounds import MethodBound as MethodBound, method_bound as method_bound
+from mpgemm.bounds.published_bounds import block_fma_bounds as block_fma_bounds, multiword_bound as multiword_bound
+from mpgemm.bounds.tolerance_result import Tolerance as Tolerance
+from mpgemm.bounds.tolerances import tolerance as tolerance
+from mpgemm.bounds.vacuity import Vacuity as Vacuity, check_tolerance as check_tolerance
+from mpgemm.exact.errors import ErrorMeter as ErrorMeter, ErrorReport as ErrorReport, errors as errors
+from mpgemm.exact.mp import mp_gemm as mp_gemm, mp_gemm_entries as mp_gemm_entries
+from mpgemm.exact.product import (
+    ExactResult as ExactResult,
+    exact_dot_integers as exact_dot_integers,
+    exact_gemm as exact_gemm,
+)
+from mpgemm.experiments.comparison import (
+    Comparison as Comparison,
+    ComparisonRecord as ComparisonRecord,
+    compare as compare,
+)
+from mpgemm.experiments.judging import verdict as verdict
+from mpgemm.experiments.promotion import PromotionAdvice as PromotionAdvice, advise_promotion as advise_promotion
+from mpgemm.experiments.slice_advice import SliceAdvice as SliceAdvice, slice_advice as slice_advice
+from mpgemm.experiments.verdict import Verdict as Verdict
+from mpgemm.experiments.whodunit import Whodunit as Whodunit, whodunit as whodunit
+from mpgemm.explanations.dots import Explanation as Explanation, explain as explain
+from mpgemm.explanations.two_engines import SideBySide as SideBySide, side_by_side as side_by_side
+from mpgemm.recovery.engines import (
+    UnsuitableEngine as UnsuitableEngine,
+    hypothetical_engine as hypothetical_engine,
+    ieee_engine as ieee_engine,
+    resolve_engine as resolve_engine,
+)
+from mpgemm.recovery.methods import (
+    RecoveryMethod as RecoveryMethod,
+    get_method as get_method,
+    list_methods as list_methods,
+)
+from mpgemm.recovery.run import (
+    RecoveryResult as RecoveryResult,
+    recovered_gemm as recovered_gemm,
+    recovered_gemm_report as recovered_gemm_report,
+)

@@ -1,83 +1,43 @@
-from . import reference
+from . import reference as reference
 from .accumulators import (
-    Accumulator,
-    FusedDotAdd,
-    FusedDotRoundDownAdd,
-    GroupDotFusedSum,
-    GroupFusedDotRoundDownAdd,
-    GroupPairwiseSum,
-    IntegerDotAdd,
-    InterleavedDotAdd,
-    LanedFMA,
-    PairRoundOddSum,
-    ParametricDotAdd,
-    SequentialFMA,
-    as_parametric,
+    Accumulator as Accumulator,
+    FusedDotAdd as FusedDotAdd,
+    FusedDotRoundDownAdd as FusedDotRoundDownAdd,
+    GroupDotFusedSum as GroupDotFusedSum,
+    GroupFusedDotRoundDownAdd as GroupFusedDotRoundDownAdd,
+    GroupPairwiseSum as GroupPairwiseSum,
+    IntegerDotAdd as IntegerDotAdd,
+    InterleavedDotAdd as InterleavedDotAdd,
+    LanedFMA as LanedFMA,
+    PairRoundOddSum as PairRoundOddSum,
+    ParametricDotAdd as ParametricDotAdd,
+    SequentialFMA as SequentialFMA,
+    as_parametric as as_parametric,
 )
-from .catalogue import architectures, default_instruction, get_instruction, list_instructions
-from .engines.callable_engine import CallableEngine, as_engine
-from .engines.engine import Engine
-from .engines.instruction import Instruction
-from .engines.matrix_engine import MatrixEngine
-from .engines.scaling import ScaleRule, Scaling, read_scales
-from .formats import FORMATS, Format, get_format
-from .formats.blocks import BLOCK_FORMATS, BlockScaled, quantize_blocks
-from .formats.exact_rounding import ROUNDINGS
-from .formats.interop import as_array, format_of_dtype
-from .formats.rounding import decode, encode, round_to
-from .formats.split_analysis import allowed_scale_exponents, automatic_scale_exponent
-from .formats.words import bits_kept, join, split, split_fp16
-from .machine.instruction_sets import active_isa, available_isas, set_isa
-from .machine.threads import get_num_threads, set_num_threads
-
-__all__ = [
-    "Accumulator",
-    "BLOCK_FORMATS",
-    "BlockScaled",
-    "CallableEngine",
-    "Engine",
-    "FORMATS",
-    "Format",
-    "FusedDotAdd",
-    "FusedDotRoundDownAdd",
-    "GroupDotFusedSum",
-    "GroupFusedDotRoundDownAdd",
-    "GroupPairwiseSum",
-    "Instruction",
-    "IntegerDotAdd",
-    "InterleavedDotAdd",
-    "LanedFMA",
-    "MatrixEngine",
-    "PairRoundOddSum",
-    "ParametricDotAdd",
-    "ROUNDINGS",
-    "ScaleRule",
-    "Scaling",
-    "SequentialFMA",
-    "active_isa",
-    "allowed_scale_exponents",
-    "architectures",
-    "as_array",
-    "as_engine",
-    "as_parametric",
-    "automatic_scale_exponent",
-    "available_isas",
-    "bits_kept",
-    "decode",
-    "default_instruction",
-    "encode",
-    "format_of_dtype",
-    "get_format",
-    "get_instruction",
-    "get_num_threads",
-    "join",
-    "list_instructions",
-    "quantize_blocks",
-    "read_scales",
-    "reference",
-    "round_to",
-    "set_isa",
-    "set_num_threads",
-    "split",
-    "split_fp16",
-]
+from .catalogue import (
+    architectures as architectures,
+    default_instruction as default_instruction,
+    get_instruction as get_instruction,
+    list_instructions as list_instructions,
+)
+from .engines.callable_engine import CallableEngine as CallableEngine, as_engine as as_engine
+from .engines.engine import Engine as Engine
+from .engines.instruction import Instruction as Instruction
+from .engines.matrix_engine import MatrixEngine as MatrixEngine
+from .engines.scaling import ScaleRule as ScaleRule, Scaling as Scaling, read_scales as read_scales
+from .formats import FORMATS as FORMATS, Format as Format, get_format as get_format
+from .formats.blocks import (
+    BLOCK_FORMATS as BLOCK_FORMATS,
+    BlockScaled as BlockScaled,
+    quantize_blocks as quantize_blocks,
+)
+from .formats.exact_rounding import ROUNDINGS as ROUNDINGS
+from .formats.interop import as_array as as_array, format_of_dtype as format_of_dtype
+from .formats.rounding import decode as decode, encode as encode, round_to as round_to
+from .formats.split_analysis import (
+    allowed_scale_exponents as allowed_scale_exponents,
+    automatic_scale_exponent as automatic_scale_exponent,
+)
+from .formats.words import bits_kept as bits_kept, join as join, split as split, split_fp16 as split_fp16
+from .machine.instruction_sets import active_isa as active_isa, available_isas as available_isas, set_isa as set_isa
+from .machine.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads

@@ -1,6 +1,7 @@
 """Public names that are imported when they are first asked for (PEP 562): `import mpgemm` reads a table, not the package.
 
-The table is the stub beside the package's `__init__.py`, which type checkers read as well: its `from x import a, b`.
+The table is the stub beside the package's `__init__.py`, which type checkers read as well: its `from x import a as a, b as b`,
+which is how a stub says that a name is public.
 """
 
 import ast

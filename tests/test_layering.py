@@ -158,6 +158,27 @@ def test_no_module_imports_itself_by_a_detour():
     assert not arrows, f"circles among {sorted(arrows)}"
 
 
+def test_rooms_of_mpgemm_import_in_one_direction():
+    """`reporting` stands below `experiments`, both below `commands`: no room imports what imports it, not even elsewhere."""
+
+    def room(module: str) -> str:
+        return ".".join(module.split(".")[:2])
+
+    arrows: dict[str, set[str]] = {}
+    for module in MODULES:
+        if module.startswith("mpgemm.") and module.count(".") > 1:
+            found = {
+                room(source)
+                for source, _, _ in imports_of(module)
+                if source.startswith("mpgemm.") and source.count(".") > 1
+            }
+            arrows.setdefault(room(module), set()).update(found - {room(module)})
+    assert len(arrows) > 10
+    while free := {name for name, sources in arrows.items() if not sources}:
+        arrows = {name: sources - free for name, sources in arrows.items() if name not in free}
+    assert not arrows, f"circles among {sorted(arrows)}"
+
+
 def test_private_names_stay_in_their_module():
     wrong = [
         f"{module}: {source}.{name}"

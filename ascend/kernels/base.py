@@ -39,7 +39,7 @@ class Kernel(TileSchedule):
         place : BlockedProduct
             Product, chip and block.
         options : Options
-            What is None the kernel chooses.
+            What is None the kernel chooses; what it cannot do it refuses (ValueError).
         """
 
     def misses(self) -> Misses:

@@ -26,14 +26,7 @@ class GridKernel(CubeKernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """The schedule that the options mean.
-
-        Parameters
-        ----------
-        place : BlockedProduct
-            Product, chip and block.
-        options : Options
-            What is None is chosen here.
+        """As :meth:`Kernel.placed`.
 
         Raises
         ------

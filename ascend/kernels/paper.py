@@ -31,14 +31,7 @@ class PaperKernel(CubeKernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """The schedule that the options mean.
-
-        Parameters
-        ----------
-        place : BlockedProduct
-            Product, chip and block.
-        options : Options
-            Grids, slices and residents of their own need another kernel.
+        """As :meth:`Kernel.placed`.
 
         Raises
         ------

@@ -35,14 +35,7 @@ class VectorKernel(Kernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """The schedule that the options mean.
-
-        Parameters
-        ----------
-        place : BlockedProduct
-            Product, chip and block.
-        options : Options
-            One term of FP32 or FP16.
+        """As :meth:`Kernel.placed`.
 
         Raises
         ------

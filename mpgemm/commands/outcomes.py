@@ -1,17 +1,23 @@
 """Prints an experiment's outcome and writes its files."""
 
 import argparse
+from dataclasses import replace
 
 from mpgemm.experiments.outcome import Outcome
 from mpgemm.inputs.files import write_text
 from mpgemm.reporting import plots, report
 
+#: The most rows of a table that are printed.
+MOST_ROWS = 60
+
 
 def print_outcome(outcome: Outcome) -> None:
-    """Tables and remarks on standard output."""
+    """Tables and remarks on standard output; of a long table the first rows."""
     for table in outcome.tables:
         print()
-        table.print()
+        replace(table, rows=table.rows[:MOST_ROWS]).print()
+        if len(table.rows) > MOST_ROWS:
+            report.say(f"{len(table.rows) - MOST_ROWS} more rows: --csv prints them, --out FOLDER writes them")
     if outcome.remarks:
         print("", *outcome.remarks, sep="\n")
 

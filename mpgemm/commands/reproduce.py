@@ -47,7 +47,7 @@ def _list(args: argparse.Namespace) -> int:
         sys.stdout.write(report.json_text({"rows": facts, "papers": PAPERS}))
         return 0
     tables = [
-        report.Table(f"{source}: {paper}", shown, [["-" if row[name] is None else row[name] for name in shown] for row in rows
+        report.Table(f"{source}: {paper}", shown, [[row[name] for name in shown] for row in rows
                                                    if row["source"] == source])
         for source, paper in PAPERS.items()
     ]  # fmt: skip

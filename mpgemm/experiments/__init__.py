@@ -1,1 +1,1 @@
-"""Experiments that reproduce published figures and claims."""
+"""Methods run on cases, judged, compared, advised; `cases`, `tasks`, `journal` and `outcome` are what experiments share."""

@@ -2,9 +2,8 @@
 
 Sums run over (channel, kernel position) with the position fastest for the output, over (output channel, kernel position)
 for the input's gradient, and over (image, output position) for the weight's. Zeros that a stride or a padding inserts are
-multiplied.
-Groups are the batch of the products. Every function takes and gives torch tensors; `multiply` is
-(a (g, m, k), b (g, k, n)) -> (g, m, n).
+multiplied. Groups are the batch of the products. Every function takes and gives torch tensors; `multiply` is (a (g, m, k),
+b (g, k, n)) -> (g, m, n).
 """
 
 import math

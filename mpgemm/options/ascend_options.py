@@ -23,7 +23,7 @@ def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool =
     chip.add_argument("--calibrated", action="store_true", help="use the chip's fitted parameters, too")
     chip.add_argument(
         "--set", action="append", default=[], metavar="PARAMETER=VALUE", dest="changes",
-        help="what if: another value of a chip parameter (--list-parameters)",
+        help="what if: another value of a chip parameter (mpgemm plan --list-parameters)",
     )  # fmt: skip
     return chip
 

@@ -32,8 +32,8 @@ class Reproduction:
         As it is asked for.
     source, part, what : str
         The paper (:data:`PAPERS`), its figure or table, and what is computed.
-    seconds : float or None
-        CPU time, measured here (`mpgemm reproduce NAME`, one x86-64 machine); None: not measured.
+    seconds : float
+        CPU time, measured here (`mpgemm reproduce NAME`, one x86-64 machine).
     where : str
         "module:function"; the function takes a Context and keywords, and returns an Outcome.
     arguments : mapping
@@ -48,7 +48,7 @@ class Reproduction:
     source: str
     part: str
     what: str
-    seconds: float | None
+    seconds: float
     where: str
     arguments: Mapping[str, object] = field(default_factory=dict)
     takes: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ def _sweep(name: str, what: str, seconds: float) -> Reproduction:
     )  # fmt: skip
 
 
-def _corrections(name: str, seconds: float | None) -> Reproduction:
+def _corrections(name: str, seconds: float) -> Reproduction:
     what = "the same inputs with Markidis', Ootomo's and SGEMM-cube's corrections, fewer points"
     return Reproduction(
         f"xue{name}-corrections", XUE, f"fig. {name}", what, seconds, "xue_sweeps:corrections", {"name": name}, _QUICK, 3
@@ -97,7 +97,7 @@ _ROWS = (
     *(_corrections(name, seconds) for name, seconds in (("8a", 14), ("8b", 14), ("9a", 6), ("9b", 15), ("9c", 6))),
     Reproduction("khattak7", KHATTAK, "fig. 7", "multiword products on nine accumulators, n from 10 to a million", 788,
                  "khattak7:run", {"accumulation": "outside"}, _QUICK),
-    Reproduction("khattak7-core", KHATTAK, "fig. 7", "the same with all products in one chain through the core", None,
+    Reproduction("khattak7-core", KHATTAK, "fig. 7", "the same with all products in one chain through the core", 769,
                  "khattak7:run", {"accumulation": "core"}, _QUICK),
     Reproduction("khattak7-effect", KHATTAK, "fig. 7", "why V100 beats B200: one parameter changed at a time, n = 1e5", 11,
                  "khattak7:run_effect", takes=_QUICK, repeats=3),

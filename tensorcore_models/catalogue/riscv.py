@@ -1,9 +1,8 @@
 """Dot products of RISC-V vectors: Zvfwdota16bf, Zvfwbdota16bf, Zvfqwdota8f, Zvfqwbdota8f, Zvfbdota32f, Zvqwbdota8i and 16i.
 
-Arithmetic: riscv-isa-sim 55b4658d (BSD-3), riscv/bulknormdot.h and riscv/zvbdot.h. The specification is frozen, not ratified.
-A row is one dot product (the batched forms do eight with one of the vectors); k is VLMAX, its elements, at VLEN 128,
-256 and 512. The integrated matrix extension leaves the order of its sums
-to the implementation, so that it has no row.
+Arithmetic: riscv-isa-sim 55b4658d (BSD-3), riscv/bulknormdot.h and riscv/zvbdot.h. The specification is frozen, not
+ratified. A row is one dot product (the batched forms do eight with one of the vectors); k is VLMAX, its elements, at VLEN
+128, 256 and 512. The integrated matrix extension leaves the order of its sums to the implementation, so that it has no row.
 """
 
 from ..accumulators import GroupPairwiseSum, IntegerDotAdd, ParametricDotAdd

@@ -131,9 +131,8 @@ class Engine(abc.ABC):
         scale_a, scale_b : array of unsigned integers
             Encodings of the block scales, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), for engines with scales.
         k_order : str, Order or sequence
-            See :func:`tensorcore_models.engines.order.order_of`. Chains of another order than "sequential" start
-            from zero; their results are added in
-            order in the output format (RN), c last.
+            See :func:`tensorcore_models.engines.order.order_of`. Chains of another order than "sequential" start from zero;
+            their results are added in order in the output format (RN), c last.
         promote_every : int, optional
             Every that many products (a multiple of the k step) the chain is added outside to an FP32 accumulator that starts
             from c, and restarts from zero.

@@ -1,11 +1,9 @@
 """The order of a sum over k, as data: chains that an engine runs, and the additions outside of it that join them.
 
 A :class:`Chain` starts from +0 and takes pieces of k one after the other; a :class:`Sum` adds the results of its parts from
-left
-to right. Nested, they spell every order that a GEMM kernel has: slices of a split k, restarts, lanes of a vector product and
-the
-tree that joins them. :func:`evaluate` is the one interpreter; what it multiplies runs in the engine's kernels on whole
-matrices.
+left to right. Nested, they spell every order that a GEMM kernel has: slices of a split k, restarts, lanes of a vector
+product and the tree that joins them. :func:`evaluate` is the one interpreter; what it multiplies runs in the engine's
+kernels on whole matrices.
 """
 
 import dataclasses

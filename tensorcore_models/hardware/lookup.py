@@ -24,11 +24,10 @@ def engine(
     ----------
     name : str
         ``"cuda:mma.m16n8k16.f32.f16.f16.f32"``: one instruction of this machine's GPU. ``"torch:fp16"``: what
-        ``torch.matmul`` does with
-        float16 on the GPU; ``"torch:e4m3fn.fp32"`` names the result's format, ``"torch:fp16@cpu"`` the device.
-        ``"cupy:fp16"``: cuBLAS through cupy. ``"npu:fp16"``: ``torch.matmul`` on an Ascend NPU through torch_npu.
-        ``"cpu:vdpbf16ps"``, ``"cpu:tdpbf16ps"``, ``"cpu:bfmmla"``: an instruction of this CPU (the full name does too);
-        ``"cpu-emulated:tdpbf16ps"``: plain C that gives its bits.
+        ``torch.matmul`` does with float16 on the GPU; ``"torch:e4m3fn.fp32"`` names the result's format,
+        ``"torch:fp16@cpu"`` the device. ``"cupy:fp16"``: cuBLAS through cupy. ``"npu:fp16"``: ``torch.matmul`` on an Ascend
+        NPU through torch_npu. ``"cpu:vdpbf16ps"``, ``"cpu:tdpbf16ps"``, ``"cpu:bfmmla"``: an instruction of this CPU (the
+        full name does too); ``"cpu-emulated:tdpbf16ps"``: plain C that gives its bits.
     device : Device, optional
         GPU for the ``cuda:`` engines.
 

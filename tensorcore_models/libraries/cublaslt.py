@@ -1,9 +1,9 @@
 """cuBLASLt: from an algorithm configuration to a recipe.
 
-The orders were measured by the authors of cublas_match (`facebookexperimental/triton`, bitequiv/cublas_match): on an H100 with
-13.1.1 they compared 1,890,189 results, of which 1,886,731 agreed in every byte; on sm_100 99.91 % of 100,692 shapes have an
-order and
-99.891 % of those agreed. The tables are theirs (:mod:`.cublaslt_tables`), the instructions this package's.
+The orders were measured by the authors of cublas_match (`facebookexperimental/triton`, bitequiv/cublas_match): on an H100
+with 13.1.1 they compared 1,890,189 results, of which 1,886,731 agreed in every byte; on sm_100 99.91 % of 100,692 shapes
+have an order and 99.891 % of those agreed. The tables are theirs (:mod:`.cublaslt_tables`), the instructions this
+package's.
 """
 
 from collections.abc import Mapping
@@ -94,8 +94,7 @@ def tail_loss(k: int, split_k: int, tile: int) -> int:
     """How many of the last values of k nvjet's split-K leaves out of the sum.
 
     A known fault of cuBLASLt 12.8 to 13.2 (cublas_match, cublas_gemm_bug_reproduce.py): where k is no multiple of the tile,
-    whole
-    tiles divide evenly into the parts, and there are more parts than values left over.
+    whole tiles divide evenly into the parts, and there are more parts than values left over.
 
     Parameters
     ----------

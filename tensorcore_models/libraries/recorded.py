@@ -106,8 +106,7 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
         If the file cannot be read.
     ValueError
         If it is no recording, a field is missing or of the wrong type, it is of another device or version, or nobody has
-        measured
-        them (:class:`Unknown`).
+        measured them (:class:`Unknown`).
     """
     path = Path(path)
     try:

@@ -1,24 +1,18 @@
-from ..explanations.tree import Tree
-from . import suites
-from .identify import Aimed, Box, Identification, Solver, as_box, identify
-from .suites.own import Characterisation, characterise
-from .tree_inputs import summation_tree
-from .vectors import ProbeSet, ProbeVector, probe_set, probe_vectors
-
-__all__ = [
-    "Aimed",
-    "Box",
-    "Characterisation",
-    "Identification",
-    "ProbeSet",
-    "ProbeVector",
-    "Solver",
-    "Tree",
-    "as_box",
-    "characterise",
-    "identify",
-    "probe_set",
-    "probe_vectors",
-    "suites",
-    "summation_tree",
-]
+from ..explanations.tree import Tree as Tree
+from . import suites as suites
+from .identify import (
+    Aimed as Aimed,
+    Box as Box,
+    Identification as Identification,
+    Solver as Solver,
+    as_box as as_box,
+    identify as identify,
+)
+from .suites.own import Characterisation as Characterisation, characterise as characterise
+from .tree_inputs import summation_tree as summation_tree
+from .vectors import (
+    ProbeSet as ProbeSet,
+    ProbeVector as ProbeVector,
+    probe_set as probe_set,
+    probe_vectors as probe_vectors,
+)

@@ -1,9 +1,8 @@
 """Decisive experiments: single dot products on which published models disagree, and what the hardware's answers mean.
 
-An experiment names an instruction, encodings of a row of A, a column of B and an element of C, and the result that
-each hypothesis
-predicts. From the results follow, question by question, the hypotheses that survive, and for each instruction the edge rules
-(:mod:`tensorcore_models.accumulators`) under which its model reproduces all of them.
+An experiment names an instruction, encodings of a row of A, a column of B and an element of C, and the result that each
+hypothesis predicts. From the results follow, question by question, the hypotheses that survive, and for each instruction
+the edge rules (:mod:`tensorcore_models.accumulators`) under which its model reproduces all of them.
 """
 
 import itertools
@@ -186,9 +185,9 @@ def consistent_rules(
     Returns
     -------
     dict
-        ``rules``: for each rule the value to take (the preferred one or else the catalogue's where that fits),
-        ``decided``: rules that only one value
-        fits, ``possible``: all values of each rule that fit, ``unexplained``: ids of experiments that the best setting misses.
+        ``rules``: for each rule the value to take (the preferred one or else the catalogue's where that fits), ``decided``:
+        rules that only one value fits, ``possible``: all values of each rule that fit, ``unexplained``: ids of experiments
+        that the best setting misses.
     """
     best: list[dict[str, Any]] = []
     missed: list[str] = []
@@ -244,9 +243,9 @@ def edge_rules(
     Returns
     -------
     dict
-        ``arch``, ``evidence``; ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions
-        that decide a
-        rule agree on, to be taken for the architecture's other instructions too; ``divided``: rules on which they differ.
+        ``arch``, ``evidence``; ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions that
+        decide a rule agree on, to be taken for the architecture's other instructions too; ``divided``: rules on which they
+        differ.
     """
     cases = {
         name: [e for e in experiments if e.instruction == name and (e.id, name) in results]

@@ -1,7 +1,5 @@
-from .aimed import Aimed
-from .box import Box, Fault, as_box
-from .outcome import Identification
-from .run import identify
-from .solver import Solver
-
-__all__ = ["Aimed", "Box", "Fault", "Identification", "Solver", "as_box", "identify"]
+from .aimed import Aimed as Aimed
+from .box import Box as Box, Fault as Fault, as_box as as_box
+from .outcome import Identification as Identification
+from .run import identify as identify
+from .solver import Solver as Solver
