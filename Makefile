@@ -30,10 +30,11 @@ campaign:
 	$(PREPARE) test
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
-# Every fast path beside numpy's SGEMM: table on the screen, JSON in out/. QUICK=1 for less than a minute, BENCH_ARGS="--threads 2".
+# Every fast path beside numpy's SGEMM: table on the screen and in docs/performance.md, JSON in out/. QUICK=1 for less than a minute and
+# no page, BENCH_ARGS="--threads 2".
 bench:
 	$(PREPARE)
-	$(BIN)/python bench/run.py $(if $(filter 1,$(QUICK)),--quick) $(BENCH_ARGS)
+	$(BIN)/python bench/run.py $(if $(filter 1,$(QUICK)),--quick,--page docs/performance.md) $(BENCH_ARGS)
 
 # Arm's rows against qemu's instructions; the plain-C lanes compiled for aarch64 and run there by qemu, on cases made here.
 CROSS_CC ?= aarch64-linux-gnu-gcc

@@ -206,12 +206,14 @@ VECTOR_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a
             for (int r = 0; r < 2; r++)
                 for (int v = 0; v < EXACT_V; v++) {
                     const ptrdiff_t place = (first + r) * EXACT_W + v * VECTOR_LANES;
-                    VECTOR_STORE(sums + place, VECTOR_ADD(VECTOR_LOAD(sums + place), VECTOR_ADD(sum[r][v] - origin, rest[r][v])));
+                    VECTOR_STORE(sums + place,
+                                 VECTOR_ADD(VECTOR_LOAD(sums + place), VECTOR_ADD(sum[r][v] - origin, rest[r][v])));
                     VECTOR_STORE(high, sum[r][v]);
                     VECTOR_STORE(low, VECTOR_ADD(rest[r][v], VECTOR_SET(0x1.8p52)));
                     for (int i = 0; i < VECTOR_LANES; i++)
-                        residues[place + i] += (exact_bits(high[i]) - exact_bits(0x1.8p52 * EXACT_UNIT)) * (uint64_t)EXACT_UNIT +
-                                               (exact_bits(low[i]) - exact_bits(0x1.8p52));
+                        residues[place + i] +=
+                            (exact_bits(high[i]) - exact_bits(0x1.8p52 * EXACT_UNIT)) * (uint64_t)EXACT_UNIT +
+                            (exact_bits(low[i]) - exact_bits(0x1.8p52));
                 }
         }
     }
@@ -259,7 +261,8 @@ VECTOR_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *blo
                 }
 #elif VECTOR_FUSED
                 if (block->residues) {
-                    EXACT_NAME(both_chains, EXACT_VARIANT)(block->a + a, block->b + b, depth, block->sums + s, block->residues + s);
+                    EXACT_NAME(both_chains, EXACT_VARIANT)(block->a + a, block->b + b, depth, block->sums + s,
+                                                           block->residues + s);
                     continue;
                 }
 #else

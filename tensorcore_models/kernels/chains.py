@@ -92,7 +92,7 @@ class ChainsKernel:
         for part in value_slices(m, n, k, unit, 0 if whole else values.itemsize):
             x, y, order = a[:, part], b[part], self._order(part.stop - part.start)
             if order is not None:
-                x, y = x[:, order], y[order]
+                x, y = x.take(order, axis=1), y.take(order, axis=0)
             x, y = float_values(x, self.a_format, self.dtype), float_values(y, self.b_format, self.dtype)
             chains.chains(x, y, values, task, nan, level, threads_for(m * n * k))
         if self.redo:

@@ -7,6 +7,7 @@ import numpy as np
 from ..formats import FORMATS, Format
 from ..formats.rounding import decode
 from ..formats.sums import add_rounded
+from ..machine.workspace import Scratch
 from .generic import generic_bits
 from .lowering import Lowered
 
@@ -146,7 +147,10 @@ def float_values(x: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
     if (fmt.name, dtype.itemsize) in (("fp32", 4), ("fp64", 8)):
         return np.ascontiguousarray(x).view(dtype)
     if (fmt.name, dtype.itemsize) == ("bf16", 4):
-        return (np.ascontiguousarray(x).astype(np.uint32) << np.uint32(16)).view(dtype)
+        bits = Scratch(4 * x.size).take(x.shape, np.uint32)  # fresh pages would cost more than the conversion
+        bits[...] = x
+        bits <<= np.uint32(16)
+        return bits.view(dtype)
     return np.ascontiguousarray(decode(x, fmt, dtype))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from .. import reference
 from ..formats.names import get_float_format
 from ..formats.sums import add_all
-from ..machine.threads import WORTH_THREADS
+from ..machine.threads import WORTH_THREADS, run_shared, threads_for
 from .chains import ChainsKernel
 from .generic import converted, generic_batch_bits, generic_bits
 from .groups import GroupsKernel
@@ -77,6 +77,8 @@ class FastPath:
 _SMALLEST = 1 << 14
 _SMALLEST_BATCH = 1 << 9
 _SMALLEST_BATCH_OF_BYTES = 1 << 13
+#: Multiply-adds of each product of a batch from which a call of a fast path for each is faster than the generic kernel for all.
+_SMALLEST_ALONE = 1 << 16
 
 #: Products of one slice of k, at most: what the kernels prepare for every value of k stays small, however long k is.
 LONGEST_SLICE = 1 << 17
@@ -355,7 +357,6 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     low = lowered(engine)
     low, a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
     (count, m, k), n = a.shape, b.shape[2]
-    out = np.empty((count, m, n), low.d_format.container)
     if k == 0:
         return c.astype(low.d_format.container)
     chosen, small = get_kernel(), m * n * k < WORTH_THREADS
@@ -363,9 +364,15 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         _, kernel = _fast_batch(low, count * m * n * k)
         if kernel is not None:
             return kernel.run_batch(low, a, b, c, scale_a, scale_b)
-    if small and chosen != "reference" and low.plan is not None:
+    alone = chosen == "auto" and m * n * k >= _SMALLEST_ALONE and _fast_path(low, m * n * k)[0] is not None
+    if small and not alone and chosen != "reference" and low.plan is not None:
         return generic_batch_bits(low, a, b, c, scale_a, scale_b)
-    for i in range(count):
-        scales = (None, None) if scale_a is None else (scale_a[i], scale_b[i])
-        out[i] = matrix_bits(low, a[i], b[i], c[i], *scales)
+    out = np.empty((count, m, n), low.d_format.container)
+
+    def run(items: range) -> None:
+        for i in items:
+            scales = (None, None) if scale_a is None else (scale_a[i], scale_b[i])
+            out[i] = matrix_bits(low, a[i], b[i], c[i], *scales)
+
+    run_shared(run, count, threads_for(count * m * n * k) if small else 1)
     return out

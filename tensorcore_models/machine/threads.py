@@ -2,11 +2,12 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
 from .._kernels.common.cpu import has_openmp
 from ..integers import checked_integer
+from .fp_state import default_fp_state
 
 _chosen: int | None = None
 _shared_work = False  # whether threads may have been started
@@ -122,3 +123,26 @@ def threads_for(operations: int) -> int:
 def threads_for_product(operations: int) -> int:
     """Threads for one product of that many operations: those of :func:`set_num_threads`, else as :func:`threads_for`."""
     return threads_for(operations) if _chosen is None else get_num_threads()
+
+
+def run_shared(function: Callable[[range], None], count: int, threads: int) -> None:
+    """Call `function` on ranges that make up 0 to `count` - 1: on one in this thread, or on one for each of several threads.
+
+    Kernels that the latter call use no other threads.
+    """
+    if threads == 1 or count < 2:
+        function(range(count))
+        return
+
+    from concurrent.futures import ThreadPoolExecutor  # for batches only: every process pays for what is imported above
+
+    @default_fp_state
+    def share(items: range) -> None:
+        with one_thread():
+            function(items)
+
+    each = -(-count // threads)
+    with ThreadPoolExecutor(threads) as pool:
+        parts = [range(start, min(start + each, count)) for start in range(0, count, each)]
+        for done in [pool.submit(share, part) for part in parts]:
+            done.result()

@@ -171,7 +171,7 @@ def test_batches_of_tiles(unit, isa):
     ids=lambda x: x if isinstance(x, str) else str(x)[17:90],
 )
 def test_values_of_operands_in_slices(name, unit, monkeypatch):
-    """Slices of k as short as they can be: -0 between two instructions, NaN, flushed sums."""
+    """Slices of k as short as they can be."""
     monkeypatch.setattr(kernels.common, "_VALUES", 1)
     rng = np.random.default_rng(8)
     for style in STYLES:
@@ -300,8 +300,10 @@ def of_others(unit, args):
     return kernels.generic_bits(kernels.lowered(unit), *args), reference.mma_bits(unit, *args[:3])
 
 
-def test_zeros_of_cdna2(isa):
+@pytest.mark.parametrize("memory", [1, 1 << 24], ids=["slices of one instruction", "one slice"])
+def test_zeros_of_cdna2(isa, memory, monkeypatch):
     """Operands and each instruction's c are taken as +0, -0 too; what is flushed of a result keeps its sign (mmasim 2.1.1)."""
+    monkeypatch.setattr(kernels.common, "_VALUES", memory)
     a = np.array([[0x0014, 0x8014, 0x8000, 0x0000]], np.uint16)  # subnormal numbers and zeros of bf16: all +0
     b = np.full((4, 40), 0x8084, np.uint16)
     zero = np.full((1, 40), 0x80000000, np.uint32)

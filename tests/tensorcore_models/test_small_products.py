@@ -163,3 +163,21 @@ def test_an_engine_that_has_multiplied_can_be_copied_and_sent():
     expected = HOPPER.mma_bits(a, b, c)
     for engine in (copy.deepcopy(HOPPER), pickle.loads(pickle.dumps(HOPPER))):
         assert engine == HOPPER and np.array_equal(engine.mma_bits(a, b, c), expected)
+
+
+@pytest.mark.parametrize("name", ["bf16", "fp64", "fp8, interleaved", "mx"])
+def test_a_batch_has_the_bits_of_its_products_whatever_shares_it(name):
+    """Products that are large enough for a kernel of single ones, which threads share."""
+    scaled = {"scale_format": "ue8m0", "block_size": 32}
+    engine = tcm.MatrixEngine(tcm.FusedDotAdd(32, 25), a_format="e4m3fn", **scaled) if name == "mx" else ENGINES[name]
+    rng = np.random.default_rng(9)
+    operands = [np.stack(x) for x in zip(*(encodings(engine, 40, 64, 44, rng) for _ in range(40)), strict=True)]
+    if name == "mx":
+        operands += [rng.integers(120, 130, shape).astype(np.uint8) for shape in ((40, 40, 2), (40, 2, 44))]
+    kernels.set_kernel("generic")
+    expected = kernels.batch_bits(engine, *operands)
+    kernels.set_kernel("auto")
+    for threads in (1, 3):
+        tcm.set_num_threads(threads)
+        assert np.array_equal(kernels.batch_bits(engine, *operands), expected)
+    tcm.set_num_threads(None)

@@ -5,9 +5,10 @@
 
 /* `rows` rows of A (a, rows k apart) over `length` products against `count` columns; `last`: no products follow. With `redo` sums
  * are exact, else GPS's. */
-MPG_VARIANT_TARGET MPG_NOINLINE static void MPG_PAIRWISE_NAME(rows, MPG_VARIANT)(const mpg_pairwise_job *job, const float *a, const float *b,
-                                                                    float *d, uint8_t *redo, int64_t rows, int count,
-                                                                    int64_t length, int last)
+MPG_VARIANT_TARGET MPG_NOINLINE static void MPG_PAIRWISE_NAME(rows, MPG_VARIANT)(const mpg_pairwise_job *job, const float *a,
+                                                                                 const float *b, float *d, uint8_t *redo,
+                                                                                 int64_t rows, int count, int64_t length,
+                                                                                 int last)
 {
     for (int64_t i = 0; i < rows; i++, a += job->k, d += job->n) {
         uint8_t *marks = redo ? redo + i * job->n : NULL;

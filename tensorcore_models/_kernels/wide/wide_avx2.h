@@ -28,10 +28,14 @@ MPG_LANES256 __m256i mpg_bytes256(int d, int c, int b, int a) { return _mm256_se
 /* Word g of each 64-bit lane in the highest and in the lowest place, all else zero. */
 MPG_LANES256 void mpg_starts256(__m256i x, __m256d *start)
 {
-    start[0] = _mm256_castsi256_pd(_mm256_shuffle_epi8(x, mpg_bytes256(0x09088080, (int)0x80800908, 0x01008080, (int)0x80800100)));
-    start[1] = _mm256_castsi256_pd(_mm256_shuffle_epi8(x, mpg_bytes256(0x0B0A8080, (int)0x80800B0A, 0x03028080, (int)0x80800302)));
-    start[2] = _mm256_castsi256_pd(_mm256_shuffle_epi8(x, mpg_bytes256(0x0D0C8080, (int)0x80800D0C, 0x05048080, (int)0x80800504)));
-    start[3] = _mm256_castsi256_pd(_mm256_shuffle_epi8(x, mpg_bytes256(0x0F0E8080, (int)0x80800F0E, 0x07068080, (int)0x80800706)));
+    start[0] =
+        _mm256_castsi256_pd(_mm256_shuffle_epi8(x, mpg_bytes256(0x09088080, (int)0x80800908, 0x01008080, (int)0x80800100)));
+    start[1] =
+        _mm256_castsi256_pd(_mm256_shuffle_epi8(x, mpg_bytes256(0x0B0A8080, (int)0x80800B0A, 0x03028080, (int)0x80800302)));
+    start[2] =
+        _mm256_castsi256_pd(_mm256_shuffle_epi8(x, mpg_bytes256(0x0D0C8080, (int)0x80800D0C, 0x05048080, (int)0x80800504)));
+    start[3] =
+        _mm256_castsi256_pd(_mm256_shuffle_epi8(x, mpg_bytes256(0x0F0E8080, (int)0x80800F0E, 0x07068080, (int)0x80800706)));
 }
 
 /* The same with word g of `high` in the highest place and word g of `low` in the lowest. */
@@ -92,7 +96,8 @@ MPG_LANES256 void mpg_wide_sums256(int terms, int fraction_bits, const mpg_wide_
 #pragma GCC unroll 2
         for (int h = 0; h < 2; h++) {
             const __m256i b = _mm256_loadu_si256((const __m256i *)(p->lb + q * MPG_WIDE + 16 * h));
-            low[h] = _mm256_add_epi16(low[h], _mm256_cmpgt_epi16(limit[h], _mm256_add_epi16(a, b))); /* one unit more for each */
+            low[h] =
+                _mm256_add_epi16(low[h], _mm256_cmpgt_epi16(limit[h], _mm256_add_epi16(a, b))); /* one unit more for each */
 #pragma GCC unroll 4
             for (int g = 0; g < 4; g++)
                 sum[h][g] = _mm256_fmadd_pd(x, _mm256_loadu_pd(p->b + q * MPG_WIDE + 8 * g + 4 * h), sum[h][g]);
@@ -121,7 +126,8 @@ MPG_LANES256 int mpg_wide_fda256(int terms, const mpg_wide_task *t, const mpg_wi
         for (int g = 0; g < 4; g++)
             own[g] = _mm256_loadu_pd(c + 8 * g + 4 * h);
         tops[h] = _mm256_max_epi16(tops[h], mpg_exponent_words256(own));
-        beyond = _mm256_or_si256(beyond, _mm256_or_si256(_mm256_cmpgt_epi16(least, tops[h]), _mm256_cmpgt_epi16(tops[h], most)));
+        beyond =
+            _mm256_or_si256(beyond, _mm256_or_si256(_mm256_cmpgt_epi16(least, tops[h]), _mm256_cmpgt_epi16(tops[h], most)));
         words[h] = _mm256_add_epi16(tops[h], to_magic);
         mpg_starts256(words[h], sum[h]);
 #pragma GCC unroll 4
@@ -187,7 +193,7 @@ MPG_LANES256 void mpg_wide_rows256_of(int terms, int groups, const mpg_wide_task
     for (int64_t s = 0; s < steps; s++)
         for (int r = 0; r < rows; r++) {
             const int64_t k = s * taken, row = r * p->stride + k;
-            const mpg_wide_operands q = {p->a + row,          p->ea + row,           p->la + row,          p->stride,
+            const mpg_wide_operands q = {p->a + row,          p->ea + row,          p->la + row,         p->stride,
                                          p->b + k * MPG_WIDE, p->eb + k * MPG_WIDE, p->lb + k * MPG_WIDE};
             if (groups == 0) {
                 if (mpg_wide_fda256(terms, t, &q, c[r]))

@@ -581,7 +581,7 @@ static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands 
         for (int j = 0; j < count; j++)
             c[r][j] = d[r * ldd + j];
     const int terms = t->round_down == 2 ? t->terms / 2 : t->terms;
-        if (t->nearest)
+    if (t->nearest)
         mpg_wide_nearest_rows(t, p, rows, c, steps, overflow, level);
 #if MPG_X86_VARIANTS
     else if (level == MPG_ISA_AVX2)

@@ -4,7 +4,7 @@
 
 /* sum = c and `terms` products, each rounded to a multiple of its lane's unit, `magic` being 1.5 * 2^52 units. */
 VECTOR_TARGET MPG_INLINE void VECTOR_NAMED(mpg_nearest_sums)(int terms, const double *a, const double *b, const double *magic,
-                                                         const double *c, double *sum)
+                                                             const double *c, double *sum)
 {
     enum { TOGETHER = MPG_WIDE / VECTOR_LANES < 4 ? MPG_WIDE / VECTOR_LANES : 4 };
     for (int j = 0; j < MPG_WIDE; j += TOGETHER * VECTOR_LANES) {

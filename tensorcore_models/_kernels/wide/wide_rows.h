@@ -53,7 +53,8 @@ MPG_INLINE double mpg_nearest(double x, int fraction_bits, double least)
 MPG_INLINE double mpg_truncated_fp32(double x)
 {
     const uint64_t subnormal = mpg_if_below(mpg_magnitude(x), 0x1p-126);
-    const double last = mpg_with_sign(mpg_floored(mpg_as_double(mpg_as_bits64(mpg_magnitude(x)) & subnormal), 0x1p-149 * MPG_MAGIC), x);
+    const double last =
+        mpg_with_sign(mpg_floored(mpg_as_double(mpg_as_bits64(mpg_magnitude(x)) & subnormal), 0x1p-149 * MPG_MAGIC), x);
     return mpg_select(subnormal, last, mpg_as_double(mpg_as_bits64(x) & ~UINT64_C(0x1FFFFFFF)));
 }
 
