@@ -1,5 +1,6 @@
 """What the fast kernels share: formats as they take them, the order of k, workspaces, the way back to the generic kernel."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -159,8 +160,9 @@ def lanes_over_rows(m: int, n: int, lanes: int = 32) -> bool:
     return 4 * n * -(-m // lanes) < 3 * m * -(-n // lanes)
 
 
-def step_order(k: int, terms: int, padded: int, groups: tuple[np.ndarray, ...] | None = None) -> np.ndarray:
-    """Position in k of each place of the padded steps, -1 for padding.
+@functools.lru_cache(maxsize=16)
+def step_order(k: int, terms: int, padded: int, groups: tuple[tuple[int, ...], ...] | None = None) -> np.ndarray:
+    """Position in k of each place of the padded steps, -1 for padding; read-only, kept from call to call.
 
     Parameters
     ----------
@@ -170,15 +172,17 @@ def step_order(k: int, terms: int, padded: int, groups: tuple[np.ndarray, ...] |
         Products that one pass takes from k.
     padded : int
         Places of one fused operation.
-    groups : tuple of arrays, optional
+    groups : tuple of tuple of int, optional
         The members of a pass, one array for each fused operation; by default one operation takes all in order.
     """
-    members = (np.arange(terms),) if groups is None else groups
+    members = (range(terms),) if groups is None else groups
     one = np.full((len(members), padded), -1, np.int64)
     for row, group in zip(one, members, strict=True):
         row[: len(group)] = group
     order = np.where(one >= 0, one + np.arange(0, k, terms)[:, None, None], -1)
-    return np.where(order < k, order, -1).astype(np.int32).reshape(-1)
+    order = np.where(order < k, order, -1).astype(np.int32).reshape(-1)
+    order.flags.writeable = False
+    return order
 
 
 def generic_promoted(low: Lowered, a, b, total, scale_a, scale_b, every: int) -> np.ndarray:

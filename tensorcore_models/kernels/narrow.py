@@ -154,9 +154,8 @@ class NarrowKernel:
 
     def _order(self, k: int) -> tuple[np.ndarray, bool]:
         """Position in k of each packed place, and whether that is the plain order."""
-        groups = None if self.groups is None else tuple(np.array(g) for g in self.groups)
-        order = step_order(k, self.pass_terms, self.task.terms, groups)
-        return order, groups is None and order.size == k
+        order = step_order(k, self.pass_terms, self.task.terms, self.groups)
+        return order, self.groups is None and order.size == k
 
     def _addends(self, c, late: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """c as float32 for the lanes, the elements that they cannot compute, and those whose c is too small for them.

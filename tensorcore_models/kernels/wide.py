@@ -100,10 +100,9 @@ class WideKernel:
         result = RunningResult.of(*_addends(c, low.c_format.name, low.d_format.name))
         if task.late == _EXACT and result.d.any():
             result.d[np.abs(result.d) < np.float32(2.0**-126)] = 0
-        groups = None if self.groups is None else tuple(np.array(group) for group in self.groups)
-        parts = 1 if groups is None else len(groups)
-        order = step_order(a.shape[1], self.pass_terms, self.task.terms // parts, groups)
-        plain = groups is None and order.size == a.shape[1]
+        parts = 1 if self.groups is None else len(self.groups)
+        order = step_order(a.shape[1], self.pass_terms, self.task.terms // parts, self.groups)
+        plain = self.groups is None and order.size == a.shape[1]
         x = Source.of_a(a, vars(self.a_operand), scale_a, low.block_size)
         y = Source.of_b(b, vars(self.b_operand), scale_b, low.block_size)
         wide.wide(x, y, order, plain, result, vars(task), isa_level(), threads_for_product(a.size * b.shape[1]))

@@ -41,9 +41,8 @@ def case(unit, plan, m: int, n: int, k: int, rng) -> bytes:
     else:
         d, left_out, tiny = plan._addends(c, plan.task.chain > 0)
         left_out |= False if tiny is None else tiny
-    groups = None if plan.groups is None else tuple(np.array(g) for g in plan.groups)
     each = plan.task.terms // max(1, plan.task.round_down) if is_wide else plan.task.terms
-    order = common.step_order(k, plan.pass_terms, each, groups)
+    order = common.step_order(k, plan.pass_terms, each, plan.groups)
     if expected.dtype == np.uint16:
         left_out |= ((expected & 0x7FFF) >= 0x7C00).astype(np.uint8)
         expected = expected.view(np.float16).astype(np.float32).view(np.uint32)
