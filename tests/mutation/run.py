@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (one mutant a row)
 """Breaks the code on purpose and sees the suite catch it.
 
-    python tests/mutation/run.py [--only WORD] [--list]
+    python tests/mutation/run.py [--only WORD] [--jobs N] [--list]
 
 Each mutant changes one thing (F by one, a rounding, the product normalisation, the block size, where c is added) in one
 place: the kernel alone, the reference alone, or one row of the catalogue. It is applied to a copy of the tree, kernels are
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -268,20 +269,22 @@ def survives(mutant: Mutant | None, tests: tuple[str, ...]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="mutants whose name holds this word")
+    parser.add_argument("--jobs", type=int, default=2, help="mutants at a time (default 2)")
     parser.add_argument("--list", action="store_true", help="name the mutants and stop")
     args = parser.parse_args()
     chosen = [m for m in MUTANTS if args.only in m.name]
     if args.list:
         print("\n".join(m.name for m in chosen))
         return 0
-    for tests in {mutant.tests for mutant in chosen}:  # a test that fails anyway would catch everything
-        if not survives(None, tests):
-            raise SystemExit(f"the tests fail without any fault: {', '.join(tests)}")
     survivors = []
-    for mutant in chosen:
-        alive = survives(mutant, mutant.tests)
-        survivors += [mutant.name] * alive
-        print(f"{'SURVIVED' if alive else 'caught':9} {mutant.name}", flush=True)
+    with ThreadPoolExecutor(args.jobs) as pool:
+        suites = sorted({mutant.tests for mutant in chosen})
+        for tests, passed in zip(suites, pool.map(lambda tests: survives(None, tests), suites), strict=True):
+            if not passed:  # a test that fails anyway would catch everything
+                raise SystemExit(f"the tests fail without any fault: {', '.join(tests)}")
+        for mutant, alive in zip(chosen, pool.map(lambda m: survives(m, m.tests), chosen), strict=True):
+            survivors += [mutant.name] * alive
+            print(f"{'SURVIVED' if alive else 'caught':9} {mutant.name}", flush=True)
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught")
     return 1 if survivors else 0
 
