@@ -343,6 +343,7 @@ JSON_RUNS = {
     "models --methods": "models --methods",
     "models --devices": "models --devices",
     "tolerance": "tolerance --engine h100 --k 32 --check-rtol 1e-2",
+    "check": "check C.npy A.npy B.npy --engine ieee",
     "advise-promotion": "advise-promotion --engine h100 --shape 2 64 2",
     "curve": "curve --over k 16 32 --points 2 --repeats 2 --methods fp32 fp16@a100",
     "slices": "slices A.npy B.npy --target 12 --methods ozaki_int8",
