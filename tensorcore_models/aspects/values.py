@@ -17,6 +17,7 @@ class Unreachable(ValueError):
 ONE = Fraction(1)
 
 
+@cache
 def power(exponent: int) -> Fraction:
     """2 to an integer power."""
     return Fraction(2) ** exponent
@@ -27,7 +28,6 @@ def leading_exponent(value: Fraction) -> int:
     return abs(value.numerator).bit_length() - value.denominator.bit_length()
 
 
-@cache
 def encode_value(value: Fraction, fmt: Format) -> int:
     """Encoding of a value that `fmt` holds exactly.
 
@@ -36,16 +36,23 @@ def encode_value(value: Fraction, fmt: Format) -> int:
     Unreachable
         If it does not.
     """
-    exponent = -(value.denominator.bit_length() - 1)
-    if value == 0:
-        return 0
-    try:
-        bits = round_to_bits(value < 0, abs(value.numerator), exponent, fmt, "rz")
-    except (OverflowError, ValueError) as error:
-        raise Unreachable(f"{value} in {fmt.name}: {error}") from None
-    if decode_value(bits, fmt) != value:
+    bits = encoding_of(value, fmt)
+    if bits is None:
         raise Unreachable(f"{value} is not a number of {fmt.name}")
     return bits
+
+
+@cache
+def encoding_of(value: Fraction, fmt: Format) -> int | None:
+    """Encoding of a value, None where `fmt` lacks it."""
+    if value == 0:
+        return 0
+    exponent = -(value.denominator.bit_length() - 1)
+    try:
+        bits = round_to_bits(value < 0, abs(value.numerator), exponent, fmt, "rz")
+    except (OverflowError, ValueError):
+        return None
+    return bits if decode_value(bits, fmt) == value else None
 
 
 def hex_text(value: float | Fraction) -> str:
@@ -94,13 +101,12 @@ def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, i
                 if swap
                 else (significand * power(share), power(lead - share))
             )
-            try:
-                pair = encode_value(a, a_format), encode_value(b, b_format)
-            except Unreachable:
+            first, second = encoding_of(a, a_format), encoding_of(b, b_format)
+            if first is None or second is None:
                 continue
             if leading_exponent(a) >= a_format.emin and leading_exponent(b) >= b_format.emin:
-                return pair
-            found.append(pair)
+                return first, second
+            found.append((first, second))
     if not found:
         raise Unreachable(f"no product of {a_format.name} and {b_format.name} is {value}")
     return found[0]
@@ -112,10 +118,9 @@ def product_bits(product: Product, scale: int, a_format: Format, b_format: Forma
         return factors(product * power(scale), a_format, b_format)
     x, y = product
     for share in sorted(range(-abs(scale), abs(scale) + 1), key=lambda i: abs(2 * i - scale)):
-        try:
-            return encode_value(x * power(share), a_format), encode_value(y * power(scale - share), b_format)
-        except Unreachable:
-            continue
+        first, second = encoding_of(x * power(share), a_format), encoding_of(y * power(scale - share), b_format)
+        if first is not None and second is not None:
+            return first, second
     raise Unreachable(f"{x} * {y} * 2**{scale} in {a_format.name} and {b_format.name}")
 
 

@@ -279,6 +279,7 @@ def test_a_file_that_holds_no_experiments_is_refused(tmp_path):
         load_experiments(path)
 
 
+@pytest.mark.full
 def test_the_shared_experiments_agree_with_the_catalogue(tmp_path, shared):
     """On a GPU that is the catalogue's model nothing changes, and every experiment is explained."""
     path = shared / "experiments" / "hopper_decisive.json"

@@ -287,7 +287,7 @@ def parametric_units(draw):
 
 
 @given(parametric_units(), st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_random_parametric_units(unit, seed):
     assert_twins(unit, np.random.default_rng(seed), 40, (1, 3, unit.accumulator.terms, 2 * unit.accumulator.terms + 1))
 

@@ -182,9 +182,10 @@ def test_all_changed_units_are_found_out(row):
     assert set(survivors(row)) <= (NOT_TOLD_APART if narrow(row) else set())
 
 
-def test_what_the_formats_cannot_express_is_named():
-    for row in DISTINCT:
-        assert set(probe_set(row).unreachable).isdisjoint(v.name for v in probe_vectors(row))
+@pytest.mark.sweep(20)
+@pytest.mark.parametrize("row", DISTINCT, ids=lambda row: row.label)
+def test_what_the_formats_cannot_express_is_named(row):
+    assert set(probe_set(row).unreachable).isdisjoint(v.name for v in probe_vectors(row))
 
 
 def test_rows_without_vectors_say_why():
