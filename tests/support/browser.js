@@ -85,6 +85,17 @@ function started(browser) {
   });
 }
 
+// Removes a folder into which the browser's last processes may still write; what is left then lies in the system's folder for such.
+async function removed(folder) {
+  for (let turn = 0; turn < 50; turn++) {
+    try {
+      return fs.rmSync(folder, { recursive: true, force: true });
+    } catch {
+      await new Promise((done) => setTimeout(done, 100));
+    }
+  }
+}
+
 (async () => {
   const profile = fs.mkdtempSync(path.join(os.tmpdir(), "browser-"));
   const browser = spawn(program, ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", `--user-data-dir=${profile}`, "about:blank"]);
@@ -113,7 +124,7 @@ function started(browser) {
     browser.removeAllListeners("exit");
     browser.kill();
     await new Promise((done) => browser.on("exit", done));
-    fs.rmSync(profile, { recursive: true, force: true, maxRetries: 20 });  // its processes may still write there
+    await removed(profile);
   }
 })().catch((error) => {
   console.error(error.message);
