@@ -354,6 +354,19 @@ def test_sums_beyond_31_bits(isa):
         assert_same(unit, run("lanes of 32 bits", unit, args), reference.mma_bits(unit, a, b, c), args)
 
 
+@pytest.mark.parametrize("fmt", ["fp16", "bf16"])
+def test_sums_are_rounded_down_to_31_bits_first(isa, fmt):
+    """CDNA3: 2 - 2^-23 and 2^-22 + 2^-31 are a tie and one bit, which is cut off; the tie goes to even."""
+    unit = Unit(FusedDotRoundDownAdd(8), fmt, fmt)
+    x, y = np.zeros((32, 8), np.float32), np.zeros((8, 32), np.float32)
+    x[:, :2], y[:2] = (2.0**-11, 2.0**-16), [[2.0**-11], [2.0**-15]]
+    a, b = tcm.encode(x, fmt), tcm.encode(y, fmt)
+    args = (a, b, np.full((32, 32), 0x3FFFFFFF, np.uint32), None, None)
+    assert (run("lanes of 64 bits", unit, args) == 0x40000000).all()
+    once = Unit(FusedDotRoundDownAdd(8, sum_fraction_bits=None), fmt, fmt)
+    assert (run("lanes of 64 bits", once, args) == 0x40000001).all()
+
+
 def test_small_addends_without_products(isa):
     """c aligns at its own exponent where all products are zero: nothing of it is cut off, however small it is."""
     unit = NARROW[0]
