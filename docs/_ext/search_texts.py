@@ -10,8 +10,10 @@ from sphinx.environment import BuildEnvironment
 
 #: Below the folder of static files.
 FILE = "_static/search_texts.js"
-#: Characters of a page that are kept; of the many pages that are in no table of contents, such as those of instructions.
-LONGEST, LONGEST_ORPHAN = 20_000, 1_000
+#: Characters of a page that are kept.
+LONGEST = 20_000
+#: The same of the many pages that are in no table of contents, such as those of instructions.
+LONGEST_ORPHAN = 1_000
 
 
 def text_of(doctree: nodes.document, longest: int) -> str:

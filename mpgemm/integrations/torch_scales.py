@@ -19,8 +19,10 @@ from tensorcore_models.formats.interop import as_array
 
 #: Two values of FP4 in a byte; None in a torch that lacks the type.
 FP4_PAIRS = getattr(torch, "float4_e2m1fn_x2", None)
-#: Rows and columns of one tile of block scales, and rows that lie beside each other in it.
-TILE, BESIDE = (128, 4), 32
+#: Rows and columns of one tile of block scales.
+TILE = (128, 4)
+#: Rows that lie beside each other in a tile.
+BESIDE = 32
 _RULES = {rule.name: rule for rule in RULES}
 #: torch.nn.functional.ScalingType: the rule.
 RECIPES = {

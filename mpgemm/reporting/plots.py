@@ -247,8 +247,10 @@ def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> N
     figure.legend(handles, wrapped, fontsize=8, frameon=False, loc="outside lower center", ncols=fitting)
 
 
-#: Characters of a line of a title, and of a legend beside the axes, in figures 8 inches wide.
-_TITLE, _SIDE = 60, 36
+#: Characters of a line of a title in figures 8 inches wide.
+_TITLE = 60
+#: The same of a legend beside the axes.
+_SIDE = 36
 
 
 def _side_legend(figure, axes) -> None:
