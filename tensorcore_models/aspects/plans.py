@@ -26,8 +26,8 @@ KERNEL_NAMES = (
     "pairwise", "pair_odd",
 )  # fmt: skip
 MAX_TERMS, MAX_GROUP, MAX_LIMBS = generic.MAX_TERMS, generic.MAX_GROUP, generic.MAX_LIMBS
-#: Products of parts of two significands (generic_plan.h).
-MAX_PARTS = 16
+#: Products of parts of two significands.
+MAX_PARTS = generic.MAX_PARTS
 HAS_WIDE, ALIGN_NONE = generic.HAS_WIDE, generic.ALIGN_NONE
 _SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
 ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5}

@@ -587,6 +587,22 @@ class TestTwoFields:
         assert descend(self.family, log, self.near)[1] > 0
 
 
+def test_a_count_that_stopped_goes_on_where_it_stopped(monkeypatch):
+    """No answer is compared twice, and what is counted in parts is the count."""
+    unit = tcm.MatrixEngine(tcm.ParametricDotAdd(4, 24))
+    interface, other = Interface.of(unit), dataclasses.replace(unit.accumulator, fraction_bits=20)
+    batch = pool(interface, 1000, np.random.default_rng(2))
+    log = Log(interface, batch, results(unit.accumulator, interface, batch))
+    compared = []
+    differs = Log.differs
+    monkeypatch.setattr(Log, "differs", lambda log, spec, part: compared.append(part) or differs(log, spec, part))
+    counts = [log.wrong(other, limit) for limit in (1, 1, 3, None, None)]
+    assert compared == [slice(0, 96), slice(96, 400), slice(400, log.size)]
+    assert counts[0] == counts[1] >= 1
+    assert counts[-1] == counts[-2] == np.count_nonzero(differs(log, other))
+    assert sum(part.stop - part.start for part in compared) == log.size
+
+
 class TestEqualities:
     """What certainly computes the same is no open question."""
 

@@ -170,6 +170,7 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
         Unit(ParametricDotAdd(8, 24, normalise_each_add=True, alignment_rounding="rna"), "fp16", "fp16"),
         Unit(ParametricDotAdd(8, 24, normalise_each_add=True, sticky=True, integer_bits=3), "fp16", "fp16"),
         Unit(ParametricDotAdd(8, 10, integer_bits=2), "fp16", "fp16"),
+        Unit(ParametricDotAdd(2, 26, significand_parts=(4,) * 6), "fp32", "fp32"),  # 36 products of parts
         Unit(ParametricDotAdd(8, 23, integer_bits=4, alignment="pairwise", c_position="late"), "fp16", "fp16"),
         Unit(ParametricDotAdd(8, 24, c_position="late", late_rounding="ru", flush_outputs=True), "bf16", "bf16"),
         Unit(

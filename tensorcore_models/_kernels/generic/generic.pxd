@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 cdef extern from "generic_tiles.h":
     int MPG_HAS_WIDE
     int MPG_LANES, MPG_PANEL
-    int MPG_MAX_TERMS, MPG_MAX_GROUP, MPG_MAX_LIMBS
+    int MPG_MAX_TERMS, MPG_MAX_PARTS, MPG_MAX_GROUP, MPG_MAX_LIMBS
     int MPG_ALIGN_NONE
 
     ctypedef struct mpg_format:

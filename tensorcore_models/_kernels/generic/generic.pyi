@@ -6,6 +6,7 @@ import numpy as np
 HAS_WIDE: bool
 PANEL: int  # columns that the vectors take side by side
 MAX_TERMS: int
+MAX_PARTS: int
 MAX_GROUP: int
 MAX_LIMBS: int
 ALIGN_NONE: int

@@ -16,6 +16,7 @@ from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_lea
 HAS_WIDE = bool(MPG_HAS_WIDE)
 PANEL = MPG_PANEL
 MAX_TERMS = MPG_MAX_TERMS
+MAX_PARTS = MPG_MAX_PARTS
 MAX_GROUP = MPG_MAX_GROUP
 MAX_LIMBS = MPG_MAX_LIMBS
 ALIGN_NONE = MPG_ALIGN_NONE
@@ -211,8 +212,8 @@ cdef class Plan:
         p.parts = 1
         if "part_masks" in rest:
             p.parts = len(rest["part_masks"])
-            if p.parts > 16:
-                raise ValueError(f"{p.parts} products of parts, at most 16")
+            if p.parts > MPG_MAX_PARTS:
+                raise ValueError(f"{p.parts} products of parts, at most {MPG_MAX_PARTS}")
             for i, (left, right) in enumerate(rest.pop("part_masks")):
                 p.a_masks[i] = left
                 p.b_masks[i] = right

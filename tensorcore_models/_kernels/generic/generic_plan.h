@@ -23,7 +23,7 @@ enum {
 enum { MPG_ZERO_POSITIVE, MPG_ZERO_IEEE, MPG_ZERO_MAJORITY };
 /* Where c joins an aligned sum: in it, after it was rounded, or after it and before the one rounding. */
 enum { MPG_C_EARLY, MPG_C_LATE, MPG_C_EXACT };
-#define MPG_MAX_PARTS 16 /* products of parts of two significands */
+#define MPG_MAX_PARTS 64 /* products of parts of two significands */
 enum { MPG_ALIGNMENT_GLOBAL, MPG_ALIGNMENT_PAIRWISE, MPG_ALIGNMENT_ODD_EVEN, MPG_ALIGNMENT_NORMALISING };
 
 #define MPG_MAX_TERMS 1024

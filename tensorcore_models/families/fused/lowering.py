@@ -51,7 +51,7 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
     if spec.significand_parts:
         masks = [part_masks(fmt.precision, spec.significand_parts) for fmt in (a, b)]
         fields["part_masks"] = [(left, right) for left in masks[0] for right in masks[1]]
-        plans.require(len(fields["part_masks"]) <= plans.MAX_PARTS, "significands in more than four parts")
+        plans.require(len(fields["part_masks"]) <= plans.MAX_PARTS, f"more than {plans.MAX_PARTS} products of parts")
         fields["step"] = spec.terms * len(fields["part_masks"])
         plans.require(fields["step"] <= plans.MAX_TERMS, f"more than {plans.MAX_TERMS} products of parts in a pass")
     return fields | width | {"family": FUSED, "fraction_bits": spec.fraction_bits}

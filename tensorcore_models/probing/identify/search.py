@@ -31,7 +31,7 @@ CROSSED = 3
 MISSED = 100
 #: What one comparison costs beside its products, in products.
 COMPARISON = 800
-#: How many counts of missed answers a log remembers.
+#: How many counts of missed answers, each with the number of answers compared so far, a log remembers.
 REMEMBERED = 40_000
 
 
@@ -65,7 +65,7 @@ class Log:
     any_nan: bool = False
     effort: Effort = field(default_factory=Effort, repr=False)
     tried: dict[Accumulator, Family] = field(default_factory=dict, repr=False)
-    _counts: dict = field(default_factory=dict, repr=False)
+    _counts: dict[tuple[Accumulator, int], tuple[int, int]] = field(default_factory=dict, repr=False)
 
     @property
     def size(self) -> int:
@@ -97,19 +97,15 @@ class Log:
         """How many of the first `size` answers a specification misses; counting stops at `limit`."""
         size = self.size if size is None else min(size, self.size)
         key = spec, size
-        known = self._counts.get(key)
-        if known is not None:
-            return known
-        total = start = 0
-        ends = [end for end in CHUNKS if end < size] + [size]
-        for end in ends:
+        total, start = self._counts.get(key, (0, 0))
+        for end in [end for end in CHUNKS if start < end < size] + [size]:
+            if start == size or (limit is not None and total >= limit):
+                return total
             total += int(np.count_nonzero(self.differs(spec, slice(start, end))))
             start = end
-            if limit is not None and total >= limit:
-                return total
-        if len(self._counts) > REMEMBERED:
-            self._counts.clear()
-        self._counts[key] = total
+            if len(self._counts) > REMEMBERED:
+                self._counts.clear()
+            self._counts[key] = total, start
         return total
 
 
