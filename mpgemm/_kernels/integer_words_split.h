@@ -128,13 +128,25 @@ MPG_INLINE void words_residues_of(float (*MPG_RESTRICT pieces)[WORDS_CHUNK], int
     }
 }
 
+/* RZ(x) of numbers below 2^bits, bits at most 62. Compilers have no vector operation for trunc() that keeps its exceptions. */
+MPG_INLINE void words_trunc(double *MPG_RESTRICT values, ptrdiff_t count, int bits)
+{
+    if (bits <= 51)
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const double x = values[i], nearest = words_nearest(x);
+            values[i] = nearest - copysign(fabs(nearest) > fabs(x) ? 1.0 : 0.0, x);
+        }
+    else
+        for (ptrdiff_t i = 0; i < count; i++)
+            values[i] = (double)(int64_t)values[i];
+}
+
 /* RZ(x), |x| < 2^bits, cut into pieces of WORDS_PIECE bits from below, to nearest (so at most 2^11 in magnitude), until at most
  * WORDS_TOP_PIECE bits are left: x = sum of piece_i 2^(12 i). The last piece's index is returned. */
 MPG_INLINE int words_cut(double *MPG_RESTRICT values, ptrdiff_t count, int bits, float (*MPG_RESTRICT pieces)[WORDS_CHUNK])
 {
     int n = 0;
-    for (ptrdiff_t i = 0; i < count; i++)
-        values[i] = trunc(values[i]);
+    words_trunc(values, count, bits);
     for (int left = bits; left > WORDS_TOP_PIECE; left -= WORDS_PIECE, n++)
         for (ptrdiff_t i = 0; i < count; i++) {
             const double high = words_nearest(values[i] * (1.0 / (1 << WORDS_PIECE)));

@@ -124,7 +124,7 @@ def test_slices_that_do_not_fit():
 @pytest.mark.parametrize("axis", (0, 1))
 @pytest.mark.parametrize("dtype", ("f4", "f8"))
 @pytest.mark.parametrize("data", (spread, near))
-@pytest.mark.parametrize("bits", (1, 14, 15, 26, 27, 50, 62))
+@pytest.mark.parametrize("bits", (1, 14, 15, 26, 27, 51, 52, 62))
 def test_residues_and_integers(data, dtype, axis, bits):
     moduli = (*MODULI, 2, 3, 16)
     for shape in SHAPES:
@@ -140,7 +140,9 @@ def test_residues_and_integers(data, dtype, axis, bits):
                 assert ((word - whole) % p == 0).all() and (2 * word >= -p).all() and (2 * word.astype(int) < p).all()
 
 
-@pytest.mark.parametrize("bits", (14, 26, 29, 41, 50, 62))  # 26 and 62: the highest piece is as large as it may be
+@pytest.mark.parametrize(
+    "bits", (14, 26, 29, 41, 51, 52, 62)
+)  # 51 and 52: two ways to cut fractions off; 26 and 62: the highest piece is as large as it may be
 def test_residues_near_every_tie(bits):
     """All moduli, integers around multiples of p/2 of every size: the quotient rounds as it must."""
     limit = (1 << bits) - 1
