@@ -5,6 +5,7 @@ import pytest
 from random_encodings import STYLES, encodings
 from twins import Unit, assert_same, on_isa, operands
 
+import tensorcore_models as tcm
 from tensorcore_models import kernels, reference
 from tensorcore_models.accumulators import (
     FusedDotAdd,
@@ -104,6 +105,18 @@ def test_exact_sums_that_no_vector_holds_beside_ones_that_it_does(names):
     far = encodings(rng, unit.formats[1], (12, 12), "sparse")
     c = encodings(rng, unit.formats[2], (3, 12), "clustered")
     assert_all_isas(unit, a, np.where(np.arange(12) % 3 == 1, far, near), c)
+
+
+@pytest.mark.parametrize("name", ["fp64", "fp32", "bf16"])
+def test_exact_sums_that_cancel_to_a_bit_below_the_vectors(name):
+    """x + 2^-e - x with x = 2^e in some columns, without the 2^-e in their neighbours, whose vectors lose nothing."""
+    unit = Unit(ParametricDotAdd(6, None, output_rounding="rne"), name, name, "fp64", "fp64")
+    large = 2.0 ** (unit.formats[0].emax - 2)
+    b = np.zeros((6, 12))
+    b[0], b[1, ::2], b[3] = large, 1 / large, -large
+    b[5] = np.where(np.arange(12) % 3 == 0, large, 0)
+    a, b = (tcm.encode(x, name) for x in (np.ones((2, 6)), b))
+    assert_all_isas(unit, a, b, tcm.encode(np.zeros((2, 12)), "fp64"))
 
 
 # -- all kinds of lanes side by side -----------------------------------------------------------------------------------------
