@@ -152,16 +152,21 @@ def test_columns_of_different_styles(unit):
 
 @pytest.mark.parametrize("late", [False, True], ids=["fused", "late"])
 @pytest.mark.parametrize("limit", [None, 3])
-def test_an_addend_decides_the_rest_of_a_chain(late, limit):
-    """Infinities and NaNs of the first pass meet later ones: ordinary, with infinities of their own, with overflow."""
+@pytest.mark.parametrize("d", ["fp32", "fp16"])
+def test_an_addend_decides_the_rest_of_a_chain(late, limit, d):
+    """Infinities and NaNs of the first pass meet later ones: ordinary, with infinities of their own, with overflow.
+
+    2^8 times 2^8 overflows in FP16 only, where a late c is added.
+    """
     position = {"c_position": "late", "late_rounding": "rne"} if late else {}
-    unit = Unit(ParametricDotAdd(2, 24, product_overflow_exponent=limit, **position), "fp16", "fp16")
-    ordinary, two, infinity, nan = (np.float16(x).view(np.uint16) for x in (1, 4, np.inf, np.nan))
-    later = [(ordinary, ordinary), (infinity, ordinary), (two, two)]
+    unit = Unit(ParametricDotAdd(2, 24, product_overflow_exponent=limit, **position), "fp16", "fp16", d, d)
+    ordinary, two, large, infinity, nan = (np.float16(x).view(np.uint16) for x in (1, 4, 256, np.inf, np.nan))
+    later = [(ordinary, ordinary), (infinity, ordinary), (two, two), (large, large)]
     starts = [(sign << 15 | start, ordinary) for sign in (0, 1) for start in (infinity, nan)]
     a = np.array([[*start, x, ordinary] for start in starts for x, _ in later], np.uint16)
     b = np.array([[ordinary, ordinary, y | sign << 15, ordinary] for sign in (0, 1) for _, y in later], np.uint16).T
-    assert_all_isas(unit, a, np.tile(b, 3), np.zeros((a.shape[0], 18), np.uint32))
+    c = np.zeros((a.shape[0], 3 * b.shape[1]), unit.formats[2].container)
+    assert_all_isas(unit, a, np.tile(b, 3), c)
 
 
 # -- fused multiply-adds of doubles ------------------------------------------------------------------------------------------
