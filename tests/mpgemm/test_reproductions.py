@@ -219,7 +219,8 @@ def test_a_figure_of_the_paper(tmp_path, name, monkeypatch, capsys):
     assert (tmp_path / f"xue{name}.csv").read_text().startswith(row.x_label)
 
 
-def test_figures_of_speed(capsys, tmp_path):  # 3.5 s of CPU time: both figures whole, as the paper has them
+@pytest.mark.full
+def test_figures_of_speed(capsys, tmp_path):
     assert main(["reproduce", "xue6", "xue11", "--calibrated", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert "xue11_910A_calibrated.png" in shown and "2269 more rows: --csv prints them" in shown

@@ -82,6 +82,7 @@ def test_forty_products_of_random_known_origin(seed):
     judged(seed)
 
 
+@pytest.mark.full
 def test_numpy_rounded_to_fp16_is_nobodys_by_chance():
     """The result that was told "ampere:mma.m8n8k4 in 5 parts": whoever gives all of it, no arithmetic is named alone."""
     rng = np.random.default_rng(20)

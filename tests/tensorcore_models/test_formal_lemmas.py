@@ -31,6 +31,7 @@ FAST = (
 
 
 @needs_solver
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("build", FAST, ids=lambda build: build().name)
 def test_fast_lemmas(build):
     assert prove(build(), timeout=120).status == "proved"

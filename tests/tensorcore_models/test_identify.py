@@ -367,6 +367,7 @@ class TestSolver:
 
     four = Interface.of(TestFaults.unit)
 
+    @pytest.mark.full
     def test_a_witness_is_an_input_that_tells_two_apart(self):
         pytest.importorskip("bitwuzla")
         one, other = tcm.FusedDotAdd(4, 24), tcm.FusedDotAdd(4, 23)
