@@ -29,20 +29,9 @@ class Shaped(Protocol):
 
 @dataclass(frozen=True)
 class Interface:
-    """Shape and formats of a black box.
+    """Shape and formats of a black box: formats of a, b, c and d, and k products, m rows and n columns of one call.
 
-    Parameters
-    ----------
-    formats : tuple of Format or IntegerFormat
-        Of a, b, c and d.
-    k : int
-        Products of one call.
-    scale_format : Format, optional
-        Format of the block scales.
-    block_size : int, optional
-        Products that share a scale.
-    m, n : int
-        Rows and columns of one call.
+    `block_size` products share a block scale of `scale_format`.
     """
 
     formats: tuple[Any, ...]

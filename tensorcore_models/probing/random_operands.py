@@ -184,18 +184,7 @@ def _cancel(a: np.ndarray, b: np.ndarray, sign: int, rng: np.random.Generator) -
 
 
 def operands(row: Shaped, kind: str, count: int, rng: np.random.Generator) -> DrawnOperands:
-    """A batch of `count` matrices for one instruction.
-
-    Parameters
-    ----------
-    row : Instruction or Interface
-        Shapes and formats.
-    kind : str
-        One of :data:`KINDS`.
-    count : int
-        Matrices; each has m n dot products.
-    rng : numpy.random.Generator
-        Source of randomness.
+    """A batch of `count` matrices for one instruction (or interface), of one of the kinds of :data:`KINDS`.
 
     Raises
     ------

@@ -46,19 +46,7 @@ def _simpler(unit: Shaped, dot: Dot) -> Iterator[Dot]:
 
 
 def shrink(unit: Shaped, differ: Callable[[DotBatch], np.ndarray], dot: Dot, rounds: int = SHRINK_ROUNDS) -> Dot:
-    """The simplest dot product found that still differs; all candidates of a round run as one batch.
-
-    Parameters
-    ----------
-    unit : Instruction or Interface
-        Formats.
-    differ : callable
-        Which dot products of a batch differ.
-    dot : Dot
-        One that does.
-    rounds : int
-        Batches to try at most.
-    """
+    """The simplest dot product found for which `differ` still says so; all candidates of a round are one batch."""
     for _ in range(rounds):
         candidates = list(_simpler(unit, dot))
         if not candidates:

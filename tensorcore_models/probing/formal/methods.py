@@ -87,20 +87,7 @@ def rounded_words(
 ) -> list[Term]:
     """Encodings of the words that a number is split into: each the rest times 2^(j scale), rounded.
 
-    Parameters
-    ----------
-    x : Number
-        What is split.
-    fmt : Format
-        Of the words.
-    count, scale : int
-        Words, and the exponent from one to the next.
-    rounding : str
-        Of each word.
-    engine : Modelled
-        The unit that takes the words.
-    conditions : list of Term
-        Gets that no word overflows.
+    `conditions` gets that no word overflows.
     """
     words = []
     rest = x

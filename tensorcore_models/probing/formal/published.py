@@ -42,15 +42,7 @@ def unit(name: str, output: str = "fp32", **changes: Any) -> MatrixEngine:
 
 @dataclass(frozen=True)
 class Query:
-    """A row of Table 4.
-
-    Parameters
-    ----------
-    name : str
-        As the paper has it, where it has it.
-    ask : callable
-        (unit's name, limits) -> FormalVerdict; limits are :class:`~.limits.LimitOptions`.
-    """
+    """A row of Table 4 by the paper's name, where it has one; ``ask(name of a unit, **limits)`` gives the verdict."""
 
     name: str
     ask: Callable[..., FormalVerdict]

@@ -191,13 +191,7 @@ def distinguishing_input(
 
 
 def confirmed(witness: Witness, engine: Modelled, inputs: Inputs, values: Mapping[str, int]) -> int:
-    """d of a witness by kernels and reference, which must be what the encoding says.
-
-    Raises
-    ------
-    Contradiction
-        If it is not.
-    """
+    """d of a witness by kernels and reference; raises Contradiction unless the encoding says the same."""
     (expected,) = t.evaluate([result(engine, inputs, [])], values)
     found = witness.run(engine)
     if found != expected:

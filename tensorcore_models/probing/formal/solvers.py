@@ -66,15 +66,7 @@ def available_backends() -> tuple[str, ...]:
 
 
 def chosen_backends(backends: Sequence[str] | None = None) -> tuple[str, ...]:
-    """`backends`, or all that are installed.
-
-    Raises
-    ------
-    ValueError
-        If a name is not known.
-    NoSolver
-        If one that is asked for, or every one, is not installed.
-    """
+    """`backends`, or all that are installed; raises ValueError for a name that is not known, NoSolver if one is missing."""
     present = available_backends()
     for name in backends or ():
         if name not in BACKENDS:

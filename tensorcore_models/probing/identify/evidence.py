@@ -44,18 +44,8 @@ def dot_text(interface: Interface, dot: Dot) -> str:
 class Counterexample:
     """An input whose answer the nearest specification does not give, or on which the box is faulty.
 
-    Attributes
-    ----------
-    a, b : dict of int to int
-        Position in k -> encoding; all other operands are +0.
-    c : int
-        Encoding of the addend.
-    scale_a, scale_b : tuple of int
-        Encodings of the block scales, empty where there are none.
-    answer, nearest : int or None
-        Encodings of the results of the box and of the nearest specification; None where the box has no single answer.
-    text : str
-        The same in one line.
+    All are encodings: `a` and `b` by position in k (all others are +0), c, block scales, and the results of the box and of the
+    nearest specification, None where the box has no single answer. `text` is the same in one line.
     """
 
     a: dict[int, int]
@@ -81,17 +71,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One answer of the box, and the values of fields that it excludes.
-
-    Attributes
-    ----------
-    query : str
-        The dot product.
-    answer : str
-        The result of the box.
-    excluded : dict of str to list
-        Field -> values with which the result would have been another.
-    """
+    """One answer of the box to a dot product, and the values of fields that it excludes."""
 
     query: str
     answer: str
@@ -100,18 +80,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A field, or two, with more than one value that gives all answers.
-
-    Attributes
-    ----------
-    field : str
-    value : object
-        Its value in the specification.
-    alternatives : list
-        The other values that give all answers.
-    reason : str
-        Why: no separating input was found, or there is none.
-    """
+    """A field, or two, with more than one value that gives all answers, and why: no input was found, or there is none."""
 
     field: str
     value: Any

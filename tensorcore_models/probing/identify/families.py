@@ -9,14 +9,7 @@ from .fields import Family
 
 
 def families_for(interface: Interface, own: Sequence[type[Accumulator]] = ()) -> tuple[Family, ...]:
-    """The searches of all families that take the interface's formats, sorted by rank.
-
-    Parameters
-    ----------
-    interface : Interface
-    own : sequence of type
-        More classes to look for.
-    """
+    """The searches of all families, and of one's `own`, that take the interface's formats, sorted by rank."""
     classes = [cls for cls in (*FAMILIES, *own) if cls.takes_integers == interface.integer]
     found = [Family(**vars(search)) for cls in dict.fromkeys(classes) for search in cls.searches()]
     return tuple(sorted(found, key=lambda family: family.rank))

@@ -23,12 +23,9 @@ SLIDE = (-3, -2, -1, 1, 2, 3)
 
 
 def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
-    """A copy with other values of some fields ("inner.field" names a field of an inner accumulator), all set at once.
+    """A copy with other values of some fields, all set at once; raises ValueError or TypeError where they do not go together.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the values contradict each other.
+    "inner.field" names a field of an inner accumulator.
     """
     inner: dict[str, dict[str, Any]] = {}
     outer = {}
@@ -43,13 +40,7 @@ def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
-    """An engine that computes a specification in the interface's formats.
-
-    Raises
-    ------
-    ValueError
-        If the specification does not take them.
-    """
+    """An engine that computes a specification in the interface's formats; raises ValueError if it does not take them."""
     a, b, c, d = interface.formats
     return MatrixEngine(
         spec, a_format=a, b_format=b, c_format=c, d_format=d, k=interface.k,
@@ -74,13 +65,7 @@ def _changed(interface: Interface, spec: Accumulator, changes: tuple[tuple[str, 
 
 @lru_cache(8192)
 def model_of(spec: Accumulator, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
-    """A function that computes a specification's results for a batch of dot products.
-
-    Raises
-    ------
-    ValueError
-        If the specification does not take the formats.
-    """
+    """A function that computes a specification's results for a batch of dot products; raises as :func:`engine_of`."""
     return model_answer(engine_of(spec, interface))
 
 

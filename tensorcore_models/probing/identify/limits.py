@@ -42,13 +42,7 @@ EFFORTS = {
 
 
 def limits_of(effort: str) -> Limits:
-    """The limits of an effort.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    """
+    """The limits of an effort; raises ValueError if there is none of that name."""
     if effort not in EFFORTS:
         raise ValueError(f"effort is {effort!r}; known: {', '.join(EFFORTS)}")
     return EFFORTS[effort]

@@ -14,14 +14,7 @@ from .fields import spec_text
 
 @dataclass(frozen=True)
 class Nearest:
-    """A specification, and how many answers of the first pool it misses; that pool is made without any specification.
-
-    Attributes
-    ----------
-    specification : Accumulator
-    wrong, of : int
-        How many answers it misses, and of how many.
-    """
+    """A specification, and how many of the first pool's answers it misses; that pool is made without any specification."""
 
     specification: Accumulator
     wrong: int

@@ -116,15 +116,10 @@ class _Run:
         return self.fits[0]
 
     def ask_like_missed(self, spec: Accumulator) -> bool:
-        """Ask the box inputs that resemble those whose answers a specification misses, for several generations.
+        """Ask inputs that resemble those whose answers a specification misses, for several generations; whether any were asked.
 
         Where few answers are missed, it can be that no single change of a field gives more of them; among similar inputs there
         are some for which one does.
-
-        Returns
-        -------
-        bool
-            Whether any inputs were asked.
         """
         if self.box.recorded is not None:
             return False

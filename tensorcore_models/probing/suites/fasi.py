@@ -23,13 +23,7 @@ from .reading import (
 
 # -- 3.1.1, subnormal numbers ------------------------------------------------------------------------------------------------
 def smallest(fmt: Format) -> Fraction:
-    """The smallest number of a format that has subnormal ones.
-
-    Raises
-    ------
-    Unreachable
-        If the format has none.
-    """
+    """The smallest number of a format; raises Unreachable if it has no subnormal ones."""
     if not fmt.has_subnormals:
         raise Unreachable(f"{fmt.name} has no subnormal numbers")
     return power(fmt.quantum_exponent)

@@ -10,17 +10,7 @@ from ...formats import Format
 
 
 class Setting(NamedTuple):
-    """What a test knows of the unit: formats and length, and what earlier tests of its suite found.
-
-    Attributes
-    ----------
-    formats : tuple of Format
-        Of a, b, c and the result.
-    length : int
-        Products of one dot product.
-    found : dict of str to str
-        Verdicts so far.
-    """
+    """What a test knows of the unit: formats of a, b, c and the result, products of one dot product, verdicts so far."""
 
     formats: tuple[Format, Format, Format, Format]
     length: int
@@ -42,13 +32,7 @@ class Setting(NamedTuple):
         return self.precision - 1
 
     def number(self, name: str) -> int:
-        """The number that an earlier test found.
-
-        Raises
-        ------
-        Unreachable
-            If it found none.
-        """
+        """The number that an earlier test found; raises Unreachable if it found none."""
         text = self.found.get(name, "")
         if not text.isdecimal():
             raise Unreachable(f"{name} is not known: {text or 'no verdict'}")

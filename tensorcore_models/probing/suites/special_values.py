@@ -136,13 +136,7 @@ def probe_specials(dots: Dots) -> Specials:
 
 
 def encode_and_value(value: Fraction, fmt) -> Fraction:
-    """`value` itself if `fmt` holds it.
-
-    Raises
-    ------
-    Unreachable
-        If it does not.
-    """
+    """`value` itself if `fmt` holds it; raises Unreachable if it does not."""
     encode_value(value, fmt)
     return value
 

@@ -46,13 +46,7 @@ class SumOrder:
 
 
 def sum_order(engine: Engine, length: int) -> SumOrder:
-    """Order of an engine's sum of `length` products and c.
-
-    Raises
-    ------
-    ValueError
-        If the formats are too narrow for it to show.
-    """
+    """Order of an engine's sum of `length` products and c; raises ValueError if the formats are too narrow for it to show."""
     try:
         tree = summation_tree(engine, length)
     except ValueError:
