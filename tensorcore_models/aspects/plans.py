@@ -43,13 +43,7 @@ class BeyondKernels(Exception):
 
 
 def require(condition: bool, reason: str) -> None:
-    """Leave what the kernels do not hold to the reference.
-
-    Raises
-    ------
-    BeyondKernels
-        Unless `condition`.
-    """
+    """Leave what the kernels do not hold to the reference, by BeyondKernels."""
     if not condition:
         raise BeyondKernels(reason)
 

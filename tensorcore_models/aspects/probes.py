@@ -15,19 +15,7 @@ from .values import ONE, SCALES, Product, Unreachable, encode_value, factors, po
 
 
 class ProbeVector(NamedTuple):
-    """One dot product with its predicted result.
-
-    Attributes
-    ----------
-    name : str
-        What it shows.
-    a, b : tuple of int
-        Encodings, k of each; scales, where there are any, are 1.
-    c : int
-        Encoding of the addend.
-    expected : int
-        Encoding of the result.
-    """
+    """One dot product with its predicted result: encodings, k of a and b each; scales, where there are any, are 1."""
 
     name: str
     a: tuple[int, ...]
@@ -65,25 +53,10 @@ class Builder:
         smallest: Fraction | None = None,
         scales: tuple[int, ...] = SCALES,
     ) -> bool:
-        """Add a vector.
+        """Add the vector of some products, c and the expected result; whether the formats have it at one of the scales.
 
-        Parameters
-        ----------
-        name : str
-            What it shows.
-        products : mapping of position to product
-            The products that are not zero.
-        c, expected : Fraction
-            Addend and result.
-        smallest : Fraction, optional
-            What a wrong unit would return; the result's format must be able to show it.
-        scales : tuple of int
-            Powers of two to try; (0,) for vectors about the ends of the exponent range.
-
-        Returns
-        -------
-        bool
-            Whether the formats have the vector at some scale.
+        A wrong unit would return `smallest`, so the result's format must be able to show it. Scales are powers of two: (0,) for
+        vectors about the ends of the exponent range.
         """
         for scale in scales:
             try:

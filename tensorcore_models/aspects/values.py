@@ -29,13 +29,7 @@ def leading_exponent(value: Fraction) -> int:
 
 
 def encode_value(value: Fraction, fmt: Format) -> int:
-    """Encoding of a value that `fmt` holds exactly.
-
-    Raises
-    ------
-    Unreachable
-        If it does not.
-    """
+    """Encoding of a value that `fmt` holds exactly; raises Unreachable if it does not."""
     bits = encoding_of(value, fmt)
     if bits is None:
         raise Unreachable(f"{value} is not a number of {fmt.name}")
@@ -81,11 +75,7 @@ def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, i
     """Encodings of two operands whose product is `value`: its significand in one, a power of two in the other.
 
     The exponent is shared evenly; normal operands are preferred, so that the product's exponent is that of its value.
-
-    Raises
-    ------
-    Unreachable
-        If no two numbers of the formats make it that way.
+    Raises Unreachable if no two numbers of the formats make it that way.
     """
     if value == 0:
         return 0, 0

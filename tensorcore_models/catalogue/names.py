@@ -56,21 +56,7 @@ _INTRINSICS = (
 class Spelling:
     """What a spelling says of an instruction; None where it says nothing.
 
-    Attributes
-    ----------
-    path : str
-    shape : (m, n, k)
-    k : int
-        Where the rest of the shape is free.
-    a_formats, b_formats : tuple of str
-        Allowed operand formats.
-    c_format, d_format : str
-    scale_format : str
-    block_size : int
-    scaled, saturating : bool
-        Whether it has block scales; whether an integer sum is clamped.
-    stem : str
-        First word of the name, underscores left out.
+    `k` is given where the rest of the shape is free; `stem` is the first word of the name, underscores left out.
     """
 
     path: str | None = None

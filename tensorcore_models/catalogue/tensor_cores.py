@@ -19,18 +19,7 @@ Kind = tuple[tuple[Shape, ...], str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True)
 class Outputs:
-    """Published outputs that instructions reproduce.
-
-    Attributes
-    ----------
-    text : str
-    results : tuple of str
-        Result formats that were run.
-    ks : tuple of int
-        k that were run.
-    alike : bool
-        Whether A and B had the same format.
-    """
+    """Published outputs that instructions reproduce: result formats and k that were run; `alike`: A and B had one format."""
 
     text: str
     results: tuple[str, ...]

@@ -49,18 +49,7 @@ class Rollup:
         pieces: Sequence[range],
         fmt: Format,
     ) -> np.ndarray:
-        """One chain of the unit over pieces of k.
-
-        Parameters
-        ----------
-        chain : callable
-            (encodings of c, pieces of k) -> encodings of one accumulator's chain.
-        c : ndarray
-            Encodings of the addend.
-        pieces : sequence of range
-        fmt : Format
-            Of the results.
-        """
+        """One chain of the unit over pieces of k; ``chain(c, pieces)`` gives the encodings of one accumulator's."""
         if self.accumulators == 1:
             return self._finished(chain(c, list(pieces)), fmt)
         ks = [k for piece in pieces for k in piece]

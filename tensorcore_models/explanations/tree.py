@@ -21,16 +21,10 @@ SHOWN = 4
 
 
 class Operation(NamedTuple):
-    """One operation of a sum.
+    """One operation of a sum: leaves, and operations as their number plus the number of leaves, in order of their first leaf.
 
-    Attributes
-    ----------
-    addends : tuple of int
-        Leaves, and operations as their number plus the number of leaves, in order of their first leaf.
-    kind : {"aligned", "exact"}
-        Whether small addends are lost beside large ones that cancel.
-    label, note : str
-        What the operation does, in a word and in a sentence; orders are compared without them.
+    `kind` says whether small addends are lost beside large ones that cancel ("aligned") or not ("exact"). `label` and `note`
+    say what the operation does, in a word and in a sentence; orders are compared without them.
     """
 
     addends: tuple[int, ...]
@@ -45,15 +39,7 @@ class Operation(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """An input on which two orders differ: X at one leaf, -X at the other, a small y everywhere else.
-
-    Attributes
-    ----------
-    i, j : int
-        The leaves with X and -X.
-    counts : tuple of int
-        How many y survive in the two orders.
-    """
+    """An input on which two orders differ: X at leaf i, -X at leaf j, a small y everywhere else; how many y survive in each."""
 
     i: int
     j: int

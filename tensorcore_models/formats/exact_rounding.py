@@ -22,39 +22,17 @@ STOCHASTIC_BITS = 32
 
 
 def check_rounding(rounding: str) -> str:
-    """`rounding` itself if it is a known mode.
-
-    Raises
-    ------
-    ValueError
-        If not, with the known ones.
-    """
+    """`rounding` itself if it is a known mode; raises ValueError with the known ones if not."""
     if rounding not in ROUNDINGS:
         raise ValueError(f"unknown rounding {rounding!r}; known: {', '.join(ROUNDINGS)}")
     return rounding
 
 
 def shift_right_rounded(magnitude: int, shift: int, rounding: str, negative: bool, random: int = 0) -> int:
-    """``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 is exact.
+    """``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 is exact. ru and rd look at the sign.
 
-    Parameters
-    ----------
-    magnitude : int
-        At least 0.
-    shift : int
-        Places to the right.
-    rounding : str
-        One of :data:`ROUNDINGS`.
-    negative : bool
-        Sign of the number, for ru and rd.
-    random : int
-        For sr: a draw from [0, 2**STOCHASTIC_BITS). The result goes away from zero when the first
-        STOCHASTIC_BITS bits of the discarded fraction exceed it.
-
-    Raises
-    ------
-    ValueError
-        For an unknown rounding.
+    `random`, for sr, is a draw from [0, 2**STOCHASTIC_BITS): the result goes away from zero when the first STOCHASTIC_BITS bits
+    of the discarded fraction exceed it. Raises ValueError for an unknown rounding.
     """
     if shift <= 0:
         return magnitude << -shift
@@ -158,16 +136,10 @@ def round_to_bits(
 
 
 def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: bool = False) -> int:
-    """Encoding of a number beyond the largest finite one of `fmt` (IEEE 754-2019, 7.4, carried over to the
-    other formats).
+    """Encoding of a number beyond the largest finite one of `fmt` (IEEE 754-2019, 7.4, carried over to the other formats).
 
-    Modes that never round away from zero on that side give the largest finite number; the others give
-    infinity, NaN where there is no infinity.
-
-    Raises
-    ------
-    OverflowError
-        If the format has neither.
+    Modes that never round away from zero on that side give the largest finite number; the others give infinity, NaN where there
+    is no infinity. Raises OverflowError if the format has neither.
     """
     sign = fmt.sign_bit if negative else 0
     toward_zero = rounding in ("rz", "ro") or (rounding == "ru" and negative) or (rounding == "rd" and not negative)
@@ -214,16 +186,12 @@ def encode_exact(
     index: int = 0,
     scale_exponent: int = 0,
 ) -> int:
-    """Encode one number: the twin of :func:`tensorcore_models.formats.rounding.encode`, whose rules it follows.
+    """Encode one number: the twin of :func:`tensorcore_models.formats.rounding.encode`, whose rules and parameters it has.
 
     Parameters
     ----------
     x : float, int or Fraction
         A float may be -0, infinite or NaN. A Fraction must be dyadic (its denominator a power of two).
-    fmt : Format
-        Target format.
-    rounding, saturate, nan, subnormals, seed, scale_exponent
-        As for encode.
     index : int
         Flat index of the element, the second key of stochastic rounding.
 

@@ -33,12 +33,7 @@ _LAYOUT = re.compile(r"^(float|fp|f)[468]_?(?=e\d)")
 
 
 def format_family(name: str) -> tuple[str, ...]:
-    """Names of the formats that a word may mean, the usual one first; none where it is no format.
-
-    Parameters
-    ----------
-    name : str
-        "fp8", "Half", "torch.float8_e4m3fn", "bfloat16", "f16", a format's own name, in any case.
+    """Names of the formats that a word in any case may mean, the usual one first; none where it is no format.
 
     Examples
     --------
@@ -132,15 +127,7 @@ def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
 
 
 def get_float_format(fmt: str | Format | IntegerFormat) -> Format:
-    """The floating-point format of that name: :func:`get_format` without the integer formats.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or names an integer format.
-    TypeError
-        If `fmt` is neither a string nor a format.
-    """
+    """The floating-point format of that name: :func:`get_format`, but ValueError for the integer formats."""
     found = get_format(fmt)
     if isinstance(found, IntegerFormat):
         raise ValueError(

@@ -128,13 +128,7 @@ def encode_target(
     seed: int,
     scale_exponent: int = 0,
 ) -> EncodeTarget:
-    """The checked rules of one conversion; see :func:`encode` for the parameters.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a rule is unknown, or the format cannot encode `nan`.
-    """
+    """The checked rules of one conversion; parameters and errors are those of :func:`encode`."""
     check_rounding(rounding)
     if subnormals not in SUBNORMALS:
         raise ValueError(f"unknown subnormals {subnormals!r}; known: {', '.join(SUBNORMALS)}")
@@ -153,8 +147,7 @@ def encode_target(
 
 
 def source_array(x: Any, name: str = "x") -> np.ndarray:
-    """`x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x`
-    itself).
+    """`x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x` itself).
 
     Raises
     ------
@@ -191,8 +184,7 @@ def source_array(x: Any, name: str = "x") -> np.ndarray:
 
 
 def bits_of(array: np.ndarray) -> np.ndarray:
-    """The encodings of an array of floating-point values as unsigned integers of the same width, in native
-    byte order."""
+    """The encodings of an array of floating-point values as unsigned integers of the same width, in native byte order."""
     swapped = array.dtype.kind == "f" and not array.dtype.isnative
     native = array.astype(array.dtype.newbyteorder("=")) if swapped else array
     return np.ascontiguousarray(native).reshape(array.shape).view(f"u{array.dtype.itemsize}")
@@ -314,8 +306,7 @@ def encode(
 
 @lru_cache(maxsize=64)
 def _value_table(fmt: Format, dtype: np.dtype) -> np.ndarray | None:
-    """Values of all encodings of an 8- or 16-bit format, None where the container has more bits than the
-    format."""
+    """Values of all encodings of an 8- or 16-bit format, None where the container has more bits than the format."""
     if fmt.bits not in (8, 16):
         return None
     codes = np.arange(1 << fmt.bits, dtype=fmt.container)

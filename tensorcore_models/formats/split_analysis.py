@@ -33,20 +33,9 @@ DEFAULT_SCALE_EXPONENT = 12
 
 
 def residual_probability(leading_zeros: int, mode: str) -> float:
-    """Eq. 3: probability that the residual has `leading_zeros` leading zeros and the high word was truncated
-    or rounded up.
+    """Eq. 3: probability that the residual has n `leading_zeros` and the high word was "truncated" (T) or "rounded" up (R).
 
-    Parameters
-    ----------
-    leading_zeros : int
-        n; -1 is a residual of exactly half a unit of the high word.
-    mode : {"truncated", "rounded"}
-        T: the high word is the number's leading bits; R: it was rounded up.
-
-    Raises
-    ------
-    ValueError
-        If `mode` is unknown.
+    n = -1 is a residual of exactly half a unit of the high word. Raises ValueError for another mode.
     """
     if mode not in ("truncated", "rounded"):
         raise ValueError(f"unknown mode {mode!r}; known: truncated, rounded")
@@ -61,27 +50,12 @@ def residual_probability(leading_zeros: int, mode: str) -> float:
 
 
 def underflow_probability(exponent: int, scale_exponent: int = 0, gradual: bool = False) -> float:
-    """Eqs. 4 and 5: P_u, or P_u+gu with `gradual`, at exponent E with the low word scaled by
-    2**scale_exponent.
+    """Eqs. 4 and 5: P_u, or P_u+gu with `gradual`, at exponent E with the low word scaled by 2**scale_exponent (s_b).
 
-    Scaling shifts the curve: P(E) with s_b is P(E + s_b) without. A residual of zero, one fraction in 2^13,
-    is part of the sum up to E + s_b = -1 (9 with `gradual`) and not above, where the formula gives 0. The
-    formula takes the high word to be a normal number; below E = -14 it is not, and :func:`count_residuals`
-    differs from it there.
-
-    Parameters
-    ----------
-    exponent : int
-        E.
-    scale_exponent : int
-        s_b.
-    gradual : bool
-        Count subnormal low words too (hardware without subnormals loses them).
-
-    Returns
-    -------
-    float
-        Probability over uniformly distributed fractions.
+    It is a probability over uniformly distributed fractions; `gradual` counts subnormal low words too, which hardware without
+    subnormals loses. Scaling shifts the curve: P(E) with s_b is P(E + s_b) without. A residual of zero, one fraction in 2^13,
+    is part of the sum up to E + s_b = -1 (9 with `gradual`) and not above, where the formula gives 0. The formula takes the
+    high word to be a normal number; below E = -14 it is not, and :func:`count_residuals` differs from it there.
     """
     first = exponent + scale_exponent + _FP16.bias - 2 - (_FP16.fraction_bits if gradual else 0)
     last = _FP32.fraction_bits - _FP16.fraction_bits - 1
@@ -93,21 +67,10 @@ def underflow_probability(exponent: int, scale_exponent: int = 0, gradual: bool 
 
 @dataclass(frozen=True)
 class ResidualCount:
-    """How many of the 2^23 float32 numbers of one exponent (sign aside) meet each event; see the module for
-    the terms.
+    """How many of the 2^23 float32 numbers of one exponent (sign aside) meet each event; see the module for the terms.
 
-    Attributes
-    ----------
-    exponent, scale_exponent, rounding
-        What was counted.
-    total : int
-        2^23.
-    underflow, underflow_or_gradual : int
-        The paper's events P_u and P_u+gu.
-    flushed : int
-        Residual not zero, low word zero.
-    high_overflow, low_overflow : int
-        The high word is infinite; the high word is finite and the low word is infinite.
+    `underflow` and `underflow_or_gradual` are the paper's events P_u and P_u+gu; `flushed`: the residual is not zero, the low
+    word is; `high_overflow`: the high word is infinite; `low_overflow`: only the low word is.
     """
 
     exponent: int
@@ -129,15 +92,8 @@ class ResidualCount:
 class RetainedBits:
     """Fraction bits that the two words keep of the float32 numbers of one exponent (fig. 2(b)).
 
-    Attributes
-    ----------
-    exponent, scale_exponent, rounding
-        What was measured.
-    worst, mean : float
-        Over the fractions of which no word overflows, as :func:`tensorcore_models.formats.words.bits_kept` defines
-        the bits of one number; 0 where every one overflows.
-    overflowed : float
-        Share of the fractions of which a word overflows: they keep nothing when overflow is infinite.
+    `worst` and `mean` (:func:`tensorcore_models.formats.words.bits_kept`) are over the fractions of which no word overflows, 0
+    where every one does; `overflowed` is the share of the others, which keep nothing when overflow is infinite.
     """
 
     exponent: int
@@ -219,30 +175,16 @@ def _measured(exponent: int, scale_exponent: int, rounding: str) -> tuple[Residu
 
 
 def count_residuals(exponent: int, scale_exponent: int = 0, rounding: str = "rne") -> ResidualCount:
-    """Split every float32 number of one exponent and count what happens to its residual.
+    """Split every float32 number of exponent E, -126 to 127, and count what happens to its residual.
 
-    Parameters
-    ----------
-    exponent : int
-        E, -126 to 127.
-    scale_exponent : int
-        s_b.
-    rounding : {"rne", "rz"}
-        Rounding of both words: to nearest as on Ascend, or toward zero, the paper's contrast.
-
-    Raises
-    ------
-    ValueError
-        If the exponent is not one of a normal float32, or the rounding is another one.
+    Both words are rounded to nearest ("rne") as on Ascend, or toward zero ("rz"), the paper's contrast; others and other
+    exponents raise ValueError.
     """
     return _measured(exponent, scale_exponent, rounding)[0]
 
 
 def bits_retained(exponent: int, scale_exponent: int = 0, rounding: str = "rne") -> RetainedBits:
-    """The bits kept over all 2^23 numbers of one exponent: fig. 2(b) measured.
-
-    Parameters and errors as for :func:`count_residuals`.
-    """
+    """The bits kept over all 2^23 numbers of one exponent: fig. 2(b) measured; parameters as for :func:`count_residuals`."""
     return _measured(exponent, scale_exponent, rounding)[1]
 
 
@@ -353,20 +295,7 @@ class ScaleChoice:
 
 
 def scale_report(x: Any, scale_exponent: int) -> ScaleChoice:
-    """What the scaling exponent `scale_exponent` does to the array `x`.
-
-    Parameters
-    ----------
-    x : array_like
-        float32 values or narrower ones.
-    scale_exponent : int
-        s_b.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`tensorcore_models.formats.words.split_fp16`.
-    """
+    """What s_b = `scale_exponent` does to an array; raises as :func:`tensorcore_models.formats.words.split_fp16`."""
     values = source_array(x).reshape(-1)
     values = values[np.isfinite(values) & (values != 0)]
     high, low = split_fp16(values, scale_exponent, overflow="saturate")

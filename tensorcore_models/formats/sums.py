@@ -38,17 +38,7 @@ def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @default_fp_state
 def scale_cut(bits: np.ndarray, exponent: int, fmt: Format) -> np.ndarray:
-    """x 2^exponent for encodings x of a format, with what a subnormal result has no place for cut off.
-
-    Parameters
-    ----------
-    bits : ndarray of unsigned integers
-        Encodings.
-    exponent : int
-        Not positive.
-    fmt : Format
-        Their format.
-    """
+    """x 2^exponent (not positive) for encodings x of `fmt`, with what a subnormal result has no place for cut off."""
     fields = bits >> bits.dtype.type(fmt.fraction_bits) & bits.dtype.type((1 << fmt.exponent_bits) - 1)
     lowered = bits - bits.dtype.type(-exponent << fmt.fraction_bits)
     rare = (fields <= -exponent) | (fields == (1 << fmt.exponent_bits) - 1)

@@ -47,18 +47,8 @@ OVERFLOWS = ("inf", "saturate")
 def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tuple[int, ...]:
     """The exponents s_j of `words` words.
 
-    Parameters
-    ----------
-    scale_exponent : int or sequence of int
-        An int s means (0, s, 2s, ...): every residual is scaled by 2**s once more than the one before (eq. 7
-        for two words). A sequence gives each s_j.
-    words : int
-        At least 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the length differs from `words`, or something is not an integer.
+    An int s means (0, s, 2s, ...): every residual is scaled by 2**s once more than the one before (eq. 7 for two words). A
+    sequence gives each s_j. Raises ValueError if its length is not `words`, TypeError if something is not an integer.
     """
     given = isinstance(scale_exponent, Sequence | np.ndarray)
     numbers: list[Any] = list(scale_exponent) if isinstance(scale_exponent, Sequence | np.ndarray) else [scale_exponent]

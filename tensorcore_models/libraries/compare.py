@@ -80,14 +80,9 @@ def up_to(order: Order, stop: int) -> Order:
 
 @dataclass(frozen=True)
 class Divergence:
-    """Where two recipes part on one output element.
+    """Where two recipes part on one output element: their sums of the products below k, before the epilogue.
 
-    Attributes
-    ----------
-    k : int
-        The sums of the products below k agree for every smaller k of the scan, and not for this one.
-    first, second : float
-        Sums of the products below k, before the epilogue.
+    The sums agree for every smaller k of the scan, and not for this one.
     """
 
     k: int

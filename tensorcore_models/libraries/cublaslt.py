@@ -26,13 +26,7 @@ RECORD = "Record what the library chooses there, or compare a recorded result wi
 
 
 def platform_of(device: str, version: str) -> Platform:
-    """The row of a device and a version of cuBLASLt.
-
-    Raises
-    ------
-    Unknown
-        If nobody has measured them.
-    """
+    """The row of a device and a version of cuBLASLt; raises Unknown if nobody has measured them."""
     target = TARGETS.get(device)
     if target is None:
         raise Unknown(f"cuBLASLt on device {device!r} is not known", field="device", known=TARGETS, advice=RECORD)
@@ -51,10 +45,7 @@ def platform_of(device: str, version: str) -> Platform:
 def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
     """A configuration with every field of :data:`~.cublaslt_tables.FIELDS`, None where it is not set.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no mapping, a name or a value is not what cuBLASLt has, or ALGO_ID is missing.
+    Raises TypeError or ValueError if it is no mapping, a name or a value is not what cuBLASLt has, or ALGO_ID is missing.
     """
     if not isinstance(config, Mapping):
         raise TypeError(

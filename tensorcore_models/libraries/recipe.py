@@ -84,20 +84,9 @@ def canonical_nan(fmt: Format) -> int:
 def finish(
     total: np.ndarray, result: Format, epilogue: Epilogue, fmt: Format, scale: float, scale_result: float | None = None
 ) -> np.ndarray:
-    """Encodings of the output from encodings of the sum.
+    """Encodings of the output in `fmt` from encodings of the sum in `result`.
 
-    Parameters
-    ----------
-    total : ndarray
-        Encodings of the sum in `result`.
-    result, fmt : Format
-        Formats of the sum and of the output.
-    epilogue : Epilogue
-        How the sum becomes the output.
-    scale : float
-        One FP32 factor.
-    scale_result : float, optional
-        A second FP32 factor, rounded by itself, before the output is rounded.
+    `scale` is one FP32 factor, `scale_result` a second one, rounded by itself, before the output is rounded.
     """
     scale32, float32 = np.float32(scale), get_format("fp32")
     values = total.view(np.float32) if result == float32 else decode(total, result, np.float32)

@@ -23,22 +23,10 @@ FP8 = ("e4m3fn", "e5m2")
 
 @dataclass(frozen=True)
 class ScaledMatmul:
-    """How one GPU's FP8 kernels sum.
+    """How one GPU's FP8 kernels sum, with an instruction whose operand formats are left open, in tiles of `tile` values of k.
 
-    Parameters
-    ----------
-    instruction : str
-        Name of the instruction, with the operand formats left open.
-    tile : int
-        Values of k in one tile.
-    slow_tiles : int
-        Tiles of a part after which slow accumulation restarts.
-    interleaved : bool
-        Tile t belongs to part t mod S; otherwise parts own neighbouring tiles.
-    schemes : tuple of str
-        How parts may be joined.
-    slow_start : str
-        Where the sum of slow accumulation starts.
+    Slow accumulation restarts after `slow_tiles` tiles of a part, from `slow_start`. `interleaved`: tile t belongs to part
+    t mod S; otherwise parts own neighbouring tiles. `schemes` are the ways to join parts.
     """
 
     instruction: str

@@ -14,13 +14,7 @@ from ...formats.rounding import decode, encode
 def convert(bits: int, fmt: Format, via: Format, flush: bool) -> int:
     """One encoding converted to `via`, rounded to nearest even; NaN is the quiet one.
 
-    Parameters
-    ----------
-    bits : int
-        Encoding in `fmt`; ignored bits of a padded format are read, as the unit reads them.
-    fmt, via : Format
-    flush : bool
-        Numbers that are subnormal in `via` become zeros of their sign.
+    Ignored bits of a padded format are read, as the unit reads them. `flush`: what is subnormal in `via` becomes zero.
     """
     fmt = full_width(fmt)
     kind, negative, significand, exponent = fmt.decode_exact(bits)

@@ -48,18 +48,9 @@ LEFT_OUT = {"terms", "scaled_zero"}
 
 @dataclass(frozen=True)
 class Experiment:
-    """One decisive dot product.
+    """One decisive dot product, k encodings each of a and b; the first letter of `id` says the question.
 
-    Attributes
-    ----------
-    id, instruction, note : str
-        Name (its first letter says the question), instruction, remark.
-    a, b : tuple of int
-        Encodings, k each.
-    c : int
-        Encoding.
-    predictions : mapping
-        Hypothesis: encoding in hexadecimal, "nan" or "nonzero".
+    A prediction is an encoding in hexadecimal, "nan" or "nonzero".
     """
 
     id: str
@@ -72,13 +63,7 @@ class Experiment:
 
 
 def load_experiments(path: Path) -> list[Experiment]:
-    """Read experiments from a JSON file.
-
-    Raises
-    ------
-    ValueError
-        If the file is not of that form.
-    """
+    """Read experiments from a JSON file; raises ValueError if it is not of that form."""
     try:
         rows = json.loads(Path(path).read_text())["experiments"]
         return [
@@ -102,17 +87,7 @@ def agrees(bits: int, prediction: str, fmt: Format) -> bool:
 
 
 def run(experiments: Iterable[Experiment], arch: str, unit_of) -> dict[tuple[str, str], int]:
-    """Results of experiments, by (id, instruction).
-
-    Parameters
-    ----------
-    experiments : iterable of Experiment
-        What to run.
-    arch : str
-        Architecture whose instructions they name.
-    unit_of : callable
-        Gives the engine that runs an Instruction.
-    """
+    """Results by (id, instruction); ``unit_of(row)`` gives the engine that runs an instruction of the architecture."""
     results: dict[tuple[str, str], int] = {}
     grouped = itertools.groupby(sorted(experiments, key=lambda e: e.instruction), key=lambda e: e.instruction)
     for name, group in grouped:
@@ -175,19 +150,13 @@ def consistent_rules(
 ) -> dict[str, Any]:
     """The settings of an instruction's edge rules under which its model gives the hardware's results.
 
-    Parameters
-    ----------
-    row, cases, results
-        The instruction, its experiments, and what the hardware gave.
-    prefer : mapping, optional
-        Values to take where several fit: what other instructions of the architecture have decided.
+    Where several values fit, `prefer` (what other instructions have decided) or else the catalogue says which to take.
 
     Returns
     -------
     dict
-        ``rules``: for each rule the value to take (the preferred one or else the catalogue's where that fits), ``decided``:
-        rules that only one value fits, ``possible``: all values of each rule that fit, ``unexplained``: ids of experiments
-        that the best setting misses.
+        ``rules``: for each rule the value to take, ``decided``: rules that only one value fits, ``possible``: all values of
+        each rule that fit, ``unexplained``: ids of experiments that the best setting misses.
     """
     best: list[dict[str, Any]] = []
     missed: list[str] = []

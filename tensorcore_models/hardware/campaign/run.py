@@ -60,30 +60,11 @@ class Tally:
 
 
 class Campaign:
-    """A run over one device.
+    """A run over one device with a `budget` in seconds; results go to the folder `out`.
 
-    Parameters
-    ----------
-    device : Device or Machine
-        The GPU, or the CPU.
-    out : Path
-        Folder of the results.
-    budget : float
-        Seconds.
-    experiments : Path, optional
-        File of decisive experiments; without it the first stage is left out.
-    target : int
-        Dot products of each instruction.
-    rows : sequence of Instruction, optional
-        Instructions to compare; all of the device's architecture by default.
-    libraries : sequence, optional
-        Library engines for the last stage; torch's by default.
-    seed : int
-        Of all operands.
-    clock, say : callable
-        Time in seconds, and where progress goes.
-    engine : callable, optional
-        engine(row) runs an instruction; by default on the device.
+    Without a file of `experiments` the first stage is left out. `target` dot products of each of the `rows` are compared (all
+    of the architecture by default), and torch's `libraries` unless others are given. ``engine(row)`` runs an instruction, by
+    default on the device.
     """
 
     def __init__(

@@ -49,13 +49,7 @@ class CudaEngine(Engine):
 
     @cached_property
     def device(self) -> Device:
-        """The GPU.
-
-        Raises
-        ------
-        OSError, RuntimeError
-            If there is no driver or no GPU (the message says what is missing).
-        """
+        """The GPU; raises OSError or RuntimeError where there is none (the message says what is missing)."""
         return self.on or default_device()
 
     def require(self) -> None:

@@ -49,20 +49,9 @@ WARPS_PER_BLOCK = 4
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A generated kernel.
+    """A generated kernel: CUDA C++ without includes, what it compiles for, and how it is launched.
 
-    Attributes
-    ----------
-    source : str
-        CUDA C++ without includes.
-    target : str
-        What it compiles for.
-    threads : int
-        Threads of a block.
-    tiles_per_block : int
-        Tiles that one block (or cluster of blocks) takes at a time.
-    cluster : int
-        Blocks that take a tile together; the number of blocks of a launch is a multiple of it.
+    A block (or cluster of blocks) takes `tiles_per_block` tiles at a time; blocks are a multiple of `cluster`.
     """
 
     source: str
@@ -163,10 +152,7 @@ def _pointers(letter: str, fragment: Fragment, tile: str, base: str, stride: str
 def block_scale_kind(row: Instruction) -> str:
     """The .kind of a block-scaled instruction (PTX ISA 9.1, 9.7.14.3 and 9.7.16.10.7.1: which kinds take which scales).
 
-    Raises
-    ------
-    ValueError
-        If PTX has no kind with these scales.
+    Raises ValueError if PTX has no kind with these scales.
     """
     if row.k == 32 and (row.block_size, row.scale_format) == (32, "ue8m0"):
         return "mxf8f6f4"

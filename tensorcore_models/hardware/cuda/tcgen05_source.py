@@ -35,13 +35,7 @@ _SCALE_ALIGNMENT = 8
 
 
 def tcgen05_kind(row: Instruction) -> str:
-    """The .kind of a tcgen05.mma instruction, with its block scales.
-
-    Raises
-    ------
-    ValueError
-        If PTX has no kind with these block scales.
-    """
+    """The .kind of a tcgen05.mma instruction, with its block scales; raises ValueError if PTX has none with them."""
     if row.scale_format is not None:
         return f"{block_scale_kind(row)}.block_scale.block{row.block_size}"
     if row.a_format in ("s8", "u8"):
@@ -202,10 +196,7 @@ def _issue(row: Instruction, plan: _Plan) -> list[str]:
 def tcgen05_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
     """Kernel of a tcgen05.mma instruction: on one CTA (m = 64 or 128) or on a pair (m = 256).
 
-    Raises
-    ------
-    ValueError
-        If PTX has no kind with the row's block scales, or takes none with its m (block scales need m = 128 or 256).
+    Raises ValueError if PTX has no kind with the row's block scales, or none with its m (scales need m = 128 or 256).
     """
     plan = _plan(row)
     if plan.rows != 128 and (row.scale_format is not None or plan.rows != 64):

@@ -49,13 +49,7 @@ def _check(status: int, call: str) -> None:
 
 
 def load(name: str, path: str | None = None) -> ctypes.CDLL:
-    """A shared library by path or by the linker's name.
-
-    Raises
-    ------
-    OSError
-        If it cannot be loaded.
-    """
+    """A shared library by path or by the linker's name; raises OSError if it cannot be loaded."""
     found = path or ctypes.util.find_library(name) or f"lib{name}.so"
     try:
         return ctypes.CDLL(found)
@@ -73,17 +67,7 @@ def version_of(lt: Any) -> str:
 
 
 class Chooser:
-    """The heuristic of one loaded library on the current device.
-
-    Parameters
-    ----------
-    lt : CDLL
-        libcublasLt.
-    workspace_bytes : int
-        What the library may use.
-    scale_pointer : int
-        Device address of an FP32 number, for fp8.
-    """
+    """The heuristic of a loaded libcublasLt on the current device; `scale_pointer`: address of an FP32 number, for fp8."""
 
     def __init__(self, lt: Any, workspace_bytes: int, scale_pointer: int = 0):
         self.lt, self.scale_pointer = lt, scale_pointer
@@ -111,13 +95,7 @@ class Chooser:
         return layout
 
     def config(self, m: int, k: int, n: int, fmt: str, out_format: str) -> dict[str, int | None] | None:
-        """The configuration that the heuristic puts first, None where the library has no kernel.
-
-        Raises
-        ------
-        OSError
-            If a call fails for another reason.
-        """
+        """The configuration that the heuristic puts first, None where the library has no kernel; raises OSError."""
         lt, narrow = self.lt, fmt in ("e4m3fn", "e5m2")
         operation, layouts = ctypes.c_void_p(), []
         _check(lt.cublasLtMatmulDescCreate(ctypes.byref(operation), COMPUTE_32F, SCALE_32F), "cublasLtMatmulDescCreate")

@@ -42,26 +42,16 @@ def reproduce(
     deadline: float = float("inf"),
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """Run one product on the library and on the models under every order over k.
+    """Run one product of standard normal operands on the library and on the models under every order over k.
 
-    Parameters
-    ----------
-    library : TorchMatmulEngine or CupyMatmulEngine
-        What users call.
-    models : iterable of Instruction
-        Candidates; a model whose results are wider is rounded to the library's format at the end.
-    shape : (m, n, k)
-        Size; the operands are standard normal.
-    seed : int
-        Of the operands.
-    deadline : float
-        Time of `clock` after which no further candidate is tried.
+    A model whose results are wider is rounded to the library's format at the end. After the time `deadline` of `clock` no
+    further candidate is tried.
 
     Returns
     -------
     dict
-        ``shape``; ``reproduced``: candidates that give every bit; ``agreement``: for each candidate the part of equal elements;
-        ``complete``: whether all candidates were tried.
+        ``shape``; ``reproduced``: candidates that give every bit; ``agreement``: for each candidate the part of equal
+        elements; ``complete``: whether all candidates were tried.
     """
     m, n, k = shape
     rng = np.random.default_rng(seed)
