@@ -6,6 +6,7 @@ import numpy as np
 
 from ..formats import IntegerFormat
 from ..formats.operands import values_of_bits
+from ..formats.sums import sum_to_odd
 from .order import Chain, KOrder, order_of
 from .scaling import Scaling
 
@@ -98,12 +99,4 @@ def fused_multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarra
     The product is exact in FP64; the sum is rounded to odd there, so that the rounding to FP32 behind it is right.
     """
     with np.errstate(all="ignore"):
-        product, addend = np.multiply(x, y, dtype=np.float64), z.astype(np.float64)
-        total = product + addend
-        back = total - product
-        error = (product - (total - back)) + (addend - back)
-        bits = total.view(np.int64)
-        inexact = (error != 0) & np.isfinite(total) & ((bits & 1) == 0)
-        down = (error < 0) == (total > 0)  # towards zero
-        odd = np.where(inexact, bits + np.where(down, -1, 1), bits).view(np.float64)
-        return odd.astype(np.float32)
+        return sum_to_odd(np.multiply(x, y, dtype=np.float64), z.astype(np.float64)).astype(np.float32)

@@ -13,7 +13,7 @@ from ..formats import Format
 from ..formats.exact_rounding import round_to_bits
 from ..formats.rounding import decode, encode
 from .base import Accumulator, Conversion
-from .checks import MAX_TERMS, require
+from .checks import MAX_TERMS, check_range
 from .lanes import LanedFMA
 
 
@@ -47,10 +47,10 @@ class FidelityPhase(Accumulator):
     }
 
     def _check(self):
-        require(0 <= self.phase <= 3, self, f"phase {self.phase} must be 0 to 3")
-        require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
+        check_range(self, "phase", 0, 3)
+        check_range(self, "terms", 1, MAX_TERMS)
         for name in ("leading_a", "leading_b"):
-            require(1 <= getattr(self, name) <= 24, self, f"{name} {getattr(self, name)} must be 1 to 24")
+            check_range(self, name, 1, 24)
 
     def check_formats(self, formats, block_size):
         super().check_formats(formats, block_size)

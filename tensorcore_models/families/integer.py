@@ -7,7 +7,7 @@ from ..aspects import errors, plans
 from ..aspects.search import Field, Search, divisors, has, one_of
 from ..explanations.words import Words
 from .base import Accumulator, Form
-from .checks import require
+from .checks import check_range
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class IntegerDotAdd(Accumulator):
     }
 
     def _check(self):
-        require(1 <= self.terms <= 1 << 16, self, f"terms {self.terms} must be 1 to 65536")
+        check_range(self, "terms", 1, 1 << 16)
 
     @property
     def terms_per_step(self) -> int:

@@ -75,11 +75,9 @@ class LanedFMA(Accumulator):
             return self._one_chain(d)
         steps = (
             f"Product k goes to lane k mod {self.lanes}. Each lane starts from zero and adds its products by fused "
-            f"multiply-adds, rounded "
-            f"to nearest even to {d}.",
+            f"multiply-adds, rounded to nearest even to {d}.",
             "The lanes are added in order, and their total is added to c last.",
-            "Subnormal results and a subnormal c become zero"
-            + (", and so do subnormal operands." if self.flush_inputs else "."),
+            self._flushes,
         )
         total = " + ".join(f"l_{j}" for j in range(self.lanes))
         lanes = rf"l_j = \mathrm{{FMA\ chain\ of}}\ a_k b_k,\ k \bmod {self.lanes} = j"
@@ -90,12 +88,16 @@ class LanedFMA(Accumulator):
             f"adds {self.lanes} interleaved chains from zero, rounding after every product, and the running sum last",
         )
 
+    @property
+    def _flushes(self) -> str:
+        operands = ", and so do subnormal operands" if self.flush_inputs else ""
+        return f"Subnormal results and a subnormal c become zero{operands}."
+
     def _one_chain(self, d: str) -> Words:
         steps = (
             f"In 1 chain, which starts from zero, products are added by fused multiply-adds, rounded to nearest even to {d}.",
             "The total is added to c last.",
-            "Subnormal results and a subnormal c become zero"
-            + (", and so do subnormal operands." if self.flush_inputs else "."),
+            self._flushes,
         )
         return Words(
             "A chain of fused multiply-adds, c last", steps,

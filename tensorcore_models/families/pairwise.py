@@ -178,25 +178,14 @@ class GroupPairwiseSum(Accumulator):
         half, group, k = power(-build.fraction_bits - 1), self.group, build.row.k
         for distance in (1, group // 2, group - 1):
             if 0 < distance < group:
-                build.add(
-                    f"half a unit at 0 and {distance} meet before c",
-                    {0: half, distance: half},
-                    ONE,
-                    ONE + 2 * half,
-                    smallest=2 * half,
-                )
+                name = f"half a unit at 0 and {distance} meet before c"
+                build.add(name, {0: half, distance: half}, ONE, ONE + 2 * half, 2 * half)
         if group < k:
-            build.add(
-                f"half a unit at 0 and {group}: each is lost to c", {0: half, group: half}, ONE, ONE, smallest=2 * half
-            )
+            name = f"half a unit at 0 and {group}: each is lost to c"
+            build.add(name, {0: half, group: half}, ONE, ONE, 2 * half)
         if group == 4:
-            build.add(
-                "1 + half a unit, then a half again: a tree, not one fused sum",
-                {0: ONE, 1: half, 2: half},
-                0,
-                ONE,
-                2 * half,
-            )
+            name = "1 + half a unit, then a half again: a tree, not one fused sum"
+            build.add(name, {0: ONE, 1: half, 2: half}, 0, ONE, 2 * half)
             build.add("halves of a unit in the second pair of the tree", {0: ONE, 2: half, 3: half}, 0, ONE + 2 * half)
         fmt = build.row.formats[0]
         subnormal = power(fmt.emin - 1)

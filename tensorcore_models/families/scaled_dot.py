@@ -8,7 +8,7 @@ from typing import ClassVar
 from ..explanations.words import Words
 from ..formats import Format
 from .base import Accumulator, Conversion, NanRule
-from .checks import MAX_TERMS, require
+from .checks import MAX_TERMS, check_range, require
 from .fused import ParametricDotAdd
 
 #: LSCALE has seven bits.
@@ -44,7 +44,7 @@ class ScaledDotAdd(Accumulator):
     }
 
     def _check(self):
-        require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
+        check_range(self, "terms", 1, MAX_TERMS)
         require(0 <= self.scale <= MAX_SCALE, self, f"scale {self.scale} must be 0 to {MAX_SCALE}, which LSCALE holds")
 
     def check_formats(self, formats, block_size):

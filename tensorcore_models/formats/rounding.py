@@ -280,21 +280,12 @@ def encode(
     [3.0, 6.0, -6.0]
     """
     row = get_float_format(fmt)
-    target = encode_target(row, rounding, saturate, nan, subnormals, seed, scale_exponent)
+    rules: dict[str, Any] = {"saturate": saturate, "nan": nan, "subnormals": subnormals, "seed": seed}
+    target = encode_target(row, rounding, **rules, scale_exponent=scale_exponent)
 
     def fail(value: float, where: str, index: int) -> None:
         try:
-            encode_exact(
-                value,
-                row,
-                rounding,
-                saturate=saturate,
-                nan=nan,
-                subnormals=subnormals,
-                seed=seed,
-                index=index,
-                scale_exponent=scale_exponent,
-            )
+            encode_exact(value, row, rounding, **rules, index=index, scale_exponent=scale_exponent)
         except ValueError as error:
             raise ValueError(f"{where} = {value!r}: {error}") from None
         raise RuntimeError(

@@ -22,8 +22,8 @@ def _to_odd(value: np.ndarray, error: np.ndarray) -> np.ndarray:
     move = (error != 0) & (bits & 1 == 0) & np.isfinite(value)
     if not move.any():
         return value
-    toward = np.where(error > 0, np.inf, -np.inf)
-    return np.where(move, np.nextafter(value, toward), value)
+    away = (error > 0) == (value > 0)
+    return np.where(move, bits + np.where(away, 1, -1), bits).view(np.float64)
 
 
 def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:

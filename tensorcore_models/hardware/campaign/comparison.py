@@ -8,7 +8,7 @@ import numpy as np
 
 from ...engines.instruction import Instruction
 from ...formats import Format, get_format
-from ...probing.interface import Dot, DotBatch, along_diagonals
+from ...probing.interface import Dot, DotBatch, along_diagonals, is_nan
 from ...probing.random_operands import DrawnOperands
 from ...probing.shrinking import shrink
 
@@ -34,12 +34,6 @@ class Mismatch:
     model: str
     scale_a: list[str] = dataclasses.field(default_factory=list)
     scale_b: list[str] = dataclasses.field(default_factory=list)
-
-
-def is_nan(bits: np.ndarray, fmt: Format) -> np.ndarray:
-    """Which encodings of an IEEE-like format are NaN."""
-    top = fmt.container.type(fmt.inf_bits)
-    return (bits & fmt.container.type(fmt.magnitude_mask)) > top
 
 
 def differences(hardware: np.ndarray, model: np.ndarray, fmt) -> np.ndarray:

@@ -19,8 +19,9 @@ from ...catalogue import get_instruction
 from ...catalogue.measured import is_shared
 from ...engines.instruction import Instruction
 from ...formats import Format
+from ...probing.interface import is_nan
 from ...reference import dot_bits
-from .comparison import Multiplies, is_nan
+from .comparison import Multiplies
 
 #: Questions by the first letter of an experiment's name.
 QUESTIONS = {
@@ -168,7 +169,7 @@ def consistent_rules(
             model = dot_bits(spec, list(case.a), list(case.b), case.c, row.formats)
             if got == model:
                 continue
-            if row.d_format == "fp64" and _both_nan(got, model, row.formats[3]):
+            if row.d_format == "fp64" and is_nan(np.array([got, model], np.uint64), row.formats[3]).all():
                 payloads += 1  # unpublished: counts only between settings that are equal otherwise
                 continue
             wrong.append(case.id)
@@ -190,10 +191,6 @@ def consistent_rules(
         "changed": {rule: value for rule, value in chosen.items() if value != own[rule]},
         "unexplained": missed,
     }
-
-
-def _both_nan(x: int, y: int, fmt: Format) -> bool:
-    return bool(is_nan(np.array([x, y], fmt.container), fmt).all())
 
 
 def _domain(row: Instruction, rule: str) -> tuple:

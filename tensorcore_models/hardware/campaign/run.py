@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...catalogue import list_instructions
+from ...catalogue import get_instruction, list_instructions
 from ...catalogue.measured import with_table
 from ...engines.engine import Engine
 from ...engines.instruction import Instruction
@@ -140,7 +140,8 @@ class Campaign:
         results = run(experiments, self.device.arch, self._engine)
         answers = survivors(experiments, results, self.device.arch)
         self.rules = edge_rules(experiments, results, self.device.arch, self.evidence)
-        digits = {e.instruction: 2 * self._format(e.instruction).container.itemsize for e in experiments}
+        rows = {e.instruction: get_instruction(self.device.arch, e.instruction) for e in experiments}
+        digits = {name: 2 * row.formats[3].container.itemsize for name, row in rows.items()}
         listed = [{"id": i, "instruction": n, "result": f"{d:#0{digits[n] + 2}x}"} for (i, n), d in results.items()]
         write_json(self.out / "decisive.json", {**self.facts, "answers": answers, "results": listed})
         write_json(self.out / "edge_rules.json", self.rules)
@@ -151,9 +152,6 @@ class Campaign:
                 self.say(
                     f"   {name}: rules {found['changed'] or 'as they are'}, unexplained {found['unexplained'] or 'none'}"
                 )
-
-    def _format(self, instruction: str):
-        return next(row for row in list_instructions(self.device.arch) if row.name == instruction).formats[3]
 
     # -- 2 and 3 ---------------------------------------------------------------------------------------------------------
     def compare_all(self) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ...engines.instruction import Instruction
-from .step_engine import StepEngine
+from ..step_engine import StepEngine
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 PROGRAM = "arm_steps"
@@ -123,7 +123,7 @@ class QemuEngine(StepEngine):
                 f"{self.label} cannot run here: {missing}; get_instruction({str(self.row)!r}) is its model"
             )
 
-    def _run(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    def _run(self, a, b, c, scale_a=None, scale_b=None):
         self.require()
         row, (batch, m, n) = self.row, c.shape
         a, b = a.reshape(-1, m, a.shape[-1]), b.reshape(-1, b.shape[-2], n)

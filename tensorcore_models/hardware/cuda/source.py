@@ -91,6 +91,25 @@ def signature(row: Instruction, cluster: int = 1) -> str:
     )
 
 
+def assemble(
+    row: Instruction, body: list[str], target: str | None, threads: int, tiles: int, cluster: int = 1
+) -> CudaKernel:
+    """The kernel with this body: `threads` a block, `tiles` at a time for a block or cluster of blocks."""
+    text = "\n".join([PROLOGUE, signature(row, cluster), "{", *(f"  {line}" for line in body), "}", ""])
+    return CudaKernel(text, target or target_of(row.arch), threads, tiles, cluster)
+
+
+def tile_lines(row: Instruction) -> list[str]:
+    """C lines that declare the pointers of tile `t`."""
+    return [
+        "const u64 tm = t / g.tiles_n, tn = t % g.tiles_n;",
+        f"const {container(row.a_format)}* pa = a + tm * g.a_tile;",
+        f"const {container(row.b_format)}* pb = b + tm * g.b_tile_m + tn * g.b_tile_n;",
+        f"const {container(row.c_format)}* pc = c + tm * g.c_tile_m + tn * g.c_tile_n;",
+        f"{container(row.d_format)}* pd = d + tm * g.c_tile_m + tn * g.c_tile_n;",
+    ]
+
+
 # -- fragments ---------------------------------------------------------------------------------------------------------------
 def thread_coordinate(modes: tuple[Mode, ...], axis: str, thread: str) -> str:
     """C expression of a thread's coordinate along an axis."""
@@ -273,8 +292,7 @@ def mma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
         "  }",
         "}",
     ]
-    source = "\n".join([PROLOGUE, signature(row), "{", *(f"  {line}" for line in body), "}", ""])
-    return CudaKernel(source, target or target_of(row.arch), WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK * blocks)
+    return assemble(row, body, target, WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK * blocks)
 
 
 # -- WMMA --------------------------------------------------------------------------------------------------------------------
@@ -362,11 +380,7 @@ def wmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
         *(f"const u32 address_{x} = (u32)__cvta_generic_to_shared(&tile_{x}[warp][0]);" for x in "abcd"),
         *(f"u32 r{x}[{counts[x]}];" for x in "abcd"),
         f"for (u64 t = (u64)blockIdx.x * {WARPS_PER_BLOCK}u + warp; t < g.tiles; t += (u64)gridDim.x * {WARPS_PER_BLOCK}u) {{",
-        "  const u64 tm = t / g.tiles_n, tn = t % g.tiles_n;",
-        f"  const {types['a']}* pa = a + tm * g.a_tile;",
-        f"  const {types['b']}* pb = b + tm * g.b_tile_m + tn * g.b_tile_n;",
-        f"  const {types['c']}* pc = c + tm * g.c_tile_m + tn * g.c_tile_n;",
-        f"  {types['d']}* pd = d + tm * g.c_tile_m + tn * g.c_tile_n;",
+        *(f"  {line}" for line in tile_lines(row)),
         "  __syncwarp();",
         f"  {stage['c']}",
         "  __syncwarp();",
@@ -388,5 +402,4 @@ def wmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
         f"    pd[(u64)(i / {row.n}u) * g.ldc + i % {row.n}u] = tile_d[warp][i];",
         "}",
     ]
-    source = "\n".join([PROLOGUE, signature(row), "{", *(f"  {line}" for line in body), "}", ""])
-    return CudaKernel(source, target or target_of(row.arch), WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK)
+    return assemble(row, body, target, WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK)

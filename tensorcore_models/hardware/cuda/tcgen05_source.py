@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from ...engines.instruction import Instruction
 from ...formats import get_format
-from .group_source import assemble, shared_arrays, stage_both, tile_lines
-from .layouts import SCALE_LANES, scale_columns, tensor_memory_accumulator
-from .source import CudaKernel, block_scale_kind, container, scale_word
+from .group_source import shared_arrays, stage_both
+from .layouts import SCALE_LANES, WARPGROUP, scale_columns, tensor_memory_accumulator
+from .source import CudaKernel, assemble, block_scale_kind, container, scale_word, tile_lines
 
 #: Codes of formats in the instruction descriptor (PTX ISA 9.1, 9.7.16.4.2).
 _OPERAND_CODES = {
@@ -236,4 +236,4 @@ def tcgen05_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
         f'if (threadIdx.x < 32u) asm volatile("tcgen05.dealloc.cta_group::{plan.ctas}.sync.aligned.b32 %0, {plan.columns};" '
         ': : "r"(base));',
     ]
-    return assemble(row, body, target, plan.ctas)
+    return assemble(row, body, target, WARPGROUP, 1, plan.ctas)

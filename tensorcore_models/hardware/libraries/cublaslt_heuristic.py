@@ -11,15 +11,13 @@ contiguous) with device pointers for both scales. The library's choice depends o
 import argparse
 import ctypes
 import ctypes.util
-import json
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ...libraries.cublaslt_tables import FIELDS
 from ...libraries.recorded import FORMAT
+from ..campaign.recording import write_json
 
 #: cudaDataType.
 DATA_TYPES = {"fp32": 0, "fp16": 2, "bf16": 14, "e4m3fn": 28, "e5m2": 29}
@@ -150,19 +148,6 @@ def record(chooser: Chooser, shapes, formats: list[tuple[str, str]]) -> list[dic
     ]
 
 
-def write(path: str, data: dict) -> None:
-    """The recording as JSON, the whole file or nothing."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(data, stream, indent=1)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def device_scale(runtime: Any) -> int:
     """Device address of one FP32 number."""
     pointer = ctypes.c_void_p()
@@ -188,7 +173,7 @@ def main(argv: list[str] | None = None) -> int:
         chooser = Chooser(lt, args.workspace, device_scale(runtime))
         formats = [(fmt, args.out_format or ("bf16" if fmt == "e4m3fn" else fmt)) for fmt in args.format]
         records = record(chooser, args.shape, formats)
-        write(args.out, {
+        write_json(Path(args.out), {
             "format": FORMAT, "device": args.device, "gpu": args.gpu, "cublaslt": version_of(lt),
             "workspace_bytes": args.workspace, "records": records,
         })  # fmt: skip

@@ -108,14 +108,9 @@ def _plain(values: tuple) -> Any:
     return values[0] if len(values) == 1 else list(values)
 
 
-def _weights(log: Log) -> np.ndarray:
-    """How many products of each query are not +0 times +0: the fewer, the easier it is to read."""
-    return ((log.batch.a != 0) | (log.batch.b != 0)).sum(axis=1)
-
-
 def evidence_of(family: Family, log: Log, spec: Accumulator) -> tuple[Evidence, ...]:
     """For each excluded value one query whose answer excludes it: as few queries as possible, the short ones first."""
-    order = np.argsort(_weights(log), kind="stable")
+    order = np.argsort(log.batch.products, kind="stable")
     columns = log.part(order)
     excluded: dict[int, dict[str, list[Any]]] = {}
     used: list[int] = []

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...accumulators import Accumulator
 from ...aspects.search import Field
-from ..interface import DotBatch, Interface
+from ..interface import DotBatch, Interface, is_nan
 from .fields import Family, changed, field_variants, model_of
 
 #: Answers are compared up to these numbers in turn; counting stops as soon as a specification is worse than the best one.
@@ -105,19 +105,11 @@ def results(spec: Accumulator, interface: Interface, batch: DotBatch) -> np.ndar
     return model_of(spec, interface)(batch)
 
 
-def is_nan(bits: np.ndarray, interface: Interface) -> np.ndarray:
-    """Which encodings of the result's format are NaN."""
-    fmt = interface.formats[3]
-    if not fmt.has_inf:
-        return np.zeros(bits.shape, bool)
-    return (bits & fmt.container.type(fmt.magnitude_mask)) > fmt.container.type(fmt.inf_bits)
-
-
 def differ(found: np.ndarray, wanted: np.ndarray, log: Log) -> np.ndarray:
     """Which results differ; two NaN do not where the log says so."""
     apart = found != wanted
     if log.any_nan and apart.any():
-        apart &= ~(is_nan(found, log.interface) & is_nan(wanted, log.interface))
+        apart &= ~(is_nan(found, log.interface.formats[3]) & is_nan(wanted, log.interface.formats[3]))
     return apart
 
 

@@ -100,12 +100,8 @@ class Characterisation(Result):
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        rows = {
-            f.name: getattr(self, f.name)
-            for f in dataclasses.fields(self)
-            if f.name not in ("label", "specials", "tree")
-        }
-        rows = {"sum": str(self.tree), **rows, **dataclasses.asdict(self.specials)}
+        (row,) = self.to_rows()
+        rows = {"sum": row["sum"], **{name: value for name, value in row.items() if name != "label"}}
         width = max(map(len, rows))
         lines = [f"  {name.replace('_', ' '):{width}}  {'unknown' if v is None else v}" for name, v in rows.items()]
         return "\n".join([self.label, *lines])

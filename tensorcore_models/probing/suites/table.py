@@ -105,10 +105,6 @@ def run(name: str, engine: Engine) -> SuiteTable:
     engine : Engine
         Any engine; dot products of two of its k steps are asked.
 
-    Returns
-    -------
-    SuiteTable
-
     Raises
     ------
     ValueError

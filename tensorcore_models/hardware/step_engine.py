@@ -1,12 +1,12 @@
-"""What engines of single CPU instructions have in common: a row of the catalogue, and the checks of its operands."""
+"""What engines of single instructions have in common: a row of the catalogue, and the checks of its operands."""
 
 import abc
 
 import numpy as np
 
-from ...engines.engine import Engine
-from ...engines.instruction import Instruction
-from ...formats.operands import check_bits
+from ..engines.engine import Engine
+from ..engines.instruction import Instruction
+from ..formats.operands import check_bits
 
 
 class StepEngine(Engine):
@@ -30,11 +30,18 @@ class StepEngine(Engine):
 
     @abc.abstractmethod
     def require(self) -> None:
-        """Raise RuntimeError now if what the engine needs is missing."""
+        """Raise OSError or RuntimeError now if what the engine needs is missing."""
 
     @abc.abstractmethod
-    def _run(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """a, b: one matrix or a batch; c: a batch."""
+    def _run(
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        c: np.ndarray,
+        scale_a: np.ndarray | None = None,
+        scale_b: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Encodings of d; c is a batch, the others are batches or single matrices."""
 
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """The instruction on raw encodings; arguments as :meth:`tensorcore_models.Instruction.mma_bits`.
@@ -42,8 +49,8 @@ class StepEngine(Engine):
         Raises
         ------
         TypeError, ValueError
-            On wrong types or shapes, or scales.
-        RuntimeError
+            On wrong types or shapes, missing or unwanted scales.
+        OSError, RuntimeError
             If this machine does not run the instruction (the message says what is missing).
         """
         row = self.row
@@ -54,8 +61,9 @@ class StepEngine(Engine):
                 raise ValueError(
                     f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
                 )
-        self.check_scales(a.shape, b.shape, scale_a, scale_b)
-        return self._run(a, b, c.reshape(-1, row.m, row.n)).reshape(c.shape)
+        scales = self.check_scales(a.shape, b.shape, scale_a, scale_b)
+        batch = [None if x is None else np.ascontiguousarray(x.reshape(-1, *x.shape[-2:])) for x in (a, b, c, *scales)]
+        return self._run(*batch).reshape(c.shape)
 
     def _chain_bits(self, a, b, c, scale_a, scale_b):
         return self._run(a, b, c[None])[0]
