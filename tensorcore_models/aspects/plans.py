@@ -54,13 +54,7 @@ def _check_format(fmt: Format) -> None:
 
 
 def format_fields(
-    fmt: Format,
-    spec: SpecialRules,
-    zero: str = "format_minimum",
-    *,
-    normalise=False,
-    flush=KEEP,
-    below: int | None = None,
+    fmt: Format, spec: SpecialRules, zero: str = "format_minimum", *, normalise=False, flush=KEEP
 ) -> dict:
     """mpg_format of generic_number.h: how operands and addends are taken apart, zeros aligned by the edge rule `zero`."""
     _check_format(fmt)
@@ -77,7 +71,7 @@ def format_fields(
         "zero_align": zero_align,
         "normalise": normalise,
         "flush": flush,
-        "flush_below": fmt.emin if below is None else below,
+        "flush_below": fmt.emin,
     }
 
 
@@ -109,7 +103,6 @@ def rule_fields(
     saturate=False,
     flush=FLUSH_NONE,
     positive=False,
-    positive_zero=False,
 ) -> dict:
     """mpg_rule of generic_number.h: how sums are rounded into it, `kept` bits of the fraction."""
     all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
@@ -122,7 +115,7 @@ def rule_fields(
         "flush": flush,
         "nan_operand": ieee and spec.nan == "x86" and not saturate,
         "positive_underflow": positive,
-        "positive_zero": positive_zero,
+        "positive_zero": False,
         "nan_code": all_ones if ieee and spec.nan == "all_ones" else fmt.nan_bits,
     }
 

@@ -153,17 +153,13 @@ def scaled(interface: Interface, spec: Any) -> bool:
     return interface.scale_format is not None
 
 
-def nan_shows(interface: Interface, spec: Any) -> bool:
-    """Whether the result's format has more than one NaN."""
-    return interface.formats[3].has_inf
-
-
 def unscaled(specs: Callable[[Interface], Iterable[Any]]) -> Callable[[Interface], Iterable[Any]]:
     return lambda interface: () if interface.scale_format is not None else specs(interface)
 
 
 COMMON = (
-    Field(("nan",), lambda i, s: list(type(s).edge_rules["nan"] or ()), nan_shows),
+    # only formats with infinities have more than one NaN
+    Field(("nan",), lambda i, s: list(type(s).edge_rules["nan"] or ()), lambda i, s: i.formats[3].has_inf),
     Field(("tf32_nan",), one_of("truncated", "kept"), padded),
 )
 ALIGNMENT = (

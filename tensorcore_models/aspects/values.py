@@ -102,6 +102,15 @@ def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, i
     return found[0]
 
 
+def reaches(value: Fraction, a_format: Format, b_format: Format) -> bool:
+    """Whether the operand formats make a product of that value."""
+    try:
+        factors(value, a_format, b_format)
+    except Unreachable:
+        return False
+    return True
+
+
 def product_bits(product: Product, scale: int, a_format: Format, b_format: Format) -> tuple[int, int]:
     """Encodings of a product times 2**scale: a value, or two given factors (the power of two goes to either)."""
     if isinstance(product, Fraction):

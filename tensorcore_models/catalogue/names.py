@@ -111,24 +111,24 @@ def stem(name: str) -> str:
 
 def device_or_architecture(text: str, architectures: Collection[str]) -> str | None:
     """The device or architecture that a name means, None for none: "H100", "NVIDIA A100-SXM4-80GB", "sm_90", "gfx942"."""
-    known = {_joined(name): name for name in (*architectures, *DEVICES)}
-    known |= {_joined(target): arch for target, arch in TARGETS.items()}
-    words = [word for word in re.split(r"[\s_\-/]+", text.strip().lower()) if word]
-    if "".join(words) in known:
-        return known["".join(words)]
-    plain = "".join(word for word in words if not _DECORATION.match(word)).replace("compute", "sm")
-    return known.get(plain)
+    known = {"".join(_words(name)): name for name in (*architectures, *DEVICES)}
+    known |= {"".join(_words(target)): arch for target, arch in TARGETS.items()}
+    whole, plain = "".join(_words(text)), _plain(text).replace("compute", "sm")
+    return known.get(whole) or known.get(plain)
 
 
 def unknown_unit(text: str) -> str | None:
     """Why the unit of a device is not known, None for other names."""
-    words = [word for word in re.split(r"[\s_\-/]+", text.strip().lower()) if word]
-    plain = "".join(word for word in words if not _DECORATION.match(word))
-    return UNKNOWN_UNITS.get(plain)
+    return UNKNOWN_UNITS.get(_plain(text))
 
 
-def _joined(name: str) -> str:
-    return re.sub(r"[\s_\-]+", "", name.lower())
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[\s_\-/]+", text.lower()) if word]
+
+
+def _plain(text: str) -> str:
+    """A name without the words that say nothing of the matrix unit."""
+    return "".join(word for word in _words(text) if not _DECORATION.match(word))
 
 
 def instruction_query(text: str) -> Spelling | None:

@@ -76,11 +76,6 @@ def folded_scale(scale_a: float, scale_b: float) -> float:
         return float(np.float32(scale_a) * np.float32(scale_b))
 
 
-def canonical_nan(fmt: Format) -> int:
-    """The NaN that NVIDIA's conversions give: every bit below the sign set."""
-    return fmt.magnitude_mask
-
-
 def finish(
     total: np.ndarray, result: Format, epilogue: Epilogue, fmt: Format, scale: float, scale_result: float | None = None
 ) -> np.ndarray:
@@ -103,8 +98,8 @@ def finish(
             values = np.clip(values, -np.float32(fmt.max_finite), np.float32(fmt.max_finite))
     nan = np.isnan(values)
     bits = values.view(np.uint32) if fmt == float32 else encode(np.where(nan, np.float32(0), values), fmt)
-    if nan.any():
-        bits = np.where(nan, fmt.container.type(canonical_nan(fmt)), bits)
+    if nan.any():  # that of NVIDIA's conversions has every bit below the sign set
+        bits = np.where(nan, fmt.container.type(fmt.magnitude_mask), bits)
     return np.ascontiguousarray(bits, fmt.container)
 
 

@@ -107,10 +107,3 @@ class Dots:
     def run(self, products: Mapping[int, Product], c: Fraction | int = 0, scale: int = 0) -> Fraction | None:
         """d / 2**scale for products at given positions and c, all times 2**scale; None if d is not finite."""
         return self.value(self.run_bits(*self.operands(products, Fraction(c), scale)), scale)
-
-    def run_any_scale(
-        self, products: Mapping[int, Product], c: Fraction | int = 0, smallest: Fraction | None = None
-    ) -> Fraction | None:
-        """As :meth:`run`, at the scale of :meth:`operands_at_any_scale`."""
-        scale, operands = self.operands_at_any_scale(products, Fraction(c), smallest)
-        return self.value(self.run_bits(*operands), scale)

@@ -245,11 +245,6 @@ def scale_columns(rows: int) -> int:
     return -(-rows // SCALE_LANES)
 
 
-def tensor_memory_scale(row: int, block: int) -> tuple[int, int, int]:
-    """(lane, column, byte) of the scale of one block of k of one row of A (column of B); also in lanes + 32, + 64 and + 96."""
-    return row % SCALE_LANES, row // SCALE_LANES, block
-
-
 # -- matrices in shared memory (wgmma, tcgen05) ------------------------------------------------------------------------------
 #: A core matrix is 8 rows (of A, or columns of B) of 16 consecutive bytes along k; one instruction takes 32 bytes along k.
 CORE_ROWS = 8
@@ -258,16 +253,6 @@ STEP_BYTES = 32
 #: Distances between core matrices, in bytes: along k (leading dimension) and along m or n (stride dimension).
 LEADING_BYTES = CORE_ROWS * CORE_BYTES
 STRIDE_BYTES = LEADING_BYTES * (STEP_BYTES // CORE_BYTES)
-
-
-def core_matrix_offset(row: int, byte: int) -> int:
-    """Byte offset in shared memory of byte `byte` along k of one row of A (column of B), K-major, no swizzle."""
-    return (
-        row // CORE_ROWS * STRIDE_BYTES
-        + byte // CORE_BYTES * LEADING_BYTES
-        + row % CORE_ROWS * CORE_BYTES
-        + byte % CORE_BYTES
-    )
 
 
 def shared_descriptor(version: int = 0) -> int:

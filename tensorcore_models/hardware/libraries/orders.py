@@ -29,11 +29,6 @@ def candidates(arch: str, fmt: str) -> list[Instruction]:
     return list(found.values())
 
 
-def _as(bits: np.ndarray, source: str, target: str) -> np.ndarray:
-    """Results in another format, rounded to nearest."""
-    return bits if source == target else scale_rounded(bits, 1.0, get_format(source), get_format(target))
-
-
 def reproduce(
     library: TorchMatmulEngine | CupyMatmulEngine,
     models: Iterable[Instruction],
@@ -64,7 +59,8 @@ def reproduce(
             if clock() > deadline:
                 complete = False
                 break
-            result = _as(model.gemm_bits(a, b, k_order=order), model.d_format, library.d_format)
+            wide = model.gemm_bits(a, b, k_order=order)
+            result = scale_rounded(wide, 1.0, get_format(model.d_format), get_format(library.d_format))
             agreement[f"{model.name}, {order}"] = float((result == d).mean())
     return {
         "shape": list(shape),

@@ -55,23 +55,21 @@ def formats_of(engine: Modelled) -> Formats:
     return found
 
 
-def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = None, prefix: str = "") -> Inputs:
+def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = None) -> Inputs:
     """Free operands of a dot product of k products; those not in `active` are +0. Raises ValueError if k is not positive."""
     if k < 1:
         raise ValueError(f"a dot product of {k} products has no inputs to choose; k must be at least 1")
     chosen = set(range(k) if active is None else active)
 
     def operands(name: str, fmt: Format) -> tuple[Term, ...]:
-        return tuple(
-            t.variable(f"{prefix}{name}{i}", fmt.bits) if i in chosen else t.constant(0, fmt.bits) for i in range(k)
-        )
+        return tuple(t.variable(f"{name}{i}", fmt.bits) if i in chosen else t.constant(0, fmt.bits) for i in range(k))
 
     scales: list[tuple[Term, ...]] = [(), ()]
     if formats.scale is not None and formats.block_size is not None:
         for side, name in enumerate(("sa", "sb")):
             count = -(-k // formats.block_size)
-            scales[side] = tuple(t.variable(f"{prefix}{name}{i}", formats.scale.bits) for i in range(count))
-    return Inputs(operands("a", formats.a), operands("b", formats.b), t.variable(f"{prefix}c", formats.c.bits), *scales)
+            scales[side] = tuple(t.variable(f"{name}{i}", formats.scale.bits) for i in range(count))
+    return Inputs(operands("a", formats.a), operands("b", formats.b), t.variable("c", formats.c.bits), *scales)
 
 
 def finite_inputs(inputs: Inputs, formats: Formats, spec: Accumulator) -> list[Term]:

@@ -121,11 +121,6 @@ def ask(
     return answer, None, conditions
 
 
-def common_length(*engines: Modelled) -> int:
-    """Products of the shortest dot product that is whole steps of every engine."""
-    return math.lcm(*(engine.k for engine in engines))
-
-
 def distinguishing_input(
     spec_a: Modelled,
     spec_b: Modelled,
@@ -166,7 +161,7 @@ def distinguishing_input(
     if inputs not in ("all", "finite"):
         raise ValueError(f"inputs is {inputs!r}, expected 'all' or 'finite'")
     formats = witness_formats(spec_a, spec_b)
-    length = common_length(spec_a, spec_b) if k is None else k
+    length = math.lcm(spec_a.k, spec_b.k) if k is None else k
 
     def question(given: Inputs, conditions: list[Term]) -> Term:
         return t.negation(t.equal(*(result(spec, given, conditions) for spec in (spec_a, spec_b))))

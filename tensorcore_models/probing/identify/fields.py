@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...aspects.search import Field, Search, value_of
+from ...aspects.search import Field, Search
 from ...engines.matrix_engine import MatrixEngine
 from ...families.base import Accumulator
 from ..interface import DotBatch, Interface
@@ -91,10 +91,6 @@ def field_variants(
 
 class Family(Search):
     """How one family is searched: its fields and starting points, and the specifications next to one."""
-
-    def shape_of(self, spec: Accumulator) -> tuple:
-        """The values of the fields that decide which addends are added together."""
-        return tuple(value_of(spec, path) for path in self.shape)
 
     def first(self, interface: Interface) -> list[Accumulator]:
         """The starting points that take the interface's formats."""

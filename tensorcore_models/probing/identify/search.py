@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...accumulators import Accumulator
-from ...aspects.search import Field
+from ...aspects.search import Field, value_of
 from ..interface import DotBatch, Interface, is_nan
 from .fields import Family, changed, field_variants, model_of
 
@@ -235,7 +235,7 @@ def _nearest(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
     """For each shape of a family the starting point that misses fewest answers, the best first."""
     nearest: dict[tuple, tuple[int, Accumulator]] = {}
     for start in family.first(log.interface):
-        wrong, shape = log.wrong(start, None, COARSE), family.shape_of(start)
+        wrong, shape = log.wrong(start, None, COARSE), tuple(value_of(start, path) for path in family.shape)
         if shape not in nearest or wrong < nearest[shape][0]:
             nearest[shape] = wrong, start
     return sorted(nearest.values(), key=lambda row: row[0])

@@ -86,10 +86,6 @@ def _last_place(s: Setting) -> Fraction:
     return power(leading_exponent(_partner(s)) - s.fraction_bits)
 
 
-def _native_verdict(s: Setting, results: Results) -> str:
-    return choose(in_the_unit=_partner(s), rounded_to_nearest=_partner(s) + _last_place(s))(results)
-
-
 # -- 3.1.2 and 3.1.3 ---------------------------------------------------------------------------------------------------------
 def _products_of_two(s: Setting) -> list[Input]:
     """(1 - 2^-p)^2 and (1 - 2^-p) 2^-p: neither is an operand, their sum 1 - 2^-p is."""
@@ -171,7 +167,8 @@ FASI = (
     ),
     PublishedTest(
         "subnormal numbers in hardware", "sums with subnormal operands are rounded as others", "fasi, 3.1.1", _native,
-        _native_verdict, lambda s, t: "in the unit", lambda s, t: truncates(t) and t.terms >= 2, 2, narrow=True,
+        lambda s, r: choose(in_the_unit=_partner(s), rounded_to_nearest=_partner(s) + _last_place(s))(r),
+        lambda s, t: "in the unit", lambda s, t: truncates(t) and t.terms >= 2, 2, narrow=True,
     ),
     PublishedTest(
         "products", "products are exact", "fasi, 3.1.2",

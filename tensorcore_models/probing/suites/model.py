@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from ...aspects.values import SCALES, Product, Unreachable, factors, power
+from ...aspects.values import SCALES, Product, Unreachable, power, reaches
 from ...formats import Format
 
 
@@ -40,11 +40,7 @@ class Setting(NamedTuple):
 
     def reaches(self, value: Fraction) -> bool:
         """Whether the operand formats make a product of that value."""
-        try:
-            factors(value, *self.formats[:2])
-        except Unreachable:
-            return False
-        return True
+        return reaches(value, *self.formats[:2])
 
     def spans(self, binades: int) -> bool:
         """Whether some 2^j and 2^(j - binades) are products, the smaller one a result."""

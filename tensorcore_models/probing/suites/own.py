@@ -132,7 +132,8 @@ class _Unit:
         return self.tree.c_position == "early"
 
     def value(self, products, c=0, smallest=None) -> Fraction | None:
-        return self.dots.run_any_scale(products, c, smallest)
+        scale, operands = self.dots.operands_at_any_scale(products, Fraction(c), smallest)
+        return self.dots.value(self.dots.run_bits(*operands), scale)
 
     # -- P2, P4 ----------------------------------------------------------------------------------------------------------
     def exact_products(self, fraction_bits: int | None, output_bits: int) -> bool | None:
