@@ -22,17 +22,7 @@ SEED = 20251
 
 @dataclass(frozen=True)
 class PairWitness:
-    """One dot product for which two instructions give different bits.
-
-    Attributes
-    ----------
-    a, b : tuple of int
-        Encodings of the operands.
-    c : int
-        Encoding of the addend.
-    here, there : int
-        Encodings of the two results.
-    """
+    """One dot product for which two instructions give different bits: encodings of operands, addend and the two results."""
 
     a: tuple[int, ...]
     b: tuple[int, ...]
@@ -129,13 +119,8 @@ def _results(row: Instruction, dots: Dots) -> np.ndarray:
 def witness(row: Instruction, other: Instruction) -> PairWitness | None:
     """The dot product with the fewest nonzero products for which the two differ; None where none of those tried shows it.
 
-    The vectors of :func:`tensorcore_models.probing.probe_vectors` of both are tried first, then random encodings of
-    :data:`MAGNITUDES`, then infinities and NaNs.
-
-    Raises
-    ------
-    ValueError
-        If the two have different operand formats or unpublished arithmetic.
+    The probe vectors of both are tried first, then random encodings of :data:`MAGNITUDES`, then infinities and NaNs. Raises
+    ValueError if the two have different operand formats or unpublished arithmetic.
     """
     if row.formats != other.formats or (row.scale_format, row.block_size) != (other.scale_format, other.block_size):
         raise ValueError(f"{row} and {other} have different formats, so there is no input to compare them on")

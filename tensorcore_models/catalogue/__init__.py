@@ -156,13 +156,8 @@ def _answers(text: str) -> list[Instruction]:
 def find_instructions(text: str) -> list[Instruction]:
     """Rows that words mean: devices, operand formats and instructions in any spelling and case, all of which must fit.
 
-    Raises
-    ------
-    ValueError
-        If a word means nothing (the message has the nearest names), or nothing is all of them.
+    Raises ValueError if a word means nothing (the message has the nearest names), or nothing is all of them.
 
-    Examples
-    --------
     >>> [row.arch for row in find_instructions("HMMA.16816.F32.BF16")]
     ['ampere', 'ada', 'hopper', 'blackwell', 'rtx_blackwell']
     """

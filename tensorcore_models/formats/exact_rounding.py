@@ -72,37 +72,17 @@ def round_to_bits(
     fraction_bits: int | None = None,
     random: int = 0,
 ) -> int:
-    """Encode ``(-1)**negative * magnitude * 2**exponent`` in `fmt`, rounded once.
+    """Encode ``(-1)**negative * magnitude * 2**exponent`` in `fmt`, rounded once; 0 gives +0 where the format has no -0.
 
-    Parameters
-    ----------
-    negative, magnitude, exponent
-        The number; magnitude an integer of any size, 0 gives a zero of that sign (+0 where the format has no
-        -0).
-    fmt : Format
-        Target format.
-    rounding : str
-        One of :data:`ROUNDINGS`.
-    saturate : bool
-        Overflow gives the largest finite number instead of infinity (or NaN).
-    overflow_to_inf : bool
-        Overflow gives infinity (or NaN) in every rounding mode, as tensor cores do although they round toward zero.
-    fraction_bits : int, optional
-        Round to fewer fraction bits than the format stores (the remaining ones are 0), as Hopper's fp8
-        instructions do; subnormal results have as many below the smallest normal exponent.
-    random : int
-        Draw for stochastic rounding, see :func:`shift_right_rounded`.
-
-    Returns
-    -------
-    int
-        The encoding.
+    `overflow_to_inf`: overflow gives infinity (or NaN) in every rounding mode, as tensor cores do although they round toward
+    zero; `saturate`: the largest finite number. `fraction_bits`: fewer than the format stores (the others are 0), as Hopper's
+    fp8 instructions do; subnormal results have as many below the smallest normal exponent. `random` is the draw of
+    :func:`shift_right_rounded`.
 
     Raises
     ------
     OverflowError
-        If the rounded number is beyond the largest finite one, `saturate` is false, and the format has
-        neither infinity nor NaN to say so.
+        On overflow without `saturate` to a format that has neither infinity nor NaN to say so.
     ValueError
         If zero is to be encoded in a format without zero, or a negative number in an unsigned format.
     """

@@ -14,14 +14,8 @@ def check_bits(
 ) -> np.ndarray:
     """`x` as an array of encodings of `fmt` in its container type, of `ndim` dimensions (None: at least 2).
 
-    tf32's low bits are free, high bits of a container wider than the format must be 0 unless `ignore_high`.
-
-    Raises
-    ------
-    TypeError
-        If `x` is not an array of unsigned integers of the container's width.
-    ValueError
-        If it has another number of dimensions, or encodings beyond the format's width.
+    tf32's low bits are free, high bits of a container wider than the format must be 0 unless `ignore_high`. Raises TypeError
+    for what holds no unsigned integers of the container's width, ValueError for other dimensions or higher bits.
     """
     array = np.asarray(x)
     if array.dtype != fmt.container:

@@ -149,12 +149,7 @@ def encode_target(
 def source_array(x: Any, name: str = "x") -> np.ndarray:
     """`x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x` itself).
 
-    Raises
-    ------
-    TypeError
-        If it is not an array of real numbers, or of a type wider than float64.
-    ValueError
-        If an integer has no exact float64 value.
+    Raises TypeError for what holds no real numbers or wider ones, ValueError for integers without an exact float64 value.
     """
     array = as_array(x, name)
     dtype = array.dtype

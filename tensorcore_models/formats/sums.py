@@ -51,13 +51,7 @@ def scale_cut(bits: np.ndarray, exponent: int, fmt: Format) -> np.ndarray:
 def scale_rounded(
     bits: np.ndarray, scalar: float, source: Format | IntegerFormat, target: Format | IntegerFormat
 ) -> np.ndarray:
-    """RN(scalar * x) in `target` for encodings x of `source`; -0 and NaN by IEEE's rules.
-
-    Raises
-    ------
-    ValueError
-        For integer formats when the scalar is not 1.
-    """
+    """RN(scalar * x) in `target` for encodings x of `source`; -0 and NaN by IEEE's rules. Integers raise ValueError."""
     if isinstance(source, IntegerFormat) or isinstance(target, IntegerFormat):
         if scalar != 1 or source != target:
             raise ValueError("integer results are not scaled: alpha and beta must be 1 (or beta 0)")
@@ -93,12 +87,8 @@ def _scaled_exactly(values: np.ndarray, scalar: float, target: Format) -> np.nda
 def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne") -> np.ndarray:
     """x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap.
 
-    NaN is the format's quiet one, whatever the operands' payloads, in every rounding.
-
-    Raises
-    ------
-    ValueError
-        For an unknown rounding, and for sums of more than 51 significand bits that are not to nearest even.
+    NaN is the format's quiet one, whatever the operands' payloads, in every rounding. Raises ValueError for an unknown
+    rounding, and for sums of more than 51 significand bits that are not to nearest even.
     """
     if isinstance(fmt, IntegerFormat):
         return x + y

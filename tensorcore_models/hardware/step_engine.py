@@ -1,6 +1,7 @@
 """What engines of single instructions have in common: a row of the catalogue, and the checks of its operands."""
 
 import abc
+from typing import Any
 
 import numpy as np
 
@@ -10,15 +11,8 @@ from ..formats.operands import check_bits
 
 
 class StepEngine(Engine):
-    """A matrix instruction of the catalogue that something else than its model computes.
+    """A matrix instruction of the catalogue, `row`, that something else than its model computes; its accumulator is not used.
 
-    Attributes
-    ----------
-    row : Instruction
-        The catalogue's row; its accumulator is not used.
-
-    Notes
-    -----
     ``gemm`` and ``gemm_bits`` work as every engine's; `mma_bits` takes batches as an instruction's does.
     """
 
@@ -62,7 +56,9 @@ class StepEngine(Engine):
                     f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
                 )
         scales = self.check_scales(a.shape, b.shape, scale_a, scale_b)
-        batch = [None if x is None else np.ascontiguousarray(x.reshape(-1, *x.shape[-2:])) for x in (a, b, c, *scales)]
+        batch: list[Any] = [
+            None if x is None else np.ascontiguousarray(x.reshape(-1, *x.shape[-2:])) for x in (a, b, c, *scales)
+        ]
         return self._run(*batch).reshape(c.shape)
 
     def _chain_bits(self, a, b, c, scale_a, scale_b):

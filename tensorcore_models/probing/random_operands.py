@@ -184,13 +184,7 @@ def _cancel(a: np.ndarray, b: np.ndarray, sign: int, rng: np.random.Generator) -
 
 
 def operands(row: Shaped, kind: str, count: int, rng: np.random.Generator) -> DrawnOperands:
-    """A batch of `count` matrices for one instruction (or interface), of one of the kinds of :data:`KINDS`.
-
-    Raises
-    ------
-    ValueError
-        On an unknown kind.
-    """
+    """A batch of `count` matrices for one instruction (or interface), of one of :data:`KINDS`; raises ValueError on others."""
     if kind not in KINDS:
         raise ValueError(f"unknown kind {kind!r}: {', '.join(KINDS)}")
 

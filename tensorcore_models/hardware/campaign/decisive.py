@@ -151,13 +151,9 @@ def consistent_rules(
 ) -> dict[str, Any]:
     """The settings of an instruction's edge rules under which its model gives the hardware's results.
 
-    Where several values fit, `prefer` (what other instructions have decided) or else the catalogue says which to take.
-
-    Returns
-    -------
-    dict
-        ``rules``: for each rule the value to take, ``decided``: rules that only one value fits, ``possible``: all values of
-        each rule that fit, ``unexplained``: ids of experiments that the best setting misses.
+    ``rules``: for each rule the value to take (where several fit, `prefer`, what other instructions have decided, or else the
+    catalogue says which), ``decided``: rules that only one value fits, ``possible``: all values of each rule that fit,
+    ``unexplained``: ids of experiments that the best setting misses.
     """
     best: list[dict[str, Any]] = []
     missed: list[str] = []
@@ -204,14 +200,10 @@ def _domain(row: Instruction, rule: str) -> tuple:
 def edge_rules(
     experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str
 ) -> dict[str, Any]:
-    """The table of edge rules that the hardware's answers give.
+    """The table of edge rules that the hardware's answers give, with `arch` and `evidence`.
 
-    Returns
-    -------
-    dict
-        ``arch``, ``evidence``; ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions that
-        decide a rule agree on, to be taken for the architecture's other instructions too; ``divided``: rules on which they
-        differ.
+    ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions that decide a rule agree on, to be
+    taken for the architecture's other instructions too; ``divided``: rules on which they differ.
     """
     cases = {
         name: [e for e in experiments if e.instruction == name and (e.id, name) in results]

@@ -72,10 +72,7 @@ class Recorder:
 def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np.ndarray]]:
     """The entries of a recorded set: instruction, kind, operands, the hardware's results.
 
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If the folder holds no recorded set, or a file of it is damaged or lacks what the index lists; the message names it.
+    Raises FileNotFoundError if the folder holds none, ValueError with the file that is damaged or lacks what the index lists.
     """
     path = Path(folder) / VECTORS
     try:

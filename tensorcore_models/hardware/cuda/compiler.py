@@ -82,12 +82,7 @@ def compile_nvcc(source: str, target: str, nvcc: str = "nvcc") -> bytes:
 def compile_source(source: str, target: str) -> bytes:
     """Machine code (cubin) of CUDA C++ source without includes, for a target such as "sm_90a".
 
-    Raises
-    ------
-    OSError
-        If there is no compiler (the message says what is missing).
-    RuntimeError
-        If the compiler rejects the source.
+    Raises OSError if there is no compiler (the message says what is missing), RuntimeError if it rejects the source.
     """
     library = _nvrtc()
     if library is not None:

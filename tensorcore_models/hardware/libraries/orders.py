@@ -40,13 +40,8 @@ def reproduce(
     """Run one product of standard normal operands on the library and on the models under every order over k.
 
     A model whose results are wider is rounded to the library's format at the end. After the time `deadline` of `clock` no
-    further candidate is tried.
-
-    Returns
-    -------
-    dict
-        ``shape``; ``reproduced``: candidates that give every bit; ``agreement``: for each candidate the part of equal
-        elements; ``complete``: whether all candidates were tried.
+    further candidate is tried. ``reproduced``: candidates that give every bit; ``agreement``: for each candidate the part of
+    equal elements; ``complete``: whether all candidates were tried.
     """
     m, n, k = shape
     rng = np.random.default_rng(seed)

@@ -10,21 +10,11 @@ from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
 
 
 class LimitOptions(TypedDict, total=False):
-    """Keyword arguments of every question. Reaching a limit is an answer: the verdict's status says which.
+    """Keyword arguments of every question. Reaching a limit is an answer: the verdict's status says which."""
 
-    Attributes
-    ----------
-    timeout : float
-        Seconds of wall time of the whole call, the building of terms included; 60 by default.
-    memory : int
-        MiB of address space for each solver; 8192 by default, 0: no limit.
-    backends : sequence of str or None
-        Solvers of :data:`~.solvers.BACKENDS`; None: all that are installed.
-    """
-
-    timeout: float
-    memory: int
-    backends: Sequence[str] | None
+    timeout: float  # seconds of wall time of the whole call, the building of terms included; 60 by default
+    memory: int  # MiB of address space for each solver; 8192 by default, 0: no limit
+    backends: Sequence[str] | None  # solvers of :data:`~.solvers.BACKENDS`; None: all that are installed
 
 
 @dataclass(frozen=True)

@@ -59,33 +59,16 @@ class Input(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """Parameters of a fused unit, from its specification: what a verdict is compared with.
+    """Parameters of a fused unit, from its specification: what a verdict is compared with."""
 
-    Attributes
-    ----------
-    extra : int
-        neab, fraction bits kept at the alignment beyond the result's.
-    terms : int
-    rounding, alignment : str
-        Of the result, and at the alignment.
-    normalised : bool
-        Whether products are normalised.
-    result_bits : int
-        Fraction bits of the result, those of its format or fewer.
-    floor : int or None
-        The alignment exponent never goes below this.
-    product_overflow : int or None
-        Products at or beyond 2 to this power are infinite.
-    """
-
-    extra: int
+    extra: int  # neab, fraction bits kept at the alignment beyond the result's
     terms: int
-    rounding: str
-    alignment: str
-    normalised: bool
-    result_bits: int
-    floor: int | None
-    product_overflow: int | None
+    rounding: str  # of the result
+    alignment: str  # rounding at the alignment
+    normalised: bool  # whether products are normalised
+    result_bits: int  # fraction bits of the result, those of its format or fewer
+    floor: int | None  # the alignment exponent never goes below this
+    product_overflow: int | None  # products at or beyond 2 to this power are infinite
 
 
 Results = Sequence[Fraction | None]
