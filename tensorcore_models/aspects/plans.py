@@ -59,14 +59,10 @@ def format_fields(
     """mpg_format of generic_number.h: how operands and addends are taken apart, zeros aligned by the edge rule `zero`."""
     _check_format(fmt)
     zero_align = {"minus126": -126, "format_minimum": fmt.emin, "skip": generic.ALIGN_NONE}[zero]
+    same = ("exponent_bits", "fraction_bits", "padding_bits", "sign_bit", "emin", "bias")
     return {
-        "exponent_bits": fmt.exponent_bits,
-        "fraction_bits": fmt.fraction_bits,
-        "padding_bits": fmt.padding_bits,
+        **{name: getattr(fmt, name) for name in same},
         "specials": _SPECIALS[fmt.specials],
-        "sign_bit": fmt.sign_bit,
-        "emin": fmt.emin,
-        "bias": fmt.bias,
         "keep_padded_nan": spec.tf32_nan == "kept",
         "zero_align": zero_align,
         "normalise": normalise,
@@ -80,12 +76,9 @@ def result_fields(fmt: Format) -> dict:
     require(fmt.signed and fmt.has_nan, f"result format {fmt.name} is unsigned or has no NaN")
     require(fmt.precision <= 62, f"result format {fmt.name} has {fmt.precision} significand bits")
     _check_format(fmt)
+    same = ("fraction_bits", "padding_bits", "quantum_exponent", "emax", "sign_bit")
     return {
-        "fraction_bits": fmt.fraction_bits,
-        "padding_bits": fmt.padding_bits,
-        "quantum_exponent": fmt.quantum_exponent,
-        "emax": fmt.emax,
-        "sign_bit": fmt.sign_bit,
+        **{name: getattr(fmt, name) for name in same},
         "zero_sign": fmt.sign_bit if fmt.has_negative_zero else 0,
         "max_code": fmt.max_bits >> fmt.padding_bits,
         "inf_code": fmt.inf_bits if fmt.has_inf else fmt.nan_bits,

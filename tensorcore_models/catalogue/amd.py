@@ -30,21 +30,9 @@ CDNA3_INT8_SHAPES = ((32, 32, 16, 1), (16, 16, 32, 1), (32, 32, 4, 2), (16, 16, 
 def _mfma(arch, shape, a, b, c, name, accumulator, *, source=MMA_SIM, evidence="published model") -> Instruction:
     m, n, k, blocks = shape
     return Instruction(
-        accumulator,
-        arch=arch,
-        name=name,
-        m=m,
-        n=n,
-        k=k,
-        blocks=blocks,
-        a_format=a,
-        b_format=b,
-        c_format=c,
-        d_format=c,
-        path="mfma",
-        source=source,
-        evidence=evidence,
-    )
+        accumulator, arch=arch, name=name, m=m, n=n, k=k, blocks=blocks, a_format=a, b_format=b, c_format=c, d_format=c,
+        path="mfma", source=source, evidence=evidence,
+    )  # fmt: skip
 
 
 def _old_name(shape, cd: str, ab: str) -> str:

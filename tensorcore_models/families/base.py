@@ -121,6 +121,8 @@ class Accumulator:
     scales_products: ClassVar[bool] = True
     #: Allowed values of the named edge rules; None where any value that the class validates will do.
     edge_rules: ClassVar[Rules] = {"nan": ("all_ones", "quiet"), "tf32_nan": ("truncated", "kept")}
+    #: The field that says how many products one pass takes; None: it takes one.
+    step_field: ClassVar[str | None] = None
     #: Aspects that a family leaves to the fallback, each with the reason.
     left_out: ClassVar[dict[str, str]] = {}
 
@@ -194,7 +196,7 @@ class Accumulator:
     @property
     def terms_per_step(self) -> int:
         """Products that one pass of the algorithm takes; K is cut into chained passes of this length."""
-        return 1
+        return 1 if self.step_field is None else getattr(self, self.step_field)
 
     @property
     def groups_per_instruction(self) -> int:

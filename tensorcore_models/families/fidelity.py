@@ -41,6 +41,7 @@ class FidelityPhase(Accumulator):
     leading_a: int = 7
     leading_b: int = 5
 
+    step_field: ClassVar = "terms"
     left_out: ClassVar = {
         "terms": "results are flushed, which the term language lacks",
         "probe vectors": "order and width of the unit's sum are not public",
@@ -57,10 +58,6 @@ class FidelityPhase(Accumulator):
         for name, fmt in zip("ab", formats[:2], strict=True):
             if fmt.specials != "ieee" or fmt.fraction_bits > 24:
                 raise ValueError(f"FidelityPhase takes bf16, fp16 or tf32 operands, {name}_format is {fmt.name}")
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     @property
     def dot(self) -> LanedFMA:

@@ -48,6 +48,7 @@ class GroupDotFusedSum(AlignedSum):
     output_rounding: str = "rz"
     scaled_zero: Literal["skip_zero_products", "skip", "keeps_scale"] = "skip_zero_products"
 
+    step_field: ClassVar = "terms"
     scales_products: ClassVar[bool] = False
     takes_scales: ClassVar[bool] = True
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip_zero_products", "skip", "keeps_scale")}
@@ -60,10 +61,6 @@ class GroupDotFusedSum(AlignedSum):
         )
         check_range(self, "fraction_bits", 1, MAX_FRACTION_BITS)
         check_deterministic(self, "output_rounding")
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     def check_formats(self, formats, block_size):
         super().check_formats(formats, block_size)

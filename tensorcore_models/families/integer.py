@@ -25,6 +25,7 @@ class IntegerDotAdd(Accumulator):
     saturate: bool = False
     terms: int = 32
 
+    step_field: ClassVar = "terms"
     takes_integers: ClassVar[bool] = True
     left_out: ClassVar = {
         "terms": "the term language is about floating-point formats",
@@ -33,10 +34,6 @@ class IntegerDotAdd(Accumulator):
 
     def _check(self):
         check_range(self, "terms", 1, 1 << 16)
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     def pass_bits(self, p):
         """The exact dot product, wrapped or clamped to the range of the result."""

@@ -39,6 +39,7 @@ class LanedFMA(Accumulator):
     flush_inputs: bool = True
     nan: NanRule = dataclasses.field(default="x86", kw_only=True)
 
+    step_field: ClassVar = "terms"
     edge_rules: ClassVar = X86_RULES
     left_out: ClassVar = {"terms": "x86 keeps NaN payloads and flushes tiny results, which the term language lacks"}
 
@@ -48,10 +49,6 @@ class LanedFMA(Accumulator):
             self,
             f"terms {self.terms} must be at most {MAX_TERMS} and a multiple of lanes {self.lanes}",
         )
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     def pass_bits(self, p):
         """Interleaved FMA chains from zero, summed, then added to c (Intel SDM, TDPBF16PS)."""

@@ -48,6 +48,7 @@ class GroupPairwiseSum(Accumulator):
     terms: int | None = None
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
+    step_field: ClassVar = "group"
     edge_rules: ClassVar = {**Accumulator.edge_rules, "flush_input": ("format", "fp32", "none"), "group": None}
     left_out: ClassVar = {"terms": "the term language has no operations that flush to zero"}
 
@@ -67,10 +68,6 @@ class GroupPairwiseSum(Accumulator):
     def groups_per_instruction(self) -> int:
         """Groups between two flushes of c."""
         return 1 if self.terms is None else self.terms // self.group
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.group
 
     def pass_bits(self, p):
         """FP32 products, a tree of FP32 additions over each group, then c (xie-mma-sim, Algorithms 2 and 3)."""

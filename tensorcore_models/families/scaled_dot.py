@@ -36,6 +36,7 @@ class ScaledDotAdd(Accumulator):
     saturate: bool = False
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
+    step_field: ClassVar = "terms"
     edge_rules: ClassVar = {**Accumulator.edge_rules, "scale": None, "saturate": None}
     left_out: ClassVar = {
         "search": "without a scale it is found as an exact ParametricDotAdd",
@@ -52,10 +53,6 @@ class ScaledDotAdd(Accumulator):
         most = 15 if formats[3].name == "fp16" else MAX_SCALE
         if self.scale > most:
             raise ValueError(f"scale is {self.scale}, results in {formats[3].name} have 0 to {most}")
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     @property
     def exact(self) -> ParametricDotAdd:

@@ -97,17 +97,12 @@ def _target(fmt: Format, rounding: str, saturate: bool | None, flush: bool) -> E
         inf_code, inf_sign = fmt.nan_encoding(), fmt.sign_bit if fmt.specials == "fn" else 0
     else:
         inf_error = True
+    same = ("fraction_bits", "padding_bits", "bits", "quantum_exponent", "emax", "sign_bit", "max_bits")
     return EncodeTarget(
-        fraction_bits=fmt.fraction_bits,
-        padding_bits=fmt.padding_bits,
-        bits=fmt.bits,
+        **{name: getattr(fmt, name) for name in same},
         is_signed=fmt.signed,
         is_scale=fmt.specials == "scale",
-        quantum_exponent=fmt.quantum_exponent,
-        emax=fmt.emax,
-        sign_bit=fmt.sign_bit,
         zero_sign=fmt.sign_bit if fmt.has_negative_zero else 0,
-        max_bits=fmt.max_bits,
         inf_code=inf_code,
         inf_sign=inf_sign,
         inf_error=inf_error,

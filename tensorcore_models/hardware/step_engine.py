@@ -56,9 +56,8 @@ class StepEngine(Engine):
                     f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
                 )
         scales = self.check_scales(a.shape, b.shape, scale_a, scale_b)
-        batch: list[Any] = [
-            None if x is None else np.ascontiguousarray(x.reshape(-1, *x.shape[-2:])) for x in (a, b, c, *scales)
-        ]
+        given = (None if x is None else x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, *scales))
+        batch: list[Any] = [None if x is None else np.ascontiguousarray(x) for x in given]
         return self._run(*batch).reshape(c.shape)
 
     def _chain_bits(self, a, b, c, scale_a, scale_b):

@@ -14,11 +14,8 @@ from . import bound, integers, lowering, words
 class FusedSum(AlignedSum):
     """The aspects of FusedDotAdd and ParametricDotAdd, which are stated once for the fields of the latter."""
 
+    step_field: ClassVar = "terms"
     takes_scales: ClassVar[bool] = True
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms  # type: ignore[attr-defined]
 
     def pass_bits(self, p):
         return integers.step_bits(self, p)

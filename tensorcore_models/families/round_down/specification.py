@@ -61,6 +61,7 @@ class FusedDotRoundDownAdd(AlignedSum):
     c_inf_with_overflow: Literal["nan", "c"] = "nan"
     sum_fraction_bits: int | None = 31
 
+    step_field: ClassVar = "terms"
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "c_inf_with_overflow": ("nan", "c"), "sum_fraction_bits": None}
 
     @property
@@ -85,10 +86,6 @@ class FusedDotRoundDownAdd(AlignedSum):
         check_range(self, "sum_fraction_bits", 1, 60, optional=True)
         for name in ("add_rounding", "output_rounding"):
             check_deterministic(self, name)
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     def pass_bits(self, p):
         """One FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""

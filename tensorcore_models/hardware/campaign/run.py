@@ -296,7 +296,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{summary['dot_products']} dot products, mismatches: {summary['mismatches'] or 'none'}; results in {options.out}"
     )
     return 1 if summary["mismatches"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
