@@ -256,8 +256,8 @@ def encode(
     Raises
     ------
     ValueError
-        If an element has no encoding (see the module's rules), an integer has no exact float64 value, or a
-        name is unknown.
+        If an element has no encoding (see the module's rules), an integer has no exact float64 value, or a name is
+        unknown.
     TypeError
         If `x` is not an array of real numbers of at most 64 bits.
 

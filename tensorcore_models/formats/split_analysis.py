@@ -1,11 +1,11 @@
 """What a two-word float16 split keeps: Xue et al., SGEMM-cube, sections 4.1 and 4.2.
 
-Terms. E is the exponent of the float32 number (``2**E <= |V| < 2**(E+1)``), s_b the scaling exponent; the
-residual is ``(V - V_high) * 2**s_b`` before its own rounding. The *paper's events* (eqs. 4 and 5) are "the
-exponent of the residual is below -14" (underflow or gradual underflow) and "below -24" (underflow), a zero
-residual included. They overstate the loss of a split by rounding to nearest, which takes a residual in
-(2^-25, 2^-24) to 2^-24, not to 0: so the count of residuals that are *flushed* (they are not zero, their word
-is) is given beside the events. It is half as large, and as large as for a split by rounding toward zero.
+Terms. E is the exponent of the float32 number (``2**E <= |V| < 2**(E+1)``), s_b the scaling exponent; the residual is
+``(V - V_high) * 2**s_b`` before its own rounding. The *paper's events* (eqs. 4 and 5) are "the exponent of the residual
+is below -14" (underflow or gradual underflow) and "below -24" (underflow), a zero residual included. They overstate the
+loss of a split by rounding to nearest, which takes a residual in (2^-25, 2^-24) to 2^-24, not to 0: so the count of
+residuals that are *flushed* (they are not zero, their word is) is given beside the events. It is half as large, and as
+large as for a split by rounding toward zero.
 
 The formulas are the paper's; the counts here go over all 2^23 fractions of an exponent, with the rounding of
 the kernels.
@@ -192,9 +192,9 @@ def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
     """Fig. 2(b) by eq. 6: one bit less for each exponent below the range where 22 are kept, never less than
     the high word's.
 
-    The number counts up to the last bit whose weight is a float16 quantum (2^-24) or more in one of the words.
-    0 from exponent 16 up, whatever s_b: the high word overflows there (the paper's remark that exponents 15
-    to 27 are remapped into range holds for the low word only).
+    The number counts up to the last bit whose weight is a float16 quantum (2^-24) or more in one of the words. 0 from
+    exponent 16 up, whatever s_b: the high word overflows there (the paper's remark that exponents 15 to 27 are remapped
+    into range holds for the low word only).
     """
     if exponent > _FP16.emax:
         return 0
@@ -237,16 +237,14 @@ class ScaleChoice:
     scale_exponent : int
         s_b.
     lower, upper : int or None
-        Bounds of eq. 6 over the nonzero finite elements whose high word does not overflow; None where there
-        are none. For the upper bound high words below 2^-14 count as exponent -14: their unit, and so their
-        residuals, get no smaller.
+        Bounds of eq. 6 over the nonzero finite elements whose high word does not overflow; None where there are none. For
+        the upper bound high words below 2^-14 count as exponent -14: their unit, and so their residuals, get no smaller.
     min_exponent, max_exponent : int or None
         Exponents of those elements' high words.
     elements : int
         Nonzero finite elements.
     overflowing : int
-        Of these, the ones whose high word overflows: nothing is kept of them (saturated or infinite),
-        whatever s_b.
+        Of these, the ones whose high word overflows: nothing is kept of them (saturated or infinite), whatever s_b.
     vanishing : int
         Of these, the ones of which both words are zero.
     worst_bits, mean_bits : float or None
@@ -336,10 +334,9 @@ def _high_exponents(values: np.ndarray, high: np.ndarray) -> np.ndarray:
 def automatic_scale_exponent(x: Any) -> ScaleChoice:
     """Choose s_b for an array from its nonzero finite elements.
 
-    12 (the paper's choice) where eq. 6 allows it, else the upper bound of eq. 6, with a report of the bits
-    lost. One less if a scaled residual of this very array would overflow: a residual of half a unit of the
-    high word scales to 2^16 at the upper bound, which eq. 6 overlooks. Elements whose high word overflows
-    take no part in the choice.
+    12 (the paper's choice) where eq. 6 allows it, else the upper bound of eq. 6, with a report of the bits lost. One less
+    if a scaled residual of this very array would overflow: a residual of half a unit of the high word scales to 2^16 at
+    the upper bound, which eq. 6 overlooks. Elements whose high word overflows take no part in the choice.
 
     Parameters
     ----------

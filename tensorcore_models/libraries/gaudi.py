@@ -1,8 +1,8 @@
 """What Gaudi makes of the FP32 results of its matrix engine: conversion to bf16, fp16 and fp8.
 
 Source: HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference: fp32_to_bf16, fp32_to_cfp16, fp32_to_fp8,
-restated.
-:func:`tensorcore_models.encode` is another conversion: its rules for infinities, NaN and stochastic rounding differ.
+restated. :func:`tensorcore_models.encode` is another conversion: its rules for infinities, NaN and stochastic rounding
+differ.
 """
 
 import dataclasses

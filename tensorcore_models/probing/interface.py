@@ -3,28 +3,12 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from ..engines.instruction import Instruction
 from ..formats import IntegerFormat, get_format
-
-
-class Shaped(Protocol):
-    """Shape and formats of a unit: an instruction of the catalogue, or an :class:`Interface`."""
-
-    @property
-    def m(self) -> int: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def k(self) -> int: ...
-    @property
-    def formats(self) -> tuple: ...
-    @property
-    def scale_format(self) -> Any: ...
-    @property
-    def scale_blocks(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -67,6 +51,10 @@ class Interface:
             "" if self.scale_format is None else f", {self.scale_format.name} scales for {self.block_size} products"
         )
         return f"{a} x {b} + {c} -> {d}, {self.k} products{scales}"
+
+
+#: What has the shape and the formats of a unit.
+Shaped = Instruction | Interface
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ...aspects.search import Field, Search
 from ...engines.matrix_engine import MatrixEngine
+from ...families import FAMILIES
 from ...families.base import Accumulator
 from ..interface import DotBatch, Interface
 from .box import model_answer
@@ -121,6 +122,18 @@ class Family(Search):
             if field.matters(interface, spec):
                 for values, other in field_variants(field, interface, spec, sparse=sparse):
                     yield field, values, other
+
+
+def families_for(interface: Interface, own: Sequence[type[Accumulator]] = ()) -> tuple[Family, ...]:
+    """The searches of all families, and of one's `own`, that take the interface's formats, sorted by rank."""
+    classes = [cls for cls in (*FAMILIES, *own) if cls.takes_integers == interface.integer]
+    found = [Family(**vars(search)) for cls in dict.fromkeys(classes) for search in cls.searches()]
+    return tuple(sorted(found, key=lambda family: family.rank))
+
+
+def name_of(family: Family, spec: Accumulator) -> str:
+    """The name that a specification is reported by: changes of fields can leave the search that they started in."""
+    return next((search.name for search in spec.searches() if search.holds(spec)), family.name)
 
 
 def spec_text(spec: Accumulator) -> str:

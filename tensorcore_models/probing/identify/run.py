@@ -26,8 +26,7 @@ from .aimed import Aimed
 from .box import Box, Fault, as_box, examine, refuse_trivial
 from .challenge import Alternative, Source, challenge, plainest, refute, unwrapped
 from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
-from .families import families_for, name_of
-from .fields import Family, engine_of, spec_text
+from .fields import Family, engine_of, families_for, name_of, spec_text
 from .inputs import pool
 from .limits import FEW, Limits, limits_of
 from .mutations import mutated

@@ -1,10 +1,9 @@
 """The suite of this package: probes that find out which sum any engine forms, how wide it is and how it rounds.
 
-The probes and their order are those of the published suites (fasi-numerical-behavior, section 3; khattak-mikaitis, section IV;
-xie-mma-sim, section III; the tree probe is FPRev's) without what misreads some units: they cancel large addends instead of
-counting extra bits one by one, divide the exponent of a product between both operands, and probe each alignment with both
-signs.
-One output element is observed: ``d = c + sum a_k b_k``.
+The probes and their order are those of the published suites (fasi-numerical-behavior, section 3; khattak-mikaitis,
+section IV; xie-mma-sim, section III; the tree probe is FPRev's) without what misreads some units: they cancel large
+addends instead of counting extra bits one by one, divide the exponent of a product between both operands, and probe each
+alignment with both signs. One output element is observed: ``d = c + sum a_k b_k``.
 """
 
 import dataclasses
