@@ -76,39 +76,22 @@ Results = Sequence[Fraction | None]
 
 @dataclass(frozen=True)
 class PublishedTest:
-    """A published test.
+    """A published test: what it is called, what it asks, where it is published, and functions of a setting.
 
-    Parameters
-    ----------
-    name, feature, source : str
-        What it is called, what it asks, and where it is published.
-    inputs : callable
-        The dot products, for a setting; :class:`~..dots.Unreachable` says that the test is not for these formats.
-    verdict : callable
-        What the results mean, for a setting.
-    expected : callable
-        The verdict that a unit deserves.
-    valid : callable
-        The units on which the test gives that verdict.
-    needs : int
-        Products that it takes.
-    narrow : bool
-        Whether `valid` is about units with fewer fraction bits than their result's format, too; otherwise the test is for
-        others only.
-    ladder : bool
-        Its dot products go on as far as the formats reach; otherwise they must have all of them.
+    `valid` says on which units it gives the verdict that they deserve; with `narrow` that is about units with fewer fraction
+    bits than their result's format, too, otherwise the test is for others only.
     """
 
     name: str
     feature: str
     source: str
-    inputs: Callable[[Setting], Sequence[Input]]
-    verdict: Callable[[Setting, Results], str]
-    expected: Callable[[Setting, Truth], str]
+    inputs: Callable[[Setting], Sequence[Input]]  # the dot products; Unreachable: the test is not for these formats
+    verdict: Callable[[Setting, Results], str]  # what the results mean
+    expected: Callable[[Setting, Truth], str]  # what a unit deserves
     valid: Callable[[Setting, Truth], bool] = lambda s, t: True
-    needs: int = 1
+    needs: int = 1  # products that it takes
     narrow: bool = False
-    ladder: bool = False
+    ladder: bool = False  # dot products go on as far as the formats reach; else they must have all
 
     def holds(self, setting: Setting, truth: Truth) -> bool:
         """Whether the test gives a unit the verdict that it deserves."""
