@@ -56,11 +56,7 @@ def _random(row: Instruction, k: int, family: str) -> Dots:
         if isinstance(fmt, IntegerFormat):
             values = rng.integers(0, 1 << fmt.bits, shape, dtype=np.uint64)
             if addend and family == "large":  # next to the ends of the range
-                values = (
-                    (np.uint64(1) << np.uint64(fmt.bits - 1))
-                    + (values >> np.uint64(16))
-                    - np.uint64(1 << fmt.bits - 17)
-                )
+                values = np.uint64((1 << fmt.bits - 1) - (1 << fmt.bits - 17)) + (values >> np.uint64(16))
             return values.astype(fmt.container)
         low, high = {
             "near one": (fmt.bias - min(4, fmt.emax - 1), fmt.bias + min(4, fmt.emax - 1)),

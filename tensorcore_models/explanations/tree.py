@@ -200,12 +200,8 @@ class Tree:
         lines = [
             f"[{n}] = {self._terms(o)}{f' ({o.does})' if o.does else ''}" for n, o in enumerate(self.operations)
         ] or [self.name(0)]
-        half = OUTLINE // 2
-        return (
-            lines
-            if len(lines) <= OUTLINE
-            else [*lines[:half], f"... {len(lines) - OUTLINE} operations", *lines[-half:]]
-        )
+        half, more = OUTLINE // 2, len(lines) - OUTLINE
+        return lines if more <= 0 else [*lines[:half], f"... {more} operations", *lines[-half:]]
 
     def __str__(self) -> str:
         return "\n  ".join([self.summary, *self.outline()])

@@ -290,15 +290,9 @@ def restarted(start: int, stop: int, length: int, *, begin: str = "first") -> Or
 
 def joined(parts, **options) -> Order:
     """The parts added left to right; a single part is returned unless there is something to do to it."""
-    parts = tuple(parts)
-    return (
-        parts[0]
-        if len(parts) == 1
-        and not options.get("carry")
-        and not options.get("partials")
-        and options.get("start", "first") == "first"
-        else Sum(parts, **options)
-    )
+    whole = Sum(tuple(parts), **options)
+    plain = len(whole.parts) == 1 and whole.start == "first" and not whole.carry and not whole.partials
+    return whole.parts[0] if plain else whole
 
 
 def butterfly(parts) -> Order:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -95,12 +96,7 @@ def ranges(values: list[Any]) -> str:
     """The values as text; consecutive integers become a range."""
     numbers = sorted(v for v in values if isinstance(v, int) and not isinstance(v, bool))
     others = [str(v) for v in values if not isinstance(v, int) or isinstance(v, bool)]
-    runs: list[list[int]] = []
-    for v in numbers:
-        if runs and v == runs[-1][-1] + 1:
-            runs[-1].append(v)
-        else:
-            runs.append([v])
+    runs = [[v for _, v in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
     return ", ".join(others + [str(r[0]) if len(r) == 1 else f"{r[0]} to {r[-1]}" for r in runs])
 
 
