@@ -150,12 +150,8 @@ def binary_tree(count: int, places: int, begin: int = 0) -> list[int]:
         return binary_tree(count, middle, begin) if count > 1 else []
     if count < 2:
         return []
-    return [
-        *binary_tree(middle, middle, begin),
-        *binary_tree(count - middle, places - middle, begin + middle),
-        begin,
-        begin + middle,
-    ]
+    right = binary_tree(count - middle, places - middle, begin + middle)
+    return [*binary_tree(middle, middle, begin), *right, begin, begin + middle]
 
 
 def sums_after(count: int) -> list[int]:

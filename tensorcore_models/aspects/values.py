@@ -86,11 +86,8 @@ def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, i
         range(lead - b_format.emax, lead - b_format.quantum_exponent + 1), key=lambda i: abs(2 * i - lead)
     ):
         for swap in (False, True):
-            a, b = (
-                (power(share), significand * power(lead - share))
-                if swap
-                else (significand * power(share), power(lead - share))
-            )
+            one, other = (ONE, significand) if swap else (significand, ONE)
+            a, b = one * power(share), other * power(lead - share)
             first, second = encoding_of(a, a_format), encoding_of(b, b_format)
             if first is None or second is None:
                 continue

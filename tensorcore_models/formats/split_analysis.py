@@ -168,10 +168,8 @@ def _measured(exponent: int, scale_exponent: int, rounding: str) -> tuple[Residu
     elif exponent < _FP16.quantum_exponent - 2:
         stand_in = _FP16.quantum_exponent - 2
     counts, bits = _measure(stand_in, scale_exponent + exponent - stand_in, rounding)
-    return (
-        replace(counts, exponent=exponent, scale_exponent=scale_exponent),
-        replace(bits, exponent=exponent, scale_exponent=scale_exponent),
-    )
+    asked: dict[str, Any] = {"exponent": exponent, "scale_exponent": scale_exponent}
+    return replace(counts, **asked), replace(bits, **asked)
 
 
 def count_residuals(exponent: int, scale_exponent: int = 0, rounding: str = "rne") -> ResidualCount:

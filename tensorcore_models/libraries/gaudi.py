@@ -74,11 +74,7 @@ def convert_results(
     bits = np.asarray(results)
     if bits.dtype != np.uint32:
         raise TypeError(f"results are {bits.dtype}, expected encodings of FP32 in uint32")
-    draws = (
-        np.zeros(bits.shape, np.uint32)
-        if random is None
-        else np.broadcast_to(np.asarray(random, np.uint32), bits.shape)
-    )
+    draws = np.broadcast_to(np.asarray(0 if random is None else random, np.uint32), bits.shape)
     negative = bits >> np.uint32(31) != 0
     code = _rounded(bits, fmt, rounding, negative, draws, flush)
     toward_zero = (rounding == "rz") | ((rounding == "ru") & negative) | ((rounding == "rd") & ~negative)

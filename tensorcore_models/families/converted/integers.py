@@ -31,17 +31,10 @@ def converts(fmt: Format, via: Format) -> bool:
     """Whether :func:`convert_array` has the conversion, and it overflows by no more than its rounding does."""
     full = full_width(fmt)
     if full.container.itemsize > 2:
-        return (full.bits, full.exponent_bits, full.bias, full.specials) == (
-            via.bits,
-            via.exponent_bits,
-            via.bias,
-            "ieee",
-        )
-    return (
-        full.emax <= via.emax
-        and full.quantum_exponent >= via.quantum_exponent
-        and full.fraction_bits <= via.fraction_bits
-    )
+        same = ("bits", "exponent_bits", "bias")
+        return full.specials == "ieee" and all(getattr(full, name) == getattr(via, name) for name in same)
+    inside = full.emax <= via.emax and full.quantum_exponent >= via.quantum_exponent
+    return inside and full.fraction_bits <= via.fraction_bits
 
 
 def full_width(fmt: Format) -> Format:

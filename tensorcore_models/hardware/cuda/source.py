@@ -296,15 +296,8 @@ def mma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
 
 
 # -- WMMA --------------------------------------------------------------------------------------------------------------------
-#: 32-bit registers of WMMA fragments by matrix and format (PTX ISA, "Matrix Fragments for WMMA"); bf16 by shape as well.
-WMMA_REGISTERS = {
-    ("a", "fp16"): 8,
-    ("b", "fp16"): 8,
-    ("a", "tf32"): 4,
-    ("b", "tf32"): 4,
-    ("c", "fp32"): 8,
-    ("c", "fp16"): 4,
-}
+#: 32-bit registers of WMMA fragments, of a or b and of c or d, by format (PTX ISA, "Matrix Fragments for WMMA"); bf16 by shape.
+WMMA_OPERANDS, WMMA_RESULTS = {"fp16": 8, "tf32": 4}, {"fp32": 8, "fp16": 4}
 WMMA_BF16_REGISTERS = {(16, 16): (4, 4), (32, 8): (8, 2), (8, 32): (2, 8)}
 
 
@@ -312,8 +305,8 @@ def _wmma_registers(row: Instruction) -> tuple[int, int, int, int]:
     if row.a_format == "bf16":
         a, b = WMMA_BF16_REGISTERS[row.m, row.n]
     else:
-        a, b = WMMA_REGISTERS["a", row.a_format], WMMA_REGISTERS["b", row.b_format]
-    return a, b, WMMA_REGISTERS["c", row.c_format], WMMA_REGISTERS["c", row.d_format]
+        a, b = WMMA_OPERANDS[row.a_format], WMMA_OPERANDS[row.b_format]
+    return a, b, WMMA_RESULTS[row.c_format], WMMA_RESULTS[row.d_format]
 
 
 def _wmma_load(row: Instruction, letter: str, count: int, width: int) -> str:
@@ -336,12 +329,8 @@ def _wmma_stage(letter: str, size: int, width: int, pointer: str, stride: str) -
 
 def _wmma_multiply(row: Instruction, counts: Mapping[str, int]) -> str:
     """wmma.mma on the registers of all four fragments."""
-    names = (
-        [row.d_format, row.c_format]
-        if row.a_format == "fp16"
-        else [row.d_format, row.a_format, row.b_format, row.c_format]
-    )
-    types = ".".join(map(ptx_name, names))
+    operand_names = () if row.a_format == "fp16" else (row.a_format, row.b_format)
+    types = ".".join(map(ptx_name, (row.d_format, *operand_names, row.c_format)))
     starts = {"d": 0, "a": counts["d"], "b": counts["d"] + counts["a"], "c": counts["d"] + counts["a"] + counts["b"]}
     vectors = ", ".join(operands(starts[x], counts[x]) for x in "dabc")
     outputs = ", ".join(f'"=r"(rd[{i}])' for i in range(counts["d"]))

@@ -21,12 +21,7 @@ from .witnesses import witness_formats
 _Item = TypeVar("_Item")
 
 
-def order_invariance(
-    engine: Modelled,
-    *,
-    k: int | None = None,
-    **options: Unpack[LimitOptions],
-) -> FormalVerdict:
+def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
     """Two orders of the same products with different results, or the proof that there are none.
 
     Parameters

@@ -31,12 +31,8 @@ UNITS: dict[str, tuple[int, int]] = {"Volta": (4, 23), "Turing": (4, 24), "Amper
 def unit(name: str, output: str = "fp32", **changes: Any) -> MatrixEngine:
     """An fp16 unit of :data:`UNITS`, with changed parameters of its :class:`ParametricDotAdd`."""
     terms, fraction_bits = UNITS[name]
-    parameters = {
-        "terms": terms,
-        "fraction_bits": fraction_bits,
-        "output_rounding": "rz" if output == "fp32" else "rne",
-    }
-    spec = ParametricDotAdd(**{**parameters, **changes})
+    rounding = "rz" if output == "fp32" else "rne"
+    spec = ParametricDotAdd(**{"terms": terms, "fraction_bits": fraction_bits, "output_rounding": rounding, **changes})
     return MatrixEngine(spec, a_format="fp16", b_format="fp16", c_format=output, d_format=output)
 
 

@@ -213,12 +213,7 @@ def next_above(fmt: Format, code: Term) -> Term:
     return t.choose(falling, t.added(code, t.negative(step)), t.added(positive, step))
 
 
-def monotonicity_witness(
-    engine: Modelled,
-    *,
-    k: int | None = None,
-    **options: Unpack[LimitOptions],
-) -> FormalVerdict:
+def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
     """Two inputs that differ in c alone: c grows, d falls (fasi-numerical-behavior, section 3.1.5).
 
     Parameters
@@ -273,10 +268,7 @@ def two_inputs(
     return FormalVerdict("witness", first, other, results, (), answer.backend, limits.seconds)
 
 
-def carry_bits_needed(
-    engine: Modelled,
-    **options: Unpack[LimitOptions],
-) -> tuple[int, list[FormalVerdict]]:
+def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tuple[int, list[FormalVerdict]]:
     """Carry bits that a sum of the engine's accumulator needs: integer bits after the first (fasi-numerical-behavior, 3.1.4).
 
     Parameters
@@ -301,12 +293,8 @@ def carry_bits_needed(
     wide = with_integer_bits(engine, None)
     verdicts: list[FormalVerdict] = []
     for carries in range(1, 60):
-        verdict = distinguishing_input(
-            with_integer_bits(engine, carries + 1),
-            wide,
-            inputs="finite",
-            **options,
-        )
+        narrow = with_integer_bits(engine, carries + 1)
+        verdict = distinguishing_input(narrow, wide, inputs="finite", **options)
         verdicts.append(verdict)
         if verdict.status == "none":
             return carries, verdicts

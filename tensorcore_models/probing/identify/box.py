@@ -255,13 +255,8 @@ def _examine_positions(box: Box, batch: DotBatch, wanted: np.ndarray) -> None:
     for index in range(0, batch.size, 8):
         a, b = np.repeat(batch.a[index][None], TILE, 0), np.repeat(batch.b[index][:, None], TILE, 1)
         c = np.full((TILE, TILE), batch.c[index])
-        scales: tuple[np.ndarray, ...] = ()
-        if batch.scales is not None:
-            scales = (
-                np.repeat(batch.scales[0][index][None], TILE, 0),
-                np.repeat(batch.scales[1][index][:, None], TILE, 1),
-            )
-        d = box.ask_matrices(a, b, c, *scales)
+        scales = () if batch.scales is None else (batch.scales[0][index][None], batch.scales[1][index][:, None])
+        d = box.ask_matrices(a, b, c, *(np.repeat(scale, TILE, axis) for axis, scale in enumerate(scales)))
         if (d != wanted[index]).any():
             row, column = (int(i) for i in np.argwhere(d != wanted[index])[0])
             raise Fault(
