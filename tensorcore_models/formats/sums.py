@@ -16,24 +16,18 @@ from .rounding import decode, encode
 from .rows import Format, IntegerFormat
 
 
-def _to_odd(value: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """float64 `value`, nearest to value + error, moved to the neighbour with an odd last bit where error is not 0."""
-    bits = value.view(np.int64)
-    move = (error != 0) & (bits & 1 == 0) & np.isfinite(value)
-    if not move.any():
-        return value
-    away = (error > 0) == (value > 0)
-    return np.where(move, bits + np.where(away, 1, -1), bits).view(np.float64)
-
-
 def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x + y in float64, rounded to odd (TwoSum of Knuth gives the error exactly)."""
+    """x + y in float64, rounded to odd: where TwoSum (Knuth) has an error, the neighbour with an odd last bit on its side."""
     with np.errstate(invalid="ignore", over="ignore"):
         total = x + y
         part = total - x
         error = (x - (total - part)) + (y - part)
-        error = np.where(np.isfinite(total), error, 0.0)
-    return _to_odd(total, error)
+        bits = np.asarray(total).view(np.int64)
+        inexact = (error != 0) & (bits & 1 == 0) & np.isfinite(total)
+        if not inexact.any():
+            return total
+        away = (error > 0) == (total > 0)
+        return np.where(inexact, bits + np.where(away, 1, -1), bits).view(np.float64)
 
 
 @default_fp_state
