@@ -52,8 +52,6 @@ def encoding_of(value: Fraction, fmt: Format) -> int | None:
 def hex_text(value: float | Fraction) -> str:
     """A number in C's hexadecimal notation, without zeros at the end of its fraction.
 
-    Examples
-    --------
     >>> hex_text(-0.75), hex_text(2.0**-24), hex_text(0.0)
     ('-0x1.8p-1', '0x1p-24', '0x0p+0')
     """

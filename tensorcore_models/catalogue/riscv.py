@@ -28,10 +28,7 @@ def dot(elements: int) -> ParametricDotAdd:
 def vector_dot(vlen: int, a_format: str, b_format: str | None = None) -> Instruction:
     """The instruction at a VLEN in bits, a power of two from 32 (Zvl32b): bf16, or "e4m3" and "e5m2" in any pair, to fp32.
 
-    Raises
-    ------
-    ValueError
-        If VLEN is no power of two, beyond what the model takes, or the unit does not have the operand types.
+    Raises ValueError if VLEN is no power of two or beyond what the model takes, or the unit lacks the operand types.
     """
     b_format = b_format or a_format
     if not isinstance(vlen, int) or isinstance(vlen, bool) or vlen < 32 or vlen & (vlen - 1):

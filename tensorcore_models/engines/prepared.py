@@ -11,17 +11,11 @@ if TYPE_CHECKING:
 
 
 class PreparedProduct:
-    """D = A B + C on one engine for matrices of one shape; made by :meth:`Engine.prepared`.
+    """D = A B + C on one engine for matrices a (m, k) and b (k, n); made by :meth:`Engine.prepared`.
 
     Bits and errors are those of the engine's :meth:`~Engine.gemm` and :meth:`~Engine.gemm_bits`. Settings that change between
     two calls count (:func:`set_isa`, :func:`tensorcore_models.kernels.set_kernel`, :func:`set_num_threads`); of environment
     variables those do that were set before the first product, or before the setting was given back with None.
-
-    Attributes
-    ----------
-    engine : Engine
-    m, k, n : int
-        a is (m, k), b is (k, n), c and d are (m, n).
     """
 
     def __init__(self, engine: "Engine", m: int, k: int, n: int):

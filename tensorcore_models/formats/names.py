@@ -35,8 +35,6 @@ _LAYOUT = re.compile(r"^(float|fp|f)[468]_?(?=e\d)")
 def format_family(name: str) -> tuple[str, ...]:
     """Names of the formats that a word in any case may mean, the usual one first; none where it is no format.
 
-    Examples
-    --------
     >>> format_family("E4M3"), format_family("float8_e5m2"), format_family("fp9")
     (('e4m3fn', 'e4m3fnuz'), ('e5m2',), ())
     """
@@ -96,12 +94,7 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
 
 
 def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
-    """The format that hardware, libraries and frameworks call so; a format is returned as it is.
-
-    Parameters
-    ----------
-    fmt : str, Format or IntegerFormat
-        A spelling in any case: "half", "e4m3" (OCP's e4m3fn), "torch.bfloat16", "f32", "int8" (s8).
+    """The format that hardware, libraries and frameworks call so, in any case; a format is returned as it is.
 
     Raises
     ------

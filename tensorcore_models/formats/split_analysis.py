@@ -228,27 +228,23 @@ def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, 
 
 @dataclass(frozen=True)
 class ScaleChoice:
-    """A scaling exponent for one array, and what it costs.
+    """A scaling exponent s_b for an array, and what it costs its nonzero finite elements.
 
     Attributes
     ----------
-    scale_exponent : int
-        s_b.
     lower, upper : int or None
-        Bounds of eq. 6 over the nonzero finite elements whose high word does not overflow; None where there are none. For
-        the upper bound high words below 2^-14 count as exponent -14: their unit, and so their residuals, get no smaller.
+        Bounds of eq. 6 over the elements whose high word does not overflow; None where there are none. For the upper bound
+        high words below 2^-14 count as exponent -14: their unit, and so their residuals, get no smaller.
     min_exponent, max_exponent : int or None
         Exponents of those elements' high words.
-    elements : int
-        Nonzero finite elements.
     overflowing : int
-        Of these, the ones whose high word overflows: nothing is kept of them (saturated or infinite), whatever s_b.
+        Elements whose high word overflows: nothing is kept of them (saturated or infinite), whatever s_b.
     vanishing : int
-        Of these, the ones of which both words are zero.
+        Elements of which both words are zero.
     worst_bits, mean_bits : float or None
         Fraction bits kept of the elements that do not overflow (:func:`tensorcore_models.formats.words.bits_kept`).
     losing : int
-        Of these, the ones that keep fewer than 22 bits.
+        How many of these keep fewer than 22 bits.
     """
 
     scale_exponent: int

@@ -99,10 +99,7 @@ def _registers(x: np.ndarray) -> np.ndarray:
 class QemuEngine(StepEngine):
     """An instruction of Arm's executed by QEMU's user-mode emulator; rows whose name ends in ".ebf" run with FPCR.EBF set.
 
-    Raises
-    ------
-    ValueError
-        If the program has no such instruction.
+    Raises ValueError if the program has no such instruction.
     """
 
     row: Instruction
