@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from dataclasses import dataclass, field
+from typing import TypedDict
 
 from ...bitvectors.terms import Term
 from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
@@ -21,10 +21,10 @@ class LimitOptions(TypedDict, total=False):
 class SolverLimits:
     """Limits of one question, from its start."""
 
-    start: float
     timeout: float = DEFAULT_TIMEOUT
     memory: int = DEFAULT_MEMORY
     backends: Sequence[str] | None = None
+    start: float = field(default_factory=time.monotonic, init=False)
 
     def solve(self, assertions: Iterable[Term], wanted: Iterable[Term], share: float) -> Answer:
         """The solvers' answer, within that share of the time at most."""
@@ -38,8 +38,3 @@ class SolverLimits:
     def seconds(self) -> float:
         """Time since the start."""
         return time.monotonic() - self.start
-
-
-def limits_of(**options: Unpack[LimitOptions]) -> SolverLimits:
-    """Limits that count from now."""
-    return SolverLimits(time.monotonic(), **options)

@@ -14,7 +14,7 @@ from ...bitvectors.numbers import Number
 from ...bitvectors.sums import rounded_sum, sum_aligned
 from ...bitvectors.terms import Term
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
-from .limits import LimitOptions, limits_of
+from .limits import LimitOptions, SolverLimits
 from .queries import FormalVerdict, two_inputs, without_witness
 from .witnesses import witness_formats
 
@@ -39,7 +39,7 @@ def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpac
         "witness": `other` holds the products of `witness` in another order. "none": for one alignment of all addends it
         follows from two lemmas that the solver proves (:func:`order_lemmas`); elsewhere it is proved directly.
     """
-    limits, formats = limits_of(**options), witness_formats(engine)
+    limits, formats = SolverLimits(**options), witness_formats(engine)
     length = engine.k if k is None else k
     if length < 2:
         raise ValueError(f"{length} products have one order; k must be at least 2")

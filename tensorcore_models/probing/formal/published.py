@@ -19,7 +19,7 @@ from ...bitvectors.sums import exact_sum
 from ...bitvectors.terms import Term
 from ...engines.matrix_engine import MatrixEngine
 from .encoding import Inputs, finite_inputs, result, symbolic_inputs
-from .limits import LimitOptions, limits_of
+from .limits import LimitOptions, SolverLimits
 from .orders import order_invariance
 from .queries import FormalVerdict, ask, carry_bits_needed, confirmed, distinguishing_input, without_witness
 from .witnesses import Witness, witness_formats
@@ -72,7 +72,7 @@ def _search(
     engine: MatrixEngine, count: int, question: Callable[[Inputs, list[Number]], Term], limits: LimitOptions
 ) -> FormalVerdict:
     """A witness of `count` products with c = 0 for which a statement about the exact products holds."""
-    allowed, formats = limits_of(**limits), witness_formats(engine)
+    allowed, formats = SolverLimits(**limits), witness_formats(engine)
     given = replace(symbolic_inputs(formats, engine.k, range(count)), c=t.constant(0, formats.c.bits))
     spec = engine.accumulator
 

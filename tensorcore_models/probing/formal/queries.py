@@ -18,7 +18,7 @@ from ...engines.matrix_engine import MatrixEngine
 from ...formats import Format
 from ...results import Result
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
-from .limits import LimitOptions, SolverLimits, limits_of
+from .limits import LimitOptions, SolverLimits
 from .solvers import Answer
 from .witnesses import Contradiction, Witness, witness_formats
 
@@ -157,7 +157,7 @@ def distinguishing_input(
     Contradiction
         If a kernel or the reference disagrees with the encoding.
     """
-    limits = limits_of(**options)
+    limits = SolverLimits(**options)
     if inputs not in ("all", "finite"):
         raise ValueError(f"inputs is {inputs!r}, expected 'all' or 'finite'")
     formats = witness_formats(spec_a, spec_b)
@@ -230,7 +230,7 @@ def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: U
     FormalVerdict
         `witness` has the smaller c, `other` the larger one; `results` are their d.
     """
-    limits, formats = limits_of(**options), witness_formats(engine)
+    limits, formats = SolverLimits(**options), witness_formats(engine)
     length = engine.k if k is None else k
 
     def grown(given: Inputs) -> Inputs:  # where no neighbours of c part, no others do
