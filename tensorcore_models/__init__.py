@@ -1,7 +1,7 @@
 """Bit-exact models of matrix multiply-accumulate hardware.
 
-Number formats, rounding, splitting into words, accumulator algorithms, the catalogue of published
-instructions, matrix engines, probes for black boxes, and runners for real hardware.
+Number formats, rounding, splitting into words, accumulator algorithms, the catalogue of published instructions, matrix
+engines, probes for black boxes, and runners for real hardware.
 
 The stub beside this file says where each public name is; a module is imported when one of its names is asked for.
 """

@@ -28,13 +28,7 @@ def checked_integer(value: Any, name: str) -> int:
 
 
 def integer_arguments(*names: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-    """Decorator: the arguments of these names become Python's integers; None may stay where it is the default.
-
-    Raises
-    ------
-    TypeError
-        When the function is called with anything else.
-    """
+    """Decorator: the arguments of these names go through :func:`checked_integer`; None may stay where it is the default."""
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
         parameters = inspect.signature(function).parameters
@@ -59,12 +53,6 @@ def integer_arguments(*names: str) -> Callable[[Callable[_P, _T]], Callable[_P, 
 
 
 def integer_fields(instance: Any, *names: str) -> None:
-    """The same for fields of a frozen dataclass, in its ``__post_init__``.
-
-    Raises
-    ------
-    TypeError
-        If a field is no integer.
-    """
+    """The same for fields of a frozen dataclass, in its ``__post_init__``."""
     for name in names:
         object.__setattr__(instance, name, checked_integer(getattr(instance, name), name))

@@ -77,17 +77,7 @@ def number_columns(rows: Sequence[Sequence[object]], count: int) -> list[bool]:
 
 
 def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in HTML; columns of numbers are aligned to the right.
-
-    Parameters
-    ----------
-    caption : str
-        The line above it.
-    headings : sequence of str
-        One for each column; no line where all are empty.
-    rows : sequence of sequences
-        As many cells as there are headings.
-    """
+    """A table in HTML under a caption; columns of numbers are aligned to the right, empty headings make no line."""
     right = number_columns(rows, len(headings))
 
     def line(tag: str, cells: Sequence[str]) -> str:

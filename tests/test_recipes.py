@@ -27,7 +27,7 @@ from tensorcore_models.catalogue import nvidia
 from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.explanations.orders import tree_of
 from tensorcore_models.probing import formal
-from tensorcore_models.probing.identify.families import families_for
+from tensorcore_models.probing.identify.fields import families_for
 from tensorcore_models.probing.interface import Interface
 
 RECIPES = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text().partition("## How to add")[2]

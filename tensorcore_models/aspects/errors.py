@@ -16,14 +16,9 @@ from ..formats import Format, get_float_format
 class Alignment(NamedTuple):
     """The parts of alpha of a unit that only aligns its addends, adds them exactly, and rounds once.
 
-    Attributes
-    ----------
-    products, sums : float
-        What cutting the products of a step, and the running sum, loses at most, over 2 to the alignment exponent.
-    rounding : float
-        What rounding the result loses at most, over the power of two that it begins with.
-    towards_zero : bool
-        Whether all of these cut towards zero, so that no sum is ever larger than its addends' sizes.
+    `products` and `sums`: what cutting the products of a step, and the running sum, loses at most, over 2 to the alignment
+    exponent. `rounding`: what rounding the result loses at most, over the power of two that it begins with. `towards_zero`: all
+    of these cut towards zero, so that no sum is ever larger than its addends' sizes.
     """
 
     products: float
@@ -34,20 +29,10 @@ class Alignment(NamedTuple):
 
 @dataclass(frozen=True)
 class StepError:
-    """Error of one step of a core.
+    """Error of one step of a core, which takes `terms` products.
 
-    Attributes
-    ----------
-    relative : float
-        alpha: error over the largest size of the step's sum.
-    absolute : float
-        beta: what underflow, floors of the alignment and flushing add.
-    terms : int
-        Products that a step takes.
-    derivation : tuple of str
-        Where the two come from, for a reader.
-    alignment : Alignment or None
-        The parts of alpha, None for other arithmetic.
+    `relative` is alpha, the error over the largest size of the step's sum; `absolute` is beta, what underflow, floors of the
+    alignment and flushing add; `derivation` says where they come from; `alignment` has the parts of alpha, if it has them.
     """
 
     relative: float
@@ -61,12 +46,8 @@ class StepError:
 class GroupFacts:
     """Exact group sums and their scales.
 
-    Attributes
-    ----------
-    lift : float
-        2^(exponents of a group's scales) is at most this times the sum of the group's |a b| times its scales.
-    floor : int or None
-        Largest exponent of a group to which `lift` does not apply: its products, or a scale, are zero. None without.
+    2^(exponents of a group's scales) is at most `lift` times the sum of the group's |a b| times its scales. `floor` is the
+    largest exponent of a group to which that does not apply: its products, or a scale, are zero.
     """
 
     lift: float
@@ -75,16 +56,10 @@ class GroupFacts:
 
 @dataclass(frozen=True)
 class OperandFacts:
-    """Exponents of the operands of a product, block scales included.
+    """Exponents of the operands of a product, block scales included: of A and of B.
 
-    Attributes
-    ----------
-    largest : (int, int)
-        Largest alignment exponents in A and in B.
-    small : (int or None, int or None)
-        The same of those that are zero or subnormal, or whose scale is; None if none of them takes part.
-    groups : GroupFacts or None
-        For units that sum groups exactly.
+    `largest` are the largest alignment exponents; `small` the same of elements that are zero or subnormal, or whose scale is
+    (None if none of them takes part); `groups` for units that sum groups exactly.
     """
 
     largest: tuple[int, int]

@@ -43,13 +43,7 @@ class BeyondKernels(Exception):
 
 
 def require(condition: bool, reason: str) -> None:
-    """Leave what the kernels do not hold to the reference.
-
-    Raises
-    ------
-    BeyondKernels
-        Unless `condition`.
-    """
+    """Leave what the kernels do not hold to the reference, by BeyondKernels."""
     if not condition:
         raise BeyondKernels(reason)
 
@@ -60,30 +54,20 @@ def _check_format(fmt: Format) -> None:
 
 
 def format_fields(
-    fmt: Format,
-    spec: SpecialRules,
-    zero: str = "format_minimum",
-    *,
-    normalise=False,
-    flush=KEEP,
-    below: int | None = None,
+    fmt: Format, spec: SpecialRules, zero: str = "format_minimum", *, normalise=False, flush=KEEP
 ) -> dict:
     """mpg_format of generic_number.h: how operands and addends are taken apart, zeros aligned by the edge rule `zero`."""
     _check_format(fmt)
     zero_align = {"minus126": -126, "format_minimum": fmt.emin, "skip": generic.ALIGN_NONE}[zero]
+    same = ("exponent_bits", "fraction_bits", "padding_bits", "sign_bit", "emin", "bias")
     return {
-        "exponent_bits": fmt.exponent_bits,
-        "fraction_bits": fmt.fraction_bits,
-        "padding_bits": fmt.padding_bits,
+        **{name: getattr(fmt, name) for name in same},
         "specials": _SPECIALS[fmt.specials],
-        "sign_bit": fmt.sign_bit,
-        "emin": fmt.emin,
-        "bias": fmt.bias,
         "keep_padded_nan": spec.tf32_nan == "kept",
         "zero_align": zero_align,
         "normalise": normalise,
         "flush": flush,
-        "flush_below": fmt.emin if below is None else below,
+        "flush_below": fmt.emin,
     }
 
 
@@ -92,12 +76,9 @@ def result_fields(fmt: Format) -> dict:
     require(fmt.signed and fmt.has_nan, f"result format {fmt.name} is unsigned or has no NaN")
     require(fmt.precision <= 62, f"result format {fmt.name} has {fmt.precision} significand bits")
     _check_format(fmt)
+    same = ("fraction_bits", "padding_bits", "quantum_exponent", "emax", "sign_bit")
     return {
-        "fraction_bits": fmt.fraction_bits,
-        "padding_bits": fmt.padding_bits,
-        "quantum_exponent": fmt.quantum_exponent,
-        "emax": fmt.emax,
-        "sign_bit": fmt.sign_bit,
+        **{name: getattr(fmt, name) for name in same},
         "zero_sign": fmt.sign_bit if fmt.has_negative_zero else 0,
         "max_code": fmt.max_bits >> fmt.padding_bits,
         "inf_code": fmt.inf_bits if fmt.has_inf else fmt.nan_bits,
@@ -115,7 +96,6 @@ def rule_fields(
     saturate=False,
     flush=FLUSH_NONE,
     positive=False,
-    positive_zero=False,
 ) -> dict:
     """mpg_rule of generic_number.h: how sums are rounded into it, `kept` bits of the fraction."""
     all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
@@ -128,7 +108,7 @@ def rule_fields(
         "flush": flush,
         "nan_operand": ieee and spec.nan == "x86" and not saturate,
         "positive_underflow": positive,
-        "positive_zero": positive_zero,
+        "positive_zero": False,
         "nan_code": all_ones if ieee and spec.nan == "all_ones" else fmt.nan_bits,
     }
 
@@ -170,12 +150,8 @@ def binary_tree(count: int, places: int, begin: int = 0) -> list[int]:
         return binary_tree(count, middle, begin) if count > 1 else []
     if count < 2:
         return []
-    return [
-        *binary_tree(middle, middle, begin),
-        *binary_tree(count - middle, places - middle, begin + middle),
-        begin,
-        begin + middle,
-    ]
+    right = binary_tree(count - middle, places - middle, begin + middle)
+    return [*binary_tree(middle, middle, begin), *right, begin, begin + middle]
 
 
 def sums_after(count: int) -> list[int]:

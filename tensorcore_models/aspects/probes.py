@@ -11,23 +11,11 @@ from typing import Any, NamedTuple
 
 from ..formats import get_float_format
 from .outcomes import OUTCOMES, TAILS
-from .values import ONE, SCALES, Product, Unreachable, encode_value, factors, power, product_bits
+from .values import ONE, SCALES, Product, Unreachable, encode_value, power, product_bits, reaches
 
 
 class ProbeVector(NamedTuple):
-    """One dot product with its predicted result.
-
-    Attributes
-    ----------
-    name : str
-        What it shows.
-    a, b : tuple of int
-        Encodings, k of each; scales, where there are any, are 1.
-    c : int
-        Encoding of the addend.
-    expected : int
-        Encoding of the result.
-    """
+    """One dot product with its predicted result: encodings, k of a and b each; scales, where there are any, are 1."""
 
     name: str
     a: tuple[int, ...]
@@ -64,26 +52,11 @@ class Builder:
         expected: Fraction | int,
         smallest: Fraction | None = None,
         scales: tuple[int, ...] = SCALES,
-    ) -> bool:
-        """Add a vector.
+    ) -> None:
+        """Add the vector of some products, c and the expected result; as unreachable if the formats have it at no scale.
 
-        Parameters
-        ----------
-        name : str
-            What it shows.
-        products : mapping of position to product
-            The products that are not zero.
-        c, expected : Fraction
-            Addend and result.
-        smallest : Fraction, optional
-            What a wrong unit would return; the result's format must be able to show it.
-        scales : tuple of int
-            Powers of two to try; (0,) for vectors about the ends of the exponent range.
-
-        Returns
-        -------
-        bool
-            Whether the formats have the vector at some scale.
+        A wrong unit would return `smallest`, so the result's format must be able to show it. Scales are powers of two: (0,) for
+        vectors about the ends of the exponent range.
         """
         for scale in scales:
             try:
@@ -91,9 +64,8 @@ class Builder:
             except Unreachable:
                 continue
             self.vectors.append(vector)
-            return True
+            return
         self.unreachable.append(name)
-        return False
 
     def _encoded(self, name, products, c, expected, smallest, scale) -> ProbeVector:
         a_format, b_format, c_format, d_format = self.row.formats
@@ -115,20 +87,12 @@ class Builder:
             if significand.bit_length() - 1 + exponent < fmt.emin:
                 raise Unreachable("subnormal operand in the largest product")
 
-    def reaches(self, value: Fraction) -> bool:
-        """Whether the operand formats make a product of that value."""
-        try:
-            factors(value, *self.row.formats[:2])
-        except Unreachable:
-            return False
-        return True
-
     @property
     def product_span(self) -> int:
         """Binades between the largest product that is a power of two and the smallest product."""
         a, b = self.row.formats[:2]
         top = a.emax + b.emax
-        while not self.reaches(power(top)):
+        while not reaches(power(top), a, b):
             top -= 1
         return top - (a.quantum_exponent + b.quantum_exponent)
 
@@ -176,30 +140,26 @@ def output_rounding(build: Builder, places: tuple[int, ...], rounding: str, *, u
             build.add(name, {**products, places[4]: t * u}, Fraction(0), expected, smallest=u)
 
 
-def single_rounding(build: Builder, place: int, rounding: str, tails: tuple[Fraction, ...] = TAILS) -> None:
+def single_rounding(build: Builder, place: int, rounding: str) -> None:
     """Rounding of one addition: c = 1 plus the product t u, u the unit in the last place of 1."""
     u = power(-build.fraction_bits)
-    for t in tails:
+    for t in TAILS:
         sign = -1 if t < 0 else 1
         expected = sign + OUTCOMES[rounding][t] * u
         build.add(f"{sign} + {t} u in the output", {place: t * u}, Fraction(sign), expected, smallest=u)
 
 
-def terms_by_cancellation(
-    build: Builder, terms: int, fraction_bits: int, partners: tuple[int, ...], groups: int = 1
-) -> bool:
+def terms_by_cancellation(build: Builder, terms: int, fraction_bits: int, partners: tuple[int, ...]) -> None:
     """P3: X at 0, -X at j, y everywhere else; y survives in the steps after the one in which X and -X meet."""
     k = build.row.k
     gap = fraction_bits + k.bit_length() + 2
-    done = True
     for j in (p for p in partners if p < k):
         survivors = k - (j // terms + 1) * terms
         products = {i: power(-gap) for i in range(k)} | {0: ONE, j: -ONE}
-        done &= build.add(
+        build.add(
             f"X at 0, -X at {j}: {survivors} of {k} small addends survive",
             products, power(-gap), survivors * power(-gap), smallest=power(-gap),
         )  # fmt: skip
-    return done
 
 
 def terms_by_rounding(build: Builder, terms: int, rounding: str) -> None:
@@ -211,13 +171,8 @@ def terms_by_rounding(build: Builder, terms: int, rounding: str) -> None:
         {0: half, terms // 2: half}, ONE, ONE + up, smallest=up,
     )  # fmt: skip
     if terms < build.row.k and rounding in ("rz", "rne"):
-        build.add(
-            f"c = 1 and half a unit at 0 and at {terms}: two operations lose both",
-            {0: half, terms: half},
-            ONE,
-            ONE,
-            smallest=up,
-        )
+        name = f"c = 1 and half a unit at 0 and at {terms}: two operations lose both"
+        build.add(name, {0: half, terms: half}, ONE, ONE, smallest=up)
 
 
 def products_as_they_are(build: Builder, places: tuple[int, ...], fraction_bits: int, *, use_c: bool) -> None:

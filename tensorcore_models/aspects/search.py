@@ -30,20 +30,10 @@ def value_of(spec: Any, path: str) -> Any:
 
 @dataclass(frozen=True)
 class Field:
-    """One thing that a specification leaves open.
+    """One thing that a specification leaves open."""
 
-    Parameters
-    ----------
-    paths : tuple of str
-        The fields that change together.
-    values : callable
-        Their values (a tuple for each), simplest first, for an interface and the present specification.
-    matters : callable
-        Whether any value can show, given the formats and the specification's other fields.
-    """
-
-    paths: tuple[str, ...]
-    values: Values
+    paths: tuple[str, ...]  # the fields that change together
+    values: Values  # their values (a tuple for each), simplest first, for an interface and the present specification
     matters: Callable[[Interface, Any], bool] = lambda interface, spec: True
 
     @property
@@ -62,28 +52,16 @@ class Field:
 
 @dataclass(frozen=True)
 class Search:
-    """One way to search a family: where to start, and what to change.
-
-    Parameters
-    ----------
-    name : str
-    fields : tuple of Field
-    starts : callable
-        Specifications to start from, for an interface.
-    shape : tuple of str
-        Fields that say what meets what: of the starting points that are alike in them the nearest one is followed.
-    rank : int
-        Of two searches that find the same, the one of lower rank is told; also the order in which they are made.
-    holds : callable
-        Whether a specification is named after this search: another search of the family may come upon it.
-    """
+    """One way to search a family: where to start, and what to change."""
 
     name: str
     fields: tuple[Field, ...]
-    starts: Callable[[Interface], Iterable[Any]]
-    shape: tuple[str, ...] = ()
-    rank: int = 100
-    holds: Callable[[Any], bool] = lambda spec: True
+    starts: Callable[[Interface], Iterable[Any]]  # specifications to start from, for an interface
+    shape: tuple[
+        str, ...
+    ] = ()  # fields that say what meets what: of starting points alike in them the nearest is followed
+    rank: int = 100  # of two searches that find the same, the lower one is told; also the order in which they are made
+    holds: Callable[[Any], bool] = lambda spec: True  # whether a specification is named after this search
 
 
 def one_of(*values: Any) -> Values:
@@ -153,17 +131,13 @@ def scaled(interface: Interface, spec: Any) -> bool:
     return interface.scale_format is not None
 
 
-def nan_shows(interface: Interface, spec: Any) -> bool:
-    """Whether the result's format has more than one NaN."""
-    return interface.formats[3].has_inf
-
-
 def unscaled(specs: Callable[[Interface], Iterable[Any]]) -> Callable[[Interface], Iterable[Any]]:
     return lambda interface: () if interface.scale_format is not None else specs(interface)
 
 
 COMMON = (
-    Field(("nan",), lambda i, s: list(type(s).edge_rules["nan"] or ()), nan_shows),
+    # only formats with infinities have more than one NaN
+    Field(("nan",), lambda i, s: list(type(s).edge_rules["nan"] or ()), lambda i, s: i.formats[3].has_inf),
     Field(("tf32_nan",), one_of("truncated", "kept"), padded),
 )
 ALIGNMENT = (

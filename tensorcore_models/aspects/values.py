@@ -29,13 +29,7 @@ def leading_exponent(value: Fraction) -> int:
 
 
 def encode_value(value: Fraction, fmt: Format) -> int:
-    """Encoding of a value that `fmt` holds exactly.
-
-    Raises
-    ------
-    Unreachable
-        If it does not.
-    """
+    """Encoding of a value that `fmt` holds exactly; raises Unreachable if it does not."""
     bits = encoding_of(value, fmt)
     if bits is None:
         raise Unreachable(f"{value} is not a number of {fmt.name}")
@@ -58,8 +52,6 @@ def encoding_of(value: Fraction, fmt: Format) -> int | None:
 def hex_text(value: float | Fraction) -> str:
     """A number in C's hexadecimal notation, without zeros at the end of its fraction.
 
-    Examples
-    --------
     >>> hex_text(-0.75), hex_text(2.0**-24), hex_text(0.0)
     ('-0x1.8p-1', '0x1p-24', '0x0p+0')
     """
@@ -81,11 +73,7 @@ def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, i
     """Encodings of two operands whose product is `value`: its significand in one, a power of two in the other.
 
     The exponent is shared evenly; normal operands are preferred, so that the product's exponent is that of its value.
-
-    Raises
-    ------
-    Unreachable
-        If no two numbers of the formats make it that way.
+    Raises Unreachable if no two numbers of the formats make it that way.
     """
     if value == 0:
         return 0, 0
@@ -96,11 +84,8 @@ def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, i
         range(lead - b_format.emax, lead - b_format.quantum_exponent + 1), key=lambda i: abs(2 * i - lead)
     ):
         for swap in (False, True):
-            a, b = (
-                (power(share), significand * power(lead - share))
-                if swap
-                else (significand * power(share), power(lead - share))
-            )
+            one, other = (ONE, significand) if swap else (significand, ONE)
+            a, b = one * power(share), other * power(lead - share)
             first, second = encoding_of(a, a_format), encoding_of(b, b_format)
             if first is None or second is None:
                 continue
@@ -110,6 +95,15 @@ def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, i
     if not found:
         raise Unreachable(f"no product of {a_format.name} and {b_format.name} is {value}")
     return found[0]
+
+
+def reaches(value: Fraction, a_format: Format, b_format: Format) -> bool:
+    """Whether the operand formats make a product of that value."""
+    try:
+        factors(value, a_format, b_format)
+    except Unreachable:
+        return False
+    return True
 
 
 def product_bits(product: Product, scale: int, a_format: Format, b_format: Format) -> tuple[int, int]:

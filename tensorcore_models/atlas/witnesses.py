@@ -22,17 +22,7 @@ SEED = 20251
 
 @dataclass(frozen=True)
 class PairWitness:
-    """One dot product for which two instructions give different bits.
-
-    Attributes
-    ----------
-    a, b : tuple of int
-        Encodings of the operands.
-    c : int
-        Encoding of the addend.
-    here, there : int
-        Encodings of the two results.
-    """
+    """One dot product for which two instructions give different bits: encodings of operands, addend and the two results."""
 
     a: tuple[int, ...]
     b: tuple[int, ...]
@@ -66,11 +56,7 @@ def _random(row: Instruction, k: int, family: str) -> Dots:
         if isinstance(fmt, IntegerFormat):
             values = rng.integers(0, 1 << fmt.bits, shape, dtype=np.uint64)
             if addend and family == "large":  # next to the ends of the range
-                values = (
-                    (np.uint64(1) << np.uint64(fmt.bits - 1))
-                    + (values >> np.uint64(16))
-                    - np.uint64(1 << fmt.bits - 17)
-                )
+                values = np.uint64((1 << fmt.bits - 1) - (1 << fmt.bits - 17)) + (values >> np.uint64(16))
             return values.astype(fmt.container)
         low, high = {
             "near one": (fmt.bias - min(4, fmt.emax - 1), fmt.bias + min(4, fmt.emax - 1)),
@@ -129,13 +115,8 @@ def _results(row: Instruction, dots: Dots) -> np.ndarray:
 def witness(row: Instruction, other: Instruction) -> PairWitness | None:
     """The dot product with the fewest nonzero products for which the two differ; None where none of those tried shows it.
 
-    The vectors of :func:`tensorcore_models.probing.probe_vectors` of both are tried first, then random encodings of
-    :data:`MAGNITUDES`, then infinities and NaNs.
-
-    Raises
-    ------
-    ValueError
-        If the two have different operand formats or unpublished arithmetic.
+    The probe vectors of both are tried first, then random encodings of :data:`MAGNITUDES`, then infinities and NaNs. Raises
+    ValueError if the two have different operand formats or unpublished arithmetic.
     """
     if row.formats != other.formats or (row.scale_format, row.block_size) != (other.scale_format, other.block_size):
         raise ValueError(f"{row} and {other} have different formats, so there is no input to compare them on")

@@ -166,15 +166,7 @@ def shifted_left(x: Int, amount: Int) -> Int:
 
 
 def shifted_right(x: Int, amount: Int, rounding: str = "rz", is_negative: Term = t.FALSE) -> Int:
-    """A magnitude x / 2**amount (both natural), rounded to an integer magnitude as `shift_right_rounded` does.
-
-    Parameters
-    ----------
-    rounding : str
-        One of :data:`tensorcore_models.ROUNDINGS` but "sr".
-    is_negative : Term
-        Sign of the number, for ru and rd.
-    """
+    """A magnitude x / 2**amount (both natural) rounded to an integer one as `shift_right_rounded` does, but not by "sr"."""
     if amount.high <= 0:
         return x
     spare = 0 if rounding == "rz" else 1  # one more bit below: the first that is cut off

@@ -247,14 +247,19 @@ def finish(
     """Normalise and round ``total * 2**exponent`` to `fmt`; the exact sum 0 is +0, overflow is infinity."""
     negative = z.less(total, z.number(0))
     code, overflow = rounded_magnitude(negative, z.magnitude(total), exponent, fmt, rounding, fraction_bits)
-    magnitude = z.as_bits(code, fmt.exponent_bits + fmt.fraction_bits)
-    zero = z.is_zero(code)
-    if flush:
-        zero = z.less(code, z.number(1 << fmt.fraction_bits))
-        magnitude = t.choose(zero, t.constant(0, magnitude.width), magnitude)
+    magnitude, zero = _flushed_bits(code, fmt, flush)
     keeps_sign = spec.negative_underflow == "negative" and fmt.has_negative_zero
     result = encoded(t.both(negative, t.either(t.negation(zero), t.TRUE if keeps_sign else t.FALSE)), magnitude, fmt)
     return _with_overflow(result, overflow, negative, fmt, "rne")
+
+
+def _flushed_bits(code: Int, fmt: Format, flush: bool) -> tuple[Term, Term]:
+    """The bits of a rounded magnitude, without subnormal numbers if they are flushed, and whether it is zero."""
+    magnitude = z.as_bits(code, fmt.exponent_bits + fmt.fraction_bits)
+    if not flush:
+        return magnitude, z.is_zero(code)
+    zero = z.less(code, z.number(1 << fmt.fraction_bits))
+    return t.choose(zero, t.constant(0, magnitude.width), magnitude), zero
 
 
 def _with_overflow(result: Term, overflow: Term, negative: Term, fmt: Format, rounding: str) -> Term:
@@ -282,11 +287,7 @@ def ieee_sum(
     negative = t.choose(nothing, minus_zero, z.less(total, z.number(0)))
     exponent = z.minus(largest, z.number(fraction_bits))
     code, overflow = rounded_magnitude(negative, z.magnitude(total), exponent, fmt, rounding)
-    magnitude = z.as_bits(code, fmt.exponent_bits + fmt.fraction_bits)
-    zero = z.is_zero(code)
-    if flush:
-        zero = z.less(code, z.number(1 << fmt.fraction_bits))
-        magnitude = t.choose(zero, t.constant(0, magnitude.width), magnitude)
+    magnitude, zero = _flushed_bits(code, fmt, flush)
     if not fmt.has_negative_zero:
         negative = t.both(negative, t.negation(zero))
     result = _with_overflow(encoded(negative, magnitude, fmt), overflow, negative, fmt, "rne" if to_inf else rounding)

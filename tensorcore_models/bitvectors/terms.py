@@ -15,15 +15,8 @@ _known: "WeakValueDictionary[tuple, Term]" = WeakValueDictionary()
 class Term:
     """One node; made by the functions of this module only.
 
-    Attributes
-    ----------
-    op : str
-        SMT-LIB's name of the operation, or "var", "const".
-    args : tuple of Term
-    params : tuple
-        Indices of the operation (extract), the name of a variable, the value of a constant.
-    width : int
-        Bits; 0 for a truth value.
+    `op` is SMT-LIB's name of the operation, or "var", "const"; `params` are the indices of the operation (extract), the name of
+    a variable or the value of a constant; `width` is in bits, 0 for a truth value.
     """
 
     __slots__ = ("__weakref__", "args", "op", "params", "width")
@@ -109,13 +102,7 @@ _OPERATIONS: dict[str, Callable[..., int]] = {
 
 
 def evaluate(terms: Iterable[Term], values: Mapping[str, int]) -> list[int]:
-    """Values of terms for given values of their variables.
-
-    Raises
-    ------
-    KeyError
-        If a variable has no value.
-    """
+    """Values of terms for given values of all of their variables."""
     terms = list(terms)
     known: dict[Term, int] = {}
     for term in in_order(terms):
@@ -318,15 +305,7 @@ def _expression(term: Term, names: Mapping[Term, str]) -> str:
 
 
 def smtlib(assertions: Iterable[Term], wanted: Iterable[Term] = ()) -> str:
-    """An SMT-LIB 2 script (logic QF_BV) that asks whether all assertions can hold, and for the values of variables.
-
-    Parameters
-    ----------
-    assertions : iterable of Term
-        Truth values.
-    wanted : iterable of Term
-        Variables whose values are asked for.
-    """
+    """An SMT-LIB 2 script (QF_BV) that asks whether all assertions can hold, and for the values of the variables `wanted`."""
     assertions, wanted = list(assertions), list(wanted)
     names: dict[Term, str] = {}
     lines = ["(set-logic QF_BV)", "(set-option :produce-models true)"]

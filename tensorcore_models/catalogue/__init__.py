@@ -44,12 +44,7 @@ def architectures() -> list[str]:
 def canonical_device(name: str) -> str:
     """A device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known, too.
 
-    Raises
-    ------
-    TypeError
-        If it is not a string.
-    ValueError
-        If there is none of that name; the message has the nearest.
+    Raises TypeError for what is no string, ValueError with the nearest names if there is none of that name.
     """
     if not isinstance(name, str):
         raise TypeError(f"an architecture is a name, got {type(name).__name__}")
@@ -134,10 +129,7 @@ def _find(arch: str, name: str) -> Instruction | None:
 def _spelled(arch: str, name: str) -> Instruction | None:
     """The one row of an architecture that another spelling of a name means, None for none; of modes of it, the usual one.
 
-    Raises
-    ------
-    ValueError
-        If it means several.
+    Raises ValueError if it means several.
     """
     rows = [row for row in _answers(name) if row.arch == arch]
     plain = [row for row in rows if all(other.name.startswith(row.name) for other in rows)]
@@ -162,21 +154,10 @@ def _answers(text: str) -> list[Instruction]:
 
 
 def find_instructions(text: str) -> list[Instruction]:
-    """Rows that words mean: devices, operand formats and instructions in any spelling, all of which must fit.
+    """Rows that words mean: devices, operand formats and instructions in any spelling and case, all of which must fit.
 
-    Parameters
-    ----------
-    text : str
-        "h100 fp8", "HMMA.16816.F32", "hopper:mma.m16n8k16.f32.f16.f16.f32",
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "RTX 4060 half", "v_mfma_f32_16x16x16f16", in any case.
+    Raises ValueError if a word means nothing (the message has the nearest names), or nothing is all of them.
 
-    Raises
-    ------
-    ValueError
-        If a word means nothing (the message has the nearest names), or nothing is all of them.
-
-    Examples
-    --------
     >>> [row.arch for row in find_instructions("HMMA.16816.F32.BF16")]
     ['ampere', 'ada', 'hopper', 'blackwell', 'rtx_blackwell']
     """

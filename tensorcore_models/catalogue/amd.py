@@ -27,27 +27,12 @@ FP64_SHAPES = ((16, 16, 4, 1), (4, 4, 4, 4))
 CDNA3_INT8_SHAPES = ((32, 32, 16, 1), (16, 16, 32, 1), (32, 32, 4, 2), (16, 16, 4, 4), (4, 4, 4, 16))
 
 
-def _mfma(
-    arch, shape, a, b, c, name, accumulator, *, source=MMA_SIM, evidence="published model", note=""
-) -> Instruction:
+def _mfma(arch, shape, a, b, c, name, accumulator, *, source=MMA_SIM, evidence="published model") -> Instruction:
     m, n, k, blocks = shape
     return Instruction(
-        accumulator,
-        arch=arch,
-        name=name,
-        m=m,
-        n=n,
-        k=k,
-        blocks=blocks,
-        a_format=a,
-        b_format=b,
-        c_format=c,
-        d_format=c,
-        path="mfma",
-        source=source,
-        evidence=evidence,
-        note=note,
-    )
+        accumulator, arch=arch, name=name, m=m, n=n, k=k, blocks=blocks, a_format=a, b_format=b, c_format=c, d_format=c,
+        path="mfma", source=source, evidence=evidence,
+    )  # fmt: skip
 
 
 def _old_name(shape, cd: str, ab: str) -> str:

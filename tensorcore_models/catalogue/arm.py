@@ -1,9 +1,8 @@
 """Arm: BFMMLA, BFDOT and BFMOPA with and without the extended behaviour (EBF16), FP8 products, SME's outer products.
 
 Arithmetic: Arm Architecture Reference Manual for A-profile, instruction pages and shared pseudocode (BFDotAdd, FPDot,
-FPDotAdd_ZA,
-FP8DotAddFP, FP8MatMulAddFP). FPCR as it is after reset: to nearest, subnormal numbers kept, default NaN in the widening forms.
-Shapes of SME are those of the smallest vectors (128 bits); the arithmetic of longer ones is the same.
+FPDotAdd_ZA, FP8DotAddFP, FP8MatMulAddFP). FPCR as it is after reset: to nearest, subnormal numbers kept, default NaN in
+the widening forms. Shapes of SME are those of the smallest vectors (128 bits); the arithmetic of longer ones is the same.
 """
 
 from ..accumulators import Accumulator, PairRoundOddSum, ParametricDotAdd, SequentialFMA

@@ -20,13 +20,7 @@ FOLDER = Path(__file__).resolve().parent / "measured"
 
 
 def load_tables(folder: Path = FOLDER) -> list[dict[str, Any]]:
-    """The tables of a folder, by name; none if there is no folder.
-
-    Raises
-    ------
-    ValueError
-        If a file is not such a table.
-    """
+    """The tables of a folder, by name; none if there is no folder. Raises ValueError if a file is not such a table."""
     tables = []
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
         table = json.loads(path.read_text())

@@ -56,21 +56,7 @@ _INTRINSICS = (
 class Spelling:
     """What a spelling says of an instruction; None where it says nothing.
 
-    Attributes
-    ----------
-    path : str
-    shape : (m, n, k)
-    k : int
-        Where the rest of the shape is free.
-    a_formats, b_formats : tuple of str
-        Allowed operand formats.
-    c_format, d_format : str
-    scale_format : str
-    block_size : int
-    scaled, saturating : bool
-        Whether it has block scales; whether an integer sum is clamped.
-    stem : str
-        First word of the name, underscores left out.
+    `k` is given where the rest of the shape is free; `stem` is the first word of the name, underscores left out.
     """
 
     path: str | None = None
@@ -125,24 +111,24 @@ def stem(name: str) -> str:
 
 def device_or_architecture(text: str, architectures: Collection[str]) -> str | None:
     """The device or architecture that a name means, None for none: "H100", "NVIDIA A100-SXM4-80GB", "sm_90", "gfx942"."""
-    known = {_joined(name): name for name in (*architectures, *DEVICES)}
-    known |= {_joined(target): arch for target, arch in TARGETS.items()}
-    words = [word for word in re.split(r"[\s_\-/]+", text.strip().lower()) if word]
-    if "".join(words) in known:
-        return known["".join(words)]
-    plain = "".join(word for word in words if not _DECORATION.match(word)).replace("compute", "sm")
-    return known.get(plain)
+    known = {"".join(_words(name)): name for name in (*architectures, *DEVICES)}
+    known |= {"".join(_words(target)): arch for target, arch in TARGETS.items()}
+    whole, plain = "".join(_words(text)), _plain(text).replace("compute", "sm")
+    return known.get(whole) or known.get(plain)
 
 
 def unknown_unit(text: str) -> str | None:
     """Why the unit of a device is not known, None for other names."""
-    words = [word for word in re.split(r"[\s_\-/]+", text.strip().lower()) if word]
-    plain = "".join(word for word in words if not _DECORATION.match(word))
-    return UNKNOWN_UNITS.get(plain)
+    return UNKNOWN_UNITS.get(_plain(text))
 
 
-def _joined(name: str) -> str:
-    return re.sub(r"[\s_\-]+", "", name.lower())
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[\s_\-/]+", text.lower()) if word]
+
+
+def _plain(text: str) -> str:
+    """A name without the words that say nothing of the matrix unit."""
+    return "".join(word for word in _words(text) if not _DECORATION.match(word))
 
 
 def instruction_query(text: str) -> Spelling | None:

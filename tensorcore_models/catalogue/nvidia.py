@@ -153,18 +153,9 @@ def _spell(*formats: str) -> str:
 def _sync(arch, shape, a, b, c, d, accumulator, *, name=None, prefix="mma", **facts) -> Instruction:
     m, n, k = shape
     return Instruction(
-        accumulator,
-        arch=arch,
-        name=name or f"{prefix}.m{m}n{n}k{k}.{_spell(d, a, b, c)}",
-        m=m,
-        n=n,
-        k=k,
-        a_format=a,
-        b_format=b,
-        c_format=c,
-        d_format=d,
-        **{"path": prefix, "source": MMA_SIM, "evidence": MODEL, **facts},
-    )
+        accumulator, arch=arch, name=name or f"{prefix}.m{m}n{n}k{k}.{_spell(d, a, b, c)}", m=m, n=n, k=k,
+        a_format=a, b_format=b, c_format=c, d_format=d, **{"path": prefix, "source": MMA_SIM, "evidence": MODEL, **facts},
+    )  # fmt: skip
 
 
 def _fda(arch: str, terms: int, d: str, fraction_bits: int | None = None) -> FusedDotAdd:
@@ -267,22 +258,11 @@ def _block_scaled(arch, scaled: Scaled, k, a, b, scale, block, accumulator, evid
     note = f"alignment floor {accumulator.exponent_floor}: models only"
     if not scaled.group and (block, scale) == (16, "ue8m0"):
         note = f"{SYNC_SCALE_NOTE}; {note}"
+    name = f"{prefix}.m{scaled.m}n{scaled.n}k{k}.block{block}.{types}.{scale}"
     return _sync(
-        arch,
-        (scaled.m, scaled.n, k),
-        a,
-        b,
-        "fp32",
-        "fp32",
-        accumulator,
-        name=f"{prefix}.m{scaled.m}n{scaled.n}k{k}.block{block}.{types}.{scale}",
-        scale_format=scale,
-        block_size=block,
-        path=path,
-        evidence=evidence,
-        legal_shapes=scaled.free,
-        note=note,
-    )
+        arch, (scaled.m, scaled.n, k), a, b, "fp32", "fp32", accumulator, name=name, scale_format=scale, block_size=block,
+        path=path, evidence=evidence, legal_shapes=scaled.free, note=note,
+    )  # fmt: skip
 
 
 def _block_scaled_rows():
@@ -313,19 +293,9 @@ def _group_rows():
 
 
 def _group(arch, group: Group, k, a, b, d, accumulator, suffix="", **facts) -> Instruction:
-    return _sync(
-        arch,
-        (64, 8, k),
-        a,
-        b,
-        d,
-        d,
-        accumulator,
-        name=f"{group.prefix}.m64n8k{k}.{_spell(d, a, b)}{suffix}",
-        prefix=group.path,
-        legal_shapes=group.integer_shapes if d == "s32" else group.shapes,
-        **facts,
-    )
+    name = f"{group.prefix}.m64n8k{k}.{_spell(d, a, b)}{suffix}"
+    shapes = group.integer_shapes if d == "s32" else group.shapes
+    return _sync(arch, (64, 8, k), a, b, d, d, accumulator, name=name, prefix=group.path, legal_shapes=shapes, **facts)
 
 
 INTEGER_SOURCE = "PTX ISA, mma and wgmma with .s32 accumulators: exact, wrapping, clamped with .satfinite"
@@ -336,18 +306,9 @@ def _integer_rows():
     for arch, shapes, formats in kinds:
         for shape, a, b, saturate in product(shapes, formats, formats, (False, True)):
             m, n, k = shape
-            yield _sync(
-                arch,
-                shape,
-                a,
-                b,
-                "s32",
-                "s32",
-                IntegerDotAdd(saturate, terms=k),
-                name=f"mma.m{m}n{n}k{k}.s32.{a}.{b}.s32" + (".satfinite" if saturate else ""),
-                source=INTEGER_SOURCE,
-                evidence="vendor document",
-            )
+            name = f"mma.m{m}n{n}k{k}.s32.{a}.{b}.s32" + (".satfinite" if saturate else "")
+            facts = {"name": name, "source": INTEGER_SOURCE, "evidence": "vendor document"}
+            yield _sync(arch, shape, a, b, "s32", "s32", IntegerDotAdd(saturate, terms=k), **facts)
     for arch, group in ((arch, row.group) for arch, row in ARCHITECTURES.items() if row.group):
         for a, b, saturate in product(("s8", "u8"), ("s8", "u8"), (False, True)):
             suffix, spec = ".satfinite" if saturate else "", IntegerDotAdd(saturate, terms=32)

@@ -25,14 +25,9 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class DataSheet:
-    """What one document says about one device.
+    """What one document says about one device: dense TFLOP/s or TOP/s by format (fp64 to fp4, int8, int4).
 
-    Attributes
-    ----------
-    source : str
-        Title of the document; why there is none where `rates` is empty.
-    rates : dict of str to float
-        Dense TFLOP/s or TOP/s by format: fp64, fp32, tf32, fp16, bf16, fp8, fp6, fp4, int8, int4.
+    `source` is its title; why there is none where `rates` is empty.
     """
 
     source: str

@@ -16,13 +16,7 @@ FP8 = {"e4m3": "e4m3fn", "e5m2": "e5m2"}
 
 
 def dot(elements: int) -> ParametricDotAdd:
-    """The dot product of so many elements: everything rounds to odd, c is added last.
-
-    Raises
-    ------
-    ValueError
-        If they are no power of two, as elements of a vector are.
-    """
+    """The dot product of a power of two of elements (ValueError for others): everything rounds to odd, c is added last."""
     if elements < 1 or elements & (elements - 1):
         raise ValueError(f"{elements} elements: VLEN is a power of two, so VLMAX is one, too")
     guard = (elements - 1).bit_length()
@@ -32,19 +26,9 @@ def dot(elements: int) -> ParametricDotAdd:
 
 
 def vector_dot(vlen: int, a_format: str, b_format: str | None = None) -> Instruction:
-    """The instruction at a length of vector registers: bf16, or e4m3 and e5m2 in any pair, to fp32.
+    """The instruction at a VLEN in bits, a power of two from 32 (Zvl32b): bf16, or "e4m3" and "e5m2" in any pair, to fp32.
 
-    Parameters
-    ----------
-    vlen : int
-        VLEN in bits, a power of two from 32 to 65536 (Zvl32b to the largest that the specification allows).
-    a_format, b_format : str
-        "bf16", "e4m3" or "e5m2"; b's is a's by default.
-
-    Raises
-    ------
-    ValueError
-        If VLEN is no power of two, beyond what the model takes, or the unit does not have the operand types.
+    Raises ValueError if VLEN is no power of two or beyond what the model takes, or the unit lacks the operand types.
     """
     b_format = b_format or a_format
     if not isinstance(vlen, int) or isinstance(vlen, bool) or vlen < 32 or vlen & (vlen - 1):

@@ -19,18 +19,7 @@ Kind = tuple[tuple[Shape, ...], str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True)
 class Outputs:
-    """Published outputs that instructions reproduce.
-
-    Attributes
-    ----------
-    text : str
-    results : tuple of str
-        Result formats that were run.
-    ks : tuple of int
-        k that were run.
-    alike : bool
-        Whether A and B had the same format.
-    """
+    """Published outputs that instructions reproduce: result formats and k that were run; `alike`: A and B had one format."""
 
     text: str
     results: tuple[str, ...]
@@ -42,55 +31,31 @@ class Outputs:
 class Narrow:
     """Instructions of operands of up to 8 bits.
 
-    Attributes
-    ----------
-    formats : tuple of str
-        Operand formats, which go together in all pairs.
-    ks : tuple of int
-    terms : int or None
-        N; None: k.
-    fraction_bits : int or None
-        F of a unit of its own, which keeps only as many bits of fp32 results; None: the architecture's.
-    interleaved : bool
-        Converted to fp16 and run as two chained FP16 operations over interleaved k, c added last.
-    outputs : tuple of Outputs
-        What pins the rows.
-    source, evidence : str
-        What they rest on otherwise; formats of 6 bits are inferred.
+    `fraction_bits` is F of a unit of its own, which keeps only as many bits of fp32 results; None: the architecture's.
     """
 
-    formats: tuple[str, ...] = FP8
+    formats: tuple[str, ...] = FP8  # of operands, which go together in all pairs
     ks: tuple[int, ...] = (32,)
-    terms: int | None = None
+    terms: int | None = None  # N; None: k
     fraction_bits: int | None = None
+    # converted to fp16 and run as two chained FP16 operations over interleaved k, c added last
     interleaved: bool = False
-    outputs: tuple[Outputs, ...] = ()
-    source: str = MMA_SIM
-    evidence: str = MODEL
+    outputs: tuple[Outputs, ...] = ()  # what pins the rows
+    source: str = MMA_SIM  # what they rest on otherwise
+    evidence: str = MODEL  # formats of 6 bits are inferred
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
     """Instructions of a warp group or of one thread for all: m and n are free, operands lie in shared memory.
 
-    Attributes
-    ----------
-    prefix : str
-        What their names begin with; up to the first point it is their path.
-    narrow : tuple of Narrow
-        Beside those of fp16, bf16 and tf32, and of 8-bit integers.
-    mixed : tuple of (a, b)
-        Pairs of different 16-bit formats.
-    shapes, integer_shapes : tuple of (m, tuple of n)
-        Legal shapes (PTX ISA).
-    input_scale : int
-        Largest s of D = A B + D 2^-s that instructions of fp16, bf16 and tf32 operands take (scale-input-d of PTX).
+    `input_scale` is the largest s of D = A B + D 2^-s that those of fp16, bf16 and tf32 take (scale-input-d of PTX).
     """
 
-    prefix: str
-    narrow: tuple[Narrow, ...] = ()
-    mixed: tuple[tuple[str, str], ...] = ()
-    shapes: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    prefix: str  # what their names begin with; up to the first point it is their path
+    narrow: tuple[Narrow, ...] = ()  # beside those of fp16, bf16 and tf32, and of 8-bit integers
+    mixed: tuple[tuple[str, str], ...] = ()  # pairs of different 16-bit formats
+    shapes: tuple[tuple[int, tuple[int, ...]], ...] = ()  # legal (m, all n) (PTX ISA)
     integer_shapes: tuple[tuple[int, tuple[int, ...]], ...] = ()
     input_scale: int = 0
 
@@ -101,94 +66,45 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Scaled:
-    """Block-scaled instructions, whose k is 32, and 64 of fp4.
-
-    Attributes
-    ----------
-    m, n : int
-    group : Group or None
-        Whose instructions have them; None: mma.sync.
-    free : tuple of (m, tuple of n)
-        Legal shapes where m and n are free.
-    """
+    """Block-scaled instructions, whose k is 32, and 64 of fp4."""
 
     m: int
     n: int
-    group: Group | None = None
-    free: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    group: Group | None = None  # whose instructions have them; None: mma.sync
+    free: tuple[tuple[int, tuple[int, ...]], ...] = ()  # legal (m, all n) where these are free
 
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
     """One architecture: what its tensor cores share, which shapes they have, what a compiler and a user call it.
 
-    Attributes
-    ----------
-    fraction_bits : int
-        F of the fp16, bf16 and tf32 instructions.
-    terms : dict of str to int
-        N, products that one fused operation takes, by operand format. A shorter k takes k.
-    floors : dict of str to int
-        Below which the alignment exponent never goes, by result format.
-    sync : tuple of (shapes, a = b, (d, c) pairs)
-        mma.sync of fp16, bf16 and tf32.
-    units : dict of shape to str
-        Shapes of mma.sync that run on the unit of another architecture (mmasim 2.1.1).
-    blocks : dict of shape to int
-        Shapes of mma.sync that multiply several independent blocks.
-    emulated : tuple of (shapes, a = b, (d, c) pairs)
-        mma.sync that runs on no tensor core: it is compiled to a chain of FP32 fused multiply-adds.
-    narrow : tuple of Narrow
-        mma.sync of operands of up to 8 bits.
-    narrow_kind : str
-        How PTX qualifies those of k = 32; empty where it does not.
-    scaled : Scaled or None
-        Block scales.
-    group : Group or None
-        wgmma or tcgen05.mma.
-    double : tuple of shapes
-        mma.sync of fp64.
-    integer : tuple of (shapes, operand formats)
-        mma.sync into s32.
-    capability : (int, int)
-        Compute capability.
-    variants : tuple of (int, int)
-        Other compute capabilities with its tensor cores.
-    whole_major : bool
-        Whether every other compute capability of the same major number is one of its variants.
-    target : str
-        Compilation target.
-    devices : dict of str to tuple of str
-        GPUs, and operand formats that their tensor cores lack although the architecture has them.
-    measured_floor : str
-        GPU on which the floor of fp32 results has been measured (Hawkeye); empty where models alone state it.
-    vectors : str
-        GPUs whose published outputs the rows with these operands reproduce (MATLAB-tensor-core).
-    pinned : tuple of str
-        Operand formats whose arithmetic those outputs pin (they have K = N products; tf32 on Hopper and later only N = 4).
+    `pinned` formats have K = N products among the published outputs (tf32 on Hopper and later only N = 4).
     """
 
-    fraction_bits: int
-    terms: dict[str, int]
-    floors: dict[str, int]
-    sync: tuple[Kind, ...] = ()
+    fraction_bits: int  # F of the fp16, bf16 and tf32 instructions
+    terms: dict[str, int]  # N, products that one fused operation takes, by operand format; a shorter k takes k
+    floors: dict[str, int]  # below which the alignment exponent never goes, by result format
+    sync: tuple[Kind, ...] = ()  # mma.sync of fp16, bf16 and tf32
+    # shapes of mma.sync that run on another architecture's unit (mmasim 2.1.1)
     units: dict[Shape, str] = field(default_factory=dict)
-    blocks: dict[Shape, int] = field(default_factory=dict)
-    emulated: tuple[Kind, ...] = ()
-    narrow: tuple[Narrow, ...] = ()
-    narrow_kind: str = ""
+    blocks: dict[Shape, int] = field(default_factory=dict)  # shapes of mma.sync that multiply several blocks
+    emulated: tuple[Kind, ...] = ()  # mma.sync on no tensor core: compiled to a chain of FP32 fused multiply-adds
+    narrow: tuple[Narrow, ...] = ()  # mma.sync of operands of up to 8 bits
+    narrow_kind: str = ""  # how PTX qualifies those of k = 32; empty where it does not
     scaled: Scaled | None = None
-    group: Group | None = None
-    double: tuple[Shape, ...] = ()
-    integer: tuple[tuple[tuple[Shape, ...], tuple[str, ...]], ...] = ()
-    capability: tuple[int, int] = (0, 0)
-    variants: tuple[tuple[int, int], ...] = ()
-    whole_major: bool = False
-    target: str = ""
+    group: Group | None = None  # wgmma or tcgen05.mma
+    double: tuple[Shape, ...] = ()  # mma.sync of fp64
+    integer: tuple[tuple[tuple[Shape, ...], tuple[str, ...]], ...] = ()  # mma.sync into s32, with operand formats
+    capability: tuple[int, int] = (0, 0)  # compute capability
+    variants: tuple[tuple[int, int], ...] = ()  # others with its tensor cores
+    whole_major: bool = False  # whether all others of the same major number are variants
+    target: str = ""  # of compilation
+    # GPUs, and operand formats that their tensor cores lack
     devices: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # GPU on which the floor of fp32 results has been measured (Hawkeye); else models alone state it
     measured_floor: str = ""
-    vectors: str = ""
-    pinned: tuple[str, ...] = ()
+    vectors: str = ""  # GPUs whose published outputs the `pinned` rows reproduce (MATLAB-tensor-core)
+    pinned: tuple[str, ...] = ()  # operand formats whose arithmetic those outputs pin
 
     def floor_note(self, d_format: str) -> str:
         """What the alignment floor of a result format rests on."""

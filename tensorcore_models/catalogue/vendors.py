@@ -5,16 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Unit:
-    """An architecture's matrix unit.
-
-    Attributes
-    ----------
-    vendor : str
-    since : str
-        Year of the first product with it, or what else there is to say.
-    name : str
-        What its vendor calls it.
-    """
+    """An architecture's matrix unit: vendor, year of the first product (or what else there is to say), its vendor's name."""
 
     vendor: str
     since: str

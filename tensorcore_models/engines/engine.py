@@ -48,13 +48,7 @@ _ONE_ZERO = bytes(16)
 
 
 def _scalar(x, name: str) -> float:
-    """`x` as a float.
-
-    Raises
-    ------
-    TypeError
-        If it is not one real number.
-    """
+    """`x` as a float; raises TypeError if it is not one real number."""
     if isinstance(x, str | bytes) or np.ndim(x) or not (hasattr(x, "__float__") or hasattr(x, "__index__")):
         raise TypeError(f"{name} is a real number, got {x!r}")
     return float(x)

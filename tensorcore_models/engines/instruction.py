@@ -84,23 +84,17 @@ class Instruction(MatrixEngine):
     def __post_init__(self):
         # An own run names its GPU, driver and date behind the level.
         if self.evidence not in EVIDENCE and not self.evidence.startswith(f"{EVIDENCE[0]} ("):
-            raise ValueError(f"{self.arch}:{self.name}: evidence {self.evidence!r}, expected one of {EVIDENCE}")
+            raise ValueError(f"{self}: evidence {self.evidence!r}, expected one of {EVIDENCE}")
         if not self.source:
-            raise ValueError(f"{self.arch}:{self.name}: a row needs a source")
+            raise ValueError(f"{self}: a row needs a source")
         if self.published == (self.evidence == "arithmetic not public"):
-            raise ValueError(
-                f"{self.arch}:{self.name}: evidence {self.evidence!r} does not go with {type(self.accumulator).__name__}"
-            )
+            raise ValueError(f"{self}: evidence {self.evidence!r} does not go with {type(self.accumulator).__name__}")
         super().__post_init__()
         if min(self.m, self.n, self.blocks) < 1:
-            raise ValueError(
-                f"{self.arch}:{self.name}: shape m {self.m}, n {self.n}, blocks {self.blocks} must be positive"
-            )
+            raise ValueError(f"{self}: shape m {self.m}, n {self.n}, blocks {self.blocks} must be positive")
         step = self.accumulator.terms_per_step
         if self.k % step:
-            raise ValueError(
-                f"{self.arch}:{self.name}: k {self.k} is not a multiple of the {step} products of one step"
-            )
+            raise ValueError(f"{self}: k {self.k} is not a multiple of the {step} products of one step")
 
     def __str__(self) -> str:
         return f"{self.arch}:{self.name}"

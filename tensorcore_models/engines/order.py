@@ -153,13 +153,7 @@ def with_output(order: Order, fmt: str) -> Order:
 
 
 def uncovered(order: Order, k: int) -> np.ndarray:
-    """The values of k that no chain takes, ascending.
-
-    Raises
-    ------
-    ValueError
-        If a chain takes a value beyond k - 1, or a value is taken twice.
-    """
+    """The values of k that no chain takes, ascending; raises ValueError if one is beyond k - 1 or is taken twice."""
     pieces = [piece for chain in leaves(order) for piece in chain.pieces]
     beyond = [piece for piece in pieces if piece[-1] >= k]
     if beyond:
@@ -198,21 +192,11 @@ def merged(pieces: Sequence[range]) -> list[range]:
 
 @dataclass(frozen=True)
 class OrderUnit:
-    """What the interpreter uses of an engine.
+    """What the interpreter uses of an engine: the format of its results, in which sums are formed, its k step, its chains.
 
-    Parameters
-    ----------
-    result : Format or IntegerFormat
-        Format of the engine's results, in which sums are formed.
-    step : int
-        The engine's k step.
-    chain : callable
-        pieces -> encodings of one chain from +0 over them.
-    restarts : callable
-        (pieces, every, total) -> encodings of `total` plus a chain of every `every` products of the pieces, added one after the
-        other, or None where the engine has no kernel for that.
-    zeros : callable
-        () -> encodings of +0 that may be written to.
+    ``chain(pieces)`` gives encodings of one chain from +0 over them; ``restarts(pieces, every, total)`` those of `total` plus a
+    chain of every `every` products of the pieces, added one after the other, or None where the engine has no kernel for that;
+    ``zeros()`` those of +0, which may be written to.
     """
 
     result: Format | IntegerFormat
@@ -225,10 +209,7 @@ class OrderUnit:
 def evaluate(order: Order, unit: OrderUnit) -> np.ndarray:
     """Encodings of the sum, in the unit's result format.
 
-    Raises
-    ------
-    ValueError
-        If a sum is rounded to :data:`OUTPUT`, which :func:`with_output` replaces.
+    Raises ValueError for a sum that is rounded to :data:`OUTPUT`, which :func:`with_output` replaces.
     """
     if isinstance(order, Chain):
         return unit.chain(order.pieces) if order.pieces else unit.zeros()

@@ -11,17 +11,11 @@ if TYPE_CHECKING:
 
 
 class PreparedProduct:
-    """D = A B + C on one engine for matrices of one shape; made by :meth:`Engine.prepared`.
+    """D = A B + C on one engine for matrices a (m, k) and b (k, n); made by :meth:`Engine.prepared`.
 
     Bits and errors are those of the engine's :meth:`~Engine.gemm` and :meth:`~Engine.gemm_bits`. Settings that change between
     two calls count (:func:`set_isa`, :func:`tensorcore_models.kernels.set_kernel`, :func:`set_num_threads`); of environment
     variables those do that were set before the first product, or before the setting was given back with None.
-
-    Attributes
-    ----------
-    engine : Engine
-    m, k, n : int
-        a is (m, k), b is (k, n), c and d are (m, n).
     """
 
     def __init__(self, engine: "Engine", m: int, k: int, n: int):
@@ -35,25 +29,9 @@ class PreparedProduct:
         return f"{self.engine.label}.prepared({self.m}, {self.k}, {self.n})"
 
     def __call__(self, a, b, c=None, scale_a=None, scale_b=None) -> np.ndarray:
-        """d on values, as :meth:`Engine.gemm`.
+        """d on values; arguments and errors as :meth:`Engine.gemm`, and ValueError for matrices of another shape.
 
-        Parameters
-        ----------
-        a, b, c : array_like
-            Values, shapes (m, k), (k, n), (m, n); None for c means zeros. Arrays in the formats' natural types (float16 for
-            fp16, ...) take the shortest way.
-        scale_a, scale_b : array_like, optional
-            Scales of the operands.
-
-        Returns
-        -------
-        ndarray
-            Shape (m, n), in the natural type of the output format.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As :meth:`Engine.gemm`, and for matrices of another shape.
+        Arrays in the formats' natural types (float16 for fp16, ...) take the shortest way.
         """
         if self._small is not None and scale_a is None and scale_b is None:
             d = self._small.values(a, b, c)
@@ -63,25 +41,7 @@ class PreparedProduct:
         return self.engine.gemm(a, b, c, scale_a=scale_a, scale_b=scale_b)
 
     def bits(self, a, b, c=None, scale_a=None, scale_b=None) -> np.ndarray:
-        """d on encodings, as :meth:`Engine.gemm_bits`.
-
-        Parameters
-        ----------
-        a, b, c : array of unsigned integers
-            Encodings, shapes (m, k), (k, n), (m, n); None for c means zeros.
-        scale_a, scale_b : array of unsigned integers
-            Encodings of the block scales, for engines with scales.
-
-        Returns
-        -------
-        ndarray
-            Encodings of d, shape (m, n).
-
-        Raises
-        ------
-        TypeError, ValueError
-            As :meth:`Engine.gemm_bits`, and for matrices of another shape.
-        """
+        """d on encodings; arguments and errors as :meth:`Engine.gemm_bits`, and ValueError for matrices of another shape."""
         if self._small is not None and scale_a is None and scale_b is None:
             d = self._small.bits(a, b, c)
             if d is not None:

@@ -19,22 +19,10 @@ class Rollup:
     Product k goes to accumulator k mod `accumulators`; the first one starts from c, the others from +0. After K products the
     accumulators i, i + 1, ... with i = K mod `accumulators` are added in pairs, ((i, i + 1), (i + 2, i + 3)), and +0
     to the sum, so that -0 becomes +0. All these additions are in the result format, rounded to nearest even.
-
-    Parameters
-    ----------
-    accumulators : int
-        A power of two.
-    flush_adds : bool
-        Edge rule: results of the additions that are subnormal become zero and keep their sign.
-
-    Raises
-    ------
-    ValueError
-        If `accumulators` is no power of two.
     """
 
-    accumulators: int = 1
-    flush_adds: bool = False
+    accumulators: int = 1  # a power of two, else ValueError
+    flush_adds: bool = False  # edge rule: subnormal results of the additions become zero and keep their sign
 
     def __post_init__(self):
         if self.accumulators < 1 or self.accumulators & (self.accumulators - 1):
@@ -49,18 +37,7 @@ class Rollup:
         pieces: Sequence[range],
         fmt: Format,
     ) -> np.ndarray:
-        """One chain of the unit over pieces of k.
-
-        Parameters
-        ----------
-        chain : callable
-            (encodings of c, pieces of k) -> encodings of one accumulator's chain.
-        c : ndarray
-            Encodings of the addend.
-        pieces : sequence of range
-        fmt : Format
-            Of the results.
-        """
+        """One chain of the unit over pieces of k; ``chain(c, pieces)`` gives the encodings of one accumulator's."""
         if self.accumulators == 1:
             return self._finished(chain(c, list(pieces)), fmt)
         ks = [k for piece in pieces for k in piece]

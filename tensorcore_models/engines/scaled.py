@@ -6,6 +6,7 @@ import numpy as np
 
 from ..formats import IntegerFormat
 from ..formats.operands import values_of_bits
+from ..formats.sums import sum_to_odd
 from .order import Chain, KOrder, order_of
 from .scaling import Scaling
 
@@ -20,27 +21,11 @@ def scaled_sums(
     promote_every: int | None = None,
     promote_rounding: str = "rne",
 ) -> np.ndarray:
-    """Sums with their factors, in FP32.
+    """Sums with their factors in FP32 (m, n), from encodings a (m, k) and b (k, n), on an engine with FP32 or integer results.
 
-    Parameters
-    ----------
-    engine : Engine
-        With FP32 or integer results.
-    a, b : array of unsigned integers, shapes (m, k) and (k, n)
-        Encodings.
-    scaling : Scaling
-    k_order, promote_every, promote_rounding
-        As for :meth:`tensorcore_models.Engine.gemm`. Where factors are applied after each block of k the chain is promoted
-        there in any case; `promote_every` may divide a block, and an order may have parts that start with one.
-
-    Returns
-    -------
-    ndarray of float32, shape (m, n)
-
-    Raises
-    ------
-    ValueError
-        If the engine's results are neither FP32 nor integers, or chains do not fit the blocks.
+    The other arguments are those of :meth:`tensorcore_models.Engine.gemm`. Where factors are applied after each block of k the
+    chain is promoted there in any case; `promote_every` may divide a block, and an order may have parts that start with one.
+    Raises ValueError for other results, and for chains that do not fit the blocks.
     """
     result = engine.formats[3]
     if not isinstance(result, IntegerFormat) and result.name != "fp32":
@@ -53,13 +38,7 @@ def scaled_sums(
 
 
 def apply_at_end(sums: np.ndarray, scaling: Scaling) -> np.ndarray:
-    """FP32 sums with the factors that are applied at the end.
-
-    Parameters
-    ----------
-    sums : ndarray of float32, shape (m, n)
-    scaling : Scaling
-    """
+    """FP32 sums (m, n) with the factors that are applied at the end."""
     with np.errstate(all="ignore"):
         if scaling.applied == "product":
             return sums if not scaling.roundings else sums * (np.float32(scaling.whole_a) * np.float32(scaling.whole_b))
@@ -118,18 +97,6 @@ def fused_multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarra
     """RN32(x y + z) of FP32 values with one rounding.
 
     The product is exact in FP64; the sum is rounded to odd there, so that the rounding to FP32 behind it is right.
-
-    Parameters
-    ----------
-    x, y, z : ndarray of float32
     """
     with np.errstate(all="ignore"):
-        product, addend = np.multiply(x, y, dtype=np.float64), z.astype(np.float64)
-        total = product + addend
-        back = total - product
-        error = (product - (total - back)) + (addend - back)
-        bits = total.view(np.int64)
-        inexact = (error != 0) & np.isfinite(total) & ((bits & 1) == 0)
-        down = (error < 0) == (total > 0)  # towards zero
-        odd = np.where(inexact, bits + np.where(down, -1, 1), bits).view(np.float64)
-        return odd.astype(np.float32)
+        return sum_to_odd(np.multiply(x, y, dtype=np.float64), z.astype(np.float64)).astype(np.float32)

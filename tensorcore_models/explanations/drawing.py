@@ -56,15 +56,7 @@ def _drawn(box: DrawnBox, x: float, y: float) -> str:
 
 
 def svg(boxes: Sequence[DrawnBox], title: str) -> str:
-    """Boxes as an SVG element, the last on top.
-
-    Parameters
-    ----------
-    boxes : sequence of DrawnBox
-        Each after those below it.
-    title : str
-        For readers who do not see the picture.
-    """
+    """Boxes as an SVG element, each after those below it and the last on top; `title` is for readers who do not see it."""
     places, width = _places(boxes)
     height = max(y for _, y in places.values()) + HEIGHT / 2 + 2
     lines = "".join(

@@ -7,13 +7,9 @@ from .tree import Operation, Tree
 
 
 def tree_of(spec: Accumulator, k: int) -> Tree | None:
-    """The order in which an accumulator sums k products and c (leaf k); None where it does not say.
+    """The order in which an accumulator sums k products (more than one step takes are a chain) and c, leaf k.
 
-    Parameters
-    ----------
-    spec : Accumulator
-    k : int
-        Number of products; more than one step takes are a chain.
+    None where the accumulator does not say.
     """
     total: Position = k
     found = SumBuilder(k + 1)

@@ -7,8 +7,10 @@ addends cancel and no other is lost). Flat, because a chain of thousands of addi
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -21,16 +23,10 @@ SHOWN = 4
 
 
 class Operation(NamedTuple):
-    """One operation of a sum.
+    """One operation of a sum: leaves, and operations as their number plus the number of leaves, in order of their first leaf.
 
-    Attributes
-    ----------
-    addends : tuple of int
-        Leaves, and operations as their number plus the number of leaves, in order of their first leaf.
-    kind : {"aligned", "exact"}
-        Whether small addends are lost beside large ones that cancel.
-    label, note : str
-        What the operation does, in a word and in a sentence; orders are compared without them.
+    `kind` says whether small addends are lost beside large ones that cancel ("aligned") or not ("exact"). `label` and `note`
+    say what the operation does, in a word and in a sentence; orders are compared without them.
     """
 
     addends: tuple[int, ...]
@@ -45,15 +41,7 @@ class Operation(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """An input on which two orders differ: X at one leaf, -X at the other, a small y everywhere else.
-
-    Attributes
-    ----------
-    i, j : int
-        The leaves with X and -X.
-    counts : tuple of int
-        How many y survive in the two orders.
-    """
+    """An input on which two orders differ: X at leaf i, -X at leaf j, a small y everywhere else; how many y survive in each."""
 
     i: int
     j: int
@@ -99,10 +87,14 @@ class Tree:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Leaves below each operation."""
-        found: list[int] = []
+        return tuple(self._folded(sum, lambda leaf: 1))
+
+    def _folded(self, combine: Callable, of_leaf: Callable) -> list:
+        """A value of each operation, made of those of its addends."""
+        found: list = []
         for operation in self.operations:
-            found.append(sum(1 if x < self.leaves else found[x - self.leaves] for x in operation.addends))
-        return tuple(found)
+            found.append(combine(of_leaf(x) if x < self.leaves else found[x - self.leaves] for x in operation.addends))
+        return found
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
@@ -137,10 +129,7 @@ class Tree:
     @cached_property
     def _shape(self) -> dict[frozenset[int], str]:
         """Each operation as the set of its leaves; sets of thousands are replaced by a number once they are known."""
-        below: list[frozenset[int]] = []
-        for operation in self.operations:
-            parts = (frozenset([x]) if x < self.leaves else below[x - self.leaves] for x in operation.addends)
-            below.append(frozenset().union(*parts))
+        below = self._folded(lambda parts: frozenset().union(*parts), lambda leaf: frozenset([leaf]))
         return {leaves: operation.kind for leaves, operation in zip(below, self.operations, strict=True)}
 
     def same(self, other: "Tree") -> bool:
@@ -159,11 +148,11 @@ class Tree:
             raise ValueError(f"one tree has {self.leaves} leaves, the other {other.leaves}: no input fits both")
         if self.same(other):
             return None
-        for i, j in self._telling_pairs():
+        for i, j in chain(self._telling_pairs(), other._telling_pairs()):  # one of the two has a pair that tells
             one, two = self.survivors(i, j), other.survivors(i, j)
             if one != two:
                 return Difference(i, j, (one, two))
-        return other._all_pairs(self)
+        return None
 
     def _telling_pairs(self):
         """Pairs of leaves that meet in each operation: a first leaf of each addend with those of all others."""
@@ -175,22 +164,12 @@ class Tree:
                 for j in leaves[index + 1 :]:
                     yield i, j
 
-    def _all_pairs(self, other: "Tree") -> Difference | None:
-        """The same, from the other tree's operations: one of the two has a pair that tells."""
-        for i, j in self._telling_pairs():
-            one, two = other.survivors(i, j), self.survivors(i, j)
-            if one != two:
-                return Difference(i, j, (one, two))
-        return None
-
     # -- showing -----------------------------------------------------------------------------------------------------------
     @property
     def depth(self) -> int:
         """Operations on the longest way from a leaf to the sum."""
-        found: list[int] = []
-        for operation in self.operations:
-            found.append(1 + max(0 if x < self.leaves else found[x - self.leaves] for x in operation.addends))
-        return found[-1] if found else 0
+        depths = self._folded(lambda below: 1 + max(below), lambda leaf: 0)
+        return depths[-1] if depths else 0
 
     @property
     def summary(self) -> str:
@@ -221,12 +200,8 @@ class Tree:
         lines = [
             f"[{n}] = {self._terms(o)}{f' ({o.does})' if o.does else ''}" for n, o in enumerate(self.operations)
         ] or [self.name(0)]
-        half = OUTLINE // 2
-        return (
-            lines
-            if len(lines) <= OUTLINE
-            else [*lines[:half], f"... {len(lines) - OUTLINE} operations", *lines[-half:]]
-        )
+        half, more = OUTLINE // 2, len(lines) - OUTLINE
+        return lines if more <= 0 else [*lines[:half], f"... {more} operations", *lines[-half:]]
 
     def __str__(self) -> str:
         return "\n  ".join([self.summary, *self.outline()])

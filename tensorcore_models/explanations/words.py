@@ -14,19 +14,10 @@ ROUNDINGS = {
 
 @dataclass(frozen=True, repr=False)
 class Words(Result):
-    """What is computed.
+    """What is computed: sentences in the order of the arithmetic, a formula, what a unit does in a few words (`brief`).
 
-    Attributes
-    ----------
-    title : str
-    steps : tuple of str
-        Sentences, in the order of the arithmetic.
-    formula : str
-        LaTeX, equations apart by ", \\quad "; none where the arithmetic is not public.
-    brief : str
-        What a unit does, in a few words.
-    window : tuple of str
-        Which bits of an addend a fused sum keeps, as a picture in text.
+    `formula` is LaTeX, equations apart by ", \\quad "; none where the arithmetic is not public. `window` is a picture in text
+    of which bits of an addend a fused sum keeps.
     """
 
     title: str
@@ -74,15 +65,7 @@ def plain(latex: str) -> str:
 
 
 def kept_bits(spec: Any, d: str) -> str:
-    """The result's format, or the fraction bits that are kept of it.
-
-    Parameters
-    ----------
-    spec : Accumulator
-        With `output_fraction_bits`.
-    d : str
-        Format of the result.
-    """
+    """The result's format `d`, or the fraction bits that are kept of it."""
     if spec.output_fraction_bits:
         return f"{spec.output_fraction_bits} fraction bits (stored as {d})"
     return d

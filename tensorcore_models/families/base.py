@@ -27,18 +27,7 @@ AnyFormat = Format | IntegerFormat
 
 
 class Aspect(NamedTuple):
-    """One thing that a family says of its arithmetic.
-
-    Attributes
-    ----------
-    title : str
-    method : str
-        The method that says it.
-    fallback : str
-        What holds for a family that does not.
-    others : tuple of str
-        Methods that go with it; their fallbacks do for most families.
-    """
+    """One thing that a family says of its arithmetic, by which method, what holds without it, and methods that go with it."""
 
     title: str
     method: str
@@ -67,17 +56,7 @@ class Form(NamedTuple):
 
 
 class Conversion(NamedTuple):
-    """Operands converted before the sum.
-
-    Attributes
-    ----------
-    spec : Accumulator
-        What is done with the converted operands.
-    formats : tuple
-        Formats of the converted a and b, and of c and d.
-    convert : callable
-        (encodings of a or b, 0 for a or 1 for b) -> converted encodings.
-    """
+    """Operands converted before the sum: ``convert(codes, side)`` gives those of a (0) or b (1), which `spec` takes."""
 
     spec: "Accumulator"
     formats: tuple[Any, ...]
@@ -85,14 +64,9 @@ class Conversion(NamedTuple):
 
 
 class Arrangement(NamedTuple):
-    """How a kernel takes the products of one pass.
+    """How a kernel takes the products of one pass: group after group, and the additions after them.
 
-    Attributes
-    ----------
-    groups : list of list of int
-        Products in the order in which they are taken, group after group.
-    tree : list of int
-        Additions after the products, as the generic kernel of the family reads them; empty where it needs none.
+    The generic kernel of the family reads `tree`, which is empty where it needs none.
     """
 
     groups: list[list[int]]
@@ -147,6 +121,8 @@ class Accumulator:
     scales_products: ClassVar[bool] = True
     #: Allowed values of the named edge rules; None where any value that the class validates will do.
     edge_rules: ClassVar[Rules] = {"nan": ("all_ones", "quiet"), "tf32_nan": ("truncated", "kept")}
+    #: The field that says how many products one pass takes; None: it takes one.
+    step_field: ClassVar[str | None] = None
     #: Aspects that a family leaves to the fallback, each with the reason.
     left_out: ClassVar[dict[str, str]] = {}
 
@@ -220,7 +196,7 @@ class Accumulator:
     @property
     def terms_per_step(self) -> int:
         """Products that one pass of the algorithm takes; K is cut into chained passes of this length."""
-        return 1
+        return 1 if self.step_field is None else getattr(self, self.step_field)
 
     @property
     def groups_per_instruction(self) -> int:

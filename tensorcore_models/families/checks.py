@@ -83,24 +83,16 @@ def _instance(value: Any, expected: type, what: str) -> Any:
     return value
 
 
+def check_range(spec: object, name: str, low: int, high: int, *, optional: bool = False) -> None:
+    """An integer from `low` to `high`, or None if the parameter is `optional`."""
+    value = getattr(spec, name)
+    known = (optional and value is None) or low <= value <= high
+    require(known, spec, f"{name} {value} must be {low} to {high}{', or None' if optional else ''}")
+
+
 def check_exponent(spec: object, name: str) -> None:
     """A parameter that is an exponent, or None."""
-    value = getattr(spec, name)
-    require(
-        value is None or -MAX_EXPONENT <= value <= MAX_EXPONENT,
-        spec,
-        f"{name} {value} must be {-MAX_EXPONENT} to {MAX_EXPONENT}, or None",
-    )
-
-
-def check_kept(spec: object, name: str = "output_fraction_bits") -> None:
-    """A number of fraction bits that a result keeps, or None."""
-    value = getattr(spec, name)
-    require(
-        value is None or 0 <= value <= MAX_FRACTION_BITS,
-        spec,
-        f"{name} {value} must be 0 to {MAX_FRACTION_BITS}, or None",
-    )
+    check_range(spec, name, -MAX_EXPONENT, MAX_EXPONENT, optional=True)
 
 
 def check_deterministic(spec: object, name: str) -> None:

@@ -13,7 +13,7 @@ from ..formats import Format
 from ..formats.exact_rounding import round_to_bits
 from ..formats.rounding import decode, encode
 from .base import Accumulator, Conversion
-from .checks import MAX_TERMS, require
+from .checks import MAX_TERMS, check_range
 from .lanes import LanedFMA
 
 
@@ -41,26 +41,23 @@ class FidelityPhase(Accumulator):
     leading_a: int = 7
     leading_b: int = 5
 
+    step_field: ClassVar = "terms"
     left_out: ClassVar = {
         "terms": "results are flushed, which the term language lacks",
         "probe vectors": "order and width of the unit's sum are not public",
     }
 
     def _check(self):
-        require(0 <= self.phase <= 3, self, f"phase {self.phase} must be 0 to 3")
-        require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
+        check_range(self, "phase", 0, 3)
+        check_range(self, "terms", 1, MAX_TERMS)
         for name in ("leading_a", "leading_b"):
-            require(1 <= getattr(self, name) <= 24, self, f"{name} {getattr(self, name)} must be 1 to 24")
+            check_range(self, name, 1, 24)
 
     def check_formats(self, formats, block_size):
         super().check_formats(formats, block_size)
         for name, fmt in zip("ab", formats[:2], strict=True):
             if fmt.specials != "ieee" or fmt.fraction_bits > 24:
                 raise ValueError(f"FidelityPhase takes bf16, fp16 or tf32 operands, {name}_format is {fmt.name}")
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     @property
     def dot(self) -> LanedFMA:

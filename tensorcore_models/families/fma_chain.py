@@ -79,8 +79,7 @@ class SequentialFMA(Accumulator):
     def words(self, d):
         steps = [
             f"One product after the other is added by a fused multiply-add, rounded {ROUNDINGS[self.rounding]} to "
-            f"{d}: product and sum "
-            "are rounded once, together.",
+            f"{d}: product and sum are rounded once, together.",
         ]
         if self.pair_order == "odd_first":
             steps.append("Of each pair of products, the one with odd k comes first.")
@@ -180,24 +179,14 @@ class SequentialFMA(Accumulator):
         order = [1, 0] if self.pair_order == "odd_first" else list(range(build.row.k))
         if build.row.k > 1:
             first, second = order[0], order[1]
-            build.add(
-                f"c = 1, then half a unit twice (k = {first}, {second})",
-                {first: half, second: half},
-                ONE,
-                ONE,
-                2 * half,
-            )
-            build.add(f"half a unit in c and at k = {first}, then 1", {first: half, second: ONE}, half, ONE + 2 * half)
-            build.add(
-                f"half a unit in c, 1 at k = {first}, then half a unit", {first: ONE, second: half}, half, ONE, 2 * half
-            )
-            build.add(
-                f"1 at k = {first}, -1 at k = {second}: c is lost",
-                {first: ONE, second: -ONE},
-                half * half,
-                0,
-                half * half,
-            )
+            unit, tiny = 2 * half, half * half
+            twice = f"c = 1, then half a unit twice (k = {first}, {second})"
+            build.add(twice, {first: half, second: half}, ONE, ONE, unit)
+            build.add(f"half a unit in c and at k = {first}, then 1", {first: half, second: ONE}, half, ONE + unit)
+            around = f"half a unit in c, 1 at k = {first}, then half a unit"
+            build.add(around, {first: ONE, second: half}, half, ONE, unit)
+            lost = f"1 at k = {first}, -1 at k = {second}: c is lost"
+            build.add(lost, {first: ONE, second: -ONE}, tiny, 0, tiny)
         p = build.row.formats[0].precision
         if 2 * p - 1 > build.fraction_bits + 1:
             root = 1 + power(-(build.fraction_bits + 1) // 2)

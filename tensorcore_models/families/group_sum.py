@@ -17,7 +17,7 @@ from ..reference.aligned import aligned, as_addends, finish, largest_exponent
 from ..reference.operands import Operand, multiply, special_bits, special_result
 from .aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields
 from .base import Arrangement, Form
-from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, require
+from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_range, require
 from .fused.words import fused_note
 
 
@@ -48,6 +48,7 @@ class GroupDotFusedSum(AlignedSum):
     output_rounding: str = "rz"
     scaled_zero: Literal["skip_zero_products", "skip", "keeps_scale"] = "skip_zero_products"
 
+    step_field: ClassVar = "terms"
     scales_products: ClassVar[bool] = False
     takes_scales: ClassVar[bool] = True
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip_zero_products", "skip", "keeps_scale")}
@@ -58,12 +59,8 @@ class GroupDotFusedSum(AlignedSum):
             self,
             f"terms {self.terms} must be 1 to {MAX_TERMS} and a multiple of group {self.group}",
         )
-        require(1 <= self.fraction_bits <= MAX_FRACTION_BITS, self, f"fraction_bits {self.fraction_bits} out of range")
+        check_range(self, "fraction_bits", 1, MAX_FRACTION_BITS)
         check_deterministic(self, "output_rounding")
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     def check_formats(self, formats, block_size):
         super().check_formats(formats, block_size)
@@ -109,8 +106,7 @@ class GroupDotFusedSum(AlignedSum):
                 f"Products are added exactly in groups of {self.group}.",
                 "Each group's sum is multiplied by its two block scales: significands are multiplied, exponents added.",
                 f"The scaled sums and c are shifted to the largest exponent, where a group has the exponent of its "
-                f"scales.{floor} What lies "
-                f"below {f} fraction bits is cut off.",
+                f"scales.{floor} What lies below {f} fraction bits is cut off.",
                 f"They are added exactly, and the result is rounded {names.ROUNDINGS[self.output_rounding]} to {d}.",
             ),
             rf"g_j = \alpha_j \beta_j \sum_{{i \in G_j}} a_i b_i, \quad e = \max({in_formula}e_c,\; e_{{\alpha_j}} "

@@ -7,7 +7,7 @@ from ..aspects import errors, plans
 from ..aspects.search import Field, Search, divisors, has, one_of
 from ..explanations.words import Words
 from .base import Accumulator, Form
-from .checks import require
+from .checks import check_range
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class IntegerDotAdd(Accumulator):
     saturate: bool = False
     terms: int = 32
 
+    step_field: ClassVar = "terms"
     takes_integers: ClassVar[bool] = True
     left_out: ClassVar = {
         "terms": "the term language is about floating-point formats",
@@ -32,11 +33,7 @@ class IntegerDotAdd(Accumulator):
     }
 
     def _check(self):
-        require(1 <= self.terms <= 1 << 16, self, f"terms {self.terms} must be 1 to 65536")
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
+        check_range(self, "terms", 1, 1 << 16)
 
     def pass_bits(self, p):
         """The exact dot product, wrapped or clamped to the range of the result."""

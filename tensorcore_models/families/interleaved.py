@@ -114,8 +114,7 @@ class InterleavedDotAdd(Accumulator):
                 f"Operands are converted to {self.via_format}, exactly.",
                 f"Runs of {self.run} neighbouring k go in turn to {self.groups} groups of {n} products.",
                 f"The groups are added one after the other, starting from zero, each by a fused dot product with {f} fraction "
-                "bits "
-                f"that is rounded {ROUNDINGS[self.dot.output_rounding]} to {d}.",
+                f"bits that is rounded {ROUNDINGS[self.dot.output_rounding]} to {d}.",
                 f"c is added last, rounded {ROUNDINGS[self.final_rounding]}.",
             ),
             rf"s_1 = \mathrm{{FDA}}_{{{f}}}(0, G_1), \quad s_2 = \mathrm{{FDA}}_{{{f}}}(s_1, G_2), \quad d = "

@@ -39,6 +39,7 @@ class LanedFMA(Accumulator):
     flush_inputs: bool = True
     nan: NanRule = dataclasses.field(default="x86", kw_only=True)
 
+    step_field: ClassVar = "terms"
     edge_rules: ClassVar = X86_RULES
     left_out: ClassVar = {"terms": "x86 keeps NaN payloads and flushes tiny results, which the term language lacks"}
 
@@ -48,10 +49,6 @@ class LanedFMA(Accumulator):
             self,
             f"terms {self.terms} must be at most {MAX_TERMS} and a multiple of lanes {self.lanes}",
         )
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     def pass_bits(self, p):
         """Interleaved FMA chains from zero, summed, then added to c (Intel SDM, TDPBF16PS)."""
@@ -75,11 +72,9 @@ class LanedFMA(Accumulator):
             return self._one_chain(d)
         steps = (
             f"Product k goes to lane k mod {self.lanes}. Each lane starts from zero and adds its products by fused "
-            f"multiply-adds, rounded "
-            f"to nearest even to {d}.",
+            f"multiply-adds, rounded to nearest even to {d}.",
             "The lanes are added in order, and their total is added to c last.",
-            "Subnormal results and a subnormal c become zero"
-            + (", and so do subnormal operands." if self.flush_inputs else "."),
+            self._flushes,
         )
         total = " + ".join(f"l_{j}" for j in range(self.lanes))
         lanes = rf"l_j = \mathrm{{FMA\ chain\ of}}\ a_k b_k,\ k \bmod {self.lanes} = j"
@@ -90,12 +85,16 @@ class LanedFMA(Accumulator):
             f"adds {self.lanes} interleaved chains from zero, rounding after every product, and the running sum last",
         )
 
+    @property
+    def _flushes(self) -> str:
+        operands = ", and so do subnormal operands" if self.flush_inputs else ""
+        return f"Subnormal results and a subnormal c become zero{operands}."
+
     def _one_chain(self, d: str) -> Words:
         steps = (
             f"In 1 chain, which starts from zero, products are added by fused multiply-adds, rounded to nearest even to {d}.",
             "The total is added to c last.",
-            "Subnormal results and a subnormal c become zero"
-            + (", and so do subnormal operands." if self.flush_inputs else "."),
+            self._flushes,
         )
         return Words(
             "A chain of fused multiply-adds, c last", steps,

@@ -48,6 +48,7 @@ class GroupPairwiseSum(Accumulator):
     terms: int | None = None
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
+    step_field: ClassVar = "group"
     edge_rules: ClassVar = {**Accumulator.edge_rules, "flush_input": ("format", "fp32", "none"), "group": None}
     left_out: ClassVar = {"terms": "the term language has no operations that flush to zero"}
 
@@ -67,10 +68,6 @@ class GroupPairwiseSum(Accumulator):
     def groups_per_instruction(self) -> int:
         """Groups between two flushes of c."""
         return 1 if self.terms is None else self.terms // self.group
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.group
 
     def pass_bits(self, p):
         """FP32 products, a tree of FP32 additions over each group, then c (xie-mma-sim, Algorithms 2 and 3)."""
@@ -178,25 +175,14 @@ class GroupPairwiseSum(Accumulator):
         half, group, k = power(-build.fraction_bits - 1), self.group, build.row.k
         for distance in (1, group // 2, group - 1):
             if 0 < distance < group:
-                build.add(
-                    f"half a unit at 0 and {distance} meet before c",
-                    {0: half, distance: half},
-                    ONE,
-                    ONE + 2 * half,
-                    smallest=2 * half,
-                )
+                name = f"half a unit at 0 and {distance} meet before c"
+                build.add(name, {0: half, distance: half}, ONE, ONE + 2 * half, 2 * half)
         if group < k:
-            build.add(
-                f"half a unit at 0 and {group}: each is lost to c", {0: half, group: half}, ONE, ONE, smallest=2 * half
-            )
+            name = f"half a unit at 0 and {group}: each is lost to c"
+            build.add(name, {0: half, group: half}, ONE, ONE, 2 * half)
         if group == 4:
-            build.add(
-                "1 + half a unit, then a half again: a tree, not one fused sum",
-                {0: ONE, 1: half, 2: half},
-                0,
-                ONE,
-                2 * half,
-            )
+            name = "1 + half a unit, then a half again: a tree, not one fused sum"
+            build.add(name, {0: ONE, 1: half, 2: half}, 0, ONE, 2 * half)
             build.add("halves of a unit in the second pair of the tree", {0: ONE, 2: half, 3: half}, 0, ONE + 2 * half)
         fmt = build.row.formats[0]
         subnormal = power(fmt.emin - 1)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from ..explanations.words import Words
 from ..formats import Format
 from .base import Accumulator, Conversion, NanRule
-from .checks import MAX_TERMS, require
+from .checks import MAX_TERMS, check_range, require
 from .fused import ParametricDotAdd
 
 #: LSCALE has seven bits.
@@ -36,6 +36,7 @@ class ScaledDotAdd(Accumulator):
     saturate: bool = False
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
+    step_field: ClassVar = "terms"
     edge_rules: ClassVar = {**Accumulator.edge_rules, "scale": None, "saturate": None}
     left_out: ClassVar = {
         "search": "without a scale it is found as an exact ParametricDotAdd",
@@ -44,7 +45,7 @@ class ScaledDotAdd(Accumulator):
     }
 
     def _check(self):
-        require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
+        check_range(self, "terms", 1, MAX_TERMS)
         require(0 <= self.scale <= MAX_SCALE, self, f"scale {self.scale} must be 0 to {MAX_SCALE}, which LSCALE holds")
 
     def check_formats(self, formats, block_size):
@@ -52,10 +53,6 @@ class ScaledDotAdd(Accumulator):
         most = 15 if formats[3].name == "fp16" else MAX_SCALE
         if self.scale > most:
             raise ValueError(f"scale is {self.scale}, results in {formats[3].name} have 0 to {most}")
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     @property
     def exact(self) -> ParametricDotAdd:

@@ -101,10 +101,6 @@ def quantize_blocks(
     saturate : bool
         Elements beyond the format's range become its largest number; otherwise what `encode` does.
 
-    Returns
-    -------
-    BlockScaled
-
     Raises
     ------
     ValueError

@@ -22,39 +22,17 @@ STOCHASTIC_BITS = 32
 
 
 def check_rounding(rounding: str) -> str:
-    """`rounding` itself if it is a known mode.
-
-    Raises
-    ------
-    ValueError
-        If not, with the known ones.
-    """
+    """`rounding` itself if it is a known mode; raises ValueError with the known ones if not."""
     if rounding not in ROUNDINGS:
         raise ValueError(f"unknown rounding {rounding!r}; known: {', '.join(ROUNDINGS)}")
     return rounding
 
 
 def shift_right_rounded(magnitude: int, shift: int, rounding: str, negative: bool, random: int = 0) -> int:
-    """``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 is exact.
+    """``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 is exact. ru and rd look at the sign.
 
-    Parameters
-    ----------
-    magnitude : int
-        At least 0.
-    shift : int
-        Places to the right.
-    rounding : str
-        One of :data:`ROUNDINGS`.
-    negative : bool
-        Sign of the number, for ru and rd.
-    random : int
-        For sr: a draw from [0, 2**STOCHASTIC_BITS). The result goes away from zero when the first
-        STOCHASTIC_BITS bits of the discarded fraction exceed it.
-
-    Raises
-    ------
-    ValueError
-        For an unknown rounding.
+    `random`, for sr, is a draw from [0, 2**STOCHASTIC_BITS): the result goes away from zero when the first STOCHASTIC_BITS bits
+    of the discarded fraction exceed it. Raises ValueError for an unknown rounding.
     """
     if shift <= 0:
         return magnitude << -shift
@@ -94,37 +72,17 @@ def round_to_bits(
     fraction_bits: int | None = None,
     random: int = 0,
 ) -> int:
-    """Encode ``(-1)**negative * magnitude * 2**exponent`` in `fmt`, rounded once.
+    """Encode ``(-1)**negative * magnitude * 2**exponent`` in `fmt`, rounded once; 0 gives +0 where the format has no -0.
 
-    Parameters
-    ----------
-    negative, magnitude, exponent
-        The number; magnitude an integer of any size, 0 gives a zero of that sign (+0 where the format has no
-        -0).
-    fmt : Format
-        Target format.
-    rounding : str
-        One of :data:`ROUNDINGS`.
-    saturate : bool
-        Overflow gives the largest finite number instead of infinity (or NaN).
-    overflow_to_inf : bool
-        Overflow gives infinity (or NaN) in every rounding mode, as tensor cores do although they round toward zero.
-    fraction_bits : int, optional
-        Round to fewer fraction bits than the format stores (the remaining ones are 0), as Hopper's fp8
-        instructions do; subnormal results have as many below the smallest normal exponent.
-    random : int
-        Draw for stochastic rounding, see :func:`shift_right_rounded`.
-
-    Returns
-    -------
-    int
-        The encoding.
+    `overflow_to_inf`: overflow gives infinity (or NaN) in every rounding mode, as tensor cores do although they round toward
+    zero; `saturate`: the largest finite number. `fraction_bits`: fewer than the format stores (the others are 0), as Hopper's
+    fp8 instructions do; subnormal results have as many below the smallest normal exponent. `random` is the draw of
+    :func:`shift_right_rounded`.
 
     Raises
     ------
     OverflowError
-        If the rounded number is beyond the largest finite one, `saturate` is false, and the format has
-        neither infinity nor NaN to say so.
+        On overflow without `saturate` to a format that has neither infinity nor NaN to say so.
     ValueError
         If zero is to be encoded in a format without zero, or a negative number in an unsigned format.
     """
@@ -158,16 +116,10 @@ def round_to_bits(
 
 
 def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: bool = False) -> int:
-    """Encoding of a number beyond the largest finite one of `fmt` (IEEE 754-2019, 7.4, carried over to the
-    other formats).
+    """Encoding of a number beyond the largest finite one of `fmt` (IEEE 754-2019, 7.4, carried over to the other formats).
 
-    Modes that never round away from zero on that side give the largest finite number; the others give
-    infinity, NaN where there is no infinity.
-
-    Raises
-    ------
-    OverflowError
-        If the format has neither.
+    Modes that never round away from zero on that side give the largest finite number; the others give infinity, NaN where there
+    is no infinity. Raises OverflowError if the format has neither.
     """
     sign = fmt.sign_bit if negative else 0
     toward_zero = rounding in ("rz", "ro") or (rounding == "ru" and negative) or (rounding == "rd" and not negative)
@@ -214,16 +166,12 @@ def encode_exact(
     index: int = 0,
     scale_exponent: int = 0,
 ) -> int:
-    """Encode one number: the twin of :func:`tensorcore_models.formats.rounding.encode`, whose rules it follows.
+    """Encode one number: the twin of :func:`tensorcore_models.formats.rounding.encode`, whose rules and parameters it has.
 
     Parameters
     ----------
     x : float, int or Fraction
         A float may be -0, infinite or NaN. A Fraction must be dyadic (its denominator a power of two).
-    fmt : Format
-        Target format.
-    rounding, saturate, nan, subnormals, seed, scale_exponent
-        As for encode.
     index : int
         Flat index of the element, the second key of stochastic rounding.
 

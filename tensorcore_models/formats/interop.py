@@ -13,15 +13,10 @@ import numpy as np
 
 from .rows import FORMATS, Format
 
-#: torch types that torch's own numpy() refuses, with the ml_dtypes type of the same encodings.
-_TORCH_ONLY = {
-    "torch.bfloat16": "bfloat16",
-    "torch.float8_e4m3fn": "float8_e4m3fn",
-    "torch.float8_e4m3fnuz": "float8_e4m3fnuz",
-    "torch.float8_e5m2": "float8_e5m2",
-    "torch.float8_e5m2fnuz": "float8_e5m2fnuz",
-    "torch.float8_e8m0fnu": "float8_e8m0fnu",
-}
+#: torch types that torch's own numpy() refuses; ml_dtypes has types of the same names and encodings.
+_TORCH_ONLY = (
+    "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+)  # fmt: skip
 
 
 @cache
@@ -30,8 +25,7 @@ def _formats_by_dtype() -> dict[np.dtype, Format]:
 
 
 def format_of_dtype(dtype: Any) -> Format | None:
-    """The format whose values a numpy or ml_dtypes type holds, or None; float32 is fp32,
-    never tf32 or hf32."""
+    """The format whose values a numpy or ml_dtypes type holds, or None; float32 is fp32, never tf32 or hf32."""
     return _formats_by_dtype().get(np.dtype(dtype).newbyteorder("="))
 
 
@@ -57,8 +51,8 @@ def _from_torch(tensor: Any) -> np.ndarray:
     if tensor.is_sparse or tensor.layout is not sys.modules["torch"].strided:
         raise TypeError(f"a torch tensor of layout {tensor.layout}: make it dense first")
     tensor = tensor.detach().resolve_conj().resolve_neg()
-    name = _TORCH_ONLY.get(str(tensor.dtype))
-    if name is None:
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in _TORCH_ONLY:
         return tensor.numpy()
     torch = sys.modules["torch"]
     carrier = torch.int16 if tensor.element_size() == 2 else torch.uint8

@@ -33,15 +33,8 @@ _LAYOUT = re.compile(r"^(float|fp|f)[468]_?(?=e\d)")
 
 
 def format_family(name: str) -> tuple[str, ...]:
-    """Names of the formats that a word may mean, the usual one first; none where it is no format.
+    """Names of the formats that a word in any case may mean, the usual one first; none where it is no format.
 
-    Parameters
-    ----------
-    name : str
-        "fp8", "Half", "torch.float8_e4m3fn", "bfloat16", "f16", a format's own name, in any case.
-
-    Examples
-    --------
     >>> format_family("E4M3"), format_family("float8_e5m2"), format_family("fp9")
     (('e4m3fn', 'e4m3fnuz'), ('e5m2',), ())
     """
@@ -101,12 +94,7 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
 
 
 def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
-    """The format that hardware, libraries and frameworks call so; a format is returned as it is.
-
-    Parameters
-    ----------
-    fmt : str, Format or IntegerFormat
-        A spelling in any case: "half", "e4m3" (OCP's e4m3fn), "torch.bfloat16", "f32", "int8" (s8).
+    """The format that hardware, libraries and frameworks call so, in any case; a format is returned as it is.
 
     Raises
     ------
@@ -132,15 +120,7 @@ def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
 
 
 def get_float_format(fmt: str | Format | IntegerFormat) -> Format:
-    """The floating-point format of that name: :func:`get_format` without the integer formats.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or names an integer format.
-    TypeError
-        If `fmt` is neither a string nor a format.
-    """
+    """The floating-point format of that name: :func:`get_format`, but ValueError for the integer formats."""
     found = get_format(fmt)
     if isinstance(found, IntegerFormat):
         raise ValueError(

@@ -12,22 +12,10 @@ from .rows import Format, IntegerFormat
 def check_bits(
     x, fmt: Format | IntegerFormat, name: str, ndim: int | None = None, *, ignore_high: bool = False
 ) -> np.ndarray:
-    """`x` as an array of encodings of `fmt` in its container type.
+    """`x` as an array of encodings of `fmt` in its container type, of `ndim` dimensions (None: at least 2).
 
-    Parameters
-    ----------
-    x : array of unsigned integers
-        One encoding an element. tf32's low bits are free, high bits of a container wider than the format must be 0
-        unless `ignore_high`.
-    ndim : int, optional
-        Required number of dimensions; None: at least 2.
-
-    Raises
-    ------
-    TypeError
-        If `x` is not an array of unsigned integers of the container's width.
-    ValueError
-        If it has another number of dimensions, or encodings beyond the format's width.
+    tf32's low bits are free, high bits of a container wider than the format must be 0 unless `ignore_high`. Raises TypeError
+    for what holds no unsigned integers of the container's width, ValueError for other dimensions or higher bits.
     """
     array = np.asarray(x)
     if array.dtype != fmt.container:

@@ -97,17 +97,12 @@ def _target(fmt: Format, rounding: str, saturate: bool | None, flush: bool) -> E
         inf_code, inf_sign = fmt.nan_encoding(), fmt.sign_bit if fmt.specials == "fn" else 0
     else:
         inf_error = True
+    same = ("fraction_bits", "padding_bits", "bits", "quantum_exponent", "emax", "sign_bit", "max_bits")
     return EncodeTarget(
-        fraction_bits=fmt.fraction_bits,
-        padding_bits=fmt.padding_bits,
-        bits=fmt.bits,
+        **{name: getattr(fmt, name) for name in same},
         is_signed=fmt.signed,
         is_scale=fmt.specials == "scale",
-        quantum_exponent=fmt.quantum_exponent,
-        emax=fmt.emax,
-        sign_bit=fmt.sign_bit,
         zero_sign=fmt.sign_bit if fmt.has_negative_zero else 0,
-        max_bits=fmt.max_bits,
         inf_code=inf_code,
         inf_sign=inf_sign,
         inf_error=inf_error,
@@ -128,13 +123,7 @@ def encode_target(
     seed: int,
     scale_exponent: int = 0,
 ) -> EncodeTarget:
-    """The checked rules of one conversion; see :func:`encode` for the parameters.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a rule is unknown, or the format cannot encode `nan`.
-    """
+    """The checked rules of one conversion; parameters and errors are those of :func:`encode`."""
     check_rounding(rounding)
     if subnormals not in SUBNORMALS:
         raise ValueError(f"unknown subnormals {subnormals!r}; known: {', '.join(SUBNORMALS)}")
@@ -153,15 +142,9 @@ def encode_target(
 
 
 def source_array(x: Any, name: str = "x") -> np.ndarray:
-    """`x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x`
-    itself).
+    """`x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x` itself).
 
-    Raises
-    ------
-    TypeError
-        If it is not an array of real numbers, or of a type wider than float64.
-    ValueError
-        If an integer has no exact float64 value.
+    Raises TypeError for what holds no real numbers or wider ones, ValueError for integers without an exact float64 value.
     """
     array = as_array(x, name)
     dtype = array.dtype
@@ -191,8 +174,7 @@ def source_array(x: Any, name: str = "x") -> np.ndarray:
 
 
 def bits_of(array: np.ndarray) -> np.ndarray:
-    """The encodings of an array of floating-point values as unsigned integers of the same width, in native
-    byte order."""
+    """The encodings of an array of floating-point values as unsigned integers of the same width, in native byte order."""
     swapped = array.dtype.kind == "f" and not array.dtype.isnative
     native = array.astype(array.dtype.newbyteorder("=")) if swapped else array
     return np.ascontiguousarray(native).reshape(array.shape).view(f"u{array.dtype.itemsize}")
@@ -274,8 +256,8 @@ def encode(
     Raises
     ------
     ValueError
-        If an element has no encoding (see the module's rules), an integer has no exact float64 value, or a
-        name is unknown.
+        If an element has no encoding (see the module's rules), an integer has no exact float64 value, or a name is
+        unknown.
     TypeError
         If `x` is not an array of real numbers of at most 64 bits.
 
@@ -288,21 +270,12 @@ def encode(
     [3.0, 6.0, -6.0]
     """
     row = get_float_format(fmt)
-    target = encode_target(row, rounding, saturate, nan, subnormals, seed, scale_exponent)
+    rules: dict[str, Any] = {"saturate": saturate, "nan": nan, "subnormals": subnormals, "seed": seed}
+    target = encode_target(row, rounding, **rules, scale_exponent=scale_exponent)
 
     def fail(value: float, where: str, index: int) -> None:
         try:
-            encode_exact(
-                value,
-                row,
-                rounding,
-                saturate=saturate,
-                nan=nan,
-                subnormals=subnormals,
-                seed=seed,
-                index=index,
-                scale_exponent=scale_exponent,
-            )
+            encode_exact(value, row, rounding, **rules, index=index, scale_exponent=scale_exponent)
         except ValueError as error:
             raise ValueError(f"{where} = {value!r}: {error}") from None
         raise RuntimeError(
@@ -314,8 +287,7 @@ def encode(
 
 @lru_cache(maxsize=64)
 def _value_table(fmt: Format, dtype: np.dtype) -> np.ndarray | None:
-    """Values of all encodings of an 8- or 16-bit format, None where the container has more bits than the
-    format."""
+    """Values of all encodings of an 8- or 16-bit format, None where the container has more bits than the format."""
     if fmt.bits not in (8, 16):
         return None
     codes = np.arange(1 << fmt.bits, dtype=fmt.container)

@@ -91,7 +91,6 @@ class Format:
             )
 
     # -- widths
-    # -----------------------------------------------------------------------------------------------------
     @cached_property
     def bits(self) -> int:
         """Width of an encoding in bits, sign and padding included."""
@@ -115,7 +114,6 @@ class Format:
         return np.dtype(getattr(ml_dtypes, self.dtype_name, self.dtype_name))
 
     # -- exponent range
-    # ---------------------------------------------------------------------------------------------
     @property
     def has_subnormals(self) -> bool:
         """Whether exponent field 0 means zero and subnormals."""
@@ -141,7 +139,6 @@ class Format:
         return self.emin - self.fraction_bits
 
     # -- specials
-    # ---------------------------------------------------------------------------------------------------
     @cached_property
     def has_inf(self) -> bool:
         """Whether there are encodings of infinity."""
@@ -219,7 +216,6 @@ class Format:
         return top << self.padding_bits
 
     # -- values (exact in float64 for every format up to binary64)
-    # ---------------------------------------------------
     @cached_property
     def max_finite(self) -> float:
         """Largest finite value (F_max of the papers)."""
@@ -242,7 +238,6 @@ class Format:
         return float(np.ldexp(1.0, -self.precision))
 
     # -- taking encodings apart
-    # ---------------------------------------------------------------------------------------
     def decode_exact(self, bits: int) -> Decoded:
         """Take one encoding apart into exact integers.
 

@@ -1,11 +1,11 @@
 """What a two-word float16 split keeps: Xue et al., SGEMM-cube, sections 4.1 and 4.2.
 
-Terms. E is the exponent of the float32 number (``2**E <= |V| < 2**(E+1)``), s_b the scaling exponent; the
-residual is ``(V - V_high) * 2**s_b`` before its own rounding. The *paper's events* (eqs. 4 and 5) are "the
-exponent of the residual is below -14" (underflow or gradual underflow) and "below -24" (underflow), a zero
-residual included. They overstate the loss of a split by rounding to nearest, which takes a residual in
-(2^-25, 2^-24) to 2^-24, not to 0: so the count of residuals that are *flushed* (they are not zero, their word
-is) is given beside the events. It is half as large, and as large as for a split by rounding toward zero.
+Terms. E is the exponent of the float32 number (``2**E <= |V| < 2**(E+1)``), s_b the scaling exponent; the residual is
+``(V - V_high) * 2**s_b`` before its own rounding. The *paper's events* (eqs. 4 and 5) are "the exponent of the residual
+is below -14" (underflow or gradual underflow) and "below -24" (underflow), a zero residual included. They overstate the
+loss of a split by rounding to nearest, which takes a residual in (2^-25, 2^-24) to 2^-24, not to 0: so the count of
+residuals that are *flushed* (they are not zero, their word is) is given beside the events. It is half as large, and as
+large as for a split by rounding toward zero.
 
 The formulas are the paper's; the counts here go over all 2^23 fractions of an exponent, with the rounding of
 the kernels.
@@ -33,20 +33,9 @@ DEFAULT_SCALE_EXPONENT = 12
 
 
 def residual_probability(leading_zeros: int, mode: str) -> float:
-    """Eq. 3: probability that the residual has `leading_zeros` leading zeros and the high word was truncated
-    or rounded up.
+    """Eq. 3: probability that the residual has n `leading_zeros` and the high word was "truncated" (T) or "rounded" up (R).
 
-    Parameters
-    ----------
-    leading_zeros : int
-        n; -1 is a residual of exactly half a unit of the high word.
-    mode : {"truncated", "rounded"}
-        T: the high word is the number's leading bits; R: it was rounded up.
-
-    Raises
-    ------
-    ValueError
-        If `mode` is unknown.
+    n = -1 is a residual of exactly half a unit of the high word. Raises ValueError for another mode.
     """
     if mode not in ("truncated", "rounded"):
         raise ValueError(f"unknown mode {mode!r}; known: truncated, rounded")
@@ -61,27 +50,12 @@ def residual_probability(leading_zeros: int, mode: str) -> float:
 
 
 def underflow_probability(exponent: int, scale_exponent: int = 0, gradual: bool = False) -> float:
-    """Eqs. 4 and 5: P_u, or P_u+gu with `gradual`, at exponent E with the low word scaled by
-    2**scale_exponent.
+    """Eqs. 4 and 5: P_u, or P_u+gu with `gradual`, at exponent E with the low word scaled by 2**scale_exponent (s_b).
 
-    Scaling shifts the curve: P(E) with s_b is P(E + s_b) without. A residual of zero, one fraction in 2^13,
-    is part of the sum up to E + s_b = -1 (9 with `gradual`) and not above, where the formula gives 0. The
-    formula takes the high word to be a normal number; below E = -14 it is not, and :func:`count_residuals`
-    differs from it there.
-
-    Parameters
-    ----------
-    exponent : int
-        E.
-    scale_exponent : int
-        s_b.
-    gradual : bool
-        Count subnormal low words too (hardware without subnormals loses them).
-
-    Returns
-    -------
-    float
-        Probability over uniformly distributed fractions.
+    It is a probability over uniformly distributed fractions; `gradual` counts subnormal low words too, which hardware without
+    subnormals loses. Scaling shifts the curve: P(E) with s_b is P(E + s_b) without. A residual of zero, one fraction in 2^13,
+    is part of the sum up to E + s_b = -1 (9 with `gradual`) and not above, where the formula gives 0. The formula takes the
+    high word to be a normal number; below E = -14 it is not, and :func:`count_residuals` differs from it there.
     """
     first = exponent + scale_exponent + _FP16.bias - 2 - (_FP16.fraction_bits if gradual else 0)
     last = _FP32.fraction_bits - _FP16.fraction_bits - 1
@@ -93,21 +67,10 @@ def underflow_probability(exponent: int, scale_exponent: int = 0, gradual: bool 
 
 @dataclass(frozen=True)
 class ResidualCount:
-    """How many of the 2^23 float32 numbers of one exponent (sign aside) meet each event; see the module for
-    the terms.
+    """How many of the 2^23 float32 numbers of one exponent (sign aside) meet each event; see the module for the terms.
 
-    Attributes
-    ----------
-    exponent, scale_exponent, rounding
-        What was counted.
-    total : int
-        2^23.
-    underflow, underflow_or_gradual : int
-        The paper's events P_u and P_u+gu.
-    flushed : int
-        Residual not zero, low word zero.
-    high_overflow, low_overflow : int
-        The high word is infinite; the high word is finite and the low word is infinite.
+    `underflow` and `underflow_or_gradual` are the paper's events P_u and P_u+gu; `flushed`: the residual is not zero, the low
+    word is; `high_overflow`: the high word is infinite; `low_overflow`: only the low word is.
     """
 
     exponent: int
@@ -129,15 +92,8 @@ class ResidualCount:
 class RetainedBits:
     """Fraction bits that the two words keep of the float32 numbers of one exponent (fig. 2(b)).
 
-    Attributes
-    ----------
-    exponent, scale_exponent, rounding
-        What was measured.
-    worst, mean : float
-        Over the fractions of which no word overflows, as :func:`tensorcore_models.formats.words.bits_kept` defines
-        the bits of one number; 0 where every one overflows.
-    overflowed : float
-        Share of the fractions of which a word overflows: they keep nothing when overflow is infinite.
+    `worst` and `mean` (:func:`tensorcore_models.formats.words.bits_kept`) are over the fractions of which no word overflows, 0
+    where every one does; `overflowed` is the share of the others, which keep nothing when overflow is infinite.
     """
 
     exponent: int
@@ -212,37 +168,21 @@ def _measured(exponent: int, scale_exponent: int, rounding: str) -> tuple[Residu
     elif exponent < _FP16.quantum_exponent - 2:
         stand_in = _FP16.quantum_exponent - 2
     counts, bits = _measure(stand_in, scale_exponent + exponent - stand_in, rounding)
-    return (
-        replace(counts, exponent=exponent, scale_exponent=scale_exponent),
-        replace(bits, exponent=exponent, scale_exponent=scale_exponent),
-    )
+    asked: dict[str, Any] = {"exponent": exponent, "scale_exponent": scale_exponent}
+    return replace(counts, **asked), replace(bits, **asked)
 
 
 def count_residuals(exponent: int, scale_exponent: int = 0, rounding: str = "rne") -> ResidualCount:
-    """Split every float32 number of one exponent and count what happens to its residual.
+    """Split every float32 number of exponent E, -126 to 127, and count what happens to its residual.
 
-    Parameters
-    ----------
-    exponent : int
-        E, -126 to 127.
-    scale_exponent : int
-        s_b.
-    rounding : {"rne", "rz"}
-        Rounding of both words: to nearest as on Ascend, or toward zero, the paper's contrast.
-
-    Raises
-    ------
-    ValueError
-        If the exponent is not one of a normal float32, or the rounding is another one.
+    Both words are rounded to nearest ("rne") as on Ascend, or toward zero ("rz"), the paper's contrast; others and other
+    exponents raise ValueError.
     """
     return _measured(exponent, scale_exponent, rounding)[0]
 
 
 def bits_retained(exponent: int, scale_exponent: int = 0, rounding: str = "rne") -> RetainedBits:
-    """The bits kept over all 2^23 numbers of one exponent: fig. 2(b) measured.
-
-    Parameters and errors as for :func:`count_residuals`.
-    """
+    """The bits kept over all 2^23 numbers of one exponent: fig. 2(b) measured; parameters as for :func:`count_residuals`."""
     return _measured(exponent, scale_exponent, rounding)[1]
 
 
@@ -250,9 +190,9 @@ def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
     """Fig. 2(b) by eq. 6: one bit less for each exponent below the range where 22 are kept, never less than
     the high word's.
 
-    The number counts up to the last bit whose weight is a float16 quantum (2^-24) or more in one of the words.
-    0 from exponent 16 up, whatever s_b: the high word overflows there (the paper's remark that exponents 15
-    to 27 are remapped into range holds for the low word only).
+    The number counts up to the last bit whose weight is a float16 quantum (2^-24) or more in one of the words. 0 from
+    exponent 16 up, whatever s_b: the high word overflows there (the paper's remark that exponents 15 to 27 are remapped
+    into range holds for the low word only).
     """
     if exponent > _FP16.emax:
         return 0
@@ -288,29 +228,23 @@ def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, 
 
 @dataclass(frozen=True)
 class ScaleChoice:
-    """A scaling exponent for one array, and what it costs.
+    """A scaling exponent s_b for an array, and what it costs its nonzero finite elements.
 
     Attributes
     ----------
-    scale_exponent : int
-        s_b.
     lower, upper : int or None
-        Bounds of eq. 6 over the nonzero finite elements whose high word does not overflow; None where there
-        are none. For the upper bound high words below 2^-14 count as exponent -14: their unit, and so their
-        residuals, get no smaller.
+        Bounds of eq. 6 over the elements whose high word does not overflow; None where there are none. For the upper bound
+        high words below 2^-14 count as exponent -14: their unit, and so their residuals, get no smaller.
     min_exponent, max_exponent : int or None
         Exponents of those elements' high words.
-    elements : int
-        Nonzero finite elements.
     overflowing : int
-        Of these, the ones whose high word overflows: nothing is kept of them (saturated or infinite),
-        whatever s_b.
+        Elements whose high word overflows: nothing is kept of them (saturated or infinite), whatever s_b.
     vanishing : int
-        Of these, the ones of which both words are zero.
+        Elements of which both words are zero.
     worst_bits, mean_bits : float or None
         Fraction bits kept of the elements that do not overflow (:func:`tensorcore_models.formats.words.bits_kept`).
     losing : int
-        Of these, the ones that keep fewer than 22 bits.
+        How many of these keep fewer than 22 bits.
     """
 
     scale_exponent: int
@@ -353,20 +287,7 @@ class ScaleChoice:
 
 
 def scale_report(x: Any, scale_exponent: int) -> ScaleChoice:
-    """What the scaling exponent `scale_exponent` does to the array `x`.
-
-    Parameters
-    ----------
-    x : array_like
-        float32 values or narrower ones.
-    scale_exponent : int
-        s_b.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`tensorcore_models.formats.words.split_fp16`.
-    """
+    """What s_b = `scale_exponent` does to an array; raises as :func:`tensorcore_models.formats.words.split_fp16`."""
     values = source_array(x).reshape(-1)
     values = values[np.isfinite(values) & (values != 0)]
     high, low = split_fp16(values, scale_exponent, overflow="saturate")
@@ -407,10 +328,9 @@ def _high_exponents(values: np.ndarray, high: np.ndarray) -> np.ndarray:
 def automatic_scale_exponent(x: Any) -> ScaleChoice:
     """Choose s_b for an array from its nonzero finite elements.
 
-    12 (the paper's choice) where eq. 6 allows it, else the upper bound of eq. 6, with a report of the bits
-    lost. One less if a scaled residual of this very array would overflow: a residual of half a unit of the
-    high word scales to 2^16 at the upper bound, which eq. 6 overlooks. Elements whose high word overflows
-    take no part in the choice.
+    12 (the paper's choice) where eq. 6 allows it, else the upper bound of eq. 6, with a report of the bits lost. One less
+    if a scaled residual of this very array would overflow: a residual of half a unit of the high word scales to 2^16 at
+    the upper bound, which eq. 6 overlooks. Elements whose high word overflows take no part in the choice.
 
     Parameters
     ----------

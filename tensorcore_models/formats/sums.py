@@ -16,39 +16,23 @@ from .rounding import decode, encode
 from .rows import Format, IntegerFormat
 
 
-def _to_odd(value: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """float64 `value`, nearest to value + error, moved to the neighbour with an odd last bit where error is not 0."""
-    bits = value.view(np.int64)
-    move = (error != 0) & (bits & 1 == 0) & np.isfinite(value)
-    if not move.any():
-        return value
-    toward = np.where(error > 0, np.inf, -np.inf)
-    return np.where(move, np.nextafter(value, toward), value)
-
-
 def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x + y in float64, rounded to odd (TwoSum of Knuth gives the error exactly)."""
+    """x + y in float64, rounded to odd: where TwoSum (Knuth) has an error, the neighbour with an odd last bit on its side."""
     with np.errstate(invalid="ignore", over="ignore"):
         total = x + y
         part = total - x
         error = (x - (total - part)) + (y - part)
-        error = np.where(np.isfinite(total), error, 0.0)
-    return _to_odd(total, error)
+        bits = np.asarray(total).view(np.int64)
+        inexact = (error != 0) & (bits & 1 == 0) & np.isfinite(total)
+        if not inexact.any():
+            return total
+        away = (error > 0) == (total > 0)
+        return np.where(inexact, bits + np.where(away, 1, -1), bits).view(np.float64)
 
 
 @default_fp_state
 def scale_cut(bits: np.ndarray, exponent: int, fmt: Format) -> np.ndarray:
-    """x 2^exponent for encodings x of a format, with what a subnormal result has no place for cut off.
-
-    Parameters
-    ----------
-    bits : ndarray of unsigned integers
-        Encodings.
-    exponent : int
-        Not positive.
-    fmt : Format
-        Their format.
-    """
+    """x 2^exponent (not positive) for encodings x of `fmt`, with what a subnormal result has no place for cut off."""
     fields = bits >> bits.dtype.type(fmt.fraction_bits) & bits.dtype.type((1 << fmt.exponent_bits) - 1)
     lowered = bits - bits.dtype.type(-exponent << fmt.fraction_bits)
     rare = (fields <= -exponent) | (fields == (1 << fmt.exponent_bits) - 1)
@@ -61,13 +45,7 @@ def scale_cut(bits: np.ndarray, exponent: int, fmt: Format) -> np.ndarray:
 def scale_rounded(
     bits: np.ndarray, scalar: float, source: Format | IntegerFormat, target: Format | IntegerFormat
 ) -> np.ndarray:
-    """RN(scalar * x) in `target` for encodings x of `source`; -0 and NaN by IEEE's rules.
-
-    Raises
-    ------
-    ValueError
-        For integer formats when the scalar is not 1.
-    """
+    """RN(scalar * x) in `target` for encodings x of `source`; -0 and NaN by IEEE's rules. Integers raise ValueError."""
     if isinstance(source, IntegerFormat) or isinstance(target, IntegerFormat):
         if scalar != 1 or source != target:
             raise ValueError("integer results are not scaled: alpha and beta must be 1 (or beta 0)")
@@ -103,12 +81,8 @@ def _scaled_exactly(values: np.ndarray, scalar: float, target: Format) -> np.nda
 def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne") -> np.ndarray:
     """x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap.
 
-    NaN is the format's quiet one, whatever the operands' payloads, in every rounding.
-
-    Raises
-    ------
-    ValueError
-        For an unknown rounding, and for sums of more than 51 significand bits that are not to nearest even.
+    NaN is the format's quiet one, whatever the operands' payloads, in every rounding. Raises ValueError for an unknown
+    rounding, and for sums of more than 51 significand bits that are not to nearest even.
     """
     if isinstance(fmt, IntegerFormat):
         return x + y

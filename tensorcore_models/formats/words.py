@@ -1,22 +1,20 @@
 """Splitting values into words of a narrower format, and putting them together again.
 
-Xue et al., SGEMM-cube, eq. 7: ``V_high = to_half(V)``, ``V_low = to_half((V - to_single(V_high)) * 2**s_b)``.
-Here for any format and number of words: word j holds the residual r_j times ``2**s_j``, rounded, where r_0 =
-x and
+Xue et al., SGEMM-cube, eq. 7: ``V_high = to_half(V)``, ``V_low = to_half((V - to_single(V_high)) * 2**s_b)``. Here for
+any format and number of words: word j holds the residual r_j times ``2**s_j``, rounded, where r_0 = x and
 
     r_(j+1) = r_j - word_j * 2**-s_j
 
 is one subtraction in the type of the source (float32 or float64), as the vector unit of the hardware does it.
 
-It is exact for rne, rna and rz while no word overflows. Elsewhere it is correctly rounded: with ru, rd, ro
-and sr where a tiny residual was rounded away from zero to a word more than 24 (53) binades above it, and
-behind a word that saturated. The scaling is always exact.
+It is exact for rne, rna and rz while no word overflows. Elsewhere it is correctly rounded: with ru, rd, ro and sr where a
+tiny residual was rounded away from zero to a word more than 24 (53) binades above it, and behind a word that saturated.
+The scaling is always exact.
 
 What is special follows from the same formula, element by element:
 
 - Overflow with ``overflow="inf"``: the word is infinite, the next residual an infinity of the other sign (NaN
-  after an infinite x). The words no longer add up to anything: hardware that converts so gives NaN from such
-  an element.
+  after an infinite x). The words no longer add up to anything: hardware that converts so gives NaN from such an element.
 - Overflow with ``overflow="saturate"`` (Ascend 910A): the word is the largest finite number, the next one
   holds what is left (usually saturated too).
 - NaN gives NaN in every word (its sign and leading payload bits in formats that keep them); the NaN of inf -
@@ -47,18 +45,8 @@ OVERFLOWS = ("inf", "saturate")
 def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tuple[int, ...]:
     """The exponents s_j of `words` words.
 
-    Parameters
-    ----------
-    scale_exponent : int or sequence of int
-        An int s means (0, s, 2s, ...): every residual is scaled by 2**s once more than the one before (eq. 7
-        for two words). A sequence gives each s_j.
-    words : int
-        At least 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the length differs from `words`, or something is not an integer.
+    An int s means (0, s, 2s, ...): every residual is scaled by 2**s once more than the one before (eq. 7 for two words). A
+    sequence gives each s_j. Raises ValueError if its length is not `words`, TypeError if something is not an integer.
     """
     given = isinstance(scale_exponent, Sequence | np.ndarray)
     numbers: list[Any] = list(scale_exponent) if isinstance(scale_exponent, Sequence | np.ndarray) else [scale_exponent]
@@ -121,8 +109,8 @@ def split(
     Returns
     -------
     tuple of numpy.ndarray
-        The words, shape of `x`, in the natural type of `fmt` (ml_dtypes for bf16 and fp8; float32 for tf32)
-        or, with `bits`, in its container.
+        The words, shape of `x`, in the natural type of `fmt` (ml_dtypes for bf16 and fp8; float32 for tf32) or, with
+        `bits`, in its container.
 
     Raises
     ------

@@ -40,12 +40,10 @@ def differences(first: Recipe, second: Recipe) -> list[str]:
     if _arithmetic(first) != _arithmetic(second):
         found.append(f"engine: {_engine(first)} against {_engine(second)}")
     if first.order != second.order:
-        texts = [summary(r.order, str(r.engine.d_format)) for r in (first, second)]
+        both = (first, second)
+        texts = [summary(r.order, str(r.engine.d_format)) for r in both]
         if texts[0] == texts[1]:
-            texts = [
-                f"{text} ({len(r.chains)} chains, the first over {_first(r)})"
-                for text, r in zip(texts, (first, second), strict=True)
-            ]
+            texts = [f"{texts[0]} ({len(r.chains)} chains, the first over {_first(r)})" for r in both]
         found.append(f"order: {texts[0]}, against {texts[1]}")
     if first.epilogue != second.epilogue:
         found.append(f"output: {first.epilogue}, against {second.epilogue}")
@@ -80,14 +78,9 @@ def up_to(order: Order, stop: int) -> Order:
 
 @dataclass(frozen=True)
 class Divergence:
-    """Where two recipes part on one output element.
+    """Where two recipes part on one output element: their sums of the products below k, before the epilogue.
 
-    Attributes
-    ----------
-    k : int
-        The sums of the products below k agree for every smaller k of the scan, and not for this one.
-    first, second : float
-        Sums of the products below k, before the epilogue.
+    The sums agree for every smaller k of the scan, and not for this one.
     """
 
     k: int

@@ -6,7 +6,7 @@ have an order and 99.891 % of those agreed. The tables are theirs (:mod:`.cublas
 package's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..accumulators import SequentialFMA
 from ..catalogue import default_instruction, get_instruction
@@ -25,36 +25,26 @@ OUTPUTS = {"fp16": ("fp16", "fp32"), "bf16": ("bf16", "fp32"), "e4m3fn": ("fp16"
 RECORD = "Record what the library chooses there, or compare a recorded result with `mpgemm diff`"
 
 
-def platform_of(device: str, version: str) -> Platform:
-    """The row of a device and a version of cuBLASLt.
+def _unknown(what: str, field: str, known: Iterable = ()) -> Unknown:
+    return Unknown(what, field=field, known=known, advice=RECORD)
 
-    Raises
-    ------
-    Unknown
-        If nobody has measured them.
-    """
+
+def platform_of(device: str, version: str) -> Platform:
+    """The row of a device and a version of cuBLASLt; raises Unknown if nobody has measured them."""
     target = TARGETS.get(device)
     if target is None:
-        raise Unknown(f"cuBLASLt on device {device!r} is not known", field="device", known=TARGETS, advice=RECORD)
+        raise _unknown(f"cuBLASLt on device {device!r} is not known", "device", TARGETS)
     short = ".".join(str(version).split(".")[:2])
     if (target, short) not in PLATFORMS:
         known = [v for t, v in PLATFORMS if t == target]
-        raise Unknown(
-            f"cuBLASLt version {version!r} on {device} ({target}) is not known",
-            field="version",
-            known=known,
-            advice=RECORD,
-        )
+        raise _unknown(f"cuBLASLt version {version!r} on {device} ({target}) is not known", "version", known)
     return PLATFORMS[target, short]
 
 
 def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
     """A configuration with every field of :data:`~.cublaslt_tables.FIELDS`, None where it is not set.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no mapping, a name or a value is not what cuBLASLt has, or ALGO_ID is missing.
+    Raises TypeError or ValueError if it is no mapping, a name or a value is not what cuBLASLt has, or ALGO_ID is missing.
     """
     if not isinstance(config, Mapping):
         raise TypeError(
@@ -80,7 +70,7 @@ def _lookup(table: Mapping, key, field: str, value, family: str):
         known = sorted(
             {k[1] if isinstance(k, tuple) else k for k in table if not isinstance(k, tuple) or k[0] == key[0]}
         )
-        raise Unknown(f"{field} {value} of a {family} kernel is not known", field=field, known=known, advice=RECORD)
+        raise _unknown(f"{field} {value} of a {family} kernel is not known", field, known)
     return table[key]
 
 
@@ -117,18 +107,15 @@ def _nvjet(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
         return one(range(k)), 16
     length = _slice_length(k, parts, tile)
     if not tile <= length < k:
-        raise Unknown(
-            f"SPLITK_NUM {parts} with k {k}: a slice of {length} is not inside of k in whole tiles of {tile}",
-            field="SPLITK_NUM",
-            known=(f"1 to {-(-k // tile)}",), advice=RECORD,
-        )  # fmt: skip
+        what = f"SPLITK_NUM {parts} with k {k}: a slice of {length} is not inside of k in whole tiles of {tile}"
+        raise _unknown(what, "SPLITK_NUM", (f"1 to {-(-k // tile)}",))
     lost = tail_loss(k, parts, tile)
     if lost and platform.loses_tail is None:
-        raise Unknown(
+        raise _unknown(
             f"SPLITK_NUM {parts} with k {k}: other platforms lose the last {lost} values of k here, nobody has looked on "
             f"{platform.target} with {platform.version}",
-            field="SPLITK_NUM", advice=RECORD,
-        )  # fmt: skip
+            "SPLITK_NUM",
+        )
     if lost:
         return joined(one(piece) for piece in contiguous(0, k - lost, k // tile // parts * tile)), 16
     return joined(one(piece) for piece in contiguous(0, k, length)), 16
@@ -143,12 +130,7 @@ def _cutlass(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     large, small = tables.CUTLASS_GRAINS
     length = _slice_length(k, parts, large if k % large == 0 else small)
     if length > k:
-        raise Unknown(
-            f"SPLITK_NUM {parts} with k {k}: a slice of {length} is longer than k",
-            field="SPLITK_NUM",
-            known=(1,),
-            advice=RECORD,
-        )
+        raise _unknown(f"SPLITK_NUM {parts} with k {k}: a slice of {length} is longer than k", "SPLITK_NUM", (1,))
     slices = (residue_first(piece.start, piece.stop, tile) for piece in contiguous(0, k, length))
     return joined(slices, partials=partials, carry=carry), step
 
@@ -156,9 +138,7 @@ def _cutlass(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
 def _gemmsn(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     algo, option = config["ALGO_ID"], config["CUSTOM_OPTION"]
     if parts != 1:
-        raise Unknown(
-            f"SPLITK_NUM {parts} of ALGO_ID {algo} is not known", field="SPLITK_NUM", known=(1,), advice=RECORD
-        )
+        raise _unknown(f"SPLITK_NUM {parts} of ALGO_ID {algo} is not known", "SPLITK_NUM", (1,))
     count, block = _lookup(tables.GEMMSN, (algo, option), "CUSTOM_OPTION", option, f"ALGO_ID {algo}")
     length = -(-k // count)
     pieces = [range(min(i * length, k), min((i + 1) * length, k)) for i in range(count)]
@@ -194,10 +174,8 @@ def _gemv(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     _check_vector(config, m, n)
     if option in tables.GEMV_SLICES:
         if parts != 1 or m != 1:
-            raise Unknown(
-                f"CUSTOM_OPTION {option} of ALGO_ID 13 is known for SPLITK_NUM 1 and m 1 only, got {parts} and m {m}",
-                field="CUSTOM_OPTION", advice=RECORD,
-            )  # fmt: skip
+            only = "is known for SPLITK_NUM 1 and m 1 only"
+            raise _unknown(f"CUSTOM_OPTION {option} of ALGO_ID 13 {only}, got {parts} and m {m}", "CUSTOM_OPTION")
         count, chunk = tables.GEMV_SLICES[option]
         length = -(-k // count)
         slices = [range(min(i * length, k), min((i + 1) * length, k)) for i in range(count)]
@@ -205,11 +183,8 @@ def _gemv(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     row = _lookup(platform.gemv, option, "CUSTOM_OPTION", option, "matrix-vector")
     most = platform.processors * 2048 // row.lanes
     if option in tables.GEMV_OCCUPANCY and max(m, n) > most:
-        raise Unknown(
-            f"CUSTOM_OPTION {option} with {max(m, n)} outputs: the number of lanes follows from occupancy",
-            field="CUSTOM_OPTION",
-            known=(f"up to {most} outputs",), advice=RECORD,
-        )  # fmt: skip
+        what = f"CUSTOM_OPTION {option} with {max(m, n)} outputs: the number of lanes follows from occupancy"
+        raise _unknown(what, "CUSTOM_OPTION", (f"up to {most} outputs",))
     length = -(-k // parts)
     held = -(-k // length)
     starts = [min(i * length, k) for i in range(min(parts, held + 1))]  # slices without k add +0: one does what all do
@@ -246,10 +221,8 @@ def reduce_one_block(partials: list) -> Order:
 
 def _check_vector(config, m: int, n: int) -> None:
     if m != 1 and n != 1:
-        raise Unknown(
-            f"ALGO_ID {config['ALGO_ID']} with m {m} and n {n}: these kernels multiply a matrix with a vector", field="ALGO_ID",
-            known=("m 1", "n 1"), advice=RECORD,
-        )  # fmt: skip
+        what = f"ALGO_ID {config['ALGO_ID']} with m {m} and n {n}: these kernels multiply a matrix with a vector"
+        raise _unknown(what, "ALGO_ID", ("m 1", "n 1"))
 
 
 _PLANNERS = {"nvjet": _nvjet, "cutlass": _cutlass, "gemmsn": _gemmsn, "gemv": _gemv, "dot": _dot}
@@ -302,15 +275,13 @@ def cublaslt(
             raise ValueError(f"{name} is {size!r}, expected a positive integer")
     fmt = operand_format(format).name
     if fmt not in OUTPUTS:
-        raise Unknown(f"format {fmt} is not known in cuBLASLt kernels", field="format", known=OUTPUTS, advice=RECORD)
+        raise _unknown(f"format {fmt} is not known in cuBLASLt kernels", "format", OUTPUTS)
     fields = check_config(config)
     algo = fields["ALGO_ID"]
     family = _lookup(tables.KERNELS, algo, "ALGO_ID", algo, "cuBLASLt")
     if fmt == "e4m3fn" and family != "nvjet":
-        raise Unknown(
-            f"ALGO_ID {algo} ({family}) with format e4m3fn is not known", field="ALGO_ID",
-            known=[a for a, f in tables.KERNELS.items() if f == "nvjet"], advice=RECORD,
-        )  # fmt: skip
+        known = [a for a, f in tables.KERNELS.items() if f == "nvjet"]
+        raise _unknown(f"ALGO_ID {algo} ({family}) with format e4m3fn is not known", "ALGO_ID", known)
     parts = fields["SPLITK_NUM"] or 1
     if parts < 1:
         raise ValueError(f"config field SPLITK_NUM is {parts}, expected at least 1")

@@ -53,16 +53,8 @@ GEMV_OCCUPANCY = (10,)
 class Gemv:
     """Order of a matrix-vector kernel.
 
-    Parameters
-    ----------
-    width : int
-        Neighbouring k that a lane takes from each tile; negative: ceil(k/lanes), at most -width.
-    lanes : int
-        Lanes for one output.
-    chunk : int
-        Tiles that are summed by themselves (0: all).
-    butterfly : bool
-        Lanes are joined by a count-down butterfly, otherwise from left to right.
+    A lane takes `width` neighbouring k from each tile (negative: ceil(k/lanes), at most -width); `chunk` tiles are summed by
+    themselves (0: all); lanes are joined by a count-down `butterfly`, otherwise from left to right.
     """
 
     width: int
@@ -110,22 +102,11 @@ GEMV_SM90 = {**GEMV_SM100, **dict([
 
 @dataclass(frozen=True)
 class Platform:
-    """One GPU architecture with one version of cuBLASLt.
+    """One GPU architecture (compute capability) with one version of cuBLASLt as measured.
 
-    Parameters
-    ----------
-    target : str
-        Compute capability.
-    version : str
-        Version as measured.
-    gemv : dict
-        CUSTOM_OPTION of ALGO_ID 13: order.
-    restarting_stages : tuple of int
-        STAGES_ID of nvjet kernels that restart at each tile of k.
-    loses_tail : bool or None
-        Whether nvjet's split-K was measured to leave out the last k of some shapes; None: nobody has looked.
-    processors : int
-        Multiprocessors of the GPU that was measured, 2048 threads each.
+    `gemv` has the orders by CUSTOM_OPTION of ALGO_ID 13; nvjet kernels with `restarting_stages` (STAGES_ID) restart at each
+    tile of k; `loses_tail`: whether nvjet's split-K was measured to leave out the last k of some shapes (None: nobody has
+    looked); `processors`: multiprocessors of the GPU, 2048 threads each.
     """
 
     target: str

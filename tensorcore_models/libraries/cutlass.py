@@ -88,10 +88,6 @@ def cutlass(
     residue : {"first", "last"}
         Where the tile that k does not fill comes: first in CUTLASS 2.x, last in kernels that load by TMA (CUTLASS 3.x).
 
-    Returns
-    -------
-    Recipe
-
     Raises
     ------
     ValueError

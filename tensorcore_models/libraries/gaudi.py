@@ -1,8 +1,8 @@
 """What Gaudi makes of the FP32 results of its matrix engine: conversion to bf16, fp16 and fp8.
 
 Source: HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference: fp32_to_bf16, fp32_to_cfp16, fp32_to_fp8,
-restated.
-:func:`tensorcore_models.encode` is another conversion: its rules for infinities, NaN and stochastic rounding differ.
+restated. :func:`tensorcore_models.encode` is another conversion: its rules for infinities, NaN and stochastic rounding
+differ.
 """
 
 import dataclasses
@@ -74,11 +74,7 @@ def convert_results(
     bits = np.asarray(results)
     if bits.dtype != np.uint32:
         raise TypeError(f"results are {bits.dtype}, expected encodings of FP32 in uint32")
-    draws = (
-        np.zeros(bits.shape, np.uint32)
-        if random is None
-        else np.broadcast_to(np.asarray(random, np.uint32), bits.shape)
-    )
+    draws = np.broadcast_to(np.asarray(0 if random is None else random, np.uint32), bits.shape)
     negative = bits >> np.uint32(31) != 0
     code = _rounded(bits, fmt, rounding, negative, draws, flush)
     toward_zero = (rounding == "rz") | ((rounding == "ru") & negative) | ((rounding == "rd") & ~negative)

@@ -76,28 +76,12 @@ def folded_scale(scale_a: float, scale_b: float) -> float:
         return float(np.float32(scale_a) * np.float32(scale_b))
 
 
-def canonical_nan(fmt: Format) -> int:
-    """The NaN that NVIDIA's conversions give: every bit below the sign set."""
-    return fmt.magnitude_mask
-
-
 def finish(
     total: np.ndarray, result: Format, epilogue: Epilogue, fmt: Format, scale: float, scale_result: float | None = None
 ) -> np.ndarray:
-    """Encodings of the output from encodings of the sum.
+    """Encodings of the output in `fmt` from encodings of the sum in `result`.
 
-    Parameters
-    ----------
-    total : ndarray
-        Encodings of the sum in `result`.
-    result, fmt : Format
-        Formats of the sum and of the output.
-    epilogue : Epilogue
-        How the sum becomes the output.
-    scale : float
-        One FP32 factor.
-    scale_result : float, optional
-        A second FP32 factor, rounded by itself, before the output is rounded.
+    `scale` is one FP32 factor, `scale_result` a second one, rounded by itself, before the output is rounded.
     """
     scale32, float32 = np.float32(scale), get_format("fp32")
     values = total.view(np.float32) if result == float32 else decode(total, result, np.float32)
@@ -114,8 +98,8 @@ def finish(
             values = np.clip(values, -np.float32(fmt.max_finite), np.float32(fmt.max_finite))
     nan = np.isnan(values)
     bits = values.view(np.uint32) if fmt == float32 else encode(np.where(nan, np.float32(0), values), fmt)
-    if nan.any():
-        bits = np.where(nan, fmt.container.type(canonical_nan(fmt)), bits)
+    if nan.any():  # that of NVIDIA's conversions has every bit below the sign set
+        bits = np.where(nan, fmt.container.type(fmt.magnitude_mask), bits)
     return np.ascontiguousarray(bits, fmt.container)
 
 
@@ -306,15 +290,9 @@ def restarted(start: int, stop: int, length: int, *, begin: str = "first") -> Or
 
 def joined(parts, **options) -> Order:
     """The parts added left to right; a single part is returned unless there is something to do to it."""
-    parts = tuple(parts)
-    return (
-        parts[0]
-        if len(parts) == 1
-        and not options.get("carry")
-        and not options.get("partials")
-        and options.get("start", "first") == "first"
-        else Sum(parts, **options)
-    )
+    whole = Sum(tuple(parts), **options)
+    plain = len(whole.parts) == 1 and whole.start == "first" and not whole.carry and not whole.partials
+    return whole.parts[0] if plain else whole
 
 
 def butterfly(parts) -> Order:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..catalogue import get_instruction
+from ..catalogue.nvidia import ptx_name
 from ..engines.order import Chain, Order, Sum, merged
 from ..formats import get_format, operand_format
 from ..integers import integer_arguments
@@ -23,22 +24,10 @@ FP8 = ("e4m3fn", "e5m2")
 
 @dataclass(frozen=True)
 class ScaledMatmul:
-    """How one GPU's FP8 kernels sum.
+    """How one GPU's FP8 kernels sum, with an instruction whose operand formats are left open, in tiles of `tile` values of k.
 
-    Parameters
-    ----------
-    instruction : str
-        Name of the instruction, with the operand formats left open.
-    tile : int
-        Values of k in one tile.
-    slow_tiles : int
-        Tiles of a part after which slow accumulation restarts.
-    interleaved : bool
-        Tile t belongs to part t mod S; otherwise parts own neighbouring tiles.
-    schemes : tuple of str
-        How parts may be joined.
-    slow_start : str
-        Where the sum of slow accumulation starts.
+    Slow accumulation restarts after `slow_tiles` tiles of a part, from `slow_start`. `interleaved`: tile t belongs to part
+    t mod S; otherwise parts own neighbouring tiles. `schemes` are the ways to join parts.
     """
 
     instruction: str
@@ -54,8 +43,6 @@ DEVICES = {
     "rtx4060": ScaledMatmul("mma.m16n8k32.f32.{a}.{b}.f32", 64, 2, True, ("serial", "pairwise")),
     "h100": ScaledMatmul("wgmma.m64n8k32.f32.{a}.{b}", 128, 1, False, ("serial",)),
 }
-
-_SPELLING = {"e4m3fn": "e4m3", "e5m2": "e5m2"}
 
 
 def _fp8(name: str, argument: str) -> str:
@@ -151,7 +138,7 @@ def scaled_mm_recipe(
             blocks = [Chain(tuple(merged(own[i : i + row.slow_tiles]))) for i in range(0, len(own), row.slow_tiles)]
             parts.append(Sum(tuple(blocks), start=row.slow_start))
     order = pairwise(parts) if scheme == "pairwise" else joined(parts)
-    engine = get_instruction(device, row.instruction.format(a=_SPELLING[a_format], b=_SPELLING[b_format]))
+    engine = get_instruction(device, row.instruction.format(a=ptx_name(a_format), b=ptx_name(b_format)))
     speed = "fast" if fast_accumulation else "slow"
     name = f"torch._scaled_mm on {device}, {speed} accumulation, split_k {split_k}{f' {scheme}' if scheme else ''}"
     return Recipe(engine, int(k), order, EPILOGUE, name, SOURCE)

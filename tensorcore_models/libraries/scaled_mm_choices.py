@@ -6,7 +6,7 @@ calls) and on an H100 PCIe (1,767,416 calls), with torch's workspace of 1 MiB. O
 
 import numpy as np
 
-from ..formats import operand_format
+from ..formats import FORMATS, operand_format
 from .recipe import Unknown
 
 #: Names that mmaemu's tables have for devices.
@@ -16,13 +16,7 @@ PROFILES = {"rtx4060": "ada", "h100": "hopper"}
 SCHEMES: dict[str, tuple[str, dict[int, str]]] = {"rtx4060": ("serial", {1: "pairwise"}), "h100": ("serial", {})}
 
 _FORMATS = {"e4m3fn": "e4m3", "e5m2": "e5m2"}
-_OUTPUTS = {
-    "fp32": "float32",
-    "bf16": "bfloat16",
-    "fp16": "float16",
-    "e4m3fn": "float8_e4m3fn",
-    "e5m2": "float8_e5m2",
-}
+_OUTPUTS = {name: FORMATS[name].dtype_name for name in ("fp32", "bf16", "fp16", "e4m3fn", "e5m2")}
 
 
 def recorded_split(

@@ -24,13 +24,7 @@ def available_isas() -> tuple[str, ...]:
 
 
 def check_isa(name: str) -> str:
-    """`name` itself if this CPU runs that variant.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or the CPU lacks the instructions.
-    """
+    """`name` itself if this CPU runs that variant; raises ValueError if it is unknown or the CPU lacks the instructions."""
     if name not in ISAS:
         raise ValueError(f"unknown instruction set {name!r}; known: {', '.join(ISAS)}")
     if name not in available_isas():

@@ -57,13 +57,7 @@ def set_num_threads(n: int | None) -> None:
 
 
 def checked_threads(n) -> int:
-    """A number of threads that somebody gave.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is not an integer from 1 to 1024.
-    """
+    """A number of threads that somebody gave; raises ValueError or TypeError if it is not an integer from 1 to 1024."""
     return _checked(checked_integer(n, "the number of threads"), "the number of threads")
 
 

@@ -15,26 +15,14 @@ def workspace(size: int) -> np.ndarray:
 
 
 class Scratch:
-    """Uninitialised memory handed out in arrays that start on cache lines.
-
-    Parameters
-    ----------
-    *sizes : int
-        Bytes of the arrays that will be taken.
-    """
+    """Uninitialised memory of given sizes in bytes, handed out in arrays that start on cache lines."""
 
     def __init__(self, *sizes: int):
         self._memory = workspace(sum(size + -size % _LINE for size in sizes))
         self._used = 0
 
     def take(self, shape: tuple[int, ...], dtype) -> np.ndarray:
-        """An array of that shape and type.
-
-        Raises
-        ------
-        MemoryError
-            If there is not enough left of what was asked for.
-        """
+        """An array of that shape and type; raises MemoryError if there is not enough left of what was asked for."""
         dtype = np.dtype(dtype)
         size = math.prod(shape) * dtype.itemsize
         piece = self._memory[self._used : self._used + size]

@@ -29,18 +29,9 @@ def unit_scales(engine: Engine, length: int) -> tuple[np.ndarray, np.ndarray] | 
 
 
 def dot_codes(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Encodings of d of a batch of dot products; scales, where there are any, are 1.
+    """Encodings of d (batch) of dot products a, b (batch, length) plus c (batch), with scales of 1 where there are any.
 
-    Parameters
-    ----------
-    engine : Engine
-        A model's dot products run at once, others' one by one.
-    a, b : ndarray of the formats' containers, shape (batch, length)
-    c : ndarray, shape (batch,)
-
-    Returns
-    -------
-    ndarray, shape (batch,)
+    A model's dot products run at once, others' one by one.
     """
     count, length = a.shape
     scales = unit_scales(engine, length)
@@ -58,15 +49,7 @@ def dot_codes(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np
 
 @dataclass(frozen=True)
 class Dots:
-    """Runs dot products of `length` products on an engine.
-
-    Parameters
-    ----------
-    engine : Engine
-        The unit under test.
-    length : int
-        Products of a dot product; a multiple of the engine's k step.
-    """
+    """Runs dot products of `length` products, a multiple of the engine's k step, on an engine."""
 
     engine: Engine
     length: int
@@ -93,13 +76,7 @@ class Dots:
     def operands(
         self, products: Mapping[int, Product], c: Fraction, scale: int
     ) -> tuple[dict[int, int], dict[int, int], int]:
-        """Encodings of products and c, all times 2**scale, as :meth:`run_bits` takes them.
-
-        Raises
-        ------
-        Unreachable
-            If the formats lack one of the addends.
-        """
+        """Encodings of products and c, all times 2**scale, as :meth:`run_bits` takes them; raises Unreachable."""
         a_format, b_format, c_format, _ = self.formats
         known: dict[int, tuple[int, int]] = {}  # by identity: long dot products repeat few numbers
         for product in products.values():
@@ -111,13 +88,7 @@ class Dots:
     def operands_at_any_scale(
         self, products: Mapping[int, Product], c: Fraction, smallest: Fraction | None = None
     ) -> tuple[int, tuple[dict[int, int], dict[int, int], int]]:
-        """The scale nearest to 1 at which the formats have all addends and d has `smallest`, and :meth:`operands` there.
-
-        Raises
-        ------
-        Unreachable
-            If there is none.
-        """
+        """The scale nearest to 1 at which the formats have all addends and d has `smallest`, and :meth:`operands` there."""
         last = Unreachable("no scale")
         for scale in SCALES:
             try:
@@ -134,24 +105,5 @@ class Dots:
         return None if value is None else value / power(scale)
 
     def run(self, products: Mapping[int, Product], c: Fraction | int = 0, scale: int = 0) -> Fraction | None:
-        """d / 2**scale for products at given positions and c, all times 2**scale; None if d is not finite.
-
-        Raises
-        ------
-        Unreachable
-            If the formats lack one of the addends.
-        """
+        """d / 2**scale for products at given positions and c, all times 2**scale; None if d is not finite."""
         return self.value(self.run_bits(*self.operands(products, Fraction(c), scale)), scale)
-
-    def run_any_scale(
-        self, products: Mapping[int, Product], c: Fraction | int = 0, smallest: Fraction | None = None
-    ) -> Fraction | None:
-        """As :meth:`run`, at the scale of :meth:`operands_at_any_scale`.
-
-        Raises
-        ------
-        Unreachable
-            If there is none.
-        """
-        scale, operands = self.operands_at_any_scale(products, Fraction(c), smallest)
-        return self.value(self.run_bits(*operands), scale)

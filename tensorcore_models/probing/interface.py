@@ -1,48 +1,21 @@
 """What a unit says about itself before anybody probes it: shape and formats. And dot products for it, one or many."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from ..engines.instruction import Instruction
 from ..formats import IntegerFormat, get_format
-
-
-class Shaped(Protocol):
-    """Shape and formats of a unit: an instruction of the catalogue, or an :class:`Interface`."""
-
-    @property
-    def m(self) -> int: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def k(self) -> int: ...
-    @property
-    def formats(self) -> tuple: ...
-    @property
-    def scale_format(self) -> Any: ...
-    @property
-    def scale_blocks(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class Interface:
-    """Shape and formats of a black box.
+    """Shape and formats of a black box: formats of a, b, c and d, and k products, m rows and n columns of one call.
 
-    Parameters
-    ----------
-    formats : tuple of Format or IntegerFormat
-        Of a, b, c and d.
-    k : int
-        Products of one call.
-    scale_format : Format, optional
-        Format of the block scales.
-    block_size : int, optional
-        Products that share a scale.
-    m, n : int
-        Rows and columns of one call.
+    `block_size` products share a block scale of `scale_format`.
     """
 
     formats: tuple[Any, ...]
@@ -78,6 +51,10 @@ class Interface:
             "" if self.scale_format is None else f", {self.scale_format.name} scales for {self.block_size} products"
         )
         return f"{a} x {b} + {c} -> {d}, {self.k} products{scales}"
+
+
+#: What has the shape and the formats of a unit.
+Shaped = Instruction | Interface
 
 
 @dataclass
@@ -122,6 +99,11 @@ class DotBatch:
         return None if self.scale_a is None or self.scale_b is None else (self.scale_a, self.scale_b)
 
     @property
+    def products(self) -> np.ndarray:
+        """Products that are not +0 times +0, of each (size): the fewer, the easier it is to read."""
+        return np.count_nonzero((self.a != 0) | (self.b != 0), axis=1)
+
+    @property
     def addends(self) -> np.ndarray:
         """Products of two operands that are not +0, and c where it is not, of each (size)."""
         return np.count_nonzero((self.a != 0) & (self.b != 0), axis=1) + (self.c != 0)
@@ -133,33 +115,36 @@ class DotBatch:
 
     def dot(self, index: int) -> Dot:
         """One of them."""
-        scales = (None, None) if self.scales is None else (self.scales[0][index].copy(), self.scales[1][index].copy())
-        return Dot(self.a[index].copy(), self.b[index].copy(), np.array(self.c[index]), *scales)
+        scales = (None, None) if self.scales is None else (self.scales[0][index], self.scales[1][index])
+        return Dot(self.a[index], self.b[index], np.array(self.c[index]), *scales).copy()
 
     @classmethod
     def of(cls, dots: Sequence[Dot]) -> "DotBatch":
         """A batch of single dot products."""
-        a, b, c = (np.stack([getattr(x, name) for x in dots]) for name in "abc")
-        if dots[0].scale_a is None:
-            return cls(a, b, c)
-        return cls(a, b, c, *(np.stack([getattr(x, name) for x in dots]) for name in ("scale_a", "scale_b")))
+        return cls._combined(np.stack, dots)
 
     @classmethod
     def joined(cls, batches: Iterable["DotBatch"]) -> "DotBatch":
         """Batches one after the other."""
-        batches = list(batches)
-        a, b, c = (np.concatenate([getattr(x, name) for x in batches]) for name in "abc")
-        if batches[0].scales is None:
-            return cls(a, b, c)
-        return cls(a, b, c, *(np.concatenate([getattr(x, name) for x in batches]) for name in ("scale_a", "scale_b")))
+        return cls._combined(np.concatenate, list(batches))
+
+    @classmethod
+    def _combined(cls, combine: Callable, parts: Sequence[Any]) -> "DotBatch":
+        names = ("a", "b", "c") if parts[0].scale_a is None else ("a", "b", "c", "scale_a", "scale_b")
+        return cls(*(combine([getattr(part, name) for part in parts]) for name in names))
+
+
+def is_nan(bits: np.ndarray, fmt: Any) -> np.ndarray:
+    """Which encodings are NaN; none in formats without infinities."""
+    if not fmt.has_inf:
+        return np.zeros(np.shape(bits), bool)
+    return (bits & fmt.container.type(fmt.magnitude_mask)) > fmt.container.type(fmt.inf_bits)
 
 
 def along_diagonals(unit: Shaped, batch: DotBatch) -> tuple[Any, ...]:
     """The dots along the diagonals of a batch of matrices of the unit's shape; what else these hold does not matter.
 
-    Returns
-    -------
-    a (count, m, k), b (count, k, n), c (count, m, n), scales or None
+    a (count, m, k), b (count, k, n), c (count, m, n), scales or None.
     """
     width = min(unit.m, unit.n)
     count = -(-batch.size // width)

@@ -43,12 +43,8 @@ def _fields(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.n
     bits = field << np.uint64(below) | fraction | (sign if fmt.signed else np.uint64(0))
     bits = bits.astype(fmt.container)
     if fmt.specials in ("fn", "fnuz"):  # their NaN becomes zero
-        nan = (
-            bits & fmt.container.type(fmt.magnitude_mask) == fmt.magnitude_mask
-            if fmt.specials == "fn"
-            else bits == fmt.sign_bit
-        )
-        bits = np.where(nan, fmt.container.type(0), bits)
+        read = bits & fmt.container.type(fmt.magnitude_mask) if fmt.specials == "fn" else bits
+        bits = np.where(read == fmt.nan_bits, fmt.container.type(0), bits)
     return bits
 
 
@@ -72,10 +68,8 @@ def _near_one(fmt, shape, rng):
 def _zeros(fmt, shape, rng):
     """Two of three elements are zeros of either sign, the others of any exponent."""
     numbers = _fields(fmt, rng.integers(0, 1 << fmt.exponent_bits, shape), rng)
-    signs = np.where(rng.integers(0, 2, shape) == 1, fmt.sign_bit if fmt.has_negative_zero else 0, 0).astype(
-        fmt.container
-    )
-    return np.where(rng.integers(0, 3, shape) > 0, signs, numbers)
+    signs = np.where(rng.integers(0, 2, shape) == 1, fmt.sign_bit if fmt.has_negative_zero else 0, 0)
+    return np.where(rng.integers(0, 3, shape) > 0, signs.astype(fmt.container), numbers)
 
 
 def _subnormals(fmt, shape, rng):
@@ -121,18 +115,8 @@ def edge_encodings(fmt: Format) -> np.ndarray:
     unit = 1 << fmt.padding_bits
     one = fmt.bias << (fmt.fraction_bits + fmt.padding_bits)
     min_normal = 1 << (fmt.fraction_bits + fmt.padding_bits)
-    magnitudes = {
-        0,
-        unit,
-        min_normal - unit,
-        min_normal,
-        one - unit,
-        one,
-        one + unit,
-        fmt.max_bits,
-        fmt.max_bits - unit,
-    }
-    magnitudes |= {bits for bits in (fmt.inf_bits, fmt.nan_bits) if bits is not None}
+    magnitudes = {0, unit, fmt.max_bits, fmt.max_bits - unit, *(bits for bits in (fmt.inf_bits, fmt.nan_bits) if bits)}
+    magnitudes |= {min_normal - unit, min_normal, one - unit, one, one + unit}
     if fmt.has_inf:
         magnitudes |= {fmt.exponent_mask | unit, fmt.exponent_mask | fmt.magnitude_mask}
     if fmt.padding_bits:
@@ -184,24 +168,7 @@ def _cancel(a: np.ndarray, b: np.ndarray, sign: int, rng: np.random.Generator) -
 
 
 def operands(row: Shaped, kind: str, count: int, rng: np.random.Generator) -> DrawnOperands:
-    """A batch of `count` matrices for one instruction.
-
-    Parameters
-    ----------
-    row : Instruction or Interface
-        Shapes and formats.
-    kind : str
-        One of :data:`KINDS`.
-    count : int
-        Matrices; each has m n dot products.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Raises
-    ------
-    ValueError
-        On an unknown kind.
-    """
+    """A batch of `count` matrices for one instruction (or interface), of one of :data:`KINDS`; raises ValueError on others."""
     if kind not in KINDS:
         raise ValueError(f"unknown kind {kind!r}: {', '.join(KINDS)}")
 

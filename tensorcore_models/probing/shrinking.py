@@ -1,6 +1,7 @@
 """Shrinks a dot product on which two units differ to the fewest products and the simplest numbers that still show it."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -12,24 +13,23 @@ SHRINK_ROUNDS = 200
 
 def _simpler(unit: Shaped, dot: Dot) -> Iterator[Dot]:
     """Simplifications of a dot product, the boldest first: halves and single products away, c away, simpler numbers."""
+
+    def changed(names: str, places: Any, value: int) -> Dot:
+        smaller = dot.copy()
+        for name in names:
+            getattr(smaller, name)[places] = value
+        return smaller
+
     live = dot.live
     size = len(live)
     while size > 1:
         size //= 2
-        for start in range(0, len(live), max(size, 1)):
-            smaller = dot.copy()
-            gone = live[start : start + max(size, 1)]
-            smaller.a[gone] = 0
-            smaller.b[gone] = 0
-            yield smaller
+        for start in range(0, len(live), size):
+            yield changed("ab", live[start : start + size], 0)
     if len(live) == 1:
-        smaller = dot.copy()
-        smaller.a[live] = smaller.b[live] = 0
-        yield smaller
+        yield changed("ab", live, 0)
     if dot.c[()]:
-        smaller = dot.copy()
-        smaller.c[()] = 0
-        yield smaller
+        yield changed("c", (), 0)
     for name, fmt in (("a", unit.formats[0]), ("b", unit.formats[1]), ("c", unit.formats[2])):
         below = fmt.fraction_bits + fmt.padding_bits if isinstance(fmt, Format) else fmt.bits // 2
         masks = [~((1 << below) - 1), ~((1 << (below + 1) // 2) - 1)]
@@ -40,25 +40,11 @@ def _simpler(unit: Shaped, dot: Dot) -> Iterator[Dot]:
                 value = int(getattr(dot, name)[place])
                 simpler = value & mask & ((1 << 8 * fmt.container.itemsize) - 1)
                 if simpler != value:
-                    smaller = dot.copy()
-                    getattr(smaller, name)[place] = simpler
-                    yield smaller
+                    yield changed(name, place, simpler)
 
 
 def shrink(unit: Shaped, differ: Callable[[DotBatch], np.ndarray], dot: Dot, rounds: int = SHRINK_ROUNDS) -> Dot:
-    """The simplest dot product found that still differs; all candidates of a round run as one batch.
-
-    Parameters
-    ----------
-    unit : Instruction or Interface
-        Formats.
-    differ : callable
-        Which dot products of a batch differ.
-    dot : Dot
-        One that does.
-    rounds : int
-        Batches to try at most.
-    """
+    """The simplest dot product found for which `differ` still says so; all candidates of a round are one batch."""
     for _ in range(rounds):
         candidates = list(_simpler(unit, dot))
         if not candidates:

@@ -1,6 +1,6 @@
 """Sums as counters of small addends: what X, -X and y are for an engine, a library's recipe or a function on numbers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,11 +61,16 @@ def _counted(values: np.ndarray, y: float) -> np.ndarray:
     return np.where(whole, counts, -1).astype(np.int64)
 
 
+def _factor_tables(x: Any, y: Any, formats: Sequence[Format]) -> list[np.ndarray]:
+    """Encodings of A and of B whose products are what a mask value says: 0, y, X, -X."""
+    pairs = [(0, 0), *(factors(value, *formats) for value in (y, x, -x))]
+    return [np.array(side, fmt.container) for side, fmt in zip(zip(*pairs, strict=True), formats, strict=True)]
+
+
 def engine_counts(unit: Engine, n: int, x: Any, y: Any) -> Counts:
     """Counts of an engine's dot products of n products and c."""
-    a_format, b_format, c_format, d_format = unit.formats
-    pairs = [(0, 0), factors(y, a_format, b_format), factors(x, a_format, b_format), factors(-x, a_format, b_format)]
-    a_table, b_table = (np.array([pair[i] for pair in pairs], f.container) for i, f in enumerate((a_format, b_format)))
+    c_format, d_format = unit.formats[2:]
+    a_table, b_table = _factor_tables(x, y, unit.formats[:2])
     c_table = np.array([0, *(encode_value(v, c_format) for v in (y, x, -x))], c_format.container)
     rows = max(1, BATCH_ELEMENTS // n)
 
@@ -81,9 +86,7 @@ def engine_counts(unit: Engine, n: int, x: Any, y: Any) -> Counts:
 
 def recipe_counts(recipe: Recipe, x: Any, y: Any) -> Counts:
     """Counts of a library recipe's dot products, which add no c."""
-    a_format, b_format = recipe.engine.formats[:2]
-    pairs = [(0, 0), factors(y, a_format, b_format), factors(x, a_format, b_format), factors(-x, a_format, b_format)]
-    a_table, b_table = (np.array([pair[i] for pair in pairs], f.container) for i, f in enumerate((a_format, b_format)))
+    a_table, b_table = _factor_tables(x, y, recipe.engine.formats[:2])
 
     def counts(masks: np.ndarray) -> np.ndarray:
         d = [recipe.gemm_bits(a_table[row][None], b_table[row][:, None], out_format="fp32")[0, 0] for row in masks]
@@ -158,10 +161,6 @@ def summation_tree(
         The function takes many sums at once: x of shape (batch, n), results of shape (batch,).
     progress : callable
         Called with the leaves placed so far and their number.
-
-    Returns
-    -------
-    Tree
 
     Raises
     ------

@@ -27,18 +27,7 @@ class Inconsistent(ValueError):
 
 
 class TreeSearch:
-    """The search for one tree.
-
-    Parameters
-    ----------
-    counts : callable
-        Evaluates masks.
-    leaves : int
-    progress : callable
-        Called with the leaves that are placed, and all.
-    chunk : int
-        Most y in one mask.
-    """
+    """The search for one tree over `leaves`, with at most `chunk` y in one mask; `progress` gets the leaves placed, and all."""
 
     def __init__(self, counts: Counts, leaves: int, progress: Callable[[int, int], None], chunk: int):
         self.counts, self.leaves, self.progress, self.chunk = counts, leaves, progress, chunk
@@ -47,13 +36,7 @@ class TreeSearch:
         self._first: dict[int, int] = {}
 
     def find(self) -> Tree:
-        """The tree.
-
-        Raises
-        ------
-        Inconsistent
-            If the counts are those of no tree.
-        """
+        """The tree; raises Inconsistent if the counts are those of none."""
         if self.leaves > 1:
             self._build(np.arange(self.leaves))
         self._check(Tree(self.leaves, tuple(self.operations)))
@@ -163,13 +146,7 @@ class TreeSearch:
         return parts
 
     def _check(self, tree: Tree) -> None:
-        """Some pairs more, of all leaves: the tree must say what they count.
-
-        Raises
-        ------
-        Inconsistent
-            If it does not.
-        """
+        """Try some pairs of leaves more: raises Inconsistent unless the tree says what they count."""
         if self.leaves < 3:
             return
         rng = np.random.default_rng(self.leaves)

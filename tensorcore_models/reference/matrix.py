@@ -1,5 +1,7 @@
 """Runs the reference over matrices: chains steps over k, loops over output elements."""
 
+from typing import Any
+
 import numpy as np
 
 from ..formats import Format, get_float_format, get_format
@@ -85,16 +87,9 @@ def mma_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     d = np.empty(c.shape, formats[3].container)
     scale_format = get_float_format(engine.scale_format) if engine.scale_format else None
     for index in np.ndindex(c.shape):
-        batch, i, j = index[:-2], index[-2], index[-1]
-        d[index] = dot_bits(
-            engine.accumulator,
-            [int(x) for x in a[batch + (i,)]],
-            [int(x) for x in b[batch + (slice(None), j)]],
-            int(c[index]),
-            formats,
-            scale_a=None if scale_a is None else [int(x) for x in np.asarray(scale_a)[batch + (i,)]],
-            scale_b=None if scale_b is None else [int(x) for x in np.asarray(scale_b)[batch + (slice(None), j)]],
-            scale_format=scale_format,
-            block_size=engine.block_size,
-        )
+        row, column = index[:-1], (*index[:-2], slice(None), index[-1])
+        scales: dict[str, Any] = {"scale_format": scale_format, "block_size": engine.block_size}
+        if scale_a is not None and scale_b is not None:
+            scales |= {"scale_a": np.asarray(scale_a)[row].tolist(), "scale_b": np.asarray(scale_b)[column].tolist()}
+        d[index] = dot_bits(engine.accumulator, a[row].tolist(), b[column].tolist(), int(c[index]), formats, **scales)
     return d

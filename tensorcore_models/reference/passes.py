@@ -20,7 +20,7 @@ class Pass:
     c : int
         Encoding of the addend: the result of the pass before, or the c of the chain.
     formats : tuple of Format or IntegerFormat
-        Formats of a, b, this c and the result.
+        Of a, b, this c and the result.
     scales : tuple of tuple of Operand
         Block scales of each product; empty tuples without scales.
     index : int

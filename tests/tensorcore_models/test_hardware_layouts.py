@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from generated_code import python_of
+from shared_memory import core_matrix_offset
 
 import tensorcore_models as tcm
 from tensorcore_models.hardware.cuda import layouts
@@ -154,10 +155,10 @@ def test_generated_packing_and_unpacking_are_inverse(layout):
 
 def test_core_matrices_cover_shared_memory():
     """K-major, no swizzle: 8 rows of 16 bytes are contiguous; 64 rows of 32 bytes fill 2 KiB without holes."""
-    offsets = [layouts.core_matrix_offset(row, byte) for row in range(64) for byte in range(layouts.STEP_BYTES)]
+    offsets = [core_matrix_offset(row, byte) for row in range(64) for byte in range(layouts.STEP_BYTES)]
     assert sorted(offsets) == list(range(64 * layouts.STEP_BYTES))
-    assert [layouts.core_matrix_offset(r, 0) for r in range(8)] == list(range(0, 128, 16))
+    assert [core_matrix_offset(r, 0) for r in range(8)] == list(range(0, 128, 16))
     descriptor = layouts.shared_descriptor()
-    assert (descriptor >> 16 & 0x3FFF) << 4 == layouts.core_matrix_offset(0, 16)  # leading dimension: next along k
-    assert (descriptor >> 32 & 0x3FFF) << 4 == layouts.core_matrix_offset(8, 0)  # stride dimension: next along m
+    assert (descriptor >> 16 & 0x3FFF) << 4 == core_matrix_offset(0, 16)  # leading dimension: next along k
+    assert (descriptor >> 32 & 0x3FFF) << 4 == core_matrix_offset(8, 0)  # stride dimension: next along m
     assert layouts.shared_descriptor(1) >> 46 & 7 == 1 and descriptor >> 46 == 0

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from generated_code import python_of, run_staging
+from shared_memory import core_matrix_offset
 
 import tensorcore_models as tcm
 from tensorcore_models.hardware.cuda import layouts
@@ -67,7 +68,7 @@ def test_staged_operands_stand_where_the_manual_says(row):
         bits = tcm.get_format(fmt).bits
         for (r, e), value in np.ndenumerate(matrix):
             byte, shift = divmod(manual_bit(row, fmt, e), 8)
-            place = start[letter] + layouts.core_matrix_offset(r, byte)
+            place = start[letter] + core_matrix_offset(r, byte)
             if bits >= 8:
                 assert shared[place] == value and shift == 0
                 continue
@@ -113,15 +114,9 @@ def test_scales_packed_into_tensor_memory_unpack_again(row, m, n):
         for copy in range(4):
             back = np.zeros_like(matrix)
             for r, block in np.ndindex(*matrix.shape):
-                lane, column, byte = layouts.tensor_memory_scale(r, block)
-                back[r, block] = memory[letter][32 * copy + lane, column] >> 8 * byte & 255
+                column, lane = divmod(r, layouts.SCALE_LANES)  # PTX ISA 9.1, 9.7.16.10.7; byte b is block b of k
+                back[r, block] = memory[letter][32 * copy + lane, column] >> 8 * block & 255
             np.testing.assert_array_equal(back, matrix)
-    assert [layouts.tensor_memory_scale(r, 3) for r in (0, 31, 32, 127)] == [
-        (0, 0, 3),
-        (31, 0, 3),
-        (0, 1, 3),
-        (31, 3, 3),
-    ]
 
 
 @pytest.mark.parametrize("row", distinct(SYNC_SCALED, lambda r: (r.k, r.block_size, r.scale_format)), ids=str)

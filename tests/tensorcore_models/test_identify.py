@@ -17,8 +17,7 @@ from tensorcore_models.probing.identify.aimed import Aimed, _Pair
 from tensorcore_models.probing.identify.box import as_box, model_answer
 from tensorcore_models.probing.identify.challenge import unwrapped
 from tensorcore_models.probing.identify.equalities import equal_because
-from tensorcore_models.probing.identify.families import families_for
-from tensorcore_models.probing.identify.fields import Family, engine_of
+from tensorcore_models.probing.identify.fields import Family, engine_of, families_for
 from tensorcore_models.probing.identify.inputs import pool
 from tensorcore_models.probing.identify.magnitudes import scaled, scaled_pool
 from tensorcore_models.probing.identify.mutations import mutated

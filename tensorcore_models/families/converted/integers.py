@@ -14,13 +14,7 @@ from ...formats.rounding import decode, encode
 def convert(bits: int, fmt: Format, via: Format, flush: bool) -> int:
     """One encoding converted to `via`, rounded to nearest even; NaN is the quiet one.
 
-    Parameters
-    ----------
-    bits : int
-        Encoding in `fmt`; ignored bits of a padded format are read, as the unit reads them.
-    fmt, via : Format
-    flush : bool
-        Numbers that are subnormal in `via` become zeros of their sign.
+    Ignored bits of a padded format are read, as the unit reads them. `flush`: what is subnormal in `via` becomes zero.
     """
     fmt = full_width(fmt)
     kind, negative, significand, exponent = fmt.decode_exact(bits)
@@ -37,17 +31,10 @@ def converts(fmt: Format, via: Format) -> bool:
     """Whether :func:`convert_array` has the conversion, and it overflows by no more than its rounding does."""
     full = full_width(fmt)
     if full.container.itemsize > 2:
-        return (full.bits, full.exponent_bits, full.bias, full.specials) == (
-            via.bits,
-            via.exponent_bits,
-            via.bias,
-            "ieee",
-        )
-    return (
-        full.emax <= via.emax
-        and full.quantum_exponent >= via.quantum_exponent
-        and full.fraction_bits <= via.fraction_bits
-    )
+        same = ("bits", "exponent_bits", "bias")
+        return full.specials == "ieee" and all(getattr(full, name) == getattr(via, name) for name in same)
+    inside = full.emax <= via.emax and full.quantum_exponent >= via.quantum_exponent
+    return inside and full.fraction_bits <= via.fraction_bits
 
 
 def full_width(fmt: Format) -> Format:

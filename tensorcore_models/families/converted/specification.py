@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 from ...explanations.words import Words
@@ -9,6 +10,7 @@ from ...formats import get_float_format
 from ..base import Accumulator, Conversion, Form
 from ..checks import require
 from ..fused import ParametricDotAdd
+from ..ieee import operand_flush
 from . import integers
 
 SpecialCodes = Literal["own", "ieee", "finite", "fn"]
@@ -180,9 +182,19 @@ class ConvertedDotAdd(Accumulator):
         return None if dot is None else dataclasses.replace(self, dot=dot)
 
     def step_error(self, unit, facts):
-        from . import bound
+        """The inner step's, whose operands are exact: an operand format has no number that `via_format` lacks.
 
-        return bound.step_error(self, unit, facts)
+        Subnormal operands lift an alignment less than `facts` say, because they are normalised. What is flushed is an error.
+        """
+        inner = SimpleNamespace(
+            formats=self._formats(unit.formats), scale_format=None, block_size=None, label=unit.label
+        )
+        found = self.dot.step_error(inner, facts)
+        if not self.flush:
+            return found
+        flushed = self.terms_per_step * operand_flush(inner.formats, facts.largest)
+        texts = (*found.derivation, f"subnormal {inner.formats[0].name} operands flushed")
+        return dataclasses.replace(found, absolute=found.absolute + flushed, derivation=texts)
 
     @classmethod
     def searches(cls):

@@ -127,25 +127,17 @@ def _pieces(spec: Any, a: list[Operand], b: list[Operand], products: list[Operan
     """The products, or the products of the parts of their operands' significands, which keep the products' exponents."""
     if not spec.significand_parts:
         return products
-    cut = [
-        [parts_of(x.significand, fmt.precision, spec.significand_parts) for x in operands]
-        for operands, fmt in zip((a, b), formats, strict=False)
-    ]
+    lefts, rights = (part_masks(fmt.precision, spec.significand_parts) for fmt in formats[:2])
     return [
-        product._replace(significand=left * right)
-        for lefts, rights, product in zip(*cut, products, strict=True)
+        product._replace(significand=(x.significand & left) * (y.significand & right))
+        for x, y, product in zip(a, b, products, strict=True)
         for left in lefts
         for right in rights
     ]
 
 
-def parts_of(significand: int, precision: int, widths: tuple[int, ...]) -> list[int]:
-    """Bits of a significand in parts from the leading one down, each at its place."""
-    return [significand & mask for mask in part_masks(precision, widths)]
-
-
 def part_masks(precision: int, widths: tuple[int, ...]) -> list[int]:
-    """The bits of each part of a significand."""
+    """The bits of each part of a significand, from the leading one down."""
     ends = [precision - sum(widths[:n]) for n in range(len(widths) + 1)]
     return [(1 << top) - (1 << bottom) for top, bottom in zip(ends, ends[1:], strict=False)]
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from ..aligned import ALIGNMENT_RULES, AlignedSum
 from ..base import Accumulator, Form
-from ..checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_exponent, check_kept, require
+from ..checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_exponent, check_range, require
 from . import bound, integers, lowering, words
 
 
@@ -14,11 +14,8 @@ from . import bound, integers, lowering, words
 class FusedSum(AlignedSum):
     """The aspects of FusedDotAdd and ParametricDotAdd, which are stated once for the fields of the latter."""
 
+    step_field: ClassVar = "terms"
     takes_scales: ClassVar[bool] = True
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms  # type: ignore[attr-defined]
 
     def pass_bits(self, p):
         return integers.step_bits(self, p)
@@ -90,13 +87,9 @@ class FusedDotAdd(FusedSum):
     left_out: ClassVar = {"search": "it is found as a ParametricDotAdd, of which `simplest` makes it"}
 
     def _check(self):
-        check_kept(self)
-        require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
-        require(
-            1 <= self.fraction_bits <= MAX_FRACTION_BITS,
-            self,
-            f"fraction_bits {self.fraction_bits} must be 1 to {MAX_FRACTION_BITS}",
-        )
+        check_range(self, "output_fraction_bits", 0, MAX_FRACTION_BITS, optional=True)
+        check_range(self, "terms", 1, MAX_TERMS)
+        check_range(self, "fraction_bits", 1, MAX_FRACTION_BITS)
         for name in ("alignment_rounding", "output_rounding"):
             check_deterministic(self, name)
 
@@ -206,9 +199,12 @@ class ParametricDotAdd(FusedSum):
     }
 
     def _check(self):
-        check_kept(self)
+        check_range(self, "output_fraction_bits", 0, MAX_FRACTION_BITS, optional=True)
         check_exponent(self, "product_overflow_exponent")
-        require(1 <= self.terms <= MAX_TERMS, self, f"terms {self.terms} must be 1 to {MAX_TERMS}")
+        check_range(self, "terms", 1, MAX_TERMS)
+        check_range(self, "fraction_bits", 1, MAX_FRACTION_BITS, optional=True)
+        check_range(self, "integer_bits", 2, 60, optional=True)
+        check_range(self, "padding", 0, MAX_TERMS)
         for name in ("alignment_rounding", "output_rounding", "late_rounding"):
             check_deterministic(self, name)
         require(not self.sticky or self.alignment_rounding == "rz", self, "sticky needs alignment_rounding 'rz'")
@@ -222,27 +218,11 @@ class ParametricDotAdd(FusedSum):
                 "exact accumulation (fraction_bits None) has neither sticky bit, integer_bits nor normalise_each_add, and an "
                 "exact c is an early one",
             )
-        else:
-            require(
-                1 <= self.fraction_bits <= MAX_FRACTION_BITS,
-                self,
-                f"fraction_bits {self.fraction_bits} must be 1 to {MAX_FRACTION_BITS} or None",
-            )
-        require(
-            not (self.normalise_each_add and self.alignment != "global"), self, "normalise_each_add is a sequential sum"
-        )
-        require(
-            self.integer_bits is None or 2 <= self.integer_bits <= 60,
-            self,
-            f"integer_bits {self.integer_bits} must be 2 to 60, or None",
-        )
+        sequential = not self.normalise_each_add or self.alignment == "global"
+        require(sequential, self, "normalise_each_add is a sequential sum")
         self._check_parts()
-        require(0 <= self.padding <= MAX_TERMS, self, f"padding {self.padding} must be 0 to {MAX_TERMS}")
-        require(
-            not self.padding or self.zero_sign != "positive",
-            self,
-            "padding shows in signs of zeros, which are all positive",
-        )
+        shows = not self.padding or self.zero_sign != "positive"
+        require(shows, self, "padding shows in signs of zeros, which are all positive")
 
     def _check_parts(self) -> None:
         parts = self.significand_parts

@@ -53,14 +53,8 @@ def probe(spec: Any, build: Builder) -> None:
         for t in QUARTERS:
             expected = OUTCOMES[spec.add_rounding][t] * q
             build.add(f"1 - 1 at even k, {t} q at odd k", {0: ONE, 2: -ONE, 1: t * q}, 0, expected, smallest=q / 2)
-        even = power(-build.fraction_bits - 1)
-        build.add(
-            "halves of a unit at even and odd k meet before c",
-            {0: even, 1: even},
-            ONE,
-            ONE + 2 * even,
-            smallest=2 * even,
-        )
+        name = "halves of a unit at even and odd k meet before c"
+        build.add(name, {0: tie, 1: tie}, ONE, ONE + 2 * tie, 2 * tie)
 
 
 def sum_bits(build: Builder, places: tuple[int, ...], spec: Any) -> None:

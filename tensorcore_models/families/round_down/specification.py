@@ -13,7 +13,7 @@ from ...reference.aligned import aligned, as_addends, finish, largest_exponent, 
 from ...reference.operands import Addend, Operand, multiply, special_bits, special_result
 from ..aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields, limit_products
 from ..base import Arrangement, Form, NanRule, ZeroExponent
-from ..checks import MAX_EXPONENT, MAX_TERMS, check_deterministic, check_exponent, require
+from ..checks import MAX_EXPONENT, MAX_TERMS, check_deterministic, check_exponent, check_range, require
 
 #: For a plan: a sum that is not cut before its last rounding.
 _NEVER_CUT = 127
@@ -61,6 +61,7 @@ class FusedDotRoundDownAdd(AlignedSum):
     c_inf_with_overflow: Literal["nan", "c"] = "nan"
     sum_fraction_bits: int | None = 31
 
+    step_field: ClassVar = "terms"
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "c_inf_with_overflow": ("nan", "c"), "sum_fraction_bits": None}
 
     @property
@@ -80,16 +81,11 @@ class FusedDotRoundDownAdd(AlignedSum):
             f"terms {self.terms} must be 1 to {MAX_TERMS} and a multiple of {self.parity_groups}",
         )
         for name in ("fraction_bits", "dot_fraction_bits", "c_fraction_bits"):
-            require(1 <= getattr(self, name) <= 60, self, f"{name} {getattr(self, name)} must be 1 to 60")
+            check_range(self, name, 1, 60)
         check_exponent(self, "product_overflow_exponent")
-        kept = self.sum_fraction_bits
-        require(kept is None or 1 <= kept <= 60, self, f"sum_fraction_bits {kept} must be 1 to 60 or None")
+        check_range(self, "sum_fraction_bits", 1, 60, optional=True)
         for name in ("add_rounding", "output_rounding"):
             check_deterministic(self, name)
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
 
     def pass_bits(self, p):
         """One FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""
@@ -143,13 +139,11 @@ class FusedDotRoundDownAdd(AlignedSum):
         f, f_dot, f_c = self.fraction_bits, self.dot_fraction_bits, self.c_fraction_bits
         steps = [
             f"{self.terms} products are formed exactly and not normalised. A product of "
-            f"2^{self.product_overflow_exponent} or more is "
-            "infinite.",
+            f"2^{self.product_overflow_exponent} or more is infinite.",
             f"The products, without c, are shifted to their largest exponent and cut to {f} fraction bits toward "
             f"zero, then added exactly.",
             f"This dot product (to {f_dot} fraction bits) and c (to {f_c}) are shifted to the larger of their "
-            f"exponents; both are rounded "
-            f"{names.ROUNDINGS[self.add_rounding]}.",
+            f"exponents; both are rounded {names.ROUNDINGS[self.add_rounding]}.",
             f"Their sum is rounded {names.ROUNDINGS[self.output_rounding]} to {d}"
             + (
                 f", after it was rounded down to {self.sum_fraction_bits} fraction bits."
@@ -160,8 +154,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         if grouped:
             steps[1] = (
                 f"Products of even k and of odd k are shifted and cut apart, to {f} fraction bits toward zero, and "
-                f"added exactly; the two "
-                "sums are aligned with each other and rounded down."
+                "added exactly; the two sums are aligned with each other and rounded down."
             )
             steps.append(
                 f"c is rounded toward zero instead where its exponent is more than {self.c_cutoff} below the largest."
@@ -280,11 +273,7 @@ class GroupFusedDotRoundDownAdd(FusedDotRoundDownAdd):
 
     def _check(self):
         super()._check()
-        require(
-            0 <= self.c_zero_below <= MAX_EXPONENT,
-            self,
-            f"c_zero_below {self.c_zero_below} must be 0 to {MAX_EXPONENT}",
-        )
+        check_range(self, "c_zero_below", 0, MAX_EXPONENT)
 
     @property
     def parity_groups(self) -> int:

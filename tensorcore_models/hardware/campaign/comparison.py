@@ -8,7 +8,7 @@ import numpy as np
 
 from ...engines.instruction import Instruction
 from ...formats import Format, get_format
-from ...probing.interface import Dot, DotBatch, along_diagonals
+from ...probing.interface import Dot, DotBatch, along_diagonals, is_nan
 from ...probing.random_operands import DrawnOperands
 from ...probing.shrinking import shrink
 
@@ -23,19 +23,7 @@ class Multiplies(Protocol):
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One dot product on which hardware and model differ; only the products that matter are left.
-
-    Attributes
-    ----------
-    instruction, kind : str
-        Instruction and kind of operands.
-    a, b : dict of int to str
-        Encodings (hexadecimal) at positions along k; the rest is +0.
-    c, hardware, model : str
-        Encodings of c and of both results.
-    scale_a, scale_b : list of str
-        Block scales, empty for an instruction without them.
-    """
+    """One dot product on which hardware and model differ, in hexadecimal by position in k; +0 elsewhere."""
 
     instruction: str
     kind: str
@@ -46,12 +34,6 @@ class Mismatch:
     model: str
     scale_a: list[str] = dataclasses.field(default_factory=list)
     scale_b: list[str] = dataclasses.field(default_factory=list)
-
-
-def is_nan(bits: np.ndarray, fmt: Format) -> np.ndarray:
-    """Which encodings of an IEEE-like format are NaN."""
-    top = fmt.container.type(fmt.inf_bits)
-    return (bits & fmt.container.type(fmt.magnitude_mask)) > top
 
 
 def differences(hardware: np.ndarray, model: np.ndarray, fmt) -> np.ndarray:
@@ -85,26 +67,7 @@ def _described(row: Instruction, kind: str, dot: Dot, hardware: int, model: int)
 def compare(
     row: Instruction, hardware: Multiplies, model: Multiplies, inputs: DrawnOperands, kind: str = "", examples: int = 3
 ) -> tuple[np.ndarray, int, list[Mismatch]]:
-    """Run a batch on both and compare.
-
-    Parameters
-    ----------
-    row : Instruction
-        Shapes and formats.
-    hardware, model : Multiplies
-        What is compared.
-    inputs : DrawnOperands
-        A batch.
-    kind : str
-        For the report.
-    examples : int
-        How many mismatches are shrunk.
-
-    Returns
-    -------
-    (ndarray, int, list of Mismatch)
-        The hardware's results, the number of dot products that differ, and minimal examples.
-    """
+    """Run a batch on both: the hardware's results, how many dot products differ, and some of them shrunk to the smallest."""
     d = hardware.mma_bits(*inputs)
     apart = differences(d, model.mma_bits(*inputs), get_format(row.d_format))
     places = np.argwhere(apart)

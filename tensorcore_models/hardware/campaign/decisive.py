@@ -19,8 +19,9 @@ from ...catalogue import get_instruction
 from ...catalogue.measured import is_shared
 from ...engines.instruction import Instruction
 from ...formats import Format
+from ...probing.interface import is_nan
 from ...reference import dot_bits
-from .comparison import Multiplies, is_nan
+from .comparison import Multiplies
 
 #: Questions by the first letter of an experiment's name.
 QUESTIONS = {
@@ -48,18 +49,9 @@ LEFT_OUT = {"terms", "scaled_zero"}
 
 @dataclass(frozen=True)
 class Experiment:
-    """One decisive dot product.
+    """One decisive dot product, k encodings each of a and b; the first letter of `id` says the question.
 
-    Attributes
-    ----------
-    id, instruction, note : str
-        Name (its first letter says the question), instruction, remark.
-    a, b : tuple of int
-        Encodings, k each.
-    c : int
-        Encoding.
-    predictions : mapping
-        Hypothesis: encoding in hexadecimal, "nan" or "nonzero".
+    A prediction is an encoding in hexadecimal, "nan" or "nonzero".
     """
 
     id: str
@@ -72,13 +64,7 @@ class Experiment:
 
 
 def load_experiments(path: Path) -> list[Experiment]:
-    """Read experiments from a JSON file.
-
-    Raises
-    ------
-    ValueError
-        If the file is not of that form.
-    """
+    """Read experiments from a JSON file; raises ValueError if it is not of that form."""
     try:
         rows = json.loads(Path(path).read_text())["experiments"]
         return [
@@ -102,17 +88,7 @@ def agrees(bits: int, prediction: str, fmt: Format) -> bool:
 
 
 def run(experiments: Iterable[Experiment], arch: str, unit_of) -> dict[tuple[str, str], int]:
-    """Results of experiments, by (id, instruction).
-
-    Parameters
-    ----------
-    experiments : iterable of Experiment
-        What to run.
-    arch : str
-        Architecture whose instructions they name.
-    unit_of : callable
-        Gives the engine that runs an Instruction.
-    """
+    """Results by (id, instruction); ``unit_of(row)`` gives the engine that runs an instruction of the architecture."""
     results: dict[tuple[str, str], int] = {}
     grouped = itertools.groupby(sorted(experiments, key=lambda e: e.instruction), key=lambda e: e.instruction)
     for name, group in grouped:
@@ -175,19 +151,9 @@ def consistent_rules(
 ) -> dict[str, Any]:
     """The settings of an instruction's edge rules under which its model gives the hardware's results.
 
-    Parameters
-    ----------
-    row, cases, results
-        The instruction, its experiments, and what the hardware gave.
-    prefer : mapping, optional
-        Values to take where several fit: what other instructions of the architecture have decided.
-
-    Returns
-    -------
-    dict
-        ``rules``: for each rule the value to take (the preferred one or else the catalogue's where that fits), ``decided``:
-        rules that only one value fits, ``possible``: all values of each rule that fit, ``unexplained``: ids of experiments
-        that the best setting misses.
+    ``rules``: for each rule the value to take (where several fit, `prefer`, what other instructions have decided, or else the
+    catalogue says which), ``decided``: rules that only one value fits, ``possible``: all values of each rule that fit,
+    ``unexplained``: ids of experiments that the best setting misses.
     """
     best: list[dict[str, Any]] = []
     missed: list[str] = []
@@ -199,7 +165,7 @@ def consistent_rules(
             model = dot_bits(spec, list(case.a), list(case.b), case.c, row.formats)
             if got == model:
                 continue
-            if row.d_format == "fp64" and _both_nan(got, model, row.formats[3]):
+            if row.d_format == "fp64" and is_nan(np.array([got, model], np.uint64), row.formats[3]).all():
                 payloads += 1  # unpublished: counts only between settings that are equal otherwise
                 continue
             wrong.append(case.id)
@@ -223,10 +189,6 @@ def consistent_rules(
     }
 
 
-def _both_nan(x: int, y: int, fmt: Format) -> bool:
-    return bool(is_nan(np.array([x, y], fmt.container), fmt).all())
-
-
 def _domain(row: Instruction, rule: str) -> tuple:
     """The values that a rule may have; its own alone where none are listed."""
     if rule == "exponent_floor":
@@ -238,14 +200,10 @@ def _domain(row: Instruction, rule: str) -> tuple:
 def edge_rules(
     experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str
 ) -> dict[str, Any]:
-    """The table of edge rules that the hardware's answers give.
+    """The table of edge rules that the hardware's answers give, with `arch` and `evidence`.
 
-    Returns
-    -------
-    dict
-        ``arch``, ``evidence``; ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions that
-        decide a rule agree on, to be taken for the architecture's other instructions too; ``divided``: rules on which they
-        differ.
+    ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions that decide a rule agree on, to be
+    taken for the architecture's other instructions too; ``divided``: rules on which they differ.
     """
     cases = {
         name: [e for e in experiments if e.instruction == name and (e.id, name) in results]

@@ -45,15 +45,7 @@ def write_json(path: Path, data) -> None:
 
 
 class Recorder:
-    """Collects vectors and writes them to a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the set goes.
-    facts : dict
-        GPU, driver and date, for the index.
-    """
+    """Collects vectors and writes them to a folder; the index has `facts`: GPU, driver and date."""
 
     def __init__(self, folder: Path, facts: dict):
         self.folder, self.facts = Path(folder), facts
@@ -80,12 +72,7 @@ class Recorder:
 def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np.ndarray]]:
     """The entries of a recorded set: instruction, kind, operands, the hardware's results.
 
-    Raises
-    ------
-    FileNotFoundError
-        If the folder holds no recorded set.
-    ValueError
-        If a file of the set is damaged or lacks what the index lists; the message names it.
+    Raises FileNotFoundError if the folder holds none, ValueError with the file that is damaged or lacks what the index lists.
     """
     path = Path(folder) / VECTORS
     try:
@@ -111,19 +98,9 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np
 
 
 def replay(folder: Path, model=None) -> dict[str, int]:
-    """Run a recorded set on the models.
+    """Run a recorded set on the models: for each "instruction/kind" the number of dot products that differ.
 
-    Parameters
-    ----------
-    folder : Path
-        A recorded set.
-    model : callable, optional
-        Gives the model of an instruction; the catalogue's row by default.
-
-    Returns
-    -------
-    dict
-        For each "instruction/kind" the number of dot products that differ.
+    ``model(row)`` gives the model of an instruction; the catalogue's row by default.
     """
     return {
         f"{row}/{kind}": int(differences(d, (model(row) if model else row).mma_bits(*inputs), row.formats[3]).sum())

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...catalogue import list_instructions
+from ...catalogue import get_instruction, list_instructions
 from ...catalogue.measured import with_table
 from ...engines.engine import Engine
 from ...engines.instruction import Instruction
@@ -60,30 +60,11 @@ class Tally:
 
 
 class Campaign:
-    """A run over one device.
+    """A run over one device with a `budget` in seconds; results go to the folder `out`.
 
-    Parameters
-    ----------
-    device : Device or Machine
-        The GPU, or the CPU.
-    out : Path
-        Folder of the results.
-    budget : float
-        Seconds.
-    experiments : Path, optional
-        File of decisive experiments; without it the first stage is left out.
-    target : int
-        Dot products of each instruction.
-    rows : sequence of Instruction, optional
-        Instructions to compare; all of the device's architecture by default.
-    libraries : sequence, optional
-        Library engines for the last stage; torch's by default.
-    seed : int
-        Of all operands.
-    clock, say : callable
-        Time in seconds, and where progress goes.
-    engine : callable, optional
-        engine(row) runs an instruction; by default on the device.
+    Without a file of `experiments` the first stage is left out. `target` dot products of each of the `rows` are compared (all
+    of the architecture by default), and torch's `libraries` unless others are given. ``engine(row)`` runs an instruction, by
+    default on the device.
     """
 
     def __init__(
@@ -159,7 +140,8 @@ class Campaign:
         results = run(experiments, self.device.arch, self._engine)
         answers = survivors(experiments, results, self.device.arch)
         self.rules = edge_rules(experiments, results, self.device.arch, self.evidence)
-        digits = {e.instruction: 2 * self._format(e.instruction).container.itemsize for e in experiments}
+        rows = {e.instruction: get_instruction(self.device.arch, e.instruction) for e in experiments}
+        digits = {name: 2 * row.formats[3].container.itemsize for name, row in rows.items()}
         listed = [{"id": i, "instruction": n, "result": f"{d:#0{digits[n] + 2}x}"} for (i, n), d in results.items()]
         write_json(self.out / "decisive.json", {**self.facts, "answers": answers, "results": listed})
         write_json(self.out / "edge_rules.json", self.rules)
@@ -170,9 +152,6 @@ class Campaign:
                 self.say(
                     f"   {name}: rules {found['changed'] or 'as they are'}, unexplained {found['unexplained'] or 'none'}"
                 )
-
-    def _format(self, instruction: str):
-        return next(row for row in list_instructions(self.device.arch) if row.name == instruction).formats[3]
 
     # -- 2 and 3 ---------------------------------------------------------------------------------------------------------
     def compare_all(self) -> None:
@@ -317,7 +296,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{summary['dot_products']} dot products, mismatches: {summary['mismatches'] or 'none'}; results in {options.out}"
     )
     return 1 if summary["mismatches"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,8 +9,8 @@ from ..._kernels.cpu_units import cpu_units
 from ...catalogue import get_instruction, list_instructions
 from ...engines.instruction import Instruction
 from ...machine.threads import threads_for
+from ..step_engine import StepEngine
 from .qemu import UNITS, QemuEngine
-from .step_engine import StepEngine
 from .units import number_of, status
 
 _MACHINES = {"aarch64": "arm", "arm64": "arm"}
@@ -56,7 +56,7 @@ class CpuEngine(StepEngine):
             return f"cpu-emulated:{self.row.name} gives the same bits anywhere"
         return f"get_instruction({str(self.row)!r}) is its model"
 
-    def _run(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    def _run(self, a, b, c, scale_a=None, scale_b=None):
         self.require()
         d = np.array(c, np.uint32, order="C")
         x, y = (np.ascontiguousarray(z).reshape(-1).view(np.uint8) for z in (a, b))

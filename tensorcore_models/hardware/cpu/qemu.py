@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ...engines.instruction import Instruction
-from .step_engine import StepEngine
+from ..step_engine import StepEngine
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 PROGRAM = "arm_steps"
@@ -56,10 +56,7 @@ def unit_of(row: Instruction) -> int | None:
 def _program() -> Path:
     """The compiled program; its folder lasts as long as the process.
 
-    Raises
-    ------
-    RuntimeError
-        If the compiler or the emulator is missing, or the compiler does not accept the program.
+    Raises RuntimeError if the compiler or the emulator is missing, or the compiler does not accept the program.
     """
     missing = [name for name in (COMPILER, EMULATOR) if shutil.which(name) is None]
     if missing:
@@ -82,13 +79,7 @@ def _run_program(row: Instruction, steps: int, rows: int, tiles: bytes) -> tuple
 
 @functools.cache
 def status(row: Instruction) -> str:
-    """Why the emulator cannot run an instruction here, "" if it can.
-
-    Parameters
-    ----------
-    row : Instruction
-        A row of the architecture arm.
-    """
+    """Why the emulator cannot run an instruction of Arm's here, "" if it can."""
     if unit_of(row) is None:
         return "the program of the emulated instructions has no such step"
     try:
@@ -106,17 +97,9 @@ def _registers(x: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class QemuEngine(StepEngine):
-    """An instruction of Arm's executed by QEMU's user-mode emulator.
+    """An instruction of Arm's executed by QEMU's user-mode emulator; rows whose name ends in ".ebf" run with FPCR.EBF set.
 
-    Parameters
-    ----------
-    row : Instruction
-        The catalogue's row; its accumulator is not used. Rows whose name ends in ".ebf" run with FPCR.EBF set.
-
-    Raises
-    ------
-    ValueError
-        If the program has no such instruction.
+    Raises ValueError if the program has no such instruction.
     """
 
     row: Instruction
@@ -137,7 +120,7 @@ class QemuEngine(StepEngine):
                 f"{self.label} cannot run here: {missing}; get_instruction({str(self.row)!r}) is its model"
             )
 
-    def _run(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    def _run(self, a, b, c, scale_a=None, scale_b=None):
         self.require()
         row, (batch, m, n) = self.row, c.shape
         a, b = a.reshape(-1, m, a.shape[-1]), b.reshape(-1, b.shape[-2], n)

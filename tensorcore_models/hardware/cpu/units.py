@@ -15,13 +15,7 @@ SETTINGS = ("", "refused", "emulated")
 
 
 def setting() -> str:
-    """What :data:`ENVIRONMENT` says, "" where it is not set.
-
-    Raises
-    ------
-    ValueError
-        If it is none of :data:`SETTINGS`.
-    """
+    """What :data:`ENVIRONMENT` says, "" where it is not set; raises ValueError if it is none of :data:`SETTINGS`."""
     value = os.environ.get(ENVIRONMENT, "")
     if value not in SETTINGS:
         known = ", ".join(SETTINGS[1:])
@@ -30,13 +24,7 @@ def setting() -> str:
 
 
 def number_of(row: Instruction) -> int:
-    """The kernel's number of an instruction.
-
-    Raises
-    ------
-    ValueError
-        If CPU engines do not run it.
-    """
+    """The kernel's number of an instruction; raises ValueError if CPU engines do not run it."""
     name = row.name.partition(".")[0]
     if not has_engine(row):
         raise ValueError(f"{row} is no CPU instruction with an engine; those are {', '.join(cpu_units.NAMES)}")
@@ -50,19 +38,10 @@ def has_engine(row: Instruction) -> bool:
 
 
 def status(row: Instruction) -> str:
-    """Why this machine cannot run an instruction, "" if it can.
+    """Why this machine cannot run an instruction of x86 or Arm, "" if it can.
 
-    Asks the operating system for AMX's registers where the CPU has them.
-
-    Parameters
-    ----------
-    row : Instruction
-        A row of the architectures x86 or arm.
-
-    Raises
-    ------
-    ValueError
-        If CPU engines do not run it, or :data:`ENVIRONMENT` holds no known setting.
+    Asks the operating system for AMX's registers where the CPU has them. Raises ValueError if CPU engines do not run it, or
+    :data:`ENVIRONMENT` holds no known setting.
     """
     if row.path == "amx" and setting() == "refused":
         return f"{cpu_units.STATES[-1]} ({ENVIRONMENT}=refused)"
@@ -78,17 +57,7 @@ def available(emulated: bool = False) -> list[Instruction]:
 
 @dataclass(frozen=True)
 class Machine:
-    """This machine as a campaign describes what it ran on.
-
-    Attributes
-    ----------
-    name : str
-        The CPU.
-    driver : str
-        The operating system.
-    arch : str
-        Architecture of the catalogue.
-    """
+    """This machine as a campaign describes what it ran on: the CPU, the operating system, the architecture of the catalogue."""
 
     name: str
     driver: str

@@ -66,13 +66,7 @@ def _check_nvrtc(library: ctypes.CDLL, code: int) -> None:
 
 
 def compile_nvcc(source: str, target: str, nvcc: str = "nvcc") -> bytes:
-    """Machine code of a kernel through nvcc.
-
-    Raises
-    ------
-    RuntimeError
-        If nvcc does not accept it; the message holds what it said.
-    """
+    """Machine code of a kernel through nvcc; raises RuntimeError with what it said if it does not accept it."""
     number = target.removeprefix("sm_")
     with tempfile.TemporaryDirectory() as folder:
         path, image = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
@@ -86,21 +80,9 @@ def compile_nvcc(source: str, target: str, nvcc: str = "nvcc") -> bytes:
 
 @cache
 def compile_source(source: str, target: str) -> bytes:
-    """Machine code (cubin) of CUDA C++ source.
+    """Machine code (cubin) of CUDA C++ source without includes, for a target such as "sm_90a".
 
-    Parameters
-    ----------
-    source : str
-        A kernel without includes.
-    target : str
-        Such as "sm_90a".
-
-    Raises
-    ------
-    OSError
-        If there is no compiler (the message says what is missing).
-    RuntimeError
-        If the compiler rejects the source.
+    Raises OSError if there is no compiler (the message says what is missing), RuntimeError if it rejects the source.
     """
     library = _nvrtc()
     if library is not None:

@@ -17,20 +17,9 @@ from .targets import architecture_of, target_of
 
 @dataclass(frozen=True)
 class Launch:
-    """One run of an instruction over a grid of tiles.
+    """One run of an instruction over a grid of tiles: encodings, flat in memory as `geometry` (the fields of GEOMETRY) says.
 
-    Attributes
-    ----------
-    row : Instruction
-        What runs.
-    a, b, c : ndarray
-        Encodings, flat in memory as `geometry` says.
-    scale_a, scale_b : ndarray or None
-        Block scales.
-    d_shape : tuple of int
-        Shape of the result, addressed like c.
-    geometry : mapping
-        The fields of :data:`tensorcore_models.hardware.cuda.source.GEOMETRY`.
+    d has the shape `d_shape` and is addressed like c.
     """
 
     row: Instruction
@@ -72,20 +61,7 @@ def blocks_of(made: CudaKernel, tiles: int, multiprocessors: int) -> int:
 
 @dataclass
 class CudaDevice:
-    """A CUDA GPU.
-
-    Parameters
-    ----------
-    ordinal : int
-        Number of the device.
-
-    Raises
-    ------
-    OSError
-        If there is no CUDA driver on this machine.
-    RuntimeError
-        If the driver finds no such GPU.
-    """
+    """The CUDA GPU of that number; raises OSError without a CUDA driver, RuntimeError if the driver finds no such GPU."""
 
     ordinal: int = 0
     _functions: dict = field(default_factory=dict, repr=False)
@@ -146,13 +122,7 @@ class CudaDevice:
         return pointer
 
     def run(self, launch: Launch) -> np.ndarray:
-        """Run a launch and wait for its result.
-
-        Raises
-        ------
-        RuntimeError
-            If the driver reports an error, or the instruction is not this GPU's architecture's.
-        """
+        """Run a launch and wait; raises RuntimeError if the driver does, or for another architecture's instruction."""
         if launch.row.arch != self.arch:
             raise RuntimeError(f"{launch.row} needs GPU architecture {launch.row.arch}, {self.name} is {self.arch}")
         self._call("cuCtxSetCurrent", self._context)
@@ -202,11 +172,5 @@ def _kernel_driver() -> str:
 
 @cache
 def default_device() -> CudaDevice:
-    """The first GPU of this machine.
-
-    Raises
-    ------
-    OSError, RuntimeError
-        If there is no driver, or no GPU.
-    """
+    """The first GPU of this machine; raises OSError without a driver, RuntimeError without a GPU."""
     return CudaDevice()

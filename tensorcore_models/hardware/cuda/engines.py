@@ -6,9 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from ...catalogue import get_instruction, list_instructions
-from ...engines.engine import Engine
 from ...engines.instruction import Instruction
-from ...formats.operands import check_bits
+from ..step_engine import StepEngine
 from .device import Device, Launch, default_device
 from .targets import TARGETS
 
@@ -23,7 +22,7 @@ def _padded(x: np.ndarray, rows: int, cols: int) -> np.ndarray:
 
 
 @dataclasses.dataclass(frozen=True)
-class CudaEngine(Engine):
+class CudaEngine(StepEngine):
     """A matrix instruction executed on a GPU.
 
     Parameters
@@ -44,22 +43,14 @@ class CudaEngine(Engine):
     def __post_init__(self):
         if self.row.arch not in TARGETS:
             raise ValueError(f"{self.row} is no NVIDIA instruction; CUDA engines run {', '.join(TARGETS)}")
-        for field in ("a_format", "b_format", "c_format", "d_format", "k", "scale_format", "block_size"):
-            object.__setattr__(self, field, getattr(self.row, field))
+        super().__post_init__()
 
     @cached_property
     def device(self) -> Device:
-        """The GPU.
-
-        Raises
-        ------
-        OSError, RuntimeError
-            If there is no driver or no GPU (the message says what is missing).
-        """
+        """The GPU; raises OSError or RuntimeError where there is none (the message says what is missing)."""
         return self.on or default_device()
 
     def require(self) -> None:
-        """Raise OSError or RuntimeError now if what the engine needs is missing."""
         if self.device.arch != self.row.arch:
             raise RuntimeError(
                 f"{self.row} needs GPU architecture {self.row.arch}, {self.device.name} is {self.device.arch}"
@@ -69,34 +60,12 @@ class CudaEngine(Engine):
     def label(self) -> str:
         return f"cuda:{self.row.name}"
 
-    def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """The instruction on raw encodings; arguments as :meth:`tensorcore_models.Instruction.mma_bits`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            On wrong types or shapes, missing or unwanted scales.
-        OSError, RuntimeError
-            If there is no GPU, or a GPU of another architecture.
-        """
-        row = self.row
-        a, b, c = (check_bits(x, f, n) for x, f, n in zip((a, b, c), self.formats, "abc", strict=False))
-        lead = c.shape[:-2]
-        for x, tail, name in ((a, (row.m, row.k), "a"), (b, (row.k, row.n), "b"), (c, (row.m, row.n), "c")):
-            if x.shape != (*lead, *tail):
-                raise ValueError(
-                    f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
-                )
-        scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
-        batch = [
-            None if x is None else np.ascontiguousarray(x.reshape(-1, *x.shape[-2:]))
-            for x in (a, b, c, scale_a, scale_b)
-        ]
-        d = np.empty((c.size // (row.m * row.n), row.m, row.n), self.formats[3].container)
+    def _run(self, a, b, c, scale_a=None, scale_b=None):
+        d = np.empty(c.shape, self.formats[3].container)
         for start in range(0, len(d), TILES_PER_LAUNCH):
             part = slice(start, start + TILES_PER_LAUNCH)
-            d[part] = self._run_batch(*(None if x is None else x[part] for x in batch))
-        return d.reshape(c.shape)
+            d[part] = self._run_batch(*(None if x is None else x[part] for x in (a, b, c, scale_a, scale_b)))
+        return d
 
     def _run_batch(self, a, b, c, scale_a, scale_b) -> np.ndarray:
         row = self.row

@@ -17,19 +17,9 @@ GENERATORS: dict[str, Callable[[Instruction, str | None], CudaKernel]] = {
 
 
 def kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """The CUDA kernel that runs an instruction.
+    """The CUDA kernel that runs a row, compiled for its architecture's own target unless another one is given.
 
-    Parameters
-    ----------
-    row : Instruction
-        A row of the catalogue.
-    target : str, optional
-        Compilation target, the architecture's own by default.
-
-    Raises
-    ------
-    ValueError
-        If it is no NVIDIA instruction, or one that is not generated (the message says why).
+    Raises ValueError for what is no NVIDIA instruction or is not generated (the message says why).
     """
     if row.arch not in TARGETS or row.path not in GENERATORS:
         raise ValueError(f"{row}: CUDA kernels are generated for NVIDIA's {', '.join(GENERATORS)} instructions")

@@ -22,18 +22,17 @@ from .layouts import (
     warpgroup_accumulator,
 )
 from .source import (
-    PROLOGUE,
     CudaKernel,
+    assemble,
     block_scale_kind,
     container,
     load_fragment,
     operands,
     register_type,
-    signature,
     store_fragment,
     thread_coordinate,
+    tile_lines,
 )
-from .targets import target_of
 
 
 def _elements_per_row(row: Instruction, fmt: str) -> int:
@@ -75,17 +74,6 @@ def _stage(letter: str, rows: int, row: Instruction, fmt: str, element: str) -> 
     ]
 
 
-def tile_lines(row: Instruction) -> list[str]:
-    """C lines that declare the pointers of tile `t`."""
-    return [
-        "const u64 tm = t / g.tiles_n, tn = t % g.tiles_n;",
-        f"const {container(row.a_format)}* pa = a + tm * g.a_tile;",
-        f"const {container(row.b_format)}* pb = b + tm * g.b_tile_m + tn * g.b_tile_n;",
-        f"const {container(row.c_format)}* pc = c + tm * g.c_tile_m + tn * g.c_tile_n;",
-        f"{container(row.d_format)}* pd = d + tm * g.c_tile_m + tn * g.c_tile_n;",
-    ]
-
-
 def stage_both(row: Instruction, rows: int, cols: int) -> list[str]:
     """C lines that copy one k step of `rows` rows at `pa` and `cols` columns at `pb` into shared memory."""
     return [
@@ -104,12 +92,6 @@ def shared_arrays(rows: int, cols: int, version: int) -> list[str]:
         f"const u64 descriptor_a = {shared_descriptor(version):#x}ull | {encode.format('shared_a')};",
         f"const u64 descriptor_b = {shared_descriptor(version):#x}ull | {encode.format('shared_b')};",
     ]
-
-
-def assemble(row: Instruction, body: list[str], target: str | None, cluster: int = 1) -> CudaKernel:
-    """The kernel with this body: a warpgroup a block, `cluster` blocks a tile."""
-    text = "\n".join([PROLOGUE, signature(row, cluster), "{", *(f"  {line}" for line in body), "}", ""])
-    return CudaKernel(text, target or target_of(row.arch), WARPGROUP, 1, cluster)
 
 
 def wgmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
@@ -148,4 +130,4 @@ def wgmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
         *(f"  {line}" for line in store_fragment("rd", "pd", "g.ldc", fragment, row.d_format)),
         "}",
     ]
-    return assemble(row, body, target)
+    return assemble(row, body, target, WARPGROUP, 1)

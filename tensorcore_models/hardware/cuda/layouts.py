@@ -52,21 +52,10 @@ def _digits(number: int, modes: Sequence[Mode]) -> ElementPlace:
 
 @dataclass(frozen=True)
 class Fragment:
-    """How the elements of one matrix are spread over threads and their registers.
+    """How the elements of one matrix of shape (blocks, rows, cols) are spread over threads and their registers.
 
-    Parameters
-    ----------
-    threads, slots : tuple of Mode
-        Digits of the thread number and of the slot number, fastest first.
-    bits : int
-        Width that one element takes in a register: 4, 8, 16, 32 or 64.
-    shape : (blocks, rows, cols)
-        What the threads hold together.
-
-    Raises
-    ------
-    ValueError
-        If the digits do not reach every element exactly once.
+    `threads` and `slots` are the digits of the thread number and of the slot number, fastest first; an element takes `bits` of
+    a register. Raises ValueError if the digits do not reach every element exactly once.
     """
 
     threads: tuple[Mode, ...]
@@ -216,21 +205,9 @@ def register_width(fmt: str, *, packed: bool) -> int:
 def mma_layout(
     shape: tuple[int, int, int], a_format: str, b_format: str, c_format: str, d_format: str, scaled: bool = False
 ) -> MmaLayout:
-    """Fragments of an mma.sync instruction.
+    """Fragments of an mma.sync instruction of shape (m, n, k): (8, 8, 4), (8, 8, k) or (16, 8, k).
 
-    Parameters
-    ----------
-    shape : (m, n, k)
-        (8, 8, 4), (8, 8, k) or (16, 8, k).
-    a_format, b_format, c_format, d_format : str
-        Operand formats.
-    scaled : bool
-        Block-scaled: decides whether fp4 with k = 64 is packed (it always is there).
-
-    Raises
-    ------
-    ValueError
-        On a shape that is no mma.sync shape.
+    fp4 with k = 64 is always packed, `scaled` or not. Raises ValueError on another shape.
     """
     m, n, k = shape
     if n != 8 or m not in (8, 16):
@@ -268,11 +245,6 @@ def scale_columns(rows: int) -> int:
     return -(-rows // SCALE_LANES)
 
 
-def tensor_memory_scale(row: int, block: int) -> tuple[int, int, int]:
-    """(lane, column, byte) of the scale of one block of k of one row of A (column of B); also in lanes + 32, + 64 and + 96."""
-    return row % SCALE_LANES, row // SCALE_LANES, block
-
-
 # -- matrices in shared memory (wgmma, tcgen05) ------------------------------------------------------------------------------
 #: A core matrix is 8 rows (of A, or columns of B) of 16 consecutive bytes along k; one instruction takes 32 bytes along k.
 CORE_ROWS = 8
@@ -283,22 +255,6 @@ LEADING_BYTES = CORE_ROWS * CORE_BYTES
 STRIDE_BYTES = LEADING_BYTES * (STEP_BYTES // CORE_BYTES)
 
 
-def core_matrix_offset(row: int, byte: int) -> int:
-    """Byte offset in shared memory of byte `byte` along k of one row of A (column of B), K-major, no swizzle."""
-    return (
-        row // CORE_ROWS * STRIDE_BYTES
-        + byte // CORE_BYTES * LEADING_BYTES
-        + row % CORE_ROWS * CORE_BYTES
-        + byte % CORE_BYTES
-    )
-
-
 def shared_descriptor(version: int = 0) -> int:
-    """Matrix descriptor without its start address: offsets in units of 16 bytes, no swizzle.
-
-    Parameters
-    ----------
-    version : int
-        Bits 46-48: 0 for wgmma, 1 for tcgen05.
-    """
+    """Matrix descriptor without its start address: offsets in units of 16 bytes, no swizzle; bits 46-48 are 1 for tcgen05."""
     return LEADING_BYTES >> 4 << 16 | STRIDE_BYTES >> 4 << 32 | version << 46

@@ -49,20 +49,9 @@ WARPS_PER_BLOCK = 4
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A generated kernel.
+    """A generated kernel: CUDA C++ without includes, what it compiles for, and how it is launched.
 
-    Attributes
-    ----------
-    source : str
-        CUDA C++ without includes.
-    target : str
-        What it compiles for.
-    threads : int
-        Threads of a block.
-    tiles_per_block : int
-        Tiles that one block (or cluster of blocks) takes at a time.
-    cluster : int
-        Blocks that take a tile together; the number of blocks of a launch is a multiple of it.
+    A block (or cluster of blocks) takes `tiles_per_block` tiles at a time; blocks are a multiple of `cluster`.
     """
 
     source: str
@@ -100,6 +89,25 @@ def signature(row: Instruction, cluster: int = 1) -> str:
         f'extern "C" __global__ void {attribute}{KERNEL_NAME}(const {a}* __restrict__ a, const {b}* __restrict__ b, '
         f"const {c}* __restrict__ c, {d}* __restrict__ d, const u8* __restrict__ sa, const u8* __restrict__ sb, Geometry g)"
     )
+
+
+def assemble(
+    row: Instruction, body: list[str], target: str | None, threads: int, tiles: int, cluster: int = 1
+) -> CudaKernel:
+    """The kernel with this body: `threads` a block, `tiles` at a time for a block or cluster of blocks."""
+    text = "\n".join([PROLOGUE, signature(row, cluster), "{", *(f"  {line}" for line in body), "}", ""])
+    return CudaKernel(text, target or target_of(row.arch), threads, tiles, cluster)
+
+
+def tile_lines(row: Instruction) -> list[str]:
+    """C lines that declare the pointers of tile `t`."""
+    return [
+        "const u64 tm = t / g.tiles_n, tn = t % g.tiles_n;",
+        f"const {container(row.a_format)}* pa = a + tm * g.a_tile;",
+        f"const {container(row.b_format)}* pb = b + tm * g.b_tile_m + tn * g.b_tile_n;",
+        f"const {container(row.c_format)}* pc = c + tm * g.c_tile_m + tn * g.c_tile_n;",
+        f"{container(row.d_format)}* pd = d + tm * g.c_tile_m + tn * g.c_tile_n;",
+    ]
 
 
 # -- fragments ---------------------------------------------------------------------------------------------------------------
@@ -163,10 +171,7 @@ def _pointers(letter: str, fragment: Fragment, tile: str, base: str, stride: str
 def block_scale_kind(row: Instruction) -> str:
     """The .kind of a block-scaled instruction (PTX ISA 9.1, 9.7.14.3 and 9.7.16.10.7.1: which kinds take which scales).
 
-    Raises
-    ------
-    ValueError
-        If PTX has no kind with these scales.
+    Raises ValueError if PTX has no kind with these scales.
     """
     if row.k == 32 and (row.block_size, row.scale_format) == (32, "ue8m0"):
         return "mxf8f6f4"
@@ -287,20 +292,12 @@ def mma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
         "  }",
         "}",
     ]
-    source = "\n".join([PROLOGUE, signature(row), "{", *(f"  {line}" for line in body), "}", ""])
-    return CudaKernel(source, target or target_of(row.arch), WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK * blocks)
+    return assemble(row, body, target, WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK * blocks)
 
 
 # -- WMMA --------------------------------------------------------------------------------------------------------------------
-#: 32-bit registers of WMMA fragments by matrix and format (PTX ISA, "Matrix Fragments for WMMA"); bf16 by shape as well.
-WMMA_REGISTERS = {
-    ("a", "fp16"): 8,
-    ("b", "fp16"): 8,
-    ("a", "tf32"): 4,
-    ("b", "tf32"): 4,
-    ("c", "fp32"): 8,
-    ("c", "fp16"): 4,
-}
+#: 32-bit registers of WMMA fragments, of a or b and of c or d, by format (PTX ISA, "Matrix Fragments for WMMA"); bf16 by shape.
+WMMA_OPERANDS, WMMA_RESULTS = {"fp16": 8, "tf32": 4}, {"fp32": 8, "fp16": 4}
 WMMA_BF16_REGISTERS = {(16, 16): (4, 4), (32, 8): (8, 2), (8, 32): (2, 8)}
 
 
@@ -308,8 +305,8 @@ def _wmma_registers(row: Instruction) -> tuple[int, int, int, int]:
     if row.a_format == "bf16":
         a, b = WMMA_BF16_REGISTERS[row.m, row.n]
     else:
-        a, b = WMMA_REGISTERS["a", row.a_format], WMMA_REGISTERS["b", row.b_format]
-    return a, b, WMMA_REGISTERS["c", row.c_format], WMMA_REGISTERS["c", row.d_format]
+        a, b = WMMA_OPERANDS[row.a_format], WMMA_OPERANDS[row.b_format]
+    return a, b, WMMA_RESULTS[row.c_format], WMMA_RESULTS[row.d_format]
 
 
 def _wmma_load(row: Instruction, letter: str, count: int, width: int) -> str:
@@ -332,12 +329,8 @@ def _wmma_stage(letter: str, size: int, width: int, pointer: str, stride: str) -
 
 def _wmma_multiply(row: Instruction, counts: Mapping[str, int]) -> str:
     """wmma.mma on the registers of all four fragments."""
-    names = (
-        [row.d_format, row.c_format]
-        if row.a_format == "fp16"
-        else [row.d_format, row.a_format, row.b_format, row.c_format]
-    )
-    types = ".".join(map(ptx_name, names))
+    operand_names = () if row.a_format == "fp16" else (row.a_format, row.b_format)
+    types = ".".join(map(ptx_name, (row.d_format, *operand_names, row.c_format)))
     starts = {"d": 0, "a": counts["d"], "b": counts["d"] + counts["a"], "c": counts["d"] + counts["a"] + counts["b"]}
     vectors = ", ".join(operands(starts[x], counts[x]) for x in "dabc")
     outputs = ", ".join(f'"=r"(rd[{i}])' for i in range(counts["d"]))
@@ -376,11 +369,7 @@ def wmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
         *(f"const u32 address_{x} = (u32)__cvta_generic_to_shared(&tile_{x}[warp][0]);" for x in "abcd"),
         *(f"u32 r{x}[{counts[x]}];" for x in "abcd"),
         f"for (u64 t = (u64)blockIdx.x * {WARPS_PER_BLOCK}u + warp; t < g.tiles; t += (u64)gridDim.x * {WARPS_PER_BLOCK}u) {{",
-        "  const u64 tm = t / g.tiles_n, tn = t % g.tiles_n;",
-        f"  const {types['a']}* pa = a + tm * g.a_tile;",
-        f"  const {types['b']}* pb = b + tm * g.b_tile_m + tn * g.b_tile_n;",
-        f"  const {types['c']}* pc = c + tm * g.c_tile_m + tn * g.c_tile_n;",
-        f"  {types['d']}* pd = d + tm * g.c_tile_m + tn * g.c_tile_n;",
+        *(f"  {line}" for line in tile_lines(row)),
         "  __syncwarp();",
         f"  {stage['c']}",
         "  __syncwarp();",
@@ -402,5 +391,4 @@ def wmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
         f"    pd[(u64)(i / {row.n}u) * g.ldc + i % {row.n}u] = tile_d[warp][i];",
         "}",
     ]
-    source = "\n".join([PROLOGUE, signature(row), "{", *(f"  {line}" for line in body), "}", ""])
-    return CudaKernel(source, target or target_of(row.arch), WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK)
+    return assemble(row, body, target, WARP * WARPS_PER_BLOCK, WARPS_PER_BLOCK)

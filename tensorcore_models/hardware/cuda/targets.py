@@ -9,13 +9,7 @@ TARGETS: dict[str, tuple[tuple[int, int], str]] = {
 
 
 def architecture_of(capability: tuple[int, int]) -> str:
-    """Architecture of a compute capability.
-
-    Raises
-    ------
-    ValueError
-        If no architecture of the catalogue has it.
-    """
+    """Architecture of a compute capability; raises ValueError if no architecture of the catalogue has it."""
     major, minor = capability
     for name, row in ARCHITECTURES.items():
         if (major, minor) in (row.capability, *row.variants):
@@ -27,13 +21,7 @@ def architecture_of(capability: tuple[int, int]) -> str:
 
 
 def target_of(arch: str, capability: tuple[int, int] | None = None) -> str:
-    """Compilation target for an architecture; for a device of it if its compute capability is given.
-
-    Raises
-    ------
-    ValueError
-        If kernels are not generated for the architecture.
-    """
+    """Compilation target for an architecture; for a device of it if its compute capability is given. Raises ValueError."""
     if arch not in TARGETS:
         raise ValueError(f"no CUDA target for architecture {arch!r}; there are {', '.join(TARGETS)}")
     target = TARGETS[arch][1]

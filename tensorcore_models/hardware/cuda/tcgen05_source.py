@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from ...engines.instruction import Instruction
 from ...formats import get_format
-from .group_source import assemble, shared_arrays, stage_both, tile_lines
-from .layouts import SCALE_LANES, scale_columns, tensor_memory_accumulator
-from .source import CudaKernel, block_scale_kind, container, scale_word
+from .group_source import shared_arrays, stage_both
+from .layouts import SCALE_LANES, WARPGROUP, scale_columns, tensor_memory_accumulator
+from .source import CudaKernel, assemble, block_scale_kind, container, scale_word, tile_lines
 
 #: Codes of formats in the instruction descriptor (PTX ISA 9.1, 9.7.16.4.2).
 _OPERAND_CODES = {
@@ -35,13 +35,7 @@ _SCALE_ALIGNMENT = 8
 
 
 def tcgen05_kind(row: Instruction) -> str:
-    """The .kind of a tcgen05.mma instruction, with its block scales.
-
-    Raises
-    ------
-    ValueError
-        If PTX has no kind with these block scales.
-    """
+    """The .kind of a tcgen05.mma instruction, with its block scales; raises ValueError if PTX has none with them."""
     if row.scale_format is not None:
         return f"{block_scale_kind(row)}.block_scale.block{row.block_size}"
     if row.a_format in ("s8", "u8"):
@@ -202,10 +196,7 @@ def _issue(row: Instruction, plan: _Plan) -> list[str]:
 def tcgen05_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
     """Kernel of a tcgen05.mma instruction: on one CTA (m = 64 or 128) or on a pair (m = 256).
 
-    Raises
-    ------
-    ValueError
-        If PTX has no kind with the row's block scales, or takes none with its m (block scales need m = 128 or 256).
+    Raises ValueError if PTX has no kind with the row's block scales, or none with its m (scales need m = 128 or 256).
     """
     plan = _plan(row)
     if plan.rows != 128 and (row.scale_format is not None or plan.rows != 64):
@@ -245,4 +236,4 @@ def tcgen05_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
         f'if (threadIdx.x < 32u) asm volatile("tcgen05.dealloc.cta_group::{plan.ctas}.sync.aligned.b32 %0, {plan.columns};" '
         ': : "r"(base));',
     ]
-    return assemble(row, body, target, plan.ctas)
+    return assemble(row, body, target, WARPGROUP, 1, plan.ctas)

@@ -11,15 +11,13 @@ contiguous) with device pointers for both scales. The library's choice depends o
 import argparse
 import ctypes
 import ctypes.util
-import json
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ...libraries.cublaslt_tables import FIELDS
 from ...libraries.recorded import FORMAT
+from ..campaign.recording import write_json
 
 #: cudaDataType.
 DATA_TYPES = {"fp32": 0, "fp16": 2, "bf16": 14, "e4m3fn": 28, "e5m2": 29}
@@ -43,19 +41,14 @@ class Heuristic(ctypes.Structure):
     ]  # fmt: skip
 
 
-def _check(status: int, call: str) -> None:
+def _call(library: Any, name: str, *arguments: Any) -> None:
+    status = getattr(library, name)(*arguments)
     if status:
-        raise OSError(f"{call} failed with status {status}")
+        raise OSError(f"{name} failed with status {status}")
 
 
 def load(name: str, path: str | None = None) -> ctypes.CDLL:
-    """A shared library by path or by the linker's name.
-
-    Raises
-    ------
-    OSError
-        If it cannot be loaded.
-    """
+    """A shared library by path or by the linker's name; raises OSError if it cannot be loaded."""
     found = path or ctypes.util.find_library(name) or f"lib{name}.so"
     try:
         return ctypes.CDLL(found)
@@ -73,54 +66,31 @@ def version_of(lt: Any) -> str:
 
 
 class Chooser:
-    """The heuristic of one loaded library on the current device.
-
-    Parameters
-    ----------
-    lt : CDLL
-        libcublasLt.
-    workspace_bytes : int
-        What the library may use.
-    scale_pointer : int
-        Device address of an FP32 number, for fp8.
-    """
+    """The heuristic of a loaded libcublasLt on the current device; `scale_pointer`: address of an FP32 number, for fp8."""
 
     def __init__(self, lt: Any, workspace_bytes: int, scale_pointer: int = 0):
         self.lt, self.scale_pointer = lt, scale_pointer
         self.handle, self.preference = ctypes.c_void_p(), ctypes.c_void_p()
-        _check(lt.cublasLtCreate(ctypes.byref(self.handle)), "cublasLtCreate")
-        _check(lt.cublasLtMatmulPreferenceCreate(ctypes.byref(self.preference)), "cublasLtMatmulPreferenceCreate")
-        allowed = ctypes.c_uint64(workspace_bytes)
-        status = lt.cublasLtMatmulPreferenceSetAttribute(
-            self.preference, MAX_WORKSPACE, ctypes.byref(allowed), ctypes.c_size_t(8)
-        )
-        _check(status, "cublasLtMatmulPreferenceSetAttribute")
+        _call(lt, "cublasLtCreate", ctypes.byref(self.handle))
+        _call(lt, "cublasLtMatmulPreferenceCreate", ctypes.byref(self.preference))
+        allowed = ctypes.byref(ctypes.c_uint64(workspace_bytes))
+        setting = (self.preference, MAX_WORKSPACE, allowed, ctypes.c_size_t(8))
+        _call(lt, "cublasLtMatmulPreferenceSetAttribute", *setting)
 
     def _layout(self, fmt: str, rows: int, columns: int, *, row_major: bool) -> ctypes.c_void_p:
         layout, lead = ctypes.c_void_p(), columns if row_major else rows
-        status = self.lt.cublasLtMatrixLayoutCreate(
-            ctypes.byref(layout), DATA_TYPES[fmt], ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(lead)
-        )
-        _check(status, "cublasLtMatrixLayoutCreate")
+        sizes = (ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(lead))
+        _call(self.lt, "cublasLtMatrixLayoutCreate", ctypes.byref(layout), DATA_TYPES[fmt], *sizes)
         if row_major:
-            order = ctypes.c_int32(ROW_MAJOR)
-            status = self.lt.cublasLtMatrixLayoutSetAttribute(
-                layout, LAYOUT_ORDER, ctypes.byref(order), ctypes.c_size_t(4)
-            )
-            _check(status, "cublasLtMatrixLayoutSetAttribute")
+            order = ctypes.byref(ctypes.c_int32(ROW_MAJOR))
+            _call(self.lt, "cublasLtMatrixLayoutSetAttribute", layout, LAYOUT_ORDER, order, ctypes.c_size_t(4))
         return layout
 
     def config(self, m: int, k: int, n: int, fmt: str, out_format: str) -> dict[str, int | None] | None:
-        """The configuration that the heuristic puts first, None where the library has no kernel.
-
-        Raises
-        ------
-        OSError
-            If a call fails for another reason.
-        """
+        """The configuration that the heuristic puts first, None where the library has no kernel; raises OSError."""
         lt, narrow = self.lt, fmt in ("e4m3fn", "e5m2")
         operation, layouts = ctypes.c_void_p(), []
-        _check(lt.cublasLtMatmulDescCreate(ctypes.byref(operation), COMPUTE_32F, SCALE_32F), "cublasLtMatmulDescCreate")
+        _call(lt, "cublasLtMatmulDescCreate", ctypes.byref(operation), COMPUTE_32F, SCALE_32F)
         try:
             settings: list[tuple[int, Any]] = [
                 (TRANSPOSE_A, ctypes.c_int32(1 if narrow else 0)), (TRANSPOSE_B, ctypes.c_int32(0)),
@@ -128,10 +98,8 @@ class Chooser:
             if narrow:
                 settings += [(which, ctypes.c_void_p(self.scale_pointer)) for which in (SCALE_A, SCALE_B)]
             for attribute, value in settings:
-                status = lt.cublasLtMatmulDescSetAttribute(
-                    operation, attribute, ctypes.byref(value), ctypes.c_size_t(ctypes.sizeof(value))
-                )
-                _check(status, "cublasLtMatmulDescSetAttribute")
+                size = ctypes.c_size_t(ctypes.sizeof(value))
+                _call(lt, "cublasLtMatmulDescSetAttribute", operation, attribute, ctypes.byref(value), size)
             layouts.append(
                 self._layout(fmt, k, m, row_major=False) if narrow else self._layout(fmt, m, k, row_major=True)
             )
@@ -143,7 +111,8 @@ class Chooser:
             )
             if status == NOT_SUPPORTED or (not status and not count.value):
                 return None
-            _check(status, "cublasLtMatmulAlgoGetHeuristic")
+            if status:
+                raise OSError(f"cublasLtMatmulAlgoGetHeuristic failed with status {status}")
             return {name: self._field(result, number, name) for number, name in enumerate(FIELDS)}
         finally:
             for layout in layouts:
@@ -153,14 +122,9 @@ class Chooser:
     def _field(self, result: Heuristic, number: int, name: str) -> int | None:
         value = ctypes.c_uint16(0) if name in SHORT_FIELDS else ctypes.c_int32(0)
         written = ctypes.c_size_t(0)
-        status = self.lt.cublasLtMatmulAlgoConfigGetAttribute(
-            ctypes.byref(result.algo),
-            number,
-            ctypes.byref(value),
-            ctypes.c_size_t(ctypes.sizeof(value)),
-            ctypes.byref(written),
-        )
-        return None if status else int(value.value)
+        size = ctypes.c_size_t(ctypes.sizeof(value))
+        at = (ctypes.byref(result.algo), number, ctypes.byref(value), size, ctypes.byref(written))
+        return None if self.lt.cublasLtMatmulAlgoConfigGetAttribute(*at) else int(value.value)
 
 
 def record(chooser: Chooser, shapes, formats: list[tuple[str, str]]) -> list[dict]:
@@ -172,23 +136,10 @@ def record(chooser: Chooser, shapes, formats: list[tuple[str, str]]) -> list[dic
     ]
 
 
-def write(path: str, data: dict) -> None:
-    """The recording as JSON, the whole file or nothing."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(data, stream, indent=1)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def device_scale(runtime: Any) -> int:
     """Device address of one FP32 number."""
     pointer = ctypes.c_void_p()
-    _check(runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(4)), "cudaMalloc")
+    _call(runtime, "cudaMalloc", ctypes.byref(pointer), ctypes.c_size_t(4))
     return int(pointer.value or 0)
 
 
@@ -210,7 +161,7 @@ def main(argv: list[str] | None = None) -> int:
         chooser = Chooser(lt, args.workspace, device_scale(runtime))
         formats = [(fmt, args.out_format or ("bf16" if fmt == "e4m3fn" else fmt)) for fmt in args.format]
         records = record(chooser, args.shape, formats)
-        write(args.out, {
+        write_json(Path(args.out), {
             "format": FORMAT, "device": args.device, "gpu": args.gpu, "cublaslt": version_of(lt),
             "workspace_bytes": args.workspace, "records": records,
         })  # fmt: skip

@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...engines.engine import Engine
-from ...formats import get_format
+from ...formats import FORMATS, get_format
 
 #: torch's names of the types, by format. tf32 operands are float32 tensors, multiplied with TF32 allowed.
-TORCH_TYPES = {
-    "fp64": "float64", "fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "e4m3fn": "float8_e4m3fn",
-    "e5m2": "float8_e5m2",
-}  # fmt: skip
+TORCH_TYPES = {name: FORMATS[name].dtype_name for name in ("fp64", "fp32", "tf32", "fp16", "bf16", "e4m3fn", "e5m2")}
 #: Signed integer type of a width, through which encodings pass (torch has few operations on unsigned ones).
 _CARRIERS = {1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}
 

@@ -29,11 +29,6 @@ def candidates(arch: str, fmt: str) -> list[Instruction]:
     return list(found.values())
 
 
-def _as(bits: np.ndarray, source: str, target: str) -> np.ndarray:
-    """Results in another format, rounded to nearest."""
-    return bits if source == target else scale_rounded(bits, 1.0, get_format(source), get_format(target))
-
-
 def reproduce(
     library: TorchMatmulEngine | CupyMatmulEngine,
     models: Iterable[Instruction],
@@ -42,26 +37,11 @@ def reproduce(
     deadline: float = float("inf"),
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """Run one product on the library and on the models under every order over k.
+    """Run one product of standard normal operands on the library and on the models under every order over k.
 
-    Parameters
-    ----------
-    library : TorchMatmulEngine or CupyMatmulEngine
-        What users call.
-    models : iterable of Instruction
-        Candidates; a model whose results are wider is rounded to the library's format at the end.
-    shape : (m, n, k)
-        Size; the operands are standard normal.
-    seed : int
-        Of the operands.
-    deadline : float
-        Time of `clock` after which no further candidate is tried.
-
-    Returns
-    -------
-    dict
-        ``shape``; ``reproduced``: candidates that give every bit; ``agreement``: for each candidate the part of equal elements;
-        ``complete``: whether all candidates were tried.
+    A model whose results are wider is rounded to the library's format at the end. After the time `deadline` of `clock` no
+    further candidate is tried. ``reproduced``: candidates that give every bit; ``agreement``: for each candidate the part of
+    equal elements; ``complete``: whether all candidates were tried.
     """
     m, n, k = shape
     rng = np.random.default_rng(seed)
@@ -74,7 +54,8 @@ def reproduce(
             if clock() > deadline:
                 complete = False
                 break
-            result = _as(model.gemm_bits(a, b, k_order=order), model.d_format, library.d_format)
+            wide = model.gemm_bits(a, b, k_order=order)
+            result = scale_rounded(wide, 1.0, get_format(model.d_format), get_format(library.d_format))
             agreement[f"{model.name}, {order}"] = float((result == d).mean())
     return {
         "shape": list(shape),

@@ -23,17 +23,7 @@ Modelled = MatrixEngine | Instruction
 
 @dataclass(frozen=True)
 class Inputs:
-    """Encodings of one dot product's operands as terms.
-
-    Parameters
-    ----------
-    a, b : tuple of Term
-        K operands each, as wide as their formats.
-    c : Term
-        The addend.
-    scale_a, scale_b : tuple of Term
-        Block scales, one for each `block_size` products; empty without scales.
-    """
+    """Encodings of one dot product's operands as terms: K of a and b each, c, and one scale for each `block_size` products."""
 
     a: tuple[Term, ...]
     b: tuple[Term, ...]
@@ -51,11 +41,7 @@ class Inputs:
 def formats_of(engine: Modelled) -> Formats:
     """Formats of an engine's operands.
 
-    Raises
-    ------
-    Unencodable
-        If the engine has no accumulator (it is no model), a format is an integer format, or the result's has neither
-        infinity nor NaN.
+    Raises Unencodable for an engine without an accumulator, for integer formats, and where the result has no infinity or NaN.
     """
     if not isinstance(getattr(engine, "accumulator", None), Accumulator):
         raise Unencodable(f"{engine!r} has no accumulator; a MatrixEngine or an Instruction is needed")
@@ -69,29 +55,21 @@ def formats_of(engine: Modelled) -> Formats:
     return found
 
 
-def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = None, prefix: str = "") -> Inputs:
-    """Free operands of a dot product of k products; those not in `active` are +0.
-
-    Raises
-    ------
-    ValueError
-        If k is not positive.
-    """
+def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = None) -> Inputs:
+    """Free operands of a dot product of k products; those not in `active` are +0. Raises ValueError if k is not positive."""
     if k < 1:
         raise ValueError(f"a dot product of {k} products has no inputs to choose; k must be at least 1")
     chosen = set(range(k) if active is None else active)
 
     def operands(name: str, fmt: Format) -> tuple[Term, ...]:
-        return tuple(
-            t.variable(f"{prefix}{name}{i}", fmt.bits) if i in chosen else t.constant(0, fmt.bits) for i in range(k)
-        )
+        return tuple(t.variable(f"{name}{i}", fmt.bits) if i in chosen else t.constant(0, fmt.bits) for i in range(k))
 
     scales: list[tuple[Term, ...]] = [(), ()]
     if formats.scale is not None and formats.block_size is not None:
         for side, name in enumerate(("sa", "sb")):
             count = -(-k // formats.block_size)
-            scales[side] = tuple(t.variable(f"{prefix}{name}{i}", formats.scale.bits) for i in range(count))
-    return Inputs(operands("a", formats.a), operands("b", formats.b), t.variable(f"{prefix}c", formats.c.bits), *scales)
+            scales[side] = tuple(t.variable(f"{name}{i}", formats.scale.bits) for i in range(count))
+    return Inputs(operands("a", formats.a), operands("b", formats.b), t.variable("c", formats.c.bits), *scales)
 
 
 def finite_inputs(inputs: Inputs, formats: Formats, spec: Accumulator) -> list[Term]:
@@ -108,22 +86,10 @@ def finite_inputs(inputs: Inputs, formats: Formats, spec: Accumulator) -> list[T
 
 
 def result(engine: Modelled, inputs: Inputs, conditions: list[Term]) -> Term:
-    """The encoding of d.
+    """The encoding of d for operands of K products, cut into chained passes as the engine does; raises Unencodable.
 
-    Parameters
-    ----------
-    engine : Modelled
-        A MatrixEngine or Instruction.
-    inputs : Inputs
-        Operands of K products; K is cut into chained passes as the engine does.
-    conditions : list of Term
-        Gets the conditions under which the term is right (alignment "pairwise": no product that is zero, unless it is zero
-        for all inputs, because zeros change the tree).
-
-    Raises
-    ------
-    Unencodable
-        If there is no encoding of the accumulator.
+    `conditions` gets the conditions under which the term is right (alignment "pairwise": no product that is zero, unless it is
+    zero for all inputs, because zeros change the tree).
     """
     formats, spec = formats_of(engine), engine.accumulator
     left, right = (_block_scales(inputs, formats, spec, side) for side in ("scale_a", "scale_b"))

@@ -2,39 +2,29 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from dataclasses import dataclass, field
+from typing import TypedDict
 
 from ...bitvectors.terms import Term
 from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
 
 
 class LimitOptions(TypedDict, total=False):
-    """Keyword arguments of every question. Reaching a limit is an answer: the verdict's status says which.
+    """Keyword arguments of every question. Reaching a limit is an answer: the verdict's status says which."""
 
-    Attributes
-    ----------
-    timeout : float
-        Seconds of wall time of the whole call, the building of terms included; 60 by default.
-    memory : int
-        MiB of address space for each solver; 8192 by default, 0: no limit.
-    backends : sequence of str or None
-        Solvers of :data:`~.solvers.BACKENDS`; None: all that are installed.
-    """
-
-    timeout: float
-    memory: int
-    backends: Sequence[str] | None
+    timeout: float  # seconds of wall time of the whole call, the building of terms included; 60 by default
+    memory: int  # MiB of address space for each solver; 8192 by default, 0: no limit
+    backends: Sequence[str] | None  # solvers of :data:`~.solvers.BACKENDS`; None: all that are installed
 
 
 @dataclass(frozen=True)
 class SolverLimits:
     """Limits of one question, from its start."""
 
-    start: float
     timeout: float = DEFAULT_TIMEOUT
     memory: int = DEFAULT_MEMORY
     backends: Sequence[str] | None = None
+    start: float = field(default_factory=time.monotonic, init=False)
 
     def solve(self, assertions: Iterable[Term], wanted: Iterable[Term], share: float) -> Answer:
         """The solvers' answer, within that share of the time at most."""
@@ -48,8 +38,3 @@ class SolverLimits:
     def seconds(self) -> float:
         """Time since the start."""
         return time.monotonic() - self.start
-
-
-def limits_of(**options: Unpack[LimitOptions]) -> SolverLimits:
-    """Limits that count from now."""
-    return SolverLimits(time.monotonic(), **options)

@@ -20,7 +20,7 @@ from ...bitvectors.terms import Term
 from ...formats import Format
 from ...formats.exact_rounding import round_to_bits
 from .encoding import Formats, Inputs, Modelled, finite_inputs, formats_of, result, symbolic_inputs
-from .limits import LimitOptions, limits_of
+from .limits import LimitOptions, SolverLimits
 from .queries import SHAPE_SHARE, FormalVerdict, ask, shapes, without_witness
 from .witnesses import Contradiction, Witness, exact_value
 
@@ -87,20 +87,7 @@ def rounded_words(
 ) -> list[Term]:
     """Encodings of the words that a number is split into: each the rest times 2^(j scale), rounded.
 
-    Parameters
-    ----------
-    x : Number
-        What is split.
-    fmt : Format
-        Of the words.
-    count, scale : int
-        Words, and the exponent from one to the next.
-    rounding : str
-        Of each word.
-    engine : Modelled
-        The unit that takes the words.
-    conditions : list of Term
-        Gets that no word overflows.
+    `conditions` gets that no word overflows.
     """
     words = []
     rest = x
@@ -151,7 +138,7 @@ def beating_input(
     Contradiction
         If a way runs to something else than its term, or the errors are not in this order.
     """
-    limits, formats, ways = limits_of(**options), better.formats, (better, worse)
+    limits, formats, ways = SolverLimits(**options), better.formats, (better, worse)
     if worse.formats != formats:
         raise ValueError(f"formats differ: {formats} and {worse.formats}; both ways need the same operands and result")
     length = better.engine.k if k is None else k

@@ -14,19 +14,14 @@ from ...bitvectors.numbers import Number
 from ...bitvectors.sums import rounded_sum, sum_aligned
 from ...bitvectors.terms import Term
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
-from .limits import LimitOptions, limits_of
+from .limits import LimitOptions, SolverLimits
 from .queries import FormalVerdict, two_inputs, without_witness
 from .witnesses import witness_formats
 
 _Item = TypeVar("_Item")
 
 
-def order_invariance(
-    engine: Modelled,
-    *,
-    k: int | None = None,
-    **options: Unpack[LimitOptions],
-) -> FormalVerdict:
+def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
     """Two orders of the same products with different results, or the proof that there are none.
 
     Parameters
@@ -44,7 +39,7 @@ def order_invariance(
         "witness": `other` holds the products of `witness` in another order. "none": for one alignment of all addends it
         follows from two lemmas that the solver proves (:func:`order_lemmas`); elsewhere it is proved directly.
     """
-    limits, formats = limits_of(**options), witness_formats(engine)
+    limits, formats = SolverLimits(**options), witness_formats(engine)
     length = engine.k if k is None else k
     if length < 2:
         raise ValueError(f"{length} products have one order; k must be at least 2")

@@ -19,7 +19,7 @@ from ...bitvectors.sums import exact_sum
 from ...bitvectors.terms import Term
 from ...engines.matrix_engine import MatrixEngine
 from .encoding import Inputs, finite_inputs, result, symbolic_inputs
-from .limits import LimitOptions, limits_of
+from .limits import LimitOptions, SolverLimits
 from .orders import order_invariance
 from .queries import FormalVerdict, ask, carry_bits_needed, confirmed, distinguishing_input, without_witness
 from .witnesses import Witness, witness_formats
@@ -31,26 +31,14 @@ UNITS: dict[str, tuple[int, int]] = {"Volta": (4, 23), "Turing": (4, 24), "Amper
 def unit(name: str, output: str = "fp32", **changes: Any) -> MatrixEngine:
     """An fp16 unit of :data:`UNITS`, with changed parameters of its :class:`ParametricDotAdd`."""
     terms, fraction_bits = UNITS[name]
-    parameters = {
-        "terms": terms,
-        "fraction_bits": fraction_bits,
-        "output_rounding": "rz" if output == "fp32" else "rne",
-    }
-    spec = ParametricDotAdd(**{**parameters, **changes})
+    rounding = "rz" if output == "fp32" else "rne"
+    spec = ParametricDotAdd(**{"terms": terms, "fraction_bits": fraction_bits, "output_rounding": rounding, **changes})
     return MatrixEngine(spec, a_format="fp16", b_format="fp16", c_format=output, d_format=output)
 
 
 @dataclass(frozen=True)
 class Query:
-    """A row of Table 4.
-
-    Parameters
-    ----------
-    name : str
-        As the paper has it, where it has it.
-    ask : callable
-        (unit's name, limits) -> FormalVerdict; limits are :class:`~.limits.LimitOptions`.
-    """
+    """A row of Table 4 by the paper's name, where it has one; ``ask(name of a unit, **limits)`` gives the verdict."""
 
     name: str
     ask: Callable[..., FormalVerdict]
@@ -84,7 +72,7 @@ def _search(
     engine: MatrixEngine, count: int, question: Callable[[Inputs, list[Number]], Term], limits: LimitOptions
 ) -> FormalVerdict:
     """A witness of `count` products with c = 0 for which a statement about the exact products holds."""
-    allowed, formats = limits_of(**limits), witness_formats(engine)
+    allowed, formats = SolverLimits(**limits), witness_formats(engine)
     given = replace(symbolic_inputs(formats, engine.k, range(count)), c=t.constant(0, formats.c.bits))
     spec = engine.accumulator
 

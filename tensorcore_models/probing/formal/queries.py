@@ -18,7 +18,7 @@ from ...engines.matrix_engine import MatrixEngine
 from ...formats import Format
 from ...results import Result
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
-from .limits import LimitOptions, SolverLimits, limits_of
+from .limits import LimitOptions, SolverLimits
 from .solvers import Answer
 from .witnesses import Contradiction, Witness, witness_formats
 
@@ -121,11 +121,6 @@ def ask(
     return answer, None, conditions
 
 
-def common_length(*engines: Modelled) -> int:
-    """Products of the shortest dot product that is whole steps of every engine."""
-    return math.lcm(*(engine.k for engine in engines))
-
-
 def distinguishing_input(
     spec_a: Modelled,
     spec_b: Modelled,
@@ -162,11 +157,11 @@ def distinguishing_input(
     Contradiction
         If a kernel or the reference disagrees with the encoding.
     """
-    limits = limits_of(**options)
+    limits = SolverLimits(**options)
     if inputs not in ("all", "finite"):
         raise ValueError(f"inputs is {inputs!r}, expected 'all' or 'finite'")
     formats = witness_formats(spec_a, spec_b)
-    length = common_length(spec_a, spec_b) if k is None else k
+    length = math.lcm(spec_a.k, spec_b.k) if k is None else k
 
     def question(given: Inputs, conditions: list[Term]) -> Term:
         return t.negation(t.equal(*(result(spec, given, conditions) for spec in (spec_a, spec_b))))
@@ -191,13 +186,7 @@ def distinguishing_input(
 
 
 def confirmed(witness: Witness, engine: Modelled, inputs: Inputs, values: Mapping[str, int]) -> int:
-    """d of a witness by kernels and reference, which must be what the encoding says.
-
-    Raises
-    ------
-    Contradiction
-        If it is not.
-    """
+    """d of a witness by kernels and reference; raises Contradiction unless the encoding says the same."""
     (expected,) = t.evaluate([result(engine, inputs, [])], values)
     found = witness.run(engine)
     if found != expected:
@@ -224,12 +213,7 @@ def next_above(fmt: Format, code: Term) -> Term:
     return t.choose(falling, t.added(code, t.negative(step)), t.added(positive, step))
 
 
-def monotonicity_witness(
-    engine: Modelled,
-    *,
-    k: int | None = None,
-    **options: Unpack[LimitOptions],
-) -> FormalVerdict:
+def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
     """Two inputs that differ in c alone: c grows, d falls (fasi-numerical-behavior, section 3.1.5).
 
     Parameters
@@ -246,7 +230,7 @@ def monotonicity_witness(
     FormalVerdict
         `witness` has the smaller c, `other` the larger one; `results` are their d.
     """
-    limits, formats = limits_of(**options), witness_formats(engine)
+    limits, formats = SolverLimits(**options), witness_formats(engine)
     length = engine.k if k is None else k
 
     def grown(given: Inputs) -> Inputs:  # where no neighbours of c part, no others do
@@ -284,10 +268,7 @@ def two_inputs(
     return FormalVerdict("witness", first, other, results, (), answer.backend, limits.seconds)
 
 
-def carry_bits_needed(
-    engine: Modelled,
-    **options: Unpack[LimitOptions],
-) -> tuple[int, list[FormalVerdict]]:
+def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tuple[int, list[FormalVerdict]]:
     """Carry bits that a sum of the engine's accumulator needs: integer bits after the first (fasi-numerical-behavior, 3.1.4).
 
     Parameters
@@ -312,12 +293,8 @@ def carry_bits_needed(
     wide = with_integer_bits(engine, None)
     verdicts: list[FormalVerdict] = []
     for carries in range(1, 60):
-        verdict = distinguishing_input(
-            with_integer_bits(engine, carries + 1),
-            wide,
-            inputs="finite",
-            **options,
-        )
+        narrow = with_integer_bits(engine, carries + 1)
+        verdict = distinguishing_input(narrow, wide, inputs="finite", **options)
         verdicts.append(verdict)
         if verdict.status == "none":
             return carries, verdicts

@@ -66,15 +66,7 @@ def available_backends() -> tuple[str, ...]:
 
 
 def chosen_backends(backends: Sequence[str] | None = None) -> tuple[str, ...]:
-    """`backends`, or all that are installed.
-
-    Raises
-    ------
-    ValueError
-        If a name is not known.
-    NoSolver
-        If one that is asked for, or every one, is not installed.
-    """
+    """`backends`, or all that are installed; raises ValueError for a name that is not known, NoSolver if one is missing."""
     present = available_backends()
     for name in backends or ():
         if name not in BACKENDS:
@@ -143,23 +135,9 @@ def solve(
     memory: int = DEFAULT_MEMORY,
     backends: Sequence[str] | None = None,
 ) -> Answer:
-    """Can all assertions hold, and for which values of the variables `wanted`?
+    """Can all assertions hold, and for which values of the variables `wanted`? Limits are those of LimitOptions.
 
-    Parameters
-    ----------
-    timeout : float
-        Seconds of wall time for all solvers together.
-    memory : int
-        MiB of address space for each solver; 0: no limit.
-    backends : sequence of str, optional
-        Names from :data:`BACKENDS`; all that are installed by default.
-
-    Raises
-    ------
-    NoSolver
-        If a solver is needed and none is installed.
-    ValueError
-        For an unknown solver, or a limit that is not positive.
+    Raises NoSolver if a solver is needed and none is installed, ValueError for an unknown one or a limit that is not positive.
     """
     if timeout <= 0 or memory < 0:
         raise ValueError(f"timeout {timeout} must be positive, memory {memory} MiB at least 0")

@@ -128,13 +128,7 @@ def shown(code: int, fmt: Format) -> str:
 
 
 def witness_formats(*engines: Modelled) -> Formats:
-    """Formats of the operands that all engines take.
-
-    Raises
-    ------
-    ValueError
-        If they differ.
-    """
+    """Formats of the operands that all engines take; raises ValueError if they differ."""
     found = [formats_of(engine) for engine in engines]
     for other in found[1:]:
         if other != found[0]:
@@ -143,13 +137,7 @@ def witness_formats(*engines: Modelled) -> Formats:
 
 
 def exact_value(code: int, fmt: Format) -> Fraction:
-    """The value of a finite encoding.
-
-    Raises
-    ------
-    ValueError
-        If it is an infinity or a NaN.
-    """
+    """The value of a finite encoding; raises ValueError for an infinity or a NaN."""
     value = decode_value(code, fmt)
     if value is None:
         raise ValueError(f"{shown(code, fmt)} of {fmt.name} has no value")

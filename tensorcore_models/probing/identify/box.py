@@ -23,17 +23,7 @@ REPEATED = 64
 
 
 class Fault(Exception):
-    """Why a box cannot be identified: it does not answer, or does not always answer the same.
-
-    Parameters
-    ----------
-    kind : {"raises", "shape", "type", "not deterministic", "depends on the position", "other results in
-        matrices", "no product"}
-    message : str
-        What happened.
-    batch : DotBatch, optional
-        The dot product on which it happened.
-    """
+    """Why a box cannot be identified: it does not answer, or not always the same; `batch` has a dot product for it."""
 
     def __init__(self, kind: str, message: str, batch: DotBatch | None = None):
         super().__init__(f"{kind}: {message}")
@@ -246,13 +236,7 @@ def _engine_box(unit: Engine) -> Box:
 
 
 def examine(box: Box, rng: np.random.Generator) -> None:
-    """Check that a box answers, that it answers the same each time, and the same at each position of a matrix.
-
-    Raises
-    ------
-    Fault
-        If it does not.
-    """
+    """Check that a box answers, the same each time and at each position of a matrix; raises a Fault if it does not."""
     kind = "random_bits" if box.interface.integer else "normals"
     batch = box.recorded.rows(slice(0, REPEATED)) if box.recorded else random_dots(box.interface, kind, REPEATED, rng)
     first = box.ask(batch)
@@ -271,13 +255,8 @@ def _examine_positions(box: Box, batch: DotBatch, wanted: np.ndarray) -> None:
     for index in range(0, batch.size, 8):
         a, b = np.repeat(batch.a[index][None], TILE, 0), np.repeat(batch.b[index][:, None], TILE, 1)
         c = np.full((TILE, TILE), batch.c[index])
-        scales: tuple[np.ndarray, ...] = ()
-        if batch.scales is not None:
-            scales = (
-                np.repeat(batch.scales[0][index][None], TILE, 0),
-                np.repeat(batch.scales[1][index][:, None], TILE, 1),
-            )
-        d = box.ask_matrices(a, b, c, *scales)
+        scales = () if batch.scales is None else (batch.scales[0][index][None], batch.scales[1][index][:, None])
+        d = box.ask_matrices(a, b, c, *(np.repeat(scale, TILE, axis) for axis, scale in enumerate(scales)))
         if (d != wanted[index]).any():
             row, column = (int(i) for i in np.argwhere(d != wanted[index])[0])
             raise Fault(
@@ -289,13 +268,7 @@ def _examine_positions(box: Box, batch: DotBatch, wanted: np.ndarray) -> None:
 
 
 def refuse_trivial(box: Box, batch: DotBatch, answers: np.ndarray) -> None:
-    """Refuse a box that multiplies nothing: all of its answers are one number, or always c.
-
-    Raises
-    ------
-    Fault
-        If it is one.
-    """
+    """Refuse, by a Fault, a box that multiplies nothing: all of its answers are one number, or always c."""
     c_format, d_format = box.interface.formats[2:]
     if batch.size > 1 and (answers == answers[0]).all():
         raise Fault("no product", f"all {batch.size} answers are {int(answers[0]):#x}", batch.rows([0]))

@@ -40,14 +40,7 @@ CHANGED = 3
 class Alternative:
     """A specification that differs in one field, or two, and gives all answers of the log, too.
 
-    Parameters
-    ----------
-    fields : tuple of Field
-        The fields that differ.
-    spec : Accumulator
-        The specification.
-    equal : str
-        Why it gives the same result on every input; empty where it may not.
+    `equal` says why it gives the same result on every input; empty where it may not.
     """
 
     fields: tuple[Field, ...]
@@ -75,10 +68,9 @@ def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternativ
 
 
 def _most_divisive(parts: np.ndarray) -> list[int]:
-    """Few inputs that separate every alternative that any input does.
+    """Few inputs that separate every alternative that any does; `parts` (alternatives, inputs) says which separates which.
 
-    `parts` (alternatives, inputs) says which inputs separate which alternatives; each choice is the input that separates most
-    of those that no earlier choice does.
+    Each choice is the input that separates most of those that no earlier choice does.
     """
     chosen: list[int] = []
     left = parts.any(axis=1)
@@ -143,10 +135,7 @@ def challenge(
 ) -> list[Alternative] | None:
     """Ask the box inputs that separate a specification from its alternatives, until no more are found.
 
-    Returns
-    -------
-    list of Alternative or None
-        Those that no input separated; None if an answer refuted the specification itself (the log has it).
+    Returns those that no input separated; None if an answer refuted the specification itself (the log has it).
     """
     known = alternatives(family, log, spec)
     equal = [rival for rival in known if rival.equal]
@@ -229,13 +218,7 @@ def _random_matrices(box: Box, spec: Accumulator, log: Log, kind: str, rng: np.r
 
 
 def _refuse_other_matrices(box: Box, spec: Accumulator, log: Log, batch: DotBatch) -> None:
-    """Refuse a box whose results in a product of matrices are not those of the dot products alone.
-
-    Raises
-    ------
-    Fault
-        If the dot products of `batch`, which differed in a product of matrices, are as specified when asked alone.
-    """
+    """Refuse, by a Fault, a box whose results in a product of matrices (`batch` differed there) are other ones alone."""
     if not differ(results(spec, log.interface, batch), box.ask(batch, chosen=False), log).any():
         raise Fault(
             "other results in matrices",
@@ -266,13 +249,7 @@ def refute(
     rng: np.random.Generator,
     progress: Callable[[str], None] = lambda text: None,
 ) -> DotBatch | None:
-    """Ask random inputs of every kind until one refutes the specification or `vectors` of them have been asked.
-
-    Returns
-    -------
-    DotBatch or None
-        The refuting inputs; None if there are none.
-    """
+    """Ask random inputs of every kind; those that refute the specification, or None once `vectors` of them have been asked."""
     goal = box.vectors + vectors
     kinds = ("random_bits", "edges", "zeros") if log.interface.integer else tuple(KINDS)
     for batch, new in _random_inputs(box, rng):

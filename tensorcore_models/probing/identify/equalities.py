@@ -18,14 +18,7 @@ ZEROS = {"zero_operand", "zero_c", "subnormal_c"}
 
 
 def equal_because(interface: Interface, one: Accumulator, other: Accumulator) -> str:
-    """Why two specifications give the same result on every input; empty where no rule says so.
-
-    Parameters
-    ----------
-    interface : Interface
-    one, other : Accumulator
-        Specifications that take the interface's formats.
-    """
+    """Why two specifications that take the interface's formats are the same on every input; empty where no rule says so."""
     low, high = (kernels.lowered(engine_of(spec, interface)) for spec in (one, other))
     if low.arithmetic is not None and low.arithmetic == high.arithmetic:
         return "with these formats both are the same arithmetic"

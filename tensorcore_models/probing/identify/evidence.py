@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -44,18 +45,8 @@ def dot_text(interface: Interface, dot: Dot) -> str:
 class Counterexample:
     """An input whose answer the nearest specification does not give, or on which the box is faulty.
 
-    Attributes
-    ----------
-    a, b : dict of int to int
-        Position in k -> encoding; all other operands are +0.
-    c : int
-        Encoding of the addend.
-    scale_a, scale_b : tuple of int
-        Encodings of the block scales, empty where there are none.
-    answer, nearest : int or None
-        Encodings of the results of the box and of the nearest specification; None where the box has no single answer.
-    text : str
-        The same in one line.
+    All are encodings: `a` and `b` by position in k (all others are +0), c, block scales, and the results of the box and of the
+    nearest specification, None where the box has no single answer. `text` is the same in one line.
     """
 
     a: dict[int, int]
@@ -81,17 +72,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One answer of the box, and the values of fields that it excludes.
-
-    Attributes
-    ----------
-    query : str
-        The dot product.
-    answer : str
-        The result of the box.
-    excluded : dict of str to list
-        Field -> values with which the result would have been another.
-    """
+    """One answer of the box to a dot product, and the values of fields that it excludes."""
 
     query: str
     answer: str
@@ -100,18 +81,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A field, or two, with more than one value that gives all answers.
-
-    Attributes
-    ----------
-    field : str
-    value : object
-        Its value in the specification.
-    alternatives : list
-        The other values that give all answers.
-    reason : str
-        Why: no separating input was found, or there is none.
-    """
+    """A field, or two, with more than one value that gives all answers, and why: no input was found, or there is none."""
 
     field: str
     value: Any
@@ -126,12 +96,7 @@ def ranges(values: list[Any]) -> str:
     """The values as text; consecutive integers become a range."""
     numbers = sorted(v for v in values if isinstance(v, int) and not isinstance(v, bool))
     others = [str(v) for v in values if not isinstance(v, int) or isinstance(v, bool)]
-    runs: list[list[int]] = []
-    for v in numbers:
-        if runs and v == runs[-1][-1] + 1:
-            runs[-1].append(v)
-        else:
-            runs.append([v])
+    runs = [[v for _, v in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
     return ", ".join(others + [str(r[0]) if len(r) == 1 else f"{r[0]} to {r[-1]}" for r in runs])
 
 
@@ -139,14 +104,9 @@ def _plain(values: tuple) -> Any:
     return values[0] if len(values) == 1 else list(values)
 
 
-def _weights(log: Log) -> np.ndarray:
-    """How many products of each query are not +0 times +0: the fewer, the easier it is to read."""
-    return ((log.batch.a != 0) | (log.batch.b != 0)).sum(axis=1)
-
-
 def evidence_of(family: Family, log: Log, spec: Accumulator) -> tuple[Evidence, ...]:
     """For each excluded value one query whose answer excludes it: as few queries as possible, the short ones first."""
-    order = np.argsort(_weights(log), kind="stable")
+    order = np.argsort(log.batch.products, kind="stable")
     columns = log.part(order)
     excluded: dict[int, dict[str, list[Any]]] = {}
     used: list[int] = []

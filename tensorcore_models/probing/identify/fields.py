@@ -2,14 +2,15 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...aspects.search import Field, Search, value_of
+from ...aspects.search import Field, Search
 from ...engines.matrix_engine import MatrixEngine
+from ...families import FAMILIES
 from ...families.base import Accumulator
 from ..interface import DotBatch, Interface
 from .box import model_answer
@@ -23,12 +24,9 @@ SLIDE = (-3, -2, -1, 1, 2, 3)
 
 
 def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
-    """A copy with other values of some fields ("inner.field" names a field of an inner accumulator), all set at once.
+    """A copy with other values of some fields, all set at once; raises ValueError or TypeError where they do not go together.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the values contradict each other.
+    "inner.field" names a field of an inner accumulator.
     """
     inner: dict[str, dict[str, Any]] = {}
     outer = {}
@@ -43,13 +41,7 @@ def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
-    """An engine that computes a specification in the interface's formats.
-
-    Raises
-    ------
-    ValueError
-        If the specification does not take them.
-    """
+    """An engine that computes a specification in the interface's formats; raises ValueError if it does not take them."""
     a, b, c, d = interface.formats
     return MatrixEngine(
         spec, a_format=a, b_format=b, c_format=c, d_format=d, k=interface.k,
@@ -74,13 +66,7 @@ def _changed(interface: Interface, spec: Accumulator, changes: tuple[tuple[str, 
 
 @lru_cache(8192)
 def model_of(spec: Accumulator, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
-    """A function that computes a specification's results for a batch of dot products.
-
-    Raises
-    ------
-    ValueError
-        If the specification does not take the formats.
-    """
+    """A function that computes a specification's results for a batch of dot products; raises as :func:`engine_of`."""
     return model_answer(engine_of(spec, interface))
 
 
@@ -106,10 +92,6 @@ def field_variants(
 
 class Family(Search):
     """How one family is searched: its fields and starting points, and the specifications next to one."""
-
-    def shape_of(self, spec: Accumulator) -> tuple:
-        """The values of the fields that decide which addends are added together."""
-        return tuple(value_of(spec, path) for path in self.shape)
 
     def first(self, interface: Interface) -> list[Accumulator]:
         """The starting points that take the interface's formats."""
@@ -140,6 +122,18 @@ class Family(Search):
             if field.matters(interface, spec):
                 for values, other in field_variants(field, interface, spec, sparse=sparse):
                     yield field, values, other
+
+
+def families_for(interface: Interface, own: Sequence[type[Accumulator]] = ()) -> tuple[Family, ...]:
+    """The searches of all families, and of one's `own`, that take the interface's formats, sorted by rank."""
+    classes = [cls for cls in (*FAMILIES, *own) if cls.takes_integers == interface.integer]
+    found = [Family(**vars(search)) for cls in dict.fromkeys(classes) for search in cls.searches()]
+    return tuple(sorted(found, key=lambda family: family.rank))
+
+
+def name_of(family: Family, spec: Accumulator) -> str:
+    """The name that a specification is reported by: changes of fields can leave the search that they started in."""
+    return next((search.name for search in spec.searches() if search.holds(spec)), family.name)
 
 
 def spec_text(spec: Accumulator) -> str:

@@ -5,30 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one identification. Costs are counted in products that are evaluated to compare specifications with answers.
+    """Limits of one identification; costs are products that are evaluated to compare specifications with answers."""
 
-    Parameters
-    ----------
-    refit : int
-        The most that crossing may cost where a specification was refuted, and after each renewal.
-    renewed : int
-        How often the box is asked more inputs like those whose answers the best specification misses.
-    patient : bool
-        Whether the renewals go on after one that did not lower the number of missed answers.
-    crossing : int
-        The most that the last crossing of the best specifications may cost.
-    nearly : int
-        The same where the best specification misses at most :data:`FEW` answers.
-    total : int
-        Once an identification has cost more than this, the next refutation ends it.
-    """
-
-    refit: int
-    renewed: int
-    patient: bool
-    crossing: int
-    nearly: int
-    total: int
+    refit: int  # the most that crossing may cost where a specification was refuted, and after each renewal
+    renewed: int  # how often the box is asked more inputs like those whose answers the best specification misses
+    patient: bool  # whether the renewals go on after one that did not lower the number of missed answers
+    crossing: int  # the most that the last crossing of the best specifications may cost
+    nearly: int  # the same where the best specification misses at most FEW answers
+    total: int  # once an identification has cost more, the next refutation ends it
 
 
 #: A specification that misses at most this many answers is nearly right: it may be one field away.
@@ -42,13 +26,7 @@ EFFORTS = {
 
 
 def limits_of(effort: str) -> Limits:
-    """The limits of an effort.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    """
+    """The limits of an effort; raises ValueError if there is none of that name."""
     if effort not in EFFORTS:
         raise ValueError(f"effort is {effort!r}; known: {', '.join(EFFORTS)}")
     return EFFORTS[effort]

@@ -78,15 +78,7 @@ def _shared(one: np.ndarray, other: np.ndarray, formats: tuple, shift: np.ndarra
 
 
 def scaled(interface: Interface, batch: DotBatch, shift: np.ndarray) -> DotBatch:
-    """Dot products with their products and c multiplied by powers of two, in the block scales if there are any.
-
-    Parameters
-    ----------
-    interface : Interface
-    batch : DotBatch
-    shift : ndarray (size,)
-        The exponent of the power of two for each dot product.
-    """
+    """Dot products with products and c multiplied by 2^`shift` (size,), in the block scales if there are any."""
     c = _shifted(batch.c, interface.formats[2], shift)
     if batch.scales is not None:
         scales = _shared(*batch.scales, (interface.scale_format, interface.scale_format), shift)

@@ -8,20 +8,9 @@ from .magnitudes import exponents, magnitudes, scaled, signed
 
 
 def mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> DotBatch:
-    """Each dot product with one to three random changes; one in eight is also moved by a few binades.
+    """Each dot product of a floating-point unit with one to three random changes; one in eight is also moved by a few binades.
 
-    Parameters
-    ----------
-    interface : Interface
-        The interface of a floating-point unit.
-    batch : DotBatch
-        The dot products; they are not changed in place.
-    rng : Generator
-
-    Returns
-    -------
-    DotBatch
-        As many dot products; finite numbers stay finite.
+    The batch is not changed in place, and finite numbers stay finite.
     """
     a, b, c = batch.a.copy(), batch.b.copy(), batch.c.copy()
     scales = [s.copy() for s in batch.scales or ()]

@@ -14,14 +14,7 @@ from .fields import spec_text
 
 @dataclass(frozen=True)
 class Nearest:
-    """A specification, and how many answers of the first pool it misses; that pool is made without any specification.
-
-    Attributes
-    ----------
-    specification : Accumulator
-    wrong, of : int
-        How many answers it misses, and of how many.
-    """
+    """A specification, and how many of the first pool's answers it misses; that pool is made without any specification."""
 
     specification: Accumulator
     wrong: int
@@ -132,30 +125,17 @@ class Identification(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        plain = {
-            name: getattr(self, name)
-            for name in (
-                "label",
-                "family",
-                "fault",
-                "any_nan",
-                "queries",
-                "queries_before_random",
-                "vectors",
-                "seconds",
-            )
-        }
+        plain = ("label", "family", "fault", "any_nan", "queries", "queries_before_random", "vectors", "seconds")
+        found = ("evidence", "open_questions", "equal_values")
         spec = self.specification
         return {
-            **plain,
+            **{name: getattr(self, name) for name in plain},
             "verdict": self.verdict,
             "interface": str(self.interface),
             "specification": None if spec is None else {"class": type(spec).__name__, **dataclasses.asdict(spec)},
             "nearest": None if self.nearest is None else str(self.nearest),
             "others": [str(other) for other in self.others],
-            "evidence": [dataclasses.asdict(row) for row in self.evidence],
-            "open_questions": [dataclasses.asdict(row) for row in self.open_questions],
-            "equal_values": [dataclasses.asdict(row) for row in self.equal_values],
+            **{name: [dataclasses.asdict(row) for row in getattr(self, name)] for name in found},
             "counterexample": None if self.counterexample is None else dataclasses.asdict(self.counterexample),
         }
 

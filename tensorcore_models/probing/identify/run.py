@@ -20,19 +20,18 @@ import numpy as np
 
 from ...accumulators import Accumulator
 from ...results import Interrupted
-from ..interface import Dot, DotBatch
+from ..interface import Dot, DotBatch, is_nan
 from ..shrinking import shrink
 from .aimed import Aimed
 from .box import Box, Fault, as_box, examine, refuse_trivial
 from .challenge import Alternative, Source, challenge, plainest, refute, unwrapped
 from .evidence import Counterexample, Evidence, OpenQuestion, equal_values, evidence_of, open_questions
-from .families import families_for, name_of
-from .fields import Family, engine_of, spec_text
+from .fields import Family, engine_of, families_for, name_of, spec_text
 from .inputs import pool
 from .limits import FEW, Limits, limits_of
 from .mutations import mutated
 from .outcome import Identification, Nearest
-from .search import Log, descend, differ, evolve, fit, follow, is_nan, results
+from .search import Log, descend, differ, evolve, fit, follow, results
 
 #: Inputs in the first pool.
 FIRST_POOL = 2600
@@ -48,11 +47,6 @@ LIKE_IN_ALL = 4000
 POLISHED = 3
 #: The most rounds in which a counter-example is shrunk.
 SHRINK_ROUNDS = 25
-
-
-def _silent(one: Accumulator, other: Accumulator) -> str:
-    """The statement of a source that has none."""
-    return ""
 
 
 class _Run:
@@ -116,15 +110,10 @@ class _Run:
         return self.fits[0]
 
     def ask_like_missed(self, spec: Accumulator) -> bool:
-        """Ask the box inputs that resemble those whose answers a specification misses, for several generations.
+        """Ask inputs that resemble those whose answers a specification misses, for several generations; whether any were asked.
 
         Where few answers are missed, it can be that no single change of a field gives more of them; among similar inputs there
         are some for which one does.
-
-        Returns
-        -------
-        bool
-            Whether any inputs were asked.
         """
         if self.box.recorded is not None:
             return False
@@ -142,7 +131,8 @@ class _Run:
         """Whether there are inputs for which box and specification both return NaN, with different encodings."""
         apart = self.log.differs(spec)
         found = results(spec, self.log.interface, self.log.batch.rows(apart))
-        return bool((is_nan(found, self.log.interface) & is_nan(self.log.answers[apart], self.log.interface)).any())
+        fmt = self.log.interface.formats[3]
+        return bool((is_nan(found, fmt) & is_nan(self.log.answers[apart], fmt)).any())
 
     def identify(self) -> tuple[Family, Accumulator, list[Alternative] | None]:
         """(family, specification, remaining rivals); rivals are None where the box is outside of the families."""
@@ -188,7 +178,7 @@ class _Run:
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
         """What the sources say about two specifications that they could not separate."""
-        said = (getattr(source, "statement", _silent)(one, other) for source in self.sources)
+        said = (source.statement(one, other) for source in self.sources if hasattr(source, "statement"))
         return "; ".join(filter(None, said))
 
     def shrunk(self, spec: Accumulator, dot: Dot) -> Dot:
@@ -244,7 +234,7 @@ class _Run:
         """A simple input for which box and specification differ: the one with fewest products, shrunk."""
         apart = np.flatnonzero(self.log.differs(spec))
         batch = self.log.batch.rows(apart)
-        fewest = int(((batch.a != 0) | (batch.b != 0)).sum(axis=1).argmin())
+        fewest = int(batch.products.argmin())
         small = DotBatch.of([self.shrunk(spec, batch.dot(fewest))])
         got = self.log.answers[apart[fewest]] if self.box.recorded is not None else self.box.ask(small)[0]
         return Counterexample.of(
@@ -331,17 +321,16 @@ def _outcome(
     evidence: tuple[Evidence, ...] = ()
     questions: tuple[OpenQuestion, ...] = ()
     same: tuple[OpenQuestion, ...] = ()
+    counterexample: Counterexample | None = None
     if rivals is not None:
         evidence = evidence_of(family, run.log, spec)
         questions = open_questions(run.log, spec, rivals, run.statement)
         same = equal_values(spec, rivals)
-    if rivals is None:
-        ranking = run.ranked()
-        _, family, spec = ranking[0]
-        others = tuple(run.nearest(other) for _, _, other in ranking[1:])
-    else:
         others = _others(run, name_of(family, spec))
-    counterexample = run.counterexample(spec) if rivals is None else None
+    else:
+        (_, family, spec), *ranking = run.ranked()
+        others = tuple(run.nearest(other) for _, _, other in ranking)
+        counterexample = run.counterexample(spec)
     return Identification(
         label=box.label, interface=box.interface, seconds=seconds, family=name_of(family, spec),
         engine=None if rivals is None else engine_of(spec.simplest(), box.interface),

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...accumulators import Accumulator
-from ...aspects.search import Field
-from ..interface import DotBatch, Interface
+from ...aspects.search import Field, value_of
+from ..interface import DotBatch, Interface, is_nan
 from .fields import Family, changed, field_variants, model_of
 
 #: Answers are compared up to these numbers in turn; counting stops as soon as a specification is worse than the best one.
@@ -46,17 +46,8 @@ class Effort:
 class Log:
     """The dot products that the box was asked, with its answers.
 
-    Parameters
-    ----------
-    interface : Interface
-    batch : DotBatch
-    answers : ndarray
-    any_nan : bool
-        Whether any two NaN count as equal.
-    effort : Effort
-        The cost of all comparisons; the parts of a log share it.
-    tried : dict
-        Each specification that a search arrived at -> the family that it searched.
+    `any_nan`: any two NaN count as equal. The parts of a log share `effort`, the cost of all comparisons, and `tried`, each
+    specification that a search arrived at with the family that it searched.
     """
 
     interface: Interface
@@ -114,19 +105,11 @@ def results(spec: Accumulator, interface: Interface, batch: DotBatch) -> np.ndar
     return model_of(spec, interface)(batch)
 
 
-def is_nan(bits: np.ndarray, interface: Interface) -> np.ndarray:
-    """Which encodings of the result's format are NaN."""
-    fmt = interface.formats[3]
-    if not fmt.has_inf:
-        return np.zeros(bits.shape, bool)
-    return (bits & fmt.container.type(fmt.magnitude_mask)) > fmt.container.type(fmt.inf_bits)
-
-
 def differ(found: np.ndarray, wanted: np.ndarray, log: Log) -> np.ndarray:
     """Which results differ; two NaN do not where the log says so."""
     apart = found != wanted
     if log.any_nan and apart.any():
-        apart &= ~(is_nan(found, log.interface) & is_nan(wanted, log.interface))
+        apart &= ~(is_nan(found, log.interface.formats[3]) & is_nan(wanted, log.interface.formats[3]))
     return apart
 
 
@@ -151,18 +134,9 @@ def _sweep(
 def descend(
     family: Family, log: Log, spec: Accumulator, size: int | None = None, *, sparse: bool = False
 ) -> tuple[Accumulator, int]:
-    """Change fields one by one until no change helps; the specification and the number of answers that it misses.
+    """Change fields one by one until no change helps; the specification and how many of the first `size` answers it misses.
 
-    Parameters
-    ----------
-    family : Family
-    log : Log
-    spec : Accumulator
-        The starting point.
-    size : int, optional
-        How many answers are compared; all by default.
-    sparse : bool
-        Whether only some values of long lists are tried.
+    `sparse`: only some values of long lists are tried.
     """
     wrong = log.wrong(spec, None, size)
     while wrong:
@@ -202,16 +176,9 @@ def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accu
 def evolve(
     fits: list[tuple[int, Family, Accumulator]], log: Log, rng: np.random.Generator, effort: int
 ) -> tuple[int, Family, Accumulator]:
-    """Cross specifications, change them at random and let them descend; the best one.
+    """Cross specifications, the best first, change them at random and let them descend; the best one.
 
-    Parameters
-    ----------
-    fits : list of (wrong answers, family, specification)
-        The specifications to start from, the best first.
-    log : Log
-    rng : Generator
-    effort : int
-        How many products may be evaluated.
+    `effort` is how many products may be evaluated.
     """
     limit = log.effort.spent + effort
     best = fits[0]
@@ -268,7 +235,7 @@ def _nearest(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
     """For each shape of a family the starting point that misses fewest answers, the best first."""
     nearest: dict[tuple, tuple[int, Accumulator]] = {}
     for start in family.first(log.interface):
-        wrong, shape = log.wrong(start, None, COARSE), family.shape_of(start)
+        wrong, shape = log.wrong(start, None, COARSE), tuple(value_of(start, path) for path in family.shape)
         if shape not in nearest or wrong < nearest[shape][0]:
             nearest[shape] = wrong, start
     return sorted(nearest.values(), key=lambda row: row[0])
@@ -302,12 +269,9 @@ def _swept(log: Log, begun: list[tuple[int, int, Family, Accumulator]]) -> tuple
 
 
 def fit(families: tuple[Family, ...], log: Log, progress=lambda text: None) -> list[tuple[int, Family, Accumulator]]:
-    """Descend from the starting points of all families; the specifications, the best first.
+    """Descend from the starting points of all families; (wrong answers, family, specification), the best first.
 
-    Returns
-    -------
-    list of (wrong answers, family, specification)
-        After the first :data:`FOLLOWED` the counts are of some answers only.
+    After the first :data:`FOLLOWED` the counts are of some answers only.
     """
     nearest = {family.name: _nearest(family, log) for family in families}
     first = [(i, wrong, f, s) for f in families for i, (wrong, s) in enumerate(nearest[f.name][:FIRST])]

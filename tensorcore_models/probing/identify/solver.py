@@ -97,14 +97,9 @@ def _statement(verdict: FormalVerdict) -> str:
 
 
 def _as_batch(interface: Interface, witness: Witness) -> DotBatch:
-    a, b, c, _ = interface.formats
     scales: tuple[np.ndarray, ...] = ()
     if interface.scale_format is not None:
         container = interface.scale_format.container
         scales = tuple(np.array([codes], container) for codes in (witness.scale_a, witness.scale_b))
-    return DotBatch(
-        np.array([witness.a], a.container),
-        np.array([witness.b], b.container),
-        np.array([witness.c], c.container),
-        *scales,
-    )
+    given = zip((witness.a, witness.b, witness.c), interface.formats, strict=False)
+    return DotBatch(*(np.array([codes], fmt.container) for codes, fmt in given), *scales)

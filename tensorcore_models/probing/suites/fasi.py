@@ -23,13 +23,7 @@ from .reading import (
 
 # -- 3.1.1, subnormal numbers ------------------------------------------------------------------------------------------------
 def smallest(fmt: Format) -> Fraction:
-    """The smallest number of a format that has subnormal ones.
-
-    Raises
-    ------
-    Unreachable
-        If the format has none.
-    """
+    """The smallest number of a format; raises Unreachable if it has no subnormal ones."""
     if not fmt.has_subnormals:
         raise Unreachable(f"{fmt.name} has no subnormal numbers")
     return power(fmt.quantum_exponent)
@@ -90,10 +84,6 @@ def _partner(s: Setting) -> Fraction:
 
 def _last_place(s: Setting) -> Fraction:
     return power(leading_exponent(_partner(s)) - s.fraction_bits)
-
-
-def _native_verdict(s: Setting, results: Results) -> str:
-    return choose(in_the_unit=_partner(s), rounded_to_nearest=_partner(s) + _last_place(s))(results)
 
 
 # -- 3.1.2 and 3.1.3 ---------------------------------------------------------------------------------------------------------
@@ -177,7 +167,8 @@ FASI = (
     ),
     PublishedTest(
         "subnormal numbers in hardware", "sums with subnormal operands are rounded as others", "fasi, 3.1.1", _native,
-        _native_verdict, lambda s, t: "in the unit", lambda s, t: truncates(t) and t.terms >= 2, 2, narrow=True,
+        lambda s, r: choose(in_the_unit=_partner(s), rounded_to_nearest=_partner(s) + _last_place(s))(r),
+        lambda s, t: "in the unit", lambda s, t: truncates(t) and t.terms >= 2, 2, narrow=True,
     ),
     PublishedTest(
         "products", "products are exact", "fasi, 3.1.2",

@@ -18,10 +18,6 @@ def _width(s: Setting, results: Results) -> str:
     return f">={len(results) + 1}"
 
 
-def _two_bits(s: Setting) -> list[Input]:
-    return [Input(places(Fraction(5, 4)), -(power(-3) + power(-s.precision - 1)))]
-
-
 def _neighbours(s: Setting) -> list[Input]:
     """Eight products of 1, with c the largest number below a power of two, and that power."""
     top = power(s.precision + 1)
@@ -34,7 +30,8 @@ FTTN = (
         EXTRA_BIT.valid,
     ),
     PublishedTest(
-        "two extra bits", EXTRA_BIT.feature, SOURCE, _two_bits,
+        "two extra bits", EXTRA_BIT.feature, SOURCE,
+        lambda s: [Input(places(Fraction(5, 4)), -(power(-3) + power(-s.precision - 1)))],
         lambda s, r: choose(at_least_two=Fraction(9, 8) - power(-s.fraction_bits), at_most_one=Fraction(9, 8))(r),
         lambda s, t: "at least two" if t.extra >= 2 else "at most one",
         lambda s, t: t.extra >= 0 and truncates(t),

@@ -166,13 +166,8 @@ def _shift(s: Setting, results: Results) -> str:
     return _left(left)
 
 
-def _reference(precision: int) -> Fraction:
-    """2.25 * 2^P: its last place is 4."""
-    return Fraction(9, 4) * power(precision)
-
-
 def _three_and_one(precision: int, halves: int) -> list[Input]:
-    """The reference, as one product or as two equal ones, and 3; and -1."""
+    """The reference 2.25 * 2^P, as one product or as two equal ones, and 3; and -1."""
     up = (precision + 1 - halves) // 2
     factors = (Fraction(3, 2) * power(up), Fraction(3, 2) * power(precision + 1 - halves - up))
     return [Input(places(*[factors] * halves, value)) for value in (Fraction(3), -ONE)]
@@ -183,7 +178,7 @@ def _final(precision: int, results: Results) -> str:
     first, second = results
     if first is None or second is None:
         return "not finite"
-    reference, left = _reference(precision), list(_MODES)
+    reference, left = Fraction(9, 4) * power(precision), list(_MODES)  # the reference's last place is 4
     if first == reference:
         left = [mode for mode in _without(left, "nearest") if mode != "away from zero"]
     elif first == reference + 4:

@@ -5,22 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from ...aspects.values import SCALES, Product, Unreachable, factors, power
+from ...aspects.values import SCALES, Product, Unreachable, power, reaches
 from ...formats import Format
 
 
 class Setting(NamedTuple):
-    """What a test knows of the unit: formats and length, and what earlier tests of its suite found.
-
-    Attributes
-    ----------
-    formats : tuple of Format
-        Of a, b, c and the result.
-    length : int
-        Products of one dot product.
-    found : dict of str to str
-        Verdicts so far.
-    """
+    """What a test knows of the unit: formats of a, b, c and the result, products of one dot product, verdicts so far."""
 
     formats: tuple[Format, Format, Format, Format]
     length: int
@@ -42,13 +32,7 @@ class Setting(NamedTuple):
         return self.precision - 1
 
     def number(self, name: str) -> int:
-        """The number that an earlier test found.
-
-        Raises
-        ------
-        Unreachable
-            If it found none.
-        """
+        """The number that an earlier test found; raises Unreachable if it found none."""
         text = self.found.get(name, "")
         if not text.isdecimal():
             raise Unreachable(f"{name} is not known: {text or 'no verdict'}")
@@ -56,11 +40,7 @@ class Setting(NamedTuple):
 
     def reaches(self, value: Fraction) -> bool:
         """Whether the operand formats make a product of that value."""
-        try:
-            factors(value, *self.formats[:2])
-        except Unreachable:
-            return False
-        return True
+        return reaches(value, *self.formats[:2])
 
     def spans(self, binades: int) -> bool:
         """Whether some 2^j and 2^(j - binades) are products, the smaller one a result."""
@@ -79,33 +59,16 @@ class Input(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """Parameters of a fused unit, from its specification: what a verdict is compared with.
+    """Parameters of a fused unit, from its specification: what a verdict is compared with."""
 
-    Attributes
-    ----------
-    extra : int
-        neab, fraction bits kept at the alignment beyond the result's.
-    terms : int
-    rounding, alignment : str
-        Of the result, and at the alignment.
-    normalised : bool
-        Whether products are normalised.
-    result_bits : int
-        Fraction bits of the result, those of its format or fewer.
-    floor : int or None
-        The alignment exponent never goes below this.
-    product_overflow : int or None
-        Products at or beyond 2 to this power are infinite.
-    """
-
-    extra: int
+    extra: int  # neab, fraction bits kept at the alignment beyond the result's
     terms: int
-    rounding: str
-    alignment: str
-    normalised: bool
-    result_bits: int
-    floor: int | None
-    product_overflow: int | None
+    rounding: str  # of the result
+    alignment: str  # rounding at the alignment
+    normalised: bool  # whether products are normalised
+    result_bits: int  # fraction bits of the result, those of its format or fewer
+    floor: int | None  # the alignment exponent never goes below this
+    product_overflow: int | None  # products at or beyond 2 to this power are infinite
 
 
 Results = Sequence[Fraction | None]
@@ -113,39 +76,22 @@ Results = Sequence[Fraction | None]
 
 @dataclass(frozen=True)
 class PublishedTest:
-    """A published test.
+    """A published test: what it is called, what it asks, where it is published, and functions of a setting.
 
-    Parameters
-    ----------
-    name, feature, source : str
-        What it is called, what it asks, and where it is published.
-    inputs : callable
-        The dot products, for a setting; :class:`~..dots.Unreachable` says that the test is not for these formats.
-    verdict : callable
-        What the results mean, for a setting.
-    expected : callable
-        The verdict that a unit deserves.
-    valid : callable
-        The units on which the test gives that verdict.
-    needs : int
-        Products that it takes.
-    narrow : bool
-        Whether `valid` is about units with fewer fraction bits than their result's format, too; otherwise the test is for
-        others only.
-    ladder : bool
-        Its dot products go on as far as the formats reach; otherwise they must have all of them.
+    `valid` says on which units it gives the verdict that they deserve; with `narrow` that is about units with fewer fraction
+    bits than their result's format, too, otherwise the test is for others only.
     """
 
     name: str
     feature: str
     source: str
-    inputs: Callable[[Setting], Sequence[Input]]
-    verdict: Callable[[Setting, Results], str]
-    expected: Callable[[Setting, Truth], str]
+    inputs: Callable[[Setting], Sequence[Input]]  # the dot products; Unreachable: the test is not for these formats
+    verdict: Callable[[Setting, Results], str]  # what the results mean
+    expected: Callable[[Setting, Truth], str]  # what a unit deserves
     valid: Callable[[Setting, Truth], bool] = lambda s, t: True
-    needs: int = 1
+    needs: int = 1  # products that it takes
     narrow: bool = False
-    ladder: bool = False
+    ladder: bool = False  # dot products go on as far as the formats reach; else they must have all
 
     def holds(self, setting: Setting, truth: Truth) -> bool:
         """Whether the test gives a unit the verdict that it deserves."""

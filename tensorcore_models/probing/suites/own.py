@@ -1,10 +1,9 @@
 """The suite of this package: probes that find out which sum any engine forms, how wide it is and how it rounds.
 
-The probes and their order are those of the published suites (fasi-numerical-behavior, section 3; khattak-mikaitis, section IV;
-xie-mma-sim, section III; the tree probe is FPRev's) without what misreads some units: they cancel large addends instead of
-counting extra bits one by one, divide the exponent of a product between both operands, and probe each alignment with both
-signs.
-One output element is observed: ``d = c + sum a_k b_k``.
+The probes and their order are those of the published suites (fasi-numerical-behavior, section 3; khattak-mikaitis,
+section IV; xie-mma-sim, section III; the tree probe is FPRev's) without what misreads some units: they cancel large
+addends instead of counting extra bits one by one, divide the exponent of a product between both operands, and probe each
+alignment with both signs. One output element is observed: ``d = c + sum a_k b_k``.
 """
 
 import dataclasses
@@ -100,12 +99,8 @@ class Characterisation(Result):
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        rows = {
-            f.name: getattr(self, f.name)
-            for f in dataclasses.fields(self)
-            if f.name not in ("label", "specials", "tree")
-        }
-        rows = {"sum": str(self.tree), **rows, **dataclasses.asdict(self.specials)}
+        (row,) = self.to_rows()
+        rows = {"sum": row["sum"], **{name: value for name, value in row.items() if name != "label"}}
         width = max(map(len, rows))
         lines = [f"  {name.replace('_', ' '):{width}}  {'unknown' if v is None else v}" for name, v in rows.items()]
         return "\n".join([self.label, *lines])
@@ -136,7 +131,8 @@ class _Unit:
         return self.tree.c_position == "early"
 
     def value(self, products, c=0, smallest=None) -> Fraction | None:
-        return self.dots.run_any_scale(products, c, smallest)
+        scale, operands = self.dots.operands_at_any_scale(products, Fraction(c), smallest)
+        return self.dots.value(self.dots.run_bits(*operands), scale)
 
     # -- P2, P4 ----------------------------------------------------------------------------------------------------------
     def exact_products(self, fraction_bits: int | None, output_bits: int) -> bool | None:

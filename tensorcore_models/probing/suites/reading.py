@@ -37,12 +37,7 @@ def both_ways(product_sets: Sequence[Input]) -> list[Input]:
 
 def rounding_by_signs(base: Fraction | int, unit: Fraction) -> Callable[[Results], str]:
     """Which rounding takes base + 3/4 unit, and its negative, up or down; nearest modes look alike."""
-    names: dict[tuple[Fraction | int, Fraction | int], str] = {
-        (0, 0): "rz",
-        (1, 1): "nearest",
-        (1, 0): "ru",
-        (0, 1): "rd",
-    }
+    names: dict[tuple, str] = {(0, 0): "rz", (1, 1): "nearest", (1, 0): "ru", (0, 1): "rd"}
 
     def verdict(results: Results) -> str:
         if any(r is None for r in results):

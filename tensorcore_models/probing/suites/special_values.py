@@ -9,35 +9,17 @@ from ..dots import Dots
 
 @dataclass(frozen=True)
 class Specials:
-    """What an engine does at the ends of its formats; None where they cannot show it.
+    """What an engine does at the ends of its formats; None where they cannot show it."""
 
-    Attributes
-    ----------
-    subnormal_a, subnormal_b, subnormal_c : bool or None
-        Whether subnormal operands count (False: flushed to zero).
-    subnormal_results : bool or None
-        Whether results below the smallest normal number are kept.
-    nan_bits : int or None
-        Encoding of an invalid result (0 times infinity, or inf - inf in c and a product), None without infinities.
-    overflow : {"inf", "max", "other"} or None
-        What a sum beyond the largest finite number becomes.
-    negative_zero_c : bool
-        Whether c = -0 with zero products comes out as -0.
-    negative_underflow : bool or None
-        Whether a negative sum that rounds to zero comes out as -0.
-    zero_operand_aligns : bool or None
-        Whether 0 times the largest number makes small addends vanish.
-    """
-
-    subnormal_a: bool | None
+    subnormal_a: bool | None  # whether subnormal operands count (False: flushed to zero)
     subnormal_b: bool | None
     subnormal_c: bool | None
-    subnormal_results: bool | None
-    nan_bits: int | None
-    overflow: str | None
-    negative_zero_c: bool
-    negative_underflow: bool | None
-    zero_operand_aligns: bool | None
+    subnormal_results: bool | None  # whether results below the smallest normal number are kept
+    nan_bits: int | None  # encoding of 0 times infinity, or inf - inf in c and a product; None without infinities
+    overflow: str | None  # "inf", "max" or "other": what a sum beyond the largest finite number becomes
+    negative_zero_c: bool  # whether c = -0 with zero products comes out as -0
+    negative_underflow: bool | None  # whether a negative sum that rounds to zero comes out as -0
+    zero_operand_aligns: bool | None  # whether 0 times the largest number makes small addends vanish
 
 
 def _value(dots: Dots, a: int, b: int, c: int = 0) -> Fraction | None:
@@ -119,7 +101,8 @@ def probe_specials(dots: Dots) -> Specials:
     _, _, c, d = dots.formats
     half = power(c.emin - 1)
     try:
-        subnormal_c = _value(dots, 0, 0, encode_value(half, c)) == encode_and_value(half, d)
+        encode_value(half, d)  # the result must have it, too
+        subnormal_c = _value(dots, 0, 0, encode_value(half, c)) == half
     except Unreachable:
         subnormal_c = None
     return Specials(
@@ -133,18 +116,6 @@ def probe_specials(dots: Dots) -> Specials:
         negative_underflow=_negative_underflow(dots),
         zero_operand_aligns=_zero_operand(dots),
     )
-
-
-def encode_and_value(value: Fraction, fmt) -> Fraction:
-    """`value` itself if `fmt` holds it.
-
-    Raises
-    ------
-    Unreachable
-        If it does not.
-    """
-    encode_value(value, fmt)
-    return value
 
 
 def _subnormal_result(dots: Dots) -> bool | None:

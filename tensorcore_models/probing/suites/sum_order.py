@@ -12,29 +12,16 @@ from ..tree_inputs import summation_tree
 class SumOrder:
     """Order of the sum of one output element.
 
-    Attributes
-    ----------
-    order : {"fused", "interleaved", "sequential", "tree"}
-        One operation for `terms` consecutive products (chained); the same with interleaved groups; one product after the
-        other; anything else.
-    terms : int or None
-        Products in one operation, None for a tree.
-    c_position : {"early", "late"} or None
-        Whether c joins before or after the products of the first operation.
-    mates : tuple of int
-        Positions whose products are in the same operation as product 0.
-    following : tuple of int
-        Positions of the next operation.
-    tree : Tree
-        The whole order; leaf K is c.
+    "fused" is one operation for `terms` consecutive products (chained), "interleaved" the same with interleaved groups,
+    "sequential" one product after the other, "tree" anything else.
     """
 
     order: Literal["fused", "interleaved", "sequential", "tree"]
-    terms: int | None
-    c_position: Literal["early", "late"] | None
-    mates: tuple[int, ...]
-    following: tuple[int, ...]
-    tree: Tree
+    terms: int | None  # products in one operation, None for a tree
+    c_position: Literal["early", "late"] | None  # whether c joins before or after the products of the first operation
+    mates: tuple[int, ...]  # positions whose products are in the same operation as product 0
+    following: tuple[int, ...]  # positions of the next operation
+    tree: Tree  # the whole order; leaf K is c
 
     def __str__(self) -> str:
         place = {"early": ", c in the first operation", "late": ", c added last", None: ""}[self.c_position]
@@ -46,13 +33,7 @@ class SumOrder:
 
 
 def sum_order(engine: Engine, length: int) -> SumOrder:
-    """Order of an engine's sum of `length` products and c.
-
-    Raises
-    ------
-    ValueError
-        If the formats are too narrow for it to show.
-    """
+    """Order of an engine's sum of `length` products and c; raises ValueError if the formats are too narrow for it to show."""
     try:
         tree = summation_tree(engine, length)
     except ValueError:

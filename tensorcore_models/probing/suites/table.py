@@ -20,17 +20,7 @@ NOT_EXPRESSIBLE = "the formats cannot express it"
 
 @dataclass(frozen=True)
 class SuiteRow:
-    """One test's outcome.
-
-    Attributes
-    ----------
-    name, feature, source : str
-        The test.
-    evidence : tuple of str
-        The results as hexadecimal numbers, "not finite" for infinities and NaN.
-    verdict : str
-        What the test makes of them.
-    """
+    """One test's outcome: its results in hexadecimal ("not finite" for infinities and NaN), and what it makes of them."""
 
     name: str
     feature: str
@@ -73,10 +63,7 @@ def _short(evidence: tuple[str, ...]) -> str:
 def _results(dots: Dots, inputs: Sequence[Input], ladder: bool) -> list[Fraction | None]:
     """Results of dot products, each at a scale at which the formats have its addends; a ladder may end early.
 
-    Raises
-    ------
-    Unreachable
-        If a dot product has no such scale.
+    Raises Unreachable if a dot product has no such scale.
     """
     encoded: list[tuple[int, tuple]] = []
     for case in inputs:
@@ -118,10 +105,6 @@ def run(name: str, engine: Engine) -> SuiteTable:
     engine : Engine
         Any engine; dot products of two of its k steps are asked.
 
-    Returns
-    -------
-    SuiteTable
-
     Raises
     ------
     ValueError
@@ -155,14 +138,7 @@ def _row(test: PublishedTest, setting: Setting, dots: Dots) -> SuiteRow:
 
 
 def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
-    """The parameters of a fused unit that the suites ask for, None for other units.
-
-    Parameters
-    ----------
-    spec : Accumulator
-    result_precision : int
-        P.
-    """
+    """The parameters of a fused unit that the suites ask for, None for other units."""
     unit = spec.parametric()
     if unit is None:
         return None
@@ -188,15 +164,7 @@ def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
 
 
 class Judged(NamedTuple):
-    """A test's outcome on a modelled unit, beside the verdict that the unit's specification deserves.
-
-    Attributes
-    ----------
-    row : SuiteRow
-    deserved : str
-    valid : bool
-        Whether the unit is one of those on which the test gives that verdict.
-    """
+    """A test's outcome on a modelled unit, the verdict that its specification deserves, and whether the test is right there."""
 
     row: SuiteRow
     deserved: str
@@ -209,14 +177,7 @@ class Judged(NamedTuple):
 
 
 def judged(name: str, engine: Any) -> list[Judged]:
-    """A suite on a modelled unit, each verdict beside the one that the specification deserves.
-
-    Parameters
-    ----------
-    name : str
-        The suite.
-    engine : MatrixEngine
-        A fused unit with one alignment.
+    """A suite on a fused unit with one alignment, each verdict beside the one that the unit's specification deserves.
 
     Raises
     ------

@@ -1,24 +1,18 @@
-"""What engines of single CPU instructions have in common: a row of the catalogue, and the checks of its operands."""
+"""What engines of single instructions have in common: a row of the catalogue, and the checks of its operands."""
 
 import abc
+from typing import Any
 
 import numpy as np
 
-from ...engines.engine import Engine
-from ...engines.instruction import Instruction
-from ...formats.operands import check_bits
+from ..engines.engine import Engine
+from ..engines.instruction import Instruction
+from ..formats.operands import check_bits
 
 
 class StepEngine(Engine):
-    """A matrix instruction of the catalogue that something else than its model computes.
+    """A matrix instruction of the catalogue, `row`, that something else than its model computes; its accumulator is not used.
 
-    Attributes
-    ----------
-    row : Instruction
-        The catalogue's row; its accumulator is not used.
-
-    Notes
-    -----
     ``gemm`` and ``gemm_bits`` work as every engine's; `mma_bits` takes batches as an instruction's does.
     """
 
@@ -30,11 +24,18 @@ class StepEngine(Engine):
 
     @abc.abstractmethod
     def require(self) -> None:
-        """Raise RuntimeError now if what the engine needs is missing."""
+        """Raise OSError or RuntimeError now if what the engine needs is missing."""
 
     @abc.abstractmethod
-    def _run(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """a, b: one matrix or a batch; c: a batch."""
+    def _run(
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        c: np.ndarray,
+        scale_a: np.ndarray | None = None,
+        scale_b: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Encodings of d; c is a batch, the others are batches or single matrices."""
 
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """The instruction on raw encodings; arguments as :meth:`tensorcore_models.Instruction.mma_bits`.
@@ -42,8 +43,8 @@ class StepEngine(Engine):
         Raises
         ------
         TypeError, ValueError
-            On wrong types or shapes, or scales.
-        RuntimeError
+            On wrong types or shapes, missing or unwanted scales.
+        OSError, RuntimeError
             If this machine does not run the instruction (the message says what is missing).
         """
         row = self.row
@@ -54,8 +55,10 @@ class StepEngine(Engine):
                 raise ValueError(
                     f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
                 )
-        self.check_scales(a.shape, b.shape, scale_a, scale_b)
-        return self._run(a, b, c.reshape(-1, row.m, row.n)).reshape(c.shape)
+        scales = self.check_scales(a.shape, b.shape, scale_a, scale_b)
+        given = (None if x is None else x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, *scales))
+        batch: list[Any] = [None if x is None else np.ascontiguousarray(x) for x in given]
+        return self._run(*batch).reshape(c.shape)
 
     def _chain_bits(self, a, b, c, scale_a, scale_b):
         return self._run(a, b, c[None])[0]
