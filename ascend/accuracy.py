@@ -44,10 +44,7 @@ def data_error(a: Any, b: Any) -> ErrorOf:
 
     The reference is the FP64 product, as in the paper.
 
-    Parameters
-    ----------
-    a, b : array_like, shapes (m, k) and (k, n)
-        The operands.
+    a, b: array_like, shapes (m, k) and (k, n).
     """
     exact = np.asarray(a, float) @ np.asarray(b, float)
     known: dict[tuple, float] = {}
@@ -120,11 +117,6 @@ def error_bound(schedule: TileSchedule) -> float:
     words x = h + l / 2^s (1 + d), |d| <= 2^-22: 2 * 2^-22, and 2^-22 for the term l l if it is left out (eq. 7).
     Summation in FP32: gamma_p = p u / (1 - p u), u = 2^-24, with p the roundings that one product can pass: the chain in
     L0C, the sums between k groups, the terms, the merge of slices (Higham, Accuracy and Stability, section 3.1).
-
-    Parameters
-    ----------
-    schedule : TileSchedule
-        As :func:`ascend.build_schedule` builds it.
     """
     s = schedule
     u = 2.0**-24

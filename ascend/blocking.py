@@ -63,14 +63,9 @@ class Rejection(NamedTuple):
 def panel_capacity(l1: Any, each: Any, panel: Any, streamed: Any) -> Any:
     """Blocks of a resident panel that fit L1 beside the buffers of the stream (N_fused of eq. 8); 0 or less: none.
 
-    Parameters
-    ----------
-    l1 : number
-        Capacity of L1, in bytes or in elements.
-    each : number or array
-        What one row or column of a block takes, in the same unit: words * bk (* bytes).
-    panel, streamed : number or array
-        Rows or columns of one resident block, and of all buffers of the stream.
+    l1 (number): Capacity of L1, in bytes or in elements.
+    each (number or array): What one row or column of a block takes, in the same unit: words * bk (* bytes).
+    panel, streamed (number or array): Rows or columns of one resident block, and of all buffers of the stream.
     """
     return (l1 - each * streamed) // (each * panel)
 
@@ -223,12 +218,9 @@ def feasible_sizes(
 ) -> np.ndarray:
     """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order.
 
-    Parameters
-    ----------
-    chip, buffering, words, operand
-        As for :meth:`Blocking.n_fused`.
-    whole_in_ub : bool
-        Whether a block of C must fit UB, as eq. 12 asks for; kernels that bring it there in strips do not need it.
+    chip, buffering, words, operand: As for :meth:`Blocking.n_fused`.
+    whole_in_ub: Whether a block of C must fit UB, as eq. 12 asks for; kernels that bring it there in strips do not need
+        it.
     """
     size = OPERAND_BYTES[operand]
     c_elements = chip.l0c_bytes // ACCUMULATOR_BYTES

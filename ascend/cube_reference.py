@@ -19,18 +19,10 @@ FP16, FP32 = get_float_format("fp16"), get_float_format("fp32")
 
 @dataclass(frozen=True)
 class ReferenceArithmetic:
-    """Where sums are rounded to, and what overflow does.
+    """Where sums are rounded to, and what overflow does."""
 
-    Parameters
-    ----------
-    fmt : Format
-        FP32 or FP16.
-    saturate : bool
-        Overflow gives the largest finite number, NaN 0 (910A), instead of IEEE arithmetic.
-    """
-
-    fmt: Format
-    saturate: bool
+    fmt: Format  #: FP32 or FP16.
+    saturate: bool  #: Overflow gives the largest finite number, NaN 0 (910A), instead of IEEE arithmetic.
 
     def number(self, x: float) -> float:
         """A float64 `x` that is a number of the format already, or special."""
@@ -200,14 +192,9 @@ def cube_gemm_reference(
 ) -> np.ndarray:
     """What :func:`ascend.cube_gemm` (terms 3 or 4) or :func:`ascend.cube_hgemm` (terms 1) must give, as float32.
 
-    Parameters
-    ----------
-    a, b, c : ndarray of float32, shapes (m, k), (k, n), (m, n)
-        The operands.
-    schedule : TileSchedule
-        k groups, cube step and re-seeding.
-    order, scales, terms, step_order, overflow, group, accumulate
-        As for those functions; scales is (s_a, s_b).
+    a, b, c: ndarray of float32, shapes (m, k), (k, n), (m, n).
+    schedule: k groups, cube step and re-seeding.
+    order, scales, terms, step_order, overflow, group, accumulate: As for those functions; scales is (s_a, s_b).
     """
     saturate = overflow == "saturate"
     arithmetic = ReferenceArithmetic(FP16 if accumulate == "fp16" else FP32, saturate)

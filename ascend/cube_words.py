@@ -37,10 +37,7 @@ class CubeArithmetic:
 
     An `overflow` of None is the chip's (:meth:`on`), without a chip that of the 910A.
 
-    Raises
-    ------
-    ValueError
-        If an option is unknown.
+    Raises ValueError if an option is unknown.
     """
 
     scale_exponent: ScaleExponent = 12

@@ -31,28 +31,19 @@ from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, STRIP_BYTES
 
 @dataclass(frozen=True)
 class Candidates:
-    """Schedules as columns of equal length, one for each; what is no array is the same for all of them.
+    """Schedules as columns of equal length, one for each; what is no array is the same for all of them."""
 
-    Parameters
-    ----------
-    bm, bk, bn : ndarray of float
-        Sizes of the blocks.
-    at_m, slices, at_n : ndarray of float
-        The grid of cores; where tiles are dealt one by one `at_m` is the width of the swizzle's bands.
-    resident : {"a", "b", "none"}
-        The operand whose panel stays in L1.
-    direction : {0, 1} or None
-        Of the swizzle; None where each core owns a rectangle of tiles.
-    """
-
+    #: bm, bk, bn: sizes of the blocks.
     bm: np.ndarray
     bk: np.ndarray
     bn: np.ndarray
+    #: at_m, slices, at_n: the grid of cores; where tiles are dealt one by one `at_m` is the width of
+    #: the swizzle's bands.
     at_m: np.ndarray
     slices: np.ndarray
     at_n: np.ndarray
-    resident: Resident
-    direction: int | None = None
+    resident: Resident  #: {"a", "b", "none"}: the operand whose panel stays in L1.
+    direction: int | None = None  #: {0, 1} or None: of the swizzle; None where each core owns a rectangle of tiles.
 
     @classmethod
     def joined(cls, parts: "Sequence[Candidates]") -> "Candidates":
@@ -91,12 +82,7 @@ class Estimate(NamedTuple):
 def estimate(r: Request, c: Candidates) -> Estimate:
     """Time, traffic and cores of each candidate.
 
-    Parameters
-    ----------
-    r : Request
-        What the caller asked for.
-    c : Candidates
-        The blockings to choose from.
+    c: The blockings to choose from.
     """
     forms = _Forms(r, c)
     multiplied, whole = forms.memory_bytes, forms.whole_passes

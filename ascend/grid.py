@@ -128,14 +128,8 @@ def split_range(start: int, stop: int, step: int) -> tuple[Range, ...]:
 def balanced_ranges(length: int, most: int, unit: int) -> tuple[Range, ...]:
     """Ranges that cover [0, length), as few as `most` allows, of nearly equal whole units.
 
-    Parameters
-    ----------
-    length : int
-        The length to divide.
-    most : int
-        Longest range, a multiple of `unit`.
-    unit : int
-        Starts are multiples of it.
+    most: Longest range, a multiple of `unit`.
+    unit: Starts are multiples of it.
     """
     return balanced_parts(length, -(-length // most), unit)
 
@@ -145,12 +139,8 @@ def balanced_parts(length: int, parts: int, unit: int) -> tuple[Range, ...]:
 
     Longer ranges come first, so that core 0 has the most work.
 
-    Parameters
-    ----------
-    length, parts : int
-        The length to divide, and the number of parts.
-    unit : int
-        Starts are multiples of it.
+    length, parts: The length to divide, and the number of parts.
+    unit: Starts are multiples of it.
     """
     units = -(-length // unit)
     parts = min(parts, units)

@@ -45,26 +45,16 @@ def l2_misses(
 ) -> Misses:
     """Misses from the counts of a walk.
 
-    Parameters
-    ----------
-    rows, columns, slices : number or array
-        Tiles of C along m and n, slices of k.
-    together : number or array
-        Slices that the cores work on at one step.
-    at_m, at_n : number or array
-        Tile rows and columns that the cores work on at one step.
-    a_block, b_block : number or array
-        Bytes of one tile row of A and one tile column of B over a slice's k, in one pass.
-    c_tile : number or array
-        Bytes of C that leave for each tile.
-    resident : {"a", "b", "none"}
-        The operand whose panel stays in L1.
-    turns : bool
-        Whether the walk goes back and forth (a swizzle with bands).
-    distinct : float
-        Share of the operand words of a pass that no earlier pass read.
-    l2_bytes : int
-        Capacity of L2.
+    rows, columns, slices (number or array): Tiles of C along m and n, slices of k.
+    together (number or array): Slices that the cores work on at one step.
+    at_m, at_n (number or array): Tile rows and columns that the cores work on at one step.
+    a_block, b_block (number or array): Bytes of one tile row of A and one tile column of B over a slice's k, in one
+        pass.
+    c_tile (number or array): Bytes of C that leave for each tile.
+    resident ({"a", "b", "none"}): The operand whose panel stays in L1.
+    turns: Whether the walk goes back and forth (a swizzle with bands).
+    distinct: Share of the operand words of a pass that no earlier pass read.
+    l2_bytes: Capacity of L2.
     """
     at_m, at_n = np.minimum(at_m, rows), np.minimum(at_n, columns)
     # One step: what the cores touch together.
@@ -116,10 +106,7 @@ def hits_of_a_loop(x: Any) -> Any:
     Measured times fall off gradually beyond L2 (pto-isa's 6144^3 and 7680^3), not at once as with the least recently used first
     out. A block survives one miss with probability 1 - 1/blocks, so h = exp(-(1 - h) x).
 
-    Parameters
-    ----------
-    x : number or array
-        Bytes of the loop over bytes of L2.
+    x (number or array): Bytes of the loop over bytes of L2.
     """
     return np.interp(x, _LOOPS, _HITS, left=1.0, right=0.0)
 
@@ -127,10 +114,7 @@ def hits_of_a_loop(x: Any) -> Any:
 def schedule_misses(schedule: TileSchedule) -> Misses:
     """Misses of a schedule on its chip.
 
-    Parameters
-    ----------
-    schedule : TileSchedule
-        With a chip.
+    schedule: With a chip.
     """
     s, b = schedule, schedule.blocking
     longest = s.k_slices[0][1] - s.k_slices[0][0]
@@ -155,12 +139,8 @@ def schedule_misses(schedule: TileSchedule) -> Misses:
 def walk_misses(walk: str, **arguments: Any) -> Misses:
     """:func:`l2_misses` for a walk: "a", "b", "none" (bands of rows) or "columns" (nothing resident, bands of columns).
 
-    Parameters
-    ----------
-    walk : str
-        The order in which tiles are computed.
-    **arguments
-        Of :func:`l2_misses`.
+    walk: The order in which tiles are computed.
+    **arguments: Of :func:`l2_misses`.
     """
     if walk != "columns":
         return l2_misses(resident=walk, **arguments)
@@ -173,12 +153,8 @@ def walk_misses(walk: str, **arguments: Any) -> Misses:
 def slices_at_once(tiles: Any, slices: Any, cores: int) -> Any:
     """Slices of k that the cores work on at one step, where tiles of one slice are dealt before the next slice's.
 
-    Parameters
-    ----------
-    tiles, slices : number or array
-        Tiles of C, slices of k.
-    cores : int
-        Number of cores.
+    tiles, slices (number or array): Tiles of C, slices of k.
+    cores: Number of cores.
     """
     return np.clip(cores / tiles, 1, slices)
 
@@ -186,16 +162,10 @@ def slices_at_once(tiles: Any, slices: Any, cores: int) -> Any:
 def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction: int) -> tuple[Any, Any]:
     """Tile rows and columns that `cores` consecutive tiles of a swizzled order cover.
 
-    Parameters
-    ----------
-    rows, columns : number or array
-        Tiles of C.
-    cores : number or array
-        Cores for one slice.
-    offset : number or array
-        Of the swizzle.
-    direction : {0, 1}
-        0 for bands of rows, 1 for bands of columns.
+    rows, columns (number or array): Tiles of C.
+    cores (number or array): Cores for one slice.
+    offset (number or array): Of the swizzle.
+    direction ({0, 1}): 0 for bands of rows, 1 for bands of columns.
     """
     across, along = (rows, columns) if direction == 0 else (columns, rows)
     width = np.minimum(np.minimum(offset, across), np.maximum(cores, 1))
@@ -235,10 +205,7 @@ def c_bytes(s: TileSchedule) -> float:
 def cube_memory_bytes(schedule: TileSchedule) -> float:
     """Bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices.
 
-    Parameters
-    ----------
-    schedule : TileSchedule
-        With a chip.
+    schedule: With a chip.
     """
     s, slices, c_all = schedule, len(schedule.k_slices), 4.0 * schedule.m * schedule.n
     elements = s.m * s.k + s.k * s.n
@@ -253,14 +220,9 @@ def cube_memory_bytes(schedule: TileSchedule) -> float:
 def fetched(row: Any, stride: int, extra: float) -> Any:
     """Bytes that loading pieces of ND rows costs, for each byte of theirs: 1 for whole lines of 512 bytes.
 
-    Parameters
-    ----------
-    row : int or array
-        Bytes of one piece of a row.
-    stride : int
-        Bytes from one row to the next.
-    extra : float
-        What another piece costs besides its bytes.
+    row (int or array): Bytes of one piece of a row.
+    stride: Bytes from one row to the next.
+    extra: What another piece costs besides its bytes.
     """
     row = np.asarray(row, np.int64)
     aligned = (row % ND_LINE == 0) & (stride % ND_LINE == 0)
@@ -279,18 +241,11 @@ class RowCosts(NamedTuple):
 def nd_costs(layout: str, size: tuple[int, int, int], load_k: Any, bn: Any, element: int, chip: Chip) -> RowCosts:
     """What loads of A and B cost in a layout that MTE2 turns into NZ.
 
-    Parameters
-    ----------
-    layout : {"nz", "nd", "nt"}
-        As in :class:`ascend.tile_schedule.TileSchedule`.
-    size : (int, int, int)
-        m, k, n.
-    load_k, bn : number or array
-        Products that one load brings, columns of B that it brings.
-    element : int
-        Bytes of an element.
-    chip : Chip
-        What a piece of a row costs.
+    layout ({"nz", "nd", "nt"}): As in :class:`ascend.tile_schedule.TileSchedule`.
+    size: m, k, n.
+    load_k, bn (number or array): Products that one load brings, columns of B that it brings.
+    element: Bytes of an element.
+    chip: What a piece of a row costs.
     """
     if layout == "nz":
         return RowCosts(1.0, 1.0, 1.0, 1.0)

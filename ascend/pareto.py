@@ -206,10 +206,7 @@ def _no_error(schedule: Kernel) -> float:
 def mark_front(points: list[Point]) -> list[Point]:
     """The points, fastest first, with the front marked and what each bit costs there.
 
-    Parameters
-    ----------
-    points : list of Point
-        The plans with their time and error.
+    points: The plans with their time and error.
     """
     ordered = sorted(points, key=lambda point: (point.plan.seconds, -point.bits))
     marked: list[Point] = []

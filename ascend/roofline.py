@@ -140,14 +140,8 @@ def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, eleme
 def fp32_equivalent_peak(chip: Chip, terms: int = 3, operand: str = "fp16") -> float:
     """FLOP/s of the cubes divided by the products that one FP32 product costs; the paper prints 85.3e12 for 910A.
 
-    Parameters
-    ----------
-    chip : Chip
-        The chip whose parameters are used.
-    terms : int
-        Products for each FP32 product.
-    operand : {"fp16", "fp32"}
-        The format of the operands in memory.
+    terms: Products for each FP32 product.
+    operand ({"fp16", "fp32"}): The format of the operands in memory.
     """
     return chip.peak_flops(operand) / terms
 
@@ -185,14 +179,8 @@ def roofline(
 def traffic_of_sizes(sizes: np.ndarray, m: int, k: int, n: int, chip: Chip) -> np.ndarray:
     """Elements of eq. 9 for an array of (bm, bk, bn) rows: float64, one for each.
 
-    Parameters
-    ----------
-    sizes : ndarray of int, shape (blocks, 3)
-        bm, bk and bn of each blocking.
-    m, k, n : int
-        Sizes: A is m x k, B is k x n.
-    chip : Chip
-        The chip whose parameters are used.
+    sizes (ndarray of int, shape (blocks, 3)): bm, bk and bn of each blocking.
+    m, k, n: Sizes: A is m x k, B is k x n.
     """
     check_sizes(m, k, n)
     bm, bk, bn = sizes.T

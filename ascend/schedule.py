@@ -138,17 +138,8 @@ def _checked_buffers(s: Kernel) -> Kernel:
 def variant(schedule: Kernel, **changes: Any) -> Kernel:
     """The schedule with other fields, checked again; another block, mode or grid brings its own N_fused.
 
-    Parameters
-    ----------
-    schedule : Kernel
-        As :func:`ascend.build_schedule` builds it.
-    **changes
-        Options of :func:`build_schedule`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`build_schedule`.
+    **changes: Options of :func:`build_schedule`.
+    Raises ValueError, TypeError as :func:`build_schedule`.
     """
     values = {f.name: getattr(schedule, f.name) for f in fields(schedule)} | {"kernel": schedule.kernel}
     if changes.keys() & {"blocking", "mode", "buffering", "operand", "terms", "grid", "resident", "kernel"}:

@@ -50,12 +50,7 @@ def tiling_blocks(r: Request) -> np.ndarray:
 def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates]:
     """All candidates in groups of one residency and direction.
 
-    Parameters
-    ----------
-    r : Request
-        What the caller asked for.
-    split : int, optional
-        Only this number of slices.
+    split: Only this number of slices.
     """
     sizes = tiling_blocks(r).astype(float)
     if not len(sizes):
@@ -97,16 +92,9 @@ def best_schedules(
 ) -> list[tuple[Kernel, float]]:
     """The schedules that the closed forms put first, with their seconds; some of each kind.
 
-    Parameters
-    ----------
-    r : Request
-        What the caller asked for.
-    count : int
-        How many to keep.
-    split : int, optional
-        Only this number of slices of k.
-    by_traffic : bool
-        Put those first that move least from and to memory.
+    count: How many to keep.
+    split: Only this number of slices of k.
+    by_traffic: Put those first that move least from and to memory.
     """
     groups = _groups(r, split)
     if not groups:
@@ -183,13 +171,7 @@ def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
 
 
 def vector_schedules(r: Request) -> list[Kernel]:
-    """Vector kernels for a product with few rows or columns that needs FP32 accuracy, or has FP16 operands.
-
-    Parameters
-    ----------
-    r : Request
-        What the caller asked for.
-    """
+    """Vector kernels for a product with few rows or columns that needs FP32 accuracy, or has FP16 operands."""
     if r.target or min(r.m, r.n) > MOST_VECTOR_ROWS or (r.terms == 1 and r.operand not in VECTOR_OPERANDS):
         return []
     operand = r.operand if r.terms == 1 else "fp32"

@@ -14,17 +14,9 @@ _FP32_MAX = np.finfo(np.float32).max
 def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
     """The products of slices of k added in order, each addition RN in FP32.
 
-    Parameters
-    ----------
-    partial : ndarray of float32 (or int32: wraps round), shape (slices, m, n)
-        The sums of the slices of k.
-    overflow : {"inf", "saturate"}
-        What becomes of results beyond the largest number.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32 or int32, shape (m, n). A NaN is the positive quiet one.
+    partial (ndarray of float32 (or int32: wraps round), shape (slices, m, n)): The sums of the slices of k.
+    overflow ({"inf", "saturate"}): What becomes of results beyond the largest number.
+    Returns: float32 or int32, shape (m, n). A NaN is the positive quiet one.
     """
     if partial.dtype == np.int32:
         return partial.sum(axis=0, dtype=np.int32)
@@ -76,15 +68,8 @@ def atomic_spread(partial: np.ndarray) -> np.ndarray:
     the sum of the magnitudes grown by the errors before it: twice (s - 1) u / (1 - (s - 1) u) times that sum (Higham,
     Accuracy and Stability, section 4.2). Subnormal sums are exact.
 
-    Parameters
-    ----------
-    partial : ndarray of float32, shape (slices, m, n)
-        The sums of the slices of k.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (m, n).
+    partial (ndarray of float32, shape (slices, m, n)): The sums of the slices of k.
+    Returns: float64, shape (m, n).
     """
     growth = (len(partial) - 1) * 2.0**-24
     return 2 * growth / (1 - growth) * np.abs(partial.astype(float)).sum(axis=0)

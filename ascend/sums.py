@@ -10,32 +10,15 @@ class Sums:
     """How the products of one element of C are added: what a numeric interpreter needs of a schedule.
 
     Two schedules with equal sums give the same bits.
-
-    Parameters
-    ----------
-    slices : tuple of tuple of (int, int)
-        For each slice of k its k groups, as half-open ranges: a group is one chain in L0C.
-    order : str
-        Order of the terms, see :mod:`ascend.cube`.
-    terms : int
-        Products of words for each product.
-    operand : str
-        Format of the operands.
-    reseeded : bool
-        L0C starts each k group after the first from C instead of 0.
-    step : int
-        Products of one cube step.
-    lanes : str
-        The operand that a vector kernel streams ("a", "b"); "" on the cube.
-    hf32_rounding : str
-        How FP32 operands become HF32, as :attr:`ascend.Chip.hf32_rounding`; "" for other operands.
     """
 
+    #: For each slice of k its k groups, as half-open ranges: a group is one chain in L0C.
     slices: tuple[tuple[Range, ...], ...]
-    order: str = "termwise"
-    terms: int = 1
-    operand: str = "fp16"
-    reseeded: bool = False
-    step: int = 16
-    lanes: str = ""
+    order: str = "termwise"  #: Order of the terms, see :mod:`ascend.cube`.
+    terms: int = 1  #: Products of words for each product.
+    operand: str = "fp16"  #: Format of the operands.
+    reseeded: bool = False  #: L0C starts each k group after the first from C instead of 0.
+    step: int = 16  #: Products of one cube step.
+    lanes: str = ""  #: The operand that a vector kernel streams ("a", "b"); "" on the cube.
+    #: How FP32 operands become HF32, as :attr:`ascend.Chip.hf32_rounding`; "" for other operands.
     hf32_rounding: str = ""

@@ -13,29 +13,15 @@ Mode = Literal["termwise", "termwise_inplace", "fused", "elementwise"]
 
 @dataclass(frozen=True)
 class Combination:
-    """What a mode means.
-
-    Parameters
-    ----------
-    name : str
-        The mode.
-    order : str
-        Order of the sums, see :mod:`ascend.cube`: modes of one order give the same bits.
-    together : bool
-        Both words of A and B are in L1 at a time and one walk over the schedule computes all terms.
-    accumulator_each : bool
-        Each term has its own accumulator in L0C.
-    in_place : bool
-        Each walk adds its term to one C in memory.
-    combined_last : bool
-        The terms are kept apart and combined in the last write-back, or behind FIXPIPE in a pass of their own.
-    """
+    """What a mode means."""
 
     name: Mode
-    order: str
+    order: str  #: Order of the sums, see :mod:`ascend.cube`: modes of one order give the same bits.
+    #: Both words of A and B are in L1 at a time and one walk over the schedule computes all terms.
     together: bool = False
-    accumulator_each: bool = False
-    in_place: bool = False
+    accumulator_each: bool = False  #: Each term has its own accumulator in L0C.
+    in_place: bool = False  #: Each walk adds its term to one C in memory.
+    #: The terms are kept apart and combined in the last write-back, or behind FIXPIPE in a pass of their own.
     combined_last: bool = False
 
     def words(self, terms: int) -> int:

@@ -7,13 +7,7 @@ NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "baseline": "baseline"}
 
 
 def write_page(path: str, host: dict, command: str, records: list[dict], calls: list[dict]) -> None:
-    """Replace what stands between the page's two marks.
-
-    Raises
-    ------
-    ValueError
-        If the page has no such marks.
-    """
+    """Replace what stands between the page's two marks. Raises ValueError if the page has no such marks."""
     page = Path(path)
     text = page.read_text()
     if text.count(BEGIN) != 1 or text.count(END) != 1:

@@ -162,15 +162,8 @@ def sgemm_report(a, b, c=None, *, method: str = "auto", threads: int | None = No
 def unit_missing(method: str) -> str:
     """Why the unit that a method needs cannot be used here, "" if it can.
 
-    Parameters
-    ----------
-    method : str
-        One of :data:`METHODS`.
-
-    Raises
-    ------
-    ValueError
-        If the environment variable ``MPGEMM_AMX`` holds no known setting.
+    method: One of :data:`METHODS`.
+    Raises ValueError if the environment variable ``MPGEMM_AMX`` holds no known setting.
     """
     if setting() == "emulated":
         return ""

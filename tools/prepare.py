@@ -27,10 +27,7 @@ class CannotPrepare(Exception):
 def run(*command: str | Path, quiet: bool = False) -> str:
     """The output of a command in the project's folder, shown while it runs unless `quiet`.
 
-    Raises
-    ------
-    CannotPrepare
-        If it fails: a full disk in one line, anything else after the end of what the command printed.
+    Raises CannotPrepare if it fails: a full disk in one line, anything else after the end of what the command printed.
     """
     lines = []
     with subprocess.Popen(

@@ -437,21 +437,9 @@ class Chip:
 def check_value(name: str, parameter: Parameter, value: object, where: str) -> None:
     """Check that `value` is a number that `parameter` admits.
 
-    Parameters
-    ----------
-    name : str
-        The name.
-    parameter : Parameter
-        The parameter with its provenance.
-    value : object
-        The value to check.
-    where : str
-        Begins the message.
-
-    Raises
-    ------
-    ValueError
-        If it is not: the name, the value and what is expected.
+    value: The value to check.
+    where: Begins the message.
+    Raises ValueError if it is not: the name, the value and what is expected.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{where}: {name} must be a number ({parameter.unit}), got {value!r}")

@@ -90,17 +90,8 @@ def load_chip(path: str | Path) -> Chip:
 def parse_toml(text: str, file_name: str) -> Chip:
     """A chip from the text of a TOML row.
 
-    Parameters
-    ----------
-    text : str
-        The text to read.
-    file_name : str
-        For messages.
-
-    Raises
-    ------
-    ValueError
-        If it is not TOML, a key is unknown or missing, or a value out of range: file, line and key.
+    file_name: For messages.
+    Raises ValueError if it is not TOML, a key is unknown or missing, or a value out of range: file, line and key.
     """
     try:
         document = tomllib.loads(text)
@@ -214,17 +205,8 @@ def parse_ini(text: str, file_name: str) -> Chip:
 
     The memory bandwidth of the chip is ddr_read_rate (bytes a cycle a core) times cores times clock.
 
-    Parameters
-    ----------
-    text : str
-        The text to read.
-    file_name : str
-        For messages, and the source of every number.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is missing or not a number.
+    file_name: For messages, and the source of every number.
+    Raises ValueError if a parameter is missing or not a number.
     """
     entries = _ini_entries(text, file_name)
     source = f"CANN platform file {file_name}"

@@ -34,12 +34,8 @@ class Kernel(TileSchedule):
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
         """The schedule that the options mean.
 
-        Parameters
-        ----------
-        place : BlockedProduct
-            Product, chip and block.
-        options : Options
-            What is None the kernel chooses; what it cannot do it refuses (ValueError).
+        place: Product, chip and block.
+        options: What is None the kernel chooses; what it cannot do it refuses (ValueError).
         """
 
     def misses(self) -> Misses:
@@ -82,10 +78,7 @@ class Kernel(TileSchedule):
     def multiplication(self, phases: Phases) -> Phase:
         """The phase between the passes over whole matrices.
 
-        Parameters
-        ----------
-        phases : Phases
-            What writes down operations.
+        phases: What writes down operations.
         """
 
 

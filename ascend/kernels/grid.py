@@ -28,10 +28,7 @@ class GridKernel(CubeKernel):
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
         """As :meth:`Kernel.placed`.
 
-        Raises
-        ------
-        ValueError
-            If a grid is impossible, slices cannot be merged so, or a panel does not fit L1.
+        Raises ValueError if a grid is impossible, slices cannot be merged so, or a panel does not fit L1.
         """
         grid, resident = _grid(place, options)
         bare = cls(

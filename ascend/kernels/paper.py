@@ -33,10 +33,7 @@ class PaperKernel(CubeKernel):
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
         """As :meth:`Kernel.placed`.
 
-        Raises
-        ------
-        ValueError
-            If the options ask for something else than row blocks, or a panel does not fit L1.
+        Raises ValueError if the options ask for something else than row blocks, or a panel does not fit L1.
         """
         own = Grid(m=place.chip.cores)
         asked = options.cores or Grid(k=options.split or 1, m=place.chip.cores)

@@ -37,10 +37,7 @@ class VectorKernel(Kernel):
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
         """As :meth:`Kernel.placed`.
 
-        Raises
-        ------
-        ValueError
-            For other operands, more terms, a resident panel, or an impossible grid.
+        Raises ValueError for other operands, more terms, a resident panel, or an impossible grid.
         """
         if options.terms != 1 or options.operand not in VECTOR_OPERANDS:
             raise ValueError(

@@ -98,23 +98,12 @@ class Phase:
 
 @dataclass(frozen=True)
 class Program:
-    """What all cores execute for a schedule.
-
-    Parameters
-    ----------
-    schedule : TileSchedule
-        As :func:`ascend.build_schedule` builds it.
-    phases : tuple of Phase
-        The phases in the order in which they run.
-    initial_flags : dict of str to int
-        Flags that are up at the start: the free slots.
-    channel_rates : tuple of float
-        Bytes a cycle that one core's own path carries on each shared channel: reads, writes, FIXPIPE.
-    """
+    """What all cores execute for a schedule."""
 
     schedule: TileSchedule
-    phases: tuple[Phase, ...]
-    initial_flags: dict[str, int]
+    phases: tuple[Phase, ...]  #: The phases in the order in which they run.
+    initial_flags: dict[str, int]  #: Flags that are up at the start: the free slots.
+    #: Bytes a cycle that one core's own path carries on each shared channel: reads, writes, FIXPIPE.
     channel_rates: tuple[float, float, float]
 
     def operations(self, core: int = 0) -> Iterator[PipeOperation]:

@@ -53,13 +53,7 @@ class PhaseResult:
 
     @property
     def recorded(self) -> Records:
-        """The records.
-
-        Raises
-        ------
-        ValueError
-            For a run without.
-        """
+        """The records. Raises ValueError for a run without."""
         if self.records is None:
             raise ValueError(f"phase {self.name} was not recorded: simulate with record=True")
         return self.records
@@ -74,19 +68,11 @@ class PhaseResult:
 
 @dataclass(frozen=True)
 class Run:
-    """A schedule that was simulated.
-
-    Attributes
-    ----------
-    schedule, program
-        What was run.
-    phases : tuple of PhaseResult
-        In order: split (with more than one term), multiply, combine (behind FIXPIPE).
-    """
+    """A schedule that was simulated."""
 
     schedule: Kernel
     program: Program = field(repr=False)
-    phases: tuple[PhaseResult, ...]
+    phases: tuple[PhaseResult, ...]  #: In order: split (with more than one term), multiply, combine (behind FIXPIPE).
 
     @property
     def chip(self) -> Chip:

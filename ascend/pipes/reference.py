@@ -39,26 +39,11 @@ class _Core:
 def run_phase(program: Program, phase: Phase, all_cores: bool, serial: bool = False) -> list[tuple]:
     """Simulate a phase.
 
-    Parameters
-    ----------
-    program : Program
-        The operations and what they wait for.
-    phase : Phase
-        One of the program's.
-    all_cores : bool
-        Every core, or core 0 alone.
-    serial : bool
-        A pipe waits for the latency of a memory transfer.
-
-    Returns
-    -------
-    list of (core, pipe, kind, start, end)
-        Every operation in the order of its end; cycles from the start of the phase.
-
-    Raises
-    ------
-    RuntimeError
-        If the program deadlocks.
+    phase: One of the program's.
+    all_cores: Every core, or core 0 alone.
+    serial: A pipe waits for the latency of a memory transfer.
+    Returns: Every operation in the order of its end; cycles from the start of the phase.
+    Raises RuntimeError if the program deadlocks.
     """
     numbers = phase.program_of_core if all_cores else phase.program_of_core[:1]
     cores = [_Core(_queues(phase.programs[number]), dict(program.initial_flags)) for number in numbers]

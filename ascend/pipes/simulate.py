@@ -223,17 +223,8 @@ def run_program(
 ) -> Timeline:
     """As :func:`simulate`, for a program that is there already.
 
-    Parameters
-    ----------
-    program : Program
-        The operations and what they wait for.
-    all_cores, record, latency, steady_state, progress
-        As for :func:`simulate`.
-
-    Raises
-    ------
-    ValueError
-        If `latency` is unknown, the schedule has no chip, or there are too many operations to record.
+    all_cores, record, latency, steady_state, progress: As for :func:`simulate`.
+    Raises ValueError if `latency` is unknown, the schedule has no chip, or there are too many operations to record.
     """
     if latency not in ("pipelined", "serial"):
         raise ValueError(f"latency is 'pipelined' or 'serial', got {latency!r}")

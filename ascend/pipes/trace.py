@@ -104,12 +104,7 @@ def _flag_times(phase: PhaseResult, flag: int) -> tuple[np.ndarray, np.ndarray]:
 def trace_events(run: Run, most_operations: int = 100_000) -> list[dict]:
     """Chrome trace events of core 0: lanes, operations, flag arrows, buffer counters.
 
-    Parameters
-    ----------
-    run : Run
-        The simulated run.
-    most_operations : int
-        Later operations are left out (a trace of millions opens in no viewer).
+    most_operations: Later operations are left out (a trace of millions opens in no viewer).
     """
     per_cycle = 1e6 / run.chip.cycles_per_second
     events: list[dict] = [{"ph": "M", "pid": 0, "name": "process_name", "args": {"name": f"{run.chip.name} core 0"}}]
@@ -184,19 +179,9 @@ def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, 
 def write_trace(run: Run, path: str | Path, most_operations: int = 100_000) -> None:
     """Write the trace as JSON, whole or not at all.
 
-    Parameters
-    ----------
-    run : Run
-        Recorded.
-    path : path
-        The file.
-    most_operations : int
-        Later operations are left out.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder does not exist.
+    run: Recorded.
+    most_operations: Later operations are left out.
+    Raises FileNotFoundError if the folder does not exist.
     """
     s = run.schedule
     document = {
@@ -214,10 +199,7 @@ def write_trace(run: Run, path: str | Path, most_operations: int = 100_000) -> N
 def write_atomically(path: str | Path, text: str) -> None:
     """Write a text file by way of a temporary one beside it, so that a reader sees all of it or nothing.
 
-    Raises
-    ------
-    FileNotFoundError
-        If the folder does not exist.
+    Raises FileNotFoundError if the folder does not exist.
     """
     path = Path(path)
     if not path.parent.is_dir():

@@ -22,12 +22,8 @@ def vector_phase(schedule: TileSchedule, simulated: range) -> Phase:
     A tile costs one vector instruction for each row of the kept operand and each line of the tile: its head, and its
     FP32 lanes at the vector rate (twice for FP16 operands, which are widened first).
 
-    Parameters
-    ----------
-    schedule : TileSchedule
-        With kernel "vector".
-    simulated : range
-        Cores.
+    schedule: With kernel "vector".
+    simulated: Cores.
     """
     built: list[tuple[Loop, ...]] = []
     programs: dict[tuple[int, int], int] = {}

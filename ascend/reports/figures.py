@@ -99,28 +99,12 @@ def figure_12(chip: Chip, block: Blocking = PUBLISHED_BLOCK, progress: Progress 
 def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Progress = None, **options) -> list[dict]:
     """Simulated speed over (bm, bn) for one bk.
 
-    Parameters
-    ----------
-    chip : Chip
-        The chip whose parameters are used.
-    bk : int
-        Size of the block along k.
-    size : (int, int, int)
-        m, k, n.
-    progress : callable, optional
-        ``progress(done, total)``.
-    **options
-        Of :func:`ascend.build_schedule`.
-
-    Returns
-    -------
-    list of dict
-        bm, bk, bn, TFLOP/s and FLOP/B of each block whose kernel fits.
-
-    Raises
-    ------
-    ValueError
-        If no feasible block has that bk.
+    bk: Size of the block along k.
+    size: m, k, n.
+    progress: ``progress(done, total)``.
+    **options: Of :func:`ascend.build_schedule`.
+    Returns: bm, bk, bn, TFLOP/s and FLOP/B of each block whose kernel fits.
+    Raises ValueError if no feasible block has that bk.
     """
     blocks = [b for b in feasible_blocks(chip) if b.bk == bk]
     if not blocks:

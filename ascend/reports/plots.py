@@ -25,10 +25,7 @@ COLOURS = {
 def require_matplotlib() -> None:
     """Check that pictures can be made: before long work, not after it.
 
-    Raises
-    ------
-    ValueError
-        If matplotlib is missing: the extra that brings it.
+    Raises ValueError if matplotlib is missing: the extra that brings it.
     """
     try:
         import matplotlib.figure  # noqa: F401
@@ -102,14 +99,8 @@ def gantt(timeline: Timeline, path: str | Path, cycles: float = 12_000, first: f
 def buffering_plot(single: Timeline, double: Timeline, path: str | Path, cycles: float = 4_000) -> Path:
     """Single beside double buffers: the first k blocks on the pipes, numbered, in the shades of the two buffers (ping, pong).
 
-    Parameters
-    ----------
-    single, double : Timeline
-        Runs of a schedule with either buffering, without the split pass.
-    path : path
-        The file.
-    cycles : float
-        Of the multiplication that are shown.
+    single, double: Runs of a schedule with either buffering, without the split pass.
+    cycles: Of the multiplication that are shown.
     """
     figure = _figure(11, 5.2)
     panels = figure.subplots(2, 1, sharex=True)

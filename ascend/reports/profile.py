@@ -80,21 +80,11 @@ class Profile(NamedTuple):
 
 
 class ProfileFit(NamedTuple):
-    """What the fit found.
+    """What the fit found."""
 
-    Attributes
-    ----------
-    chip : Chip
-        With the fitted parameters in force, marked as calibrated.
-    parameters : dict of str to float
-        The fitted parameters of the chip.
-    residuals : list of Residual
-        Measured against predicted times.
-    """
-
-    chip: Chip
-    parameters: dict[str, float]
-    residuals: list[Residual]
+    chip: Chip  #: With the fitted parameters in force, marked as calibrated.
+    parameters: dict[str, float]  #: The fitted parameters of the chip.
+    residuals: list[Residual]  #: Measured against predicted times.
 
     def spread(self, calibrated: bool = True) -> float:
         """Root mean square of log(predicted / measured): 0.1 is about 10 %."""
@@ -105,12 +95,8 @@ class ProfileFit(NamedTuple):
 def read_profile(path: str | Path) -> Profile:
     """The matrix products of an op_summary file.
 
-    Raises
-    ------
-    ValueError
-        If a column is missing, or no row is a matrix product that is understood.
-    OSError
-        If the file cannot be read.
+    Raises ValueError if a column is missing, or no row is a matrix product that is understood.
+    Raises OSError if the file cannot be read.
     """
     path = Path(path)
     rows: list[ProfileRow] = []
@@ -210,21 +196,10 @@ def fit_profile(
     With busy ratios the squares of their differences count, too. A coordinate search: each parameter in turn, by golden
     section over its range, a few rounds. With fewer observations than parameters only the first ones are fitted.
 
-    Parameters
-    ----------
-    chip : Chip
-        The chip whose parameters are used.
-    rows : list of ProfileRow
-        The measured rows.
-    progress : callable, optional
-        Called with (done, total) searches.
-    schedule_of : callable, optional
-        The kernel of a row. Default: the best plan for its shapes.
-
-    Raises
-    ------
-    ValueError
-        Without rows, or for a row that the chip cannot run.
+    rows: The measured rows.
+    progress: Called with (done, total) searches.
+    schedule_of: The kernel of a row. Default: the best plan for its shapes.
+    Raises ValueError without rows, or for a row that the chip cannot run.
     """
     if not rows:
         raise ValueError("a fit needs at least one measured product")

@@ -81,16 +81,8 @@ def tiling_fields(schedule: Kernel) -> dict[str, int]:
 def broken_rules(fields: dict[str, int], chip: Chip, operand: str = "fp16", split_k: bool = False) -> list[str]:
     """The published rules of TCubeTiling that a set of fields breaks; empty for fields that a kernel takes.
 
-    Parameters
-    ----------
-    fields : dict of str to int
-        AscendC's tiling fields.
-    chip : Chip
-        The chip whose parameters are used.
-    operand : str
-        Format of A and B.
-    split_k : bool
-        Whether EnableMultiCoreSplitK(true) is called, without which singleCoreK = K.
+    operand: Format of A and B.
+    split_k: Whether EnableMultiCoreSplitK(true) is called, without which singleCoreK = K.
     """
     f, size = fields, OPERAND_BYTES[operand]
     found = [f"{name} = {value} is not above 0" for name, value in f.items() if value < 1 and name != "iterateOrder"]
@@ -239,12 +231,9 @@ SNIPPETS = {"ascendc": ascendc_snippet, "catlass": catlass_snippet, "pto": pto_s
 def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
     """The kernel that the fields of a target describe, where it is another one than the schedule; None where it is the same.
 
-    Parameters
-    ----------
-    schedule : Kernel
-        A plan's schedule.
-    target : {"ascendc", "catlass", "pto"}
-        AscendC's and pto-isa's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one.
+    schedule: A plan's schedule.
+    target ({"ascendc", "catlass", "pto"}): AscendC's and pto-isa's fields deal one rectangle of whole tiles to each
+        core, CATLASS's tiles one by one.
     """
     s = schedule
     if not s.on_cube or (s.deals_one_by_one if target == "catlass" else s.owns_rectangles and s.groups == 1):

@@ -200,19 +200,9 @@ def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> lis
 def sweep(schedule: Kernel, parameter: str, values: list[float]) -> list[tuple[float, float]]:
     """(value, TFLOP/s) of a what-if sweep over one chip parameter.
 
-    Parameters
-    ----------
-    schedule : Kernel
-        As :func:`ascend.build_schedule` builds it.
-    parameter : str
-        A chip parameter.
-    values : list of float
-        In the parameter's unit.
-
-    Raises
-    ------
-    ValueError
-        If there is no such parameter or it does not admit a value.
+    parameter: A chip parameter.
+    values: In the parameter's unit.
+    Raises ValueError if there is no such parameter or it does not admit a value.
     """
     return [(value, _speed(schedule, schedule.placed_on.replace(**{parameter: value}))) for value in values]
 

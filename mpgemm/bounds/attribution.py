@@ -168,10 +168,7 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None,
 def dot_run(method, a, b, c, engine, overflow, options):
     """The run of one dot product.
 
-    Raises
-    ------
-    ValueError
-        If a and b are not vectors of one length, or values are not finite.
+    Raises ValueError if a and b are not vectors of one length, or values are not finite.
     """
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 1 or a.shape != b.shape:
@@ -359,22 +356,8 @@ class _ExactOutside(EngineArithmetic):
 def encode_fraction(x: Fraction, fmt: Format) -> int:
     """The encoding of a dyadic rational rounded to nearest even.
 
-    Parameters
-    ----------
-    x : Fraction
-        The exact number.
-    fmt : Format
-        The number format.
-
-    Returns
-    -------
-    int
-        The encoding.
-
-    Raises
-    ------
-    ValueError
-        If x is not a dyadic rational.
+    Returns: The encoding.
+    Raises ValueError if x is not a dyadic rational.
     """
     if x.denominator & (x.denominator - 1):
         raise ValueError(f"{x} is not a dyadic rational")

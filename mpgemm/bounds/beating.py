@@ -83,10 +83,7 @@ def beating_operands(
 def recovery_way(method: str | RecoveryMethod, engine: Engine | str | None = None) -> formal.Way:
     """A recovery method on an engine as a way to compute a dot product of FP32 operands.
 
-    Raises
-    ------
-    Unencodable, ValueError
-        As :func:`beating_operands`.
+    Raises Unencodable, ValueError as :func:`beating_operands`.
     """
     one = np.ones((1, 1), np.float32)
     run = prepare(one, one, one, method, engine)
@@ -122,19 +119,11 @@ class TermArithmetic(Arithmetic):
     """Sums as hardware forms them, of terms: the twin of :class:`mpgemm.recovery.arithmetic.EngineArithmetic`.
 
     Words are tuples of encodings, one for each k; values are encodings of FP32.
-
-    Parameters
-    ----------
-    engine : Modelled
-    order : {"step", "term"}
-        Order of several products in one chain.
-    conditions : list of Term
-        Gets what :func:`tensorcore_models.probing.formal.encoding.result` asks for.
     """
 
     engine: Modelled
-    order: str
-    conditions: list[Term]
+    order: str  #: {"step", "term"}: order of several products in one chain.
+    conditions: list[Term]  #: Gets what :func:`tensorcore_models.probing.formal.encoding.result` asks for.
 
     def chain(self, pairs: Sequence[Pair], seed: Term | None) -> Term:
         length = len(pairs[0][0])
@@ -199,10 +188,7 @@ class _OnReference(Engine):
 def _run(witness: Witness, row: RecoveryMethod, unit: MatrixEngine) -> int:
     """The method's result, the same from the compiled kernels (one element, and each of a tile) and from the reference.
 
-    Raises
-    ------
-    Contradiction
-        If they differ.
+    Raises Contradiction if they differ.
     """
     a, b, c = (np.array(codes, np.uint32).view(np.float32) for codes in (witness.a, witness.b, [witness.c]))
     results = {}

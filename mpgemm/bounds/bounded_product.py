@@ -168,28 +168,16 @@ def _measured(found: Errors, bound: np.ndarray, out_format: Format | None) -> Me
 class EngineProduct:
     """A product on an engine.
 
-    Parameters
-    ----------
-    engine : Engine
-    promote_every : int or (least, most), optional
-        As for :meth:`tensorcore_models.Engine.gemm`; of several the largest is computed.
-    reference : {"given", "rounded"}
-        Which operands the exact product has; "given" ones are rounded to nearest for the engine.
-    out_format : Format, optional
-        To which the result is rounded to nearest.
-    k_order, splits : optional
-        Orders that are allowed, as for :func:`mpgemm.testing.gemm_tolerance`.
-
-    Raises
-    ------
-    ValueError
-        If the reference is unknown, or sums outside are asked of an engine that does not give FP32.
+    Raises ValueError if the reference is unknown, or sums outside are asked of an engine that does not give FP32.
     """
 
     engine: Engine
+    #: As for :meth:`tensorcore_models.Engine.gemm`; of several the largest is computed.
     promote_every: int | tuple[int, int] | None = None
+    #: {"given", "rounded"}: which operands the exact product has; "given" ones are rounded to nearest for the engine.
     reference: str = "given"
-    out_format: Format | None = None
+    out_format: Format | None = None  #: To which the result is rounded to nearest.
+    #: k_order, splits: Orders that are allowed, as for :func:`mpgemm.testing.gemm_tolerance`.
     k_order: Any = "sequential"
     splits: int = 1
 
@@ -214,10 +202,7 @@ class EngineProduct:
     def errors(self, data: Data) -> Errors:
         """The product and its errors, before it is rounded to an output format.
 
-        Raises
-        ------
-        ValueError
-            If shapes do not fit, or operands are beyond the range of the format.
+        Raises ValueError if shapes do not fit, or operands are beyond the range of the format.
         """
         order = self.order(data)
         options: dict[str, Any] = {"promote_every": None if order.promote_every is None else order.promote_every[1]}
@@ -233,10 +218,7 @@ class EngineProduct:
     def bounded(self, data: Data) -> Bounded:
         """What is certified of the product.
 
-        Raises
-        ------
-        ValueError
-            As :meth:`errors`; also if no bound is known for the core.
+        Raises ValueError as :meth:`errors`; also if no bound is known for the core.
         """
         return _bounded(self.expected(data), self._bound(data), self.out_format)
 
@@ -244,10 +226,8 @@ class EngineProduct:
     def measure(self, data: Data) -> Measured:
         """The product, its error and its bound, rounded to the output format.
 
-        Raises
-        ------
-        ValueError
-            If shapes do not fit, no bound is known for the core, or operands are beyond the range of the format.
+        Raises ValueError if shapes do not fit, no bound is known for the core, or operands are beyond the range of the
+            format.
         """
         return _measured(self.errors(data), self._bound(data), self.out_format)
 
@@ -305,19 +285,11 @@ def _encoded(x: np.ndarray, fmt: Format | IntegerFormat, name: str) -> np.ndarra
 
 @dataclass(frozen=True)
 class MethodProduct:
-    """A product by a recovery method.
-
-    Parameters
-    ----------
-    method : RecoveryMethod
-    engine : Engine
-    out_format : Format, optional
-        To which the result is rounded to nearest.
-    """
+    """A product by a recovery method."""
 
     method: RecoveryMethod
     engine: Engine
-    out_format: Format | None = None
+    out_format: Format | None = None  #: To which the result is rounded to nearest.
 
     @property
     def label(self) -> str:
@@ -328,10 +300,7 @@ class MethodProduct:
     def errors(self, data: Data) -> Errors:
         """The product and its errors, before it is rounded to an output format.
 
-        Raises
-        ------
-        ValueError
-            As :func:`mpgemm.recovered_gemm`; also for block scales, which methods do not take.
+        Raises ValueError as :func:`mpgemm.recovered_gemm`; also for block scales, which methods do not take.
         """
         if data.scaling is not None:
             raise ValueError("recovery methods take no scales")
@@ -339,23 +308,14 @@ class MethodProduct:
 
     @default_fp_state
     def bounded(self, data: Data) -> Bounded:
-        """What is certified of the product.
-
-        Raises
-        ------
-        ValueError
-            As :func:`mpgemm.method_bound`.
-        """
+        """What is certified of the product. Raises ValueError as :func:`mpgemm.method_bound`."""
         return _bounded(self.expected(data), self._bound(data), self.out_format)
 
     @default_fp_state
     def measure(self, data: Data) -> Measured:
         """The product, its error and its bound, rounded to the output format.
 
-        Raises
-        ------
-        ValueError
-            As :meth:`errors` and :meth:`bounded`.
+        Raises ValueError as :meth:`errors` and :meth:`bounded`.
         """
         return _measured(self.errors(data), self._bound(data), self.out_format)
 

@@ -51,22 +51,10 @@ MARGIN = 1 + 2.0**-10
 def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
     """Error of one step of an engine's core.
 
-    Parameters
-    ----------
-    engine : Engine
-        With an accumulator of a known family.
-    facts : OperandFacts, optional
-        Of the operands (:func:`mpgemm.bounds.operand_facts.facts_of`); by default whatever the formats hold.
-
-    Returns
-    -------
-    StepError
-
-    Raises
-    ------
-    ValueError
-        If nothing is known of the core (a callable, arithmetic that is not public), or it takes block scales in a way that is
-        not modelled.
+    engine: With an accumulator of a known family.
+    facts: Of the operands (:func:`mpgemm.bounds.operand_facts.facts_of`); by default whatever the formats hold.
+    Raises ValueError if nothing is known of the core (a callable, arithmetic that is not public), or it takes block
+        scales in a way that is not modelled.
     """
     spec = accumulator_of(engine)
     if spec is None:
@@ -82,14 +70,8 @@ def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
 def steps_of(engine: Engine, k: int, terms: int) -> int:
     """Steps of a core that a chain over k products takes.
 
-    Parameters
-    ----------
-    engine : Engine
-        The matrix engine.
-    k : int
-        Length of the sum.
-    terms : int
-        Products of one step.
+    k: Length of the sum.
+    terms: Products of one step.
     """
     return -(-k // engine.k) * -(-engine.k // terms)
 
@@ -109,28 +91,12 @@ def accumulation_bound(
 ) -> np.ndarray:
     """Bound of |computed - exact| for a chain of `steps` core steps over operands that the formats hold exactly.
 
-    Parameters
-    ----------
-    engine : Engine
-        The matrix engine.
-    sizes : array_like
-        S for each element, or an upper bound of it.
-    steps : int
-        See :func:`steps_of`.
-    facts : OperandFacts, optional
-        See :func:`step_error`.
-    finite : bool
-        Whether the result is known to be finite, so that no sum overflowed.
-
-    Returns
-    -------
-    ndarray of float64, shape of `sizes`
-        Infinite where a sum may overflow, unless `finite`.
-
-    Raises
-    ------
-    ValueError
-        As :func:`step_error`.
+    sizes (array_like): S for each element, or an upper bound of it.
+    steps: See :func:`steps_of`.
+    facts: See :func:`step_error`.
+    finite: Whether the result is known to be finite, so that no sum overflowed.
+    Returns (ndarray of float64, shape of `sizes`): Infinite where a sum may overflow, unless `finite`.
+    Raises ValueError as :func:`step_error`.
     """
     error = step_error(engine, facts)
     sizes = np.asarray(sizes, np.float64) * MARGIN
@@ -148,11 +114,7 @@ def accumulation_bound(
 def chain_error(error: StepError, steps: int) -> tuple[float, float]:
     """(relative, absolute) error of a chain of so many steps: of S, and beside it.
 
-    Parameters
-    ----------
-    error : StepError
-        Of one step.
-    steps : int
+    error: Of one step.
     """
     if not steps:
         return 0.0, 0.0
@@ -169,12 +131,8 @@ def chain_error(error: StepError, steps: int) -> tuple[float, float]:
 def growth(relative: float, steps: int) -> float:
     """(1 + alpha)^T - 1: what T steps with a relative error of alpha each come to.
 
-    Parameters
-    ----------
-    relative : float
-        alpha.
-    steps : int
-        T.
+    relative: alpha.
+    steps: T.
     """
     if not math.isfinite(relative):
         return math.inf if steps else 0.0

@@ -27,8 +27,6 @@ CAUSES = ("overflow", "range", "split", "dropped term", "accumulation")
 def full_bits(fmt: Format, words: int, rounding: str) -> int:
     """Fraction bits, as :func:`tensorcore_models.bits_kept` counts, that words keep of a number if all of them are normal.
 
-    Examples
-    --------
     >>> from tensorcore_models import get_format
     >>> full_bits(get_format("fp16"), 2, "rne"), full_bits(get_format("fp16"), 2, "rz"), full_bits(get_format("bf16"), 1, "rne")
     (22, 20, 7)
@@ -40,8 +38,6 @@ def full_bits(fmt: Format, words: int, rounding: str) -> int:
 def overflow_threshold(fmt: Format) -> float:
     """Magnitude from which rounding to nearest goes beyond the largest number of a format.
 
-    Examples
-    --------
     >>> from tensorcore_models import get_format
     >>> overflow_threshold(get_format("fp16"))
     65520.0
@@ -51,24 +47,14 @@ def overflow_threshold(fmt: Format) -> float:
 
 @dataclass(frozen=True)
 class SplitOperand:
-    """An operand beside its words.
+    """An operand beside its words."""
 
-    Parameters
-    ----------
-    value : numpy.ndarray
-        The operand, finite.
-    words : sequence of numpy.ndarray
-        Its words, the highest first, in its own units: their sum is what the method knows of it.
-    overflow : numpy.ndarray of bool
-        Elements beyond the range of the words.
-    bits : int or None
-        Fraction bits that the words hold of any element in range (:func:`full_bits`); None: elements have no range of their
-        own, as in words with one exponent for a row.
-    """
-
-    value: np.ndarray
+    value: np.ndarray  #: The operand, finite.
+    #: Its words, the highest first, in its own units: their sum is what the method knows of it.
     words: Sequence[np.ndarray]
-    overflow: np.ndarray
+    overflow: np.ndarray  #: Elements beyond the range of the words.
+    #: Fraction bits that the words hold of any element in range (:func:`full_bits`); None: elements have no range of
+    #: their own, as in words with one exponent for a row.
     bits: int | None
 
     @property
@@ -108,19 +94,10 @@ def error_parts(
 ) -> dict[str, np.ndarray]:
     """The parts of an error, element by element.
 
-    Parameters
-    ----------
-    x, y : SplitOperand
-        Operands of shapes (m, k) and (k, n).
-    products : collection of (int, int)
-        The pairs of words that are multiplied, as of :class:`mpgemm.RecoveryMethod`.
-    error : numpy.ndarray, shape (m, n)
-        computed - exact.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-        A matrix for each of :data:`CAUSES`; their sum is the error.
+    x, y: Operands of shapes (m, k) and (k, n).
+    products: The pairs of words that are multiplied, as of :class:`mpgemm.RecoveryMethod`.
+    error (shape (m, n)): computed - exact.
+    Returns: A matrix for each of :data:`CAUSES`; their sum is the error.
     """
     joined = y.joined
     parts = {

@@ -85,12 +85,8 @@ def _accumulator(fmt: str) -> Faulty:
 def narrow_sums(fmt: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
     """A B + C by fused multiply-adds whose sums are rounded to a format, in order of k; float64.
 
-    Parameters
-    ----------
-    fmt : str
-        Format of the sums.
-    a, b, c : ndarray of float64, shapes (m, k), (k, n), (m, n)
-        Values that FP32 holds.
+    fmt: Format of the sums.
+    a, b, c (ndarray of float64, shapes (m, k), (k, n), (m, n)): Values that FP32 holds.
     """
     engine = ieee_engine("fp32", fmt)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -199,12 +195,7 @@ class Limit:
 def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], elements: int) -> dict[str, dict[str, float]]:
     """For each tolerance and fault the share of whole products in which the fault is seen.
 
-    Parameters
-    ----------
-    cases : sequence of FaultCase
-    limits : mapping of str to Limit
-    elements : int
-        Of a whole product.
+    elements: Of a whole product.
     """
     found: dict[str, dict[str, float]] = {name: {} for name in limits}
     for fault, faulty, reach in FAULTS:

@@ -27,19 +27,12 @@ LARGEST = 2.0**128 * (1 - 2.0**-25)
 
 
 class Used(NamedTuple):
-    """Operands of a product in float64.
+    """Operands of a product in float64."""
 
-    Attributes
-    ----------
-    x, y : ndarray, shapes (m, k) and (k, n)
-        What the unit multiplies; its own block scales multiplied in.
-    a, b : ndarray
-        The same with all scales; exact.
-    facts : OperandFacts or None
-    """
-
+    #: x, y: shapes (m, k) and (k, n): what the unit multiplies; its own block scales multiplied in.
     x: np.ndarray
     y: np.ndarray
+    #: a, b: The same with all scales; exact.
     a: np.ndarray
     b: np.ndarray
     facts: OperandFacts | None
@@ -48,10 +41,7 @@ class Used(NamedTuple):
 def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling | None) -> Used:
     """What a unit and the scales make of values that its formats hold.
 
-    Raises
-    ------
-    ValueError
-        If the unit needs block scales and there are none.
+    Raises ValueError if the unit needs block scales and there are none.
     """
     given = np.asarray(x).astype(np.float64), np.asarray(y).astype(np.float64)
     inside: tuple = (None, None)
@@ -65,30 +55,17 @@ def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling |
 
 @dataclass(frozen=True)
 class KernelBound:
-    """What a kernel computes, as far as its error goes.
-
-    Parameters
-    ----------
-    unit : Engine
-    used : Used
-        Operands.
-    c : ndarray of float64 or None, shape (m, n)
-    scaling : Scaling or None
-    order : KernelOrder
-    out : Format or IntegerFormat
-    exact : ndarray of float64, shape (m, n), optional
-        The exact result, rounded; needed where the output is rounded.
-    running : bool
-        Whether the sums of a known order count; otherwise the bound holds for every order with the same chains.
-    """
+    """What a kernel computes, as far as its error goes."""
 
     unit: Engine
-    used: Used
-    c: np.ndarray | None
+    used: Used  #: Operands.
+    c: np.ndarray | None  #: float64, shape (m, n).
     scaling: Scaling | None
     order: KernelOrder
     out: Format | IntegerFormat
+    #: float64, shape (m, n): the exact result, rounded; needed where the output is rounded.
     exact: np.ndarray | None = None
+    #: Whether the sums of a known order count; otherwise the bound holds for every order with the same chains.
     running: bool = True
 
     @property

@@ -14,31 +14,18 @@ ANY = "any"
 
 @dataclass(frozen=True)
 class KernelOrder:
-    """Which orders of k a kernel may have.
-
-    Parameters
-    ----------
-    k : int
-    step : int
-        Products of one step of the unit, which stay together.
-    splits : int
-        Chains at most, of which nothing else is known.
-    k_order : KOrder or "any"
-        As for :meth:`tensorcore_models.Engine.gemm`; "any": the steps in any order, in any number of chains.
-    promote_every : (least, most), optional
-        Products after which a chain is added to a sum in FP32 outside and a new one starts.
-    block : int, optional
-        Values of k with the same scales, after which the chain ends where scales are applied.
-    stated : bool
-        Whether a test said so; otherwise it is the order of the longest chains, and kernels may lose less.
-    """
+    """Which orders of k a kernel may have."""
 
     k: int
-    step: int
-    splits: int = 1
+    step: int  #: Products of one step of the unit, which stay together.
+    splits: int = 1  #: Chains at most, of which nothing else is known.
+    #: KOrder or "any": as for :meth:`tensorcore_models.Engine.gemm`; "any": the steps in any order, in any number of
+    #: chains.
     k_order: Any = "sequential"
+    #: (least, most): products after which a chain is added to a sum in FP32 outside and a new one starts.
     promote_every: tuple[int, int] | None = None
-    block: int | None = None
+    block: int | None = None  #: Values of k with the same scales, after which the chain ends where scales are applied.
+    #: Whether a test said so; otherwise it is the order of the longest chains, and kernels may lose less.
     stated: bool = True
 
     @property
@@ -105,12 +92,8 @@ def kernel_order(
 ) -> KernelOrder:
     """What a test says, checked.
 
-    Raises
-    ------
-    ValueError
-        If the parts contradict each other or do not fit the unit's steps or the scales' blocks.
-    TypeError
-        If numbers are none.
+    Raises ValueError if the parts contradict each other or do not fit the unit's steps or the scales' blocks.
+    Raises TypeError if numbers are none.
     """
     if isinstance(splits, bool) or not hasattr(splits, "__index__"):
         raise TypeError(f"splits is the number of chains, an integer, got {splits!r}")

@@ -25,16 +25,8 @@ def accumulator_of(engine: Engine) -> Accumulator | None:
 def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> OperandFacts:
     """Facts that hold for any operands of the formats.
 
-    Parameters
-    ----------
-    engine : Engine
-        With floating-point operands.
-    largest : (int, int), optional
-        Largest exponents in A and in B; by default those of the formats, with the largest scales.
-
-    Returns
-    -------
-    OperandFacts
+    engine: With floating-point operands.
+    largest: Largest exponents in A and in B; by default those of the formats, with the largest scales.
     """
     a, b = (get_float_format(f) for f in engine.formats[:2])
     scales = block_scales(engine)
@@ -53,19 +45,10 @@ def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> 
 def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b=None) -> OperandFacts | None:
     """Facts of operands.
 
-    Parameters
-    ----------
-    engine : Engine
-        The matrix engine.
-    a, b : ndarray of float64, shapes (m, k) and (k, n)
-        Values of the elements.
-    scale_a, scale_b : ndarray of float64, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), optional
-        Values of the block scales, for an engine with scales.
-
-    Returns
-    -------
-    OperandFacts or None
-        None for integer operands, whose products and sums are exact.
+    a, b (ndarray of float64, shapes (m, k) and (k, n)): Values of the elements.
+    scale_a, scale_b (ndarray of float64, shapes (m, ceil(k/bs)) and (ceil(k/bs), n)): Values of the block scales, for
+        an engine with scales.
+    Returns: None for integer operands, whose products and sums are exact.
     """
     if any(isinstance(f, IntegerFormat) for f in engine.formats[:2]):
         return None
@@ -91,19 +74,10 @@ def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b
 def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.ndarray, ...]:
     """Operands as float64 values: (A, B, scales of A, scales of B); the scales are None for an engine without.
 
-    Parameters
-    ----------
-    engine : Engine
-        The matrix engine.
-    a, b : array_like, shapes (m, k) and (k, n)
-        Values of the elements.
-    scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n)
-        Block scales as values, or as encodings where they are uint8, as :meth:`Engine.gemm` takes them.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or scales are missing or not wanted.
+    a, b (array_like, shapes (m, k) and (k, n)): Values of the elements.
+    scale_a, scale_b (array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n)): Block scales as values, or as encodings
+        where they are uint8, as :meth:`Engine.gemm` takes them.
+    Raises ValueError if shapes do not fit, or scales are missing or not wanted.
     """
     a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
@@ -117,12 +91,7 @@ def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.
 def apply_scales(engine: Engine, a, b, scale_a, scale_b) -> tuple[np.ndarray, np.ndarray]:
     """The operands that an engine multiplies, element times block scale: float64, exact.
 
-    Parameters
-    ----------
-    engine : Engine
-        The matrix engine.
-    a, b, scale_a, scale_b
-        From :func:`scaled_values`.
+    a, b, scale_a, scale_b: From :func:`scaled_values`.
     """
     scales = block_scales(engine)
     if scales is None:

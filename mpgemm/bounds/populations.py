@@ -91,23 +91,13 @@ def in_random_order(data: Data, together: int, rng: np.random.Generator) -> Data
 
 @dataclass(frozen=True)
 class Drawn:
-    """Pairs of a distribution.
-
-    Parameters
-    ----------
-    distribution : str
-    shape : (m, k, n)
-    seed : int
-    parameters : dict
-    side : int
-        Rows and columns at most of a block.
-    """
+    """Pairs of a distribution."""
 
     distribution: str
-    shape: tuple[int, int, int]
+    shape: tuple[int, int, int]  #: (m, k, n).
     seed: int
     parameters: dict
-    side: int = SIDE
+    side: int = SIDE  #: Rows and columns at most of a block.
 
     fresh = True
 
@@ -152,19 +142,11 @@ class Drawn:
 class Orders:
     """Given operands, their k in any order: a kernel on these very operands makes always the same errors, and only the order in
     which it adds is not known.
-
-    Parameters
-    ----------
-    data : Data
-    together : int
-        Products that keep together, since they share a block scale.
-    side : int
-        Rows and columns at most of a block.
     """
 
     data: Data
-    together: int = 1
-    side: int = SIDE
+    together: int = 1  #: Products that keep together, since they share a block scale.
+    side: int = SIDE  #: Rows and columns at most of a block.
 
     fresh = False
 

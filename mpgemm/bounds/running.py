@@ -39,19 +39,11 @@ def chain_sum(
 ) -> ChainSum:
     """A chain over pieces of k.
 
-    Parameters
-    ----------
-    engine : Engine
-        With an accumulator of a known family and floating-point results.
-    a, b : ndarray of float64, shapes (m, k) and (k, n)
-        Finite values as the engine takes them.
-    pieces : sequence of range
-        In the order of the chain.
-    facts : OperandFacts, optional
-    addend : array_like
-        |C| where c may be in the chain.
-    groups : int
-        Groups of steps at most.
+    engine: With an accumulator of a known family and floating-point results.
+    a, b (ndarray of float64, shapes (m, k) and (k, n)): Finite values as the engine takes them.
+    pieces: In the order of the chain.
+    addend (array_like): |C| where c may be in the chain.
+    groups: Groups of steps at most.
     """
     step = step_error(engine, facts)
     shape = (a.shape[0], b.shape[1])

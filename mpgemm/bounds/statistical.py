@@ -32,51 +32,30 @@ FEWEST, MOST, ENOUGH = 24, 400, 1 << 16
 
 @dataclass(frozen=True)
 class Statistical:
-    """A tolerance that whole products stay below with a stated probability.
+    """A tolerance that whole products stay below with a stated probability."""
 
-    Attributes
-    ----------
-    quantile, confidence : float
-        At least this share of whole right products stays below, with this confidence.
-    draws, elements : int
-        Blocks of products that were computed, and their elements.
-    population : str
-        What was drawn.
-    shape : (m, k, n)
-        Of the products that the tolerance is for.
-    relative, absolute : float
-        Tolerance as relative S + absolute, S = |A||B| + |C|.
-    rtol, atol : float
-        The same as ``|computed - exact| <= atol + rtol |exact|``; infinite where results may overflow.
-    largest : float
-        Largest error that was seen over what this line allows: what lies between it and 1 is the step from the sample to whole
-        products, and the margin.
-    of_bound : float
-        Largest error over its certified bound that was seen: below 1, or the bound is wrong.
-    """
-
+    #: quantile, confidence: At least this share of whole right products stays below, with this confidence.
     quantile: float
     confidence: float
+    #: draws, elements: Blocks of products that were computed, and their elements.
     draws: int
     elements: int
-    population: str
-    shape: tuple[int, int, int]
+    population: str  #: What was drawn.
+    shape: tuple[int, int, int]  #: (m, k, n): of the products that the tolerance is for.
+    #: relative, absolute: Tolerance as relative S + absolute, S = |A||B| + |C|.
     relative: float
     absolute: float
+    #: rtol, atol: The same as ``|computed - exact| <= atol + rtol |exact|``; infinite where results may overflow.
     rtol: float
     atol: float
+    #: Largest error that was seen over what this line allows: what lies between it and 1 is the step from the sample to
+    #: whole products, and the margin.
     largest: float
-    of_bound: float
+    of_bound: float  #: Largest error over its certified bound that was seen: below 1, or the bound is wrong.
 
 
 def check_share(quantile: float, confidence: float) -> None:
-    """Refuse what is no share.
-
-    Raises
-    ------
-    ValueError
-        If one of them is not between 0 and 1.
-    """
+    """Refuse what is no share. Raises ValueError if one of them is not between 0 and 1."""
     for name, value in (("quantile", quantile), ("confidence", confidence)):
         if not 0 < value < 1:
             raise ValueError(f"{name} is {value}, expected a number between 0 and 1, as 0.99")
@@ -150,15 +129,8 @@ def sample(
 ) -> None:
     """Compute draws into `found`; what is in it stays good where this is interrupted.
 
-    Parameters
-    ----------
-    product : BoundedProduct
-    draws : iterator of Data
-    count : int
-        How many there are.
-    found : Sample
-    progress : callable, optional
-        (done, total, label).
+    count: How many there are.
+    progress: (done, total, label).
     """
     for done, data in enumerate(draws, 1):
         found.add(product.errors(data))
@@ -177,17 +149,9 @@ def estimate(
 ) -> Statistical:
     """The line that whole products stay below.
 
-    Parameters
-    ----------
-    found : Sample
-        Blocks of products.
-    whole : Sample
-        Whole products that must pass in any case; may be empty.
-    population : Population
-    quantile, confidence : float
-    by_size : (relative, absolute)
-        Certified.
-    out_format : Format, optional
+    found: Blocks of products.
+    whole: Whole products that must pass in any case; may be empty.
+    by_size ((relative, absolute)): Certified.
     """
     m, k, n = population.shape
     probability = -math.expm1(math.log(quantile)) / max(1, m * n)

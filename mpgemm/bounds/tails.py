@@ -23,22 +23,12 @@ RESAMPLED = 200
 
 @dataclass(frozen=True)
 class Tail:
-    """The distribution of non-negative values from a threshold on.
+    """The distribution of non-negative values from a threshold on."""
 
-    Attributes
-    ----------
-    values : ndarray
-        The values that were seen above the threshold, ascending.
-    count : int
-        All values, those below the threshold included.
-    threshold : float
-    scale, shape : float
-        Of the generalised Pareto distribution of the excesses; shape 0 is exponential.
-    """
-
-    values: np.ndarray
-    count: int
+    values: np.ndarray  #: The values that were seen above the threshold, ascending.
+    count: int  #: All values, those below the threshold included.
     threshold: float
+    #: scale, shape: Of the generalised Pareto distribution of the excesses; shape 0 is exponential.
     scale: float
     shape: float
 
@@ -61,11 +51,7 @@ class Tail:
 def exceedance(values: np.ndarray, value: float) -> float:
     """The probability to exceed a value: as often as seen, beyond half of the tail as the tail has it, within half a value.
 
-    Parameters
-    ----------
-    values : ndarray
-        Not negative, infinite ones included.
-    value : float
+    values: Not negative, infinite ones included.
     """
     above = int(np.count_nonzero(values > value))
     if not values.size or 2 * above >= tail_size(values.size):
@@ -86,14 +72,9 @@ def tail_size(count: int) -> int:
 def fit_tail(values: np.ndarray, count: int | None = None, size: int | None = None) -> Tail:
     """The tail of values.
 
-    Parameters
-    ----------
-    values : ndarray
-        Not negative, infinite ones included. All values, or those that are at least as large as the tail's.
-    count : int, optional
-        All values there were.
-    size : int, optional
-        Values in the tail; see :func:`tail_size`.
+    values: Not negative, infinite ones included. All values, or those that are at least as large as the tail's.
+    count: All values there were.
+    size: Values in the tail; see :func:`tail_size`.
     """
     count = values.size if count is None else count
     if not values.size:
@@ -115,13 +96,8 @@ def fit_tail(values: np.ndarray, count: int | None = None, size: int | None = No
 def upper_limit(draws: Sequence[np.ndarray], probability: float, confidence: float, seed: int = 0) -> float:
     """An upper confidence limit of what a value exceeds with a probability; never below the largest that was seen.
 
-    Parameters
-    ----------
-    draws : sequence of ndarray
-        Values of independent draws, any number in each.
-    probability, confidence : float
-    seed : int
-        Of the bootstrap.
+    draws: Values of independent draws, any number in each.
+    seed: Of the bootstrap.
     """
     draws = [x.ravel() for x in draws]
     whole = np.concatenate(draws)

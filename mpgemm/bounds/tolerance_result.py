@@ -202,10 +202,7 @@ NONE_MISSED = "none of the faults tried"
 def in_words(found: Mapping[str, float]) -> str:
     """The faults that are missed.
 
-    Parameters
-    ----------
-    found : mapping of str to float
-        For each fault that was tried the share of products in which it is seen.
+    found: For each fault that was tried the share of products in which it is seen.
     """
     missed = [f"{fault}{_often(share)}" for fault, share in found.items() if share < SEEN]
     return "; ".join(missed) or NONE_MISSED

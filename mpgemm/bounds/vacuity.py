@@ -76,13 +76,7 @@ class Vacuity(Result):
 
 
 def check_line(rtol: float, atol: float) -> None:
-    """Refuse a tolerance that is negative or NaN.
-
-    Raises
-    ------
-    ValueError
-        With the part at fault.
-    """
+    """Refuse a tolerance that is negative or NaN. Raises ValueError with the part at fault."""
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
             raise ValueError(f"{name} is {value}, expected a number of at least 0")
@@ -145,13 +139,9 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
 def on_the_whole(part: Vacuity, a: np.ndarray, b: np.ndarray, exact: np.ndarray, allowed: np.ndarray) -> Vacuity:
     """The same for the whole product, of which a part was looked at; the loss of the largest products as a share of the part.
 
-    Parameters
-    ----------
-    part : Vacuity
-        Of some rows and columns.
-    a, b : ndarray of float64, shapes (m, k) and (k, n)
-    exact, allowed : ndarray of float64, shape (m, n)
-        |exact|, and what is allowed.
+    part: Of some rows and columns.
+    a, b: ndarray of float64, shapes (m, k) and (k, n).
+    exact, allowed (ndarray of float64, shape (m, n)): |exact|, and what is allowed.
     """
     zeros = int(np.count_nonzero(exact <= allowed))
     lost = round(part.lost_product_passes / max(1, part.elements) * exact.size)

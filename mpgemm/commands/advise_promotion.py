@@ -10,13 +10,7 @@ from mpgemm.reporting import report
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        On bad input.
-    """
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     intervals = args.intervals or INTERVALS
     wrong = [q for q in intervals if q < 1]
     if wrong:

@@ -21,10 +21,7 @@ def kernel_of(args: argparse.Namespace) -> dict:
 def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
     """(m, k, n); the size assumed for the published figures if none is given.
 
-    Raises
-    ------
-    ValueError
-        If it is not three numbers.
+    Raises ValueError if it is not three numbers.
     """
     if not args.size:
         return ASSUMED_SIZE
@@ -36,10 +33,7 @@ def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
 def chip_of(args: argparse.Namespace) -> ascend.Chip:
     """The one chip that the options name, with calibration and changes in force.
 
-    Raises
-    ------
-    ValueError
-        If they name several.
+    Raises ValueError if they name several.
     """
     chips = chips_of(args)
     if len(chips) > 1:
@@ -86,10 +80,7 @@ def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, as
 def parse_change(text: str) -> tuple[str, float | str]:
     """ "PARAMETER=VALUE" as a pair; whole numbers stay integers.
 
-    Raises
-    ------
-    ValueError
-        If it is no such pair, or the chip has no such parameter.
+    Raises ValueError if it is no such pair, or the chip has no such parameter.
     """
     name, equals, value = text.partition("=")
     if not equals:
@@ -100,13 +91,7 @@ def parse_change(text: str) -> tuple[str, float | str]:
 
 
 def parse_number(name: str, text: str) -> float:
-    """A value for a chip parameter.
-
-    Raises
-    ------
-    ValueError
-        If the chip has no such parameter, or the text is no number.
-    """
+    """A value for a chip parameter. Raises ValueError if the chip has no such parameter, or the text is no number."""
     if name not in PARAMETERS:
         raise ValueError(f"a chip has no parameter {name!r}; --list-parameters shows them")
     try:
@@ -117,13 +102,7 @@ def parse_number(name: str, text: str) -> float:
 
 
 def parse_block(text: str) -> tuple[int, int, int]:
-    """ "BM,BK,BN" as three integers.
-
-    Raises
-    ------
-    ValueError
-        If it is not three integers.
-    """
+    """ "BM,BK,BN" as three integers. Raises ValueError if it is not three integers."""
     words = text.replace("x", ",").split(",")
     try:
         bm, bk, bn = map(int, words)
@@ -133,13 +112,7 @@ def parse_block(text: str) -> tuple[int, int, int]:
 
 
 def parse_grid(text: str) -> tuple[int, int, int]:
-    """ "M,K,N" or "MxKxN", cores along each, as three integers.
-
-    Raises
-    ------
-    ValueError
-        If it is not three integers.
-    """
+    """ "M,K,N" or "MxKxN", cores along each, as three integers. Raises ValueError if it is not three integers."""
     try:
         m, k, n = map(int, text.replace("x", ",").split(","))
     except ValueError:
@@ -148,13 +121,7 @@ def parse_grid(text: str) -> tuple[int, int, int]:
 
 
 def parse_pair(text: str) -> tuple[int, int]:
-    """ "OFFSET,DIRECTION" of a swizzle as two integers.
-
-    Raises
-    ------
-    ValueError
-        If it is not two integers.
-    """
+    """ "OFFSET,DIRECTION" of a swizzle as two integers. Raises ValueError if it is not two integers."""
     try:
         offset, direction = map(int, text.split(","))
     except ValueError:
@@ -179,13 +146,7 @@ def print_parameters(chip: ascend.Chip, as_json: bool) -> None:
 
 
 def folder_of(args: argparse.Namespace) -> Path:
-    """The folder of --out, created if need be.
-
-    Raises
-    ------
-    ValueError
-        If it is a file.
-    """
+    """The folder of --out, created if need be. Raises ValueError if it is a file."""
     folder = Path(args.out or "out")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--out {folder} is not a folder")

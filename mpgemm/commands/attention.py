@@ -17,13 +17,7 @@ NOTE = (
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse options that contradict each other.
-
-    Raises
-    ------
-    ValueError
-        With the options at fault.
-    """
+    """Refuse options that contradict each other. Raises ValueError with the options at fault."""
     if args.kv_tile and not args.attention:
         raise ValueError("--kv-tile goes with --attention")
     others = ("files", "shipped", "distribution", "methods", "c", "shape")

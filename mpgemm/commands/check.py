@@ -21,13 +21,7 @@ BITS = "where the kernel's order is this one, its bits tell: mpgemm whodunit, or
 
 
 def orders_of(args: argparse.Namespace) -> dict:
-    """splits, k_order and promote_every.
-
-    Raises
-    ------
-    ValueError
-        If --promote-every is no number and no interval.
-    """
+    """splits, k_order and promote_every. Raises ValueError if --promote-every is no number and no interval."""
     every = None
     if args.promote_every is not None:
         try:
@@ -45,10 +39,7 @@ def orders_of(args: argparse.Namespace) -> dict:
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status: 1 where the result is wrong.
 
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        On bad input.
+    Raises ValueError, TypeError, OSError on bad input.
     """
     out = _values(args.out, args.out_format)
     a, b = (_values(path, args.format) for path in (args.a, args.b))

@@ -16,13 +16,7 @@ from mpgemm.reporting import plots, report
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        On bad input.
-    """
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     if args.over[0] not in AXES:
         raise ValueError(f"--over {args.over[0]}: expected {', '.join(AXES)}")
     check_run(args)

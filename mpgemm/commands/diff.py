@@ -15,13 +15,7 @@ from tensorcore_models.libraries.compare import candidates, differences, diverge
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        On bad input.
-    """
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     if args.out_format is None:
         held = format_of_dtype(read_matrix(args.c1).dtype)
         args.out_format = held.name if held else None

@@ -11,10 +11,7 @@ from tensorcore_models.probing.formal.witnesses import shown
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status.
 
-    Raises
-    ------
-    ValueError, TypeError
-        On bad input, and where no solver is installed.
+    Raises ValueError, TypeError on bad input, and where no solver is installed.
     """
     names = (args.first, args.second)
     engines = [tcm.get_instruction(name) for name in names]

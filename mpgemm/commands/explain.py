@@ -27,13 +27,7 @@ SIDE = 8
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        On bad input.
-    """
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     if len(args.engine) > 2:
         raise ValueError(f"--engine takes one engine, or two to compare, got {len(args.engine)}")
     if len(args.engine) == 2:

@@ -21,10 +21,8 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status: 0 if the box was identified, 1 if it is outside of the families or faulty, 130
     after Ctrl-C, which tells the best specification so far.
 
-    Raises
-    ------
-    ValueError, TypeError, OSError, RuntimeError
-        If the box cannot be had, or something that a function must be told is missing.
+    Raises ValueError, TypeError, OSError, RuntimeError if the box cannot be had, or something that a function must be
+        told is missing.
     """
     unit, interface = _box(args)
     if args.suite:

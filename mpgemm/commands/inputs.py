@@ -21,15 +21,7 @@ def check_files(args: argparse.Namespace) -> None:
 def check_inputs(args: argparse.Namespace) -> None:
     """Refuse inputs that contradict each other; one file with two names becomes two.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-        The options of the command.
-
-    Raises
-    ------
-    ValueError
-        With the options at fault.
+    Raises ValueError with the options at fault.
     """
     args.files = [*args.files, *args.more_files]
     sources = [
@@ -51,10 +43,7 @@ def check_inputs(args: argparse.Namespace) -> None:
 def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
     """The inputs that were asked for, each with its C; `default` where none was.
 
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        If a file cannot be read, a name is unknown, or shapes do not match.
+    Raises ValueError, TypeError, OSError if a file cannot be read, a name is unknown, or shapes do not match.
     """
     if args.files:
         a, b = map(Path, args.files)

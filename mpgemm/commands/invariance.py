@@ -23,10 +23,7 @@ SAMPLE = (16, 128)
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status.
 
-    Raises
-    ------
-    ValueError, OSError
-        If the recording cannot be used, or holds no product at two batch sizes.
+    Raises ValueError, OSError if the recording cannot be used, or holds no product at two batch sizes.
     """
     recording = _recording(args)
     weights = [_weight(recording, list(group), args.seed) for _, group in groupby(recording.problems(), _layer)]

@@ -10,21 +10,11 @@ from tensorcore_models.libraries.scaled_mm import DEVICES as SCALED_DEVICES
 
 @dataclass(frozen=True)
 class Library:
-    """One library.
+    """One library."""
 
-    Parameters
-    ----------
-    name : str
-        What the commands call it.
-    calls : tuple of str
-        Calls and libraries that end in it.
-    needs : str
-        What must be given.
-    """
-
-    name: str
-    calls: tuple[str, ...]
-    needs: str
+    name: str  #: What the commands call it.
+    calls: tuple[str, ...]  #: Calls and libraries that end in it.
+    needs: str  #: What must be given.
 
 
 LIBRARIES = (
@@ -43,10 +33,7 @@ LIBRARIES = (
 def resolve_library(text: str) -> tuple[str, str]:
     """(library, version or "") of a name that somebody gave, such as "torch.matmul-13.1".
 
-    Raises
-    ------
-    ValueError
-        If it is not known.
+    Raises ValueError if it is not known.
     """
     name, _, version = text.partition("-")
     for library in LIBRARIES:
@@ -59,10 +46,7 @@ def resolve_library(text: str) -> tuple[str, str]:
 def which_library(gpu: str) -> str:
     """The question for a library, with what is known on a device and what each needs.
 
-    Raises
-    ------
-    ValueError
-        If there is no such device.
+    Raises ValueError if there is no such device.
     """
     device = canonical_device(gpu)
     versions = [version for target, version in PLATFORMS if target == TARGETS.get(gpu)]

@@ -23,10 +23,8 @@ SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
 def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.ndarray, str]:
     """Encodings of a matrix file and their format.
 
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        If the file cannot be read, its format is not clear, or values are not representable.
+    Raises ValueError, TypeError, OSError if the file cannot be read, its format is not clear, or values are not
+        representable.
     """
     array = read_matrix(path)
     fmt = format_of_dtype(array.dtype) if name is None else operand_format(name)
@@ -89,10 +87,7 @@ def make_recipe(
 ) -> libraries.Recipe:
     """The recipe that options name.
 
-    Raises
-    ------
-    ValueError
-        If the library or a field is unknown, or options contradict each other.
+    Raises ValueError if the library or a field is unknown, or options contradict each other.
     """
     name, version = resolve_library(library)
     called = library.partition("-")[0]

@@ -20,23 +20,15 @@ class MatrixPair(NamedTuple):
 
 
 def parameters_of(args: argparse.Namespace) -> dict[str, float]:
-    """Parameters of the distribution.
-
-    Raises
-    ------
-    ValueError
-        If one is not KEY=NUMBER or given twice.
-    """
+    """Parameters of the distribution. Raises ValueError if one is not KEY=NUMBER or given twice."""
     return numbers_of(args.param, "--param")
 
 
 def given_pair(args: argparse.Namespace) -> MatrixPair | None:
     """The pair of files or the shipped pair, None where neither is given.
 
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        If several kinds of input are given, a file cannot be read, or shapes do not match.
+    Raises ValueError, TypeError, OSError if several kinds of input are given, a file cannot be read, or shapes do not
+        match.
     """
     kinds = [("two files", args.files), ("--shipped", args.shipped), ("--distribution", args.distribution)]
     given = [name for name, value in kinds if value]
@@ -58,10 +50,7 @@ def given_pair(args: argparse.Namespace) -> MatrixPair | None:
 def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> MatrixPair:
     """The pair that is asked for; drawn from `distribution` in `shape` where nothing is.
 
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        As :func:`given_pair`; also for an unknown distribution.
+    Raises ValueError, TypeError, OSError as :func:`given_pair`; also for an unknown distribution.
     """
     given, parameters = given_pair(args), parameters_of(args)
     if given is not None:

@@ -26,10 +26,7 @@ EXPLAINED = 4
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status.
 
-    Raises
-    ------
-    ValueError
-        If options contradict each other or name nothing that there is.
+    Raises ValueError if options contradict each other or name nothing that there is.
     """
     if args.methods:
         rows, table = _methods()

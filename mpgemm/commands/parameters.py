@@ -6,17 +6,9 @@ from collections.abc import Sequence
 def numbers_of(texts: Sequence[str], option: str) -> dict[str, float]:
     """The numbers by their keys.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        KEY=NUMBER each.
-    option : str
-        What the messages call it.
-
-    Raises
-    ------
-    ValueError
-        If one is not KEY=NUMBER, or a key is given twice.
+    texts: KEY=NUMBER each.
+    option: What the messages call it.
+    Raises ValueError if one is not KEY=NUMBER, or a key is given twice.
     """
     found: dict[str, float] = {}
     for text in texts:

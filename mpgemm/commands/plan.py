@@ -215,10 +215,7 @@ def read_shapes(path: str | Path) -> list[tuple[str, Size]]:
 
     Lines hold three numbers, with a name before them or not, between spaces or commas; "#" begins a comment.
 
-    Raises
-    ------
-    ValueError
-        With the file, the line and its text.
+    Raises ValueError with the file, the line and its text.
     """
     found = []
     for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):

@@ -19,10 +19,7 @@ from tensorcore_models.formats.operands import values_of_bits
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status.
 
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        On bad input; what nobody has measured is named with what is known.
+    Raises ValueError, TypeError, OSError on bad input; what nobody has measured is named with what is known.
     """
     a, b, fmt, out_format = options.read_operands(args)
     if args.library is None:

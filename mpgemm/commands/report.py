@@ -21,10 +21,7 @@ from tensorcore_models.results import format_cell
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status.
 
-    Raises
-    ------
-    ValueError
-        If a folder is missing, or none has anything to show.
+    Raises ValueError if a folder is missing, or none has anything to show.
     """
     if args.rows < 1:
         raise ValueError(f"--rows is {args.rows}, expected at least 1")

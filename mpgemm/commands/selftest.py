@@ -13,10 +13,7 @@ from tensorcore_models.machine.instruction_sets import available_isas
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status: 1 if anything differs.
 
-    Raises
-    ------
-    ValueError
-        If there is no time to compare anything, or the seed is negative.
+    Raises ValueError if there is no time to compare anything, or the seed is negative.
     """
     if not args.seconds > 0:
         raise ValueError(f"--seconds is {args.seconds:g}, expected more than 0")

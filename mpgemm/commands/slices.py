@@ -10,13 +10,7 @@ from mpgemm.reporting import report
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        On bad input.
-    """
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     a, b, label = pair_of(args, "normal", (64, 256, 64))
     advice = slice_advice(
         a,

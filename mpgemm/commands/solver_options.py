@@ -20,23 +20,12 @@ def answer(
 ) -> int:
     """Ask and print the answer; the exit status.
 
-    Parameters
-    ----------
-    args : Namespace
-        With the options of :func:`add_options`.
-    names : tuple of str
-        What is asked about.
-    question : callable
-        (limits) -> verdict.
-    none : str
-        What a proof that there is no such input means.
-    result_text : callable
-        (witness, encoding of a result) -> how it is printed.
-
-    Raises
-    ------
-    ValueError
-        If no solver is installed, and what `question` raises.
+    args: With the options of :func:`add_options`.
+    names: What is asked about.
+    question: (limits) -> verdict.
+    none: What a proof that there is no such input means.
+    result_text: (witness, encoding of a result) -> how it is printed.
+    Raises ValueError if no solver is installed, and what `question` raises.
     """
     if not args.json:
         print(

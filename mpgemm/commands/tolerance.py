@@ -18,13 +18,7 @@ from tensorcore_models.results import Interrupted
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        On bad input.
-    """
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     if args.json:
         print(report.json_text(_tolerance(args).to_dict()), end="")
         return 0

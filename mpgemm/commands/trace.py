@@ -12,13 +12,7 @@ SHOWN = 16
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        On bad input.
-    """
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     found = compare_traces(
         read_trace(args.first), read_trace(args.second), logits=args.logits, explain=not args.no_recipes
     )

@@ -23,13 +23,7 @@ SHOWN = 12
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        On bad input.
-    """
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     a_bits, a_format = _read(args.a, args.format)
     b_bits, b_format = _read(args.b, args.format)
     found, result = _read(args.c, args.out_format)

@@ -29,23 +29,14 @@ STAGES = ("inputs", "Q K^T", "exponential", "P rounded", "P V", "normalisation",
 
 @dataclass(frozen=True)
 class AttentionErrors:
-    """The error of one attention, taken apart.
-
-    Attributes
-    ----------
-    engine : str
-    tile : int
-        Keys of a tile.
-    output, exact : ndarray of float64, shape (queries, dimensions of V)
-    parts : dict of str to ndarray
-        Stage: what it adds to the error; they sum to ``output - exact``.
-    """
+    """The error of one attention, taken apart."""
 
     engine: str
-    tile: int
+    tile: int  #: Keys of a tile.
+    #: output, exact: float64, shape (queries, dimensions of V).
     output: np.ndarray
     exact: np.ndarray
-    parts: dict[str, np.ndarray]
+    parts: dict[str, np.ndarray]  #: Stage: what it adds to the error; they sum to ``output - exact``.
 
     @property
     def total(self) -> float:
@@ -73,27 +64,12 @@ def attention_errors(
 ) -> AttentionErrors:
     """Compute attention on an engine and split its error over the stages.
 
-    Parameters
-    ----------
-    q, k, v : array_like, shapes (queries, d), (keys, d), (keys, dv)
-        One head.
-    engine : Engine
-        With one format for both operands, FP32 sums and no block scales.
-    tile : int, optional
-        Keys of a tile; all by default.
-    scale : float, optional
-        1 / sqrt(d) by default.
-
-    Returns
-    -------
-    AttentionErrors
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, values are not finite, or the engine is of another kind.
-    TypeError
-        If an argument is no array of real numbers.
+    q, k, v (array_like, shapes (queries, d), (keys, d), (keys, dv)): One head.
+    engine: With one format for both operands, FP32 sums and no block scales.
+    tile: Keys of a tile; all by default.
+    scale: 1 / sqrt(d) by default.
+    Raises ValueError if shapes do not fit, values are not finite, or the engine is of another kind.
+    Raises TypeError if an argument is no array of real numbers.
     """
     values = [tcm.as_array(x, name).astype(np.float64) for x, name in ((q, "Q"), (k, "K"), (v, "V"))]
     _check(values, engine)
@@ -180,11 +156,7 @@ def _power(scores: np.ndarray, top: np.ndarray, scale: float, modelled: bool) ->
 def table(found: Sequence[AttentionErrors], shape: str) -> Table:
     """Errors of several engines and tiles.
 
-    Parameters
-    ----------
-    found : sequence of AttentionErrors
-    shape : str
-        For the title.
+    shape: For the title.
     """
     rows = [[each.engine, each.tile, each.total, *each.shares().values()] for each in found]
     return Table(f"attention, {shape}: ||part||_F / ||exact||_F", ["engine", "keys in a tile", "total", *STAGES], rows)

@@ -27,29 +27,14 @@ VARIANTS: tuple[tuple[str, dict], ...] = (
 
 @dataclass(frozen=True)
 class BlockingBits:
-    """What the experiment found.
+    """What the experiment found."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        (m, k, n) of the product.
-    blocks : int
-        Feasible blocks that were run.
-    chains : dict of int to int
-        Length of a k group (at most k) and how many blocks have it.
-    results : int
-        Different results, by their bits.
-    mixed : int
-        Chain lengths at which blocks of that length differ; 0 says that nothing else of a blocking matters.
-    errors : dict of int to dict of str to float
-        Relative Frobenius error (eq. 13) by chain length and variant; one block for each length.
-    """
-
-    shape: tuple[int, int, int]
-    blocks: int
-    chains: dict[int, int]
-    results: int
-    mixed: int
+    shape: tuple[int, int, int]  #: (m, k, n) of the product.
+    blocks: int  #: Feasible blocks that were run.
+    chains: dict[int, int]  #: Length of a k group (at most k) and how many blocks have it.
+    results: int  #: Different results, by their bits.
+    mixed: int  #: Chain lengths at which blocks of that length differ; 0 says that nothing else of a blocking matters.
+    #: Relative Frobenius error (eq. 13) by chain length and variant; one block for each length.
     errors: dict[int, dict[str, float]]
 
 
@@ -69,18 +54,11 @@ def blocking_bits(
 ) -> BlockingBits:
     """Run every feasible block on one pair of matrices, uniform in [-1, 1].
 
-    Parameters
-    ----------
-    chip : ascend.Chip
-        Chip whose buffers bound the blocks.
-    m, k, n : int
-        Shape of the product.
-    seed : int
-        Seed of the matrices.
-    lengths : int
-        Chain lengths, spread over those that occur, at which the variants' errors are measured.
-    progress : callable, optional
-        Called with (done, total).
+    chip: Chip whose buffers bound the blocks.
+    m, k, n: Shape of the product.
+    seed: Seed of the matrices.
+    lengths: Chain lengths, spread over those that occur, at which the variants' errors are measured.
+    progress: Called with (done, total).
     """
     a, b = generate("uniform_symmetric", m, k, n, seed)
     by_length: dict[int, list[ascend.Blocking]] = defaultdict(list)

@@ -53,12 +53,8 @@ AnyFormat = Format | IntegerFormat
 class GivenProduct:
     """A, B and C0 of one product, with what candidates share: encodings, words of recovery methods, sums of single chains.
 
-    Parameters
-    ----------
-    a, b : ndarray, shapes (m, k) and (k, n)
-        Values in the natural types of their formats.
-    c : ndarray, shape (m, n), or None
-        The addend.
+    a, b (shapes (m, k) and (k, n)): Values in the natural types of their formats.
+    c (shape (m, n), or None): The addend.
     """
 
     def __init__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, scaling: Scaling | None = None):
@@ -103,32 +99,16 @@ Compute = Callable[[GivenProduct], tuple[np.ndarray, AnyFormat]]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to compute.
+    """One way to compute."""
 
-    Parameters
-    ----------
-    who : str
-        Instruction, method or recipe.
-    how : str
-        Order of k and what is rounded.
-    computes : tuple of callable
-        A product to (encodings of its sums, their format). Several: each tile of the result comes from one of them.
-    result : Format or IntegerFormat
-        Format to which the sums are rounded.
-    same : tuple of str
-        Other instructions that compute the same.
-    whole : bool
-        The result depends on the whole matrices: rows and columns cannot be computed alone.
-    traits : dict
-        What candidates may share, in words: "arithmetic", "order", "operands", "result".
-    """
-
-    who: str
-    how: str
+    who: str  #: Instruction, method or recipe.
+    how: str  #: Order of k and what is rounded.
+    #: A product to (encodings of its sums, their format). Several: each tile of the result comes from one of them.
     computes: tuple[Compute, ...]
-    result: AnyFormat
-    same: tuple[str, ...] = ()
-    whole: bool = False
+    result: AnyFormat  #: Format to which the sums are rounded.
+    same: tuple[str, ...] = ()  #: Other instructions that compute the same.
+    whole: bool = False  #: The result depends on the whole matrices: rows and columns cannot be computed alone.
+    #: What candidates may share, in words: "arithmetic", "order", "operands", "result".
     traits: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -151,20 +131,13 @@ def candidates(
 ) -> Iterator[Candidate]:  # fmt: skip
     """Every candidate whose formats fit.
 
-    Parameters
-    ----------
-    a, b : ndarray, shapes (m, k) and (k, n)
-        Values in the natural types of their formats. Formats that lack some of them are tried with rounding.
-    result : Format or IntegerFormat
-        Of the result; floating-point sums in FP32 are rounded to it.
-    methods : sequence of RecoveryMethod, optional
-        All by default, for operands of FP32 or FP64.
-    recipes : iterable of Recipe
-        Of libraries, tried as well.
-    device : str, optional
-        The device asked about: what it computes comes first and goes by its name.
-    scaling : Scaling, optional
-        Of the operands; then instructions and recipes alone are tried, with scales where their rule applies them.
+    a, b (shapes (m, k) and (k, n)): Values in the natural types of their formats. Formats that lack some of them are
+        tried with rounding.
+    result: Of the result; floating-point sums in FP32 are rounded to it.
+    methods: All by default, for operands of FP32 or FP64.
+    recipes: Of libraries, tried as well.
+    device: The device asked about: what it computes comes first and goes by its name.
+    scaling: Of the operands; then instructions and recipes alone are tried, with scales where their rule applies them.
     """
     for recipe in recipes:
         traits = {"arithmetic": recipe.engine.label, "order": summary(recipe.order), "result": result.name}

@@ -16,30 +16,16 @@ from mpgemm.inputs.sizes import check_fits
 
 @dataclass(frozen=True)
 class Case:
-    """One input.
+    """One input."""
 
-    Parameters
-    ----------
-    label : str
-        For tables and progress lines.
-    identity : mapping
-        JSON-compatible values that determine the matrices, the journal's key.
-    load : callable
-        Gives the pair, float32 where that has all of a matrix's values, else float64 (:func:`as_given`); may be called more
-        than once, and can be pickled.
-    note : str
-        What a reader must know about the input (a conversion, a licence).
-    group : str
-        Cases that differ in their seed only share it: their errors are averaged.
-    addend : callable, optional
-        Gives the C that is added to the product, as `load` gives A and B; see :func:`with_addend`.
-    """
-
-    label: str
-    identity: Mapping
+    label: str  #: For tables and progress lines.
+    identity: Mapping  #: JSON-compatible values that determine the matrices, the journal's key.
+    #: Gives the pair, float32 where that has all of a matrix's values, else float64 (:func:`as_given`); may be called
+    #: more than once, and can be pickled.
     load: Callable[[], matrices.Pair] = field(compare=False)
-    note: str = ""
-    group: str = ""
+    note: str = ""  #: What a reader must know about the input (a conversion, a licence).
+    group: str = ""  #: Cases that differ in their seed only share it: their errors are averaged.
+    #: Gives the C that is added to the product, as `load` gives A and B; see :func:`with_addend`.
     addend: Callable[[], np.ndarray] | None = field(default=None, compare=False)
 
     def __post_init__(self):
@@ -91,10 +77,8 @@ def generated_cases(
 def file_case(a_path: Path, b_path: Path, a_name: str | None = None, b_name: str | None = None) -> Case:
     """Two matrix files, each with one matrix; see :func:`file_cases`.
 
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        As :func:`mpgemm.inputs.files.read_matrix`; ValueError also where the shapes do not match.
+    Raises ValueError, TypeError, OSError as :func:`mpgemm.inputs.files.read_matrix`; ValueError also where the shapes
+        do not match.
     """
     return _matrices_case(read_matrix(a_path, a_name), read_matrix(b_path, b_name), str(a_path), str(b_path))
 
@@ -106,17 +90,10 @@ def file_cases(
 
     Numbers keep their precision; the note says how many FP32 lacks.
 
-    Parameters
-    ----------
-    a_path, b_path, a_name, b_name
-        As for :func:`mpgemm.inputs.files.read_stack`.
-    transpose_b : bool
-        The file holds B transposed, as layers keep their weights (x @ W.T).
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        As :func:`mpgemm.inputs.files.read_stack`; ValueError also where the shapes or the stacks do not match.
+    a_path, b_path, a_name, b_name: As for :func:`mpgemm.inputs.files.read_stack`.
+    transpose_b: The file holds B transposed, as layers keep their weights (x @ W.T).
+    Raises ValueError, TypeError, OSError as :func:`mpgemm.inputs.files.read_stack`; ValueError also where the shapes or
+        the stacks do not match.
     """
     a, b = read_stack(a_path, a_name), read_stack(b_path, b_name)
     if transpose_b:
@@ -156,17 +133,8 @@ def _beyond_fp32(*operands: tuple[str, np.ndarray, int]) -> str:
 def with_addend(case: Case, source: str) -> Case:
     """The case with a matrix C to add to its product.
 
-    Parameters
-    ----------
-    case : Case
-        The input.
-    source : str
-        A matrix file (any name with a suffix), or a distribution, drawn with the case's seed (0 where it has none).
-
-    Raises
-    ------
-    ValueError, TypeError, OSError
-        As :func:`file_case`; ValueError also for a name that is neither.
+    source: A matrix file (any name with a suffix), or a distribution, drawn with the case's seed (0 where it has none).
+    Raises ValueError, TypeError, OSError as :func:`file_case`; ValueError also for a name that is neither.
     """
     m, n = _product_shape(case)
     label = Path(source).name
@@ -203,17 +171,9 @@ def _product_shape(case: Case) -> tuple[int, int]:
 def given_case(a, b, c=None, label: str = "") -> Case:
     """Matrices that are there already, in any real type.
 
-    Parameters
-    ----------
-    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
-        The operands.
-    label : str
-        By default the shapes.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If they are no matrices of real numbers, or shapes do not fit.
+    a, b, c: array_like, shapes (m, k), (k, n), (m, n).
+    label: By default the shapes.
+    Raises ValueError, TypeError if they are no matrices of real numbers, or shapes do not fit.
     """
     (a, a_beyond), (b, b_beyond) = as_given(a, "a"), as_given(b, "b")
     if a.shape[1] != b.shape[0]:
@@ -239,10 +199,7 @@ def as_given(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
 
     What float64 lacks (long doubles, integers beyond 2^53) is rounded to nearest even to it.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`mpgemm.inputs.files.check_matrix`.
+    Raises TypeError, ValueError as :func:`mpgemm.inputs.files.check_matrix`.
     """
     x = check_matrix(x, name)
     if x.dtype == np.float32:

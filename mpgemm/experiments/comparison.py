@@ -271,19 +271,9 @@ def compare_cases(
 ) -> Comparison:
     """As :func:`compare` on several inputs, with a journal of finished results.
 
-    Parameters
-    ----------
-    cases : sequence of Case
-        The inputs.
-    methods, engines, bounds, strict, overflow, rates
-        As for :func:`compare`.
-    journal, progress, executor
-        As for :func:`mpgemm.experiments.evaluate.evaluate`.
-
-    Raises
-    ------
-    ValueError
-        As :func:`compare`.
+    methods, engines, bounds, strict, overflow, rates: As for :func:`compare`.
+    journal, progress, executor: As for :func:`mpgemm.experiments.evaluate.evaluate`.
+    Raises ValueError as :func:`compare`.
     """
     pairs, skipped = resolve_pairs(methods, engines)
     rates = dict(rates or {})

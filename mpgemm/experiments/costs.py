@@ -38,13 +38,8 @@ def data_sheet(requested: str) -> DataSheet | None:
 def rate_of(pair: MethodOnEngine, rates: Mapping[str, float], operands: str | None = None) -> Rate | None:
     """The rate of a pair's engine for its operands, None where nobody states it.
 
-    Parameters
-    ----------
-    pair : MethodOnEngine
-    rates : mapping of str to float
-        The user's, by engine as it was asked for or by its label; they come first.
-    operands : str, optional
-        Format of other operands of the same device, where a method took its native product.
+    rates: The user's, by engine as it was asked for or by its label; they come first.
+    operands: Format of other operands of the same device, where a method took its native product.
     """
     if operands is not None and operands != pair.engine.formats[0].name:
         sheet = data_sheet(pair.requested)
@@ -63,12 +58,7 @@ def rate_of(pair: MethodOnEngine, rates: Mapping[str, float], operands: str | No
 
 
 def check_rates(rates: Mapping[str, float], pairs: Sequence[MethodOnEngine]) -> None:
-    """Refuse rates of engines that are not compared, and rates that are none.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse rates of engines that are not compared, and rates that are none. Raises ValueError."""
     engines = {name for pair in pairs for name in (pair.requested, pair.engine.label)}
     for name, tflops in rates.items():
         if name not in engines:

@@ -23,18 +23,10 @@ PAIRWISE_BLOCK = 128
 
 @dataclass(frozen=True)
 class CpuOrder:
-    """One order, or several of which each tile of the result has one.
+    """One order, or several of which each tile of the result has one."""
 
-    Parameters
-    ----------
-    how : str
-        For people.
-    orders : tuple of Order
-        What the tiles of a result may have.
-    """
-
-    how: str
-    orders: tuple[Order, ...]
+    how: str  #: For people.
+    orders: tuple[Order, ...]  #: What the tiles of a result may have.
 
 
 def cpu_orders(k: int) -> Iterator[CpuOrder]:

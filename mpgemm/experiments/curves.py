@@ -19,41 +19,18 @@ from mpgemm.reporting.report import Table
 
 @dataclass(frozen=True)
 class Axis:
-    """What errors are told against.
-
-    Attributes
-    ----------
-    name : str
-    label : str
-        Of the figure's axis.
-    distribution : str
-        Drawn where none is named.
-    parameter : str
-        Of the distribution; empty for k.
-    logarithmic : bool
-        Whether points are spaced, and shown, by factors.
-    lowest : float
-        Smallest value.
-    whole : bool
-        Whether values are integers.
-    """
+    """What errors are told against."""
 
     name: str
-    label: str
-    distribution: str
-    parameter: str = ""
-    logarithmic: bool = True
-    lowest: float = 1
-    whole: bool = True
+    label: str  #: Of the figure's axis.
+    distribution: str  #: Drawn where none is named.
+    parameter: str = ""  #: Of the distribution; empty for k.
+    logarithmic: bool = True  #: Whether points are spaced, and shown, by factors.
+    lowest: float = 1  #: Smallest value.
+    whole: bool = True  #: Whether values are integers.
 
     def points(self, low: float, high: float, count: int) -> list[float]:
-        """About `count` values from low to high, both among them.
-
-        Raises
-        ------
-        ValueError
-            If there are no such values.
-        """
+        """About `count` values from low to high, both among them. Raises ValueError if there are no such values."""
         if not (self.lowest <= low <= high and math.isfinite(high)) or count < 1:
             raise ValueError(
                 f"--over {self.name} {low:g} {high:g} with {count} points: expected two numbers from {self.lowest:g} on, the "
@@ -108,29 +85,15 @@ def error_curves(
 ) -> Outcome:
     """Errors of methods along an axis, as a table, a figure with bands, and data.
 
-    Parameters
-    ----------
-    axis : Axis
-        One of :data:`AXES`.
-    points : sequence of float
-        Its values.
-    methods : sequence of str
-        As for `mpgemm evaluate`: METHOD@ENGINE, fp32, fp64, engine:ARCH:INSTRUCTION.
-    context : Context
-        Seeds, journal, progress, executor.
-    distribution : str, optional
-        Of the operands; the axis' own by default.
-    shape : (m, k, n)
-        k is the axis' where that is k.
-    metric : str
-        One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
-    precision, parameters
-        Of the operands, as for :func:`mpgemm.experiments.cases.generated_cases`.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, or the distribution lacks the axis' parameter.
+    axis: One of :data:`AXES`.
+    points: Its values.
+    methods: As for `mpgemm evaluate`: METHOD@ENGINE, fp32, fp64, engine:ARCH:INSTRUCTION.
+    context: Seeds, journal, progress, executor.
+    distribution: Of the operands; the axis' own by default.
+    shape ((m, k, n)): k is the axis' where that is k.
+    metric: One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
+    precision, parameters: Of the operands, as for :func:`mpgemm.experiments.cases.generated_cases`.
+    Raises ValueError if a name is unknown, or the distribution lacks the axis' parameter.
     """
     name = distribution or axis.distribution
     row, given = get_distribution(name), dict(parameters or {})

@@ -18,21 +18,11 @@ def error_sources(
 ) -> Mapping[str, float]:
     """The Frobenius norm of each part of an error.
 
-    Parameters
-    ----------
-    a, b : numpy.ndarray, shapes (m, k) and (k, n)
-        float32 operands; what is not finite counts as 0.
-    error : numpy.ndarray, shape (m, n)
-        computed - exact in float64; elements that are not finite are left out.
-    scales : (int, int)
-        s_a and s_b of the split.
-    weights : numpy.ndarray or float
-        What each element of a part is multiplied with before its norm is taken.
-
-    Returns
-    -------
-    dict of str to float
-        A part for each of :data:`mpgemm.bounds.error_parts.CAUSES`.
+    a, b (shapes (m, k) and (k, n)): float32 operands; what is not finite counts as 0.
+    error (shape (m, n)): computed - exact in float64; elements that are not finite are left out.
+    scales: s_a and s_b of the split.
+    weights: What each element of a part is multiplied with before its norm is taken.
+    Returns: A part for each of :data:`mpgemm.bounds.error_parts.CAUSES`.
     """
     counted = np.isfinite(error)
     parts = error_parts(_split(a, scales[0]), _split(b, scales[1]), KEPT, np.where(counted, error, 0.0))

@@ -60,28 +60,14 @@ def evaluate(
 ) -> list[Record]:
     """Measure every method on every case.
 
-    Parameters
-    ----------
-    cases : iterable of Case
-        The inputs. One is loaded, and its exact product formed, only if the journal lacks one of its results.
-    methods : sequence of GemmMethod
-        What to compare.
-    journal : Journal, optional
-        Finished results are taken from it and new ones added, so a run that is interrupted resumes.
-    progress : callable, optional
-        ``progress(done, total, label)`` before each measurement and at the end.
-    executor : concurrent.futures.Executor, optional
-        Cases run on it side by side (threads, spawned processes, a cluster); without one they run one after another.
-
-    Returns
-    -------
-    list of Record
-        In the order of cases, then methods.
-
-    Raises
-    ------
-    ValueError
-        If a case has a C that a method cannot add.
+    cases: The inputs. One is loaded, and its exact product formed, only if the journal lacks one of its results.
+    methods: What to compare.
+    journal: Finished results are taken from it and new ones added, so a run that is interrupted resumes.
+    progress: ``progress(done, total, label)`` before each measurement and at the end.
+    executor: Cases run on it side by side (threads, spawned processes, a cluster); without one they run one after
+        another.
+    Returns: In the order of cases, then methods.
+    Raises ValueError if a case has a C that a method cannot add.
     """
     cases = list(cases)
     lacking = [method.name for method in methods if not method.takes_addend]
@@ -224,10 +210,8 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
 def verify_entries(case: Case, count: int, seed: int = 0) -> tuple[int, int]:
     """Check `count` sampled entries of the exact product against mpmath.
 
-    Returns
-    -------
-    checked, agreeing : int
-        How many distinct entries were compared, and how many gave the same correctly rounded binary64 number.
+    Returns checked, agreeing: How many distinct entries were compared, and how many gave the same correctly rounded
+        binary64 number.
     """
     from mpgemm.exact.mp import mp_gemm_entries  # mpmath takes a while to load, and few ask for it
     from mpgemm.exact.mp_reference import round_mpf

@@ -18,19 +18,12 @@ PATIENCE = 30
 def open_executor(workers: int = 1, cluster: str | None = None) -> Iterator[Executor | None]:
     """An executor for the time of a block; what has not begun when the block ends is dropped.
 
-    Parameters
-    ----------
-    workers : int
-        Threads; 1 gives None (run in the caller's thread).
-    cluster : str, optional
-        Address of a dask scheduler ("tcp://host:port"), whose workers need this package in this version, or "local:N":
-        N processes on this machine, stopped at the end. What a worker was computing when it died is given to another one.
-
-    Raises
-    ------
-    ValueError
-        If `workers` is below 1, `cluster` is no address, dask.distributed is missing, the scheduler or its workers do not
-        answer, or their code is another.
+    workers: Threads; 1 gives None (run in the caller's thread).
+    cluster: Address of a dask scheduler ("tcp://host:port"), whose workers need this package in this version, or
+        "local:N": N processes on this machine, stopped at the end. What a worker was computing when it died is given to
+        another one.
+    Raises ValueError if `workers` is below 1, `cluster` is no address, dask.distributed is missing, the scheduler or
+        its workers do not answer, or their code is another.
     """
     if workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
@@ -96,10 +89,7 @@ def _local_cluster(processes: int):
 def _check_code(client: Any) -> None:
     """Refuse workers that would compute something else than this process.
 
-    Raises
-    ------
-    ValueError
-        If no worker answers, or one has another version of this package, or none.
+    Raises ValueError if no worker answers, or one has another version of this package, or none.
     """
     try:
         client.wait_for_workers(1, timeout=PATIENCE)

@@ -14,14 +14,9 @@ def judge_fp64(group: str, summaries: Sequence[Summary], results: int) -> list[s
 
     A method is where neither the norm nor a single result is worse by more than two such products of one input may differ.
 
-    Parameters
-    ----------
-    group : str
-        Of the input.
-    summaries : sequence of Summary
-        Of all methods; those of other inputs, and of other result formats, take no part.
-    results : int
-        Elements of the product.
+    group: Of the input.
+    summaries: Of all methods; those of other inputs, and of other result formats, take no part.
+    results: Elements of the product.
     """
     mine = {s.label: s for s in summaries if s.group == group and s.format == "fp64"}
     native = next((s for s in mine.values() if s.method == "fp64"), None)

@@ -12,21 +12,11 @@ from mpgemm.recovery.rows import ROWS
 
 
 class FrameworkName(NamedTuple):
-    """One name.
+    """One name."""
 
-    Attributes
-    ----------
-    name : str
-        As the framework spells it; case, "-" and "_" do not matter.
-    method : str
-        As :func:`mpgemm.get_method` takes it.
-    source : str
-        Where the name is defined.
-    """
-
-    name: str
-    method: str
-    source: str
+    name: str  #: As the framework spells it; case, "-" and "_" do not matter.
+    method: str  #: As :func:`mpgemm.get_method` takes it.
+    source: str  #: Where the name is defined.
 
 
 #: BF16x9 is stated to have the accuracy of FP32 or better. One chain of all products in the core misses it by bits (its sums
@@ -83,10 +73,7 @@ def is_method(name: str) -> bool:
 def method_of(name: str | RecoveryMethod) -> RecoveryMethod:
     """The method of a name, ours (with options, in any case) or a framework's.
 
-    Raises
-    ------
-    ValueError
-        If neither knows it; with the nearest name of both.
+    Raises ValueError if neither knows it; with the nearest name of both.
     """
     if not isinstance(name, str):
         return name

@@ -8,33 +8,19 @@ import numpy as np
 
 @dataclass(frozen=True)
 class GemmMethod:
-    """One way to multiply.
+    """One way to multiply."""
 
-    Parameters
-    ----------
-    name : str
-        Unique; for tables and files.
-    label : str
-        For tables, without the step order.
-    multiply : callable
-        ``multiply(a, b)`` on float32 or float64 matrices gives the product, ``multiply(a, b, c)`` the product plus c where
-        `takes_addend`; it can be pickled.
-    settings : mapping
-        JSON-compatible values that determine `multiply`; the journal of results is keyed by them.
-    details : callable, optional
-        ``details(a, b)``, or ``details(a, b, c)``, gives JSON-compatible facts that are recorded beside the errors.
-    takes_addend : bool
-        Whether it adds a C.
-    step_order : str
-        How a cube step rounds (:data:`ascend.cube_arguments.STEP_ORDERS`), empty where there is no cube.
-    """
-
-    name: str
-    label: str
+    name: str  #: Unique; for tables and files.
+    label: str  #: For tables, without the step order.
+    #: ``multiply(a, b)`` on float32 or float64 matrices gives the product, ``multiply(a, b, c)`` the product plus c
+    #: where `takes_addend`; it can be pickled.
     multiply: Callable[..., np.ndarray] = field(compare=False)
+    #: JSON-compatible values that determine `multiply`; the journal of results is keyed by them.
     settings: Mapping = field(default_factory=dict)
+    #: ``details(a, b)``, or ``details(a, b, c)``, gives JSON-compatible facts that are recorded beside the errors.
     details: Callable[..., dict] | None = field(default=None, compare=False)
-    takes_addend: bool = False
+    takes_addend: bool = False  #: Whether it adds a C.
+    #: How a cube step rounds (:data:`ascend.cube_arguments.STEP_ORDERS`), empty where there is no cube.
     step_order: str = ""
 
     def __post_init__(self):

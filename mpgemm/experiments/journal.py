@@ -27,19 +27,10 @@ def content_key(configuration: Mapping) -> str:
 class Journal:
     """Finished results by configuration. With `path` None they are kept in memory only.
 
-    Parameters
-    ----------
-    path : path, optional
-        The journal file; read if it exists, made with its folder on the first :meth:`add`.
-    code : str, optional
-        Entries whose configuration says another `code` are left where they are, and not used.
-
-    Attributes
-    ----------
-    dropped : int
-        Entries of the file that were damaged: their configurations are measured again.
-    outdated : int
-        Entries of other code: their configurations are measured again, too.
+    path: The journal file; read if it exists, made with its folder on the first :meth:`add`.
+    code: Entries whose configuration says another `code` are left where they are, and not used.
+    dropped (int): Entries of the file that were damaged: their configurations are measured again.
+    outdated (int): Entries of other code: their configurations are measured again, too.
     """
 
     def __init__(self, path: str | os.PathLike | None = None, code: str | None = None):

@@ -47,8 +47,6 @@ SAME_BITS = {"relative_frobenius": 0.1, "componentwise": 0.5}
 def noise_bits(results: int, base: Mapping[str, float] = NOISE_BITS) -> dict[str, float]:
     """Bits of each metric that are no difference between two methods measured on that many results.
 
-    Examples
-    --------
     >>> {name: round(bits, 2) for name, bits in noise_bits(65536).items()}
     {'relative_frobenius': 0.75, 'componentwise': 1.5}
     >>> {name: round(bits, 2) for name, bits in noise_bits(1).items()}
@@ -65,18 +63,10 @@ Measured = Mapping[CubeSetting, Mapping[str, tuple[GemmMethod, Summary]]]
 def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary]) -> Verdict | None:
     """The verdict on one input, from the summaries of methods measured on it.
 
-    Parameters
-    ----------
-    case : Case
-        The input, or the first seed of it.
-    methods : sequence of GemmMethod
-    summaries : sequence of Summary
-        Of these methods; those of other inputs are ignored.
-
-    Returns
-    -------
-    Verdict or None
-        None where FP32 (method "fp32") or SGEMM-cube without scaled rows was not measured, or the product has no elements.
+    case: The input, or the first seed of it.
+    summaries: Of these methods; those of other inputs are ignored.
+    Returns: None where FP32 (method "fp32") or SGEMM-cube without scaled rows was not measured, or the product has no
+        elements.
     """
     mine = {summary.method: summary for summary in summaries if summary.group == case.group}
     measured: dict[CubeSetting, dict[str, tuple[GemmMethod, Summary]]] = {}

@@ -52,22 +52,14 @@ def native_fp64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 class CubeOptions:
     """How the Ascend cube is run; see :func:`ascend.cube_gemm` for the meaning of each.
 
-    Parameters
-    ----------
-    orders, scale_exponents, step_orders : tuple
-        SGEMM-cube is run with every combination.
-    blocking : tuple of int, optional
-        (b_m, b_k, b_n) on the 910A. None is one block, with all of k in one chain.
-
-    Raises
-    ------
-    ValueError
-        If an order is unknown or a scale exponent neither an integer nor "auto".
+    Raises ValueError if an order is unknown or a scale exponent neither an integer nor "auto".
     """
 
+    #: orders, scale_exponents, step_orders: SGEMM-cube is run with every combination.
     orders: tuple[str, ...] = ("elementwise", "termwise")
     scale_exponents: tuple[ScaleExponent, ...] = DEFAULT_SCALE_EXPONENTS
     step_orders: tuple[str, ...] = ("sequential",)
+    #: (b_m, b_k, b_n) on the 910A. None is one block, with all of k in one chain.
     blocking: tuple[int, int, int] | None = None
 
     def __post_init__(self):
@@ -145,11 +137,8 @@ def _sgemm_cube_scaled(options: CubeOptions) -> list[GemmMethod]:
 def engine_method(name: str) -> GemmMethod:
     """A matrix engine of the catalogue by "ARCH:INSTRUCTION", or real hardware by "cuda:INSTRUCTION" or "torch:FORMAT".
 
-    Raises
-    ------
-    ValueError
-        If there is no such instruction, it does not take two matrices of values (block-scaled ones need scales), or the
-        hardware, its driver or its library is missing.
+    Raises ValueError if there is no such instruction, it does not take two matrices of values (block-scaled ones need
+        scales), or the hardware, its driver or its library is missing.
     """
     engine = _engine(name)
     if engine.scale_format is not None:
@@ -220,18 +209,10 @@ ON_REQUEST: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {"bf16x6": _m
 def build_methods(names: Sequence[str] = tuple(NAMED_METHODS), options: CubeOptions | None = None) -> list[GemmMethod]:
     """The methods of those names, each once, in the order given.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Keys of :data:`NAMED_METHODS` or :data:`ON_REQUEST`, ``engine:ARCH:INSTRUCTION``, or METHOD or METHOD@ENGINE as compare
-        takes them (``recovery:METHOD`` where a key has the same name).
-    options : CubeOptions, optional
-        For the methods that run the Ascend cube.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown; the message lists the known ones.
+    names: Keys of :data:`NAMED_METHODS` or :data:`ON_REQUEST`, ``engine:ARCH:INSTRUCTION``, or METHOD or METHOD@ENGINE
+        as compare takes them (``recovery:METHOD`` where a key has the same name).
+    options: For the methods that run the Ascend cube.
+    Raises ValueError if a name is unknown; the message lists the known ones.
     """
     options = options or CubeOptions()
     methods: dict[str, GemmMethod] = {}

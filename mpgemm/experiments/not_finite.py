@@ -9,17 +9,11 @@ from mpgemm.experiments.cases import Case
 
 @dataclass(frozen=True)
 class NotFinite:
-    """What is not finite in one input.
+    """What is not finite in one input."""
 
-    Attributes
-    ----------
-    elements : tuple of (str, int, int, int, float)
-        Operand, how many of its elements are not finite, row, column and value of the first of them.
-    results, of : int
-        Results that are not finite in exact arithmetic, of how many.
-    """
-
+    #: Operand, how many of its elements are not finite, row, column and value of the first of them.
     elements: tuple[tuple[str, int, int, int, float], ...]
+    #: results, of: Results that are not finite in exact arithmetic, of how many.
     results: int
     of: int
 
@@ -33,13 +27,7 @@ class NotFinite:
 
 
 def not_finite(case: Case) -> NotFinite:
-    """What is not finite in a case.
-
-    Raises
-    ------
-    ValueError
-        If the product has no elements.
-    """
+    """What is not finite in a case. Raises ValueError if the product has no elements."""
     a, b, c = case.operands()
     m, n = a.shape[0], b.shape[1]
     if 0 in (m, n):

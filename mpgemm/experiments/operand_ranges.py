@@ -25,22 +25,13 @@ FP16_NORMAL = 2.0**-14
 
 @dataclass(frozen=True)
 class BitsKept:
-    """Fraction bits that two fp16 words keep of the nonzero finite elements; an element that overflows keeps 0.
+    """Fraction bits that two fp16 words keep of the nonzero finite elements; an element that overflows keeps 0."""
 
-    Attributes
-    ----------
-    scale_exponent : int
-        s_b.
-    fewest_bits, mean_bits : float or None
-        None where there are no elements.
-    below_22_bits : int
-        Elements that keep fewer.
-    """
-
-    scale_exponent: int
+    scale_exponent: int  #: s_b.
+    #: fewest_bits, mean_bits: None where there are no elements.
     fewest_bits: float | None
     mean_bits: float | None
-    below_22_bits: int
+    below_22_bits: int  #: Elements that keep fewer.
 
     @classmethod
     def of(cls, choice: ScaleChoice) -> "BitsKept":
@@ -55,51 +46,30 @@ class BitsKept:
 
 @dataclass(frozen=True)
 class MatrixRange:
-    """What matters about one operand.
+    """What matters about one operand."""
 
-    Attributes
-    ----------
-    name : str
-        "A" or "B".
-    shape : tuple of int
-        Rows and columns.
-    zeros, nonfinite, overflow, vanishing, subnormal : int
-        Numbers of elements; the last three as the module defines them.
-    smallest_exponent, largest_exponent : int or None
-        Of the nonzero finite elements; None if all are zero or not finite.
-    histogram : dict
-        Exponent -> number of elements.
-    choices : tuple of BitsKept
-        What each s_b that was asked for, and "auto", keeps.
-    auto : int
-        What s_b = "auto" is for this operand.
-    """
-
-    name: str
-    shape: tuple[int, int]
+    name: str  #: "A" or "B".
+    shape: tuple[int, int]  #: Rows and columns.
+    #: zeros, nonfinite, overflow, vanishing, subnormal: Numbers of elements; the last three as the module defines them.
     zeros: int
     nonfinite: int
     overflow: int
     vanishing: int
     subnormal: int
+    #: smallest_exponent, largest_exponent: Of the nonzero finite elements; None if all are zero or not finite.
     smallest_exponent: int | None
     largest_exponent: int | None
-    histogram: dict[int, int]
-    choices: tuple[BitsKept, ...]
-    auto: int
+    histogram: dict[int, int]  #: Exponent -> number of elements.
+    choices: tuple[BitsKept, ...]  #: What each s_b that was asked for, and "auto", keeps.
+    auto: int  #: What s_b = "auto" is for this operand.
 
 
 def matrix_range(name: str, x: np.ndarray, scale_exponents: Sequence[int] = (0, 6, 12)) -> MatrixRange:
     """Look at one operand.
 
-    Parameters
-    ----------
-    name : str
-        "A" or "B".
-    x : numpy.ndarray
-        float32 matrix.
-    scale_exponents : sequence of int
-        Values of s_b to report on; "auto" is added.
+    name: "A" or "B".
+    x: float32 matrix.
+    scale_exponents: Values of s_b to report on; "auto" is added.
     """
     magnitudes = np.abs(x[np.isfinite(x) & (x != 0)]).astype(np.float64)
     values, counts = np.unique(np.frexp(magnitudes)[1] - 1, return_counts=True)

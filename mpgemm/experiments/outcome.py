@@ -12,32 +12,15 @@ from mpgemm.reporting.report import Table
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one experiment.
+    """The result of one experiment."""
 
-    Parameters
-    ----------
-    name : str
-        Stem of its files.
-    tables : sequence of Table
-        The tables of the result.
-    data : mapping
-        JSON-compatible values.
-    panels : sequence of Panel
-        The figure; empty for none.
-    columns : int
-        Panels beside each other.
-    remarks : sequence of str
-        What the numbers say, computed from them.
-    draw : callable, optional
-        Writes the picture to a path, where panels of curves do not show it.
-    """
-
-    name: str
-    tables: Sequence[Table]
-    data: Mapping
-    panels: Sequence[Panel] = ()
-    columns: int = 3
-    remarks: Sequence[str] = ()
+    name: str  #: Stem of its files.
+    tables: Sequence[Table]  #: The tables of the result.
+    data: Mapping  #: JSON-compatible values.
+    panels: Sequence[Panel] = ()  #: The figure; empty for none.
+    columns: int = 3  #: Panels beside each other.
+    remarks: Sequence[str] = ()  #: What the numbers say, computed from them.
+    #: Writes the picture to a path, where panels of curves do not show it.
     draw: Callable[[Path], object] | None = None
 
 

@@ -27,24 +27,16 @@ WANTED = "the error wanted"
 
 @dataclass(frozen=True)
 class Interval:
-    """One interval.
+    """One interval."""
 
-    Attributes
-    ----------
-    every : int or None
-        Products between two additions outside; None: never.
-    additions : float
-        Extra FP32 additions for each product.
-    error, bound : float
-        Relative Frobenius error against the exact product of the rounded operands, and the certified bound of it.
-    whole : float
-        Relative Frobenius error against the exact product of the operands as given: their rounding and the sums together.
-    """
-
-    every: int | None
-    additions: float
+    every: int | None  #: Products between two additions outside; None: never.
+    additions: float  #: Extra FP32 additions for each product.
+    #: error, bound: Relative Frobenius error against the exact product of the rounded operands, and the certified bound
+    #: of it.
     error: float
     bound: float
+    #: Relative Frobenius error against the exact product of the operands as given: their rounding and the sums
+    #: together.
     whole: float
 
     @property

@@ -17,52 +17,26 @@ _INFINITE = float("inf")
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The cheapest method that is good enough on one engine and input.
+    """The cheapest method that is good enough on one engine and input."""
 
-    Attributes
-    ----------
-    case, engine : str
-        The engine as it was asked for.
-    wanted : str
-        What is enough: "FP32", or a number of bits.
-    method : str or None
-        None where no method compared reaches it, or where the cost of none that does is known.
-    best : str
-        The method with the smallest error there.
-    reached : tuple of str
-        All methods that reach it, the smallest error first.
-    without_cost : tuple of str
-        Those of them whose cost is not known.
-    """
-
+    #: case, engine: The engine as it was asked for.
     case: str
     engine: str
-    wanted: str
-    method: str | None
-    best: str
-    reached: tuple[str, ...] = ()
-    without_cost: tuple[str, ...] = ()
+    wanted: str  #: What is enough: "FP32", or a number of bits.
+    method: str | None  #: None where no method compared reaches it, or where the cost of none that does is known.
+    best: str  #: The method with the smallest error there.
+    reached: tuple[str, ...] = ()  #: All methods that reach it, the smallest error first.
+    without_cost: tuple[str, ...] = ()  #: Those of them whose cost is not known.
 
 
 @dataclass(frozen=True)
 class OneInput:
-    """What was measured on one input.
-
-    Attributes
-    ----------
-    case : str
-    ranked : sequence of ComparisonRecord
-        The smallest error first.
-    fp32 : ErrorReport or None
-        NumPy's FP32 product.
-    not_finite : NotFinite or None
-        None where all operands are finite.
-    """
+    """What was measured on one input."""
 
     case: str
-    ranked: Sequence[ComparisonRecord]
-    fp32: ErrorReport | None
-    not_finite: NotFinite | None
+    ranked: Sequence[ComparisonRecord]  #: The smallest error first.
+    fp32: ErrorReport | None  #: NumPy's FP32 product.
+    not_finite: NotFinite | None  #: None where all operands are finite.
 
     @property
     def zero_product(self) -> bool:

@@ -31,15 +31,8 @@ class MethodOnEngine(NamedTuple):
 def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[str, str, str]]]:
     """Methods and engines that fit each other, and (method, engine, reason) of those that do not.
 
-    Parameters
-    ----------
-    methods, engines : sequence
-        As for :func:`mpgemm.compare`; a method with its own engine is METHOD@ENGINE.
-
-    Raises
-    ------
-    ValueError
-        If no method is given, a method is unknown, or no pair fits.
+    methods, engines (sequence): As for :func:`mpgemm.compare`; a method with its own engine is METHOD@ENGINE.
+    Raises ValueError if no method is given, a method is unknown, or no pair fits.
     """
     pairs, skipped = [], []
     if not methods:
@@ -72,18 +65,11 @@ def pair_method(
 ) -> GemmMethod:
     """A method on an engine as an experiment runs it, with the counts of its report as details.
 
-    Parameters
-    ----------
-    pair : MethodOnEngine
-        A method with its engine.
-    counts, bounds : bool
-        Record the elements beyond the range of the words; compute the deterministic bound, too.
-    label : str, optional
-        For figures; by default method and engine.
-    store : WordStore, optional
-        Shared by methods that split the same matrices in the same way.
-    **options
-        `strict` and `overflow` of :func:`mpgemm.recovered_gemm`.
+    pair: A method with its engine.
+    counts, bounds: Record the elements beyond the range of the words; compute the deterministic bound, too.
+    label: For figures; by default method and engine.
+    store: Shared by methods that split the same matrices in the same way.
+    **options: `strict` and `overflow` of :func:`mpgemm.recovered_gemm`.
     """
     name = f"recovery:{pair.name}@{pair.engine.label}"
     # The row and the engine in full: what the journal's results depend on. A callable's address changes, so it never resumes.
@@ -101,10 +87,7 @@ def pair_method(
 def recovery_method(text: str) -> GemmMethod:
     """The method behind "recovery:": METHOD, or METHOD@ENGINE.
 
-    Raises
-    ------
-    ValueError
-        If there is no such method or engine, or the engine does not take the words.
+    Raises ValueError if there is no such method or engine, or the engine does not take the words.
     """
     return pair_method(only_pair(text)._replace(name=text.partition("@")[0]))
 
@@ -168,10 +151,7 @@ def _counts(run) -> dict:
 def relative_bound(a, b, c, row, engine) -> float | None:
     """The largest deterministic bound over S = |A||B| + |C|, None where none is known for the core.
 
-    Parameters
-    ----------
-    a, b, c, row, engine
-        As for :func:`mpgemm.method_bound`.
+    a, b, c, row, engine: As for :func:`mpgemm.method_bound`.
     """
     added = _addend(row, engine, c)
     try:

@@ -28,35 +28,20 @@ DEVICES = ("a100", "h100", "b200", "b300", "mi300x")
 
 @dataclass(frozen=True)
 class WordCount:
-    """One method with one number of words.
-
-    Attributes
-    ----------
-    method : str
-    count, passes : int
-        Slices or moduli; engine products of the full size.
-    proved_bits : float
-        Bits of |A||B| that its words keep in every element, by the bound of :mod:`mpgemm.recovery.counts`.
-    measured_bits : float
-        -log2 of the largest error over |A||B|, the result's rounding included.
-    lost_bits : float
-        How far the largest error is beyond the target; at most 0 where it is within.
-    row : int
-        Of that error.
-    reached : bool
-        Whether it reaches the target.
-    cost : dict of str to float
-        By device, milliseconds for a product of 10^12 operations by the data sheet's rate; a device without a rate is left out.
-    """
+    """One method with one number of words."""
 
     method: str
+    #: count, passes: Slices or moduli; engine products of the full size.
     count: int
     passes: int
+    #: Bits of |A||B| that its words keep in every element, by the bound of :mod:`mpgemm.recovery.counts`.
     proved_bits: float
-    measured_bits: float
-    lost_bits: float
-    row: int
-    reached: bool
+    measured_bits: float  #: -log2 of the largest error over |A||B|, the result's rounding included.
+    lost_bits: float  #: How far the largest error is beyond the target; at most 0 where it is within.
+    row: int  #: Of that error.
+    reached: bool  #: Whether it reaches the target.
+    #: By device, milliseconds for a product of 10^12 operations by the data sheet's rate; a device without a rate is
+    #: left out.
     cost: dict[str, float]
 
 

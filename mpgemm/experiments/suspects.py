@@ -21,25 +21,15 @@ class DifferingElement:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A candidate and how it compares.
-
-    Attributes
-    ----------
-    who, how : str
-    same : tuple of str
-        Other instructions that compute the same.
-    agree, of : int
-        Elements with the same bits, of those compared.
-    first : DifferingElement or None
-        The first element that differs.
-    """
+    """A candidate and how it compares."""
 
     who: str
     how: str
-    same: tuple[str, ...]
+    same: tuple[str, ...]  #: Other instructions that compute the same.
+    #: agree, of: Elements with the same bits, of those compared.
     agree: int
     of: int
-    first: DifferingElement | None
+    first: DifferingElement | None  #: The first element that differs.
 
     @property
     def exact(self) -> bool:
@@ -167,11 +157,7 @@ def expected_by_chance(kinds: int, others: Iterable[tuple[int, int]]) -> float:
     gives a new element like these with probability p = (n - d + 1/2) / (n + 1), and n of them with p^n: were the result that of
     an arithmetic which nobody models, about the sum of these would be found to give it.
 
-    Parameters
-    ----------
-    kinds : int
-        Exact candidates, those of the same sums before the last rounding counted once.
-    others : iterable of (d, n)
-        Elements that differ and all elements, of candidates of other sums.
+    kinds: Exact candidates, those of the same sums before the last rounding counted once.
+    others: Elements that differ and all elements, of candidates of other sums.
     """
     return max(kinds - 1, 0) + sum(((n - d + 0.5) / (n + 1)) ** n for d, n in others)

@@ -10,21 +10,11 @@ from mpgemm.reporting.provenance import code_digest
 
 @dataclass(frozen=True)
 class Task:
-    """One computation.
+    """One computation."""
 
-    Parameters
-    ----------
-    label : str
-        For progress lines.
-    configuration : mapping
-        JSON-compatible values that determine the result, beside the code.
-    compute : callable
-        Gives the result, JSON-compatible; it can be pickled.
-    """
-
-    label: str
-    configuration: Mapping
-    compute: Callable[[], dict]
+    label: str  #: For progress lines.
+    configuration: Mapping  #: JSON-compatible values that determine the result, beside the code.
+    compute: Callable[[], dict]  #: Gives the result, JSON-compatible; it can be pickled.
 
     @property
     def key(self) -> dict:
@@ -40,16 +30,10 @@ def results_of(
 ) -> list[dict]:
     """The results of all tasks, in their order.
 
-    Parameters
-    ----------
-    tasks : sequence of Task
-        The computations.
-    journal : Journal, optional
-        Finished results are taken from it, and each new one is added as soon as it is there. None: nothing is kept.
-    progress : callable, optional
-        ``progress(done, total, label)``.
-    executor : concurrent.futures.Executor, optional
-        Runs what is missing side by side.
+    journal: Finished results are taken from it, and each new one is added as soon as it is there. None: nothing is
+        kept.
+    progress: ``progress(done, total, label)``.
+    executor: Runs what is missing side by side.
     """
     progress = progress or (lambda done, total, label: None)
     results = [None if journal is None else journal.get(task.key) for task in tasks]

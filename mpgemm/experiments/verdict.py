@@ -42,46 +42,25 @@ class CubeSetting:
 
 @dataclass(frozen=True)
 class Judgement:
-    """SGEMM-cube in one setting beside FP32, for one rounding inside a cube step.
-
-    Attributes
-    ----------
-    setting : CubeSetting
-    step_order : str
-        "sequential" rounds after every product, "exact" once a step of 16, "pairwise" in a tree.
-    status : str
-        One of :data:`STATUSES`.
-    effective_bits, fp32_bits, chain_bits : float
-        -log2 of `relative_frobenius` of the method, of NumPy's FP32 product, and of an FP32 product with all of k in one chain
-        (NaN where it was not measured).
-    differences : dict of str to float
-        For each of :data:`METRICS`, bits more than FP32 (less where negative).
-    cause : str
-        Which of :data:`mpgemm.bounds.error_parts.CAUSES` is the largest part of the error.
-    sources : dict of str to float
-        The parts' Frobenius norms over that of the error's largest.
-    lost_results : int
-        Results that are lost.
-    worst : tuple of int or None
-        Row and column of the worst of them.
-    low_low_bits : float or None
-        `effective_bits` with the low-low product kept, measured where its absence is the cause.
-    short_chain_bits : float or None
-        `effective_bits` in chains of :data:`SHORT_CHAIN` products, measured where accumulation over more of them is the cause.
-    """
+    """SGEMM-cube in one setting beside FP32, for one rounding inside a cube step."""
 
     setting: CubeSetting
-    step_order: str
-    status: str
+    step_order: str  #: "sequential" rounds after every product, "exact" once a step of 16, "pairwise" in a tree.
+    status: str  #: One of :data:`STATUSES`.
+    #: effective_bits, fp32_bits, chain_bits: -log2 of `relative_frobenius` of the method, of NumPy's FP32 product, and
+    #: of an FP32 product with all of k in one chain (NaN where it was not measured).
     effective_bits: float
     fp32_bits: float
     chain_bits: float
-    differences: Mapping[str, float]
-    cause: str
-    sources: Mapping[str, float]
-    lost_results: int
-    worst: tuple[int, int] | None
+    differences: Mapping[str, float]  #: For each of :data:`METRICS`, bits more than FP32 (less where negative).
+    cause: str  #: Which of :data:`mpgemm.bounds.error_parts.CAUSES` is the largest part of the error.
+    sources: Mapping[str, float]  #: The parts' Frobenius norms over that of the error's largest.
+    lost_results: int  #: Results that are lost.
+    worst: tuple[int, int] | None  #: Row and column of the worst of them.
+    #: `effective_bits` with the low-low product kept, measured where its absence is the cause.
     low_low_bits: float | None
+    #: `effective_bits` in chains of :data:`SHORT_CHAIN` products, measured where accumulation over more of them is the
+    #: cause.
     short_chain_bits: float | None
 
 

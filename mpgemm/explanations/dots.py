@@ -378,14 +378,9 @@ class AlignedAddends(NamedTuple):
 def alignment(spec: Any, formats, a, b, seed: float | None) -> AlignedAddends | None:
     """How a fused dot-add aligns encodings a, b and the running sum; None where all addends are zero.
 
-    Parameters
-    ----------
-    spec : FusedDotAdd
-    formats : tuple of Format
-        Of the operands and of c.
-    a, b : ndarray of unsigned integers, shape (k,)
-    seed : float or None
-        c.
+    formats (tuple of Format): Of the operands and of c.
+    a, b: ndarray of unsigned integers, shape (k,).
+    seed: c.
     """
     addends = []
     for k in range(a.size):

@@ -14,38 +14,21 @@ from tensorcore_models.results import Result
 
 @dataclass(frozen=True)
 class ScaledStep:
-    """A chain of the unit and what becomes of it.
+    """A chain of the unit and what becomes of it."""
 
-    Attributes
-    ----------
-    start, stop : int
-        Values of k.
-    chain, exact : float
-        The unit's sum, without factors that are applied outside, and the exact one.
-    factor : float
-        What it is multiplied with.
-    total : float
-        The sum outside after it.
-    """
-
+    #: start, stop: Values of k.
     start: int
     stop: int
+    #: chain, exact: The unit's sum, without factors that are applied outside, and the exact one.
     chain: float
     exact: float
-    factor: float
-    total: float
+    factor: float  #: What it is multiplied with.
+    total: float  #: The sum outside after it.
 
 
 @dataclass(frozen=True, repr=False)
 class ScaledExplanation(Result):
-    """The steps of one dot product with scales.
-
-    Attributes
-    ----------
-    engine, scales : str
-    steps : tuple of ScaledStep
-    result, exact : float
-    """
+    """The steps of one dot product with scales."""
 
     engine: str
     scales: str
@@ -79,22 +62,9 @@ class ScaledExplanation(Result):
 def explain_scaled(engine: Engine, a, b, scaling: Scaling) -> ScaledExplanation:
     """Follow one dot product ``sum (s_k a_k) (t_k b_k)``.
 
-    Parameters
-    ----------
-    engine : Engine
-    a, b : array_like, shape (k,)
-        Values, rounded to nearest for the engine.
-    scaling : Scaling
-        Of a row and a column.
-
-    Returns
-    -------
-    ScaledExplanation
-
-    Raises
-    ------
-    ValueError
-        As :func:`tensorcore_models.engines.scaled.scaled_sums`.
+    a, b (array_like, shape (k,)): Values, rounded to nearest for the engine.
+    scaling: Of a row and a column.
+    Raises ValueError as :func:`tensorcore_models.engines.scaled.scaled_sums`.
     """
     formats = engine.formats
     x, y = (operand_bits(np.asarray(v), f, "rne", n) for v, f, n in ((a, formats[0], "a"), (b, formats[1], "b")))

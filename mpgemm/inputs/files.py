@@ -28,19 +28,10 @@ from mpgemm.inputs.sizes import check_fits
 def check_matrix(array: object, name: str) -> np.ndarray:
     """`array` as a two-dimensional real numeric array; nothing is copied where nothing has to be.
 
-    Parameters
-    ----------
-    array : array_like
-        Integers or floating-point numbers, ml_dtypes included. Byte-swapped arrays are converted to native order.
-    name : str
-        What the error message calls it.
-
-    Raises
-    ------
-    TypeError
-        If the elements are not real numbers (objects, strings, complex, booleans).
-    ValueError
-        If it does not have two dimensions.
+    array: Integers or floating-point numbers, ml_dtypes included. Byte-swapped arrays are converted to native order.
+    name: What the error message calls it.
+    Raises TypeError if the elements are not real numbers (objects, strings, complex, booleans).
+    Raises ValueError if it does not have two dimensions.
     """
     array = tcm.as_array(array, name)
     if array.ndim != 2:
@@ -55,27 +46,13 @@ def _native(array: np.ndarray) -> np.ndarray:
 def read_matrix(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
     """Read one matrix.
 
-    Parameters
-    ----------
-    path : path
-        A file whose suffix says its format: .npy, .npz, .mtx, .csv, .safetensors, .pt or .pth.
-    name : str, optional
-        Which array of an .npz or which tensor of a .safetensors or .pt file; needed where there are several.
-
-    Returns
-    -------
-    numpy.ndarray
-        Two dimensions, the element type of the file (float64 from .mtx), native byte order.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the suffix is unknown, the file truncated or malformed, the name missing or unknown, or the array is no
-        matrix.
-    TypeError
-        If the elements are not real numbers.
+    path: A file whose suffix says its format: .npy, .npz, .mtx, .csv, .safetensors, .pt or .pth.
+    name: Which array of an .npz or which tensor of a .safetensors or .pt file; needed where there are several.
+    Returns: Two dimensions, the element type of the file (float64 from .mtx), native byte order.
+    Raises FileNotFoundError if there is no such file.
+    Raises ValueError if the suffix is unknown, the file truncated or malformed, the name missing or unknown, or the
+        array is no matrix.
+    Raises TypeError if the elements are not real numbers.
     """
     return check_matrix(_read(Path(path), name), str(path))
 
@@ -85,10 +62,7 @@ def read_stack(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
 
     Parameters and errors as for :func:`read_matrix`.
 
-    Returns
-    -------
-    numpy.ndarray
-        Two dimensions for one matrix, three for a stack: the leading dimensions taken together.
+    Returns: Two dimensions for one matrix, three for a stack: the leading dimensions taken together.
     """
     array = tcm.as_array(_read(Path(path), name), str(path))
     if array.ndim < 2:
@@ -106,10 +80,7 @@ def read_array(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
 def array_names(path: str | os.PathLike) -> list[str | None]:
     """The names under which a file's arrays are read; [None] for a file of one array without a name.
 
-    Raises
-    ------
-    ValueError, OSError
-        If the file is damaged or of an unknown format.
+    Raises ValueError, OSError if the file is damaged or of an unknown format.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -364,10 +335,7 @@ def atomic_writer(path: str | os.PathLike) -> Iterator[IO[bytes]]:
 
     The folder is made where it is missing. The data reach the disk before the name does.
 
-    Raises
-    ------
-    OSError
-        If the folder or the file cannot be written.
+    Raises OSError if the folder or the file cannot be written.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -392,15 +360,7 @@ def _umask() -> int:
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Write `text` as UTF-8, the whole file or nothing.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    text : str
-        The text to read.
-    """
+    """Write `text` as UTF-8, the whole file or nothing."""
     with atomic_writer(path) as stream:
         stream.write(text.encode())
 
@@ -408,12 +368,8 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 def write_matrix(path: str | os.PathLike, array: object) -> None:
     """Write a matrix as .npy or .mtx (dense, 17 significant digits: every float64 reads back as it was).
 
-    Raises
-    ------
-    ValueError
-        If the suffix is neither, or the array is no matrix.
-    TypeError
-        If the elements are not real numbers.
+    Raises ValueError if the suffix is neither, or the array is no matrix.
+    Raises TypeError if the elements are not real numbers.
     """
     path, array = Path(path), check_matrix(array, str(path))
     if path.suffix.lower() == ".npy":

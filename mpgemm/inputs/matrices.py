@@ -23,33 +23,16 @@ Generator = np.random.Generator
 class Distribution:
     """A way to draw A (m x k) and B (k x n).
 
-    Parameters
-    ----------
-    name : str
-        What the command line calls it.
-    summary : str
-        One line: what an element is.
-    make : callable
-        ``make(a_stream, b_stream, m, k, n, **parameters)`` gives the pair in float64.
-    parameters : mapping
-        Every parameter with its default; the default's type is the parameter's type.
-    source : str
-        Where it is used so.
-    independent : bool
-        Whether rows of A and columns of B do not depend on how many there are.
-
-    Raises
-    ------
-    ValueError
-        If the name is no identifier or the summary is missing.
+    Raises ValueError if the name is no identifier or the summary is missing.
     """
 
-    name: str
-    summary: str
-    make: Callable[..., Pair]
+    name: str  #: What the command line calls it.
+    summary: str  #: One line: what an element is.
+    make: Callable[..., Pair]  #: ``make(a_stream, b_stream, m, k, n, **parameters)`` gives the pair in float64.
+    #: Every parameter with its default; the default's type is the parameter's type.
     parameters: Mapping[str, float] = field(default_factory=dict)
-    source: str = ""
-    independent: bool = True
+    source: str = ""  #: Where it is used so.
+    independent: bool = True  #: Whether rows of A and columns of B do not depend on how many there are.
 
     def __post_init__(self):
         if not self.name.isidentifier() or not self.summary:
@@ -59,10 +42,7 @@ class Distribution:
     def complete(self, given: Mapping[str, float]) -> dict[str, float]:
         """All parameters: the defaults, replaced by what is given, in the defaults' types.
 
-        Raises
-        ------
-        ValueError
-            If a parameter is unknown or not a number of the right kind.
+        Raises ValueError if a parameter is unknown or not a number of the right kind.
         """
         values = dict(self.parameters)
         for key, value in given.items():
@@ -232,13 +212,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
 
 
 def get_distribution(name: str) -> Distribution:
-    """The distribution of that name.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown; the message lists the known ones.
-    """
+    """The distribution of that name. Raises ValueError if the name is unknown; the message lists the known ones."""
     try:
         return DISTRIBUTIONS[name]
     except KeyError:
@@ -290,22 +264,10 @@ def generate(name: str, m: int, k: int, n: int, seed: int = 0, *, precision: str
 def generate_addend(name: str, m: int, n: int, seed: int = 0, **parameters: float) -> np.ndarray:
     """Draw a matrix C to add: one that the distribution draws for A, from a stream of its own.
 
-    Parameters
-    ----------
-    name, seed, **parameters
-        As for :func:`generate`; with the same seed C is independent of A and B.
-    m, n : int
-        C is m x n.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32, shape (m, n).
-
-    Raises
-    ------
-    ValueError
-        As :func:`generate`.
+    name, seed, **parameters: As for :func:`generate`; with the same seed C is independent of A and B.
+    m, n: C is m x n.
+    Returns: float32, shape (m, n).
+    Raises ValueError as :func:`generate`.
     """
     return _as_float32(_draw(name, (m, n, 0), seed, parameters, streams=(2, 1))[0])
 

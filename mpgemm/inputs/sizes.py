@@ -16,19 +16,10 @@ def memory_bytes() -> int | None:
 def check_fits(shape: Sequence[int], itemsize: int, what: str) -> None:
     """Refuse an array that the memory of the machine cannot hold.
 
-    Parameters
-    ----------
-    shape : sequence of int
-        The sizes asked for.
-    itemsize : int
-        Bytes of an element.
-    what : str
-        Start of the message.
-
-    Raises
-    ------
-    ValueError
-        If it cannot, or a size is negative.
+    shape: The sizes asked for.
+    itemsize: Bytes of an element.
+    what: Start of the message.
+    Raises ValueError if it cannot, or a size is negative.
     """
     if min(shape, default=0) < 0:
         raise ValueError(f"{what}: sizes must not be negative, got {tuple(shape)}")

@@ -158,10 +158,7 @@ class _Tally:
 class CallLog:
     """Collects calls; :meth:`report` gives what has been collected so far.
 
-    Parameters
-    ----------
-    engines : sequence of str
-        Names of the emulated devices.
+    engines: Names of the emulated devices.
     """
 
     def __init__(self, engines: Sequence[str]):
@@ -170,14 +167,7 @@ class CallLog:
         self._fallbacks: dict[str, int] = {}
 
     def add(self, site: Site, elements: int, differing: tuple[int, ...] = ()) -> None:
-        """Count one call with that many elements of its result, and those that differ on further engines.
-
-        Parameters
-        ----------
-        site : Site
-        elements : int
-        differing : tuple of int
-        """
+        """Count one call with that many elements of its result, and those that differ on further engines."""
         tally = self._rows.setdefault(site, _Tally(differing=(0,) * (len(self.engines) - 1)))
         tally.calls += 1
         tally.elements += elements
@@ -186,12 +176,8 @@ class CallLog:
     def measure(self, site: Site, a: np.ndarray, b: np.ndarray, d: np.ndarray) -> None:
         """Add the errors of one product of a call that :meth:`add` counted.
 
-        Parameters
-        ----------
-        site : Site
-        a, b : ndarray, shapes (m, k) and (k, n)
-        d : ndarray, shape (m, n)
-            What the library gets.
+        a, b: shapes (m, k) and (k, n).
+        d (shape (m, n)): What the library gets.
         """
         tally = self._rows[site]
         tally.measured = True
@@ -206,12 +192,7 @@ class CallLog:
             tally.fp32_to_exact += _squares(exact.error_of(fp32))
 
     def fall_back(self, reason: str) -> None:
-        """Count a product that ran natively.
-
-        Parameters
-        ----------
-        reason : str
-        """
+        """Count a product that ran natively."""
         self._fallbacks[reason] = self._fallbacks.get(reason, 0) + 1
 
     def report(self) -> Report:

@@ -7,17 +7,9 @@ from types import ModuleType
 def require(module: str, extra: str) -> ModuleType:
     """The module, or an error that names the extra which brings it.
 
-    Parameters
-    ----------
-    module : str
-        What to import.
-    extra : str
-        Extra of this package that installs it.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
+    module: What to import.
+    extra: Extra of this package that installs it.
+    Raises ImportError if it is not installed.
     """
     try:
         return importlib.import_module(module)

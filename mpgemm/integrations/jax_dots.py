@@ -24,27 +24,14 @@ FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What a preset means.
+    """What a preset means."""
 
-    Attributes
-    ----------
-    formats : tuple of str
-        Formats of the operands on the unit; several: those of the arrays.
-    accumulator : str
-        Format of the sums.
-    rounding : str or None
-        How FP32 arrays are rounded to the format, None where that is the library's choice.
-    method : str
-        Recovery method for presets of several products.
-    promote_on_hopper : int or None
-        Products after which Hopper's FP8 sums are added outside, without fast accumulation (measured for cuBLASLt:
-        tensorcore_models.libraries.scaled_mm).
-    """
-
-    formats: tuple[str, ...]
-    accumulator: str = "fp32"
-    rounding: str | None = None
-    method: str = ""
+    formats: tuple[str, ...]  #: Formats of the operands on the unit; several: those of the arrays.
+    accumulator: str = "fp32"  #: Format of the sums.
+    rounding: str | None = None  #: How FP32 arrays are rounded to the format, None where that is the library's choice.
+    method: str = ""  #: Recovery method for presets of several products.
+    #: Products after which Hopper's FP8 sums are added outside, without fast accumulation (measured for cuBLASLt:
+    #: tensorcore_models.libraries.scaled_mm).
     promote_on_hopper: int | None = None
 
 

@@ -31,12 +31,7 @@ TILES = (8, 16, 32, 64, 128, 256)
 
 
 def suspicions(failure: Failure) -> list[str]:
-    """Statements that explain the failing elements, those that leave least free first.
-
-    Parameters
-    ----------
-    failure : Failure
-    """
+    """Statements that explain the failing elements, those that leave least free first."""
     text = _zeros(failure)
     if text is not None:
         return [text]
@@ -65,12 +60,7 @@ def suspicions(failure: Failure) -> list[str]:
 
 
 def suspicions_of_all(failure: Failure) -> list[str]:
-    """What explains errors that are too large only when they are all taken together: narrower sums.
-
-    Parameters
-    ----------
-    failure : Failure
-    """
+    """What explains errors that are too large only when they are all taken together: narrower sums."""
     text = next((finding.text for finding in narrow_findings(failure)), None) or narrow_sums(failure)
     return [] if text is None else [text]
 

@@ -34,34 +34,21 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Failure:
-    """Failing elements with what is needed to explain them.
-
-    Attributes
-    ----------
-    tolerance : KernelTolerance
-    out, exact, bound : ndarray of float64, shape (m, n)
-    typical : ndarray of float64, shape (m, n)
-        The errors that a right kernel has, about (root mean square).
-    wrong : ndarray of bool, shape (m, n)
-        The failing elements.
-    rows, columns : ndarray of int
-        The failing elements that are looked at.
-    share : float
-        What a right kernel's results of one sign lose, over themselves.
-    unit : float
-        What the rounding to a narrower output format loses, over the result.
-    """
+    """Failing elements with what is needed to explain them."""
 
     tolerance: KernelTolerance
+    #: out, exact, bound: float64, shape (m, n).
     out: np.ndarray
     exact: np.ndarray
     bound: np.ndarray
+    #: float64, shape (m, n): the errors that a right kernel has, about (root mean square).
     typical: np.ndarray
-    wrong: np.ndarray
+    wrong: np.ndarray  #: bool, shape (m, n): the failing elements.
+    #: rows, columns: The failing elements that are looked at.
     rows: np.ndarray
     columns: np.ndarray
-    share: float = 0.0
-    unit: float = 0.0
+    share: float = 0.0  #: What a right kernel's results of one sign lose, over themselves.
+    unit: float = 0.0  #: What the rounding to a narrower output format loses, over the result.
 
     @property
     def got(self) -> np.ndarray:
@@ -148,11 +135,8 @@ def spread(where: np.ndarray, most: int = SAMPLES) -> tuple[np.ndarray, np.ndarr
 def failure_of(out: np.ndarray, tolerance: KernelTolerance, wrong: np.ndarray) -> Failure:
     """What is needed to explain elements that fail.
 
-    Parameters
-    ----------
-    out : ndarray of float64, shape (m, n)
-    tolerance : KernelTolerance
-    wrong : ndarray of bool, shape (m, n)
+    out: ndarray of float64, shape (m, n).
+    wrong: ndarray of bool, shape (m, n).
     """
     exact = tolerance.values
     rows, columns = spread(wrong)

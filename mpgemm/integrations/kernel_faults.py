@@ -8,23 +8,12 @@ from typing import NamedTuple
 
 
 class KernelFault(NamedTuple):
-    """One fault.
-
-    Attributes
-    ----------
-    name : str
-    made : str
-        How a kernel gets it.
-    recognised : str
-        The prediction that the result must agree with.
-    says : str
-        Regular expression that the first statement of a right diagnosis contains.
-    """
+    """One fault."""
 
     name: str
-    made: str
-    recognised: str
-    says: str
+    made: str  #: How a kernel gets it.
+    recognised: str  #: The prediction that the result must agree with.
+    says: str  #: Regular expression that the first statement of a right diagnosis contains.
 
 
 #: The faults in the order of the docs.
@@ -172,11 +161,5 @@ KERNEL_FAULTS = (
 
 
 def get_fault(name: str) -> KernelFault:
-    """The row of a name.
-
-    Raises
-    ------
-    KeyError
-        If there is none.
-    """
+    """The row of a name. Raises KeyError if there is none."""
     return {fault.name: fault for fault in KERNEL_FAULTS}[name]

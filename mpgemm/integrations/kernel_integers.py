@@ -20,19 +20,11 @@ FP32_STEPS = 4 * 2.0**-24
 
 @dataclass(frozen=True)
 class Requantised:
-    """How integer sums become an output of 8 bits: clamp(round(scale_a scale_b / scale_out sum) + zero_out).
+    """How integer sums become an output of 8 bits: clamp(round(scale_a scale_b / scale_out sum) + zero_out)."""
 
-    Attributes
-    ----------
-    factor : ndarray of float64
-        scale_a scale_b / scale_out, broadcastable to (m, n).
-    zero_out : float
-    low, high : int
-        Range of the output.
-    """
-
-    factor: np.ndarray
+    factor: np.ndarray  #: float64: scale_a scale_b / scale_out, broadcastable to (m, n).
     zero_out: float
+    #: low, high: Range of the output.
     low: int
     high: int
 
@@ -54,12 +46,9 @@ def assert_integers(
 ) -> None:  # fmt: skip
     """Fail unless integer outputs are right: as :func:`mpgemm.testing.assert_gemm_close`, which calls this.
 
-    Raises
-    ------
-    AssertionError
-        If elements differ: how many, the first, and what kind of bug looks like it.
-    ValueError, TypeError
-        If operands are not of 8 or 4 bits, sums leave int32, or scales and zero points do not go with the output.
+    Raises AssertionError if elements differ: how many, the first, and what kind of bug looks like it.
+    Raises ValueError, TypeError if operands are not of 8 or 4 bits, sums leave int32, or scales and zero points do not
+        go with the output.
     """
     __tracebackhide__ = True
     left, right = (tcm.as_array(x, name) for x, name in ((a, "a"), (b, "b")))

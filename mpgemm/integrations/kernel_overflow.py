@@ -52,11 +52,7 @@ def too_many_unbounded(allowed: KernelTolerance) -> str | None:
 def right_elements(out: np.ndarray, allowed: KernelTolerance) -> np.ndarray:
     """Which elements a right kernel can have returned.
 
-    Parameters
-    ----------
-    out : ndarray, shape (m, n)
-        In the kernel's output format.
-    allowed : KernelTolerance
+    out (shape (m, n)): In the kernel's output format.
     """
     values = out.astype(np.float64)
     exact = allowed.values

@@ -44,27 +44,13 @@ NOTHING = 2.0**-23
 
 @dataclass(frozen=True)
 class KernelSpread:
-    """Errors of a kernel beside those of right kernels.
+    """Errors of a kernel beside those of right kernels."""
 
-    Attributes
-    ----------
-    larger : float
-        Share of the elements with other errors in which the kernel's are the larger ones.
-    times : float
-        The mean of these errors over that of the right kernel's.
-    elements : int
-        Elements with other errors.
-    compared : int
-        Elements that were compared.
-    allowed : float
-        How many times as large errors may be.
-    """
-
-    larger: float
-    times: float
-    elements: int
-    compared: int
-    allowed: float = LARGER
+    larger: float  #: Share of the elements with other errors in which the kernel's are the larger ones.
+    times: float  #: The mean of these errors over that of the right kernel's.
+    elements: int  #: Elements with other errors.
+    compared: int  #: Elements that were compared.
+    allowed: float = LARGER  #: How many times as large errors may be.
 
     @property
     def limit(self) -> float:
@@ -88,12 +74,8 @@ class KernelSpread:
 def spread_of(out: np.ndarray, allowed: "KernelTolerance", seed: int = 0) -> KernelSpread | None:
     """Errors of a result beside those of right kernels, on some rows and columns; None where there is nothing to compare.
 
-    Parameters
-    ----------
-    out : ndarray of float64, shape (m, n)
-    allowed : KernelTolerance
-    seed : int
-        Of right kernels in random orders.
+    out: ndarray of float64, shape (m, n).
+    seed: Of right kernels in random orders.
     """
     if not isinstance(get_format(allowed.out_format), Format) or out.size == 0:
         return None
@@ -107,12 +89,8 @@ def spread_of(out: np.ndarray, allowed: "KernelTolerance", seed: int = 0) -> Ker
 def compared(out: np.ndarray, kernels: list[np.ndarray], exact: np.ndarray, allowed: "KernelTolerance") -> KernelSpread:
     """A result beside that right kernel which is nearest to it.
 
-    Parameters
-    ----------
-    out, exact : ndarray of float64
-    kernels : list of ndarray of float64
-        Before they are rounded to the output's format.
-    allowed : KernelTolerance
+    out, exact: ndarray of float64.
+    kernels: Before they are rounded to the output's format.
     """
     fmt = get_float_format(allowed.out_format)
     times_allowed = LARGER_IN_ORDER if _in_order(allowed) else LARGER
@@ -140,11 +118,7 @@ def _sample(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 def right_kernels(allowed: "KernelTolerance", rows, columns, seed: int = 0) -> list[np.ndarray]:
     """Results of the model, of units beside it, and where the order is not known of random orders, before the last rounding.
 
-    Parameters
-    ----------
-    allowed : KernelTolerance
-    rows, columns : ndarray of int
-    seed : int
+    rows, columns: ndarray of int.
     """
     found = allowed.model(rows, columns)
     for unit in _beside(allowed):

@@ -31,28 +31,16 @@ SIDE, BUDGET, FEWEST, MOST = 16, 1 << 26, 24, 200
 
 @dataclass(frozen=True)
 class KernelStatistics:
-    """What right kernels return.
+    """What right kernels return."""
 
-    Attributes
-    ----------
-    middle, half : ndarray of float64, shape (m, n)
-        |out - middle| <= half.
-    share : float
-        What results of one sign lose, over themselves.
-    relative : float
-        Half width over |A||B| + |C|, without the output's rounding.
-    draws, elements : int
-    power : Vacuity
-        What the line lets pass.
-    """
-
+    #: middle, half: float64, shape (m, n): |out - middle| <= half.
     middle: np.ndarray
     half: np.ndarray
-    share: float
-    relative: float
+    share: float  #: What results of one sign lose, over themselves.
+    relative: float  #: Half width over |A||B| + |C|, without the output's rounding.
     draws: int
     elements: int
-    power: Vacuity
+    power: Vacuity  #: What the line lets pass.
 
     def __str__(self) -> str:
         p = self.power
@@ -85,11 +73,7 @@ def needed(allowed: "KernelTolerance") -> str:
 def statistics_of(allowed: "KernelTolerance", seed: int = 0) -> KernelStatistics:
     """The line of right kernels.
 
-    Parameters
-    ----------
-    allowed : KernelTolerance
-    seed : int
-        Of the draws.
+    seed: Of the draws.
     """
     rng = np.random.default_rng(seed)
     m, n = allowed.bound.shape

@@ -122,18 +122,9 @@ class KernelTolerance:
 def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: Scaling | None = None) -> Engine:
     """The engine meant by a name, for operands of these types.
 
-    Parameters
-    ----------
-    engine : Engine or str
-        As for :class:`mpgemm.integrations.multiplier.Multiplier`.
-    a, b : ndarray
-    scaling : Scaling, optional
-        Of the operands: where a unit multiplies it in, one with such block scales.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there is none.
+    engine: As for :class:`mpgemm.integrations.multiplier.Multiplier`.
+    scaling: Of the operands: where a unit multiplies it in, one with such block scales.
+    Raises ValueError, TypeError if there is none.
     """
     target = Multiplier(engine)
     if target.engine is not None:

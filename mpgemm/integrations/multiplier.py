@@ -58,14 +58,7 @@ RecipeOf = Callable[[Product], libraries.Recipe | None]
 def recipe_chooser(recipe: Recording | RecipeOf | None) -> RecipeOf | None:
     """A function from a product to its recipe, from a recording of a library's choices or a user's function.
 
-    Parameters
-    ----------
-    recipe : Recording, callable or None
-
-    Raises
-    ------
-    TypeError
-        If it is something else.
+    Raises TypeError if it is something else.
     """
     if isinstance(recipe, Recording):
         return lambda p: recipe.recipe(Problem(p.a_format, p.out_format, p.k, p.n, p.m))
@@ -80,28 +73,19 @@ def recipe_chooser(recipe: Recording | RecipeOf | None) -> RecipeOf | None:
 class Multiplier:
     """A device or an engine, and how it runs over k.
 
-    Parameters
-    ----------
-    target : str or Engine
-        A device or architecture ("h100", "h100/mma" names the path), "arch:name" of the catalogue, "cpu:name" or another name
-        of :func:`tensorcore_models.hardware.engine`, "ieee" (fused multiply-adds of the operands' format), or an engine.
-    k_order, promote_every : optional
-        As for :meth:`tensorcore_models.Instruction.gemm`.
-    recipe : Recording or callable, optional
-        A library's recipes instead of one order for all: see :func:`recipe_chooser`.
-    input_rounding, input_saturate : optional
-        As for :meth:`tensorcore_models.Instruction.gemm`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there is no such target, or a recipe comes with an order of k.
+    Raises ValueError, TypeError if there is no such target, or a recipe comes with an order of k.
     """
 
+    #: A device or architecture ("h100", "h100/mma" names the path), "arch:name" of the catalogue, "cpu:name" or another
+    #: name of :func:`tensorcore_models.hardware.engine`, "ieee" (fused multiply-adds of the operands' format), or an
+    #: engine.
     target: str | Engine
+    #: k_order, promote_every: As for :meth:`tensorcore_models.Instruction.gemm`.
     k_order: KOrder = "sequential"
     promote_every: int | None = None
+    #: A library's recipes instead of one order for all: see :func:`recipe_chooser`.
     recipe: Recording | RecipeOf | None = None
+    #: input_rounding, input_saturate: As for :meth:`tensorcore_models.Instruction.gemm`.
     input_rounding: str | None = None
     input_saturate: bool = False
     _engines: dict[tuple[str, str, str], Engine] = field(default_factory=dict, repr=False)
@@ -120,16 +104,8 @@ class Multiplier:
     def engine_for(self, a_format: str, b_format: str, accumulator: str = "fp32") -> Engine:
         """The engine that multiplies operands of these formats.
 
-        Parameters
-        ----------
-        a_format, b_format : str
-        accumulator : str
-            Format of the sums; fp64 operands are added in fp64.
-
-        Raises
-        ------
-        ValueError
-            If the device has none; the message lists what it has.
+        accumulator: Format of the sums; fp64 operands are added in fp64.
+        Raises ValueError if the device has none; the message lists what it has.
         """
         if self.engine is not None:
             return self.engine
@@ -151,21 +127,11 @@ class Multiplier:
         return device_engine(self.device, get_format(a_format), get_format(b_format), d_format, self.path)
 
     def recipe_for(self, product: Product) -> libraries.Recipe | None:
-        """The recipe of a product, None where the engine's order of k is used.
-
-        Parameters
-        ----------
-        product : Product
-        """
+        """The recipe of a product, None where the engine's order of k is used."""
         return None if self._recipe is None else self._recipe(product)
 
     def describe(self, product: Product) -> tuple[str, str]:
-        """(engine, order of k) as text.
-
-        Parameters
-        ----------
-        product : Product
-        """
+        """(engine, order of k) as text."""
         recipe = self.recipe_for(product)
         if recipe is not None:
             return recipe.engine.label, recipe.name
@@ -177,16 +143,8 @@ class Multiplier:
     def multiply(self, a: np.ndarray, b: np.ndarray, product: Product) -> np.ndarray:
         """A B as the unit gives it: in the format of its sums, or in the output format where a recipe ends there.
 
-        Parameters
-        ----------
-        a, b : ndarray, shapes (m, k) and (k, n)
-            Values in their natural types, any strides.
-        product : Product
-
-        Raises
-        ------
-        ValueError, TypeError
-            As :meth:`tensorcore_models.Instruction.gemm`.
+        a, b (shapes (m, k) and (k, n)): Values in their natural types, any strides.
+        Raises ValueError, TypeError as :meth:`tensorcore_models.Instruction.gemm`.
         """
         recipe = self.recipe_for(product)
         if recipe is not None:
@@ -209,15 +167,9 @@ def recipe_values(
 ) -> np.ndarray:
     """What a recipe gives for values, as values of the output format.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    a, b : array_like, shapes (m, k) and (k, n)
-    out_format : str
-    rounding, saturate : optional
-        As `input_rounding` and `input_saturate` of :meth:`tensorcore_models.Instruction.gemm`.
-    scale : float
-        As for :meth:`tensorcore_models.libraries.Recipe.gemm_bits`.
+    a, b: array_like, shapes (m, k) and (k, n).
+    rounding, saturate: As `input_rounding` and `input_saturate` of :meth:`tensorcore_models.Instruction.gemm`.
+    scale: As for :meth:`tensorcore_models.libraries.Recipe.gemm_bits`.
     """
     formats = recipe.engine.formats
     bits = [operand_bits(x, f, rounding, n, saturate) for x, f, n in zip((a, b), formats, "ab", strict=False)]
@@ -247,16 +199,8 @@ def _target(target: str | Engine) -> tuple[str, str | None, Engine | None]:
 def multipliers(target: str | Engine | Sequence[str | Engine], **options) -> list[Multiplier]:
     """One multiplier for each target, of one target or of several.
 
-    Parameters
-    ----------
-    target : str, Engine or sequence of them
-    **options
-        Of :class:`Multiplier`.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or one is named twice.
+    **options: Of :class:`Multiplier`.
+    Raises ValueError if there is none, or one is named twice.
     """
     targets = [target] if isinstance(target, str | Engine) else list(target)
     if not targets:

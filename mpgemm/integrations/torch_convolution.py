@@ -17,13 +17,7 @@ Multiply = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True)
 class Geometry:
-    """Parameters of a convolution, one number for each spatial dimension.
-
-    Attributes
-    ----------
-    stride, padding, dilation, output_padding : tuple of int
-    groups : int
-    """
+    """Parameters of a convolution, one number for each spatial dimension."""
 
     stride: tuple[int, ...]
     padding: tuple[int, ...]

@@ -67,23 +67,10 @@ def scaled_product(
 ) -> torch.Tensor:
     """A product of two FP8 or FP4 matrices with scales of any rule.
 
-    Parameters
-    ----------
-    run : Emulation
-    op : str
-        Name for the report.
-    operands : TorchOperands
-    scaling : Scaling
-    out_dtype : torch.dtype
-    bias, scale_result : Tensor, optional
-        As of `torch._scaled_mm`.
-    fast : bool
-        `use_fast_accum`.
-
-    Raises
-    ------
-    ValueError
-        For what is not known (:class:`tensorcore_models.libraries.Unknown`).
+    op: Name for the report.
+    bias, scale_result (Tensor): As of `torch._scaled_mm`.
+    fast (bool): `use_fast_accum`.
+    Raises ValueError for what is not known (:class:`tensorcore_models.libraries.Unknown`).
     """
     arrays, formats = operands[:2], operands.formats
     (m, k), n = arrays[0].shape, arrays[1].shape[1]
@@ -169,17 +156,8 @@ def _folded(each: Multiplier, product: Product, arrays, scaling: Scaling, fast: 
 def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.Recipe:
     """The recipe of an FP8 product with one scale for each matrix.
 
-    Parameters
-    ----------
-    each : Multiplier
-    product : Product
-    fast : bool
-        torch's `use_fast_accum`.
-
-    Raises
-    ------
-    Unknown
-        For a device that nobody has measured.
+    fast: torch's `use_fast_accum`.
+    Raises Unknown for a device that nobody has measured.
     """
     recipe = each.recipe_for(product)
     if recipe is not None:

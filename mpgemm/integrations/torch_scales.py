@@ -42,11 +42,8 @@ PADDED = 4
 def operand(tensor: torch.Tensor, name: str) -> tuple[np.ndarray, str]:
     """An operand's values and their format; FP4 is taken out of its bytes.
 
-    Parameters
-    ----------
-    tensor : Tensor, shape (..., m, k) for "a", (..., k, n) for "b"
-        Packed FP4 has half of k.
-    name : {"a", "b"}
+    tensor (Tensor, shape (..., m, k) for "a", (..., k, n) for "b"): Packed FP4 has half of k.
+    name: {"a", "b"}.
     """
     if tensor.dtype != FP4_PAIRS:
         return to_array(tensor, name), format_of(tensor.dtype, name)
@@ -60,17 +57,9 @@ def operand(tensor: torch.Tensor, name: str) -> tuple[np.ndarray, str]:
 def unswizzled(scales: np.ndarray, across: int, along: int) -> np.ndarray:
     """Block scales (across, along) from the layout of tiles of 128 x 4 in which GPUs read them (cuBLAS's documentation).
 
-    Parameters
-    ----------
-    scales : ndarray
-        Of a matrix padded to whole tiles, any shape.
-    across, along : int
-        Rows, and blocks of k.
-
-    Raises
-    ------
-    ValueError
-        If it has another number of elements.
+    scales: Of a matrix padded to whole tiles, any shape.
+    across, along: Rows, and blocks of k.
+    Raises ValueError if it has another number of elements.
     """
     rows, columns = -(-across // TILE[0]), -(-along // TILE[1])
     if scales.size != tiled_size(across, along):
@@ -89,26 +78,13 @@ def tiled_size(across: int, along: int) -> int:
 
 
 class TorchScale(NamedTuple):
-    """Scales of one operand.
-
-    Attributes
-    ----------
-    factors : ndarray
-    rule : ScaleRule or None
-        None: by the shape.
-    recipe : bool
-        Whether a recipe names the rule: shapes are then those of `_scaled_mm_v2`.
-    tiled : bool
-        Whether a unit's block scales lie in tiles.
-    whole : ndarray or None
-        One factor more for the operand (one for each group).
-    """
+    """Scales of one operand."""
 
     factors: np.ndarray
-    rule: ScaleRule | None
-    recipe: bool = False
-    tiled: bool = True
-    whole: np.ndarray | None = None
+    rule: ScaleRule | None  #: None: by the shape.
+    recipe: bool = False  #: Whether a recipe names the rule: shapes are then those of `_scaled_mm_v2`.
+    tiled: bool = True  #: Whether a unit's block scales lie in tiles.
+    whole: np.ndarray | None = None  #: One factor more for the operand (one for each group).
 
     @property
     def blocks(self) -> bool:
@@ -118,17 +94,9 @@ class TorchScale(NamedTuple):
     def placed(self, side: str, size: int, k: int):
         """As `tensorcore_models.read_scales` takes them: (rows, blocks) of A, (blocks, columns) of B; with `whole` a pair.
 
-        Parameters
-        ----------
-        side : {"a", "b"}
-        size : int
-            Rows of A, columns of B.
-        k : int
-
-        Raises
-        ------
-        ValueError
-            If torch has another shape for this rule.
+        side: {"a", "b"}.
+        size: Rows of A, columns of B.
+        Raises ValueError if torch has another shape for this rule.
         """
         factors, rule = self.factors, self.rule
         if rule is None or rule.along is None or not (self.recipe or self.blocks):
@@ -162,10 +130,8 @@ def scale_by_recipe(
 ) -> TorchScale:
     """What `_scaled_mm_v2` and `_scaled_grouped_mm_v2` are given.
 
-    Raises
-    ------
-    ValueError
-        If recipes are not known, do not fit the number of scales, or a swizzle is asked for where torch has none.
+    Raises ValueError if recipes are not known, do not fit the number of scales, or a swizzle is asked for where torch
+        has none.
     """
     names = [RECIPES[int(x)].name if int(x) in RECIPES else f"ScalingType {int(x)}" for x in recipes]
     second = [int(x) for x in recipes[1:]]

@@ -22,13 +22,7 @@ _TYPES = {get_format(name).dtype: dtype for dtype, name in FORMATS.items()}
 
 
 def format_of(dtype: torch.dtype, name: str) -> str:
-    """The format of a torch type.
-
-    Raises
-    ------
-    TypeError
-        If matrix units have no products of it.
-    """
+    """The format of a torch type. Raises TypeError if matrix units have no products of it."""
     if dtype not in FORMATS:
         raise TypeError(
             f"{name} is {dtype}: matrix units here take {', '.join(str(t) for t in FORMATS)}; convert it with .to()"
@@ -39,10 +33,7 @@ def format_of(dtype: torch.dtype, name: str) -> str:
 def to_array(tensor: torch.Tensor, name: str) -> np.ndarray:
     """The tensor's memory as a numpy array of the same strides.
 
-    Raises
-    ------
-    TypeError
-        If it is not a dense tensor of real numbers on the CPU.
+    Raises TypeError if it is not a dense tensor of real numbers on the CPU.
     """
     format_of(tensor.dtype, name)
     return as_array(tensor, name)
@@ -65,11 +56,9 @@ def same_bits(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 def allows_tf32(kind: str) -> bool:
     """Whether torch's flags let CUDA form FP32 products of this kind in TF32.
 
-    Parameters
-    ----------
-    kind : {"matmul", "convolution"}
-        ``torch.backends.cuda.matmul`` and ``torch.backends.cudnn.conv``, each with its ``fp32_precision`` (torch 2.9 or
-        newer) or ``allow_tf32``; ``torch.set_float32_matmul_precision`` sets the first.
+    kind ({"matmul", "convolution"}): ``torch.backends.cuda.matmul`` and ``torch.backends.cudnn.conv``, each with its
+        ``fp32_precision`` (torch 2.9 or newer) or ``allow_tf32``; ``torch.set_float32_matmul_precision`` sets the
+        first.
     """
     if kind == "matmul":
         flags, conv = torch.backends.cuda.matmul, None

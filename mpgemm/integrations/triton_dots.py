@@ -48,12 +48,7 @@ HOPPER_DEFAULT = 2**30
 
 
 class TritonEmulation:
-    """Dots on an engine; made by :func:`emulate`.
-
-    Parameters
-    ----------
-    target : Multiplier
-    """
+    """Dots on an engine; made by :func:`emulate`."""
 
     def __init__(self, target: Multiplier):
         self.target = target
@@ -206,10 +201,7 @@ def _scaled_operand(handle, scale, kind, axis: int, packed: int) -> _Scaled:
 def _values(handle) -> tuple[str, np.ndarray]:
     """(format, values) of a tensor of the interpreter, which keeps bf16 and FP8 as unsigned integers.
 
-    Raises
-    ------
-    ValueError
-        For types that no matrix unit takes.
+    Raises ValueError for types that no matrix unit takes.
     """
     name = str(handle.dtype.scalar)
     if name == "int32":

@@ -51,10 +51,7 @@ def by_question() -> dict[str, list[str]]:
 def command_parser(command: str) -> Parser:
     """The parser of one command's arguments; its help ends with the examples.
 
-    Raises
-    ------
-    ValueError
-        If there is no such command.
+    Raises ValueError if there is no such command.
     """
     options = options_of(command)
     if options is None:

@@ -24,12 +24,8 @@ class Parser(argparse.ArgumentParser):
     def goes_with(self, options: tuple[str, ...], others: tuple[str, ...], what: str = "") -> None:
         """State that options have an effect only beside at least one of the others.
 
-        Parameters
-        ----------
-        options, others : tuple of str
-            Options, or destinations of positional arguments.
-        what : str
-            What a message says that the options go with (default: the others by their names).
+        options, others: Options, or destinations of positional arguments.
+        what: What a message says that the options go with (default: the others by their names).
         """
         self._rules.append((options, others, True, what))
 
@@ -44,10 +40,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):
         """As argparse; the namespace has the destinations of what is given, too (`given`).
 
-        Raises
-        ------
-        ValueError
-            If an option is given that has no effect beside the others, or that is gone.
+        Raises ValueError if an option is given that has no effect beside the others, or that is gone.
         """
         self._given = set()
         for word in args or ():

@@ -13,14 +13,8 @@ def width() -> int:
 def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
     """Text broken at the terminal's width; each of its lines is a paragraph.
 
-    Parameters
-    ----------
-    text : str
-        The paragraphs.
-    indent : str
-        Before every first line.
-    hang : str, optional
-        Before the lines that follow it (default: as `indent`).
+    indent: Before every first line.
+    hang: Before the lines that follow it (default: as `indent`).
     """
     hang = indent if hang is None else hang
     lines = (

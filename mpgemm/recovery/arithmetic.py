@@ -26,13 +26,7 @@ Pair = tuple[Any, Any]
 
 
 def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """C in the type in which it is added.
-
-    Raises
-    ------
-    ValueError
-        If that type lacks one of its values.
-    """
+    """C in the type in which it is added. Raises ValueError if that type lacks one of its values."""
     c = given.astype(dtype)
     if ((c != given) & ~np.isnan(given)).any():
         raise ValueError(f"c has values that {np.dtype(dtype).name}, in which it is added, lacks; round it first")
@@ -78,22 +72,11 @@ class Arithmetic(Protocol):
 def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequence, c, arithmetic: Arithmetic):
     """The products of a method put together as its accumulation says (see :mod:`mpgemm.recovery.methods`).
 
-    Parameters
-    ----------
-    row : RecoveryMethod
-        Kind "words".
-    scale : int
-        s, the scale exponent from one word to the next.
-    words_a, words_b : sequence
-        Words of A and B, as the arithmetic takes them.
-    c : value or None
-        The addend.
-    arithmetic : Arithmetic
-        What computes products and sums.
-
-    Returns
-    -------
-    value
+    row: Kind "words".
+    scale: s, the scale exponent from one word to the next.
+    words_a, words_b: Words of A and B, as the arithmetic takes them.
+    c (value or None): The addend.
+    arithmetic: What computes products and sums.
     """
     pairs = {(i, j): (words_a[i], words_b[j]) for i, j in row.products}
     if row.accumulation == "core":
@@ -152,14 +135,8 @@ class EngineArithmetic(Arithmetic):
 
     Words are encodings of the engine's operand format; values are float32 arrays, float64 where the engine's results are FP64.
 
-    Parameters
-    ----------
-    engine : Engine
-        The matrix engine.
-    order : {"step", "term"}
-        Order of several products in one chain.
-    shape : tuple of int
-        (m, n).
+    order ({"step", "term"}): Order of several products in one chain.
+    shape: (m, n).
     """
 
     def __init__(self, engine: Engine, order: str, shape: tuple[int, int]):
@@ -169,13 +146,7 @@ class EngineArithmetic(Arithmetic):
         self.dtype = np.dtype(np.float64 if engine.formats[3].name == "fp64" else np.float32)
 
     def operand(self, c: np.ndarray) -> np.ndarray:
-        """c as a value; it must have one.
-
-        Raises
-        ------
-        ValueError
-            If elements of c do not exist in the format of the sums.
-        """
+        """c as a value; it must have one. Raises ValueError if elements of c do not exist in the format of the sums."""
         with np.errstate(over="ignore"):
             value = c.astype(self.dtype)
         lost = (value != c) & ~np.isnan(c)

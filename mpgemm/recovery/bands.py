@@ -31,16 +31,9 @@ def unscaled_words(engine: Engine, words_a: Words, words_b: Words, bands: Bands,
     is below FP32's smallest number, where no sum can overflow, and where words without their scale stay normal numbers.
     Products of zero take no part in an alignment, and an accumulator that meets nothing else passes through.
 
-    Parameters
-    ----------
-    engine : Engine
-        The matrix unit.
-    words_a, words_b : sequence of ndarray
-        Encodings of words; word j carries 2^(j scale).
-    bands : sequence of sequence of (int, int)
-        Products of words in each band.
-    scale : int
-        s.
+    words_a, words_b: Encodings of words; word j carries 2^(j scale).
+    bands: Products of words in each band.
+    scale: s.
     """
     accumulator = getattr(engine, "accumulator", None)
     form = None if accumulator is None else accumulator.form()
@@ -83,17 +76,9 @@ def band_steps(
 ) -> Iterator[np.ndarray]:
     """What the unit holds after the last band of each k step, `steps` of them at a time.
 
-    Parameters
-    ----------
-    engine, words_a, words_b, bands, scale
-        As for :func:`unscaled_words`.
-    steps : int
-        k steps of one batch.
-
-    Yields
-    ------
-    ndarray of unsigned integers, shape (m, n)
-        Encodings.
+    engine, words_a, words_b, bands, scale: As for :func:`unscaled_words`.
+    steps: k steps of one batch.
+    Yields (ndarray of unsigned integers, shape (m, n)): Encodings.
     """
     (m, k), n, step = words_a[0].shape, words_b[0].shape[1], engine.k
     c_format = engine.formats[2]

@@ -43,32 +43,15 @@ _LOST = 2.0**-1021
 
 @dataclass(frozen=True, repr=False)
 class Count(Result):
-    """How many words were chosen for a product, and why.
-
-    Attributes
-    ----------
-    method : str
-    count : int or None
-        Slices or moduli; None: the native product.
-    bits : float
-        Bits of |A||B| that they keep in every element, proved; infinite where the words hold everything.
-    wanted : int
-        Bits that were asked for.
-    span : int
-        Of the exponents, in bits.
-    element : (int, int)
-        The result that keeps the fewest bits.
-    reason : str
-        In words.
-    """
+    """How many words were chosen for a product, and why."""
 
     method: str
-    count: int | None
-    bits: float
-    wanted: int
-    span: int
-    element: tuple[int, int]
-    reason: str
+    count: int | None  #: Slices or moduli; None: the native product.
+    bits: float  #: Bits of |A||B| that they keep in every element, proved; infinite where the words hold everything.
+    wanted: int  #: Bits that were asked for.
+    span: int  #: Of the exponents, in bits.
+    element: tuple[int, int]  #: The result that keeps the fewest bits.
+    reason: str  #: In words.
 
     def to_rows(self) -> list[dict]:
         """One row."""
@@ -90,24 +73,14 @@ class Count(Result):
 
 @dataclass(frozen=True, eq=False)
 class ScaledOperands:
-    """A and B with rows and columns scaled below 1, and |A||B| of them.
+    """A and B with rows and columns scaled below 1, and |A||B| of them."""
 
-    Attributes
-    ----------
-    a, b : numpy.ndarray of float64
-    sizes : numpy.ndarray of float64
-        |A||B|, rounded down.
-    finite : bool
-        Whether all elements were.
-    flushed : bool
-        Whether some elements are so small beside their row's largest that FP64 lacks their quotient.
-    """
-
+    #: a, b: float64.
     a: np.ndarray
     b: np.ndarray
-    sizes: np.ndarray
-    finite: bool
-    flushed: bool
+    sizes: np.ndarray  #: float64: |A||B|, rounded down.
+    finite: bool  #: Whether all elements were.
+    flushed: bool  #: Whether some elements are so small beside their row's largest that FP64 lacks their quotient.
 
     @classmethod
     def of(cls, a: np.ndarray, b: np.ndarray) -> "ScaledOperands":
@@ -135,21 +108,9 @@ class ScaledOperands:
 def truncation(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
     """Bound of what a method's words and dropped products leave of each element of A B, before any rounding.
 
-    Parameters
-    ----------
-    row : RecoveryMethod
-        Of integer slices or residues.
-    operands : ScaledOperands
-
-    Returns
-    -------
-    ndarray of float64, shape (m, n)
-        In the operands' own scale.
-
-    Raises
-    ------
-    ValueError
-        If the row's moduli leave no bit for this k.
+    row: Of integer slices or residues.
+    Returns (ndarray of float64, shape (m, n)): In the operands' own scale.
+    Raises ValueError if the row's moduli leave no bit for this k.
     """
     a, b = operands.a, operands.b
     words_a, words_b = scaled_words(row, a, 1), scaled_words(row, b, 0)
@@ -166,14 +127,9 @@ def truncation(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
 def scaled_words(row: RecoveryMethod, x: np.ndarray, axis: int) -> list[np.ndarray]:
     """The words of an operand in its own units, float64.
 
-    Parameters
-    ----------
-    row : RecoveryMethod
-        Of integer slices or residues.
-    x : ndarray of float32 or float64
-        The operand; elements that are not finite count as 0.
-    axis : int
-        1: rows share an exponent; 0: columns do.
+    row: Of integer slices or residues.
+    x (ndarray of float32 or float64): The operand; elements that are not finite count as 0.
+    axis: 1: rows share an exponent; 0: columns do.
     """
     if row.modular:
         whole, exponents = integers_below(x, axis, residue_bits(row.moduli, x.shape[axis]))
@@ -193,10 +149,7 @@ def lost_share(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
 def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tuple[int, int]]:
     """Bits of |A||B| that every element keeps, and the element that keeps the fewest; infinite where nothing is lost.
 
-    Parameters
-    ----------
-    row, operands
-        As for :func:`truncation`.
+    row, operands: As for :func:`truncation`.
     """
     ratio = lost_share(row, operands)
     if ratio.size == 0:
@@ -209,11 +162,7 @@ def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tup
 def counts_of(row: RecoveryMethod, k: int) -> Iterator[RecoveryMethod]:
     """The row with every number of slices or moduli that leaves a bit, from the fewest.
 
-    Parameters
-    ----------
-    row : RecoveryMethod
-    k : int
-        Length of the sums.
+    k: Length of the sums.
     """
     for count in range(2 if row.modular else 1, row.most_words + 1):
         found = row.with_count(count)
@@ -224,17 +173,9 @@ def counts_of(row: RecoveryMethod, k: int) -> Iterator[RecoveryMethod]:
 def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
     """The number of words that a row with a :class:`~mpgemm.recovery.method.CountControl` takes for these operands.
 
-    Parameters
-    ----------
-    row : RecoveryMethod
-        With a `count`.
-    a, b : ndarray of float32 or float64
-        The operands.
-
-    Raises
-    ------
-    ValueError
-        If more bits are wanted than the result holds.
+    row: With a `count`.
+    a, b: ndarray of float32 or float64.
+    Raises ValueError if more bits are wanted than the result holds.
     """
     control = row.count
     if control is None:

@@ -25,18 +25,10 @@ class UnsuitableEngine(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedEngine(MatrixEngine):
-    """A matrix engine with a name of its own: IEEE units and hypothetical cores.
+    """A matrix engine with a name of its own: IEEE units and hypothetical cores."""
 
-    Parameters
-    ----------
-    name : str
-        For tables.
-    note : str
-        What a reader must know about it.
-    """
-
-    name: str
-    note: str = ""
+    name: str  #: For tables.
+    note: str = ""  #: What a reader must know about it.
 
     @property
     def label(self) -> str:
@@ -111,21 +103,11 @@ def device_engine(
 ) -> tcm.Instruction:
     """The instruction of a device for operands of these formats; where paths compute differently, the :data:`USUAL_PATH`.
 
-    Parameters
-    ----------
-    device : str
-        Device or architecture.
-    fmt, b_format : str
-        Formats of a and b; b's is a's by default.
-    d_format : str, optional
-        Format of c and d: by default fp32, fp64 for fp64 operands, s32 for integers.
-    path : str, optional
-        As for :func:`tensorcore_models.default_instruction`.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
+    device: Device or architecture.
+    fmt, b_format: Formats of a and b; b's is a's by default.
+    d_format: Format of c and d: by default fp32, fp64 for fp64 operands, s32 for integers.
+    path: As for :func:`tensorcore_models.default_instruction`.
+    Raises ValueError if there is none.
     """
     device = canonical_device(device)
     arch = DEVICES[device][0] if device in DEVICES else device
@@ -144,18 +126,8 @@ def scaled_engine(
 ) -> tcm.Instruction:
     """The instruction of a device with such block scales: that with the largest k, of the :data:`USUAL_PATH` if it has one.
 
-    Parameters
-    ----------
-    device : str
-        Device or architecture.
-    a_format, b_format, scale_format : str
-    block_size : int
-    path : str, optional
-
-    Raises
-    ------
-    ValueError
-        If there is none; the message says which block scales the device has.
+    device: Device or architecture.
+    Raises ValueError if there is none; the message says which block scales the device has.
     """
     device = canonical_device(device)
     arch = DEVICES[device][0] if device in DEVICES else device
@@ -176,21 +148,12 @@ def scaled_engine(
 def plain_engine(name: str, fmt: str | None = None, d_format: str | None = None) -> Engine:
     """The engine that a name means without a recovery method.
 
-    Parameters
-    ----------
-    name : str
-        "arch:name" in any spelling; a device or architecture ("h100": its usual instruction for the operand format, "h100/mma"
-        names the path); "ieee" (a chain of fused multiply-adds); hardware as :func:`tensorcore_models.hardware.engine`
-        names it.
-    fmt : str, optional
-        Operand format or an alias of one ("fp8": e4m3fn, or what the device has); fp16 by default.
-    d_format : str, optional
-        Result format, fp32 (fp64, s32) by default.
-
-    Raises
-    ------
-    ValueError
-        If there is no such engine, or it has other operands than `fmt`.
+    name: "arch:name" in any spelling; a device or architecture ("h100": its usual instruction for the operand format,
+        "h100/mma" names the path); "ieee" (a chain of fused multiply-adds); hardware as
+        :func:`tensorcore_models.hardware.engine` names it.
+    fmt: Operand format or an alias of one ("fp8": e4m3fn, or what the device has); fp16 by default.
+    d_format: Result format, fp32 (fp64, s32) by default.
+    Raises ValueError if there is no such engine, or it has other operands than `fmt`.
     """
     wanted = format_family(fmt) if fmt is not None else ()
     if fmt is not None and not wanted:
@@ -333,10 +296,7 @@ def _takes(engine: str | Engine, method: RecoveryMethod) -> bool:
 def hardware_engine(name: str) -> Engine:
     """Real hardware by the name that :func:`tensorcore_models.hardware.engine` takes.
 
-    Raises
-    ------
-    ValueError
-        If there is no such name, or what it needs is not on this machine.
+    Raises ValueError if there is no such name, or what it needs is not on this machine.
     """
     try:
         engine = hardware.engine(name)
@@ -349,12 +309,7 @@ def hardware_engine(name: str) -> Engine:
 def suitable_engines(method: RecoveryMethod, limit: int = 8) -> list[str]:
     """Names of catalogued instructions that take the method's words, one for each architecture first.
 
-    Parameters
-    ----------
-    method : RecoveryMethod
-        The method.
-    limit : int
-        Names at most.
+    limit: Names at most.
     """
     first: dict[str, str] = {}
     for row in tcm.list_instructions():

@@ -25,13 +25,6 @@ _FRACTIONS = ("fraction_bits", "dot_fraction_bits", "c_fraction_bits", "sum_frac
 def exact_bits(engine: Engine) -> int:
     """t: integer sums below 2^t in magnitude are exact. Of a callable, which says nothing else, the bits of its result.
 
-    Parameters
-    ----------
-    engine : Engine
-        The matrix unit.
-
-    Examples
-    --------
     >>> import tensorcore_models as tcm
     >>> exact_bits(tcm.get_instruction("hopper:wgmma.m64n8k32.f32.e4m3.e4m3"))
     14
@@ -60,17 +53,8 @@ def _kept(spec: Any) -> Iterator[int]:
 def exact_products(engine: Engine, largest: int) -> int:
     """Products up to `largest` in magnitude that a chain from zero sums exactly, 0 where not even one is.
 
-    Parameters
-    ----------
-    engine : Engine
-        The matrix unit.
-    largest : int
-        Magnitude of a product at most.
-
-    Returns
-    -------
-    int
-        A multiple of the engine's k step where it is more than one.
+    largest: Magnitude of a product at most.
+    Returns: A multiple of the engine's k step where it is more than one.
     """
     count = (1 << exact_bits(engine)) // max(largest, 1)
     return count // engine.k * engine.k if count >= engine.k else count

@@ -44,21 +44,11 @@ def joined_slices(
 ) -> np.ndarray:
     """RN(2^(row + column) sum_j product_j 2^exponent_j), the sum in FP64 in the order given.
 
-    Parameters
-    ----------
-    products : sequence of ndarray of int32, int64 or float32, shape (m, n)
-        Products of pairs of words.
-    exponents : sequence of int
-        Of each product, not decreasing, the last one 0.
-    rows, columns : ndarray of int, shapes (m,) and (n,)
-        Exponents of the rows of A and of the columns of B.
-    dtype : dtype
-        float64 or float32, to which the FP64 result is then rounded.
-
-    Returns
-    -------
-    ndarray, shape (m, n)
-        Rounded again only where 2^(row + column) takes it out of FP64's range.
+    products (sequence of ndarray of int32, int64 or float32, shape (m, n)): Products of pairs of words.
+    exponents: Of each product, not decreasing, the last one 0.
+    rows, columns (ndarray of int, shapes (m,) and (n,)): Exponents of the rows of A and of the columns of B.
+    dtype (dtype): float64 or float32, to which the FP64 result is then rounded.
+    Returns (shape (m, n)): Rounded again only where 2^(row + column) takes it out of FP64's range.
     """
     out, ends, powers, data = _result(rows, columns, dtype)
     if out.size:
@@ -111,16 +101,10 @@ class Remainders:
     def reduce(self, index: int, product: np.ndarray, out: np.ndarray, accumulate: bool = False) -> None:
         """y of one modulus from a product of residues.
 
-        Parameters
-        ----------
-        index : int
-            Of the modulus.
-        product : ndarray of int32
-            A product of residues.
-        out : ndarray of int8, C-contiguous
-            Becomes y, balanced.
-        accumulate : bool
-            Add it to what `out` holds: the y of a part of k.
+        index: Of the modulus.
+        product (ndarray of int32): A product of residues.
+        out (ndarray of int8, C-contiguous): Becomes y, balanced.
+        accumulate: Add it to what `out` holds: the y of a part of k.
         """
         flat = np.ascontiguousarray(product, np.int32).reshape(-1).view(np.uint8)
         if out.size:
@@ -137,16 +121,9 @@ class Remainders:
     def joined(self, planes: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
         """The integers of planes of y, rounded once to FP64, times 2^(row + column).
 
-        Parameters
-        ----------
-        planes : ndarray of int8, shape (moduli, m, n)
-            From :meth:`reduce`.
-        rows, columns, dtype
-            As for :func:`joined_slices`.
-
-        Returns
-        -------
-        ndarray, shape (m, n)
+        planes (ndarray of int8, shape (moduli, m, n)): From :meth:`reduce`.
+        rows, columns, dtype: As for :func:`joined_slices`.
+        Returns (shape (m, n))
         """
         return self._joined(planes.reshape(len(self.moduli), -1), rows, columns, dtype)
 
@@ -167,15 +144,8 @@ class Remainders:
 def remainders(moduli: tuple[int, ...]) -> Remainders:
     """The theorem for moduli that are pairwise coprime and at most 256; kept from call to call.
 
-    Parameters
-    ----------
-    moduli : tuple of int
-        Pairwise coprime.
-
-    Raises
-    ------
-    ValueError
-        If there are more than 54, which cannot be coprime.
+    moduli: Pairwise coprime.
+    Raises ValueError if there are more than 54, which cannot be coprime.
     """
     if not 1 <= len(moduli) <= kernel.MOST_MODULI:
         raise ValueError(f"{len(moduli)} moduli: expected 1 to {kernel.MOST_MODULI}")
@@ -185,16 +155,10 @@ def remainders(moduli: tuple[int, ...]) -> Remainders:
 def add_quantised(sums: np.ndarray, product: np.ndarray, factor: np.float32, accumulate: bool = True) -> None:
     """sums + RN(RN(product) factor) in FP32, in place.
 
-    Parameters
-    ----------
-    sums : ndarray of float32, C-contiguous
-        The sums, changed in place.
-    product : ndarray of int32, int64 or float32, of the same shape
-        The product to add.
-    factor : FP32 number
-        The factor of the product.
-    accumulate : bool
-        False: 0 takes the place of what `sums` holds.
+    sums (ndarray of float32, C-contiguous): The sums, changed in place.
+    product (ndarray of int32, int64 or float32, of the same shape): The product to add.
+    factor: The factor of the product.
+    accumulate: False: 0 takes the place of what `sums` holds.
     """
     arrays, kinds = products_of([product])
     if sums.size:

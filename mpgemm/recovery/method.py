@@ -62,39 +62,23 @@ MOST_SLICE_BITS = 112
 
 @dataclass(frozen=True)
 class CountControl:
-    """How a call chooses its number of slices or moduli (:mod:`mpgemm.recovery.counts`).
+    """How a call chooses its number of slices or moduli (:mod:`mpgemm.recovery.counts`)."""
 
-    Attributes
-    ----------
-    bits : int or None
-        Bits that are wanted: of |A||B| in every element; with `fixed` of the words. None: those that the result's format
-        holds.
-    offset : int
-        Added to the bits.
-    most : int or None
-        Slices or moduli at most; beyond that the native product is taken. None: as many as there are.
-    fixed : bool
-        The words keep these bits whatever the matrices are.
-    """
-
+    #: Bits that are wanted: of |A||B| in every element; with `fixed` of the words. None: those that the result's format
+    #: holds.
     bits: int | None = None
-    offset: int = 0
+    offset: int = 0  #: Added to the bits.
+    #: Slices or moduli at most; beyond that the native product is taken. None: as many as there are.
     most: int | None = None
-    fixed: bool = False
+    fixed: bool = False  #: The words keep these bits whatever the matrices are.
 
 
 def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int], ...]:
     """Products (i, j) of word indices with i + j <= `level` (all of them by default), smallest first.
 
-    Parameters
-    ----------
-    words : int
-        Number of words.
-    level : int
-        Largest i + j; all products by default.
+    words: Number of words.
+    level: Largest i + j; all products by default.
 
-    Examples
-    --------
     >>> products_below(2, 1)
     ((0, 1), (1, 0), (0, 0))
     """
@@ -341,13 +325,7 @@ class RecoveryMethod:
 
 
 def check_moduli(moduli) -> tuple[int, ...]:
-    """Moduli that are pairwise coprime and at most 256.
-
-    Raises
-    ------
-    ValueError
-        Otherwise.
-    """
+    """Moduli that are pairwise coprime and at most 256. Raises ValueError otherwise."""
     moduli = tuple(checked_integer(p, "a modulus") for p in moduli)
     if len(moduli) < 2 or any(not 2 <= p <= 256 for p in moduli):
         raise ValueError(f"moduli {moduli} must be at least two integers from 2 to 256")

@@ -202,21 +202,9 @@ def prepare(
 ) -> WordRun | IntegerRun | OwnRun:
     """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs.
 
-    Parameters
-    ----------
-    a, b, c, method, engine, overflow, options
-        As for :func:`recovered_gemm`.
-    store : WordStore, optional
-        Where words are looked up and kept.
-
-    Returns
-    -------
-    WordRun, IntegerRun or OwnRun
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`recovered_gemm`.
+    a, b, c, method, engine, overflow, options: As for :func:`recovered_gemm`.
+    store: Where words are looked up and kept.
+    Raises ValueError, TypeError as :func:`recovered_gemm`.
     """
     row = get_method(method, **(options or {}))
     engine = resolve_engine(engine, row)
@@ -244,15 +232,8 @@ def prepare(
 def check_operands(a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """The operands as float32 or float64 arrays of matching shapes.
 
-    Parameters
-    ----------
-    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
-        c may be None.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If they are not matrices of real numbers, or shapes do not fit.
+    a, b, c (array_like, shapes (m, k), (k, n), (m, n)): c may be None.
+    Raises ValueError, TypeError if they are not matrices of real numbers, or shapes do not fit.
     """
     a, b = source_array(a, "a"), source_array(b, "b")
     if a.ndim != 2 or b.ndim != 2:

@@ -37,10 +37,7 @@ _BYTES = (1 << kernel.HIGH, 1)
 def word_table(p: int) -> np.ndarray:
     """(h, l, h + l) of every residue 0 to p - 1, those with the smallest largest magnitude; int8, shape (3, p).
 
-    Raises
-    ------
-    ValueError
-        If p is not one of the moduli.
+    Raises ValueError if p is not one of the moduli.
     """
     if p not in BASES:
         raise ValueError(f"modulus {p} has no words in e4m3; those that have: {', '.join(map(str, BASES))}")
@@ -72,14 +69,9 @@ class SplitRemainders(Remainders):
     def store(self, index: int, sums: Sequence[np.ndarray], planes: np.ndarray) -> None:
         """Keep what the sums of the three products of words say modulo one modulus.
 
-        Parameters
-        ----------
-        index : int
-            Of the modulus.
-        sums : sequence of ndarray of int32, int64 or float32, shape (m, n)
-            Of h h', l l' and (h + l)(h' + l').
-        planes : ndarray of int8, shape (2 moduli, m, n)
-            What :meth:`joined` takes; two of them are set.
+        index: Of the modulus.
+        sums (sequence of ndarray of int32, int64 or float32, shape (m, n)): Of h h', l l' and (h + l)(h' + l').
+        planes (ndarray of int8, shape (2 moduli, m, n)): What :meth:`joined` takes; two of them are set.
         """
         p = self.moduli[index]
         arrays, types = products_of(sums)

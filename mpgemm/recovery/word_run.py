@@ -20,17 +20,10 @@ from tensorcore_models.formats import Format
 
 @dataclass(frozen=True)
 class RangeCounts:
-    """Elements of an operand that left the range of the words.
+    """Elements of an operand that left the range of the words."""
 
-    Attributes
-    ----------
-    overflow : int
-        Finite elements of which a word overflowed (became infinite, NaN, or was saturated).
-    underflow : int
-        Elements of which a word is below the word format's smallest normal number and inexact (IEEE 754's underflow).
-    """
-
-    overflow: int = 0
+    overflow: int = 0  #: Finite elements of which a word overflowed (became infinite, NaN, or was saturated).
+    #: Elements of which a word is below the word format's smallest normal number and inexact (IEEE 754's underflow).
     underflow: int = 0
 
 
@@ -178,12 +171,8 @@ class CubeRun(WordRun):
 def scaling_target(word: Format, result: Format, k: int) -> float:
     """theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B).
 
-    Parameters
-    ----------
-    word, result : Format
-        Of the words (f_max) and of the sums (F_max).
-    k : int
-        Length of the sum.
+    word, result: Of the words (f_max) and of the sums (F_max).
+    k: Length of the sum.
     """
     return min(word.max_finite, float(np.sqrt(result.max_finite / max(k, 1))))
 
@@ -193,14 +182,8 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
 
     Infinite and NaN elements take no part.
 
-    Parameters
-    ----------
-    x : ndarray
-        The values.
-    axis : int
-        The axis of k.
-    theta : float
-        What equilibrated elements stay below.
+    axis: The axis of k.
+    theta: What equilibrated elements stay below.
     """
     largest = np.max(np.abs(x), axis=axis, initial=0.0, where=np.isfinite(x)).astype(np.float64)
     significand, exponent = np.frexp(largest)
@@ -212,12 +195,8 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
 def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     """x 2^exponents exactly: in the type of x where that is exact, else in float64.
 
-    Parameters
-    ----------
-    x : ndarray of float32 or float64
-        The operand.
-    exponents : ndarray of int
-        Broadcast against x.
+    x: ndarray of float32 or float64.
+    exponents: Broadcast against x.
     """
     if x.dtype == np.float32 and np.abs(exponents).max(initial=0) <= 120:
         up, down = np.ldexp(np.float32(1), exponents), np.ldexp(np.float32(1), -exponents)
@@ -231,16 +210,8 @@ def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
 def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str = "inf") -> tuple[np.ndarray, ...]:
     """The words of a matrix as encodings.
 
-    Parameters
-    ----------
-    x : ndarray
-        The values.
-    row : RecoveryMethod
-        The method.
-    fmt : Format
-        Of the words.
-    overflow : {"inf", "saturate"}
-        What becomes of results beyond the largest number.
+    fmt: Of the words.
+    overflow ({"inf", "saturate"}): What becomes of results beyond the largest number.
     """
     return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
 
@@ -248,16 +219,8 @@ def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str
 def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: int) -> RangeCounts:
     """How many elements of x left the range of their words; see :class:`RangeCounts`.
 
-    Parameters
-    ----------
-    x : ndarray
-        The values.
-    words : sequence of ndarray
-        Encodings, from :func:`split_operand`.
-    fmt : Format
-        The number format.
-    scale : int
-        s.
+    words: Encodings, from :func:`split_operand`.
+    scale: s.
     """
     residual = x.astype(np.float64)
     over, under = np.zeros(x.shape, bool), np.zeros(x.shape, bool)

@@ -33,24 +33,14 @@ class EngineBasis:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a page says before its tables.
-
-    Attributes
-    ----------
-    question : str
-    verdicts : list of (str, list of str)
-        The verdict on each input, and its reasons.
-    recommendations, caveats : list of str
-    engines : list of EngineBasis
-    origin : dict of str to str
-        Version, command, date and what else the results were computed with.
-    """
+    """What a page says before its tables."""
 
     question: str = ""
-    verdicts: list[tuple[str, list[str]]] = field(default_factory=list)
+    verdicts: list[tuple[str, list[str]]] = field(default_factory=list)  #: The verdict on each input, and its reasons.
     recommendations: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     engines: list[EngineBasis] = field(default_factory=list)
+    #: Version, command, date and what else the results were computed with.
     origin: dict[str, str] = field(default_factory=dict)
 
 

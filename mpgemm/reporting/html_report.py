@@ -20,13 +20,8 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 def html_page(folders: Sequence[Path], title: str, rows: int) -> str:
     """The page.
 
-    Parameters
-    ----------
-    folders : sequence of Path
-        Each becomes a section; one without results says so.
-    title : str
-    rows : int
-        Rows shown of a table; the page says how many more its file has.
+    folders: Each becomes a section; one without results says so.
+    rows: Rows shown of a table; the page says how many more its file has.
     """
     style, script = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     body = "\n".join(line for folder in folders for line in _section(folder, rows))

@@ -63,10 +63,7 @@ LOST_EXPONENT, LARGEST_EXPONENT = -26, 15
 def require_matplotlib() -> None:
     """Check that pictures can be made: before long work, not after it.
 
-    Raises
-    ------
-    ValueError
-        If matplotlib is missing: the extra that brings it.
+    Raises ValueError if matplotlib is missing: the extra that brings it.
     """
     try:
         import matplotlib.figure  # noqa: F401
@@ -88,14 +85,7 @@ def _new_figure(width: float = 7.0, height: float = 4.3):
 def save_figure(figure, path: str | os.PathLike, dpi: int = 130) -> None:
     """Write a figure as PNG, or as SVG where the name ends so, the whole file or nothing.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure to write.
-    path : path
-        The file.
-    dpi : int
-        Dots per inch.
+    dpi: Dots per inch.
     """
     buffer = io.BytesIO()
     if str(path).endswith(".svg"):
@@ -119,22 +109,10 @@ def curves(
 ):
     """Curves over a common axis.
 
-    Parameters
-    ----------
-    lines : sequence of Curve
-        On a logarithmic y axis values that are 0 or not finite are left out.
-    title, x_label, y_label : str
-        As the figure shows them.
-    log_x, log_y : bool
-        Logarithmic axes.
-    log_base : int
-        That of the x axis.
-    marks : mapping, optional
-        label -> y of a horizontal line.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    lines: On a logarithmic y axis values that are 0 or not finite are left out.
+    log_x, log_y: Logarithmic axes.
+    log_base: That of the x axis.
+    marks: label -> y of a horizontal line.
     """
     figure, axes = _new_figure(8.0, 4.6)
     for number, line in enumerate(lines):
@@ -181,16 +159,10 @@ def method_errors(
 ):
     """Errors of methods as dots on a logarithmic axis, one colour for each input.
 
-    Parameters
-    ----------
-    groups : mapping
-        input -> sequence of (method, error). An error of 0 is at the left edge as an open marker; one that is
+    groups: input -> sequence of (method, error). An error of 0 is at the left edge as an open marker; one that is
         infinite at the right edge as a cross.
-    title, x_label : str
-        As the figure shows them.
-    reference : str
-        The method that the others are compared with: a vertical line for each input that has it. An error more than
-        :data:`OFF_AXIS` times smaller than all of these is at the left edge as an arrow with its value.
+    reference: The method that the others are compared with: a vertical line for each input that has it. An error more
+        than :data:`OFF_AXIS` times smaller than all of these is at the left edge as an arrow with its value.
     """
     names = list(dict.fromkeys(name for members in groups.values() for name, _ in members))
     figure, axes = _new_figure(8.0, 1.0 + 0.28 * len(names) + 0.2 * len(groups))
@@ -278,13 +250,8 @@ def short_engines(engines: Sequence[str]) -> dict[str, str]:
 def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, float]]], title: str, x_label: str):
     """Errors of methods on engines as grouped bars: a panel for each input, groups of methods, a colour for each engine.
 
-    Parameters
-    ----------
-    groups : mapping
-        input -> sequence of (method, engine, error). An error of 0 has no bar and says so; one that is infinite reaches
-        the edge.
-    title, x_label : str
-        As the figure shows them.
+    groups: input -> sequence of (method, engine, error). An error of 0 has no bar and says so; one that is infinite
+        reaches the edge.
     """
     require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -339,14 +306,8 @@ def exponent_histogram(
 ):
     """How the elements' exponents lie in the range of fp16, on a logarithmic share.
 
-    Parameters
-    ----------
-    histograms : mapping
-        matrix -> {exponent of the leading bit: number of elements}.
-    title : str
-        As the figure shows it.
-    scale_exponents : sequence of int
-        s_b whose windows (:func:`full_window`) are drawn above the bars.
+    histograms: matrix -> {exponent of the leading bit: number of elements}.
+    scale_exponents: s_b whose windows (:func:`full_window`) are drawn above the bars.
     """
     figure, axes = _new_figure(8.0, 4.0)
     exponents = [e for histogram in histograms.values() for e in histogram] or [0]
@@ -394,21 +355,9 @@ def exponent_histogram(
 def panel_grid(panels: Sequence[Panel], columns: int = 3):
     """Several sets of axes in one figure, the vertical range and the colours shared.
 
-    Parameters
-    ----------
-    panels : sequence of Panel
-        The same label has the same colour in all of them.
-    columns : int
-        Panels beside each other.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    ValueError
-        If matplotlib is missing.
+    panels: The same label has the same colour in all of them.
+    columns: Panels beside each other.
+    Raises ValueError if matplotlib is missing.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg

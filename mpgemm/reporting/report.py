@@ -41,12 +41,8 @@ def _current() -> _Run:
 def running(command: Sequence[str], wide: bool = False) -> Iterator[None]:
     """What is printed inside belongs to a command: its JSON names it.
 
-    Parameters
-    ----------
-    command : sequence of str
-        The words of the command line.
-    wide : bool
-        Tables are printed in full, wider than the terminal if need be.
+    command: The words of the command line.
+    wide: Tables are printed in full, wider than the terminal if need be.
     """
     token = _RUN.set(_Run(tuple(command), wide))
     try:
@@ -76,26 +72,11 @@ def shown_width() -> int | None:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under headings.
+    """Rows under headings. Raises ValueError if a row has another number of cells than there are headings."""
 
-    Parameters
-    ----------
-    title : str
-        The heading.
-    headings : sequence of str
-        One for each column.
-    rows : sequence of sequences
-        Strings and numbers; numbers are aligned to the right.
-
-    Raises
-    ------
-    ValueError
-        If a row has another number of cells than there are headings.
-    """
-
-    title: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[object]]
+    title: str  #: The heading.
+    headings: Sequence[str]  #: One for each column.
+    rows: Sequence[Sequence[object]]  #: Strings and numbers; numbers are aligned to the right.
 
     def __post_init__(self):
         for row in self.rows:
@@ -176,13 +157,7 @@ class Table:
         return html_table(self.title, self.headings, self.rows)
 
     def to_dataframe(self):
-        """The rows as a pandas data frame, numbers in full.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
+        """The rows as a pandas data frame, numbers in full. Raises ImportError if pandas is missing."""
         return data_frame([dict(zip(self.headings, row, strict=True)) for row in self.rows])
 
     def to_csv(self) -> str:
@@ -243,14 +218,9 @@ def _finite(value: object) -> object:
 class Progress:
     """Progress of a long job on a terminal: one line rewritten, with the count, the time so far and about how much is left.
 
-    Parameters
-    ----------
-    stream : TextIO, optional
-        Standard error by default. Where it is no terminal nothing is printed.
-    quiet : bool
-        Print nothing there either.
-    patience : float
-        Seconds before the first line, so that quick jobs print nothing.
+    stream: Standard error by default. Where it is no terminal nothing is printed.
+    quiet: Print nothing there either.
+    patience: Seconds before the first line, so that quick jobs print nothing.
     """
 
     def __init__(self, stream: TextIO | None = None, quiet: bool = False, patience: float = 2.0):

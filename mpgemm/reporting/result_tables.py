@@ -8,13 +8,7 @@ from mpgemm.reporting.report import Table
 
 
 def read_tables(path: Path) -> list[Table]:
-    """The tables of a CSV file, numbers as numbers.
-
-    Raises
-    ------
-    ValueError
-        If it is not a readable table.
-    """
+    """The tables of a CSV file, numbers as numbers. Raises ValueError if it is not a readable table."""
     try:
         text = path.read_text(encoding="utf-8")
         parts = _parts(text, path.stem)

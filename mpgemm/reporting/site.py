@@ -22,15 +22,8 @@ def _published() -> str:
 def page_address(page: str) -> str:
     """The address of a page of the site.
 
-    Parameters
-    ----------
-    page : str
-        Path below the site's root.
-
-    Raises
-    ------
-    ValueError
-        If no site is known: what to do.
+    page: Path below the site's root.
+    Raises ValueError if no site is known: what to do.
     """
     base = os.environ.get(VARIABLE) or _published()
     if not base and (_BUILT / "index.html").exists():

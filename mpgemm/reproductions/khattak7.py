@@ -41,24 +41,14 @@ PANELS = (
 
 @dataclass(frozen=True)
 class FigureDevice:
-    """A curve of the figure: where its accumulators come from.
+    """A curve of the figure: where its accumulators come from."""
 
-    Parameters
-    ----------
-    label, device : str
-        Name in the figure, and the device that it means.
-    paths : tuple of (format, path)
-        Path of the catalogued instruction for a format where there are several.
-    lacks : tuple of str
-        Formats that run on the fp16 accumulator as hypothetical engines.
-    changes : tuple of (field, value)
-        What is changed of every accumulator; the engine is then hypothetical, too.
-    """
-
+    #: label, device: Name in the figure, and the device that it means.
     label: str
     device: str
-    paths: tuple[tuple[str, str], ...] = ()
-    lacks: tuple[str, ...] = ()
+    paths: tuple[tuple[str, str], ...] = ()  #: Path of the catalogued instruction for a format where there are several.
+    lacks: tuple[str, ...] = ()  #: Formats that run on the fp16 accumulator as hypothetical engines.
+    #: What is changed of every accumulator; the engine is then hypothetical, too.
     changes: tuple[tuple[str, object], ...] = ()
 
     def engine(self, fmt: str) -> MatrixEngine:

@@ -24,35 +24,18 @@ _CHIP = ("chip", "calibrated", "changes")
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One figure or table.
+    """One figure or table."""
 
-    Parameters
-    ----------
-    name : str
-        As it is asked for.
-    source, part, what : str
-        The paper (:data:`PAPERS`), its figure or table, and what is computed.
-    seconds : float
-        CPU time, measured here (`mpgemm reproduce NAME`, one x86-64 machine).
-    where : str
-        "module:function"; the function takes a Context and keywords, and returns an Outcome.
-    arguments : mapping
-        Keywords that the row gives.
-    takes : tuple of str
-        Destinations of the command's options that have an effect on it.
-    repeats : int
-        Seeds where none are asked for.
-    """
-
-    name: str
+    name: str  #: As it is asked for.
+    #: source, part, what: The paper (:data:`PAPERS`), its figure or table, and what is computed.
     source: str
     part: str
     what: str
-    seconds: float
-    where: str
-    arguments: Mapping[str, object] = field(default_factory=dict)
-    takes: tuple[str, ...] = ()
-    repeats: int = 1
+    seconds: float  #: CPU time, measured here (`mpgemm reproduce NAME`, one x86-64 machine).
+    where: str  #: "module:function"; the function takes a Context and keywords, and returns an Outcome.
+    arguments: Mapping[str, object] = field(default_factory=dict)  #: Keywords that the row gives.
+    takes: tuple[str, ...] = ()  #: Destinations of the command's options that have an effect on it.
+    repeats: int = 1  #: Seeds where none are asked for.
 
     def run(self, context: Context, **options) -> Outcome:
         """Compute it."""
@@ -112,13 +95,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {row.name: row for row in _ROWS}
 
 
 def get_reproduction(name: str) -> Reproduction:
-    """The row of that name.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """The row of that name. Raises ValueError if there is none."""
     if name not in REPRODUCTIONS:
         near = difflib.get_close_matches(name, REPRODUCTIONS, 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "; mpgemm reproduce --list names them"

@@ -13,17 +13,9 @@ from tensorcore_models.probing.formal.solvers import NoSolver
 def run(context: Context, **limits: Unpack[LimitOptions]) -> Outcome:
     """The table.
 
-    Parameters
-    ----------
-    context : Context
-        Its progress.
-    **limits
-        Of each query: see :class:`~tensorcore_models.probing.formal.limits.LimitOptions`.
-
-    Raises
-    ------
-    ValueError
-        If no solver is installed.
+    context: Its progress.
+    **limits: Of each query: see :class:`~tensorcore_models.probing.formal.limits.LimitOptions`.
+    Raises ValueError if no solver is installed.
     """
     rows, found = [], []
     for number, query in enumerate(QUERIES):

@@ -59,28 +59,20 @@ def table_row(engine: str | Engine) -> TableRow:
 # -- search --------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class SearchResult:
-    """How often Markidis' method beats Ootomo and Yokota's on random dot products with exact inputs.
+    """How often Markidis' method beats Ootomo and Yokota's on random dot products with exact inputs."""
 
-    Attributes
-    ----------
-    engine, family : str
-        Family "fp16": elements are fp16 numbers, as in the table, so that only the sums differ. "fp32": full FP32 elements.
-    k, trials : int
-        Length of the sums, and how many are drawn.
-    markidis_better, ootomo_better, equal : int
-        By the exact error of each result.
-    examples : tuple of dict
-        Some inputs (hexadecimal floats) for which Markidis' method is better.
-    """
-
+    #: engine, family: Family "fp16": elements are fp16 numbers, as in the table, so that only the sums differ. "fp32":
+    #: full FP32 elements.
     engine: str
     family: str
+    #: k, trials: Length of the sums, and how many are drawn.
     k: int
     trials: int
+    #: markidis_better, ootomo_better, equal: By the exact error of each result.
     markidis_better: int
     ootomo_better: int
     equal: int
-    examples: tuple[dict, ...]
+    examples: tuple[dict, ...]  #: Some inputs (hexadecimal floats) for which Markidis' method is better.
 
     to_dict = asdict
 
@@ -93,19 +85,10 @@ def search(
     Exponents are uniform in [-15, 14] as in the paper's query; to make the sums of different sizes meet, c lies within 24
     binades of the largest product. Results are compared by their exact errors.
 
-    Parameters
-    ----------
-    engine : str or Engine
-        An engine or the name of an instruction or device.
-    family : {"fp16", "fp32"}
-        Which of the paper's two families.
-    k, trials, seed, keep : int
-        Length, how many, seed, and how many examples to keep.
-
-    Raises
-    ------
-    ValueError
-        If the family is unknown, or k or trials below 1.
+    engine: An engine or the name of an instruction or device.
+    family ({"fp16", "fp32"}): Which of the paper's two families.
+    k, trials, seed, keep: Length, how many, seed, and how many examples to keep.
+    Raises ValueError if the family is unknown, or k or trials below 1.
     """
     if family not in ("fp16", "fp32"):
         raise ValueError(f"family is {family!r}, expected 'fp16' or 'fp32'")

@@ -68,19 +68,10 @@ def split_figure(
 ) -> SplitFigure:
     """Compute one of :data:`SPLIT_FIGURES`.
 
-    Parameters
-    ----------
-    name : str
-        "2a" (probability of underflow of the low word) or "2b" (bits kept).
-    exponents : sequence of int, optional
-        Instead of the figure's own.
-    context : Context, optional
-        Where finished counts are, and on what they run; those of an exponent take up to a few seconds.
-
-    Raises
-    ------
-    ValueError
-        If the figure is unknown or an exponent beyond float32's normal range.
+    name: "2a" (probability of underflow of the low word) or "2b" (bits kept).
+    exponents: Instead of the figure's own.
+    context: Where finished counts are, and on what they run; those of an exponent take up to a few seconds.
+    Raises ValueError if the figure is unknown or an exponent beyond float32's normal range.
     """
     if name not in SPLIT_FIGURES:
         raise ValueError(f"unknown figure {name!r}; known: {', '.join(SPLIT_FIGURES)}")

@@ -23,31 +23,16 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class SweepFigure:
-    """One figure of the paper as a sweep.
+    """One figure of the paper as a sweep."""
 
-    Parameters
-    ----------
-    name : str
-        As in the paper.
-    title, x_label : str
-        As our figure has them.
-    distribution : str
-        A row of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
-    points : tuple of int
-        Values on the x axis.
-    shape : tuple of int
-        (m, k, n); -1 means the value on the x axis.
-    sweeps_exponent : bool
-        Whether x is the offset exponent; otherwise the offset exponent is 0.
-    """
-
-    name: str
+    name: str  #: As in the paper.
+    #: title, x_label: As our figure has them.
     title: str
     x_label: str
-    distribution: str
-    points: tuple[int, ...]
-    shape: Shape
-    sweeps_exponent: bool = False
+    distribution: str  #: A row of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
+    points: tuple[int, ...]  #: Values on the x axis.
+    shape: Shape  #: (m, k, n); -1 means the value on the x axis.
+    sweeps_exponent: bool = False  #: Whether x is the offset exponent; otherwise the offset exponent is 0.
 
     def shape_at(self, x: int, shape: Shape | None = None) -> Shape:
         """(m, k, n) at a point of the x axis; `shape` replaces what the axis does not sweep."""
@@ -104,13 +89,7 @@ class SweepResult:
     summaries: tuple[tuple[Summary, ...], ...]
 
     def curve(self, method: str, metric: str = "relative_frobenius") -> list[float]:
-        """The metric of one method over the points.
-
-        Raises
-        ------
-        ValueError
-            If the method was not measured.
-        """
+        """The metric of one method over the points. Raises ValueError if the method was not measured."""
         values = [getattr(s, metric) for members in self.summaries for s in members if s.method == method]
         if not values:
             raise ValueError(f"no method {method!r}; measured: {', '.join(self.methods)}")
@@ -128,12 +107,8 @@ class SweepResult:
     def outcome(self, stem: str, metric: str = "relative_frobenius") -> Outcome:
         """The sweep as a table and a figure of one metric.
 
-        Parameters
-        ----------
-        stem : str
-            Of the files.
-        metric : str
-            One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
+        stem: Of the files.
+        metric: One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
         """
         figure = SWEEP_FIGURES[self.figure]
         values = {label: self.curve(method, metric) for method, label in self.methods.items()}
@@ -172,23 +147,11 @@ def run_sweep(
 ) -> SweepResult:
     """Measure one of :data:`SWEEP_FIGURES`.
 
-    Parameters
-    ----------
-    name : str
-        "8a", "8b", "9a", "9b" or "9c".
-    methods : sequence of GemmMethod
-        The methods to run.
-    context : Context
-        Errors are averaged over its seeds.
-    shape : tuple of int, optional
-        (m, k, n) instead of the row's own; sizes that the figure sweeps are ignored.
-    points : sequence of int, optional
-        Values of the x axis instead of the row's own.
-
-    Raises
-    ------
-    ValueError
-        If the figure is unknown.
+    name: "8a", "8b", "9a", "9b" or "9c".
+    context: Errors are averaged over its seeds.
+    shape: (m, k, n) instead of the row's own; sizes that the figure sweeps are ignored.
+    points: Values of the x axis instead of the row's own.
+    Raises ValueError if the figure is unknown.
     """
     if name not in SWEEP_FIGURES:
         raise ValueError(f"unknown figure {name!r}; known: {', '.join(SWEEP_FIGURES)}")

@@ -23,21 +23,13 @@ M, N = 2, 5
 
 @dataclass(frozen=True)
 class Check:
-    """What one check compared.
-
-    Attributes
-    ----------
-    name : str
-    compared, different : int
-        Dot products.
-    first : str
-        The first that differs; empty if none does.
-    """
+    """What one check compared."""
 
     name: str
+    #: compared, different: Dot products.
     compared: int
     different: int
-    first: str = ""
+    first: str = ""  #: The first that differs; empty if none does.
 
 
 def distinct_rows() -> list[Instruction]:
@@ -103,14 +95,9 @@ def _derived() -> Iterator[tuple[str, int, int]]:
 def twins(seconds: float, seed: int = 0, clock=time.monotonic) -> Check:
     """Kernels of every instruction set that this CPU runs against the algorithms in plain integers, on random encodings.
 
-    Parameters
-    ----------
-    seconds : float
-        No new comparison starts after this; each arithmetic of the catalogue in turn.
-    seed : int
-        Of the random encodings.
-    clock : callable
-        Gives the time in seconds.
+    seconds: No new comparison starts after this; each arithmetic of the catalogue in turn.
+    seed: Of the random encodings.
+    clock (callable): Gives the time in seconds.
     """
     return _count("kernels beside their exact twins", _twins(seconds, np.random.default_rng(seed), clock))
 

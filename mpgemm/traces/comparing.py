@@ -18,83 +18,43 @@ RATIOS = (0.9, 1.1)
 
 @dataclass(frozen=True)
 class ModuleDifference:
-    """One module in both runs.
-
-    Attributes
-    ----------
-    step : int
-    module : str
-    inputs, weights : bool or None
-        Whether the bits of the inputs, and of the weights, are equal; None: not recorded, or not in both.
-    differing, elements : int
-        Elements of the output whose bits differ.
-    relative : float
-        Root mean square of the difference over that of the first run's output.
-    largest : float
-        Of the differences.
-    """
+    """One module in both runs."""
 
     step: int
     module: str
+    #: inputs, weights: Whether the bits of the inputs, and of the weights, are equal; None: not recorded, or not in
+    #: both.
     inputs: bool | None
     weights: bool | None
+    #: differing, elements: Elements of the output whose bits differ.
     differing: int
     elements: int
-    relative: float
-    largest: float
+    relative: float  #: Root mean square of the difference over that of the first run's output.
+    largest: float  #: Of the differences.
 
 
 @dataclass(frozen=True)
 class LogitsDifference:
-    """Log-probabilities of both runs.
-
-    Attributes
-    ----------
-    module : str
-    tokens : int
-        Rows of logits, of all steps.
-    largest : float
-        Largest change of a token's log-probability; the token is the first run's most probable one.
-    outside : float
-        Share of tokens whose probability ratio is outside of [0.9, 1.1].
-    ranks : float
-        Share of rows in which another token is the most probable one.
-    mean : float
-        Mean of |change|.
-    """
+    """Log-probabilities of both runs."""
 
     module: str
-    tokens: int
-    largest: float
-    outside: float
-    ranks: float
-    mean: float
+    tokens: int  #: Rows of logits, of all steps.
+    largest: float  #: Largest change of a token's log-probability; the token is the first run's most probable one.
+    outside: float  #: Share of tokens whose probability ratio is outside of [0.9, 1.1].
+    ranks: float  #: Share of rows in which another token is the most probable one.
+    mean: float  #: Mean of |change|.
 
 
 @dataclass(frozen=True, repr=False)
 class TraceComparison(Result):
-    """What :func:`compare_traces` found.
-
-    Attributes
-    ----------
-    names : (str, str)
-    modules : tuple of ModuleDifference
-        Those recorded in both runs, in the order of the first.
-    first : ModuleDifference or None
-        The first whose output differs.
-    recipes : (str, str) or None
-        Who makes the first module's output of each run.
-    logits : LogitsDifference or None
-    missing : tuple of str
-        Modules of one run alone.
-    """
+    """What :func:`compare_traces` found."""
 
     names: tuple[str, str]
-    modules: tuple[ModuleDifference, ...]
-    first: ModuleDifference | None
-    recipes: tuple[str, str] | None
+    modules: tuple[ModuleDifference, ...]  #: Those recorded in both runs, in the order of the first.
+    first: ModuleDifference | None  #: The first whose output differs.
+    recipes: tuple[str, str] | None  #: Who makes the first module's output of each run.
     logits: LogitsDifference | None
-    missing: tuple[str, ...]
+    missing: tuple[str, ...]  #: Modules of one run alone.
 
     def to_rows(self) -> list[dict]:
         """One for each module."""
@@ -149,22 +109,9 @@ def _inputs(f: ModuleDifference) -> str:
 def compare_traces(first: Trace, second: Trace, *, logits: str | None = None, explain: bool = True) -> TraceComparison:
     """Compare two runs of a model.
 
-    Parameters
-    ----------
-    first, second : Trace
-    logits : str, optional
-        The module whose output are logits; by default the last one whose name ends in lm_head or logits.
-    explain : bool
-        Look for who made the first module's output of each run (seconds to a minute).
-
-    Returns
-    -------
-    TraceComparison
-
-    Raises
-    ------
-    ValueError
-        If no module is in both runs, shapes differ, or there is no such module of logits.
+    logits: The module whose output are logits; by default the last one whose name ends in lm_head or logits.
+    explain: Look for who made the first module's output of each run (seconds to a minute).
+    Raises ValueError if no module is in both runs, shapes differ, or there is no such module of logits.
     """
     keys = [key for key in first.modules if key in second.modules]
     if not keys:

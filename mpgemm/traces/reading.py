@@ -33,13 +33,7 @@ class TensorPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class Trace:
-    """Recorded modules in order.
-
-    Attributes
-    ----------
-    folder : Path
-    modules : dict of (step, module) to dict of kind to TensorPlace
-    """
+    """Recorded modules in order."""
 
     folder: Path
     modules: dict[tuple[int, str], dict[str, TensorPlace]]
@@ -47,10 +41,7 @@ class Trace:
     def tensor(self, key: tuple[int, str], kind: str) -> np.ndarray | None:
         """A module's tensor, None where it was not recorded.
 
-        Raises
-        ------
-        ValueError, TypeError, OSError
-            If the file cannot be read.
+        Raises ValueError, TypeError, OSError if the file cannot be read.
         """
         place = self.modules.get(key, {}).get(kind)
         if place is None:
@@ -67,10 +58,7 @@ class Trace:
 def read_trace(folder: str | Path) -> Trace:
     """The tensors of a folder, which are read when they are asked for.
 
-    Raises
-    ------
-    ValueError, OSError
-        If the folder is missing, holds no tensors, or its index is damaged.
+    Raises ValueError, OSError if the folder is missing, holds no tensors, or its index is damaged.
     """
     folder = Path(folder)
     if not folder.is_dir():

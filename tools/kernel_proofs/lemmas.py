@@ -12,13 +12,7 @@ from tensorcore_models.probing.formal.solvers import DEFAULT_MEMORY, solve
 
 @dataclass(frozen=True)
 class Goal:
-    """A statement over bit-vectors: where all premises hold, so does the conclusion.
-
-    Parameters
-    ----------
-    premises : tuple of Term
-    conclusion : Term
-    """
+    """A statement over bit-vectors: where all premises hold, so does the conclusion."""
 
     premises: tuple[Term, ...]
     conclusion: Term
@@ -26,44 +20,22 @@ class Goal:
 
 @dataclass(frozen=True)
 class Lemma:
-    """One lemma.
-
-    Parameters
-    ----------
-    name : str
-    statement : str
-        What it says, in words.
-    goal : callable, optional
-        () -> Goal, for a solver.
-    check : callable, optional
-        () -> bool, an enumeration of all cases.
-    """
+    """One lemma."""
 
     name: str
-    statement: str
-    goal: Callable[[], Goal] | None = None
-    check: Callable[[], bool] | None = None
+    statement: str  #: What it says, in words.
+    goal: Callable[[], Goal] | None = None  #: () -> Goal, for a solver.
+    check: Callable[[], bool] | None = None  #: () -> bool, an enumeration of all cases.
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What became of a lemma.
-
-    Parameters
-    ----------
-    lemma : Lemma
-    status : {"proved", "refuted", "timeout", "memory", "unknown"}
-    counterexample : dict of str to int
-        Values of the free variables where it is refuted.
-    backend : str
-        The solver that answered, "enumeration" or "folding".
-    seconds : float
-    """
+    """What became of a lemma."""
 
     lemma: Lemma
     status: Literal["proved", "refuted", "timeout", "memory", "unknown"]
-    counterexample: dict[str, int]
-    backend: str
+    counterexample: dict[str, int]  #: Values of the free variables where it is refuted.
+    backend: str  #: The solver that answered, "enumeration" or "folding".
     seconds: float
 
 

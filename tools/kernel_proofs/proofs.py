@@ -12,31 +12,16 @@ from .lemmas import Lemma
 
 @dataclass(frozen=True)
 class Case:
-    """A fused dot-add whose kernel is proved.
+    """A fused dot-add whose kernel is proved."""
 
-    Parameters
-    ----------
-    kernel : {"narrow", "wide"}
-        32-bit or 64-bit lanes.
-    operands : str
-        Format of a and b.
-    result : str
-        Format of c and d.
-    terms, fraction_bits : int
-        N and F.
-    output_fraction_bits : int or None
-        As in :class:`FusedDotAdd`.
-    units : str
-        The units that compute it.
-    """
-
-    kernel: str
-    operands: str
-    result: str
+    kernel: str  #: {"narrow", "wide"}: 32-bit or 64-bit lanes.
+    operands: str  #: Format of a and b.
+    result: str  #: Format of c and d.
+    #: terms, fraction_bits: N and F.
     terms: int
     fraction_bits: int
-    output_fraction_bits: int | None
-    units: str
+    output_fraction_bits: int | None  #: As in :class:`FusedDotAdd`.
+    units: str  #: The units that compute it.
 
     def lemmas(self) -> Iterator[Lemma]:
         """The lemmas that the proof of this case consists of."""
