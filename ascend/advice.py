@@ -151,10 +151,6 @@ def advise(
     **options
         Of :func:`ascend.plan`: buffering, layout, presplit (for ways of several terms), ...
 
-    Returns
-    -------
-    Advice
-
     Raises
     ------
     ValueError

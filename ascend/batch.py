@@ -77,10 +77,6 @@ def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options:
     **options
         Of :func:`ascend.plan`.
 
-    Returns
-    -------
-    list of BatchPlan
-
     Raises
     ------
     ValueError

@@ -114,10 +114,6 @@ def pareto(
     progress : callable, optional
         Called with (done, total).
 
-    Returns
-    -------
-    list of Point
-
     Raises
     ------
     ValueError

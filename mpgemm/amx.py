@@ -101,10 +101,6 @@ def sgemm(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> 
     threads : int, optional
         Of the unit's own loops, 1 to 1024; by default those of :func:`tensorcore_models.get_num_threads`. They change no bit.
 
-    Returns
-    -------
-    numpy.ndarray of float32, shape (m, n)
-
     Raises
     ------
     ValueError
@@ -130,10 +126,6 @@ def sgemm_report(a, b, c=None, *, method: str = "auto", threads: int | None = No
     ----------
     a, b, c, method, threads
         As for :func:`sgemm`.
-
-    Returns
-    -------
-    SgemmResult
 
     Raises
     ------

@@ -191,10 +191,6 @@ def simulate(
     progress : callable, optional
         Called with the number of operations simulated so far, about once in a million.
 
-    Returns
-    -------
-    Timeline
-
     Raises
     ------
     TypeError

@@ -74,10 +74,6 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | 
     a, b, c, method, engine, overflow, **options
         As for :func:`mpgemm.recovered_gemm`.
 
-    Returns
-    -------
-    MethodBound
-
     Raises
     ------
     ValueError

@@ -108,10 +108,6 @@ def tolerance(
     first : callable, optional
         Called with what is certified, before anything is drawn.
 
-    Returns
-    -------
-    Tolerance
-
     Raises
     ------
     Interrupted

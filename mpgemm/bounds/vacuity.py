@@ -99,10 +99,6 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     block : int
         Products of a dropped block of k.
 
-    Returns
-    -------
-    Vacuity
-
     Raises
     ------
     ValueError

@@ -169,10 +169,6 @@ def errors(
     reference : {"exact", "mpmath"}
         "exact" is fast; "mpmath" is the independent check in mpmath arithmetic, slow (use it on small matrices).
 
-    Returns
-    -------
-    ErrorReport
-
     Raises
     ------
     ValueError

@@ -179,10 +179,6 @@ def advise_promotion(
     progress : callable, optional
         (done, total, label).
 
-    Returns
-    -------
-    PromotionAdvice
-
     Raises
     ------
     ValueError

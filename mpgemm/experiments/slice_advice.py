@@ -176,10 +176,6 @@ def slice_advice(
     progress : callable, optional
         ``progress(done, total, label)``.
 
-    Returns
-    -------
-    SliceAdvice
-
     Raises
     ------
     ValueError, TypeError

@@ -67,10 +67,6 @@ def whodunit(
     progress : callable, optional
         (done, total, label).
 
-    Returns
-    -------
-    Whodunit
-
     Raises
     ------
     ValueError

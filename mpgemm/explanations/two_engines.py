@@ -111,10 +111,6 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
     engines : (Engine or str, Engine or str)
         As for :func:`mpgemm.recovered_gemm`.
 
-    Returns
-    -------
-    SideBySide
-
     Raises
     ------
     ValueError

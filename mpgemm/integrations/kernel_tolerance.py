@@ -186,10 +186,6 @@ def gemm_tolerance(
     input_rounding : str, optional
         How the kernel rounds operands that the engine lacks; the exact product is then that of the rounded operands.
 
-    Returns
-    -------
-    KernelTolerance
-
     Raises
     ------
     ValueError

@@ -160,10 +160,6 @@ def recovered_gemm_report(
     a, b, c, method, engine, strict, overflow, **options
         As for :func:`recovered_gemm`.
 
-    Returns
-    -------
-    RecoveryResult
-
     Raises
     ------
     ValueError, TypeError
