@@ -20,12 +20,7 @@ from ascend.kernels.base import Kernel
 from ascend.paper_kernel import analytic_seconds
 from ascend.pipes.simulate import Timeline, simulate
 from ascend.request import Request
-from ascend.roofline import (
-    RooflinePoint,
-    Traffic,
-    check_sizes,
-    traffic_of_sizes,
-)
+from ascend.roofline import RooflinePoint, Traffic, check_sizes, traffic_of_sizes
 from ascend.schedule import build_schedule
 from ascend.schedule_options import check_options
 from ascend.search import SAME_TIME, best_schedules, vector_schedules
@@ -37,11 +32,8 @@ from tensorcore_models.results import Result
 
 Rank = Literal["time", "traffic", "analytic"]
 RANKS = ("time", "traffic", "analytic")
-#: Kernels that a plan may use: a grid of cores (or the vector units where they are faster), or the paper's.
+#: Kernels that a plan may use (:data:`PLAN_KERNELS`).
 PlanKernel = Literal["grid", "paper"]
-PLAN_KERNELS = ("grid", "paper")
-#: Schedules that are simulated when ranking by time, for each mode; blocks of the paper's kernel.
-SIMULATED = {"grid": 12, "paper": 200}
 #: A grid's closed forms are at most that much too slow: beyond it nothing can beat the fastest that was simulated.
 HOPELESS = 1.25
 #: Modes with the bits of termwise order; the planner takes the faster one unless the caller names one.
@@ -52,6 +44,9 @@ MOST_ELEMENTS = 2**34
 MEMORY_BOUND = 0.7
 #: A plan whose cores are idle for more than this share of their turns says so.
 IDLE_SHARE = 0.1
+
+#: Schedules with their time by closed forms, None where there are none.
+Found = Iterator[tuple[Kernel, float | None]]
 
 
 @members_in_default_fp_state
@@ -180,6 +175,89 @@ class Plan(Result):
         }  # fmt: skip
 
 
+class _OnGrids:
+    """Plans on grids of cores, or on the vector units where they are faster."""
+
+    #: Schedules that are simulated when ranking by time, for each mode.
+    simulated = 12
+    hopeless = HOPELESS
+
+    @staticmethod
+    def modes(terms: int) -> tuple[Mode, ...]:
+        """Modes that are tried where none is named."""
+        return TERMWISE_MODES if terms > 1 else TERMWISE_MODES[:1]
+
+    @staticmethod
+    def schedules(r: Request, count: int, rank: str, split: int | None) -> Found:
+        """The first by closed forms, then vector kernels, which have none."""
+        yield from best_schedules(r, count, split, by_traffic=rank == "traffic")
+        if r.mode == TERMWISE_MODES[0] or r.terms == 1:
+            for schedule in vector_schedules(r):
+                if split is None or len(schedule.k_slices) == split:
+                    yield schedule, None
+
+    @staticmethod
+    def ranked(plans: list[Plan], rank: str) -> list[Plan]:
+        """Best first; of equal times more cores, even blocks, less traffic."""
+        if rank == "traffic":
+            return sorted(plans, key=lambda p: (p.schedule.memory_bytes(), p.seconds))
+        best = min(p.seconds for p in plans)
+
+        def key(p: Plan) -> tuple:
+            b = p.blocking
+            uneven = sum((size % 64 > 0) + (size % 32 > 0) for size in (b.bm, b.bk, b.bn))
+            step = int(math.log(p.seconds / best) / math.log1p(SAME_TIME))
+            return (step, -p.schedule.used_cores, uneven, p.schedule.memory_bytes(), p.seconds, b)
+
+        return sorted(plans, key=key)
+
+
+class _OfThePaper:
+    """Plans of the paper's kernel: every feasible block."""
+
+    simulated = 200
+    hopeless = math.inf
+
+    @staticmethod
+    def modes(terms: int) -> tuple[Mode, ...]:
+        """Termwise order, as the paper has it."""
+        return ("termwise",)
+
+    @staticmethod
+    def schedules(r: Request, count: int, rank: str, split: int | None) -> Found:
+        """In the order of the closed form or the traffic."""
+        if split not in (None, 1):
+            raise ValueError("the paper's kernel does not split k: take kernel='grid'")
+        sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand)
+        if not len(sizes):
+            return
+        seconds = analytic_seconds(sizes, r)
+        moved = traffic_of_sizes(sizes, r.m, r.k, r.n, r.chip)
+        keys = (moved, seconds) if rank == "traffic" else (seconds, moved)
+        for index in np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], keys[1], keys[0])).tolist():
+            if not count:
+                return
+            try:
+                schedule = build_schedule(r.m, r.k, r.n, r.chip, Blocking(*sizes[index].tolist()), **r.options())
+            except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
+                continue
+            count -= 1
+            yield schedule, float(seconds[index])
+
+    @staticmethod
+    def ranked(plans: list[Plan], rank: str) -> list[Plan]:
+        """By simulated time; else they come in order."""
+        if rank == "time":
+            return sorted(plans, key=lambda p: (p.seconds, p.traffic.elements if p.traffic else 0, p.blocking))
+        return plans
+
+
+#: What plans of each kind of kernel differ in.
+_PLANNERS: dict[str, type[_OnGrids] | type[_OfThePaper]] = {"grid": _OnGrids, "paper": _OfThePaper}
+PLAN_KERNELS = tuple(_PLANNERS)
+SIMULATED = {name: planner.simulated for name, planner in _PLANNERS.items()}
+
+
 @default_fp_state
 @integer_arguments("m", "k", "n", "terms", "top", "split", "simulated")
 def plan(
@@ -259,31 +337,31 @@ def plan(
     source = "given" if error_of else "data" if data is not None else f"sample of {distribution} elements"
     if error_of is None:
         error_of = data_error(*data) if data is not None else sampled_error(distribution)
+    planner = _PLANNERS[kernel]
     requests = [
         Request(m, k, n, chip, terms, buffering, each, operand, **options)
-        for each in ((mode,) if mode else TERMWISE_MODES if kernel == "grid" and terms > 1 else ("termwise",))
+        for each in ((mode,) if mode else planner.modes(terms))
     ]
-    count = max(simulated or SIMULATED[kernel], top) if rank == "time" else top
-    plans = _candidates(requests, kernel, rank, split, count, top, max_error, error_of, progress)
-    plans = _distinct(_sorted(plans, rank, kernel))[:top]
+    count = max(simulated or planner.simulated, top) if rank == "time" else top
+    plans = _candidates(requests, planner, rank, split, count, top, max_error, error_of, progress)
+    plans = _distinct(planner.ranked(plans, rank))[:top]
     return [with_error(p, error_of(p.schedule), source) for p in plans]
 
 
 def _candidates(
-    requests: list[Request], kernel: PlanKernel, rank: Rank, split: int | None, count: int, top: int,
+    requests: list[Request], planner: type[_OnGrids] | type[_OfThePaper], rank: Rank, split: int | None, count: int, top: int,
     max_error: float | None, error_of: Callable[[Kernel], float], progress: Callable[[int, int], None] | None,
 ) -> list[Plan]:  # fmt: skip
     """The first schedules of each request, `count` or some more, simulated where times rank them."""
-    find = _grid_schedules if kernel == "grid" else _paper_schedules
     plans: list[Plan] = []
     refused: list[float] = []
     fastest = math.inf
     for request in requests:
         taken = 0
-        for schedule, seconds in find(request, count if max_error is None else 8 * count, rank, split):
+        for schedule, seconds in planner.schedules(request, count if max_error is None else 8 * count, rank, split):
             if max_error is not None and taken == count and schedule.on_cube:
                 continue
-            if kernel == "grid" and rank == "time" and len(plans) >= top and (seconds or 0.0) > HOPELESS * fastest:
+            if rank == "time" and len(plans) >= top and (seconds or 0.0) > planner.hopeless * fastest:
                 continue
             if max_error is not None:
                 error = error_of(schedule)
@@ -334,53 +412,6 @@ def _plan(s: Kernel, timeline: Timeline | None, seconds: float | None) -> Plan:
         timeline = timeline or simulate(s)
         seconds = timeline.seconds
     return Plan(s, timeline, seconds, s.roofline(), traffic=s.traffic())
-
-
-def _grid_schedules(r: Request, count: int, rank: str, split: int | None) -> Iterator[tuple[Kernel, float | None]]:
-    yield from best_schedules(r, count, split, by_traffic=rank == "traffic")
-    if r.mode == TERMWISE_MODES[0] or r.terms == 1:
-        for schedule in vector_schedules(r):
-            if split is None or len(schedule.k_slices) == split:
-                yield schedule, None
-
-
-def _paper_schedules(r: Request, count: int, rank: str, split: int | None) -> Iterator[tuple[Kernel, float | None]]:
-    """Every feasible block in the order of its closed form or its traffic."""
-    if split not in (None, 1):
-        raise ValueError("the paper's kernel does not split k: take kernel='grid'")
-    sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand)
-    if not len(sizes):
-        return
-    seconds = analytic_seconds(sizes, r)
-    moved = traffic_of_sizes(sizes, r.m, r.k, r.n, r.chip)
-    keys = (moved, seconds) if rank == "traffic" else (seconds, moved)
-    for index in np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], keys[1], keys[0])).tolist():
-        if not count:
-            return
-        try:
-            schedule = build_schedule(r.m, r.k, r.n, r.chip, Blocking(*sizes[index].tolist()), **r.options())
-        except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
-            continue
-        count -= 1
-        yield schedule, float(seconds[index])
-
-
-def _sorted(plans: list[Plan], rank: str, kernel: str) -> list[Plan]:
-    if kernel == "paper":
-        if rank == "time":
-            return sorted(plans, key=lambda p: (p.seconds, p.traffic.elements if p.traffic else 0, p.blocking))
-        return plans
-    if rank == "traffic":
-        return sorted(plans, key=lambda p: (p.schedule.memory_bytes(), p.seconds))
-    best = min(p.seconds for p in plans)
-
-    def key(p: Plan) -> tuple:
-        b = p.blocking
-        uneven = sum((size % 64 > 0) + (size % 32 > 0) for size in (b.bm, b.bk, b.bn))
-        step = int(math.log(p.seconds / best) / math.log1p(SAME_TIME))
-        return (step, -p.schedule.used_cores, uneven, p.schedule.memory_bytes(), p.seconds, b)
-
-    return sorted(plans, key=key)
 
 
 def _distinct(plans: list[Plan]) -> list[Plan]:

@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
-from ascend.blocking import OPERAND_BYTES, Buffering
+from ascend.blocking import Buffering
 from ascend.chips.chip import Chip
-from ascend.schedule_options import Layout, Merge, check_presplit
-from ascend.terms import Combination, Mode, combination
+from ascend.schedule_options import Layout, Merge, WithOptions, check_presplit
+from ascend.terms import Mode
 
 #: Where a plan is typed into; "": anywhere.
 TARGETS = ("", "ascendc", "catlass", "pto")
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(WithOptions):
     """A product and its kernel's options; the planner chooses the rest.
 
     Parameters
@@ -51,53 +51,6 @@ class Request:
         if self.target not in TARGETS:
             raise ValueError(f"target is one of {', '.join(filter(None, TARGETS))}, got {self.target!r}")
         check_presplit(self.presplit, self.terms)
-
-    @property
-    def combination(self) -> Combination:
-        """What the mode means."""
-        return combination(self.mode)
-
-    @property
-    def words(self) -> int:
-        """Words of each element in L1 at a time."""
-        return self.combination.words(self.terms)
-
-    @property
-    def accumulators(self) -> int:
-        """L0C tiles of one block of C."""
-        return self.combination.accumulators(self.terms)
-
-    @property
-    def passes(self) -> tuple[tuple[str, ...], ...]:
-        """Terms computed together: one tuple for each walk over the schedule."""
-        return self.combination.passes(self.terms)
-
-    @property
-    def placed_on(self) -> Chip:
-        """The chip."""
-        return self.chip
-
-    @property
-    def operand_bytes(self) -> int:
-        """Bytes of one operand element."""
-        return OPERAND_BYTES[self.operand]
-
-    @property
-    def copies_behind_fixpipe(self) -> int:
-        """FP32 copies of C that a last pass combines behind FIXPIPE."""
-        return self.combination.copies_behind_fixpipe(self.terms) if self.chip.fixpipe else 1
-
-    @property
-    def converts(self) -> bool:
-        """Whether a pass turns ND operands into NZ before the multiplication."""
-        return self.layout != "nz" and self.terms == 1 and not self.chip.nd_to_nz
-
-    @property
-    def split_elements(self) -> int:
-        """Elements of A and B that the split pass reads."""
-        if self.terms == 1:
-            return 0
-        return self.m * self.k * ("a" not in self.presplit) + self.k * self.n * ("b" not in self.presplit)
 
     def options(self) -> dict:
         """Keywords of :func:`ascend.build_schedule`."""

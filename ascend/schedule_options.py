@@ -1,9 +1,11 @@
-"""What the options of a tile schedule can be, and what is wrong with them without a chip."""
+"""What the options of a tile schedule can be, what is wrong with them without a chip, and what follows from them."""
 
+from functools import cached_property
 from typing import Literal
 
 from ascend.blocking import OPERAND_BYTES, SPLIT_OPERANDS
-from ascend.terms import combination
+from ascend.chips.chip import Chip
+from ascend.terms import Combination, Mode, combination
 
 #: The operand whose panel stays in L1; "none": both are streamed.
 Resident = Literal["a", "b", "none"]
@@ -47,3 +49,72 @@ def check_options(terms: int, mode: str, operand: str) -> None:
         raise ValueError(f"operand is one of {', '.join(OPERAND_BYTES)}, got {operand!r}")
     if operand not in SPLIT_OPERANDS and terms != 1:
         raise ValueError(f"{operand} operands are not split: terms must be 1")
+
+
+class WithOptions:
+    """What follows from the options alone, for a schedule and for a request to the planner."""
+
+    m: int
+    k: int
+    n: int
+    chip: Chip | None
+    terms: int
+    mode: Mode
+    operand: str
+    layout: Layout
+    presplit: str
+
+    @property
+    def placed_on(self) -> Chip:
+        """The chip.
+
+        Raises
+        ------
+        ValueError
+            For an unblocked schedule, which has none.
+        """
+        if self.chip is None:
+            raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
+        return self.chip
+
+    @property
+    def combination(self) -> Combination:
+        """What the mode means."""
+        return combination(self.mode)
+
+    @cached_property
+    def passes(self) -> tuple[tuple[str, ...], ...]:
+        """Terms computed together: one tuple for each time that the schedule is walked."""
+        return self.combination.passes(self.terms)
+
+    @cached_property
+    def words(self) -> int:
+        """FP16 words of each element in L1 at a time: 2 for a kernel that fuses the terms."""
+        return self.combination.words(self.terms)
+
+    @cached_property
+    def accumulators(self) -> int:
+        """L0C tiles of one C block."""
+        return self.combination.accumulators(self.terms)
+
+    @property
+    def copies_behind_fixpipe(self) -> int:
+        """FP32 copies of C that a last pass combines behind FIXPIPE."""
+        return self.combination.copies_behind_fixpipe(self.terms) if self.placed_on.fixpipe else 1
+
+    @property
+    def split_elements(self) -> int:
+        """Elements of A and B that the split pass reads."""
+        if self.terms == 1:
+            return 0
+        return self.m * self.k * ("a" not in self.presplit) + self.k * self.n * ("b" not in self.presplit)
+
+    @property
+    def operand_bytes(self) -> int:
+        """Bytes of one operand element."""
+        return OPERAND_BYTES[self.operand]
+
+    @property
+    def converts(self) -> bool:
+        """Whether a pass turns ND operands into NZ before the multiplication."""
+        return self.layout != "nz" and self.terms == 1 and self.chip is not None and not self.chip.nd_to_nz

@@ -19,7 +19,6 @@ import numpy as np
 from ascend.blocking import (
     ACCUMULATOR_BYTES,
     ALIGNMENT,
-    OPERAND_BYTES,
     SPLIT_OPERANDS,
     Blocking,
     Buffering,
@@ -31,9 +30,9 @@ from ascend.cube_arguments import checked_matrices
 from ascend.cube_words import CubeArithmetic, words_product, words_slices
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
 from ascend.operands import operand_product, operand_slices
-from ascend.schedule_options import Layout, Merge, Resident, check_options
+from ascend.schedule_options import Layout, Merge, Resident, WithOptions, check_options
 from ascend.sums import Sums
-from ascend.terms import Combination, Mode, combination
+from ascend.terms import Mode
 from tensorcore_models.integers import integer_arguments, integer_fields
 
 #: Transfers below 16 KiB lose bandwidth (measured on 910B), longer ones stop the B stream for longer.
@@ -46,7 +45,7 @@ LARGEST_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class TileSchedule:
+class TileSchedule(WithOptions):
     """Which block is computed when, by which core, and how large the buffers for it are.
 
     :func:`build_schedule` makes one of a kernel's class, checked against a chip; :meth:`unblocked` has no chip.
@@ -184,19 +183,6 @@ class TileSchedule:
         return False
 
     @property
-    def placed_on(self) -> Chip:
-        """The chip.
-
-        Raises
-        ------
-        ValueError
-            For an unblocked schedule, which has none.
-        """
-        if self.chip is None:
-            raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
-        return self.chip
-
-    @property
     def cores(self) -> int:
         """Cores of the chip."""
         return 1 if self.chip is None else self.chip.cores
@@ -256,31 +242,6 @@ class TileSchedule:
     # -------------------------------------------------------- words, terms, buffers
 
     @property
-    def combination(self) -> Combination:
-        """What the mode means."""
-        return combination(self.mode)
-
-    @cached_property
-    def passes(self) -> tuple[tuple[str, ...], ...]:
-        """Terms computed together: one tuple for each time that the schedule is walked."""
-        return self.combination.passes(self.terms)
-
-    @cached_property
-    def words(self) -> int:
-        """FP16 words of each element in L1 at a time: 2 for a kernel that fuses the terms."""
-        return self.combination.words(self.terms)
-
-    @cached_property
-    def accumulators(self) -> int:
-        """L0C tiles of one C block."""
-        return self.combination.accumulators(self.terms)
-
-    @property
-    def copies_behind_fixpipe(self) -> int:
-        """FP32 copies of C that a last pass combines behind FIXPIPE."""
-        return self.combination.copies_behind_fixpipe(self.terms) if self.placed_on.fixpipe else 1
-
-    @property
     def order(self) -> str:
         """Order of the sums (see :mod:`ascend.cube`): a fused kernel gives the bits of termwise order."""
         return self.combination.order
@@ -299,25 +260,6 @@ class TileSchedule:
             self.reseed_l0c, self.cube_step[1],
             hf32_rounding=self.chip.hf32_rounding if self.chip and self.operand == "hf32" else "",
         )  # fmt: skip
-
-    @property
-    def split_elements(self) -> int:
-        """Elements of A and B that the split pass reads."""
-        if self.terms == 1:
-            return 0
-        return self.m * self.k * ("a" not in self.presplit) + self.k * self.n * ("b" not in self.presplit)
-
-    @property
-    def operand_bytes(self) -> int:
-        """Bytes of one operand element."""
-        return OPERAND_BYTES[self.operand]
-
-    @property
-    def converts(self) -> bool:
-        """Whether a pass turns ND operands into NZ before the multiplication."""
-        if self.layout == "nz" or self.terms > 1 or self.chip is None:
-            return False
-        return not self.chip.nd_to_nz
 
     @property
     def load_k(self) -> int:
