@@ -36,6 +36,8 @@ RELATIVE_METRICS = {
     "componentwise": "max |dC| / (|A||B|)",
     "rowwise": "max |dC_ij| / (||a_i||_2 ||b_j||_2)",
 }
+#: Metrics of an :class:`ErrorReport` that tables and means over seeds have.
+METRICS = (*RELATIVE_METRICS, "max_ulp", "mean_ulp", "bits_equal")
 #: Grades of the BLAS grading tests, best first, and the relative error that each limits to (k + 1) u, u the unit roundoff of
 #: the results: A, that of every element over |A||B|, as the conventional product has; B, over the norms of its row and column;
 #: C, that of the whole product over the norms of A and B, as fast methods such as Strassen's have. Stated from descriptions of

@@ -10,7 +10,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.exact.product import exact_gemm
-from mpgemm.experiments.cpu_orders import CpuOrder, cpu_orders
+from mpgemm.experiments.cpu_orders import cpu_orders
 from mpgemm.recovery.engines import UnsuitableEngine, ieee_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, list_methods
 from mpgemm.recovery.run import prepare
@@ -321,8 +321,9 @@ def _cpu(a: np.ndarray, b: np.ndarray, result: Format) -> Iterator[Candidate]:
             engines[_UNFUSED] = tcm.MatrixEngine(plain, a_format=wide)
         for words, engine in engines.items():
             for row in cpu_orders(a.shape[1]):
-                traits = {"arithmetic": words.format(wide), "order": _order_words(row, wide)} | ending
-                computes = tuple(partial(_in_order, engine, order) for order in row.orders)
+                order = summary(row.orders[0], wide) if len(row.orders) == 1 else row.how
+                traits = {"arithmetic": words.format(wide), "order": order} | ending
+                computes = tuple(partial(_in_order, engine, each) for each in row.orders)
                 yield Candidate(f"cpu: {words.format(wide)}", row.how + rounded, computes, result, traits=traits)
     sums = {"the exact sum": _exact} | ({} if wide == "fp64" else {"sums in fp64": _double})
     for words, compute in sums.items():
@@ -336,10 +337,6 @@ def _cpu(a: np.ndarray, b: np.ndarray, result: Format) -> Iterator[Candidate]:
 def _short(x: np.ndarray) -> bool:
     """Whether products with such a number have no more bits than FP32."""
     return x.dtype.itemsize <= 2
-
-
-def _order_words(row: CpuOrder, wide: str) -> str:
-    return summary(row.orders[0], wide) if len(row.orders) == 1 else row.how
 
 
 def _in_order(engine: MatrixEngine, order: Order, product: GivenProduct) -> tuple[np.ndarray, AnyFormat]:
@@ -392,13 +389,8 @@ def _methods(rows: Sequence[RecoveryMethod], result, asked: set[str]) -> Iterato
 
 def _suitable(row: RecoveryMethod, engines: Sequence[Instruction]) -> Iterator[Instruction]:
     for engine in engines:
-        if (
-            engine.a_format not in row.formats
-            or engine.a_format != engine.b_format
-            or engine.c_format != engine.d_format
-        ):
-            continue
-        if engine.d_format in ("fp16",) or engine.path == "wmma":
+        alike = engine.a_format == engine.b_format and engine.c_format == engine.d_format
+        if not alike or engine.a_format not in row.formats or engine.d_format == "fp16" or engine.path == "wmma":
             continue
         try:
             resolve_engine(engine, row)

@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 import numpy as np
 
-from mpgemm.exact.errors import ErrorReport
+from mpgemm.exact.errors import METRICS, ErrorReport
 from mpgemm.experiments import recommending
 from mpgemm.experiments.cases import Case, as_fp32, given_case
-from mpgemm.experiments.comparison_record import METRICS, ComparisonRecord, csv_of
+from mpgemm.experiments.comparison_record import ComparisonRecord, csv_of
 from mpgemm.experiments.costs import check_rates, rate_of
 from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.framework_names import framework_name
@@ -111,17 +111,14 @@ class Comparison(list, Result):
 
     def tables(self) -> list[Table]:
         """A table for each case, the smallest error first; engines that compute alike at the same rate share a row."""
-        return [
-            Table(
-                case,
-                ("rank", *COLUMNS),
-                [
-                    [rank, *(_cell(members[0], name, [r.requested for r in members]) for name in COLUMNS)]
-                    for rank, members in enumerate(_alike(self.ranked(case)), 1)
-                ],
-            )
-            for case in self.cases
-        ]
+        tables = []
+        for case in self.cases:
+            rows = [
+                [rank, *(_cell(members[0], name, [r.requested for r in members]) for name in COLUMNS)]
+                for rank, members in enumerate(_alike(self.ranked(case)), 1)
+            ]
+            tables.append(Table(case, ("rank", *COLUMNS), rows))
+        return tables
 
     def remarks(self, case: str, bits: float | None = None) -> list[str]:
         """What the table of a case says, in sentences: what to take comes first."""

@@ -5,22 +5,18 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mpgemm.exact.errors import ErrorReport
+from mpgemm.exact.errors import METRICS, ErrorReport
 from mpgemm.experiments.verdict import spelled_bits
 from mpgemm.reporting.report import json_text
 from tensorcore_models.results import Result
 
-#: Metrics of the error report that a row of the table has.
-METRICS = (
-    "relative_frobenius",
-    "relative_inf",
-    "normwise",
-    "componentwise",
-    "rowwise",
-    "max_ulp",
-    "mean_ulp",
-    "bits_equal",
-)
+#: Columns of a record's row; of the error report those of :data:`_OF_ERRORS`.
+_COLUMNS = (
+    "case", "method", "engine", "requested", "operands", "m", "n", "k", "passes", "rate", "rate_source", "cost", "certainty",
+    "effective_bits", *METRICS, "grade", "overflow_a", "overflow_b", "underflow_a", "underflow_b", "nonfinite",
+    "results_not_finite", "bound", "seconds", "count", "sums",
+)  # fmt: skip
+_OF_ERRORS = {"m", "n", "k", *METRICS, "grade", "nonfinite"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,35 +85,7 @@ class ComparisonRecord(Result):
 
     def row(self) -> dict:
         """A flat row for tables."""
-        errors = self.errors
-        return {
-            "case": self.case,
-            "method": self.method,
-            "engine": self.engine,
-            "requested": self.requested,
-            "operands": self.operands,
-            "m": errors.m,
-            "n": errors.n,
-            "k": errors.k,
-            "passes": self.passes,
-            "rate": self.rate,
-            "rate_source": self.rate_source,
-            "cost": self.cost,
-            "certainty": self.certainty,
-            "effective_bits": self.effective_bits,
-            **{name: getattr(errors, name) for name in METRICS},
-            "grade": errors.grade,
-            "overflow_a": self.overflow_a,
-            "overflow_b": self.overflow_b,
-            "underflow_a": self.underflow_a,
-            "underflow_b": self.underflow_b,
-            "nonfinite": errors.nonfinite,
-            "results_not_finite": self.results_not_finite,
-            "bound": self.bound,
-            "seconds": self.seconds,
-            "count": self.count,
-            "sums": self.sums,
-        }
+        return {name: getattr(self.errors if name in _OF_ERRORS else self, name) for name in _COLUMNS}
 
     def to_rows(self) -> list[dict]:
         """One record."""

@@ -41,20 +41,18 @@ def rate_of(pair: MethodOnEngine, rates: Mapping[str, float], operands: str | No
     rates: The user's, by engine as it was asked for or by its label; they come first.
     operands: Format of other operands of the same device, where a method took its native product.
     """
-    if operands is not None and operands != pair.engine.formats[0].name:
-        sheet = data_sheet(pair.requested)
-        found = None if sheet is None else sheet.rate(operands)
-        return None if sheet is None or found is None else Rate(found, sheet.source)
-    for name in (pair.requested, pair.engine.label):
-        if name in rates:
-            return Rate(rates[name], "given")
-    if (own := getattr(pair.engine, "tflops", None)) is not None:
-        return Rate(own, "stated by the engine's owner")
+    a_format, _, _, d_format = pair.engine.formats
+    if operands is None or operands == a_format.name:
+        for name in (pair.requested, pair.engine.label):
+            if name in rates:
+                return Rate(rates[name], "given")
+        if (own := getattr(pair.engine, "tflops", None)) is not None:
+            return Rate(own, "stated by the engine's owner")
+        if d_format.name not in _SUMS:
+            return None
     sheet = data_sheet(pair.requested)
-    if sheet is None or pair.engine.formats[3].name not in _SUMS:
-        return None
-    found = sheet.rate(pair.engine.formats[0].name)
-    return None if found is None else Rate(found, sheet.source)
+    found = None if sheet is None else sheet.rate(operands or a_format.name)
+    return None if sheet is None or found is None else Rate(found, sheet.source)
 
 
 def check_rates(rates: Mapping[str, float], pairs: Sequence[MethodOnEngine]) -> None:

@@ -113,13 +113,7 @@ def error_curves(
     built = _built(methods)
     records = evaluate(cases, built, context.journal, context.progress, context.executor)
     found_points = [
-        _point(
-            method.name,
-            method.label,
-            x,
-            [r for r in records if r.method == method.name and places[r.case] == x],
-            metric,
-        )
+        _point(method, x, [r for r in records if r.method == method.name and places[r.case] == x], metric)
         for method in built
         for x in points
     ]
@@ -140,10 +134,10 @@ def _built(names: Sequence[str]) -> list[GemmMethod]:
     return list(found.values())
 
 
-def _point(method: str, label: str, x: float, records: Sequence[Record], metric: str) -> CurvePoint:
+def _point(method: GemmMethod, x: float, records: Sequence[Record], metric: str) -> CurvePoint:
     errors = [getattr(record.errors, metric) for record in records]
     middle = 0.0 if min(errors) == 0 else math.inf if max(errors) == math.inf else math.exp(np.mean(np.log(errors)))
-    return CurvePoint(method, label, x, float(middle), min(errors), max(errors), len(errors))
+    return CurvePoint(method.name, method.label, x, float(middle), min(errors), max(errors), len(errors))
 
 
 def _outcome(axis: Axis, points, found: Sequence[CurvePoint], metric: str, what: str) -> Outcome:
@@ -156,18 +150,11 @@ def _outcome(axis: Axis, points, found: Sequence[CurvePoint], metric: str, what:
     rows = [[x, *(_cell(line[i]) for line in lines.values())] for i, x in enumerate(points)]
     table = Table(title, [axis.name, *lines], rows)
     looks = _looks(list(lines))
-    curves = [
-        Curve(
-            label,
-            points,
-            [p.error for p in line],
-            looks[label][0],
-            [p.low for p in line],
-            [p.high for p in line],
-            looks[label][1],
-        )
-        for label, line in lines.items()
-    ]
+    curves = []
+    for label, line in lines.items():
+        style, colour = looks[label]
+        errors, low, high = zip(*((p.error, p.low, p.high) for p in line), strict=True)
+        curves.append(Curve(label, points, errors, style, low, high, colour))
     bands = f"; bands: smallest and largest of {seeds} seeds" if seeds > 1 else ""
     panel = Panel(f"{what}{bands}", curves, axis.label, RELATIVE_METRICS[metric], axis.logarithmic, True)
     data = {"over": axis.name, "metric": metric, "input": what, "seeds": seeds, "points": [asdict(p) for p in found]}

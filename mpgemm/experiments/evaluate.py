@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.exact.errors import GRADES, ErrorMeter, ErrorReport
+from mpgemm.exact.errors import GRADES, METRICS, ErrorMeter, ErrorReport
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case
 from mpgemm.experiments.gemm_method import GemmMethod
@@ -177,15 +177,8 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
     for (group, method), members in groups.items():
         mean = {
             name: float(np.mean([getattr(member.errors, name) for member in members]))
-            for name in (
-                "relative_frobenius",
-                "relative_inf",
-                "normwise",
-                "componentwise",
-                "rowwise",
-                "mean_ulp",
-                "bits_equal",
-            )
+            for name in METRICS
+            if name != "max_ulp"
         }
         error = mean["relative_frobenius"]
         summaries.append(

@@ -81,20 +81,9 @@ class CubeOptions:
             settings["blocking"] = list(self.blocking)
         return GemmMethod(name, label, partial(_of_fp32, function, **keywords), settings, step_order=step_order)
 
-
-def _fp16(options: CubeOptions) -> list[GemmMethod]:
-    return [options.method(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation", step) for step in options.step_orders]
-
-
-def _fp16_accumulate(options: CubeOptions) -> list[GemmMethod]:
-    return [
-        options.method(ascend.cube_hgemm, "fp16_accumulate", "FP16, FP16 accumulation", step, accumulate="fp16")
-        for step in options.step_orders
-    ]
-
-
-def _fp32(options: CubeOptions) -> list[GemmMethod]:
-    return [GemmMethod("fp32", "FP32 SGEMM (NumPy)", native_fp32)]
+    def methods(self, function: Callable, name: str, label: str, **given) -> list[GemmMethod]:
+        """:meth:`method` for each step order."""
+        return [self.method(function, name, label, step, **given) for step in self.step_orders]
 
 
 def fp32_chain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -102,36 +91,16 @@ def fp32_chain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return recovered_gemm(as_fp32(a), as_fp32(b), None, "fp32", "ieee")
 
 
-def _fp32_chain(options: CubeOptions) -> list[GemmMethod]:
-    return [GemmMethod("fp32_chain", "FP32, one chain of k", fp32_chain)]
-
-
-def _fp64(options: CubeOptions) -> list[GemmMethod]:
-    return [GemmMethod("fp64", "FP64 DGEMM (NumPy)", native_fp64)]
-
-
 def _sgemm_cube(options: CubeOptions) -> list[GemmMethod]:
     return [
         options.method(
-            ascend.cube_gemm,
-            f"sgemm_cube_{order}_{scale}",
-            f"SGEMM-cube {order}, s_b = {scale}",
-            step,
-            order=order,
-            scale_exponent=scale,
+            ascend.cube_gemm, f"sgemm_cube_{order}_{scale}", f"SGEMM-cube {order}, s_b = {scale}", step,
+            order=order, scale_exponent=scale,
         )
         for step in options.step_orders
         for order in options.orders
         for scale in options.scale_exponents
-    ]
-
-
-def _sgemm_cube_scaled(options: CubeOptions) -> list[GemmMethod]:
-    label, given = "SGEMM-cube termwise, s_b = 12, scaled rows", {"order": "termwise", "scale_exponent": 12}
-    return [
-        options.method(ascend.cube_gemm, "sgemm_cube_scaled", label, step, row_scaling=True, **given)
-        for step in options.step_orders
-    ]
+    ]  # fmt: skip
 
 
 def engine_method(name: str) -> GemmMethod:
@@ -165,14 +134,19 @@ PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method, "re
 #: Methods that are compared by default. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
 #: the extension beyond the paper that brings each row of A and column of B into range by a power of two.
 NAMED_METHODS: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
-    "fp16": _fp16,
-    "fp16_accumulate": _fp16_accumulate,
-    "fp32": _fp32,
-    "fp32_chain": _fp32_chain,
-    "fp64": _fp64,
+    "fp16": lambda options: options.methods(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation"),
+    "fp16_accumulate": lambda options: options.methods(
+        ascend.cube_hgemm, "fp16_accumulate", "FP16, FP16 accumulation", accumulate="fp16"
+    ),
+    "fp32": lambda _: [GemmMethod("fp32", "FP32 SGEMM (NumPy)", native_fp32)],
+    "fp32_chain": lambda _: [GemmMethod("fp32_chain", "FP32, one chain of k", fp32_chain)],
+    "fp64": lambda _: [GemmMethod("fp64", "FP64 DGEMM (NumPy)", native_fp64)],
     "sgemm_cube": _sgemm_cube,
-    "sgemm_cube_scaled": _sgemm_cube_scaled,
-}
+    "sgemm_cube_scaled": lambda options: options.methods(
+        ascend.cube_gemm, "sgemm_cube_scaled", "SGEMM-cube termwise, s_b = 12, scaled rows",
+        row_scaling=True, order="termwise", scale_exponent=12,
+    ),
+}  # fmt: skip
 
 
 def _modelled_amx(options: CubeOptions) -> list[GemmMethod]:
@@ -183,17 +157,8 @@ def _modelled_amx(options: CubeOptions) -> list[GemmMethod]:
 
 def _amx(options: CubeOptions) -> list[GemmMethod]:
     unit = "emulated AMX" if setting() == "emulated" else "this CPU's AMX"
-    label = f"{USUAL} on {unit}"
-    return [
-        GemmMethod(
-            "amx",
-            label,
-            partial(_of_fp32, sgemm, method=USUAL),
-            {"unit": unit},
-            details=_amx_details,
-            takes_addend=True,
-        )
-    ]
+    multiply = partial(_of_fp32, sgemm, method=USUAL)
+    return [GemmMethod("amx", f"{USUAL} on {unit}", multiply, {"unit": unit}, _amx_details, takes_addend=True)]
 
 
 def _amx_details(*operands: np.ndarray) -> dict:

@@ -210,7 +210,7 @@ def advise_promotion(
         measured = EngineProduct(engine, every, "rounded").measure(data)
         found.append(
             Interval(
-                every, 0.0 if every is None else 1 / every, _relative(measured), _relative_bound(measured),
+                every, 0.0 if every is None else 1 / every, _relative(measured), _ratio(measured.bound, measured.exact),
                 _whole(measured, exact),
             )
         )  # fmt: skip
@@ -297,10 +297,6 @@ def _whole(measured: Measured, exact: np.ndarray) -> float:
 
 def _relative(measured: Measured) -> float:
     return _ratio(measured.error, measured.exact)
-
-
-def _relative_bound(measured: Measured) -> float:
-    return _ratio(measured.bound, measured.exact)
 
 
 def _ratio(error: np.ndarray, exact: np.ndarray) -> float:

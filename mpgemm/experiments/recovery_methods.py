@@ -77,7 +77,7 @@ def pair_method(
     return GemmMethod(
         name,
         label or f"{pair.name}, {pair.engine.label}",
-        partial(_product, pair, options) if store is None else partial(_from_store, pair, store),
+        partial(_product, pair, options, store),
         settings,
         details=partial(_details, pair, bounds, options) if counts else None,
         takes_addend=True,
@@ -104,15 +104,15 @@ def labelled_methods(rows: Sequence[tuple[str, str | None, str]]) -> list[GemmMe
 
 
 def _product(
-    pair: MethodOnEngine, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
+    pair: MethodOnEngine,
+    options: dict,
+    store: WordStore | None,
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray | None = None,
 ) -> np.ndarray:
-    return recovered_gemm(a, b, _addend(pair.row, pair.engine, c), pair.row, pair.engine, **options)
-
-
-def _from_store(
-    pair: MethodOnEngine, store: WordStore, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
-) -> np.ndarray:
-    return prepare(a, b, _addend(pair.row, pair.engine, c), pair.row, pair.engine, store=store).product()
+    operands = a, b, _addend(pair.row, pair.engine, c), pair.row, pair.engine
+    return recovered_gemm(*operands, **options) if store is None else prepare(*operands, store=store).product()
 
 
 def _addend(row: RecoveryMethod, engine: Engine, c: np.ndarray | None) -> np.ndarray | None:
@@ -129,23 +129,14 @@ def _details(
     chosen = "" if run.count is None else run.count.reason
     return {
         "passes": run.row.passes,
-        **_counts(run),
+        **{f"{what}_{side}": getattr(of, what) for what in ("overflow", "underflow")
+           for side, of in zip("ab", run.counts(), strict=True)},
         "bound": "inf" if bound == np.inf else bound,
         "operands": run.word_format.name,
         "count": chosen,
         "padding": padding(run.row, run.engine),
         "sums": exact_sentence(run.row, run.engine),
-    }
-
-
-def _counts(run) -> dict:
-    of_a, of_b = run.counts()
-    return {
-        "overflow_a": of_a.overflow,
-        "overflow_b": of_b.overflow,
-        "underflow_a": of_a.underflow,
-        "underflow_b": of_b.underflow,
-    }
+    }  # fmt: skip
 
 
 def relative_bound(a, b, c, row, engine) -> float | None:

@@ -16,7 +16,6 @@ from mpgemm.recovery.engines import plain_engine, resolve_engine
 from mpgemm.recovery.exact_sums import padding
 from mpgemm.recovery.methods import RecoveryMethod, get_method
 from mpgemm.recovery.run import check_operands, recovered_gemm
-from tensorcore_models.engines.engine import Engine
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
@@ -273,9 +272,8 @@ class _Goal:
         self.sizes = np.asarray(self.exact.magnitudes().rounded("fp64"))
         self.own = 2.0 ** -RESULT_BITS[output] * np.abs(np.asarray(self.exact.rounded("fp64")))
         nearest = self._error(np.asarray(self.exact.rounded(output)))
-        self.range = np.where(
-            nearest > self.own, nearest, 0.0
-        )  # what the results' range takes, however they are computed
+        #: What the results' range takes, however they are computed.
+        self.range = np.where(nearest > self.own, nearest, 0.0)
         if target in RESULT_BITS:
             product = native_fp64(a, b) if target == "fp64" else native_fp32(as_fp32(a), as_fp32(b))
             least, own_error = 2.0 ** -RESULT_BITS[str(target)], self._largest(product)[0]
@@ -323,16 +321,16 @@ def _costs(row: RecoveryMethod, devices: Sequence[str]) -> dict[str, float]:
             engine = resolve_engine(device, row)
         except ValueError:
             continue
-        if (rate := _rate(device, engine)) is not None:
+        if (rate := _rate(device, engine.formats[0].name)) is not None:
             found[device] = 1000 * row.passes * padding(row, engine) / rate
     return found
 
 
-def _rate(device: str, engine: Engine) -> float | None:
+def _rate(device: str, fmt: str) -> float | None:
     sheet = data_sheet(device)
-    return None if sheet is None else sheet.rate(engine.formats[0].name)
+    return None if sheet is None else sheet.rate(fmt)
 
 
 def _native_costs(devices: Sequence[str], output: str) -> dict[str, float]:
-    rates = {device: None if (sheet := data_sheet(device)) is None else sheet.rate(output) for device in devices}
+    rates = {device: _rate(device, output) for device in devices}
     return {device: 1000 / rate for device, rate in rates.items() if rate}
