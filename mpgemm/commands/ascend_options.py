@@ -1,7 +1,6 @@
 """Options that `mpgemm plan` and `mpgemm simulate` share: the size, the chip, the kernel."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 
 import ascend
@@ -65,16 +64,6 @@ def evidence(args: argparse.Namespace, chip: ascend.Chip) -> str:
     if any(where.kind == "calibrated" for where in chip.provenance.values()):
         return f"{chip.name}: predictions with rates fitted to published measurements (--list-parameters)"
     return f"{chip.name}: nominal predictions, not measured on a chip"
-
-
-def run_on_chip(args: argparse.Namespace, work: Callable[[argparse.Namespace, ascend.Chip], None]) -> int:
-    """`work` with the chip that the options name, or its numbers where they are asked for; the exit status."""
-    chip = chip_of(args)
-    if args.list_parameters:
-        print_parameters(chip, args.json)
-    else:
-        work(args, chip)
-    return 0
 
 
 def parse_change(text: str) -> tuple[str, float | str]:

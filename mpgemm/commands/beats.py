@@ -17,17 +17,12 @@ def run(args: argparse.Namespace) -> int:
         args,
         (args.better, args.worse),
         lambda limits: beating_operands(
-            args.better,
-            args.worse,
-            args.engine,
-            k=args.k,
-            exponents=tuple(args.exponents),
-            c_exponents=tuple(args.c_exponents),
-            **limits,
+            args.better, args.worse, args.engine, k=args.k, exponents=tuple(args.exponents),
+            c_exponents=tuple(args.c_exponents), **limits,
         ),
         f"{args.better} is nowhere nearer than {args.worse}",
         _with_error,
-    )
+    )  # fmt: skip
 
 
 def _with_error(witness: Witness, bits: int) -> str:

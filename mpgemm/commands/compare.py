@@ -9,8 +9,6 @@ from mpgemm.commands.run_options import check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.cases import Case, generated_cases
 from mpgemm.experiments.comparison import Comparison, compare_cases
-from mpgemm.experiments.executors import open_executor
-from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.outcome import Context
 from mpgemm.inputs.files import write_text
 from mpgemm.reporting import plots, report
@@ -21,30 +19,17 @@ DEFAULT_METHODS = (
 )  # fmt: skip
 
 DEFAULT_ENGINES = ("a100", "h100")
-
 DEFAULT_INPUTS = ("uniform_symmetric", "ootomo_type1")
-
 DEFAULT_SHAPE = (64, 256, 64)
 
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
-    _check(args)
-    return run_resumable(args, _run)
-
-
-def _run(args: argparse.Namespace, journal: Journal) -> int:
-    with open_executor(args.workers, args.cluster) as executor:
-        progress = report.Progress(sys.stderr, args.quiet)
-        context = Context(journal=journal, progress=progress, executor=executor)
-        return _compare(args, context)
-
-
-def _check(args: argparse.Namespace) -> None:
     if args.bits is not None and not args.bits > 0:
         raise ValueError(f"--bits is {args.bits:g}, expected a number of bits above 0")
     check_inputs(args)
     check_run(args)
+    return run_resumable(args, _compare)
 
 
 def _default_cases(args: argparse.Namespace) -> list[Case]:

@@ -2,14 +2,13 @@
 
 import argparse
 import sys
+from dataclasses import replace
 
 from mpgemm.commands.outcomes import print_outcome
 from mpgemm.commands.parameters import numbers_of
 from mpgemm.commands.run_options import check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.curves import AXES, error_curves, points_csv
-from mpgemm.experiments.executors import open_executor
-from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.inputs.files import write_text
 from mpgemm.reporting import plots, report
@@ -23,19 +22,15 @@ def run(args: argparse.Namespace) -> int:
     return run_resumable(args, _run)
 
 
-def _run(args: argparse.Namespace, journal: Journal) -> int:
+def _run(args: argparse.Namespace, context: Context) -> int:
     axis = AXES[args.over[0]]
     ends = numbers_of([f"LOW={args.over[1]}", f"HIGH={args.over[2]}"], "--over")
     points = axis.points(ends["LOW"], ends["HIGH"], args.points)
-    with open_executor(args.workers, args.cluster) as executor:
-        seeds = range(args.seed, args.seed + args.repeats)
-        context = Context(
-            seeds=seeds, journal=journal, progress=report.Progress(sys.stderr, args.quiet), executor=executor
-        )
-        outcome = error_curves(
-            axis, points, args.methods, context, distribution=args.distribution, shape=tuple(args.shape),
-            metric=metric_of(args), precision=args.precision, parameters=numbers_of(args.param, "--param"),
-        )  # fmt: skip
+    context = replace(context, seeds=range(args.seed, args.seed + args.repeats))
+    outcome = error_curves(
+        axis, points, args.methods, context, distribution=args.distribution, shape=tuple(args.shape),
+        metric=metric_of(args), precision=args.precision, parameters=numbers_of(args.param, "--param"),
+    )  # fmt: skip
     written = _write(args, outcome) if args.out else []
     if args.json:
         sys.stdout.write(report.json_text({**outcome.data, "written": written}))
@@ -57,13 +52,9 @@ def _write(args: argparse.Namespace, outcome: Outcome) -> list[str]:
         return written
     (panel,) = outcome.panels
     figure = plots.curves(
-        panel.curves,
-        panel.title,
-        panel.x_label,
-        RELATIVE_METRICS[metric_of(args)],
-        log_x=panel.log_x,
-        log_base=2 if args.over[0] == "k" else 10,
-    )
+        panel.curves, panel.title, panel.x_label, RELATIVE_METRICS[metric_of(args)],
+        log_x=panel.log_x, log_base=2 if args.over[0] == "k" else 10,
+    )  # fmt: skip
     for name in ("curve.png", "curve.svg"):
         plots.save_figure(figure, args.out / name)
     return [*written, "curve.png", "curve.svg"]

@@ -44,11 +44,8 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
     gpu = args.gpus[index]
     if args.libraries is not None:
         config = options.parse_config([args.configs[index]])
-        recipes = [
-            options.make_recipe(
-                gpu, args.libraries[index], config, None, a.shape[0], a.shape[1], b.shape[1], fmt, out_format
-            )
-        ]
+        sizes = a.shape[0], a.shape[1], b.shape[1]
+        recipes = [options.make_recipe(gpu, args.libraries[index], config, None, *sizes, fmt, out_format)]
     else:
         recipes = list(candidates(gpu, a.shape[1], fmt))
         if not recipes:
@@ -63,16 +60,11 @@ def _facts(args, a, b, out_format, results, explained) -> dict:
     size = results[0].size
     sides = [
         {
-            "gpu": gpu,
-            "recipe": recipe.name,
-            "engine": recipe.engine.label,
-            "agree": agreed,
-            "of": size,
-            "explained": agreed == size,
-            "also": others,
+            "gpu": gpu, "recipe": recipe.name, "engine": recipe.engine.label, "agree": agreed, "of": size,
+            "explained": agreed == size, "also": others,
         }
         for gpu, (recipe, agreed, others) in zip(args.gpus, explained, strict=True)
-    ]
+    ]  # fmt: skip
     unequal = np.argwhere(results[0] != results[1])
     facts: dict = {"sides": sides, "differ": len(unequal), "of": size, "first": None, "why": [], "part_at": None}
     if not len(unequal):

@@ -13,16 +13,9 @@ from mpgemm.commands.run_options import check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments import evaluate as evaluation
 from mpgemm.experiments.cases import Case, as_fp32, shipped_case
-from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.fp64_judging import judge_fp64
-from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.judging import judge
-from mpgemm.experiments.methods import (
-    DEFAULT_SCALE_EXPONENTS,
-    NAMED_METHODS,
-    CubeOptions,
-    build_methods,
-)
+from mpgemm.experiments.methods import DEFAULT_SCALE_EXPONENTS, NAMED_METHODS, CubeOptions, build_methods
 from mpgemm.experiments.not_finite import not_finite
 from mpgemm.experiments.operand_ranges import MatrixRange, matrix_range
 from mpgemm.experiments.outcome import Context
@@ -48,13 +41,7 @@ def run(args: argparse.Namespace) -> int:
     if args.attention:
         return attention.run(args)
     _check(args)
-    return run_resumable(args, _run)
-
-
-def _run(args: argparse.Namespace, journal: Journal) -> int:
-    with open_executor(args.workers, args.cluster) as executor:
-        context = Context(journal=journal, progress=report.Progress(sys.stderr, args.quiet), executor=executor)
-        return _run_cases(args, context)
+    return run_resumable(args, _run_cases)
 
 
 def _check(args: argparse.Namespace) -> None:

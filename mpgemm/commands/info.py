@@ -13,16 +13,8 @@ from tensorcore_models.hardware.cuda.device import CudaDevice
 
 #: What the package needs, and what its extras bring.
 DISTRIBUTIONS = (
-    "numpy",
-    "ml_dtypes",
-    "mpmath",
-    "matplotlib",
-    "rich",
-    "safetensors",
-    "distributed",
-    "cupy-cuda12x",
-    "torch",
-)
+    "numpy", "ml_dtypes", "mpmath", "matplotlib", "rich", "safetensors", "distributed", "cupy-cuda12x", "torch",
+)  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

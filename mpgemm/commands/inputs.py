@@ -11,7 +11,11 @@ SHAPE = (256, 256, 256)
 
 
 def check_files(args: argparse.Namespace) -> None:
-    """Refuse matrix files that are not two; one file with two names becomes two."""
+    """Refuse several kinds of input, and matrix files that are not two; one file with two names becomes two."""
+    kinds = (("two files", args.files), ("--shipped", args.shipped), ("--distribution", args.distribution))
+    given = [name for name, value in kinds if value]
+    if len(given) > 1:
+        raise ValueError(f"one kind of input at a time, got {' and '.join(given)}")
     if len(args.files) == 1 and args.a_name and args.b_name:
         args.files = 2 * args.files
     if args.files and len(args.files) != 2:
@@ -24,17 +28,6 @@ def check_inputs(args: argparse.Namespace) -> None:
     Raises ValueError with the options at fault.
     """
     args.files = [*args.files, *args.more_files]
-    sources = [
-        name
-        for name, given in (
-            ("two files", args.files),
-            ("--shipped", args.shipped),
-            ("--distribution", args.distribution),
-        )
-        if given
-    ]
-    if len(sources) > 1:
-        raise ValueError(f"one kind of input at a time, got {' and '.join(sources)}")
     check_files(args)
     if args.param and len(args.distribution) != 1:
         raise ValueError("--param goes with --distribution and one name")

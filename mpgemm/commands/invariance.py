@@ -32,12 +32,8 @@ def run(args: argparse.Namespace) -> int:
         where = recording.path or "--config"
         raise ValueError(f"{where}: no product at two values of m; give a range of batch sizes, recorded by {RECORD}")
     if args.json:
-        print(
-            report.json_text(
-                {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
-            ),
-            end="",
-        )
+        facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
+        print(report.json_text(facts), end="")
         return 0
     for weight in weights:
         report.say("\n".join(_lines(weight)))
@@ -64,9 +60,7 @@ def _recording(args: argparse.Namespace) -> Recording:
             f"--library {args.library}: configurations are known for cublaslt-VERSION, as in cublaslt-13.1"
         )
     fmt = operand_format(args.format).name
-    out = (
-        operand_format(args.out_format).name if args.out_format else fmt if fmt in ("fp16", "bf16", "fp32") else "bf16"
-    )
+    out = options.output_format(args, fmt)
     configs: dict[Problem, dict[str, int | None] | None] = {}
     for text in args.config:
         m, colon, fields = text.partition(":")

@@ -16,7 +16,6 @@ from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.recorded import Problem, Recording, load_recording
 
 CUTLASS_OPTIONS = ("tile_k", "split_k", "split_mode", "grain", "sliced_k", "residue")
-
 SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
 
 
@@ -45,8 +44,14 @@ def read_operands(args: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, str
         raise ValueError(f"A is {a.shape} and B is {b.shape}: the columns of A must be as many as the rows of B")
     if min(*a.shape, b.shape[1]) < 1:
         raise ValueError(f"A is {a.shape} and B is {b.shape}: empty products have no recipe")
-    out_format = None if args.out_format is None else operand_format(args.out_format).name
-    return a, b, fmt, out_format or (fmt if fmt in ("fp16", "bf16", "fp32") else "bf16")
+    return a, b, fmt, output_format(args, fmt)
+
+
+def output_format(args: argparse.Namespace, fmt: str) -> str:
+    """The format of --out-format; by default that of the operands where a library returns it, else bf16."""
+    if args.out_format is not None:
+        return operand_format(args.out_format).name
+    return fmt if fmt in ("fp16", "bf16", "fp32") else "bf16"
 
 
 def parse_config(texts: list[str]) -> dict[str, str]:

@@ -19,24 +19,15 @@ class MatrixPair(NamedTuple):
     label: str
 
 
-def parameters_of(args: argparse.Namespace) -> dict[str, float]:
-    """Parameters of the distribution. Raises ValueError if one is not KEY=NUMBER or given twice."""
-    return numbers_of(args.param, "--param")
-
-
 def given_pair(args: argparse.Namespace) -> MatrixPair | None:
     """The pair of files or the shipped pair, None where neither is given.
 
     Raises ValueError, TypeError, OSError if several kinds of input are given, a file cannot be read, or shapes do not
         match.
     """
-    kinds = [("two files", args.files), ("--shipped", args.shipped), ("--distribution", args.distribution)]
-    given = [name for name, value in kinds if value]
-    if len(given) > 1:
-        raise ValueError(f"one kind of input at a time, got {' and '.join(given)}")
+    check_files(args)
     if args.shape is not None and min(args.shape) < 1:
         raise ValueError(f"--shape is {' '.join(map(str, args.shape))}, expected three sizes of at least 1")
-    check_files(args)
     if args.shipped:
         return MatrixPair(*matrices.load_shipped(args.shipped), args.shipped)
     if not args.files:
@@ -52,7 +43,7 @@ def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, 
 
     Raises ValueError, TypeError, OSError as :func:`given_pair`; also for an unknown distribution.
     """
-    given, parameters = given_pair(args), parameters_of(args)
+    given, parameters = given_pair(args), numbers_of(args.param, "--param")
     if given is not None:
         return given
     name, (m, k, n) = args.distribution or distribution, args.shape or shape

@@ -33,7 +33,8 @@ def run(args: argparse.Namespace) -> int:
     elif args.devices:
         rows, table = _devices()
     else:
-        found = [row for row in _named(args.names) if _wanted(row, args)]
+        named = find_instructions(" ".join(args.names)) if args.names else tcm.list_instructions()
+        found = [row for row in named if _wanted(row, args)]
         if args.url or args.picture:
             return _page(found, args)
         if args.names and 0 < len(_by_arithmetic(found)) <= EXPLAINED:
@@ -44,10 +45,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         table.print()
     return 0
-
-
-def _named(names: list[str]) -> list[Instruction]:
-    return find_instructions(" ".join(names)) if names else tcm.list_instructions()
 
 
 def _devices() -> tuple[list[dict], report.Table]:
@@ -70,21 +67,20 @@ def _devices() -> tuple[list[dict], report.Table]:
 
 
 def _methods():
+    names = (
+        "name",
+        "passes",
+        "words",
+        "formats",
+        "accumulation",
+        "certainty",
+        "claimed_loss",
+        "title",
+        "formula",
+        "source",
+    )
     rows = [
-        {
-            "name": row.name,
-            "passes": row.passes,
-            "words": row.words,
-            "formats": list(row.formats),
-            "accumulation": row.accumulation,
-            "certainty": row.certainty,
-            "claimed_loss": row.claimed_loss,
-            "title": row.title,
-            "formula": row.formula,
-            "source": row.source,
-            "range": row.range_limits,
-            "options": dict(row.options),
-        }
+        {**{name: getattr(row, name) for name in names}, "range": row.range_limits, "options": dict(row.options)}
         for row in list_methods()
     ]
     cells = [[r["name"], r["passes"], "/".join(r["formats"][:3]), r["certainty"], r["title"]] for r in rows]
@@ -94,16 +90,8 @@ def _methods():
 def _instructions(found: list[Instruction], args):
     rows = [_facts(row) for row in found]
     cells = [
-        [
-            unit_of(row.arch).vendor,
-            str(row),
-            f"{row.m}x{row.n}x{row.k}",
-            row.a_format,
-            row.d_format,
-            _algorithm(row),
-            row.evidence,
-        ]
-        for row in found
+        [unit_of(r.arch).vendor, str(r), f"{r.m}x{r.n}x{r.k}", r.a_format, r.d_format, _algorithm(r), r.evidence]
+        for r in found
     ]
     title = f"{len(rows)} instructions" + (f" of {' '.join(args.names)}" if args.names else "")
     return rows, report.Table(title, ["vendor", "instruction", "m x n x k", "A", "D", "algorithm", "evidence"], cells)
@@ -137,23 +125,9 @@ def _algorithm(row: Instruction) -> str:
 
 def _facts(row: Instruction) -> dict:
     names = (
-        "arch",
-        "name",
-        "m",
-        "n",
-        "k",
-        "blocks",
-        "a_format",
-        "b_format",
-        "c_format",
-        "d_format",
-        "scale_format",
-        "block_size",
-        "path",
-        "source",
-        "evidence",
-        "note",
-    )
+        "arch", "name", "m", "n", "k", "blocks", "a_format", "b_format", "c_format", "d_format", "scale_format",
+        "block_size", "path", "source", "evidence", "note",
+    )  # fmt: skip
     facts = {name: getattr(row, name) for name in names}
     return {"vendor": unit_of(row.arch).vendor, **facts, "accumulator": repr(row.accumulator)}
 

@@ -34,6 +34,11 @@ Size = tuple[int, int, int]
 #: Headings of the snippets.
 TITLES = {"ascendc": "AscendC (TCubeTiling)", "catlass": "CATLASS", "pto": "PTO (as pto-isa's gemm_performance)"}
 
+#: Options that take one shape and one chip.
+OF_ONE_SHAPE = (
+    "block", "pareto", "bits", "rejections", "heat_map", "data", "explain", "tiling", "sensitivity", "batch", "grouped",
+    "list_parameters",
+)  # fmt: skip
 #: Columns of a plan that describe its schedule and what it reaches.
 _OF_A_SCHEDULE = ("chain", "mode", "grid", "placed", "seconds", "tflops", "bound", "busy", "bits")
 
@@ -203,11 +208,8 @@ def _print_tiling(plan: Plan, target: str | None) -> None:
     for note in notes(plan.schedule):
         say(f"note: {note}")
     print()
-    Table(
-        "Buffers of a core",
-        ("buffer", "holds", "layout", "bytes", "limit"),
-        [tuple(r) for r in tile_shapes(plan.schedule)],
-    ).print()
+    buffers = [tuple(row) for row in tile_shapes(plan.schedule)]
+    Table("Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), buffers).print()
 
 
 def read_shapes(path: str | Path) -> list[tuple[str, Size]]:
@@ -264,25 +266,7 @@ def _of_a_schedule(p: Plan) -> list:
 
 def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
     """The best plan of each shape on each chip, side by side."""
-    single = [
-        name
-        for name in (
-            "block",
-            "pareto",
-            "bits",
-            "rejections",
-            "heat_map",
-            "data",
-            "explain",
-            "tiling",
-            "sensitivity",
-            "batch",
-            "grouped",
-            "list_parameters",
-        )
-        if getattr(args, name)
-    ]
-    if single:
+    if single := [name for name in OF_ONE_SHAPE if getattr(args, name)]:
         raise ValueError(f"--{single[0].replace('_', '-')} takes one shape and one --chip")
     if args.shapes and args.size:
         raise ValueError("give the size M K N or --shapes FILE, not both")

@@ -8,8 +8,6 @@ from mpgemm.commands.ascend_options import chip_of, parse_block
 from mpgemm.commands.inputs import seeds_of
 from mpgemm.commands.outcomes import csv_of, print_outcome, write_outcome
 from mpgemm.commands.run_options import check_run, run_resumable
-from mpgemm.experiments.executors import open_executor
-from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.reporting import report
 from mpgemm.reproductions.rows import PAPERS, REPRODUCTIONS, Reproduction, get_reproduction
@@ -36,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
                 f"{' and '.join(useless)} {'has' if len(useless) == 1 else 'have'} no effect on {row.name}"
             )
     check_run(args)
-    return run_resumable(args, lambda args, journal: _run(args, rows, journal))
+    return run_resumable(args, lambda args, context: _run(args, rows, context))
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -61,14 +59,11 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _run(args: argparse.Namespace, rows: list[Reproduction], journal: Journal) -> int:
-    with open_executor(args.workers, args.cluster) as executor:
-        progress = report.Progress(sys.stderr, args.quiet)
-        context = Context(journal=journal, progress=progress, executor=executor, quick=args.quick)
-        outcomes = {
-            row.name: row.run(replace(context, seeds=tuple(seeds_of(args, row.repeats))), **_options(args, row))
-            for row in rows
-        }
+def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context) -> int:
+    outcomes = {}
+    for row in rows:
+        own = replace(context, seeds=tuple(seeds_of(args, row.repeats)), quick=args.quick)
+        outcomes[row.name] = row.run(own, **_options(args, row))
     written = [file for outcome in outcomes.values() for file in write_outcome(args, outcome)] if args.out else []
     if args.json:
         found = {name: dict(outcome.data) for name, outcome in outcomes.items()}

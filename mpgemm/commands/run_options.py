@@ -4,9 +4,12 @@ import argparse
 import sys
 from collections.abc import Callable
 
+from mpgemm.experiments.executors import open_executor
 from mpgemm.experiments.journal import Journal
+from mpgemm.experiments.outcome import Context
 from mpgemm.reporting import plots
 from mpgemm.reporting.provenance import code_digest
+from mpgemm.reporting.report import Progress
 
 
 def metric_of(args: argparse.Namespace) -> str:
@@ -29,11 +32,12 @@ def check_run(args: argparse.Namespace) -> None:
         plots.require_matplotlib()
 
 
-def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Journal], int]) -> int:
-    """`work` with the journal of --out; after Ctrl-C, how many results are kept, and exit status 130."""
+def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], int]) -> int:
+    """`work` with the journal of --out and the workers; after Ctrl-C, how many results are kept, and exit status 130."""
     journal = _open_journal(args)
     try:
-        return work(args, journal)
+        with open_executor(args.workers, args.cluster) as executor:
+            return work(args, Context(journal=journal, progress=Progress(sys.stderr, args.quiet), executor=executor))
     except KeyboardInterrupt:
         kept = f"; {len(journal)} results are kept in {journal.path}, run again to resume" if journal.path else ""
         print(f"\nmpgemm {args.command}: interrupted{kept}", file=sys.stderr)

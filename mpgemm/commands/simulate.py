@@ -13,35 +13,36 @@ from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, PredictedTime
 from ascend.reports.waterfall import sweep
 from ascend.schedule import variant
 from mpgemm.commands.ascend_options import (
+    chip_of,
     evidence,
     kernel_of,
     parse_block,
     parse_grid,
     parse_number,
     parse_pair,
-    run_on_chip,
+    print_parameters,
     size_of,
 )
+from mpgemm.commands.plan_advice import sensitivity_table
 from mpgemm.reporting.report import Progress, Table, json_text, say
 
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
-    return run_on_chip(args, _show)
-
-
-def _show(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    if args.calibrate:
+    chip = chip_of(args)
+    if args.list_parameters:
+        print_parameters(chip, args.json)
+    elif args.calibrate:
         _calibrate(args, chip)
     elif args.published:
         _published(args)
     else:
         _simulate(args, chip)
+    return 0
 
 
 def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    m, k, n = size_of(args)
-    schedule = _schedule(args, (m, k, n), chip, args.kernel or "paper", kernel_of(args))
+    schedule = _schedule(args, size_of(args), chip, args.kernel or "paper", kernel_of(args))
     progress = Progress()
     timeline = ascend.simulate(
         schedule, include_split=not args.no_split, all_cores=args.all_cores, latency=args.latency,
@@ -63,15 +64,12 @@ def _schedule(
     args: argparse.Namespace, size: tuple[int, int, int], chip: ascend.Chip, kernel: str, options: dict
 ) -> Kernel:
     """The schedule that the options describe."""
+    block = ascend.Blocking(*parse_block(args.block)) if args.block else PUBLISHED_BLOCK
     return ascend.build_schedule(
-        *size, chip, _block(args), mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
+        *size, chip, block, mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
         kernel=kernel, grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split,
         swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag, **options,
     )  # fmt: skip
-
-
-def _block(args: argparse.Namespace) -> ascend.Blocking:
-    return ascend.Blocking(*parse_block(args.block)) if args.block else PUBLISHED_BLOCK
 
 
 def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:
@@ -85,14 +83,13 @@ def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: 
     if args.ping_pong:
         runs = [ascend.simulate(variant(schedule, buffering=x), include_split=False) for x in ("single", "double")]
         plots.buffering_plot(runs[0], runs[1], args.ping_pong)
-    if args.gantt or args.occupancy or args.waterfall_plot:
-        if args.gantt:
-            plots.gantt(recorded, args.gantt)
-        if args.occupancy:
-            plots.occupancy_plot(recorded, args.occupancy)
-        if args.waterfall_plot:
-            title = f"{timeline.chip.name}, block {schedule.blocking}, {schedule.buffering} buffers"
-            plots.waterfall_plot(ascend.waterfall(schedule, args.latency), args.waterfall_plot, title)
+    if args.gantt:
+        plots.gantt(recorded, args.gantt)
+    if args.occupancy:
+        plots.occupancy_plot(recorded, args.occupancy)
+    if args.waterfall_plot:
+        title = f"{timeline.chip.name}, block {schedule.blocking}, {schedule.buffering} buffers"
+        plots.waterfall_plot(ascend.waterfall(schedule, args.latency), args.waterfall_plot, title)
     return written
 
 
@@ -156,13 +153,7 @@ def _more_tables(args: argparse.Namespace, schedule: Kernel) -> list[Table]:
         columns = ("operand", "eq. 9 (bytes)", "schedule (bytes)", "ratio", "factors")
         tables.append(Table("Bytes: eq. 9 and this schedule, all cores", columns, rows))
     if args.sensitivity:
-        rows = [
-            (r.parameter, f"{r.value:g}", r.unit, r.kind, r.lower, r.higher, r.elasticity)
-            for r in ascend.sensitivities(schedule)
-            if abs(r.elasticity) > 1e-6
-        ]
-        headings = ("parameter", "value", "unit", "kind", "-20 %", "+20 %", "elasticity")
-        tables.append(Table("TFLOP/s when a number changes", headings, rows))
+        tables.append(sensitivity_table(schedule))
     if args.sweep:
         name, rows = _swept(args, schedule)
         tables.append(Table(f"What if {name} were", (name, "TFLOP/s"), rows))
@@ -225,18 +216,8 @@ def _print_times(compared: list[PredictedTime]) -> None:
         if r.busy:
             busy.append((r.name, r.chip, size, *pairs, kind))
     columns = (
-        "source",
-        "case",
-        "chip",
-        "m x k x n",
-        "operand",
-        "block",
-        "placed",
-        "published us",
-        "predicted",
-        "error",
-        "",
-    )
+        "source", "case", "chip", "m x k x n", "operand", "block", "placed", "published us", "predicted", "error", "",
+    )  # fmt: skip
     Table("Published times and simulated ones", columns, times).print()
     print()
     Table("Busy ratios, published / simulated", ("case", "chip", "m x k x n", *BUSY_PIPES, ""), busy).print()

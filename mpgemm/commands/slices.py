@@ -12,15 +12,8 @@ from mpgemm.reporting import report
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     a, b, label = pair_of(args, "normal", (64, 256, 64))
-    advice = slice_advice(
-        a,
-        b,
-        args.target,
-        args.methods,
-        args.engine,
-        output=args.output,
-        progress=report.Progress(sys.stderr, args.quiet),
-    )
+    progress = report.Progress(sys.stderr, args.quiet)
+    advice = slice_advice(a, b, args.target, args.methods, args.engine, output=args.output, progress=progress)
     if args.json:
         sys.stdout.write(report.json_text({"input": label, **advice.to_dict()}))
     elif args.csv:

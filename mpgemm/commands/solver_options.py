@@ -28,10 +28,8 @@ def answer(
     Raises ValueError if no solver is installed, and what `question` raises.
     """
     if not args.json:
-        print(
-            f"asking for at most {args.timeout:g} s, {args.memory} MiB for each solver (--timeout, --memory)",
-            flush=True,
-        )
+        most = f"{args.timeout:g} s, {args.memory} MiB"
+        print(f"asking for at most {most} for each solver (--timeout, --memory)", flush=True)
     try:
         verdict = question({"timeout": args.timeout, "memory": args.memory, "backends": args.solver})
     except formal.NoSolver as error:

@@ -8,7 +8,8 @@ from mpgemm.bounds.tolerance_result import Checked, Line, Statistical, Tolerance
 from mpgemm.bounds.tolerances import SHAPE, tolerance
 from mpgemm.bounds.vacuity import Vacuity
 from mpgemm.commands.check import orders_of
-from mpgemm.commands.matrices import given_pair, parameters_of
+from mpgemm.commands.matrices import given_pair
+from mpgemm.commands.parameters import numbers_of
 from mpgemm.commands.scale_options import scales_of
 from mpgemm.inputs.files import read_matrix
 from mpgemm.options.prose import wrapped
@@ -63,7 +64,7 @@ def _tolerance(args: argparse.Namespace) -> Tolerance:
     check = None
     if args.check_rtol is not None or args.check_atol is not None:
         check = (args.check_rtol or 0.0, args.check_atol or 0.0)
-    pair, parameters = given_pair(args), parameters_of(args)
+    pair, parameters = given_pair(args), numbers_of(args.param, "--param")
     if args.c is not None and not args.files:
         raise ValueError("--c goes with two files")
     if args.k is not None and args.shape is not None and args.k != args.shape[1]:
@@ -157,10 +158,7 @@ def _judged(checked: Checked, statistical: Statistical, certified: Line | None) 
     shape = "x".join(map(str, statistical.shape))
     if checked.failures or checked.failing > 0.5:
         return f"TOO TIGHT: a right kernel fails it in {checked.failing:.0%} of {shape} products, as {checked.draws} draws tell"
-    if certified is not None and _covers(checked.line, certified):
+    line = checked.line
+    if certified is not None and line.rtol >= certified.rtol and line.atol >= certified.atol:
         return "a right kernel never fails it: it is wider than the certified one"
     return f"a right kernel passed it in all {checked.draws} draws; about {checked.failing:.2g} of {shape} products fail it"
-
-
-def _covers(line: Line, other: Line) -> bool:
-    return line.rtol >= other.rtol and line.atol >= other.atol
