@@ -199,9 +199,9 @@ class CallLog:
         """What has been collected."""
         rows = []
         for site, t in self._rows.items():
-            errors = t.to_exact, t.exact, t.to_fp32, t.fp32, t.fp32_to_exact, t.exact
-            found = [_ratio(*pair) if t.measured else None for pair in zip(errors[::2], errors[1::2], strict=True)]
-            rows.append(CallRow(site, t.calls, t.elements, found[0], found[1], found[2], t.differing))
+            pairs = (t.to_exact, t.exact), (t.to_fp32, t.fp32), (t.fp32_to_exact, t.exact)
+            errors = [_ratio(*pair) if t.measured else None for pair in pairs]
+            rows.append(CallRow(site, t.calls, t.elements, errors[0], errors[1], errors[2], t.differing))
         return Report(self.engines, tuple(rows), dict(self._fallbacks))
 
 

@@ -150,10 +150,6 @@ def _matmul(call: _Call, a, b):
     return jax.pure_callback(partial(_on_host, call), result, a, b, vmap_method="sequential")
 
 
-def _forward(call: _Call, a, b):
-    return _matmul(call, a, b), (a, b)
-
-
 def _backward(call: _Call, kept, grad):
     """Gradients by the same algorithm, from operands in its type."""
     a, b = kept
@@ -163,7 +159,7 @@ def _backward(call: _Call, kept, grad):
     return _matmul(into_a, grad, b.swapaxes(1, 2)), _matmul(into_b, a.swapaxes(1, 2), grad)
 
 
-_matmul.defvjp(_forward, _backward)
+_matmul.defvjp(lambda call, a, b: (_matmul(call, a, b), (a, b)), _backward)
 
 
 def _on_host(call: _Call, a, b) -> np.ndarray:
@@ -185,11 +181,8 @@ def _one(call: _Call, algorithm: Algorithm, a: np.ndarray, b: np.ndarray) -> np.
     formats = stored if len(algorithm.formats) > 1 else list(algorithm.formats) * 2
     device = call.engine.partition("/")[0].partition(":")[0]
     hopper = DEVICES.get(device, (device,))[0] == "hopper"
-    unit = Multiplier(
-        call.engine,
-        promote_every=algorithm.promote_on_hopper if hopper else None,
-        input_rounding=call.rounding,
-    )
+    every = algorithm.promote_on_hopper if hopper else None
+    unit = Multiplier(call.engine, promote_every=every, input_rounding=call.rounding)
     sizes = a.shape[0], a.shape[1], b.shape[1]
     return unit.multiply(
         a, b, Product("dot_general", *sizes, formats[0], formats[1], get_format(formats[0]).name, algorithm.accumulator)

@@ -32,9 +32,8 @@ TILES = (8, 16, 32, 64, 128, 256)
 
 def suspicions(failure: Failure) -> list[str]:
     """Statements that explain the failing elements, those that leave least free first."""
-    text = _zeros(failure)
-    if text is not None:
-        return [text]
+    if not failure.got.any():
+        return ["0 everywhere: elements that the kernel never wrote, or a tile it skipped"]
     failure = failure.everywhere()
     many = failure.rows.size >= FEWEST
     tests = (*_WITHOUT_PARAMETERS, *_WITH_PARAMETERS) if many else _WITHOUT_PARAMETERS
@@ -66,10 +65,6 @@ def suspicions_of_all(failure: Failure) -> list[str]:
 
 
 _NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a sum, or memory that was never written"
-
-
-def _zeros(f: Failure) -> str | None:
-    return "0 everywhere: elements that the kernel never wrote, or a tile it skipped" if not f.got.any() else None
 
 
 def _addend(f: Failure) -> Iterator[Finding]:

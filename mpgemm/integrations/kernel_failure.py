@@ -99,25 +99,24 @@ class Failure:
         """
         m, n = self.wrong.shape
         rows, columns = (CELL, CELL) if min(m, n) >= CELL else (m, CELL * CELL) if m < n else (CELL * CELL, n)
-        counts = np.add.reduceat(
-            np.add.reduceat(self.wrong.astype(float), np.arange(0, m, rows), 0), np.arange(0, n, columns), 1
-        )
+        by_rows = np.add.reduceat(self.wrong.astype(float), np.arange(0, m, rows), 0)
+        counts = np.add.reduceat(by_rows, np.arange(0, n, columns), 1)
         sizes = np.outer(*(np.diff(np.append(np.arange(0, x, y), x)) for x, y in ((m, rows), (n, columns))))
         if np.mean(counts >= DENSE * sizes) < SURE:
             return self
-        rows, columns = spread(
-            np.isfinite(self.bound), min(4 * SAMPLES, max(SAMPLES, LOOKED_AT // max(1, self.tolerance.a.shape[1])))
-        )
-        return replace(self, rows=rows, columns=columns)
+        most = min(4 * SAMPLES, max(SAMPLES, LOOKED_AT // max(1, self.tolerance.a.shape[1])))
+        return self._of(np.isfinite(self.bound), most)
 
     def anywhere(self) -> "Failure":
         """The same with elements from everywhere, failing or not."""
-        rows, columns = spread(np.ones(self.exact.shape, bool))
-        return replace(self, rows=rows, columns=columns)
+        return self._of(np.ones(self.exact.shape, bool), SAMPLES)
 
     def more(self, most: int) -> "Failure":
         """The same with up to `most` of the failing elements."""
-        rows, columns = spread(self.wrong, most)
+        return self._of(self.wrong, most)
+
+    def _of(self, where: np.ndarray, most: int) -> "Failure":
+        rows, columns = spread(where, most)
         return replace(self, rows=rows, columns=columns)
 
 

@@ -47,15 +47,11 @@ def missed_faults(allowed: KernelTolerance) -> str | None:
 
 def _tried(allowed: KernelTolerance) -> tuple[FaultCase, Limit]:
     """Some rows and columns of the right product, and what each of their elements is allowed."""
-    x, y = allowed.operands
-    rows, columns = evenly_spread(Data(x, y), SIDE)
+    rows, columns = evenly_spread(Data(*allowed.operands), SIDE)
     part = np.ix_(rows, columns)
-    used = allowed.a[rows], allowed.b[:, columns], None if allowed.c is None else allowed.c[part]
-    data = Data(
-        x[rows], y[:, columns],
-        None if used[2] is None else round_to(used[2], allowed.engine.formats[2]),
-        None if allowed.scaling is None else allowed.scaling.part(rows, columns),
-    )  # fmt: skip
+    x, y, c, scaling = allowed.part(rows, columns)
+    used = allowed.a[rows], allowed.b[:, columns], c
+    data = Data(x, y, None if c is None else round_to(c, allowed.engine.formats[2]), scaling)
     with np.errstate(over="ignore", invalid="ignore"):
         computed = allowed.model(rows, columns)[-1]
         exact = allowed.values[part]
@@ -63,9 +59,8 @@ def _tried(allowed: KernelTolerance) -> tuple[FaultCase, Limit]:
     line = allowed.statistics
     atol = allowed.bound[part]  # nothing is seen where it is infinite
     if line is not None:
-        atol = np.where(
-            np.isfinite(atol), np.minimum(atol, line.half[part] + np.abs(line.middle - allowed.values)[part]), atol
-        )
+        seen = line.half[part] + np.abs(line.middle - allowed.values)[part]
+        atol = np.where(np.isfinite(atol), np.minimum(atol, seen), atol)
     out = get_format(allowed.out_format)
     order = allowed.order
     product = EngineProduct(allowed.engine, reference="rounded", k_order=order.k_order, splits=order.splits)

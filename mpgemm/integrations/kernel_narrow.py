@@ -53,9 +53,8 @@ def narrow_findings(f: Failure) -> list[Finding]:
         return found[-1:]  # numbers of bf16 are often numbers of fp16, too
     products = _unscaled(f)
     steps = [step for step in STEPS if step < max(products.shape[1], 2)]
-    found = [f.finding(_summed(f, products, name, step), _accumulation(name)) for name in NARROW for step in steps] + [
-        f.finding(_of_engine(f, engine), text) for text, engine in _hopper(f)
-    ]
+    found = [f.finding(_summed(f, products, name, step), _accumulation(name)) for name in NARROW for step in steps]
+    found += [f.finding(_of_engine(f, engine), text) for text, engine in _hopper(f)]
     return [near for near in sorted(found)[:1] if near.fit <= 1]
 
 
@@ -156,17 +155,12 @@ def overflowing_sums(f: Failure) -> str | None:
 
 def _hopper(f: Failure) -> list[tuple[str, Engine]]:
     """Hopper's FP8 units, where the operands could be theirs and another unit is asked about, or one with sums outside."""
-    spelled = {"e4m3fn": "e4m3", "e5m2": "e5m2"}.get(f.tolerance.engine.formats[0].name)
-    other = {"e4m3fn": "e4m3", "e5m2": "e5m2"}.get(f.tolerance.engine.formats[1].name)
-    if (
-        spelled is None
-        or other is None
-        or f.tolerance.engine.scale_format is not None
-        or f.tolerance.order.block is not None
-    ):
+    own = f.tolerance.engine
+    spelled = [{"e4m3fn": "e4m3", "e5m2": "e5m2"}.get(fmt.name) for fmt in own.formats[:2]]
+    if None in spelled or own.scale_format is not None or f.tolerance.order.block is not None:
         return []
-    unit = get_instruction("hopper", f"wgmma.m64n8k32.f32.{spelled}.{other}")
-    if f.tolerance.engine.label == unit.label and f.tolerance.promote_every is None:
+    unit = get_instruction("hopper", f"wgmma.m64n8k32.f32.{spelled[0]}.{spelled[1]}")
+    if own.label == unit.label and f.tolerance.promote_every is None:
         return []
     return [("sums with 13 fraction bits, as Hopper's FP8 units have (no promotion to FP32)", unit)]
 
@@ -175,11 +169,8 @@ def _of_engine(f: Failure, engine: Engine) -> np.ndarray:
     """The elements as another engine computes them in one chain."""
     rows, at_row = np.unique(f.rows, return_inverse=True)
     columns, at_column = np.unique(f.columns, return_inverse=True)
-    x, y = f.tolerance.operands[0][rows], f.tolerance.operands[1][:, columns]
-    scaling = None if f.tolerance.scaling is None else f.tolerance.scaling.part(rows, columns)
-    c = None if f.tolerance.c is None else f.tolerance.c[np.ix_(rows, columns)]
     with np.errstate(over="ignore", invalid="ignore"):
-        return model_results(engine, x, y, c, scaling, {})[-1][at_row, at_column]
+        return model_results(engine, *f.tolerance.part(rows, columns), {})[-1][at_row, at_column]
 
 
 def _rms(x: np.ndarray) -> float:

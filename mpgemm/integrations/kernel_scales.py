@@ -78,12 +78,9 @@ def _parts(f: Failure, scaling: Scaling) -> tuple[np.ndarray, tuple[np.ndarray, 
         a, b = scaling.at(0)
         base = f.true if f.tolerance.c is None else f.true - f.tolerance.c[f.rows, f.columns]
         return base[:, None], (a[f.rows].astype(np.float64), b[0, f.columns][:, None].astype(np.float64))
-    starts = range(0, k, block)
-    parts = np.add.reduceat(f.products(), list(starts), axis=1) * (1 + f.share)
-    pairs = [scaling.at(start) for start in starts]
-    a = np.stack([x[f.rows, 0] for x, _ in pairs], 1).astype(np.float64) * scaling.whole_a
-    b = np.stack([y[0, f.columns] for _, y in pairs], 1).astype(np.float64) * scaling.whole_b
-    return parts, (a, b)
+    parts = np.add.reduceat(f.products(), list(range(0, k, block)), axis=1) * (1 + f.share)
+    a, b = _parts_scales(f, scaling)
+    return parts, (a * scaling.whole_a, b * scaling.whole_b)
 
 
 def _scaled(f: Failure, parts: np.ndarray, times: np.ndarray, text: str) -> Finding:
@@ -101,23 +98,19 @@ def _neighbours(f: Failure, scaling: Scaling, side: int, parts, own, where: str)
     places, size = ((f.rows, scaling.sizes[0]), (f.columns, scaling.sizes[2]))[side]
     word = "row" if side == 0 else "column"
     with np.errstate(all="ignore"):
-        for step in (1, -1):
+        for step, beside in ((1, "behind"), (-1, "before")):
             at = np.clip(places + step * (rule.together or size), 0, size - 1)
             if rule.together is not None and (at != places).any():
                 moved = f.moved(rows=at) if side == 0 else f.moved(columns=at)
-                yield _scaled(
-                    f, parts, _parts_scales(moved, scaling)[side] / own, f"{name} is that of the {word} {_after(step)}"
-                )
+                times = _parts_scales(moved, scaling)[side] / own
+                yield _scaled(f, parts, times, f"{name} is that of the {word} {beside}")
             if rule.along is not None and own.shape[1] > 1:
                 shifted = own[:, np.clip(np.arange(own.shape[1]) + step, 0, own.shape[1] - 1)]
-                yield _scaled(f, parts, shifted / own, f"{name} is that of the block of k {_after(step)}")
-
-
-def _after(step: int) -> str:
-    return "behind" if step > 0 else "before"
+                yield _scaled(f, parts, shifted / own, f"{name} is that of the block of k {beside}")
 
 
 def _parts_scales(f: Failure, scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
+    """The scales of each block of k, without factors of the whole: (elements, blocks)."""
     starts = range(0, max(scaling.sizes[1], 1), scaling.block or max(scaling.sizes[1], 1))
     pairs = [scaling.at(start) for start in starts]
     a = np.stack([x[f.rows, 0] for x, _ in pairs], 1).astype(np.float64)

@@ -86,27 +86,21 @@ def statistics_of(allowed: "KernelTolerance", seed: int = 0) -> KernelStatistics
             rows = np.sort(rng.choice(m, side_m, replace=False))
             columns = np.sort(rng.choice(n, side_n, replace=False))
             exact = allowed.values[np.ix_(rows, columns)]
-            used = (
-                allowed.a[rows],
-                allowed.b[:, columns],
-                None if allowed.c is None else allowed.c[np.ix_(rows, columns)],
-            )
             found = right_kernel(allowed, rows, columns, rng)
             good = np.isfinite(found) & np.isfinite(exact)
             errors.append(np.where(good, found - exact, 0.0).ravel())
             exacts.append(np.where(good, exact, 0.0).ravel())
-            sizes.append(sizes_of(*used).ravel())
+            sizes.append(sizes_of(allowed.a[rows], allowed.b[:, columns], allowed.part(rows, columns)[2]).ravel())
     all_exact, all_errors = np.concatenate(exacts), np.concatenate(errors)
     squares = float(np.sum(np.square(all_exact)))
     share = float(np.sum(all_errors * all_exact)) / squares if squares > 0 else 0.0
-    ratios = [_ratio(np.abs(e - share * x), s) for e, x, s in zip(errors, exacts, sizes, strict=True)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = [
+            np.where(error == share * exact, 0.0, np.abs(error - share * exact) / size)
+            for error, exact, size in zip(errors, exacts, sizes, strict=True)
+        ]
     relative = upper_limit(ratios, -np.expm1(np.log(QUANTILE)) / max(1, m * n), CONFIDENCE)
     return _line(allowed, share, relative, draws, all_errors.size)
-
-
-def _ratio(error: np.ndarray, size: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(error == 0, 0.0, error / size)
 
 
 def _line(allowed: "KernelTolerance", share: float, relative: float, draws: int, elements: int) -> KernelStatistics:
@@ -119,20 +113,15 @@ def _line(allowed: "KernelTolerance", share: float, relative: float, draws: int,
         if isinstance(out, Format):
             half = half + out.unit_roundoff * (np.abs(middle) + half) + out.min_subnormal / 2
     shown = slice(None, 4 * SIDE)
-    power = check_tolerance(
-        allowed.a[shown],
-        allowed.b[:, shown],
-        None if allowed.c is None else allowed.c[shown, shown],
-        bound=half[shown, shown],
-    )
+    c = None if allowed.c is None else allowed.c[shown, shown]
+    power = check_tolerance(allowed.a[shown], allowed.b[:, shown], c, bound=half[shown, shown])
     return KernelStatistics(middle, half, share, relative, draws, elements, power)
 
 
 def right_kernel(allowed: "KernelTolerance", rows, columns, rng: np.random.Generator) -> np.ndarray:
     """A right kernel of a random order on some rows and columns."""
     order, unit = allowed.order, allowed.engine
-    x, y = allowed.operands[0][rows], allowed.operands[1][:, columns]
-    scaling = None if allowed.scaling is None else allowed.scaling.part(rows, columns)
+    x, y, c, scaling = allowed.part(rows, columns)
     together = int(np.lcm(unit.k, 1 if scaling is None or scaling.block is None else scaling.block))
     whole = x.shape[1] // together
     places = rng.permutation(whole)
@@ -154,7 +143,5 @@ def right_kernel(allowed: "KernelTolerance", rows, columns, rng: np.random.Gener
         options["k_order"] = f"split_k:{2 ** rng.integers(0, 5)}"
     elif order.k_order != "sequential":
         options["k_order"] = order.k_order
-    c = None if allowed.c is None else allowed.c[np.ix_(rows, columns)]
-    return model_results(unit, np.ascontiguousarray(x[:, taken]), np.ascontiguousarray(y[taken]), c, scaling, options)[
-        -1
-    ]
+    x, y = np.ascontiguousarray(x[:, taken]), np.ascontiguousarray(y[taken])
+    return model_results(unit, x, y, c, scaling, options)[-1]

@@ -102,18 +102,23 @@ class KernelTolerance:
         floating = isinstance(get_format(self.engine.d_format), Format)
         return statistics_of(self) if floating and self.bound.size and powerless(self.vacuity) else None
 
+    def part(
+        self, rows: np.ndarray, columns: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Scaling | None]:
+        """(A, B, C, scaling) of these rows and columns as the unit is given them; C and scaling may be None."""
+        c = None if self.c is None else self.c[np.ix_(rows, columns)]
+        scaling = None if self.scaling is None else self.scaling.part(rows, columns)
+        return self.operands[0][rows], self.operands[1][:, columns], c, scaling
+
     def model(self, rows: np.ndarray, columns: np.ndarray) -> list[np.ndarray]:
         """The model's results before they are rounded to the output's format, c added before or behind; float64.
 
         Where the order is not known it is the unit's own over k, promoted at the largest interval.
         """
-        x, y = self.operands[0][rows], self.operands[1][:, columns]
-        scaling = None if self.scaling is None else self.scaling.part(rows, columns)
-        c = None if self.c is None else self.c[np.ix_(rows, columns)]
         options: dict[str, Any] = {"promote_every": self.promote_every}
         if self.order.k_order != ANY:
             options["k_order"] = self.order.k_order
-        return model_results(self.engine, x, y, c, scaling, options)
+        return model_results(self.engine, *self.part(rows, columns), options)
 
     def __str__(self) -> str:
         return f"{self.derivation}\nlargest bound {self.atol:.4g}\n{self.vacuity}"

@@ -70,9 +70,8 @@ def grouped_mm(run, a, b, offs=None, bias=None, out_dtype=None):
 
 def _refuse_bias(op: str, bias) -> None:
     if bias is not None:
-        raise libraries.Unknown(
-            f"a bias in {op} is not known", field="bias", known=("None",), advice="Add it to the result"
-        )
+        what = f"a bias in {op} is not known"
+        raise libraries.Unknown(what, field="bias", known=("None",), advice="Add it to the result")
 
 
 def scaled_grouped_mm(
@@ -96,7 +95,7 @@ def scaled_grouped_mm_v2(
 
 def _scaled(run, op: str, a, b, scales, offs, bias, scale_result, out_dtype, fast: bool) -> torch.Tensor:
     _refuse_bias(op, bias)
-    operands = TorchOperands.of(a, b)
+    operands, out_dtype = TorchOperands.of(a, b), out_dtype or torch.bfloat16
     groups = _groups(op, operands.a, operands.b, offs)
     parts = [TorchOperands(x, y, operands.formats) for x, y in _parts(operands.a, operands.b, groups)]
     whole = None if a.dim() == b.dim() else (a.shape[0], b.shape[-1])
@@ -105,9 +104,7 @@ def _scaled(run, op: str, a, b, scales, offs, bias, scale_result, out_dtype, fas
         for at, (side, scale, tensor) in enumerate(zip("ab", scales, (a, b), strict=True))
     ]
     found = [
-        scaled_product(
-            run, op, part, part.scaling(*pair), out_dtype or torch.bfloat16, scale_result=scale_result, fast=fast
-        )
+        scaled_product(run, op, part, part.scaling(*pair), out_dtype, scale_result=scale_result, fast=fast)
         for part, *pair in zip(parts, *placed, strict=True)
     ]
     return _joined(found, a, b, groups)

@@ -238,14 +238,6 @@ def _end(d: np.ndarray, engine, alpha: float, beta: float, c: np.ndarray | None)
 
 
 # -- what torch calls --------------------------------------------------------------------------------------------------------
-def _mm(run: Emulation, a, b, out_dtype=None):
-    return run.products("mm", a[None], b[None], out_dtype)[0]
-
-
-def _bmm(run: Emulation, a, b, out_dtype=None):
-    return run.products("bmm", a, b, out_dtype)
-
-
 def _addmm(run: Emulation, c, a, b, out_dtype=None, *, beta=1, alpha=1):
     c = c.expand(a.shape[0], b.shape[1])
     return run.products("addmm", a[None], b[None], out_dtype, c[None], alpha=alpha, beta=beta)[0]
@@ -272,9 +264,8 @@ def _convolution_backward(
 ):
     geometry = convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups)
     kernel = weight.shape[2:]
-    into_x, into_w = (
-        partial(run.products, f"convolution_backward, {name}", kind="convolution") for name in ("input", "weight")
-    )
+    op = "convolution_backward, "
+    into_x, into_w = (partial(run.products, op + name, kind="convolution") for name in ("input", "weight"))
     grad_x = grad_w = grad_b = None
     if output_mask[0]:
         if transposed:  # output padding can leave room for more
@@ -298,8 +289,8 @@ _SCALED: dict[str, Callable] = {
     "_int_mm": scaled.int_mm,
 }
 _HANDLERS: dict[Any, Callable] = {
-    aten.mm: _mm,
-    aten.bmm: _bmm,
+    aten.mm: lambda run, a, b, out_dtype=None: run.products("mm", a[None], b[None], out_dtype)[0],
+    aten.bmm: lambda run, a, b, out_dtype=None: run.products("bmm", a, b, out_dtype),
     aten.addmm: _addmm,
     aten.addmm_: _addmm,
     aten.baddbmm: _baddbmm,

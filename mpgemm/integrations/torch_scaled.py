@@ -121,11 +121,8 @@ def _refuse(scaling: Scaling, bias, scale_result, out_format: str) -> None:
 def _unit(each: Multiplier, product: Product, scaling: Scaling, fast: bool) -> tuple[Engine, dict[str, Any]]:
     """The unit that multiplies, and the order of k."""
     if each.recipe_for(product) is not None:
-        raise libraries.Unknown(
-            f"{product.op}: a recipe with {scaling.in_words()} is not known",
-            field="recipe",
-            known=("one scale for each matrix",),
-        )
+        what = f"{product.op}: a recipe with {scaling.in_words()} is not known"
+        raise libraries.Unknown(what, field="recipe", known=("one scale for each matrix",))
     options: dict[str, Any] = {"k_order": each.k_order, "promote_every": each.promote_every}
     if scaling.applied == "product" and each.engine is None:
         rule = scaling.rule_a
