@@ -132,13 +132,7 @@ class Blocking:
     def fusion_efficiency(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> float:
-        """Fraction f of L1 that the resident A panel fills (eq. 8).
-
-        Parameters
-        ----------
-        chip, buffering, words, operand
-            As for :meth:`Blocking.n_fused`.
-        """
+        """Fraction f of L1 that the resident A panel fills (eq. 8); arguments as of :meth:`n_fused`."""
         resident = self.n_fused(chip, buffering, words, operand) * words * self.bm * self.bk
         return resident * OPERAND_BYTES[operand] / chip.l1_bytes
 
@@ -149,23 +143,15 @@ class Blocking:
         """The constraints of eq. 12 that the block breaks on `chip`; empty for a feasible block.
 
         Half of L0A and of L0B is the limit even for a single buffer, as the paper prints it (64 x 256
-        elements). L0C is named apart from UB because on other chips than 910A it can be the smaller one.
-
-        Parameters
-        ----------
-        chip, buffering, words, operand
-            As for :meth:`Blocking.n_fused`.
+        elements). L0C is named apart from UB because on other chips than 910A it can be the smaller one. Arguments as of
+        :meth:`n_fused`.
         """
         size = OPERAND_BYTES[operand]
         needs = (
             ("L0A capacity (half, for ping-pong)", self.bm * self.bk * size, chip.l0a_bytes // 2),
             ("L0B capacity (half, for ping-pong)", self.bk * self.bn * size, chip.l0b_bytes // 2),
             ("L0C capacity", self.bm * self.bn * ACCUMULATOR_BYTES, chip.l0c_bytes),
-            (
-                "UB capacity (6 bytes for each element of C)",
-                self.bm * self.bn * UB_BYTES_PER_ELEMENT,
-                chip.ub_bytes,
-            ),
+            ("UB capacity (6 bytes for each element of C)", self.bm * self.bn * UB_BYTES_PER_ELEMENT, chip.ub_bytes),
             (
                 "L1 capacity (one A block beside the B buffers)",
                 words * size * (self.bm * self.bk + slots(buffering) * self.bk * self.bn),
@@ -175,25 +161,13 @@ class Blocking:
         return [Rejection(*need) for need in needs if need[1] > need[2]]
 
     def is_feasible(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> bool:
-        """Whether no constraint of eq. 12 is broken.
-
-        Parameters
-        ----------
-        chip, buffering, words, operand
-            As for :meth:`Blocking.n_fused`.
-        """
+        """Whether no constraint of eq. 12 is broken; arguments as of :meth:`n_fused`."""
         return not self.rejections(chip, buffering, words, operand)
 
 
 @integer_arguments("bm", "bk", "bn", "words")
 def candidate_rejections(
-    bm: int,
-    bk: int,
-    bn: int,
-    chip: Chip,
-    buffering: Buffering = "double",
-    words: int = 1,
-    operand: str = "fp16",
+    bm: int, bk: int, bn: int, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[Rejection]:
     """As :meth:`Blocking.rejections`, for sizes that need not be multiples of 16.
 
@@ -233,15 +207,9 @@ def feasible_sizes(
     m, k, n = (ALIGNMENT * np.arange(1, most + 1, dtype=np.int64) for most in (most_m, most_k, most_n))
     # Two planes first: the whole cube of candidates would be a thousand times the feasible space.
     im, ik = np.nonzero(m[:, None] * k[None, :] <= a_elements)
-    fits = (
-        (k[ik][:, None] * n[None, :] <= b_elements)
-        & (m[im][:, None] * n[None, :] <= c_elements)
-        & (
-            words * (m[im] * k[ik])[:, None] + slots(buffering) * words * k[ik][:, None] * n[None, :]
-            <= chip.l1_bytes // size
-        )
-    )
-    row, column = np.nonzero(fits)
+    of_b, of_c = k[ik][:, None] * n, m[im][:, None] * n
+    in_l1 = words * ((m[im] * k[ik])[:, None] + slots(buffering) * of_b) <= chip.l1_bytes // size
+    row, column = np.nonzero((of_b <= b_elements) & (of_c <= c_elements) & in_l1)
     return np.stack([m[im[row]], k[ik[row]], n[column]], axis=1)
 
 

@@ -269,16 +269,9 @@ def reconstruct(
     a_exponent, b_exponent = scale_pair(scale)
     out = np.empty(shape, np.float32)
     cube_kernel.reconstruct(
-        hh.reshape(-1),
-        lh.reshape(-1),
-        hl.reshape(-1),
-        None if ll is None else ll.reshape(-1),
-        out.reshape(-1),
-        a_exponent=a_exponent,
-        b_exponent=b_exponent,
-        clamp=overflow == "saturate",
-        level=isa_level(),
-    )
+        hh.reshape(-1), lh.reshape(-1), hl.reshape(-1), None if ll is None else ll.reshape(-1), out.reshape(-1),
+        a_exponent=a_exponent, b_exponent=b_exponent, clamp=overflow == "saturate", level=isa_level(),
+    )  # fmt: skip
     return out
 
 

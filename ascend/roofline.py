@@ -6,6 +6,7 @@ beside them.
 """
 
 from dataclasses import asdict, dataclass
+from typing import Self
 
 import numpy as np
 
@@ -60,6 +61,13 @@ class RooflinePoint(Result):
     flops: float  # FLOP/s: the lower of the two
     bound: str  # "compute" or "memory"
     knee: float  # FLOP/B where the two roofs meet
+
+    @classmethod
+    def of(cls, intensity: float, peak: float, bandwidth: float) -> Self:
+        """Under the roofs of a peak and a bandwidth."""
+        roof = bandwidth * intensity
+        bound = "compute" if peak <= roof else "memory"
+        return cls(intensity, peak, bandwidth, roof, min(peak, roof), bound, peak / bandwidth)
 
     def to_rows(self) -> list[dict]:
         """One record."""
@@ -169,11 +177,7 @@ def roofline(
     """
     oi = operational_intensity(b, m, k, n, chip, element_bytes)
     peak = fp32_equivalent_peak(chip) if peak is None else peak
-    bandwidth = chip.hbm_bytes_per_second
-    roof = bandwidth * oi
-    return RooflinePoint(
-        oi, peak, bandwidth, roof, min(peak, roof), "compute" if peak <= roof else "memory", peak / bandwidth
-    )
+    return RooflinePoint.of(oi, peak, chip.hbm_bytes_per_second)
 
 
 def traffic_of_sizes(sizes: np.ndarray, m: int, k: int, n: int, chip: Chip) -> np.ndarray:

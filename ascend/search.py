@@ -181,10 +181,10 @@ def vector_schedules(r: Request) -> list[Kernel]:
     for width, depth in VECTOR_TILES:
         width = min(width, fractals(side) * ALIGNMENT)
         # Lanes run along n where B is streamed, along k where A is.
-        block = (
-            Blocking(kept, depth, width) if r.n >= r.m else Blocking(depth, min(width, fractals(r.k) * ALIGNMENT), kept)
-        )
-        lines = block.bn if r.n >= r.m else block.bm
+        streams_b = r.n >= r.m
+        of_k = width if streams_b else min(width, fractals(r.k) * ALIGNMENT)
+        block = Blocking(kept, depth, width) if streams_b else Blocking(depth, of_k, kept)
+        lines = block.bn if streams_b else block.bm
         for split in SPLITS:
             along = max(min(r.chip.cores // split, -(-side // lines)), 1) if split <= r.chip.cores else 0
             if not along or split > -(-r.k // block.bk):

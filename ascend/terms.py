@@ -54,8 +54,8 @@ _ROWS = (
     # As fused, with one accumulator for all terms.
     Combination("elementwise", "elementwise", together=True),
 )
-COMBINATIONS = {row.name: row for row in _ROWS}
-MODES: tuple[Mode, ...] = tuple(COMBINATIONS)
+COMBINATIONS: dict[str, Combination] = {row.name: row for row in _ROWS}
+MODES: tuple[Mode, ...] = tuple(row.name for row in _ROWS)
 
 
 def combination(mode: str) -> Combination:
@@ -66,7 +66,6 @@ def combination(mode: str) -> Combination:
     ValueError
         If there is none, with those that are.
     """
-    for row in _ROWS:
-        if row.name == mode:
-            return row
-    raise ValueError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
+    if mode not in COMBINATIONS:
+        raise ValueError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
+    return COMBINATIONS[mode]

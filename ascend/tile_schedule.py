@@ -10,6 +10,7 @@ order m, k, n everywhere.
 what it computes; nothing outside asks which one it is.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -416,23 +417,21 @@ class TileSchedule(WithOptions):
         numpy.ndarray
             float32 (int32 for int8 operands, float16 with FP16 accumulation), shape (m, n).
         """
-        a, b, c = checked_matrices(a, b, c)
-        if self.operand not in SPLIT_OPERANDS:
-            return operand_product(self.sums, a, b, c)
-        return words_product(self.sums, a, b, c, (arithmetic or CubeArithmetic()).on(self.chip))
+        return self._multiplied(operand_product, words_product, a, b, c, arithmetic)
 
     def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
         """What the slices of k add up to before they are merged: shape (slices, m, n); c seeds the first one.
 
-        Parameters
-        ----------
-        a, b, c, arithmetic
-            As for :meth:`product`.
+        Arguments as of :meth:`product`.
         """
+        return self._multiplied(operand_slices, words_slices, a, b, c, arithmetic)
+
+    def _multiplied(self, whole: Callable, of_words: Callable, a: Any, b: Any, c: Any, arithmetic) -> np.ndarray:
+        """By the function for operands that are not split, or by that for words."""
         a, b, c = checked_matrices(a, b, c)
         if self.operand not in SPLIT_OPERANDS:
-            return operand_slices(self.sums, a, b, c)
-        return words_slices(self.sums, a, b, c, (arithmetic or CubeArithmetic()).on(self.chip))
+            return whole(self.sums, a, b, c)
+        return of_words(self.sums, a, b, c, (arithmetic or CubeArithmetic()).on(self.chip))
 
     def sampled(self, side: int) -> "TileSchedule":
         """The schedule of at most `side` rows and columns with the same sums."""

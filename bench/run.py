@@ -81,55 +81,46 @@ def instruction_probe() -> Callable[[int, int], int] | None:
 
 def units():
     """Accumulators of the table, with the count of vector instructions of their path (None: not counted)."""
-    from tensorcore_models import (
-        FusedDotAdd,
-        FusedDotRoundDownAdd,
-        GroupDotFusedSum,
-        GroupFusedDotRoundDownAdd,
-        GroupPairwiseSum,
-        IntegerDotAdd,
-        InterleavedDotAdd,
-        MatrixEngine,
-        ParametricDotAdd,
-        SequentialFMA,
-        get_instruction,
-    )
+    import tensorcore_models as tcm
 
     def engine(accumulator, a, c="fp32", **scales):
-        return MatrixEngine(accumulator, a_format=a, b_format=a, c_format=c, d_format=c, **scales)
+        return tcm.MatrixEngine(accumulator, a_format=a, b_format=a, c_format=c, d_format=c, **scales)
 
     rne = {"output_rounding": "rne"}
     exact = {**rne, "nan": "quiet", "negative_underflow": "negative"}
     mx = {"scale_format": "ue8m0", "block_size": 32}
     return {
-        "FDA fp16 N=4 F=23": (engine(FusedDotAdd(4, 23), "fp16"), narrow_count(4)),
-        "FDA fp16 N=8 F=24": (engine(FusedDotAdd(8, 24), "fp16"), narrow_count(8)),
-        "FDA fp16 N=16 F=25": (engine(FusedDotAdd(16, 25), "fp16"), narrow_count(16, True)),
-        "FDA fp16, fp16 out": (engine(FusedDotAdd(16, 25, **rne), "fp16", "fp16"), narrow_count(16, True, True)),
-        "FDA bf16 N=16 F=25": (engine(FusedDotAdd(16, 25), "bf16"), wide_count(16)),
-        "FDA tf32 N=4 F=24": (engine(FusedDotAdd(4, 24), "tf32"), wide_count(4)),
-        "FDA tf32 N=8 F=25": (engine(FusedDotAdd(8, 25), "tf32"), wide_count(8)),
-        "FDA fp8 N=32 F=13": (engine(FusedDotAdd(32, 13, output_fraction_bits=13), "e4m3fn"), narrow_count(32)),
-        "FDA fp8 N=32 F=25": (engine(FusedDotAdd(32, 25), "e4m3fn"), wide_count(32)),
-        "Hopper mma.sync fp8": (engine(InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
-        "mxfp8 block scaled": (engine(FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
-        "nvfp4 GDFS": (engine(GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16), vector_count(8, 2.06)),
-        "CDNA3 FDRDA fp16": (engine(FusedDotRoundDownAdd(8), "fp16"), vector_count(9 + 121 / 8, 4.5 + 46.5 / 8)),
-        "CDNA3 FDRDA bf16": (engine(FusedDotRoundDownAdd(8), "bf16"), vector_count(9 + 121 / 8, 4.5 + 46.5 / 8)),
+        "FDA fp16 N=4 F=23": (engine(tcm.FusedDotAdd(4, 23), "fp16"), narrow_count(4)),
+        "FDA fp16 N=8 F=24": (engine(tcm.FusedDotAdd(8, 24), "fp16"), narrow_count(8)),
+        "FDA fp16 N=16 F=25": (engine(tcm.FusedDotAdd(16, 25), "fp16"), narrow_count(16, True)),
+        "FDA fp16, fp16 out": (engine(tcm.FusedDotAdd(16, 25, **rne), "fp16", "fp16"), narrow_count(16, True, True)),
+        "FDA bf16 N=16 F=25": (engine(tcm.FusedDotAdd(16, 25), "bf16"), wide_count(16)),
+        "FDA tf32 N=4 F=24": (engine(tcm.FusedDotAdd(4, 24), "tf32"), wide_count(4)),
+        "FDA tf32 N=8 F=25": (engine(tcm.FusedDotAdd(8, 25), "tf32"), wide_count(8)),
+        "FDA fp8 N=32 F=13": (engine(tcm.FusedDotAdd(32, 13, output_fraction_bits=13), "e4m3fn"), narrow_count(32)),
+        "FDA fp8 N=32 F=25": (engine(tcm.FusedDotAdd(32, 25), "e4m3fn"), wide_count(32)),
+        "Hopper mma.sync fp8": (engine(tcm.InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
+        "mxfp8 block scaled": (engine(tcm.FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
+        "nvfp4 GDFS": (
+            engine(tcm.GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16),
+            vector_count(8, 2.06),
+        ),
+        "CDNA3 FDRDA fp16": (engine(tcm.FusedDotRoundDownAdd(8), "fp16"), vector_count(9 + 121 / 8, 4.5 + 46.5 / 8)),
+        "CDNA3 FDRDA bf16": (engine(tcm.FusedDotRoundDownAdd(8), "bf16"), vector_count(9 + 121 / 8, 4.5 + 46.5 / 8)),
         "CDNA3 GFDRDA fp8": (
-            engine(GroupFusedDotRoundDownAdd(16), "e4m3fnuz"),
+            engine(tcm.GroupFusedDotRoundDownAdd(16), "e4m3fnuz"),
             vector_count(9 + 176 / 16, 4.5 + 77 / 16),
         ),
-        "CDNA1 exact sums fp16": (engine(ParametricDotAdd(4, None, **exact), "fp16"), vector_count(52, 26)),
-        "CDNA2 GPS fp16": (engine(GroupPairwiseSum(4), "fp16"), plain_count(2)),
-        "CDNA2 GPS bf16": (engine(GroupPairwiseSum(4), "bf16"), plain_count(2)),
-        "SFMA fp32": (engine(SequentialFMA(), "fp32"), plain_count(1)),
-        "SFMA fp64": (engine(SequentialFMA(), "fp64", "fp64"), plain_count(2)),
-        "VDPBF16PS": (get_instruction("x86:vdpbf16ps.k2.f32.bf16.bf16.f32"), plain_count(1)),
-        "TDPBF16PS": (get_instruction("x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"), plain_count(1)),
-        "IntegerDotAdd s8": (engine(IntegerDotAdd(), "s8", "s32"), vector_count(2 + 3 / 256, 1 + 1 / 256)),
+        "CDNA1 exact sums fp16": (engine(tcm.ParametricDotAdd(4, None, **exact), "fp16"), vector_count(52, 26)),
+        "CDNA2 GPS fp16": (engine(tcm.GroupPairwiseSum(4), "fp16"), plain_count(2)),
+        "CDNA2 GPS bf16": (engine(tcm.GroupPairwiseSum(4), "bf16"), plain_count(2)),
+        "SFMA fp32": (engine(tcm.SequentialFMA(), "fp32"), plain_count(1)),
+        "SFMA fp64": (engine(tcm.SequentialFMA(), "fp64", "fp64"), plain_count(2)),
+        "VDPBF16PS": (tcm.get_instruction("x86:vdpbf16ps.k2.f32.bf16.bf16.f32"), plain_count(1)),
+        "TDPBF16PS": (tcm.get_instruction("x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"), plain_count(1)),
+        "IntegerDotAdd s8": (engine(tcm.IntegerDotAdd(), "s8", "s32"), vector_count(2 + 3 / 256, 1 + 1 / 256)),
         "parametric, nearest alignment": (
-            engine(ParametricDotAdd(terms=16, fraction_bits=24, alignment_rounding="rne"), "fp16"),
+            engine(tcm.ParametricDotAdd(terms=16, fraction_bits=24, alignment_rounding="rne"), "fp16"),
             vector_count(14 + 36 / 16, 7 + 18 / 16),
         ),
     }

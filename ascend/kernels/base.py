@@ -52,11 +52,8 @@ class Kernel(TileSchedule):
 
     def roofline(self) -> RooflinePoint:
         """The roofline of what the schedule moves: its FLOP over its own bytes from and to memory, for any m, k, n."""
-        bandwidth, peak = self.placed_on.hbm_bytes_per_second, self.peak_flops()
         intensity = 2.0 * self.m * self.n * self.k / self.memory_bytes()
-        roof = bandwidth * intensity
-        bound = "compute" if peak <= roof else "memory"
-        return RooflinePoint(intensity, peak, bandwidth, roof, min(peak, roof), bound, peak / bandwidth)
+        return RooflinePoint.of(intensity, self.peak_flops(), self.placed_on.hbm_bytes_per_second)
 
     def estimated_seconds(self) -> float | None:
         """Time by the kernel's closed forms, where they are made for single schedules."""

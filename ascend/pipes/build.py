@@ -11,22 +11,9 @@ from typing import Literal, NamedTuple
 from ascend.blocking import ACCUMULATOR_BYTES, fractals
 from ascend.kernels.base import Kernel, Phases
 from ascend.memory import Misses, RowCosts, c_bytes, nd_costs, operand_bytes_from_memory
+from ascend.pipes import program as pipes
 from ascend.pipes.passes import passes_after, passes_before, store, vector_cycles
-from ascend.pipes.program import (
-    CUBE,
-    FIXP,
-    MEMORY_READ,
-    MTE1,
-    MTE2,
-    SCALAR,
-    VECTOR,
-    Loop,
-    Phase,
-    PipeOperation,
-    Program,
-    Segment,
-    Template,
-)
+from ascend.pipes.program import Loop, Phase, PipeOperation, Program, Segment, Template, shared_programs
 from ascend.pipes.stays import Stay, runs, stays_of
 
 #: Loops of a program beyond this take minutes to write down.
@@ -143,18 +130,8 @@ class _Builder(Phases):
 
     def tiles_phase(self) -> Phase:
         """The multiplication of all tiles on the cubes."""
-        s = self.schedule
-        programs: dict[tuple, int] = {}
-        built: list[tuple[Loop, ...]] = []
-        of_core: list[int] = []
-        for core in self.simulated:
-            stays = stays_of(s, core)
-            if stays not in programs:
-                programs[stays] = len(built)
-                built.append(tuple(self._core_loops(stays)))
-            of_core.append(programs[stays])
-        bytes_ = self._memory_bytes()
-        return Phase("multiply", tuple(built), tuple(of_core), self._slot_bytes(), memory_bytes=bytes_)
+        programs = shared_programs((stays_of(self.schedule, core) for core in self.simulated), self._core_loops)
+        return Phase("multiply", *programs, self._slot_bytes(), memory_bytes=self._memory_bytes())
 
     def _slot_bytes(self) -> dict[str, int]:
         """Bytes of one slot of each pool while multiplying."""
@@ -257,12 +234,12 @@ class _Builder(Phases):
         costs = self.costs
         cost, memory_cost = (costs.a, costs.a_memory) if name == "A" else (costs.b, costs.b_memory)
         hit = PipeOperation(
-            MTE2, f"{name} load", (1 - miss) * float(cost) * size / chip.l2_read_rate, (1 - miss) * size,
+            pipes.MTE2, f"{name} load", (1 - miss) * float(cost) * size / chip.l2_read_rate, (1 - miss) * size,
             latency=chip.gm_to_l1_latency, takes=takes, raises=raises,
         )  # fmt: skip
         from_memory = PipeOperation(
-            MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss", bytes=miss * float(memory_cost) * size,
-            channel=MEMORY_READ,
+            pipes.MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss", bytes=miss * float(memory_cost) * size,
+            channel=pipes.MEMORY_READ,
             latency=chip.memory_read_latency, takes=takes, raises=raises,
         )  # fmt: skip
         if miss == 0:
@@ -343,13 +320,13 @@ class _Builder(Phases):
             # and a later term of the block never wait for the same operand.
             if start and chip.sync_cycles_per_block:
                 yield PipeOperation(
-                    SCALAR, "sync", chip.sync_cycles_per_block, takes=("CUBE_DONE", *takes), raises=("GO",)
+                    pipes.SCALAR, "sync", chip.sync_cycles_per_block, takes=("CUBE_DONE", *takes), raises=("GO",)
                 )
                 takes = ["GO"]
             if stop and chip.sync_cycles_per_block:
                 raises += ("CUBE_DONE",)
             yield PipeOperation(
-                CUBE, f"cube {a_word}{b_word}", chip.mmad_head + steps + (stalled if start else 0.0),
+                pipes.CUBE, f"cube {a_word}{b_word}", chip.mmad_head + steps + (stalled if start else 0.0),
                 takes=(*takes, *opens), raises=raises, cube_steps=steps,
             )  # fmt: skip
 
@@ -373,7 +350,12 @@ class _Builder(Phases):
         waits = (f"{name}_L1_FULL",) * (not resident or (block.takes_panel and start))
         frees = (f"{name}_L1_FREE",) * (not resident and self.schedule.buffering == "double")
         return PipeOperation(
-            MTE1, f"{name} move", cycles, size, takes=(*waits, f"L0{name}_FREE"), raises=(f"L0{name}_FULL", *frees)
+            pipes.MTE1,
+            f"{name} move",
+            cycles,
+            size,
+            takes=(*waits, f"L0{name}_FREE"),
+            raises=(f"L0{name}_FULL", *frees),
         )
 
     # -------------------------------------------------------- C between L0C and memory
@@ -385,7 +367,7 @@ class _Builder(Phases):
 
     def _read_old(self, rows: int, columns: int, copies: int) -> PipeOperation:
         return PipeOperation(
-            MTE2, "C read", bytes=copies * rows * columns * ACCUMULATOR_BYTES, channel=MEMORY_READ,
+            pipes.MTE2, "C read", bytes=copies * rows * columns * ACCUMULATOR_BYTES, channel=pipes.MEMORY_READ,
             latency=self.chip.memory_read_latency, takes=("OLD_FREE",), raises=("OLD_FULL",),
         )  # fmt: skip
 
@@ -395,7 +377,7 @@ class _Builder(Phases):
         if chip.fixpipe:
             each = max(chip.fixpipe_row_cycles, columns * ACCUMULATOR_BYTES / chip.fixpipe_rate)
             operation = PipeOperation(
-                FIXP, "C write", s.accumulators * (chip.fixpipe_head + factor * rows * each),
+                pipes.FIXP, "C write", s.accumulators * (chip.fixpipe_head + factor * rows * each),
                 factor * s.accumulators * rows * columns * ACCUMULATOR_BYTES, latency=chip.memory_write_latency,
                 takes=("L0C_FULL",), raises=("L0C_FREE",),
             )  # fmt: skip
@@ -410,14 +392,10 @@ class _Builder(Phases):
             raises = ("UB_FULL",) + ("OLD_FREE",) * (copies > 0) + ("L0C_FREE",) * (number == len(strips) - 1)
             operations.append(
                 PipeOperation(
-                    VECTOR,
-                    "C add" if copies else "C move",
-                    moves + additions * vector_cycles(chip, size),
-                    s.accumulators * size,
-                    takes=takes,
-                    raises=raises,
-                )  # fmt: skip
-            )
+                    pipes.VECTOR, "C add" if copies else "C move", moves + additions * vector_cycles(chip, size),
+                    s.accumulators * size, takes=takes, raises=raises,
+                )
+            )  # fmt: skip
             operations.append(store(chip, "C write", factor * writes * size))
         return (Segment(tuple(operations)),)
 
@@ -428,19 +406,12 @@ class _Builder(Phases):
         for number, height in enumerate(strips):
             size = height * columns * ACCUMULATOR_BYTES
             for copy in range(self.schedule.accumulators):
-                start, stop = (
-                    number + copy == 0,
-                    (number, copy) == (len(strips) - 1, self.schedule.accumulators - 1),
-                )
+                start, stop = number + copy == 0, (number, copy) == (len(strips) - 1, self.schedule.accumulators - 1)
                 operations.append(self._read_old(height, columns, 1))
                 operations.append(
                     PipeOperation(
-                        VECTOR,
-                        "C seed",
-                        self.chip.vector_head + size / self.chip.l0c_to_ub_rate,
-                        size,
-                        takes=("L0C_FREE",) * start + ("OLD_FULL",),
-                        raises=("OLD_FREE",) + ("SEED_FULL",) * stop,
-                    )  # fmt: skip
-                )
+                        pipes.VECTOR, "C seed", self.chip.vector_head + size / self.chip.l0c_to_ub_rate, size,
+                        takes=("L0C_FREE",) * start + ("OLD_FULL",), raises=("OLD_FREE",) + ("SEED_FULL",) * stop,
+                    )
+                )  # fmt: skip
         return (Segment(tuple(operations)),)

@@ -8,18 +8,8 @@ from collections.abc import Iterator, Sequence
 from ascend.blocking import ACCUMULATOR_BYTES
 from ascend.chips.chip import Chip
 from ascend.kernels.base import Kernel
-from ascend.pipes.program import (
-    MEMORY_READ,
-    MEMORY_WRITE,
-    MTE2,
-    MTE3,
-    VECTOR,
-    Loop,
-    Phase,
-    PipeOperation,
-    Segment,
-    Template,
-)
+from ascend.pipes import program as pipes
+from ascend.pipes.program import Loop, Phase, PipeOperation, Segment, Template, shared_programs
 from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
 
 #: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
@@ -60,10 +50,18 @@ def vector_cycles(chip: Chip, size: float) -> float:
     return chip.vector_head + size / chip.vector_rate
 
 
+def load(chip: Chip, kind: str, size: float) -> PipeOperation:
+    """So many bytes from memory to UB."""
+    return PipeOperation(
+        pipes.MTE2, kind, bytes=size, channel=pipes.MEMORY_READ, latency=chip.memory_read_latency,
+        takes=("OLD_FREE",), raises=("OLD_FULL",),
+    )  # fmt: skip
+
+
 def store(chip: Chip, kind: str, size: float) -> PipeOperation:
     """So many bytes from UB to memory."""
     return PipeOperation(
-        MTE3, kind, bytes=size, channel=MEMORY_WRITE, latency=chip.memory_write_latency,
+        pipes.MTE3, kind, bytes=size, channel=pipes.MEMORY_WRITE, latency=chip.memory_write_latency,
         takes=("UB_FULL",), raises=("UB_FREE",),
     )  # fmt: skip
 
@@ -79,24 +77,14 @@ def _streaming_phase(
             f"UB of {chip.name} has {chip.ub_bytes} bytes: too few for the {name} pass, {128 * (in_bytes + out_bytes)} for "
             "each of its buffers"
         )
-    programs: dict[int, int] = {}
-    built: list[tuple[Loop, ...]] = []
-    of_core: list[int] = []
-    for core in cores:
-        own = share + (core < rest)
-        if own not in programs:
-            programs[own] = len(built)
-            parts = zip((chunk, own % chunk), (own // chunk, 1), strict=True)
-            built.append(
-                tuple(
-                    Loop((Segment(_streamed(chip, name, count, in_bytes, out_bytes, instructions)),), times, s.cores)
-                    for count, times in parts
-                    if count and times
-                )
-            )
-        of_core.append(programs[own])
+
+    def loops(own: int) -> Iterator[Loop]:
+        for count, times in ((chunk, own // chunk), (own % chunk, 1)):
+            if count and times:
+                yield Loop((Segment(_streamed(chip, name, count, in_bytes, out_bytes, instructions)),), times, s.cores)
+
     pools = {"OLD_FREE": in_bytes * chunk, "UB_FREE": out_bytes * chunk}
-    return Phase(name, tuple(built), tuple(of_core), pools)
+    return Phase(name, *shared_programs((share + (core < rest) for core in cores), loops), pools)
 
 
 def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, instructions: int) -> Template:
@@ -104,12 +92,8 @@ def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, 
     vector = instructions * vector_cycles(chip, count * ACCUMULATOR_BYTES)
     written = store(chip, f"{name} write", out_bytes * count)
     if not in_bytes:
-        return (PipeOperation(VECTOR, name, vector, takes=("UB_FREE",), raises=("UB_FULL",)), written)
-    read = PipeOperation(
-        MTE2, f"{name} read", bytes=in_bytes * count, channel=MEMORY_READ,
-        latency=chip.memory_read_latency, takes=("OLD_FREE",), raises=("OLD_FULL",),
-    )  # fmt: skip
+        return (PipeOperation(pipes.VECTOR, name, vector, takes=("UB_FREE",), raises=("UB_FULL",)), written)
     compute = PipeOperation(
-        VECTOR, name, vector, in_bytes * count, takes=("OLD_FULL", "UB_FREE"), raises=("OLD_FREE", "UB_FULL")
+        pipes.VECTOR, name, vector, in_bytes * count, takes=("OLD_FULL", "UB_FREE"), raises=("OLD_FREE", "UB_FULL")
     )
-    return (read, compute, written)
+    return (load(chip, f"{name} read", in_bytes * count), compute, written)

@@ -7,10 +7,10 @@ A pool of buffer slots is a pair of flags, FREE (raised in advance once for each
 :func:`ascend.pipes.build.build_program` makes programs from schedules.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,6 +82,15 @@ class Loop(NamedTuple):
     active: int
 
 
+def shared_programs(
+    parts: Iterable[Hashable], loops: Callable[[Any], Iterable[Loop]]
+) -> tuple[tuple[tuple[Loop, ...], ...], tuple[int, ...]]:
+    """(programs, the number of each core's) of what the cores do: the loops of each different part once."""
+    of_core = list(parts)
+    numbers = {part: number for number, part in enumerate(dict.fromkeys(of_core))}
+    return tuple(tuple(loops(part)) for part in numbers), tuple(numbers[part] for part in of_core)
+
+
 @dataclass(frozen=True)
 class Phase:
     """Part of a program between two barriers of all cores: for each core its loops (equal cores share them)."""
@@ -91,9 +100,8 @@ class Phase:
     program_of_core: tuple[int, ...]
     slot_bytes: dict[str, int]  # of one slot of each pool, by its FREE flag
     launch: float = 0.0  # cycles before it begins
-    memory_bytes: float = (
-        0.0  # what all cores move that the memory has to carry, at its own rate, while the phase lasts
-    )
+    #: What all cores move that the memory has to carry, at its own rate, while the phase lasts.
+    memory_bytes: float = 0.0
 
 
 @dataclass(frozen=True)

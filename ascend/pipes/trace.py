@@ -54,17 +54,8 @@ def bars(run: Run, first: float = 0.0, last: float = float("inf")) -> list[Bar]:
         flat, r = phase.flat, phase.recorded
         inside = np.flatnonzero((r.end + offset >= first) & (r.start + offset <= last) & (r.core == 0))
         for i in inside.tolist():
-            op = r.operation[i]
-            found.append(
-                Bar(
-                    int(flat.op_pipe[op]),
-                    flat.kinds[op],
-                    float(r.start[i]) + offset,
-                    float(r.end[i]) + offset,
-                    phase.name,
-                    float(flat.op_bytes[op]),
-                )  # fmt: skip
-            )
+            op, start, end = r.operation[i], float(r.start[i]) + offset, float(r.end[i]) + offset
+            found.append(Bar(int(flat.op_pipe[op]), flat.kinds[op], start, end, phase.name, float(flat.op_bytes[op])))
     return found
 
 

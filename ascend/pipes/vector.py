@@ -1,18 +1,8 @@
 """The operations of a vector kernel: the larger operand through UB once, the other one kept there."""
 
 from ascend.blocking import ACCUMULATOR_BYTES
-from ascend.pipes.program import (
-    MEMORY_READ,
-    MEMORY_WRITE,
-    MTE2,
-    MTE3,
-    VECTOR,
-    Loop,
-    Phase,
-    PipeOperation,
-    Segment,
-    Template,
-)
+from ascend.pipes.passes import load, store, vector_cycles
+from ascend.pipes.program import MTE2, VECTOR, Loop, Phase, PipeOperation, Segment, Template, shared_programs
 from ascend.tile_schedule import TileSchedule
 
 
@@ -25,19 +15,11 @@ def vector_phase(schedule: TileSchedule, simulated: range) -> Phase:
     schedule: With kernel "vector".
     simulated: Cores.
     """
-    built: list[tuple[Loop, ...]] = []
-    programs: dict[tuple[int, int], int] = {}
-    of_core = []
-    for core in simulated:
-        own = core_part(schedule, core)
-        if own not in programs:
-            programs[own] = len(built)
-            built.append(_loops(schedule, *own))
-        of_core.append(programs[own])
+    programs = shared_programs((core_part(schedule, core) for core in simulated), lambda own: _loops(schedule, *own))
     b, kept = schedule.blocking, min(schedule.m, schedule.n)
     width = b.bn if schedule.sums.lanes == "b" else b.bm
     pools = {"OLD_FREE": b.bk * width * ACCUMULATOR_BYTES, "UB_FREE": kept * width * ACCUMULATOR_BYTES}
-    return Phase("vector", tuple(built), tuple(of_core), pools)
+    return Phase("vector", *programs, pools)
 
 
 def core_part(schedule: TileSchedule, core: int) -> tuple[int, int]:
@@ -83,13 +65,10 @@ def _tile(s: TileSchedule, kept: int, columns: int, depth: int, last: bool) -> T
     # Lanes run along n where B is streamed, along k where A is.
     instructions, lanes = (kept * depth, columns) if s.sums.lanes == "b" else (kept * columns, depth)
     widening = 2 if s.operand == "fp16" else 1
-    cycles = widening * instructions * (chip.vector_head + lanes * ACCUMULATOR_BYTES / chip.vector_rate)
+    cycles = widening * instructions * vector_cycles(chip, lanes * ACCUMULATOR_BYTES)
     size = depth * columns * s.operand_bytes
     operations = [
-        PipeOperation(
-            MTE2, "stream load", bytes=size, channel=MEMORY_READ, latency=chip.memory_read_latency,
-            takes=("OLD_FREE",), raises=("OLD_FULL",),
-        ),
+        load(chip, "stream load", size),
         PipeOperation(
             VECTOR, "multiply and add", cycles, size, takes=("OLD_FULL",) + ("UB_FREE",) * last,
             raises=("OLD_FREE",) + ("UB_FULL",) * last,
@@ -97,10 +76,5 @@ def _tile(s: TileSchedule, kept: int, columns: int, depth: int, last: bool) -> T
     ]  # fmt: skip
     if last:
         adds = 2 if s.merge == "atomic" and len(s.k_slices) > 1 else 1
-        operations.append(
-            PipeOperation(
-                MTE3, "C write", bytes=adds * kept * columns * ACCUMULATOR_BYTES, channel=MEMORY_WRITE,
-                latency=chip.memory_write_latency, takes=("UB_FULL",), raises=("UB_FREE",),
-            )
-        )  # fmt: skip
+        operations.append(store(chip, "C write", adds * kept * columns * ACCUMULATOR_BYTES))
     return tuple(operations)

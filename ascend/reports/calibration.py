@@ -115,9 +115,7 @@ def statements() -> list[Statement]:
     return [
         Statement("single buffer, (176, 64, 176)", "41.7", *both(lambda chip: predict(chip)[0]), True),
         Statement("double buffer, (176, 64, 176)", "65.3", *both(lambda chip: predict(chip)[1]), True),
-        Statement(
-            "double over single", "1.566", *both(lambda chip: predict(chip)[1] / predict(chip)[0]), True
-        ),
+        Statement("double over single", "1.566", *both(lambda chip: predict(chip)[1] / predict(chip)[0]), True),
         Statement("double buffer, (96, 64, 96), the traffic optimum", "below 176", *both(best(square, ASSUMED_SIZE)), False),
         Statement(f"m = n = {large}, k = {k}", "over 60", *both(best(PUBLISHED_BLOCK, (large, k, large))), False),
         Statement("k from 2816 to 16896: slowest over fastest", "stable", *both(k_spread), False),

@@ -104,8 +104,7 @@ def _landmarks(s: Kernel) -> Iterator[str]:
         b = Blocking(size, s.blocking.bk, size)
         if b == s.blocking:
             continue
-        words = s.words
-        broken = candidate_rejections(b.bm, b.bk, b.bn, s.placed_on, s.buffering, words, s.operand)
+        broken = candidate_rejections(b.bm, b.bk, b.bn, s.placed_on, s.buffering, s.words, s.operand)
         if broken:
             yield f"computed: {b} does not fit {s.placed_on.name}: {broken[0]}."
             continue
@@ -121,9 +120,7 @@ def _landmarks(s: Kernel) -> Iterator[str]:
             parts.append(f"uses {used:.0%} of the cores' turns ({other.waves} waves)")
         if other.l0c_slots != s.l0c_slots:
             parts.append(f"fits L0C {other.l0c_slots} time(s), not {s.l0c_slots}")
-        ratio = operational_intensity(b, s.m, s.k, s.n, s.placed_on) / operational_intensity(
-            s.blocking, s.m, s.k, s.n, s.placed_on
-        )
-        parts.append(f"has {ratio:.2f} times the operational intensity")
+        own, others = (operational_intensity(block, s.m, s.k, s.n, s.placed_on) for block in (s.blocking, b))
+        parts.append(f"has {others / own:.2f} times the operational intensity")
         parts.append(f"needs {8192 * 16 * s.operand_bytes / 2 / b.bm / s.cube_step[1]:.1f} B/cycle of B a core")
         yield f"simulated: {b} {', '.join(parts)}: {there:.1f} TFLOP/s against {here:.1f}."

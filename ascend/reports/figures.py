@@ -33,10 +33,7 @@ def figure_6(chip: Chip) -> list[dict]:
 
 
 def figure_10(
-    chip: Chip,
-    size: Size = ASSUMED_SIZE,
-    blocks: Iterable[Blocking] | None = None,
-    progress: Progress = None,
+    chip: Chip, size: Size = ASSUMED_SIZE, blocks: Iterable[Blocking] | None = None, progress: Progress = None
 ) -> list[dict]:
     """Every block in the roofline: operational intensity, roof, single- and double-buffered speed."""
     chosen = list(feasible_blocks(chip) if blocks is None else blocks)
@@ -78,19 +75,13 @@ def figure_12(chip: Chip, block: Blocking = PUBLISHED_BLOCK, progress: Progress 
     rows = []
     for name, sizes in series:
         for size in sizes:
-            rows.append(
-                {
-                    "series": name,
-                    "m": size[0],
-                    "k": size[1],
-                    "n": size[2],
-                    "sgemm_cube": simulate(build_schedule(*size, chip, block)).tflops,
-                    "sgemm_cube_best": plan(*size, chip, kernel="paper", simulated=5, top=1)[0].tflops,
-                    "fp32_910B3": plan(*size, b3, terms=1, operand="fp32", kernel="paper", simulated=5, top=1)[
-                        0
-                    ].tflops,
-                }  # fmt: skip
-            )
+            best = plan(*size, chip, kernel="paper", simulated=5, top=1)[0]
+            fp32 = plan(*size, b3, terms=1, operand="fp32", kernel="paper", simulated=5, top=1)[0]
+            rows.append({
+                "series": name, "m": size[0], "k": size[1], "n": size[2],
+                "sgemm_cube": simulate(build_schedule(*size, chip, block)).tflops,
+                "sgemm_cube_best": best.tflops, "fp32_910B3": fp32.tflops,
+            })  # fmt: skip
             if progress:
                 progress(len(rows), 3 * len(steps))
     return rows
@@ -115,15 +106,8 @@ def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Prog
             tflops = simulate(build_schedule(*size, chip, b, **options)).tflops
         except ValueError:  # the accumulators of a fused kernel do not fit
             continue
-        rows.append(
-            {
-                "bm": b.bm,
-                "bk": b.bk,
-                "bn": b.bn,
-                "tflops": tflops,
-                "operational_intensity": operational_intensity(b, *size, chip),
-            }  # fmt: skip
-        )
+        intensity = operational_intensity(b, *size, chip)
+        rows.append({"bm": b.bm, "bk": b.bk, "bn": b.bn, "tflops": tflops, "operational_intensity": intensity})
         if progress:
             progress(number + 1, len(blocks))
     return rows

@@ -132,13 +132,10 @@ def notes(schedule: Kernel) -> list[str]:
         ]
     found = []
     if len(s.k_slices) > 1:
+        in_order = "this schedule adds the slices in order instead, which needs a pass of its own"
         found.append(
             f"K is split {len(s.k_slices)} ways: EnableMultiCoreSplitK(true), C cleared before and added atomically; "
-            + (
-                "this schedule adds the slices in order instead, which needs a pass of its own"
-                if s.merge == "reduce"
-                else ""
-            )
+            f"{in_order if s.merge == 'reduce' else ''}"
         )
     if s.deals_one_by_one:
         found.append(
@@ -177,9 +174,8 @@ def ascendc_snippet(schedule: Kernel) -> str:
     ]
     if len(schedule.k_slices) > 1:
         lines.append("tilingApi.EnableMultiCoreSplitK(true);")
-    return "\n".join(
-        lines + [f"tiling.set_{name}({value});" for name, value in fields.items()] + ["tiling.set_isBias(0);"]
-    )
+    lines += [f"tiling.set_{name}({value});" for name, value in fields.items()]
+    return "\n".join([*lines, "tiling.set_isBias(0);"])
 
 
 def catlass_snippet(schedule: Kernel) -> str:
@@ -209,17 +205,8 @@ def pto_snippet(schedule: Kernel) -> str:
     if not fields:
         return ""
     names = (
-        "singleCoreM",
-        "singleCoreK",
-        "singleCoreN",
-        "baseM",
-        "baseK",
-        "baseN",
-        "stepM",
-        "stepKa",
-        "stepKb",
-        "stepN",
-    )
+        "singleCoreM", "singleCoreK", "singleCoreN", "baseM", "baseK", "baseN", "stepM", "stepKa", "stepKb", "stepN",
+    )  # fmt: skip
     lines = [f"// m = {s.m}, k = {s.k}, n = {s.n}; two buffers in L1, L0A and L0B; A m x k, B n x k rows (ND)"]
     lines.append(f"constexpr uint32_t blockDim = {fields['usedCoreNum']};")
     return "\n".join(lines + [f"constexpr uint32_t {name} = {fields[name]};" for name in names])

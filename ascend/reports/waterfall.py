@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 from ascend.chips.chip import PARAMETERS, Chip
 from ascend.kernels.base import Kernel
 from ascend.pipes.build import build_program
-from ascend.pipes.program import Loop, Program, Segment
+from ascend.pipes.program import Loop, PipeOperation, Program, Segment
 from ascend.pipes.simulate import LatencyMode, run_program, simulate
 from tensorcore_models.machine.fp_state import default_fp_state
 
@@ -125,18 +125,12 @@ def free_of_charge(program: Program, kinds: set[str]) -> Program:
     if not kinds:
         return program
 
+    def free(operation: PipeOperation) -> PipeOperation:
+        return operation._replace(cycles=0.0, bytes=0.0, latency=0.0) if operation.kind in kinds else operation
+
     def loop_without(loop: Loop) -> Loop:
-        segments = tuple(
-            Segment(
-                tuple(
-                    operation._replace(cycles=0.0, bytes=0.0, latency=0.0) if operation.kind in kinds else operation
-                    for operation in segment.template
-                ),
-                segment.repeats,
-            )
-            for segment in loop.segments
-        )
-        return loop._replace(segments=segments)
+        segments = (Segment(tuple(map(free, segment.template)), segment.repeats) for segment in loop.segments)
+        return loop._replace(segments=tuple(segments))
 
     phases = tuple(
         replace(phase, programs=tuple(tuple(map(loop_without, loops)) for loops in phase.programs))
@@ -182,17 +176,8 @@ def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> lis
             continue
         lower, higher = (_speed(schedule, chip.replace(**{name: value * factor})) for factor in (1 - STEP, 1 + STEP))
         middle = (lower + higher) / 2
-        rows.append(
-            Sensitivity(
-                name,
-                value,
-                PARAMETERS[name].unit,
-                kind,
-                lower,
-                higher,
-                (higher - lower) / (2 * STEP * middle),
-            )
-        )
+        elasticity = (higher - lower) / (2 * STEP * middle)
+        rows.append(Sensitivity(name, value, PARAMETERS[name].unit, kind, lower, higher, elasticity))
     return sorted(rows, key=lambda row: -abs(row.elasticity))
 
 
