@@ -20,7 +20,6 @@ import os
 import platform
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -215,17 +214,9 @@ def print_rows(records: list[dict]) -> None:
 
 def write_json(path: str | os.PathLike, content: object) -> None:
     """Write `content` as JSON through a temporary file: an interrupted run leaves the old file whole."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w") as stream:
-            json.dump(content, stream, indent=1)
-            stream.write("\n")
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    from mpgemm.inputs.files import write_text
+
+    write_text(path, json.dumps(content, indent=1) + "\n")
 
 
 def report(records: list[dict], json_path: str | os.PathLike | None = None) -> None:

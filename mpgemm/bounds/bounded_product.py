@@ -6,9 +6,10 @@ operands themselves; rounding the result to a narrower output format costs half 
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import ROUND_UP, Context, Decimal
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,34 +68,6 @@ class Measured(NamedTuple):
     sizes: np.ndarray
     error: np.ndarray
     bound: np.ndarray
-
-
-class BoundedProduct(Protocol):
-    """A way to multiply whose error is bounded."""
-
-    @property
-    def label(self) -> str:
-        """For tables."""
-
-    @property
-    def engine(self) -> Engine:
-        """What it runs on."""
-
-    @property
-    def out_format(self) -> Format | None:
-        """To which the result is rounded to nearest."""
-
-    def errors(self, data: Data) -> Errors:
-        """The product and its errors, before it is rounded to an output format."""
-
-    def bounded(self, data: Data) -> Bounded:
-        """What is certified of the product."""
-
-    def measure(self, data: Data) -> Measured:
-        """The product, its error and its bound, rounded to the output format."""
-
-    def expected(self, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Operands of the exact product, A and B as float64."""
 
 
 def output_bound(bound: np.ndarray, exact: np.ndarray, fmt: Format) -> np.ndarray:
@@ -164,8 +137,45 @@ def _measured(found: Errors, bound: np.ndarray, out_format: Format | None) -> Me
     return Measured(values, found.exact, found.sizes, error, output_bound(bound, found.exact, out_format))
 
 
+class BoundedProduct(ABC):
+    """A way to multiply whose error is bounded."""
+
+    engine: Engine  #: What it runs on.
+    out_format: Format | None  #: To which the result is rounded to nearest.
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """For tables."""
+
+    @abstractmethod
+    def expected(self, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Operands of the exact product, A and B as float64 with their block scales."""
+
+    @abstractmethod
+    def errors(self, data: Data) -> Errors:
+        """The product and its errors, before it is rounded to an output format.
+
+        Raises ValueError if shapes do not fit, or operands are beyond the range of the format.
+        """
+
+    @abstractmethod
+    def _bound(self, data: Data) -> np.ndarray:
+        """Bound of the error before the rounding to an output format."""
+
+    @default_fp_state
+    def bounded(self, data: Data) -> Bounded:
+        """What is certified of the product. Raises ValueError as :meth:`errors`; also if no bound is known."""
+        return _bounded(self.expected(data), self._bound(data), self.out_format)
+
+    @default_fp_state
+    def measure(self, data: Data) -> Measured:
+        """The product, its error and its bound, rounded to the output format; errors as of :meth:`bounded`."""
+        return _measured(self.errors(data), self._bound(data), self.out_format)
+
+
 @dataclass(frozen=True)
-class EngineProduct:
+class EngineProduct(BoundedProduct):
     """A product on an engine.
 
     Raises ValueError if the reference is unknown, or sums outside are asked of an engine that does not give FP32.
@@ -200,39 +210,17 @@ class EngineProduct:
 
     @default_fp_state
     def errors(self, data: Data) -> Errors:
-        """The product and its errors, before it is rounded to an output format.
-
-        Raises ValueError if shapes do not fit, or operands are beyond the range of the format.
-        """
+        """As :meth:`BoundedProduct.errors`."""
         order = self.order(data)
         options: dict[str, Any] = {"promote_every": None if order.promote_every is None else order.promote_every[1]}
         if order.k_order != ANY:
             options["k_order"] = order.k_order
         c = None if data.c is None else operand_bits(data.c, self.engine.formats[2], None, "c")
         added = None if c is None else values_of_bits(c, self.engine.formats[2])
-        return _errors(
-            self.expected(data), model_results(self.engine, *self._used(data), added, data.scaling, options)[0]
-        )
-
-    @default_fp_state
-    def bounded(self, data: Data) -> Bounded:
-        """What is certified of the product.
-
-        Raises ValueError as :meth:`errors`; also if no bound is known for the core.
-        """
-        return _bounded(self.expected(data), self._bound(data), self.out_format)
-
-    @default_fp_state
-    def measure(self, data: Data) -> Measured:
-        """The product, its error and its bound, rounded to the output format.
-
-        Raises ValueError if shapes do not fit, no bound is known for the core, or operands are beyond the range of the
-            format.
-        """
-        return _measured(self.errors(data), self._bound(data), self.out_format)
+        found = model_results(self.engine, *self._used(data), added, data.scaling, options)[0]
+        return _errors(self.expected(data), found)
 
     def _bound(self, data: Data) -> np.ndarray:
-        """Bound of the error before the rounding to an output format."""
         rounded, scaling = self.rounded(data), data.scaling
         used = used_operands(self.engine, *rounded, scaling)
         c = None if data.c is None else data.c.astype(np.float64)
@@ -257,7 +245,7 @@ class EngineProduct:
         return values_of_bits(bits_a, a).astype(np.float64), values_of_bits(bits_b, b).astype(np.float64)
 
     def expected(self, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Operands of the exact product, A and B as float64 with their block scales."""
+        """As :meth:`BoundedProduct.expected`."""
         given = data.a.astype(np.float64), data.b.astype(np.float64)
         return *self._scaled(self.rounded(data) if self.reference == "rounded" else given, data), data.c
 
@@ -284,7 +272,7 @@ def _encoded(x: np.ndarray, fmt: Format | IntegerFormat, name: str) -> np.ndarra
 
 
 @dataclass(frozen=True)
-class MethodProduct:
+class MethodProduct(BoundedProduct):
     """A product by a recovery method."""
 
     method: RecoveryMethod
@@ -298,32 +286,16 @@ class MethodProduct:
 
     @default_fp_state
     def errors(self, data: Data) -> Errors:
-        """The product and its errors, before it is rounded to an output format.
-
-        Raises ValueError as :func:`mpgemm.recovered_gemm`; also for block scales, which methods do not take.
-        """
+        """As :meth:`BoundedProduct.errors`. Raises ValueError for block scales, which methods do not take."""
         if data.scaling is not None:
             raise ValueError("recovery methods take no scales")
         return _errors(self.expected(data), recovered_gemm(data.a, data.b, data.c, self.method, self.engine))
-
-    @default_fp_state
-    def bounded(self, data: Data) -> Bounded:
-        """What is certified of the product. Raises ValueError as :func:`mpgemm.method_bound`."""
-        return _bounded(self.expected(data), self._bound(data), self.out_format)
-
-    @default_fp_state
-    def measure(self, data: Data) -> Measured:
-        """The product, its error and its bound, rounded to the output format.
-
-        Raises ValueError as :meth:`errors` and :meth:`bounded`.
-        """
-        return _measured(self.errors(data), self._bound(data), self.out_format)
 
     def _bound(self, data: Data) -> np.ndarray:
         return method_bound(data.a, data.b, data.c, self.method, self.engine).total
 
     def expected(self, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Operands of the exact product, A and B as float64."""
+        """As :meth:`BoundedProduct.expected`."""
         return data.a.astype(np.float64), data.b.astype(np.float64), data.c
 
 

@@ -47,10 +47,6 @@ class FaultCase:
 Faulty = Callable[[FaultCase], np.ndarray | None]
 
 
-def _zeros(case: FaultCase) -> np.ndarray:
-    return np.zeros_like(case.right.computed)
-
-
 def _dropped_block(case: FaultCase) -> np.ndarray | None:
     """A block of k is left out: the one that matters least."""
     a, b, _ = case.used
@@ -145,7 +141,7 @@ def _stale_accumulator(case: FaultCase) -> np.ndarray | None:
 
 #: (name, what it returns, elements of a product that it reaches at most).
 FAULTS: tuple[tuple[str, Faulty, int | None], ...] = (
-    ("zeros", _zeros, None),
+    ("zeros", lambda case: np.zeros_like(case.right.computed), None),
     (f"the least block of {BLOCK} k dropped", _dropped_block, None),
     ("the least single k dropped", _dropped_k, None),
     ("FP16 accumulation", _accumulator("fp16"), None),

@@ -140,75 +140,50 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     row.name: row
     for row in (
         Distribution(
-            "uniform_symmetric",
-            "uniform in [-2^exponent, 2^exponent]",
-            _independent(_uniform_symmetric),
-            {"exponent": 0},
-            _XUE + "a",
+            "uniform_symmetric", "uniform in [-2^exponent, 2^exponent]", _independent(_uniform_symmetric),
+            {"exponent": 0}, _XUE + "a",
         ),
         Distribution(
-            "uniform_nonnegative",
-            "uniform in [0, 2^exponent]",
-            _independent(_uniform_nonnegative),
-            {"exponent": 0},
+            "uniform_nonnegative", "uniform in [0, 2^exponent]", _independent(_uniform_nonnegative), {"exponent": 0},
             _XUE + "b",
         ),
         Distribution(
-            "normal", "normal with given mean and deviation", _independent(_normal), {"mean": 0.0, "deviation": 1.0}
+            "normal", "normal with given mean and deviation", _independent(_normal), {"mean": 0.0, "deviation": 1.0},
         ),
         Distribution(
-            "log_uniform",
-            "+-1.f * 2^e, the exponent e uniform in [low, high], the fraction uniform",
-            _independent(_log_uniform),
-            {"low": -10, "high": 10},
+            "log_uniform", "+-1.f * 2^e, the exponent e uniform in [low, high], the fraction uniform",
+            _independent(_log_uniform), {"low": -10, "high": 10},
         ),
         Distribution(
-            "decades",
-            "+-10^u, u uniform in [low, high]",
-            _independent(_decades),
-            {"low": -10.0, "high": 10.0},
+            "decades", "+-10^u, u uniform in [low, high]", _independent(_decades), {"low": -10.0, "high": 10.0},
             "Khattak and Mikaitis, fig. 7 (after Mary and Mikaitis)",
         ),
         Distribution(
-            "ootomo_type1",
-            "exponents uniform in [-15, 14], both operands",
-            _two_ranges(-15, 14, -15, 14),
+            "ootomo_type1", "exponents uniform in [-15, 14], both operands", _two_ranges(-15, 14, -15, 14),
             source="Ootomo and Yokota 2022, input type 1",
         ),
         Distribution(
-            "ootomo_type2",
-            "exponents uniform in [-15, 14] (A) and [-100, -35] (B)",
-            _two_ranges(-15, 14, -100, -35),
+            "ootomo_type2", "exponents uniform in [-15, 14] (A) and [-100, -35] (B)", _two_ranges(-15, 14, -100, -35),
             source=_OOTOMO,
         ),
         Distribution(
-            "ootomo_type3",
-            "exponents uniform in [-35, -15], both operands",
-            _two_ranges(-35, -15, -35, -15),
+            "ootomo_type3", "exponents uniform in [-35, -15], both operands", _two_ranges(-35, -15, -35, -15),
             source=_OOTOMO,
         ),
         Distribution(
-            "ootomo_type4",
-            "exponents uniform in [-100, -35], both operands",
-            _two_ranges(-100, -35, -100, -35),
+            "ootomo_type4", "exponents uniform in [-100, -35], both operands", _two_ranges(-100, -35, -100, -35),
             source=_OOTOMO,
         ),
         Distribution(
-            "conditioned",
-            "A with the given condition number (2-norm), B uniform in [-1, 1]",
-            _conditioned,
-            {"condition": 1e6},
-            independent=False,
+            "conditioned", "A with the given condition number (2-norm), B uniform in [-1, 1]", _conditioned,
+            {"condition": 1e6}, independent=False,
         ),
         Distribution(
-            "cancelling",
-            "products that cancel to about 2^-bits of |A||B|",
-            _cancelling,
-            {"bits": 12},
+            "cancelling", "products that cancel to about 2^-bits of |A||B|", _cancelling, {"bits": 12},
             independent=False,
         ),
     )
-}
+}  # fmt: skip
 
 
 def get_distribution(name: str) -> Distribution:

@@ -41,17 +41,8 @@ _MARKERS = "osD^v<>Pp*Xh"
 
 #: Colours that colour-blind readers tell apart (Okabe and Ito 2008).
 _COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-    "#7F7F7F",
-    "#8B0000",
-    "#556B2F",
-)
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F", "#8B0000", "#556B2F",
+)  # fmt: skip
 
 
 #: Errors that many times smaller than the reference's are beside the question and would press the others together.
@@ -71,14 +62,20 @@ def require_matplotlib() -> None:
         raise ValueError("figures need matplotlib: pip install 'mpgemm[plot]', or pass --no-figures") from None
 
 
-def _new_figure(width: float = 7.0, height: float = 4.3):
-    """(figure, axes) on a canvas without a display."""
+def _figure(width: float, height: float):
+    """A figure on a canvas without a display."""
     require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
+    return figure
+
+
+def _new_figure(width: float, height: float):
+    """(figure, axes) for one panel."""
+    figure = _figure(width, height)
     return figure, figure.add_subplot()
 
 
@@ -253,19 +250,12 @@ def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, float]]], ti
     groups: input -> sequence of (method, engine, error). An error of 0 has no bar and says so; one that is infinite
         reaches the edge.
     """
-    require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     methods = list(dict.fromkeys(method for members in groups.values() for method, _, _ in members))
     labels = short_engines([engine for members in groups.values() for _, engine, _ in members])
     finite = [error for members in groups.values() for _, _, error in members if 0 < error < np.inf]
     low, high = (min(finite) / 3, max(finite) * 3) if finite else (1e-9, 1.0)
     thick = 0.8 / max(len(labels), 1)
-    figure = Figure(
-        figsize=(8.0, 0.9 + len(groups) * (0.5 + len(methods) * (0.2 + 0.13 * len(labels)))), layout="constrained"
-    )
-    FigureCanvasAgg(figure)
+    figure = _figure(8.0, 0.9 + len(groups) * (0.5 + len(methods) * (0.2 + 0.13 * len(labels))))
     grid = figure.subplots(max(len(groups), 1), 1, squeeze=False, sharex=True).ravel()
     order = list(labels)
     for axes, (group, members) in zip(grid, groups.items(), strict=False):
@@ -359,16 +349,9 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
     columns: Panels beside each other.
     Raises ValueError if matplotlib is missing.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ValueError("figures need matplotlib: pip install 'mpgemm[plot]', or pass --no-figures") from None
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    width = max(4.2 * columns + 0.4, 7.5)
-    figure = Figure(figsize=(width, 3.2 * rows + 0.9), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(max(4.2 * columns + 0.4, 7.5), 3.2 * rows + 0.9)
     grid = figure.subplots(rows, columns, squeeze=False, sharey=columns > 1)
     labels = list(dict.fromkeys(line.label.replace(" (hyp.)", "") for panel in panels for line in panel.curves))
     handles: dict = {}

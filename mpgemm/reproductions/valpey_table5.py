@@ -47,13 +47,9 @@ def table_row(engine: str | Engine) -> TableRow:
     engine = resolve_engine(engine, MARKIDIS)
     a, b, c = VALPEY_A[None], VALPEY_B[:, None], VALPEY_C.reshape(1, 1)
     exact = exact_gemm(a, b, c)
-    return TableRow(
-        engine.label,
-        float(exact.rounded("fp64")[0, 0]),
-        float(exact.rounded("fp32")[0, 0]),
-        float(recovered_gemm(a, b, c, MARKIDIS, engine)[0, 0]),
-        float(recovered_gemm(a, b, c, OOTOMO, engine)[0, 0]),
-    )
+    results = (recovered_gemm(a, b, c, method, engine) for method in (MARKIDIS, OOTOMO))
+    values = (exact.rounded("fp64"), exact.rounded("fp32"), *results)
+    return TableRow(engine.label, *(float(x[0, 0]) for x in values))
 
 
 # -- search --------------------------------------------------------------------------------------------------------------
@@ -96,24 +92,12 @@ def search(
         raise ValueError(f"k and trials must be at least 1, got {k} and {trials}")
     engine = resolve_engine(engine, MARKIDIS)
     a, b, c = _inputs(family, k, trials, np.random.default_rng(seed))
-    found, exact_errors = [], []
-    for method in (MARKIDIS, OOTOMO):
-        d = dot_products(a, b, c, method, engine)
-        found.append(d)
-        exact_errors.append(_errors(a, b, c, d))
-    markidis, ootomo = exact_errors
+    found = [dot_products(a, b, c, method, engine) for method in (MARKIDIS, OOTOMO)]
+    markidis, ootomo = (_errors(a, b, c, d) for d in found)
     better = np.flatnonzero(markidis < ootomo)
     examples = tuple(_example(a[i], b[i], c[i], found[0][i], found[1][i]) for i in better[:keep])
-    return SearchResult(
-        engine.label,
-        family,
-        k,
-        trials,
-        len(better),
-        int(np.count_nonzero(ootomo < markidis)),
-        int(np.count_nonzero(ootomo == markidis)),
-        examples,
-    )
+    worse, equal = (int(np.count_nonzero(x)) for x in (ootomo < markidis, ootomo == markidis))
+    return SearchResult(engine.label, family, k, trials, len(better), worse, equal, examples)
 
 
 def _inputs(family: str, k: int, trials: int, rng: np.random.Generator):
@@ -155,27 +139,18 @@ def _errors(a, b, c, d) -> np.ndarray:
 
 
 def _example(a, b, c, markidis, ootomo) -> dict:
-    return {
-        "a": [float(x).hex() for x in a],
-        "b": [float(x).hex() for x in b],
-        "c": float(c).hex(),
-        "markidis": float(markidis).hex(),
-        "ootomo": float(ootomo).hex(),
-    }
+    single = {"c": c, "markidis": markidis, "ootomo": ootomo}
+    vectors = {name: [float(x).hex() for x in values] for name, values in (("a", a), ("b", b))}
+    return vectors | {name: float(x).hex() for name, x in single.items()}
 
 
 def search_task(device: str, family: str, k: int, trials: int, seed: int) -> Task:
     """One :func:`search` as a task that a journal can resume."""
     engine = resolve_engine(device, MARKIDIS)
     configuration = {
-        "search": "valpey5",
-        "engine": repr(engine),
-        "family": family,
-        "k": k,
-        "trials": trials,
-        "seed": seed,
+        "search": "valpey5", "engine": repr(engine), "family": family, "k": k, "trials": trials, "seed": seed,
         "numpy": np.__version__,
-    }
+    }  # fmt: skip
     label = f"{device}, {family} elements, k = {k}, seed {seed}: {trials} dot products"
     return Task(label, configuration, partial(_search_result, device, family, k, trials, seed))
 
@@ -207,19 +182,8 @@ def run(context: Context) -> Outcome:
     found = Table(
         "Random dot products: whose result is closer to the exact value",
         ["engine", "elements", "k", "trials", "Markidis", "Ootomo", "equal", "Markidis better"],
-        [
-            [
-                s.engine,
-                s.family,
-                s.k,
-                s.trials,
-                s.markidis_better,
-                s.ootomo_better,
-                s.equal,
-                f"{s.markidis_better / s.trials:.1%}",
-            ]
-            for s in searches
-        ],
-    )
+        [[s.engine, s.family, s.k, s.trials, s.markidis_better, s.ootomo_better, s.equal,
+          f"{s.markidis_better / s.trials:.1%}"] for s in searches],
+    )  # fmt: skip
     data = {"table": [r.to_dict() for r in rows], "searches": [s.to_dict() for s in searches]}
     return Outcome("valpey-table5", [table, found], data)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from mpgemm.exact.errors import RELATIVE_METRICS
-from mpgemm.experiments.cases import generated_cases
+from mpgemm.experiments.cases import Case, generated_cases
 from mpgemm.experiments.evaluate import Summary, evaluate, summarise
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.methods import CubeOptions, ScaleExponent, build_methods
@@ -42,27 +42,15 @@ class SweepFigure:
         return m, k, n
 
 
-_SIZES = (16, 32, 64, 128, 256, 512)
+_SIZES, _EXPONENTS = (16, 32, 64, 128, 256, 512), tuple(range(-20, 18))
 SWEEP_FIGURES: dict[str, SweepFigure] = {
     row.name: row
     for row in (
         SweepFigure(
-            "8a",
-            "uniform in [-2^e, 2^e]",
-            "offset exponent e",
-            "uniform_symmetric",
-            tuple(range(-20, 18)),
-            (256, 256, 256),
-            True,
+            "8a", "uniform in [-2^e, 2^e]", "offset exponent e", "uniform_symmetric", _EXPONENTS, (256,) * 3, True
         ),
         SweepFigure(
-            "8b",
-            "uniform in [0, 2^e]",
-            "offset exponent e",
-            "uniform_nonnegative",
-            tuple(range(-20, 18)),
-            (256, 256, 256),
-            True,
+            "8b", "uniform in [0, 2^e]", "offset exponent e", "uniform_nonnegative", _EXPONENTS, (256,) * 3, True
         ),
         SweepFigure("9a", "uniform in [-1, 1]", "m = n", "uniform_symmetric", _SIZES, (-1, 64 * 44, -1)),
         SweepFigure(
@@ -158,13 +146,10 @@ def run_sweep(
     figure = SWEEP_FIGURES[name]
     points = figure.points if points is None else tuple(points)
     shapes = tuple(figure.shape_at(x, shape) for x in points)
-    cases = [
-        case
-        for x, sizes in zip(points, shapes, strict=True)
-        for case in generated_cases(
-            figure.distribution, sizes, context.seeds, {"exponent": x if figure.sweeps_exponent else 0}
-        )
-    ]
+    cases: list[Case] = []
+    for x, sizes in zip(points, shapes, strict=True):
+        exponent = {"exponent": x if figure.sweeps_exponent else 0}
+        cases += generated_cases(figure.distribution, sizes, context.seeds, exponent)
     summaries = summarise(evaluate(cases, methods, context.journal, context.progress, context.executor))
     width = len(methods)
     grouped = tuple(tuple(summaries[i : i + width]) for i in range(0, len(summaries), width))
