@@ -314,9 +314,6 @@ class _ExactOutside(EngineArithmetic):
         zero = np.zeros((1, 1), WIDE.container) if bits is None else bits
         return tcm.reference.mma_bits(self.engine, np.pad(a, ((0, 0), (0, pad))), np.pad(b, ((0, pad), (0, 0))), zero)
 
-    def promoted(self, pair):
-        return self.elementwise([(pair, 0)])
-
     def elementwise(self, weighted):
         total, step = Fraction(0), self.engine.k
         for start in range(0, weighted[0][0][0].shape[1], step):
@@ -325,7 +322,7 @@ class _ExactOutside(EngineArithmetic):
                 total += self.scale(part, exponent)
         return total
 
-    banded = Arithmetic.banded
+    banded, promoted = Arithmetic.banded, Arithmetic.promoted
 
     def scaled_input(self, value, scale):
         """Exact, as an accumulator of all bits takes it; the unit's own format cuts what is below its smallest number."""

@@ -132,9 +132,6 @@ class TermArithmetic(Arithmetic):
         a, b = (tuple(code for part in side for code in part) for side in zip(*parts, strict=True))
         return self._unit(a, b, seed)
 
-    def promoted(self, pair: Pair) -> Term:
-        return self.elementwise([(pair, 0)])
-
     def elementwise(self, weighted: Sequence[tuple[Pair, int]]) -> Term:
         total, step = _zero(), self.engine.k
         for start in range(0, len(weighted[0][0][0]), step):

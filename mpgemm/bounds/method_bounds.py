@@ -209,9 +209,6 @@ class _BoundArithmetic(Arithmetic):
         fmt = self.engine.formats[2]
         return 0.0 if fmt.name in ("fp32", "fp64") else fmt.unit_roundoff * (seed[0] + seed[1]) + fmt.min_subnormal
 
-    def promoted(self, pair):
-        return self.elementwise([(pair, 0)])
-
     def elementwise(self, weighted):
         """Every k step is one chain from zero; as the sizes of the steps add up, so do their errors."""
         count = -(-weighted[0][0][0].shape[1] // self.engine.k)

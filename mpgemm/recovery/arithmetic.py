@@ -43,6 +43,7 @@ class Arithmetic(Protocol):
 
     def promoted(self, pair: Pair):
         """Sum of one product, every k step from zero and added outside."""
+        return self.elementwise([(pair, 0)])
 
     def elementwise(self, weighted: Sequence[tuple[Pair, int]]):
         """Sum of products, each times 2^exponent: every k step of each from zero, added to one sum outside."""
@@ -173,7 +174,7 @@ class EngineArithmetic(Arithmetic):
 
     def promoted(self, pair):
         if self.engine.formats[3].name not in ("fp32", "fp64"):  # the engine would round the sum to its own format
-            return self.elementwise([(pair, 0)])
+            return super().promoted(pair)
         return self._values(self.engine.gemm_bits(*pair, promote_every=self.engine.k))
 
     def elementwise(self, weighted):
