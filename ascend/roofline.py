@@ -145,13 +145,9 @@ def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, eleme
     return 2 * m * n * k / traffic(b, m, k, n, chip).bytes(element_bytes)
 
 
-def fp32_equivalent_peak(chip: Chip, terms: int = 3, operand: str = "fp16") -> float:
-    """FLOP/s of the cubes divided by the products that one FP32 product costs; the paper prints 85.3e12 for 910A.
-
-    terms: Products for each FP32 product.
-    operand ({"fp16", "fp32"}): The format of the operands in memory.
-    """
-    return chip.peak_flops(operand) / terms
+def fp32_equivalent_peak(chip: Chip) -> float:
+    """FLOP/s of the cubes divided by the three products that one FP32 product costs; the paper prints 85.3e12 for 910A."""
+    return chip.peak_flops("fp16") / 3
 
 
 @default_fp_state

@@ -57,7 +57,7 @@ def _colour(kind: str) -> str:
     return COLOURS["C"] if kind.startswith("C ") else COLOURS["other"]
 
 
-def _default_start(timeline: Timeline, cycles: float) -> float:
+def _start(timeline: Timeline, cycles: float) -> float:
     """Start of a window around the first C block whose old value is read back, else around the first that leaves."""
     for kinds in (("C add",), ("C move", "C write")):
         start = min((bar.start for bar in bars(timeline) if bar.kind in kinds), default=None)
@@ -66,11 +66,11 @@ def _default_start(timeline: Timeline, cycles: float) -> float:
     return 0.0
 
 
-def gantt(timeline: Timeline, path: str | Path, cycles: float = 12_000, first: float | None = None) -> Path:
-    """What each pipe of core 0 does in a window of cycles, by default where a C block leaves; the axis shows time."""
-    timeline = timeline.recorded()
+def gantt(timeline: Timeline, path: str | Path) -> Path:
+    """What each pipe of core 0 does in 12,000 cycles where a C block leaves; the axis shows time."""
+    timeline, cycles = timeline.recorded(), 12_000
     microsecond = timeline.chip.frequency_mhz  # cycles
-    first = _default_start(timeline, cycles) if first is None else first
+    first = _start(timeline, cycles)
     window = bars(timeline, first, first + cycles)
     used = [lane for lane in range(len(PIPES)) if any(bar.pipe == lane for bar in window)]
     figure = _figure(11, 0.9 + 0.55 * len(used))
@@ -96,12 +96,12 @@ def gantt(timeline: Timeline, path: str | Path, cycles: float = 12_000, first: f
     return _save(figure, path)
 
 
-def buffering_plot(single: Timeline, double: Timeline, path: str | Path, cycles: float = 4_000) -> Path:
+def buffering_plot(single: Timeline, double: Timeline, path: str | Path) -> Path:
     """Single beside double buffers: the first k blocks on the pipes, numbered, in the shades of the two buffers (ping, pong).
 
     single, double: Runs of a schedule with either buffering, without the split pass.
-    cycles: Of the multiplication that are shown.
     """
+    cycles = 4_000  # of the multiplication that are shown
     figure = _figure(11, 5.2)
     panels = figure.subplots(2, 1, sharex=True)
     shown = ("MTE2", "MTE1", "CUBE")
@@ -272,11 +272,11 @@ def waterfall_plot(steps: Sequence[WaterfallStep], path: str | Path, title: str)
     return _save(figure, path)
 
 
-def occupancy_plot(timeline: Timeline, path: str | Path, cycles: float = 60_000, first: float | None = None) -> Path:
-    """Bytes in use of each buffer of core 0 over a window of cycles; the axis shows time."""
-    timeline = timeline.recorded()
+def occupancy_plot(timeline: Timeline, path: str | Path) -> Path:
+    """Bytes in use of each buffer of core 0 over 60,000 cycles where a C block leaves; the axis shows time."""
+    timeline, cycles = timeline.recorded(), 60_000
     microsecond = timeline.chip.frequency_mhz  # cycles
-    first = _default_start(timeline, cycles) if first is None else first
+    first = _start(timeline, cycles)
     series = timeline.occupancy()
     figure = _figure(11, 1.1 * len(series) + 0.8)
     for axes, (name, (times, used)) in zip(figure.subplots(len(series), sharex=True), series.items(), strict=True):

@@ -69,10 +69,10 @@ class Measurement(NamedTuple):
 BUSY_PIPES = ("CUBE", "MTE1", "MTE2", "FIXP")
 
 
-def _pto(size: int, milliseconds: float, busy: tuple[float, ...], fitted: bool, remark: str = "") -> Measurement:
+def _pto(size: int, milliseconds: float, busy: tuple[float, ...], fitted: bool) -> Measurement:
     deal = Deal((128, 64, 256), grid=(4, 1, 6))
     return Measurement("pto-isa", "gemm_performance", "A3", size, size, size, 1e3 * milliseconds, deal, "fp16", "nt", busy,
-                       fitted, remark)  # fmt: skip
+                       fitted)  # fmt: skip
 
 
 def _mx(size: int, milliseconds: float, busy: tuple[float, ...], fitted: bool) -> Measurement:
@@ -85,11 +85,9 @@ def _torch(size: int, tflops: float, operand: str = "fp16", fitted: bool = False
                        (), fitted, remark)  # fmt: skip
 
 
-def _dsl(name: str, m: int, nk: int, tflops: float, swizzle: tuple, remark: str = "") -> Measurement:
+def _dsl(name: str, m: int, nk: int, tflops: float, swizzle: tuple) -> Measurement:
     deal = Deal((128, 64, 256), swizzle)
-    return Measurement(
-        "pto-dsl", name, "910B2", m, nk, nk, 2e-6 * m * nk**2 / tflops, deal, "fp16", "nt", remark=remark
-    )
+    return Measurement("pto-dsl", name, "910B2", m, nk, nk, 2e-6 * m * nk**2 / tflops, deal, "fp16", "nt")
 
 
 def _split_k(m: int, k: int, n: int, microseconds: float) -> Measurement:

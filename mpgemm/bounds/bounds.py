@@ -86,16 +86,13 @@ def overflow_from(engine: Engine) -> float:
     return limit if overflow is None else min(limit, 2.0**overflow * (1 - 2.0**-20))
 
 
-def accumulation_bound(
-    engine: Engine, sizes, steps: int, facts: OperandFacts | None = None, *, finite: bool = False
-) -> np.ndarray:
+def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | None = None) -> np.ndarray:
     """Bound of |computed - exact| for a chain of `steps` core steps over operands that the formats hold exactly.
 
     sizes (array_like): S for each element, or an upper bound of it.
     steps: See :func:`steps_of`.
     facts: See :func:`step_error`.
-    finite: Whether the result is known to be finite, so that no sum overflowed.
-    Returns (ndarray of float64, shape of `sizes`): Infinite where a sum may overflow, unless `finite`.
+    Returns (ndarray of float64, shape of `sizes`): Infinite where a sum may overflow.
     Raises ValueError as :func:`step_error`.
     """
     error = step_error(engine, facts)
@@ -106,9 +103,7 @@ def accumulation_bound(
     factor, absolute = chain_error(error, steps)
     with np.errstate(over="ignore", invalid="ignore"):
         bound = np.where(sizes > 0, sizes * factor, 0.0) + absolute
-        if not finite:
-            bound = np.where((sizes + bound) * MARGIN < overflow_from(engine), bound, np.inf)
-    return bound * MARGIN
+        return np.where((sizes + bound) * MARGIN < overflow_from(engine), bound, np.inf) * MARGIN
 
 
 def chain_error(error: StepError, steps: int) -> tuple[float, float]:

@@ -93,11 +93,10 @@ def fit_tail(values: np.ndarray, count: int | None = None, size: int | None = No
     return Tail(top, count, threshold, mean * (1 + ratio) / 2, (1 - ratio) / 2)
 
 
-def upper_limit(draws: Sequence[np.ndarray], probability: float, confidence: float, seed: int = 0) -> float:
+def upper_limit(draws: Sequence[np.ndarray], probability: float, confidence: float) -> float:
     """An upper confidence limit of what a value exceeds with a probability; never below the largest that was seen.
 
     draws: Values of independent draws, any number in each.
-    seed: Of the bootstrap.
     """
     draws = [x.ravel() for x in draws]
     whole = np.concatenate(draws)
@@ -106,7 +105,7 @@ def upper_limit(draws: Sequence[np.ndarray], probability: float, confidence: flo
     largest = float(whole.max())
     if not math.isfinite(largest):
         return math.inf
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)  # of the bootstrap
     sizes = np.array([x.size for x in draws])
     kept = np.partition(whole, -min(whole.size, 4 * tail_size(whole.size)))[-min(whole.size, 4 * tail_size(whole.size))]
     tops = [x[x >= kept] for x in draws]

@@ -400,7 +400,7 @@ def _by_sampling(question: _Question, known: _Known, progress: Progress | None) 
     faulty = population.with_side(FAULT_SIDE)
     try:
         with one_thread():
-            cases = [case_of(product, data) for data in faulty.blocks(blocks_for(*_sides(faulty.block, k)))]
+            cases = [case_of(product, data) for data in faulty.blocks(blocks_for(faulty.block[0], k, faulty.block[1]))]
         limits = {"certified by size": Limit(atol=tolerance.absolute, relative=tolerance.relative)}
         lines = {"certified": tolerance.certified, "statistical": tolerance.statistical}
         lines |= {"given": None if check is None else Line(*check)}
@@ -410,10 +410,6 @@ def _by_sampling(question: _Question, known: _Known, progress: Progress | None) 
             return replace(tolerance, faults=faults_seen(cases, limits, m * n))
     except KeyboardInterrupt:
         raise Interrupted(tolerance) from None
-
-
-def _sides(block: tuple[int, int], k: int) -> tuple[int, int, int]:
-    return block[0], k, block[1]
 
 
 def _with_lines(question: _Question, known: _Known, found: Sample, whole: Sample) -> Tolerance:

@@ -74,13 +74,13 @@ def generated_cases(
     return [case(seed) for seed in seeds]
 
 
-def file_case(a_path: Path, b_path: Path, a_name: str | None = None, b_name: str | None = None) -> Case:
+def file_case(a_path: Path, b_path: Path) -> Case:
     """Two matrix files, each with one matrix; see :func:`file_cases`.
 
     Raises ValueError, TypeError, OSError as :func:`mpgemm.inputs.files.read_matrix`; ValueError also where the shapes
         do not match.
     """
-    return _matrices_case(read_matrix(a_path, a_name), read_matrix(b_path, b_name), str(a_path), str(b_path))
+    return _matrices_case(read_matrix(a_path), read_matrix(b_path), str(a_path), str(b_path))
 
 
 def file_cases(

@@ -200,7 +200,7 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
     return summaries
 
 
-def verify_entries(case: Case, count: int, seed: int = 0) -> tuple[int, int]:
+def verify_entries(case: Case, count: int) -> tuple[int, int]:
     """Check `count` sampled entries of the exact product against mpmath.
 
     Returns checked, agreeing: How many distinct entries were compared, and how many gave the same correctly rounded
@@ -211,7 +211,7 @@ def verify_entries(case: Case, count: int, seed: int = 0) -> tuple[int, int]:
 
     a, b, c = case.operands()
     values = np.asarray(exact_gemm(a, b, c).rounded("fp64"))
-    places = np.random.default_rng(seed).permutation(values.size)[:count]
+    places = np.random.default_rng(0).permutation(values.size)[:count]
     agreeing = 0
     indices = [divmod(int(place), values.shape[1]) for place in places]
     for (i, j), entry in zip(indices, mp_gemm_entries(a, b, c, indices), strict=True):

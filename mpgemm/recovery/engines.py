@@ -84,14 +84,8 @@ def hypothetical_engine(
     accumulator = dataclasses.replace(base.accumulator, **changes)
     what = ", ".join(f"{key}={value}" for key, value in changes.items())
     name = f"{device} accumulator, {fmt} operands" + (f", {what}" if what else "") + " (hypothetical)"
-    return NamedEngine(
-        accumulator,
-        a_format=fmt,
-        c_format=base.c_format,
-        d_format=base.d_format,
-        name=name,
-        note=f"{base}'s accumulator; no such unit exists",
-    )
+    note = f"{base}'s accumulator; no such unit exists"
+    return NamedEngine(accumulator, a_format=fmt, c_format=base.c_format, d_format=base.d_format, name=name, note=note)
 
 
 def device_engine(
@@ -145,14 +139,13 @@ def scaled_engine(
     return max(usual, key=lambda row: row.k)
 
 
-def plain_engine(name: str, fmt: str | None = None, d_format: str | None = None) -> Engine:
+def plain_engine(name: str, fmt: str | None = None) -> Engine:
     """The engine that a name means without a recovery method.
 
     name: "arch:name" in any spelling; a device or architecture ("h100": its usual instruction for the operand format,
         "h100/mma" names the path); "ieee" (a chain of fused multiply-adds); hardware as
         :func:`tensorcore_models.hardware.engine` names it.
     fmt: Operand format or an alias of one ("fp8": e4m3fn, or what the device has); fp16 by default.
-    d_format: Result format, fp32 (fp64, s32) by default.
     Raises ValueError if there is no such engine, or it has other operands than `fmt`.
     """
     wanted = format_family(fmt) if fmt is not None else ()
@@ -164,13 +157,13 @@ def plain_engine(name: str, fmt: str | None = None, d_format: str | None = None)
             raise ValueError(f"{engine.label} takes {engine.formats[0].name}, not {fmt}: leave the format out")
         return engine
     if name == "ieee":
-        return ieee_engine(wanted[0] if wanted else "fp32", d_format)
+        return ieee_engine(wanted[0] if wanted else "fp32")
     device, _, path = name.partition("/")
     has = list(dict.fromkeys(row.a_format for row in tcm.list_instructions(device)))
     found = [f for f in wanted or ("fp16", *has) if f in has]
     if not found:
         raise ValueError(f"{device} has no matrix unit for {fmt}; it takes {', '.join(has)}")
-    return device_engine(device, found[0], d_format=d_format, path=path or None)
+    return device_engine(device, found[0], path=path or None)
 
 
 def engine_formats(engine: Engine) -> tuple[str, str]:
@@ -241,13 +234,8 @@ def _resolved(engine, method: RecoveryMethod) -> Engine:
 def _by_name(name: str, method: RecoveryMethod) -> Engine:
     if name == "ieee":
         if method.integer:
-            return NamedEngine(
-                tcm.IntegerDotAdd(),
-                a_format=method.formats[0],
-                c_format="s32",
-                d_format="s32",
-                name="ieee:int8 to int32",
-            )
+            a, name = method.formats[0], "ieee:int8 to int32"
+            return NamedEngine(tcm.IntegerDotAdd(), a_format=a, c_format="s32", d_format="s32", name=name)
         return ieee_engine(method.formats[0])
     if name.partition(":")[0] in hardware.PREFIXES:
         return hardware_engine(name)
@@ -306,11 +294,8 @@ def hardware_engine(name: str) -> Engine:
     return engine
 
 
-def suitable_engines(method: RecoveryMethod, limit: int = 8) -> list[str]:
-    """Names of catalogued instructions that take the method's words, one for each architecture first.
-
-    limit: Names at most.
-    """
+def suitable_engines(method: RecoveryMethod) -> list[str]:
+    """Names of catalogued instructions that take the method's words, one for each architecture, eight at most."""
     first: dict[str, str] = {}
     for row in tcm.list_instructions():
         result = row.d_format in (("s32",) if method.integer else ("fp32", "fp64"))
@@ -318,4 +303,4 @@ def suitable_engines(method: RecoveryMethod, limit: int = 8) -> list[str]:
         scales = not method.scaled_input or row.largest_input_scale
         if plain and result and scales and row.a_format in method.formats:
             first.setdefault(row.arch, str(row))
-    return [*first.values()][:limit] or ["none in the catalogue; a MatrixEngine can be made"]
+    return [*first.values()][:8] or ["none in the catalogue; a MatrixEngine can be made"]

@@ -100,14 +100,13 @@ def curves(
     y_label: str,
     *,
     log_x: bool = False,
-    log_y: bool = True,
     log_base: int = 2,
     marks: Mapping[str, float] | None = None,
 ):
     """Curves over a common axis.
 
-    lines: On a logarithmic y axis values that are 0 or not finite are left out.
-    log_x, log_y: Logarithmic axes.
+    lines: On the logarithmic y axis values that are 0 or not finite are left out.
+    log_x: A logarithmic x axis.
     log_base: That of the x axis.
     marks: label -> y of a horizontal line.
     """
@@ -116,22 +115,16 @@ def curves(
         place = number if line.colour is None else line.colour
         colour = _COLOURS[place % len(_COLOURS)]
         x, y = np.asarray(line.x, float), np.asarray(line.y, float)
-        shown = np.isfinite(y) & ((y > 0) if log_y else True)
+        shown = np.isfinite(y) & (y > 0)
         few = len(x) <= 40
         axes.plot(
-            x[shown],
-            y[shown],
-            line.style or "-",
-            marker=_MARKERS[place % len(_MARKERS)] if few else "",
-            markersize=5 if line.style == "--" else 3.5,
-            markerfacecolor="none" if line.style == "--" else None,
-            linewidth=1.2,
-            color=colour,
-            label=line.label,
-        )
+            x[shown], y[shown], line.style or "-", marker=_MARKERS[place % len(_MARKERS)] if few else "",
+            markersize=5 if line.style == "--" else 3.5, markerfacecolor="none" if line.style == "--" else None,
+            linewidth=1.2, color=colour, label=line.label,
+        )  # fmt: skip
         if len(line.low):
             low, high = np.asarray(line.low, float), np.asarray(line.high, float)
-            held = shown & np.isfinite(high) & ((low > 0) if log_y else True)
+            held = shown & np.isfinite(high) & (low > 0)
             axes.fill_between(x[held], low[held], high[held], color=colour, alpha=0.15, linewidth=0)
     for label, level in (marks or {}).items():
         axes.axhline(level, color="0.6", linewidth=0.8, linestyle=":")
@@ -142,8 +135,7 @@ def curves(
         axes.set_xscale("log", base=log_base)
     else:
         axes.locator_params(axis="x", integer=True)
-    if log_y:
-        axes.set_yscale("log")
+    axes.set_yscale("log")
     axes.set_title(textwrap.fill(title, _TITLE), fontsize=10)
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True, which="major", color="0.9", linewidth=0.6)

@@ -1,13 +1,13 @@
 """Lemmas: statements that a solver, or an enumeration, proves; docs/proofs.md says what follows from them."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.bitvectors.terms import Term
-from tensorcore_models.probing.formal.solvers import DEFAULT_MEMORY, solve
+from tensorcore_models.probing.formal.solvers import solve
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,8 @@ class Proof:
     seconds: float
 
 
-def prove(
-    lemma: Lemma, *, timeout: float = 600.0, memory: int = DEFAULT_MEMORY, backends: Sequence[str] | None = None
-) -> Proof:
-    """Try to prove a lemma; limits as for :func:`tensorcore_models.probing.formal.solvers.solve`."""
+def prove(lemma: Lemma, *, timeout: float = 600.0) -> Proof:
+    """Try to prove a lemma; the limit as for :func:`tensorcore_models.probing.formal.solvers.solve`."""
     start = time.monotonic()
     if lemma.check is not None:
         status: Literal["proved", "refuted"] = "proved" if lemma.check() else "refuted"
@@ -52,6 +50,6 @@ def prove(
     goal = lemma.goal()
     assertions = [*goal.premises, t.negation(goal.conclusion)]
     free = [x for x in t.in_order(assertions) if x.op == "var"]
-    answer = solve(assertions, free, timeout=timeout, memory=memory, backends=backends)
+    answer = solve(assertions, free, timeout=timeout)
     outcome = {"unsat": "proved", "sat": "refuted"}.get(answer.status, answer.status)
     return Proof(lemma, outcome, answer.model, answer.backend, time.monotonic() - start)  # type: ignore[arg-type]

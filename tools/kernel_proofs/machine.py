@@ -40,15 +40,15 @@ def add_exact(x: Term, y: Number, fmt: Format, rounding: str = "rz") -> Term:
     return n.ieee_sum([value_of(fmt, x), y], fmt, _RULES, rounding)
 
 
-def subtract(x: Term, y: Term, fmt: Format, rounding: str = "rz") -> Term:
+def subtract(x: Term, y: Term, fmt: Format) -> Term:
     """x - y."""
-    return add(x, t.bits_xor(y, t.constant(fmt.sign_bit, fmt.bits)), fmt, rounding)
+    return add(x, t.bits_xor(y, t.constant(fmt.sign_bit, fmt.bits)), fmt)
 
 
-def times_power(x: Term, exponent: Int, fmt: Format, rounding: str = "rz") -> Term:
+def times_power(x: Term, exponent: Int, fmt: Format) -> Term:
     """x * 2**exponent."""
     number = value_of(fmt, x)
-    return as_machine(number._replace(align=z.plus(number.align, exponent)), fmt, rounding)
+    return as_machine(number._replace(align=z.plus(number.align, exponent)), fmt)
 
 
 def power_bits(exponent: Int, fmt: Format) -> Term:
@@ -67,10 +67,10 @@ def to_int32(x: Term) -> Int:
     return z.with_sign(number.negative, magnitude)
 
 
-def from_int32(x: Int, rounding: str = "rz") -> Term:
+def from_int32(x: Int) -> Term:
     """(float) of an integer."""
     number = n.plain(z.less(x, z.number(0)), z.magnitude(x), z.number(0), 0)
-    return as_machine(number, FP32, rounding)
+    return as_machine(number, FP32)
 
 
 def same_value(x: Number, y: Number) -> Term:
