@@ -5,6 +5,7 @@ error of a large product is measured on a few of its elements: a sample of 16 x 
 """
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -47,12 +48,18 @@ def data_error(a: Any, b: Any) -> ErrorOf:
     a, b: array_like, shapes (m, k) and (k, n).
     """
     exact = np.asarray(a, float) @ np.asarray(b, float)
+    return _once(lambda schedule: (schedule, a, b, exact))
+
+
+def _once(taken: Callable[[TileSchedule], tuple[TileSchedule, Any, Any, np.ndarray]]) -> ErrorOf:
+    """The error of what is taken for a schedule (a schedule, A, B and their product), computed once for each arithmetic."""
     known: dict[tuple, float] = {}
 
     def error(schedule: TileSchedule, **options: Any) -> float:
         key = (schedule.sums, *sorted(options.items()))
         if key not in known:
-            known[key] = relative_error(schedule.product(a, b, arithmetic=CubeArithmetic(**options)), exact)
+            computed, a, b, exact = taken(schedule)
+            known[key] = relative_error(computed.product(a, b, arithmetic=CubeArithmetic(**options)), exact)
         return known[key]
 
     return error
@@ -75,21 +82,13 @@ def sampled_error(distribution: Distribution = "normal", seed: int = 0) -> Error
     """
     if distribution not in DISTRIBUTIONS:
         raise ValueError(f"distribution is one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}")
-    known: dict[tuple, float] = {}
-    samples: dict[tuple, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+    draw = cache(partial(_draw, distribution, seed))
 
-    def error(schedule: TileSchedule, **options: Any) -> float:
-        key = (schedule.sums, *sorted(options.items()))
-        if key not in known:
-            sample = _sample_of(schedule)
-            kind = (sample.m, sample.k, sample.n, sample.operand == "int8")
-            if kind not in samples:
-                samples[kind] = _draw(distribution, seed, *kind)
-            a, b, exact = samples[kind]
-            known[key] = relative_error(sample.product(a, b, arithmetic=CubeArithmetic(**options)), exact)
-        return known[key]
+    def taken(schedule: TileSchedule) -> tuple[TileSchedule, Any, Any, np.ndarray]:
+        sample = _sample_of(schedule)
+        return sample, *draw(sample.m, sample.k, sample.n, sample.operand == "int8")
 
-    return error
+    return _once(taken)
 
 
 def _draw(

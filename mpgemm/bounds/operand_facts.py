@@ -9,6 +9,7 @@ section IV-E).
 
 import numpy as np
 
+from mpgemm.inputs.sizes import check_shapes
 from tensorcore_models.accumulators import Accumulator
 from tensorcore_models.aspects.errors import AlignedOperand, OperandFacts, aligned_operand, block_scales, top_exponent
 from tensorcore_models.engines.engine import Engine
@@ -80,8 +81,7 @@ def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.
     Raises ValueError if shapes do not fit, or scales are missing or not wanted.
     """
     a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-        raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
+    check_shapes(a, b)
     bits = (scale_bits(s, engine.scale_format, name) for s, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
     bits = engine.check_scales(a.shape, b.shape, *bits)
     scales = block_scales(engine)

@@ -19,6 +19,7 @@ from mpgemm.bounds.statistical import FEWEST, Sample, check_share, estimate, lar
 from mpgemm.bounds.tails import exceedance
 from mpgemm.bounds.tolerance_result import Checked, Line, Tolerance
 from mpgemm.bounds.vacuity import Vacuity, check_line, check_tolerance, on_the_whole
+from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import plain_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method
 from tensorcore_models.engines.engine import Engine
@@ -193,8 +194,7 @@ def _product(
 def _given(data, scale_a, scale_b, engine: Engine) -> Data:
     arrays = [np.asarray(x) for x in data if x is not None]
     a, b = arrays[:2]
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-        raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
+    check_shapes(a, b)
     for x, name in zip(arrays, "abc", strict=False):
         if not np.isfinite(x.astype(np.float64)).all():
             raise ValueError(f"{name} holds values that are not finite: nothing can be said of such a product")

@@ -6,6 +6,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from mpgemm.inputs.sizes import check_shapes
 from tensorcore_models.formats.rounding import source_array
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state
@@ -90,12 +91,8 @@ def mp_gemm_entries(
 
 def _matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     a, b = (source_array(x, name).astype(np.float64) for x, name in ((a, "a"), (b, "b")))
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-        raise ValueError(f"shapes {a.shape} and {b.shape} do not fit a matrix product")
-    if c is not None:
-        c = source_array(c, "c").astype(np.float64)
-        if c.shape != (a.shape[0], b.shape[1]):
-            raise ValueError(f"c has shape {c.shape}, the product {(a.shape[0], b.shape[1])}")
+    c = None if c is None else source_array(c, "c").astype(np.float64)
+    check_shapes(a, b, c)
     return a, b, c
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm._kernels import exact as exact_kernel
+from mpgemm.inputs.sizes import check_shapes
 from tensorcore_models.formats.operands import values_of_bits
 from tensorcore_models.formats.rounding import source_array
 from tensorcore_models.machine.fp_state import default_fp_state
@@ -78,17 +79,9 @@ class ExactResult:
     @default_fp_state
     def __init__(self, a: Any, b: Any, c: Any = None):
         self._a, self._b = _copied(a, "a"), _copied(b, "b")
-        if self._a.ndim != 2 or self._b.ndim != 2:
-            raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {self._a.shape} and {self._b.shape}")
-        if self._a.shape[1] != self._b.shape[0]:
-            raise ValueError(
-                f"a has {self._a.shape[1]} columns and b has {self._b.shape[0]} rows "
-                f"(shapes {self._a.shape} and {self._b.shape})"
-            )
-        self.shape = (self._a.shape[0], self._b.shape[1])
         self._c = None if c is None else source_array(c, "c").astype(np.float64)  # astype copies
-        if self._c is not None and self._c.shape != self.shape:
-            raise ValueError(f"c has shape {self._c.shape}, the product {self.shape}")
+        check_shapes(self._a, self._b, self._c)
+        self.shape = (self._a.shape[0], self._b.shape[1])
         self._start()
 
     @default_fp_state

@@ -11,7 +11,7 @@ import numpy as np
 
 from mpgemm.inputs import matrices
 from mpgemm.inputs.files import check_matrix, read_matrix, read_stack
-from mpgemm.inputs.sizes import check_fits
+from mpgemm.inputs.sizes import check_fits, check_shapes
 
 
 @dataclass(frozen=True)
@@ -176,13 +176,11 @@ def given_case(a, b, c=None, label: str = "") -> Case:
     Raises ValueError, TypeError if they are no matrices of real numbers, or shapes do not fit.
     """
     (a, a_beyond), (b, b_beyond) = as_given(a, "a"), as_given(b, "b")
-    if a.shape[1] != b.shape[0]:
-        raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
+    check_shapes(a, b)
     operands = [("A", a, a_beyond), ("B", b, b_beyond)]
     if c is not None:
         c, c_beyond = as_given(c, "c")
-        if c.shape != (a.shape[0], b.shape[1]):
-            raise ValueError(f"c is {c.shape}, expected {(a.shape[0], b.shape[1])} from a {a.shape} and b {b.shape}")
+        check_shapes(a, b, c)
         operands.append(("C", c, c_beyond))
     label = label or f"{a.shape[0]} x {a.shape[1]} times {b.shape[0]} x {b.shape[1]}"
     identity = {"given": label, "sha256": _digest(*(x for _, x, _ in operands))}

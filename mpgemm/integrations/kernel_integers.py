@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.inputs.sizes import check_shapes
 from mpgemm.integrations.kernel_bugs import FEWEST, suspicions
 from mpgemm.integrations.kernel_failure import failure_of
 from mpgemm.integrations.kernel_tolerance import gemm_tolerance, kernel_engine
@@ -104,8 +105,7 @@ def _zero_points(given: Any, side: str, shape: tuple[int, ...]) -> np.ndarray:
 
 def _sums(x: np.ndarray, y: np.ndarray, c: np.ndarray | None) -> np.ndarray:
     """Exact sums, which FP64 holds."""
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
-        raise ValueError(f"a is {x.shape} and b is {y.shape}: the columns of a must be as many as the rows of b")
+    check_shapes(x, y)
     reach = x.shape[1] * float(np.max(np.abs(x), initial=0.0)) * float(np.max(np.abs(y), initial=0.0))
     if reach >= EXACT:
         raise ValueError(f"sums of {x.shape[1]} products may reach {reach:.3g}, beyond what is exact here (2^53)")

@@ -13,6 +13,7 @@ from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
 from mpgemm.bounds.vacuity import Vacuity, check_tolerance
 from mpgemm.exact.product import ExactResult, exact_gemm
+from mpgemm.inputs.sizes import check_shapes
 from mpgemm.integrations.kernel_statistics import KernelStatistics, powerless, statistics_of
 from mpgemm.integrations.multiplier import Multiplier
 from mpgemm.recovery.engines import scaled_engine
@@ -200,13 +201,7 @@ def gemm_tolerance(
         If `splits` or `promote_every` is not an integer.
     """
     arrays = [tcm.as_array(a, "a"), tcm.as_array(b, "b")]
-    for array, name in zip(arrays, "ab", strict=True):
-        if array.ndim != 2:
-            raise ValueError(f"{name} has shape {array.shape}, expected 2 dimensions")
-    if arrays[0].shape[1] != arrays[1].shape[0]:
-        raise ValueError(
-            f"a is {arrays[0].shape} and b is {arrays[1].shape}: the columns of a must be as many as the rows of b"
-        )
+    check_shapes(*arrays)
     sizes = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
     known = engine if isinstance(engine, Engine) else Multiplier(engine).engine
     scaling = read_scales(scale_a, scale_b, *sizes, known)

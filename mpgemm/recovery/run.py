@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.counts import Count, choose, result_format
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
 from mpgemm.recovery.integer_run import IntegerRun
@@ -231,13 +232,6 @@ def check_operands(a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     a, b, c (array_like, shapes (m, k), (k, n), (m, n)): c may be None.
     Raises ValueError, TypeError if they are not matrices of real numbers, or shapes do not fit.
     """
-    a, b = source_array(a, "a"), source_array(b, "b")
-    if a.ndim != 2 or b.ndim != 2:
-        raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {a.shape} and {b.shape}")
-    if a.shape[1] != b.shape[0]:
-        raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
-    if c is not None:
-        c = source_array(c, "c")
-        if c.shape != (a.shape[0], b.shape[1]):
-            raise ValueError(f"c is {c.shape}, expected {(a.shape[0], b.shape[1])} from a {a.shape} and b {b.shape}")
+    a, b, c = source_array(a, "a"), source_array(b, "b"), None if c is None else source_array(c, "c")
+    check_shapes(a, b, c)
     return a, b, c
