@@ -16,7 +16,7 @@ import numpy as np
 from mpgemm.bounds import bounds
 from mpgemm.bounds.kernel_bound import KernelBound, used_operands
 from mpgemm.bounds.kernel_model import model_results
-from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
+from mpgemm.bounds.kernel_order import ANY, KernelOrder, check_sums_outside, kernel_order
 from mpgemm.bounds.method_bounds import method_bound
 from mpgemm.exact.product import exact_gemm
 from mpgemm.recovery.method import RecoveryMethod
@@ -194,10 +194,8 @@ class EngineProduct(BoundedProduct):
     def __post_init__(self):
         if self.reference not in REFERENCES:
             raise ValueError(f"reference is {self.reference!r}, expected one of {', '.join(map(repr, REFERENCES))}")
-        if self.promote_every is not None and get_format(self.engine.d_format).name != "fp32":
-            raise ValueError(
-                f"{self.engine.label} gives {self.engine.formats[3].name}: sums outside are those of FP32 results"
-            )
+        if self.promote_every is not None:
+            check_sums_outside(self.engine)
 
     @property
     def label(self) -> str:

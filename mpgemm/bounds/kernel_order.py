@@ -6,7 +6,6 @@ from typing import Any
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.order import Order, Sum, leaves, order_of
 from tensorcore_models.engines.scaling import Scaling
-from tensorcore_models.formats import get_format
 
 #: The order of k of which nothing is known.
 ANY = "any"
@@ -122,6 +121,12 @@ def _rounds(order: Order) -> bool:
     return isinstance(order, Sum) and bool(order.partials or order.carry or any(_rounds(part) for part in order.parts))
 
 
+def check_sums_outside(unit: Engine) -> None:
+    """Refuse a unit whose results nobody adds up outside. Raises ValueError."""
+    if unit.formats[3].name != "fp32":
+        raise ValueError(f"{unit.label} gives {unit.formats[3].name}: sums outside are those of FP32 results")
+
+
 def _interval(unit: Engine, given: Any, splits: int, block: int | None) -> tuple[int, int] | None:
     """(least, most) products between sums outside."""
     if given is None:
@@ -136,8 +141,7 @@ def _interval(unit: Engine, given: Any, splits: int, block: int | None) -> tuple
         raise ValueError(f"promote_every is {given}, expected (least, most)")
     if least < 1 or least % unit.k or most % unit.k:
         raise ValueError(f"promote_every is {given}, expected a multiple of the {unit.k} products of {unit.label}")
-    if unit.formats[3] != get_format("fp32"):
-        raise ValueError(f"{unit.label} gives {unit.formats[3].name}: sums outside are those of FP32 results")
+    check_sums_outside(unit)
     if block is not None and (block % least or block % most):
         raise ValueError(
             f"promote_every is {given}: scales change every {block} products, where the chain ends; expected a divisor of it"

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from mpgemm.bounds.bounded_product import Data, EngineProduct, Measured
+from mpgemm.bounds.kernel_order import check_sums_outside
 from mpgemm.bounds.populations import corner
 from mpgemm.recovery.engines import ieee_engine, plain_engine
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.formats import Format, IntegerFormat
+from tensorcore_models.formats import Format
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
@@ -236,9 +237,7 @@ def _default_target(best: float, operands: float) -> tuple[float, str]:
 def _engine(engine: Engine | str, fmt: str | None) -> Engine:
     if isinstance(engine, str):
         engine = _device_engine(engine, fmt)
-    a_format, _, _, result = engine.formats
-    if result.name != "fp32" or isinstance(a_format, IntegerFormat):
-        raise ValueError(f"{engine.label} gives {result.name}: sums outside are those of FP32 results")
+    check_sums_outside(engine)
     if engine.scale_format is not None:
         raise ValueError(f"{engine.label} takes block scales: name a unit without them")
     return engine

@@ -10,7 +10,7 @@ from mpgemm.exact.errors import ErrorReport
 from mpgemm.experiments.comparison_record import ComparisonRecord
 from mpgemm.experiments.judging import LOST, bits_between, noise_bits
 from mpgemm.experiments.not_finite import NotFinite
-from mpgemm.experiments.verdict import FEWEST_BITS, METRICS, spelled_bits
+from mpgemm.experiments.verdict import FEWEST_BITS, METRICS, ZERO_PRODUCT, spelled_bits
 
 _INFINITE = float("inf")
 
@@ -48,9 +48,7 @@ class OneInput:
     def why_no_fp32(self) -> str:
         """Why FP32's error is nothing to reach, in a sentence; empty where it is."""
         if self.zero_product:
-            return (
-                "The exact product is 0: there are no leading bits to compare, only errors over |A||B| (componentwise)."
-            )
+            return ZERO_PRODUCT
         if self.fp32 is None:
             return "FP32 was not measured."
         if self.fp32.normwise > LOST:

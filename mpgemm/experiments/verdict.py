@@ -172,6 +172,8 @@ CAUSE_MEANINGS = {
 
 #: Bits of FP32's relative error below which it is no measure: not even the leading bit is right.
 FEWEST_BITS = 1.0
+#: What is said of a product that is exactly zero.
+ZERO_PRODUCT = "The exact product is 0: there are no leading bits to compare, only errors over |A||B| (componentwise)."
 #: Bits that are worth telling where scaling does not change the decision.
 SCALING_BITS = 0.5
 
@@ -222,9 +224,7 @@ def _nothing_to_compare(verdict: Verdict) -> list[str]:
     if verdict.not_finite.results:
         return [f"{verdict.not_finite} Bits are not told."]
     if verdict.zero:
-        return [
-            "The exact product is 0: there are no leading bits to compare, only errors over |A||B| (componentwise)."
-        ]
+        return [ZERO_PRODUCT]
     if verdict.judgements[0].fp32_bits < FEWEST_BITS and not verdict.fp32_lost:
         return ["The results cancel: FP32 itself has not one right bit of the product. Use FP64 where it matters."]
     return []
