@@ -63,9 +63,13 @@ static int64_t run_case(int64_t m, int64_t n, int64_t k, int size, int64_t every
         mpg_chain_pack_a(i < m ? a + i * k * size : 0, i, groups, k, pass, size, packed_a);
     for (int64_t q = 0; q < k; q++)
         mpg_chain_pack_b(b + q * n * size, n, q, pass, size, panels, width, packed_b);
-    mpg_chain_job job = {
-        .a = packed_a, .b = packed_b, .d = d, .m = m, .n = n, .groups = groups, .panels = panels, .pass = pass, .every = every};
-    job.drive.part = k;
+    const mpg_chain_job job = {.drive = {.m = m, .n = n, .d = d, .part = k},
+                               .a = packed_a,
+                               .b = packed_b,
+                               .groups = groups,
+                               .panels = panels,
+                               .pass = pass,
+                               .every = every};
     mpg_chain_tile(&job, 0, groups, 0, panels, size, MPG_ISA_BASELINE);
     for (int64_t i = 0; i < m * n; i++) {
         const float narrow = (float)expected[i];

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "narrow_tiles.h"
+#include "narrow_job.h"
 #include "pairwise.h"
-#include "wide_avx512.h"
+#include "wide_job.h"
 
 static void *read_part(FILE *file, size_t bytes)
 {
@@ -20,47 +20,41 @@ static void *read_part(FILE *file, size_t bytes)
     return part;
 }
 
-static void run_narrow(const int64_t *h, const mpg_operand *f, const void *task, const mpg_source *a, const mpg_source *b,
-                       float *d, uint8_t *redo)
+/* All of k as one slice, in one thread. */
+static void run_job(mpg_drive *drive, void (*start)(mpg_drive *, char *), int64_t bytes_each)
 {
-    const int64_t m = h[1], n = h[2], length = h[3], padded = mpg_padded_columns(n);
-    float *av = calloc((size_t)(m * length), 4), *bv = calloc((size_t)(padded * length), 4);
-    uint32_t *ae = calloc((size_t)(m * length), 4);
-    uint8_t *be = calloc((size_t)(padded * length), 1), *rows = calloc((size_t)m, 1), *columns = calloc((size_t)n, 1);
-    for (int64_t i = 0; i < m; i++)
-        mpg_narrow_pack_a(a, f, i, 0, length, 0, av + i * length, ae + i * length, rows, MPG_ISA_BASELINE);
-    for (int64_t p = 0; p < mpg_panels(n); p++) {
-        const int64_t first = mpg_panel_start(n, p);
-        const int count = mpg_panel_count(n, p), width = mpg_panel_width(n, p);
-        mpg_narrow_pack_b(b, f + 1, first, count, width, 0, length, bv + first * length, be + first * length, columns,
-                          MPG_ISA_BASELINE);
-        mpg_narrow_tile(task, av, ae, length, m, bv + first * length, be + first * length, width, count, d + first,
-                        redo + first, n, MPG_ISA_BASELINE);
-    }
-    free(av), free(bv), free(ae), free(be), free(rows), free(columns);
+    char *workspace = calloc((size_t)(bytes_each * drive->total + 64), 1);
+    drive->length = drive->part = drive->total;
+    start(drive, workspace);
+    for (int64_t piece = 0; piece < mpg_pieces(drive); piece++)
+        mpg_drive_pack(drive, piece);
+    for (int64_t tile = 0; tile < drive->blocks * drive->panels; tile++)
+        mpg_drive_tile(drive, tile);
+    free(workspace);
 }
 
-static void run_wide(const int64_t *h, const mpg_operand *f, const void *task, const mpg_source *a, const mpg_source *b,
+static void run_case(const int64_t *h, const mpg_operand *f, const void *task, const mpg_source *a, const mpg_source *b,
                      float *d, uint8_t *redo)
 {
-    const int64_t m = h[1], n = h[2], length = h[3], panels = (n + MPG_WIDE - 1) / MPG_WIDE;
-    double *av = calloc((size_t)(m * length), 8), *bv = calloc((size_t)(panels * MPG_WIDE * length), 8);
-    uint32_t *ae = calloc((size_t)(m * length), 4), *al = calloc((size_t)(m * length), 4);
-    int16_t *be = calloc((size_t)(panels * MPG_WIDE * length), 2), *bl = calloc((size_t)(panels * MPG_WIDE * length), 2);
-    uint8_t *rows = calloc((size_t)m, 1), *columns = calloc((size_t)n, 1);
-    const int signs = MPG_WIDE_TRUNCATES((const mpg_wide_task *)task);
-    for (int64_t i = 0; i < m; i++)
-        mpg_wide_pack_a(a, f, i, 0, length, 0, signs, av + i * length, ae + i * length, al + i * length, rows,
-                        MPG_ISA_BASELINE);
-    for (int64_t p = 0; p < panels; p++) {
-        const int64_t first = p * MPG_WIDE;
-        const int count = (int)(n - first < MPG_WIDE ? n - first : MPG_WIDE);
-        mpg_wide_pack_b(b, f + 1, first, count, 0, length, signs, bv + first * length, be + first * length, bl + first * length,
-                        columns, MPG_ISA_BASELINE);
-        mpg_wide_tile(task, av, ae, al, length, m, bv + first * length, be + first * length, bl + first * length, count,
-                      d + first, redo + first, n, MPG_ISA_BASELINE);
+    uint8_t *marks = calloc((size_t)(h[1] + h[2]), 1);
+    const mpg_drive drive = {.m = h[1],
+                             .n = h[2],
+                             .total = h[3],
+                             .d = d,
+                             .redo = redo,
+                             .rows_marked = marks,
+                             .columns_marked = marks + h[1],
+                             .level = MPG_ISA_BASELINE};
+    if (h[0]) {
+        mpg_wide_job job = {.drive = drive, .a = *a, .b = *b, .a_format = f[0], .b_format = f[1]};
+        memcpy(&job.task, task, sizeof(job.task));
+        run_job(&job.drive, mpg_wide_start, mpg_wide_bytes(h[1], h[2]));
+    } else {
+        mpg_narrow_job job = {.drive = drive, .a = *a, .b = *b, .a_format = f[0], .b_format = f[1]};
+        memcpy(&job.task, task, sizeof(job.task));
+        run_job(&job.drive, mpg_narrow_start, mpg_narrow_bytes(h[1], h[2]));
     }
-    free(av), free(bv), free(ae), free(al), free(be), free(bl), free(rows), free(columns);
+    free(marks);
 }
 
 int main(int count, char **arguments)
@@ -81,7 +75,7 @@ int main(int count, char **arguments)
         uint32_t *expected = read_part(file, (size_t)elements * 4);
         uint8_t *left_out = read_part(file, (size_t)elements), *redo = calloc((size_t)elements + 64, 1);
         const mpg_source left = {a, h[4], 1, order, NULL, 0, 0, 1}, right = {b, 1, h[2], order, NULL, 0, 0, 1};
-        (h[0] ? run_wide : run_narrow)(h, f, task, &left, &right, d, redo);
+        run_case(h, f, task, &left, &right, d, redo);
         for (int64_t i = 0; i < elements; i++)
             if (redo[i]) {
                 handed_on++; /* to the generic kernel */

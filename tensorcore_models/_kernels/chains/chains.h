@@ -34,8 +34,6 @@ typedef struct {
     int size;           /* bytes of an element */
     int64_t high, wide; /* groups and panels of a tile */
     char *a, *b;        /* packed */
-    char *d;            /* rows of n elements */
-    int64_t m, n;
     int64_t groups, panels;
     int64_t pass;  /* products of a pass, a multiple of `every` */
     int64_t every; /* products between two additions outside, at most MPG_CHAIN_LONGEST; 0: one chain */
@@ -140,7 +138,7 @@ static void mpg_chain_finish(char *d, int64_t count, int size, uint64_t nan)
 static void mpg_chain_pack_row(const mpg_drive *drive, int64_t row)
 {
     const mpg_chain_job *job = (const mpg_chain_job *)drive;
-    const char *source = row < job->m ? job->a_rows + (row * job->k + drive->begin) * job->size : NULL;
+    const char *source = row < job->drive.m ? job->a_rows + (row * job->k + drive->begin) * job->size : NULL;
     mpg_chain_pack_a(source, row, job->groups, drive->part, job->pass, job->size, job->a);
 }
 
@@ -148,8 +146,8 @@ static void mpg_chain_pack_position(const mpg_drive *drive, int64_t k)
 {
     const mpg_chain_job *job = (const mpg_chain_job *)drive;
     if (k < drive->part) /* the last slice is shorter */
-        mpg_chain_pack_b(job->b_rows + (drive->begin + k) * job->n * job->size, job->n, k, job->pass, job->size, job->panels,
-                         mpg_chain_width(job->size, drive->level), job->b);
+        mpg_chain_pack_b(job->b_rows + (drive->begin + k) * job->drive.n * job->size, job->drive.n, k, job->pass, job->size,
+                         job->panels, mpg_chain_width(job->size, drive->level), job->b);
 }
 
 static void mpg_chain_run_tile(const mpg_drive *drive, int64_t block, int64_t panel)
@@ -162,9 +160,9 @@ static void mpg_chain_run_tile(const mpg_drive *drive, int64_t block, int64_t pa
     if (drive->begin + drive->part < drive->total)
         return;
     const int64_t width = mpg_chain_width(job->size, drive->level), column = first * width;
-    const int64_t columns = (end * width < job->n ? end * width : job->n) - column;
-    for (int64_t r = group * MPG_CHAIN_ROWS; r < group_end * MPG_CHAIN_ROWS && r < job->m; r++)
-        mpg_chain_finish(job->d + (r * job->n + column) * job->size, columns, job->size, job->nan);
+    const int64_t columns = (end * width < job->drive.n ? end * width : job->drive.n) - column;
+    for (int64_t r = group * MPG_CHAIN_ROWS; r < group_end * MPG_CHAIN_ROWS && r < job->drive.m; r++)
+        mpg_chain_finish((char *)drive->d + (r * job->drive.n + column) * job->size, columns, job->size, job->nan);
 }
 
 /* Bytes of packed operands for slices of `length` products. */
@@ -186,8 +184,8 @@ static void mpg_chain_measure(mpg_chain_job *job, int level)
 {
     const int64_t width = mpg_chain_width(job->size, level);
     job->pass = mpg_chain_pass(job->every, level);
-    job->groups = (job->m + MPG_CHAIN_ROWS - 1) / MPG_CHAIN_ROWS;
-    job->panels = (job->n + width - 1) / width;
+    job->groups = (job->drive.m + MPG_CHAIN_ROWS - 1) / MPG_CHAIN_ROWS;
+    job->panels = (job->drive.n + width - 1) / width;
 }
 
 /* Lays the packed operands out in the workspace and tells the driver what there is to do. */
@@ -210,11 +208,12 @@ static void mpg_chain_start(mpg_chain_job *job, char *workspace, int threads)
         else
             job->high /= 2;
     } while (1);
-    drive->row_pieces = job->groups * MPG_CHAIN_ROWS;
+    drive->rows = job->groups * MPG_CHAIN_ROWS;
+    drive->together = 1;
     drive->column_pieces = drive->length;
     drive->panels_first = 1;
     drive->work = (double)MPG_CHAIN_TILE * MPG_CHAIN_TILE;
-    drive->pack_rows = mpg_chain_pack_row;
+    drive->pack_row = mpg_chain_pack_row;
     drive->pack_columns = mpg_chain_pack_position;
     drive->tile = mpg_chain_run_tile;
 }

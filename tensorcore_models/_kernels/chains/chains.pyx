@@ -15,8 +15,7 @@ cdef extern from "chains.h":
         mpg_drive drive
         const char *a_rows
         const char *b_rows
-        char *d
-        int64_t m, n, k, every, lanes
+        int64_t k, every, lanes
         int size, flush
         uint64_t nan
 
@@ -71,8 +70,8 @@ def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task
         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
     if m == 0 or n == 0 or k == 0:
         return
-    job.m, job.n, job.k, job.size, job.nan = m, n, k, sizeof(real), nan
-    job.a_rows, job.b_rows, job.d = <const char *>&a[0, 0], <const char *>&b[0, 0], <char *>&d[0, 0]
+    job.k, job.size, job.nan, job.a_rows, job.b_rows = k, sizeof(real), nan, <const char *>&a[0, 0], <const char *>&b[0, 0]
+    job.drive.m, job.drive.n, job.drive.d = m, n, &d[0, 0]
     mpg_chain_measure(&job, level)
     job.drive.level, job.drive.total = level, k
     job.drive.length = min(length or _slice(k, every, (m + n) * sizeof(real)), k)

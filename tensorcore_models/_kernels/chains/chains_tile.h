@@ -99,15 +99,16 @@ VECTOR_TARGET static void CHAIN_NAME(tile)(const mpg_chain_job *job, int64_t gro
         const int64_t depth = job->drive.part - k < job->pass ? job->drive.part - k : job->pass;
         for (int64_t panel = panel0; panel < panel1; panel++) {
             const VECTOR_ELEMENT *column = b + (p * job->panels + panel) * job->pass * CHAIN_W;
-            const int64_t j = panel * CHAIN_W, columns = job->n - j < CHAIN_W ? job->n - j : CHAIN_W;
+            const int64_t j = panel * CHAIN_W, columns = job->drive.n - j < CHAIN_W ? job->drive.n - j : CHAIN_W;
             for (int64_t group = group0; group < group1; group++) {
                 const VECTOR_ELEMENT *row = a + (p * job->groups + group) * MPG_CHAIN_ROWS * MPG_CHAIN_LONGEST;
-                const int64_t i = group * MPG_CHAIN_ROWS, rows = job->m - i < MPG_CHAIN_ROWS ? job->m - i : MPG_CHAIN_ROWS;
-                VECTOR_ELEMENT *d = (VECTOR_ELEMENT *)job->d + i * job->n + j;
+                const int64_t i = group * MPG_CHAIN_ROWS,
+                              rows = job->drive.m - i < MPG_CHAIN_ROWS ? job->drive.m - i : MPG_CHAIN_ROWS;
+                VECTOR_ELEMENT *d = (VECTOR_ELEMENT *)job->drive.d + i * job->drive.n + j;
                 if (rows == MPG_CHAIN_ROWS && columns == CHAIN_W)
-                    CHAIN_NAME(whole)(job, row, column, depth, d, job->n);
+                    CHAIN_NAME(whole)(job, row, column, depth, d, job->drive.n);
                 else
-                    CHAIN_NAME(edge)(job, row, column, depth, d, job->n, rows, columns);
+                    CHAIN_NAME(edge)(job, row, column, depth, d, job->drive.n, rows, columns);
             }
         }
     }

@@ -30,10 +30,13 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define MPG_INLINE static inline __attribute__((always_inline))
+#define MPG_NOINLINE __attribute__((noinline))
 #elif defined(_MSC_VER)
 #define MPG_INLINE static __forceinline
+#define MPG_NOINLINE __declspec(noinline)
 #else
 #define MPG_INLINE static inline
+#define MPG_NOINLINE
 #endif
 
 #if defined(_MSC_VER)
@@ -48,15 +51,16 @@
 #define MPG_LIST(...) __VA_ARGS__
 
 /* NAME_body, which has its level as a first and constant argument, compiled for the plain levels: functions NAME_baseline and
- * NAME_avx2 of the parameters at the end, of which ARGUMENTS is the list of names in parentheses. */
+ * NAME_avx2 of the parameters at the end, of which ARGUMENTS is the list of names in parentheses. They are not inlined, because callers
+ * change the rounding around them. */
 #define MPG_PLAIN_VARIANTS(NAME, ARGUMENTS, ...)                                                                               \
-    static void NAME##_baseline(__VA_ARGS__) { NAME##_body(MPG_ISA_BASELINE, MPG_LIST ARGUMENTS); }                            \
-    MPG_TARGET_AVX2 static void NAME##_avx2(__VA_ARGS__) { NAME##_body(MPG_ISA_AVX2, MPG_LIST ARGUMENTS); }
+    MPG_NOINLINE static void NAME##_baseline(__VA_ARGS__) { NAME##_body(MPG_ISA_BASELINE, MPG_LIST ARGUMENTS); }               \
+    MPG_NOINLINE MPG_TARGET_AVX2 static void NAME##_avx2(__VA_ARGS__) { NAME##_body(MPG_ISA_AVX2, MPG_LIST ARGUMENTS); }
 
 /* The same for every level, and the function NAME, which takes the level last. */
 #define MPG_VARIANTS(NAME, ARGUMENTS, ...)                                                                                     \
     MPG_PLAIN_VARIANTS(NAME, ARGUMENTS, __VA_ARGS__)                                                                           \
-    MPG_TARGET_AVX512 static void NAME##_avx512(__VA_ARGS__) { NAME##_body(MPG_ISA_AVX512, MPG_LIST ARGUMENTS); }              \
+    MPG_NOINLINE MPG_TARGET_AVX512 static void NAME##_avx512(__VA_ARGS__) { NAME##_body(MPG_ISA_AVX512, MPG_LIST ARGUMENTS); } \
     static void NAME(__VA_ARGS__, int level)                                                                                   \
     {                                                                                                                          \
         (level == MPG_ISA_AVX512 ? NAME##_avx512 : level == MPG_ISA_AVX2 ? NAME##_avx2 : NAME##_baseline) ARGUMENTS;           \

@@ -7,33 +7,43 @@
 #include <stdint.h>
 
 #include "fp_state.h"
+#include "lanes.h"
 
 /* Rows of A that one tile takes: their packed part of a block of k stays in the second-level cache. */
 #define MPG_TILE_ROWS 64
 
 typedef struct mpg_drive mpg_drive;
 struct mpg_drive {
-    int64_t total, length;             /* positions of k; of a slice */
-    int64_t begin, part;               /* first position and positions of the current slice */
-    int64_t row_pieces, column_pieces; /* of packing */
-    int64_t blocks, panels;            /* tiles of the result down and across */
-    int panels_first;                  /* consecutive tiles share their rows, not their panel */
-    int level;                         /* instruction set */
-    double work;                       /* multiply-adds of a tile for one position of k */
-    void (*pack_rows)(const mpg_drive *, int64_t piece);
+    int64_t m, n;                          /* of the result */
+    void *d;                               /* (m, n): the running result */
+    uint8_t *redo;                         /* (m, n): elements that need the generic kernel, */
+    uint8_t *rows_marked, *columns_marked; /* whole rows and columns that do; NULL where a family has none */
+    int64_t total, length;                 /* positions of k; of a slice */
+    int64_t begin, part;                   /* first position and positions of the current slice */
+    int64_t rows, together;                /* rows of A to pack; of one piece */
+    int64_t column_pieces;                 /* pieces of B to pack */
+    int64_t blocks, panels;                /* tiles of the result down and across */
+    int lanes;                             /* columns of a panel */
+    int panels_first;                      /* consecutive tiles share their rows, not their panel */
+    int level;                             /* instruction set */
+    double work;                           /* multiply-adds of a tile for one position of k */
+    void (*pack_row)(const mpg_drive *, int64_t row);
     void (*pack_columns)(const mpg_drive *, int64_t piece);
     void (*tile)(const mpg_drive *, int64_t block, int64_t panel);
 };
 
-static int64_t mpg_pieces(const mpg_drive *d) { return d->row_pieces + d->column_pieces; }
+static int64_t mpg_row_pieces(const mpg_drive *d) { return (d->rows + d->together - 1) / d->together; }
+
+static int64_t mpg_pieces(const mpg_drive *d) { return mpg_row_pieces(d) + d->column_pieces; }
 
 static void mpg_drive_pack(const mpg_drive *d, int64_t piece)
 {
     const mpg_fp_state state = mpg_fp_enter();
-    if (piece < d->row_pieces)
-        d->pack_rows(d, piece);
-    else
-        d->pack_columns(d, piece - d->row_pieces);
+    const int64_t row_pieces = mpg_row_pieces(d), first = piece * d->together, end = first + d->together;
+    for (int64_t row = first; row < end && row < d->rows; row++)
+        d->pack_row(d, row);
+    if (piece >= row_pieces)
+        d->pack_columns(d, piece - row_pieces);
     mpg_fp_leave(state);
 }
 
@@ -47,14 +57,41 @@ static void mpg_drive_tile(const mpg_drive *d, int64_t tile)
     mpg_fp_leave(state);
 }
 
-/* Rows of a block. */
-static int64_t mpg_block_rows(int64_t m, int64_t block)
+static int64_t mpg_panels_of(int64_t n, int lanes) { return (n + lanes - 1) / lanes; }
+
+/* Columns of the panel that starts at column `first`. */
+static int mpg_panel_columns(const mpg_drive *d, int64_t first)
 {
-    const int64_t rest = m - block * MPG_TILE_ROWS;
+    return (int)(d->n - first < d->lanes ? d->n - first : d->lanes);
+}
+
+/* Blocks of MPG_TILE_ROWS rows against panels of `lanes` columns, which are packed as the tiles take them. */
+static void mpg_drive_in_blocks(mpg_drive *d, int lanes)
+{
+    d->rows = d->m;
+    d->together = MPG_TILE_ROWS;
+    d->blocks = (d->m + MPG_TILE_ROWS - 1) / MPG_TILE_ROWS;
+    d->panels = d->column_pieces = mpg_panels_of(d->n, lanes);
+    d->lanes = lanes;
+    d->panels_first = 0;
+    d->work = (double)MPG_TILE_ROWS * lanes;
+}
+
+/* Rows of a block. */
+static int64_t mpg_block_rows(const mpg_drive *d, int64_t block)
+{
+    const int64_t rest = d->m - block * MPG_TILE_ROWS;
     return rest < MPG_TILE_ROWS ? rest : MPG_TILE_ROWS;
 }
 
-static int64_t mpg_blocks(int64_t m) { return (m + MPG_TILE_ROWS - 1) / MPG_TILE_ROWS; }
+/* Rows of a block and `columns` columns from `first` on. */
+static mpg_result_tile mpg_tile_of(const mpg_drive *d, int64_t block, int64_t first, int columns)
+{
+    const int64_t place = block * MPG_TILE_ROWS * d->n + first;
+    const mpg_result_tile tile = {(float *)d->d + place, d->redo ? d->redo + place : NULL, d->n, mpg_block_rows(d, block),
+                                  columns};
+    return tile;
+}
 
 /* Many small products: `items` runs those from `first` to `last` - 1 and returns 0 if there is no memory for it. */
 typedef struct mpg_batch mpg_batch;

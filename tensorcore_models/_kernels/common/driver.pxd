@@ -1,7 +1,12 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 
 cdef extern from "driver.h":
     ctypedef struct mpg_drive:
+        int64_t m, n
+        void *d
+        uint8_t *redo
+        uint8_t *rows_marked
+        uint8_t *columns_marked
         int64_t total, length, begin, part, blocks, panels
         int level
         double work
@@ -14,6 +19,11 @@ cdef extern from "driver.h":
     void mpg_drive_tile(const mpg_drive *d, int64_t tile) noexcept nogil
     int mpg_batch_share(const mpg_batch *b, int64_t share) noexcept nogil
 
+# Lays packed operands out in a workspace and tells the driver what there is to do.
+ctypedef void (*starter)(mpg_drive *d, char *workspace) noexcept
+
 cdef int64_t slice_length(int64_t total, int64_t group, int64_t bytes_per_position) noexcept
+cdef int set_result(mpg_drive *d, result) except -1
 cdef int drive(mpg_drive *d, int threads) except -1
+cdef int drive_slices(mpg_drive *d, starter start, int64_t group, int64_t bytes_each, int64_t length, int threads) except -1
 cdef int drive_batch(const mpg_batch *b, int threads) except -1

@@ -3,6 +3,8 @@
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 
+from tensorcore_models._kernels.common.workspace cimport Workspace
+
 # Multiply-adds between two looks at pending signals; shares of a batch.
 cdef double SIGNALS = 4e9
 cdef int64_t SHARES = 1024
@@ -15,6 +17,28 @@ cdef int64_t slice_length(int64_t total, int64_t group, int64_t bytes_per_positi
     """Positions of k that are packed at a time, a multiple of `group`."""
     cdef int64_t positions = max(SHORTEST, WANTED // max(bytes_per_position, 1))
     return min(total, max(<int64_t>1, positions // group) * group)
+
+
+cdef int set_result(mpg_drive *d, result) except -1:
+    """Where the results go (tensorcore_models.kernels.common.RunningResult, none of its sizes 0), which the caller keeps alive."""
+    cdef float[:, ::1] values = result.d
+    cdef uint8_t[:, ::1] redo = result.redo
+    cdef uint8_t[::1] rows = result.rows, columns = result.columns
+    d.m, d.n, d.d, d.redo = values.shape[0], values.shape[1], &values[0, 0], &redo[0, 0]
+    d.rows_marked, d.columns_marked = &rows[0], &columns[0]
+    return 0
+
+
+cdef int drive_slices(mpg_drive *d, starter start, int64_t group, int64_t bytes_each, int64_t length, int threads) except -1:
+    """All of k in slices of `length` positions, or of as many as fit the caches where that is 0: a multiple of `group`.
+
+    `start` gets a workspace of `bytes_each` bytes for each position of a slice.
+    """
+    cdef Workspace workspace
+    d.length = length or slice_length(d.total, group, bytes_each)
+    workspace = Workspace(bytes_each * d.length)
+    start(d, workspace.data)
+    return drive(d, threads)
 
 
 cdef int drive(mpg_drive *d, int threads) except -1:

@@ -37,6 +37,17 @@ typedef struct {
     int block_size;
 } mpg_source;
 
+/* A part of the running result, rows `ld` apart, and 1 for each element that the generic kernel must compute again. */
+typedef struct {
+    float *d;
+    uint8_t *redo;
+    int64_t ld, rows;
+    int columns;
+} mpg_result_tile;
+
+/* Operations are packed to 4, 8, 16 or 32 products: which of them, for tables of kernels. */
+static int mpg_terms_index(int terms) { return terms <= 4 ? 0 : terms <= 8 ? 1 : terms <= 16 ? 2 : 3; }
+
 MPG_INLINE uint32_t mpg_code(const void *data, int size, int64_t index)
 {
     if (size == 1)
@@ -155,14 +166,6 @@ static mpg_rounding mpg_round_toward_zero(void)
     return mode;
 }
 static void mpg_restore_rounding(mpg_rounding mode) { fesetround(mode); }
-#endif
-
-#if defined(__GNUC__) || defined(__clang__)
-#define MPG_NOINLINE __attribute__((noinline))
-#elif defined(_MSC_VER)
-#define MPG_NOINLINE __declspec(noinline)
-#else
-#define MPG_NOINLINE
 #endif
 
 /* One operand: magnitude as significand * 2^exponent, exponent of the encoding. */

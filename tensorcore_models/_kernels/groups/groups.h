@@ -40,6 +40,53 @@ typedef struct {
     const uint8_t *scale_special;   /* [256]: NaN */
 } mpg_group_source;
 
+/* Packed operands from some group on, in the layout of the level: rows of A, `stride` groups apart, and a panel of B. */
+typedef struct {
+    const void *a; /* fixed-point numbers, two bytes each */
+    const double *sa;
+    const uint32_t *ea; /* two words of each group */
+    int64_t stride;
+    const void *b;
+    const int16_t *start; /* where group sums start (AVX-512) */
+    const double *sb;
+    const int16_t *eb;
+} mpg_group_operands;
+
+/* Where a row of A and a panel of B are packed. */
+typedef struct {
+    void *values;
+    double *scales;
+    uint32_t *words;
+} mpg_group_row;
+
+typedef struct {
+    void *values;
+    int16_t *start;
+    double *scales;
+    int16_t *words;
+} mpg_group_panel;
+
+/* Words of a panel's groups: alignment exponents of 32 lanes, then the numbers of each lane that are not zero, a bit each. */
+#define MPG_GROUP_WORDS (2 * MPG_GROUP_LANES)
+
+/* Bytes of a number of B. */
+#define MPG_GROUP_B_BYTES(level) ((level) == MPG_ISA_AVX512 ? 1 : 2)
+
+/* The operands from row `row` and `g` groups further on. */
+MPG_INLINE mpg_group_operands mpg_group_from(int level, const mpg_group_operands *p, int64_t row, int64_t g, int group)
+{
+    const int64_t place = row * p->stride + g;
+    mpg_group_operands next = *p;
+    next.a = (const int16_t *)p->a + place * group;
+    next.sa += place;
+    next.ea += 2 * place;
+    next.b = (const int8_t *)p->b + g * group * MPG_GROUP_LANES * MPG_GROUP_B_BYTES(level);
+    next.start += g * MPG_GROUP_LANES;
+    next.sb += g * MPG_GROUP_LANES;
+    next.eb += g * MPG_GROUP_WORDS;
+    return next;
+}
+
 #define MPG_GROUP_WORD_BIAS 1023 /* of alignment exponents in panels: that of double */
 
 MPG_INLINE double mpg_group_power(int exponent) { return mpg_as_double((uint64_t)(exponent + 1023) << 52); }
@@ -74,13 +121,11 @@ static int mpg_group_special(const mpg_group_source *s, int64_t outer)
     return special;
 }
 
-/* Words of a panel's groups: alignment exponents of 32 lanes, then the numbers of each lane that are not zero, a bit each. */
-#define MPG_GROUP_WORDS (2 * MPG_GROUP_LANES)
-
 /* Scales and alignment exponents of groups begin to end - 1 of `count` columns of B. */
 static void mpg_group_pack_b_scales(const mpg_group_source *s, int64_t first, int count, int64_t begin, int64_t end,
-                                    double *scales, int16_t *words)
+                                    const mpg_group_panel *panel)
 {
+    int16_t *words = panel->words;
     for (int64_t g = begin; g < end; g++, words += MPG_GROUP_WORDS) {
         const int64_t block = mpg_group_block(s, g), at = (g - begin) * MPG_GROUP_LANES;
         for (int j = 0; j < MPG_GROUP_LANES; j++) {
@@ -88,7 +133,7 @@ static void mpg_group_pack_b_scales(const mpg_group_source *s, int64_t first, in
             int exponent = MPG_GROUP_SKIP;
             if (j < count)
                 mpg_group_scale(s, first + j, block, &value, &exponent);
-            scales[at + j] = value;
+            panel->scales[at + j] = value;
             words[j] = (int16_t)(exponent + MPG_GROUP_WORD_BIAS);
         }
     }
@@ -114,9 +159,10 @@ MPG_INLINE int64_t mpg_group_position(const mpg_group_source *s, int64_t g, int6
 
 /* Fixed-point numbers of those columns as one panel: int16 [group][q][lane]; in `words` which are not zero. */
 static void mpg_group_pack_b_plain(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
-                                   int64_t end, int16_t *values, int16_t *words)
+                                   int64_t end, const mpg_group_panel *panel)
 {
     const int64_t outer = s->outer;
+    int16_t *values = panel->values, *words = panel->words;
     for (int64_t g = begin; g < end; g++, words += MPG_GROUP_WORDS) {
         uint16_t filled[MPG_GROUP_LANES] = {0};
         for (int q = 0; q < t->group; q++, values += MPG_GROUP_LANES) {
@@ -210,10 +256,11 @@ MPG_INLINE void mpg_group_sums(int group, const int16_t *a, const int16_t *b, in
 }
 
 /* One operation: c, float32 values in double, becomes the rounded sum. */
-MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTRICT a, const double *MPG_RESTRICT sa,
-                               const uint32_t *ea, const int16_t *MPG_RESTRICT b, const double *MPG_RESTRICT sb,
-                               const int16_t *MPG_RESTRICT eb, double *MPG_RESTRICT c)
+MPG_INLINE void mpg_group_step(const mpg_group_task *t, const mpg_group_operands *p, double *MPG_RESTRICT c)
 {
+    const int16_t *MPG_RESTRICT a = p->a, *MPG_RESTRICT b = p->b, *MPG_RESTRICT eb = p->eb;
+    const double *MPG_RESTRICT sa = p->sa, *MPG_RESTRICT sb = p->sb;
+    const uint32_t *ea = p->ea;
     int16_t sums[MPG_GROUPS_MAX][MPG_GROUP_LANES], words[MPG_GROUP_LANES];
     double unit[MPG_GROUP_LANES], scale[MPG_GROUP_LANES], total[MPG_GROUP_LANES];
     const int group = t->group, groups = t->groups;
@@ -249,25 +296,18 @@ MPG_INLINE void mpg_group_step(const mpg_group_task *t, const int16_t *MPG_RESTR
         c[j] = mpg_group_to_fp32(total[j] * unit[j]) + zero_sign;
 }
 
-MPG_INLINE void mpg_group_row_body(int level, const mpg_group_task *t, const int16_t *a, const double *sa, const uint32_t *ea,
-                                   const int16_t *b, const double *sb, const int16_t *eb, double *c, int64_t steps,
-                                   uint8_t *overflow)
+MPG_INLINE void mpg_group_row_body(int level, const mpg_group_task *t, const mpg_group_operands *operands, double *c,
+                                   int64_t steps, uint8_t *overflow)
 {
-    const int group = t->group, groups = t->groups;
+    mpg_group_operands p = *operands;
     for (int64_t s = 0; s < steps; s++) {
-        mpg_group_step(t, a, sa, ea, b, sb, eb, c);
+        mpg_group_step(t, &p, c);
         mpg_mark_beyond(c, MPG_GROUP_LANES, 0x1p128, overflow);
-        a += group * groups;
-        sa += groups;
-        ea += 2 * groups;
-        b += group * groups * MPG_GROUP_LANES;
-        sb += groups * MPG_GROUP_LANES;
-        eb += groups * MPG_GROUP_WORDS;
+        p = mpg_group_from(level, &p, 0, t->groups, t->group);
     }
 }
 
-MPG_PLAIN_VARIANTS(mpg_group_row, (t, a, sa, ea, b, sb, eb, c, steps, overflow), const mpg_group_task *t, const int16_t *a,
-                   const double *sa, const uint32_t *ea, const int16_t *b, const double *sb, const int16_t *eb, double *c,
+MPG_PLAIN_VARIANTS(mpg_group_row, (t, p, c, steps, overflow), const mpg_group_task *t, const mpg_group_operands *p, double *c,
                    int64_t steps, uint8_t *overflow)
 
 #endif

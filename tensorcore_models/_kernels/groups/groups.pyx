@@ -2,8 +2,7 @@
 
 from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t
 
-from tensorcore_models._kernels.common.driver cimport drive, drive_batch, mpg_batch, mpg_drive, slice_length
-from tensorcore_models._kernels.common.workspace cimport Workspace
+from tensorcore_models._kernels.common.driver cimport drive_batch, drive_slices, mpg_batch, mpg_drive, set_result
 
 cdef extern from "groups_job.h":
     enum: MPG_GROUPS_MAX, MPG_GROUP_LONGEST, MPG_GROUP_SKIP
@@ -25,11 +24,6 @@ cdef extern from "groups_job.h":
         mpg_drive drive
         mpg_group_task task
         mpg_group_source a, b
-        int64_t m, n
-        float *d
-        uint8_t *redo
-        uint8_t *rows_marked
-        uint8_t *columns_marked
 
     ctypedef struct mpg_group_items:
         mpg_batch batch
@@ -41,7 +35,7 @@ cdef extern from "groups_job.h":
         int level
 
     int64_t mpg_group_bytes(int64_t m, int64_t n, int group)
-    void mpg_group_start(mpg_group_job *job, char *workspace)
+    void mpg_group_start(mpg_drive *drive, char *workspace) noexcept
     void mpg_group_items_start(mpg_group_items *job)
 
 #: Group sums of one operation that the lanes hold, products of a group; exponent of a scale that takes no part.
@@ -92,7 +86,7 @@ def groups(a, b, a_tables, b_tables, int64_t k, result, dict task, int level, in
         What each byte of the operands and their scales means.
     k : int
         Products.
-    result : tensorcore_models.kernels.common.Result
+    result : tensorcore_models.kernels.common.RunningResult
         Where the results go.
     task : dict
         Fields of tensorcore_models.kernels.groups.GroupTask.
@@ -101,25 +95,17 @@ def groups(a, b, a_tables, b_tables, int64_t k, result, dict task, int level, in
     length : int
         Groups that are packed at a time, a multiple of one operation; 0: what fits the caches.
     """
-    cdef float[:, ::1] d = result.d
-    cdef uint8_t[:, ::1] redo = result.redo
-    cdef uint8_t[::1] rows = result.rows, columns = result.columns
     cdef mpg_group_job job
-    cdef Workspace workspace
-    cdef int64_t bytes_each, products
-    if d.shape[0] == 0 or d.shape[1] == 0 or k == 0:
+    cdef int64_t products
+    if 0 in result.d.shape or k == 0:
         return
+    set_result(&job.drive, result)
     job.task = _task(task)
     job.a, job.b = _source(a, a_tables, k, task["group"]), _source(b, b_tables, k, task["group"])
-    job.m, job.n, job.d, job.redo = d.shape[0], d.shape[1], &d[0, 0], &redo[0, 0]
-    job.rows_marked, job.columns_marked = &rows[0], &columns[0]
     products = job.task.groups * job.a.given
-    bytes_each = mpg_group_bytes(job.m, job.n, job.task.group)
     job.drive.level, job.drive.total = level, (k + products - 1) // products * job.task.groups
-    job.drive.length = length or slice_length(job.drive.total, job.task.groups, bytes_each)
-    workspace = Workspace(bytes_each * job.drive.length)
-    mpg_group_start(&job, workspace.data)
-    drive(&job.drive, threads)
+    drive_slices(&job.drive, mpg_group_start, job.task.groups,
+                 mpg_group_bytes(job.drive.m, job.drive.n, job.task.group), length, threads)
 
 
 def groups_batch(a, b, a_tables, b_tables, int64_t k, float[:, :, ::1] d, uint8_t[::1] marks, bint swapped, dict task, int level,

@@ -58,9 +58,10 @@ MPG_LANES512 __m512i mpg_group_codes512(const mpg_group_source *s, int64_t first
 /* Columns of B as one panel: int8 [group][q / 2][lane][2]; in `start` what the offset of A adds to a group sum, negated; in `words`
  * which numbers are not zero. */
 MPG_TARGET_AVX512 static void mpg_group_pack_b_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t first,
-                                                      int count, int64_t begin, int64_t end, int8_t *values, int16_t *start,
-                                                      int16_t *words)
+                                                      int count, int64_t begin, int64_t end, const mpg_group_panel *panel)
 {
+    int8_t *values = panel->values;
+    int16_t *start = panel->start, *words = panel->words;
     const __m512i offset = _mm512_set1_epi8((char)t->offset), low = _mm512_set1_epi16(0x00FF);
     for (int64_t g = begin; g < end; g++, start += MPG_GROUP_LANES, words += MPG_GROUP_WORDS) {
         __m512i sum = _mm512_setzero_si512(), filled = sum;
@@ -141,10 +142,11 @@ MPG_LANES512 __m512d mpg_group_signed512(__m512d magic, __m512d x)
 }
 
 /* One operation on 32 columns. */
-MPG_LANES512 void mpg_group_step512(int group, int groups, const mpg_group_task *t, const uint32_t *a, const double *sa,
-                                    const uint32_t *ea, const int8_t *b, const int16_t *start, const double *sb,
-                                    const int16_t *eb, __m512d *c, __mmask8 *infinite)
+MPG_LANES512 void mpg_group_step512(int group, int groups, const mpg_group_task *t, const mpg_group_operands *p, __m512d *c,
+                                    __mmask8 *infinite)
 {
+    const uint32_t *a = p->a, *ea = p->ea;
+    const int8_t *b = p->b;
     const __m512d least = _mm512_set1_pd(0x1p-126);
     const __m512d to_magic = _mm512_set1_pd(mpg_group_power(-t->fraction_bits) * 0x1.8p52);
     const __m512d zero_sign = _mm512_set1_pd(t->positive_zero ? 0.0 : -0.0);
@@ -153,11 +155,11 @@ MPG_LANES512 void mpg_group_step512(int group, int groups, const mpg_group_task 
     __m512d magic[4], total[4];
 #pragma GCC unroll 4
     for (int g = 0; g < groups; g++) {
-        const int16_t *y = eb + g * MPG_GROUP_WORDS;
+        const int16_t *y = p->eb + g * MPG_GROUP_WORDS;
         const __m512i e = _mm512_add_epi16(_mm512_set1_epi32((int)ea[2 * g]), _mm512_loadu_si512(y));
         const __m512i filled = _mm512_loadu_si512(y + MPG_GROUP_LANES);
         const __mmask32 takes_part = _mm512_test_epi16_mask(_mm512_set1_epi32((int)ea[2 * g + 1]), filled);
-        sums[g] = mpg_group_sum512(group, a + g * (group / 2), b + g * group * MPG_GROUP_LANES, start + g * MPG_GROUP_LANES);
+        sums[g] = mpg_group_sum512(group, a + g * (group / 2), b + g * group * MPG_GROUP_LANES, p->start + g * MPG_GROUP_LANES);
         words = _mm512_mask_max_epi16(words, takes_part, words, e);
     }
     MPG_GROUP_QUARTERS512(_mm512_cvtepu16_epi64, words, parts)
@@ -172,12 +174,12 @@ MPG_LANES512 void mpg_group_step512(int group, int groups, const mpg_group_task 
     }
 #pragma GCC unroll 4
     for (int g = 0; g < groups; g++) {
-        const __m512d scale = _mm512_set1_pd(sa[g]);
+        const __m512d scale = _mm512_set1_pd(p->sa[g]);
         MPG_GROUP_QUARTERS512(_mm512_cvtepi16_epi64, sums[g], parts)
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
             const __m512d sum = _mm512_cvtepi64_pd(parts[i]), signed_magic = mpg_group_signed512(magic[i], sum);
-            const __m512d both = _mm512_mul_pd(scale, _mm512_loadu_pd(sb + g * MPG_GROUP_LANES + 8 * i));
+            const __m512d both = _mm512_mul_pd(scale, _mm512_loadu_pd(p->sb + g * MPG_GROUP_LANES + 8 * i));
             const __m512d aligned = _mm512_fmadd_round_pd(sum, both, signed_magic, MPG_GROUP_TOWARD_ZERO);
             total[i] = _mm512_add_pd(total[i], _mm512_sub_pd(aligned, signed_magic));
         }
@@ -189,10 +191,13 @@ MPG_LANES512 void mpg_group_step512(int group, int groups, const mpg_group_task 
     }
 }
 
-MPG_LANES512 void mpg_group_row_body512(int group, int groups, const mpg_group_task *t, const uint32_t *a, const double *sa,
-                                        const uint32_t *ea, const int8_t *b, const int16_t *start, const double *sb,
-                                        const int16_t *eb, float *d, int count, int64_t steps, uint8_t *overflow)
+/* The first row of a tile over several operations. */
+MPG_LANES512 void mpg_group_row_body512(int group, int groups, const mpg_group_task *t, const mpg_group_operands *operands,
+                                        const mpg_result_tile *tile, int64_t steps)
 {
+    mpg_group_operands p = *operands;
+    const int count = tile->columns;
+    float *d = tile->d;
     __mmask8 exists[4];
     __m512d c[4];
     for (int i = 0; i < 4; i++) {
@@ -201,97 +206,82 @@ MPG_LANES512 void mpg_group_row_body512(int group, int groups, const mpg_group_t
     }
     for (int64_t s = 0; s < steps; s++) {
         __mmask8 infinite[4];
-        mpg_group_step512(group, groups, t, a, sa, ea, b, start, sb, eb, c, infinite);
+        mpg_group_step512(group, groups, t, &p, c, infinite);
         if (__builtin_expect((infinite[0] | infinite[1] | infinite[2] | infinite[3]) != 0, 0))
             for (int i = 0; i < 4; i++) {
                 c[i] = _mm512_maskz_mov_pd((__mmask8)~infinite[i], c[i]);
                 for (int j = 0; j < 8; j++)
                     if ((infinite[i] & exists[i]) >> j & 1)
-                        overflow[8 * i + j] = 1;
+                        tile->redo[8 * i + j] = 1;
             }
-        a += groups * (group / 2);
-        sa += groups;
-        ea += 2 * groups;
-        b += groups * group * MPG_GROUP_LANES;
-        start += groups * MPG_GROUP_LANES;
-        sb += groups * MPG_GROUP_LANES;
-        eb += groups * MPG_GROUP_WORDS;
+        p = mpg_group_from(MPG_ISA_AVX512, &p, 0, groups, group);
     }
     for (int i = 0; i < 4; i++)
         _mm256_mask_storeu_ps(d + 8 * i, exists[i], _mm512_cvtpd_ps(c[i]));
 }
 
-MPG_TARGET_AVX512 static void mpg_group_row_avx512(const mpg_group_task *t, const uint32_t *a, const double *sa,
-                                                   const uint32_t *ea, const int8_t *b, const int16_t *start, const double *sb,
-                                                   const int16_t *eb, float *d, int count, int64_t steps, uint8_t *overflow)
+MPG_TARGET_AVX512 static void mpg_group_row_avx512(const mpg_group_task *t, const mpg_group_operands *p,
+                                                   const mpg_result_tile *tile, int64_t steps)
 {
     if (t->group == 16 && t->groups == 4)
-        mpg_group_row_body512(16, 4, t, a, sa, ea, b, start, sb, eb, d, count, steps, overflow);
+        mpg_group_row_body512(16, 4, t, p, tile, steps);
     else
-        mpg_group_row_body512(t->group, t->groups, t, a, sa, ea, b, start, sb, eb, d, count, steps, overflow);
+        mpg_group_row_body512(t->group, t->groups, t, p, tile, steps);
 }
 #endif
 
 /* Groups begin to end - 1 of `count` columns of B as one panel in the layout of the level. */
 static void mpg_group_pack_b(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
-                             int64_t end, void *values, int16_t *start, double *scales, int16_t *words, int level)
+                             int64_t end, const mpg_group_panel *panel, int level)
 {
-    mpg_group_pack_b_scales(s, first, count, begin, end, scales, words);
+    mpg_group_pack_b_scales(s, first, count, begin, end, panel);
 #if MPG_X86_VARIANTS
     if (level == MPG_ISA_AVX512) {
-        mpg_group_pack_b_avx512(t, s, first, count, begin, end, values, start, words);
+        mpg_group_pack_b_avx512(t, s, first, count, begin, end, panel);
         return;
     }
 #endif
-    mpg_group_pack_b_plain(t, s, first, count, begin, end, values, words);
+    mpg_group_pack_b_plain(t, s, first, count, begin, end, panel);
 }
 
 /* The same of a row of A. */
 static void mpg_group_pack_a(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t begin, int64_t end,
-                             void *values, double *scales, uint32_t *words, int level)
+                             const mpg_group_row *packed, int level)
 {
-    mpg_group_pack_a_scales(s, row, begin, end, scales, words);
+    mpg_group_pack_a_scales(s, row, begin, end, packed->scales, packed->words);
 #if MPG_X86_VARIANTS
     if (level == MPG_ISA_AVX512) {
-        mpg_group_pack_a_avx512(t, s, row, begin, end, values, words);
+        mpg_group_pack_a_avx512(t, s, row, begin, end, packed->values, packed->words);
         return;
     }
 #endif
-    mpg_group_pack_a_plain(t, s, row, begin, end, values, words);
+    mpg_group_pack_a_plain(t, s, row, begin, end, packed->values, packed->words);
 }
 
-/* `rows` packed rows against one panel over `length` groups, d and redo (row stride ldd) updated in place; `av` and `bv` hold
- * `t->group` values for each group in the layout of the level. */
-static void mpg_group_tile(const mpg_group_task *t, const uint8_t *av, const double *as, const uint32_t *ae, int64_t length,
-                           int64_t rows, const uint8_t *bv, const int16_t *start, const double *bs, const int16_t *be,
-                           int count, float *d, uint8_t *redo, int64_t ldd, int level)
+/* Packed rows (each `length` groups, their stride) against one panel. */
+static void mpg_group_tile(const mpg_group_task *t, const mpg_group_operands *whole, const mpg_result_tile *tile, int level)
 {
-    const int64_t products = (int64_t)t->groups * t->group;
+    const int64_t products = (int64_t)t->groups * t->group, length = whole->stride;
     const int64_t wanted = (MPG_SIZE(level, MPG_GROUP_DEPTH_SIZES) + products - 1) / products * t->groups;
-    const int64_t a_bytes = 2 * t->group, b_bytes = (level == MPG_ISA_AVX512 ? 1 : 2) * t->group * MPG_GROUP_LANES;
     for (int64_t g = 0; g < length; g += wanted) {
         const int64_t steps = (length - g < wanted ? length - g : wanted) / t->groups;
-        const double *sb = bs + g * MPG_GROUP_LANES;
-        const int16_t *eb = be + g * MPG_GROUP_WORDS;
-        for (int64_t i = 0; i < rows; i++) {
-            const void *a = av + (i * length + g) * a_bytes, *b = bv + g * b_bytes;
-            const double *sa = as + i * length + g;
-            const uint32_t *ea = ae + 2 * (i * length + g);
+        for (int64_t i = 0; i < tile->rows; i++) {
+            const mpg_group_operands p = mpg_group_from(level, whole, i, g, t->group);
+            const mpg_result_tile row = {tile->d + i * tile->ld, tile->redo + i * tile->ld, tile->ld, 1, tile->columns};
 #if MPG_X86_VARIANTS
             if (level == MPG_ISA_AVX512) {
-                mpg_group_row_avx512(t, a, sa, ea, b, start + g * MPG_GROUP_LANES, sb, eb, d + i * ldd, count, steps,
-                                     redo + i * ldd);
+                mpg_group_row_avx512(t, &p, &row, steps);
                 continue;
             }
 #endif
             double c[MPG_GROUP_LANES] = {0};
             uint8_t overflow[MPG_GROUP_LANES] = {0};
-            for (int j = 0; j < count; j++)
-                c[j] = d[i * ldd + j];
-            (level == MPG_ISA_AVX2 ? mpg_group_row_avx2 : mpg_group_row_baseline)(t, a, sa, ea, b, sb, eb, c, steps, overflow);
-            for (int j = 0; j < count; j++) {
-                d[i * ldd + j] = (float)c[j];
-                redo[i * ldd + j] |= overflow[j];
+            for (int j = 0; j < row.columns; j++)
+                c[j] = row.d[j];
+            (level == MPG_ISA_AVX2 ? mpg_group_row_avx2 : mpg_group_row_baseline)(t, &p, c, steps, overflow);
+            for (int j = 0; j < row.columns; j++) {
+                row.d[j] = (float)c[j];
+                row.redo[j] |= overflow[j];
             }
         }
     }

@@ -32,7 +32,7 @@ static int mpg_group_run_items(const mpg_batch *batch, int64_t first, int64_t la
 {
     const mpg_group_items *job = (const mpg_group_items *)batch;
     const int64_t rows = job->rows, length = job->groups, width = 2 * job->task.group;
-    const int64_t panels = (job->columns + MPG_GROUP_LANES - 1) / MPG_GROUP_LANES, padded = panels * MPG_GROUP_LANES;
+    const int64_t panels = mpg_panels_of(job->columns, MPG_GROUP_LANES), padded = panels * MPG_GROUP_LANES;
     const int64_t words = MPG_GROUP_WORDS / MPG_GROUP_LANES; /* of each lane */
     double *scales = malloc((size_t)((rows * (16 + width) + padded * (10 + 2 * words + width)) * length + rows * padded * 5));
     if (!scales)
@@ -43,15 +43,17 @@ static int mpg_group_run_items(const mpg_batch *batch, int64_t first, int64_t la
     int16_t *start = (int16_t *)(ae + 2 * rows * length), *be = start + padded * length;
     uint8_t *bv = (uint8_t *)(be + words * padded * length), *av = bv + padded * length * width,
             *redo = av + rows * length * width;
+    const mpg_group_panel panel = {bv, start, scales, be};
+    const mpg_group_operands operands = {av, as, ae, length, bv, start, scales, be};
     for (int64_t item = first; item < last; item++) {
         const mpg_group_source a = mpg_group_item(&job->a, item * job->a_item, item * job->a_scales);
         const mpg_group_source b = mpg_group_item(&job->b, item * job->b_item, item * job->b_scales);
         float *d = job->d + item * rows * job->columns;
         int special = 0;
         for (int64_t r = 0; r < rows; r++) {
+            const mpg_group_row packed = {av + r * length * width, as + r * length, ae + 2 * r * length};
             special |= mpg_group_special(&a, r);
-            mpg_group_pack_a(&job->task, &a, r, 0, length, av + r * length * width, as + r * length, ae + 2 * r * length,
-                             job->level);
+            mpg_group_pack_a(&job->task, &a, r, 0, length, &packed, job->level);
             for (int64_t j = 0; j < job->columns; j++) {
                 c[r * padded + j] = d[r * job->row_step + j * job->column_step];
                 special |= (mpg_as_bits(c[r * padded + j]) & 0x7FFFFFFFu) >= 0x7F800000u;
@@ -64,9 +66,9 @@ static int mpg_group_run_items(const mpg_batch *batch, int64_t first, int64_t la
             for (int64_t p = 0; p < padded; p += MPG_GROUP_LANES) {
                 const int64_t rest = job->columns - p;
                 const int count = (int)(rest < MPG_GROUP_LANES ? rest : MPG_GROUP_LANES);
-                mpg_group_pack_b(&job->task, &b, p, count, 0, length, bv, start, scales, be, job->level);
-                mpg_group_tile(&job->task, av, as, ae, length, rows, bv, start, scales, be, count, c + p, redo + p, padded,
-                               job->level);
+                const mpg_result_tile tile = {c + p, redo + p, padded, rows, count};
+                mpg_group_pack_b(&job->task, &b, p, count, 0, length, &panel, job->level);
+                mpg_group_tile(&job->task, &operands, &tile, job->level);
             }
             for (int64_t i = 0; i < rows * padded; i++)
                 special |= redo[i];

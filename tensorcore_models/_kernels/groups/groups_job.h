@@ -9,81 +9,79 @@ typedef struct {
     mpg_drive drive; /* positions are groups */
     mpg_group_task task;
     mpg_group_source a, b;
-    int64_t m, n;
-    float *d;      /* (m, n): the running result */
-    uint8_t *redo; /* (m, n), and one for each row and column: what needs the generic kernel */
-    uint8_t *rows_marked, *columns_marked;
-    double *as, *bs; /* packed operands of a slice: scales, numbers, where sums start, words */
-    uint8_t *av, *bv;
-    int16_t *start, *be;
-    uint32_t *ae;
+    mpg_group_row packed_a; /* packed operands of a slice */
+    mpg_group_panel packed_b;
 } mpg_group_job;
-
-static int64_t mpg_group_count(int64_t n) { return (n + MPG_GROUP_LANES - 1) / MPG_GROUP_LANES; }
 
 /* Bytes of packed operands for each group. */
 static int64_t mpg_group_bytes(int64_t m, int64_t n, int group)
 {
-    return m * (2 * group + 16) + mpg_group_count(n) * MPG_GROUP_LANES * (2 * group + 14);
+    return m * (2 * group + 16) + mpg_panels_of(n, MPG_GROUP_LANES) * MPG_GROUP_LANES * (2 * group + 14);
 }
 
-static int mpg_group_columns(const mpg_group_job *job, int64_t first)
+static mpg_group_row mpg_group_row_of(const mpg_group_job *job, int64_t r)
 {
-    return (int)(job->n - first < MPG_GROUP_LANES ? job->n - first : MPG_GROUP_LANES);
+    const int64_t place = r * job->drive.part;
+    const mpg_group_row row = {(int16_t *)job->packed_a.values + place * job->task.group, job->packed_a.scales + place,
+                               job->packed_a.words + 2 * place};
+    return row;
 }
 
-static void mpg_group_pack_rows(const mpg_drive *drive, int64_t block)
+static mpg_group_panel mpg_group_panel_of(const mpg_group_job *job, int64_t first)
+{
+    const int64_t place = first * job->drive.part;
+    const mpg_group_panel panel = {(int16_t *)job->packed_b.values + place * job->task.group, job->packed_b.start + place,
+                                   job->packed_b.scales + place, job->packed_b.words + 2 * place};
+    return panel;
+}
+
+static void mpg_group_pack_row(const mpg_drive *drive, int64_t r)
 {
     const mpg_group_job *job = (const mpg_group_job *)drive;
-    const int64_t begin = drive->begin, part = drive->part, first = block * MPG_TILE_ROWS, width = 2 * job->task.group;
-    for (int64_t r = first; r < first + mpg_block_rows(job->m, block); r++) {
-        if (begin == 0)
-            job->rows_marked[r] |= (uint8_t)mpg_group_special(&job->a, r);
-        mpg_group_pack_a(&job->task, &job->a, r, begin, begin + part, job->av + r * part * width, job->as + r * part,
-                         job->ae + 2 * r * part, drive->level);
-    }
+    const mpg_group_row packed = mpg_group_row_of(job, r);
+    if (drive->begin == 0)
+        drive->rows_marked[r] |= (uint8_t)mpg_group_special(&job->a, r);
+    mpg_group_pack_a(&job->task, &job->a, r, drive->begin, drive->begin + drive->part, &packed, drive->level);
 }
 
-static void mpg_group_pack_panel(const mpg_drive *drive, int64_t panel)
+static void mpg_group_pack_columns(const mpg_drive *drive, int64_t panel)
 {
     const mpg_group_job *job = (const mpg_group_job *)drive;
-    const int64_t begin = drive->begin, part = drive->part, first = panel * MPG_GROUP_LANES, width = 2 * job->task.group;
-    const int count = mpg_group_columns(job, first);
+    const int64_t begin = drive->begin, first = panel * MPG_GROUP_LANES;
+    const int count = mpg_panel_columns(drive, first);
+    const mpg_group_panel packed = mpg_group_panel_of(job, first);
     for (int64_t j = first; begin == 0 && j < first + count; j++)
-        job->columns_marked[j] |= (uint8_t)mpg_group_special(&job->b, j);
-    mpg_group_pack_b(&job->task, &job->b, first, count, begin, begin + part, job->bv + first * part * width,
-                     job->start + first * part, job->bs + first * part, job->be + 2 * first * part, drive->level);
+        drive->columns_marked[j] |= (uint8_t)mpg_group_special(&job->b, j);
+    mpg_group_pack_b(&job->task, &job->b, first, count, begin, begin + drive->part, &packed, drive->level);
 }
 
 static void mpg_group_run_tile(const mpg_drive *drive, int64_t block, int64_t panel)
 {
     const mpg_group_job *job = (const mpg_group_job *)drive;
-    const int64_t part = drive->part, r = block * MPG_TILE_ROWS, first = panel * MPG_GROUP_LANES, n = job->n;
-    const int64_t width = 2 * job->task.group;
-    mpg_group_tile(&job->task, job->av + r * part * width, job->as + r * part, job->ae + 2 * r * part, part,
-                   mpg_block_rows(job->m, block), job->bv + first * part * width, job->start + first * part,
-                   job->bs + first * part, job->be + 2 * first * part, mpg_group_columns(job, first), job->d + r * n + first,
-                   job->redo + r * n + first, n, drive->level);
+    const int64_t first = panel * MPG_GROUP_LANES;
+    const mpg_group_row a = mpg_group_row_of(job, block * MPG_TILE_ROWS);
+    const mpg_group_panel b = mpg_group_panel_of(job, first);
+    const mpg_group_operands operands = {a.values, a.scales, a.words, drive->part, b.values, b.start, b.scales, b.words};
+    const mpg_result_tile tile = mpg_tile_of(drive, block, first, mpg_panel_columns(drive, first));
+    mpg_group_tile(&job->task, &operands, &tile, drive->level);
 }
 
 /* Lays the packed operands out in the workspace and tells the driver what there is to do. */
-static void mpg_group_start(mpg_group_job *job, char *workspace)
+static void mpg_group_start(mpg_drive *drive, char *workspace)
 {
-    mpg_drive *drive = &job->drive;
-    const int64_t length = drive->length, columns = mpg_group_count(job->n) * MPG_GROUP_LANES, width = 2 * job->task.group;
-    job->bs = (double *)workspace;
-    job->as = job->bs + columns * length;
-    job->ae = (uint32_t *)(job->as + job->m * length);
-    job->bv = (uint8_t *)(job->ae + 2 * job->m * length);
-    job->av = job->bv + columns * length * width;
-    job->start = (int16_t *)(job->av + job->m * length * width);
-    job->be = job->start + columns * length;
-    drive->blocks = drive->row_pieces = mpg_blocks(job->m);
-    drive->panels = drive->column_pieces = mpg_group_count(job->n);
-    drive->panels_first = 0;
-    drive->work = (double)MPG_TILE_ROWS * MPG_GROUP_LANES * job->task.group;
-    drive->pack_rows = mpg_group_pack_rows;
-    drive->pack_columns = mpg_group_pack_panel;
+    mpg_group_job *job = (mpg_group_job *)drive;
+    mpg_drive_in_blocks(drive, MPG_GROUP_LANES);
+    const int64_t rows = drive->m * drive->length, columns = drive->panels * MPG_GROUP_LANES * drive->length;
+    job->packed_b.scales = (double *)workspace;
+    job->packed_a.scales = job->packed_b.scales + columns;
+    job->packed_a.words = (uint32_t *)(job->packed_a.scales + rows);
+    job->packed_b.values = job->packed_a.words + 2 * rows;
+    job->packed_a.values = (int16_t *)job->packed_b.values + columns * job->task.group;
+    job->packed_b.start = (int16_t *)job->packed_a.values + rows * job->task.group;
+    job->packed_b.words = job->packed_b.start + columns;
+    drive->work *= job->task.group;
+    drive->pack_row = mpg_group_pack_row;
+    drive->pack_columns = mpg_group_pack_columns;
     drive->tile = mpg_group_run_tile;
 }
 

@@ -2,8 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from tensorcore_models._kernels.common.driver cimport drive, drive_batch, mpg_batch, mpg_drive, slice_length
-from tensorcore_models._kernels.common.workspace cimport Workspace
+from tensorcore_models._kernels.common.driver cimport drive_batch, drive_slices, mpg_batch, mpg_drive
 
 cdef extern from "integer_job.h":
     ctypedef struct mpg_integer_task:
@@ -18,8 +17,6 @@ cdef extern from "integer_job.h":
         mpg_drive drive
         mpg_integer_task task
         mpg_integer_source a, b
-        int64_t m, n
-        int32_t *d
 
     ctypedef struct mpg_integer_items:
         mpg_batch batch
@@ -30,7 +27,7 @@ cdef extern from "integer_job.h":
         int level
 
     int64_t mpg_integer_bytes(int64_t m, int64_t n)
-    void mpg_integer_start(mpg_integer_job *job, char *workspace)
+    void mpg_integer_start(mpg_drive *drive, char *workspace) noexcept
     void mpg_integer_items_start(mpg_integer_items *job)
 
 
@@ -62,20 +59,15 @@ def integer(a, b, int64_t k, int32_t[:, ::1] d, dict task, int level, int thread
         Products that are packed at a time, a multiple of one operation or all of k rounded up to an even number; 0: what fits.
     """
     cdef mpg_integer_job job
-    cdef Workspace workspace
-    cdef int64_t total = k + k % 2, bytes_each
+    cdef int64_t total = k + k % 2
     if d.shape[0] == 0 or d.shape[1] == 0 or k == 0:
         return
     job.task, job.a, job.b = task, _source(a, k), _source(b, k)
-    job.m, job.n, job.d = d.shape[0], d.shape[1], &d[0, 0]
     if job.task.terms < 2 or job.task.terms % 2 or length % 2 or (0 < length < total and length % job.task.terms):
         raise ValueError(f"operations of {job.task.terms} products and slices of {length} do not fit {k} products")
-    bytes_each = mpg_integer_bytes(job.m, job.n)
+    job.drive.m, job.drive.n, job.drive.d = d.shape[0], d.shape[1], &d[0, 0]
     job.drive.level, job.drive.total = level, total
-    job.drive.length = length or slice_length(total, job.task.terms, bytes_each)
-    workspace = Workspace(bytes_each * job.drive.length)
-    mpg_integer_start(&job, workspace.data)
-    drive(&job.drive, threads)
+    drive_slices(&job.drive, mpg_integer_start, job.task.terms, mpg_integer_bytes(d.shape[0], d.shape[1]), length, threads)
 
 
 def integer_batch(a, b, int64_t k, int32_t[:, :, ::1] d, bint swapped, dict task, int level, int threads):

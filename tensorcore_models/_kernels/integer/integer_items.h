@@ -23,7 +23,7 @@ static int mpg_integer_run_items(const mpg_batch *batch, int64_t first, int64_t 
 {
     const mpg_integer_items *job = (const mpg_integer_items *)batch;
     const int64_t rows = job->rows, length = job->length, size = 4 * length;
-    const int64_t padded = (job->columns + MPG_INTEGER_LANES - 1) / MPG_INTEGER_LANES * MPG_INTEGER_LANES;
+    const int64_t padded = mpg_panels_of(job->columns, MPG_INTEGER_LANES) * MPG_INTEGER_LANES;
     uint8_t *av = malloc((size_t)((rows + MPG_INTEGER_LANES) * size + rows * padded * 4));
     if (!av)
         return 0;

@@ -9,60 +9,55 @@ typedef struct {
     mpg_drive drive;
     mpg_integer_task task;
     mpg_integer_source a, b;
-    int64_t m, n;
-    int32_t *d;       /* (m, n): the running result */
     uint8_t *av, *bv; /* packed operands of a slice */
 } mpg_integer_job;
 
-static int64_t mpg_integer_count(int64_t n) { return (n + MPG_INTEGER_LANES - 1) / MPG_INTEGER_LANES; }
-
 /* Bytes of a packed number, and of packed operands for each position of k. */
 static int64_t mpg_integer_size(int level) { return level == MPG_ISA_AVX512 ? 2 : 4; }
-static int64_t mpg_integer_bytes(int64_t m, int64_t n) { return (m + mpg_integer_count(n) * MPG_INTEGER_LANES) * 4; }
-
-static int mpg_integer_columns(const mpg_integer_job *job, int64_t first)
+static int64_t mpg_integer_bytes(int64_t m, int64_t n)
 {
-    return (int)(job->n - first < MPG_INTEGER_LANES ? job->n - first : MPG_INTEGER_LANES);
+    return (m + mpg_panels_of(n, MPG_INTEGER_LANES) * MPG_INTEGER_LANES) * 4;
 }
 
-static void mpg_integer_pack_rows(const mpg_drive *drive, int64_t block)
+/* Where a row or the column that starts a panel lies. */
+static uint8_t *mpg_integer_place(const mpg_drive *drive, uint8_t *packed, int64_t first)
 {
-    const mpg_integer_job *job = (const mpg_integer_job *)drive;
-    const int64_t begin = drive->begin, part = drive->part, first = block * MPG_TILE_ROWS,
-                  size = mpg_integer_size(drive->level);
-    for (int64_t r = first; r < first + mpg_block_rows(job->m, block); r++)
-        mpg_integer_pack_a(&job->a, r, begin, begin + part, job->av + r * part * size, drive->level);
+    return packed + first * drive->part * mpg_integer_size(drive->level);
 }
 
-static void mpg_integer_pack_panel(const mpg_drive *drive, int64_t panel)
+static void mpg_integer_pack_row(const mpg_drive *drive, int64_t r)
 {
     const mpg_integer_job *job = (const mpg_integer_job *)drive;
-    const int64_t begin = drive->begin, part = drive->part, first = panel * MPG_INTEGER_LANES;
-    mpg_integer_pack_b(&job->b, first, mpg_integer_columns(job, first), begin, begin + part,
-                       job->bv + first * part * mpg_integer_size(drive->level), drive->level);
+    mpg_integer_pack_a(&job->a, r, drive->begin, drive->begin + drive->part, mpg_integer_place(drive, job->av, r),
+                       drive->level);
+}
+
+static void mpg_integer_pack_columns(const mpg_drive *drive, int64_t panel)
+{
+    const mpg_integer_job *job = (const mpg_integer_job *)drive;
+    const int64_t first = panel * MPG_INTEGER_LANES;
+    mpg_integer_pack_b(&job->b, first, mpg_panel_columns(drive, first), drive->begin, drive->begin + drive->part,
+                       mpg_integer_place(drive, job->bv, first), drive->level);
 }
 
 static void mpg_integer_run_tile(const mpg_drive *drive, int64_t block, int64_t panel)
 {
     const mpg_integer_job *job = (const mpg_integer_job *)drive;
-    const int64_t part = drive->part, r = block * MPG_TILE_ROWS, first = panel * MPG_INTEGER_LANES, n = job->n;
-    const int64_t size = mpg_integer_size(drive->level);
-    mpg_integer_tile(&job->task, job->av + r * part * size, part, mpg_block_rows(job->m, block), job->bv + first * part * size,
-                     mpg_integer_columns(job, first), job->d + r * n + first, n, drive->level);
+    const int64_t r = block * MPG_TILE_ROWS, first = panel * MPG_INTEGER_LANES;
+    mpg_integer_tile(&job->task, mpg_integer_place(drive, job->av, r), drive->part, mpg_block_rows(drive, block),
+                     mpg_integer_place(drive, job->bv, first), mpg_panel_columns(drive, first),
+                     (int32_t *)drive->d + r * drive->n + first, drive->n, drive->level);
 }
 
 /* Lays the packed operands out in the workspace and tells the driver what there is to do. */
-static void mpg_integer_start(mpg_integer_job *job, char *workspace)
+static void mpg_integer_start(mpg_drive *drive, char *workspace)
 {
-    mpg_drive *drive = &job->drive;
+    mpg_integer_job *job = (mpg_integer_job *)drive;
+    mpg_drive_in_blocks(drive, MPG_INTEGER_LANES);
     job->bv = (uint8_t *)workspace;
-    job->av = job->bv + mpg_integer_count(job->n) * MPG_INTEGER_LANES * drive->length * mpg_integer_size(drive->level);
-    drive->blocks = drive->row_pieces = mpg_blocks(job->m);
-    drive->panels = drive->column_pieces = mpg_integer_count(job->n);
-    drive->panels_first = 0;
-    drive->work = (double)MPG_TILE_ROWS * MPG_INTEGER_LANES;
-    drive->pack_rows = mpg_integer_pack_rows;
-    drive->pack_columns = mpg_integer_pack_panel;
+    job->av = job->bv + drive->panels * MPG_INTEGER_LANES * drive->length * mpg_integer_size(drive->level);
+    drive->pack_row = mpg_integer_pack_row;
+    drive->pack_columns = mpg_integer_pack_columns;
     drive->tile = mpg_integer_run_tile;
 }
 

@@ -32,6 +32,36 @@ typedef struct {
     int raw_exponent;  /* fp16 output: exponent field of the smallest normal c (subnormal c align there), 0 for none */
 } mpg_narrow_task;
 
+/* Packed operands from some k on: rows of A, `stride` apart, and a panel of B. */
+typedef struct {
+    const float *a;
+    const uint32_t *ea;
+    int64_t stride;
+    const float *b;
+    const uint8_t *eb;
+    int64_t other;         /* two products that share a vector: from a row of A of the first to that of the second */
+    const uint64_t *quads; /* and for four rows their exponent bytes at each position: 2 r + h is row r of product h */
+} mpg_narrow_operands;
+
+/* Columns first to first + count - 1 of B, packed as a panel of `width` lanes. */
+typedef struct {
+    int64_t first;
+    int count, width;
+    float *values;
+    uint8_t *exponents;
+} mpg_narrow_panel;
+
+/* The operands `steps` operations of `terms` products further on. */
+MPG_INLINE mpg_narrow_operands mpg_narrow_after(const mpg_narrow_operands *p, int64_t steps, int terms, int width)
+{
+    mpg_narrow_operands next = *p;
+    next.a += steps * terms;
+    next.ea += steps * terms;
+    next.b += steps * terms * width;
+    next.eb += steps * terms * width;
+    return next;
+}
+
 /* ---- packing ------------------------------------------------------------------------------------------------------- */
 /* Value times 2^scale as float32 bits, its alignment exponent, and a mask of ones unless it is zero. Free of branches, so
  * that loops over it vectorise. */
@@ -60,17 +90,17 @@ MPG_INLINE void mpg_narrow_pack_lanes(const void *data, int size, int64_t base, 
     }
 }
 
-/* Columns first to first + count - 1 of B as one panel of `width` lanes, positions begin to end - 1 of the padded k. */
-MPG_INLINE void mpg_narrow_pack_b_plain_body(int level, const mpg_source *s, const mpg_operand *format, int64_t first,
-                                             int count, int width, int64_t begin, int64_t end, float *values,
-                                             uint8_t *exponents, uint8_t *special)
+/* Positions begin to end - 1 of the padded k of a panel of B. */
+MPG_INLINE void mpg_narrow_pack_b_plain_body(int level, const mpg_source *s, const mpg_operand *format,
+                                             const mpg_narrow_panel *panel, int64_t begin, int64_t end, uint8_t *special)
 {
     const mpg_operand f = *format;
-    const int64_t outer = s->outer;
+    const int64_t outer = s->outer, first = panel->first;
+    const int count = panel->count, width = panel->width;
     int32_t flags[MPG_PANEL] = {0};
     for (int64_t k = begin; k < end; k++) {
-        float *MPG_RESTRICT v = values + (k - begin) * width;
-        uint8_t *MPG_RESTRICT x = exponents + (k - begin) * width;
+        float *MPG_RESTRICT v = panel->values + (k - begin) * width;
+        uint8_t *MPG_RESTRICT x = panel->exponents + (k - begin) * width;
         const int64_t position = s->order[k], base = first * outer + position * s->inner;
         mpg_fetch_position(s, f.size, first, count, k, end);
         for (int j = position < 0 ? 0 : count; j < width; j++) {
@@ -258,15 +288,14 @@ MPG_INLINE void mpg_narrow_step(int terms, int width, int output, const mpg_narr
 }
 
 /* One row over several operations, by level. c holds `width` lanes; overflowed lanes are marked and zeroed. */
-MPG_INLINE void mpg_narrow_steps_body(int terms, int width, int output, const mpg_narrow_task *task, const float *a,
-                                      const uint32_t *ea, const float *b, const uint8_t *eb, float *c, int64_t steps,
-                                      uint8_t *overflow)
+MPG_INLINE void mpg_narrow_steps_body(int terms, int width, int output, const mpg_narrow_task *task,
+                                      const mpg_narrow_operands *p, float *c, int64_t steps, uint8_t *overflow)
 {
-    const mpg_narrow_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
+    const mpg_narrow_task copy = *task, *t = &copy; /* nothing that is stored here can change it, */
+    mpg_narrow_operands q = *p;                     /* nor this */
     const float least = mpg_least_fp16();
-    for (int64_t s = 0; s < steps; s++) {
-        mpg_narrow_step(terms, width, output, t, a + s * terms, ea + s * terms, b + s * terms * width, eb + s * terms * width,
-                        least, c);
+    for (int64_t s = 0; s < steps; s++, q = mpg_narrow_after(&q, 1, terms, width)) {
+        mpg_narrow_step(terms, width, output, t, q.a, q.ea, q.b, q.eb, least, c);
         if (output == MPG_OUT_FP16)
             mpg_mark_overflow(c, width, overflow);
     }
@@ -286,13 +315,13 @@ MPG_NOINLINE static void mpg_narrow_add(int width, int output, const float *MPG_
     }
 }
 
-typedef void (*mpg_narrow_steps)(const mpg_narrow_task *, const float *, const uint32_t *, const float *, const uint8_t *,
-                                 float *, int64_t, uint8_t *);
+/* One row of A over several operations; c holds the lanes of a panel. */
+typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const mpg_narrow_operands *, float *c, int64_t steps,
+                               uint8_t *overflow);
 
 /* One row: runs of operations in their rounding, chained addends between them. */
-MPG_INLINE void mpg_narrow_row_body(mpg_narrow_steps run, int terms, int width, int output, const mpg_narrow_task *t,
-                                    const float *a, const uint32_t *ea, const float *b, const uint8_t *eb, float *c,
-                                    int64_t steps, uint8_t *overflow)
+MPG_INLINE void mpg_narrow_row_body(mpg_narrow_row run, int terms, int width, int output, const mpg_narrow_task *t,
+                                    const mpg_narrow_operands *p, float *c, int64_t steps, uint8_t *overflow)
 {
     const int64_t each = t->chain ? t->chain : steps;
     float added[MPG_PANEL];
@@ -301,9 +330,9 @@ MPG_INLINE void mpg_narrow_row_body(mpg_narrow_steps run, int terms, int width, 
             memcpy(added, c, (size_t)width * sizeof(float));
             memset(c, 0, (size_t)width * sizeof(float));
         }
+        const mpg_narrow_operands q = mpg_narrow_after(p, s, terms, width);
         const mpg_rounding mode = mpg_round_toward_zero();
-        run(t, a + s * terms, ea + s * terms, b + s * terms * width, eb + s * terms * width, c,
-            steps - s < each ? steps - s : each, overflow);
+        run(t, &q, c, steps - s < each ? steps - s : each, overflow);
         mpg_restore_rounding(mode);
         if (t->chain && steps - s >= each)
             mpg_narrow_add(width, output, added, c, overflow);
@@ -311,15 +340,14 @@ MPG_INLINE void mpg_narrow_row_body(mpg_narrow_steps run, int terms, int width, 
 }
 
 #define MPG_NARROW_ROW(NAME, TARGET, STEPS, TERMS, WIDTH, OUTPUT)                                                              \
-    MPG_NOINLINE TARGET static void NAME##_steps(const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b, \
-                                                 const uint8_t *eb, float *c, int64_t steps, uint8_t *overflow)                \
+    MPG_NOINLINE TARGET static void NAME##_steps(const mpg_narrow_task *t, const mpg_narrow_operands *p, float *c,             \
+                                                 int64_t steps, uint8_t *overflow)                                             \
     {                                                                                                                          \
-        STEPS(TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                                                      \
+        STEPS(TERMS, WIDTH, OUTPUT, t, p, c, steps, overflow);                                                                 \
     }                                                                                                                          \
-    static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, const float *b, const uint8_t *eb,          \
-                     float *c, int64_t steps, uint8_t *overflow)                                                               \
+    static void NAME(const mpg_narrow_task *t, const mpg_narrow_operands *p, float *c, int64_t steps, uint8_t *overflow)       \
     {                                                                                                                          \
-        mpg_narrow_row_body(NAME##_steps, TERMS, WIDTH, OUTPUT, t, a, ea, b, eb, c, steps, overflow);                          \
+        mpg_narrow_row_body(NAME##_steps, TERMS, WIDTH, OUTPUT, t, p, c, steps, overflow);                                     \
     }
 #define MPG_NARROW_TERMS(NAME, TARGET, STEPS, WIDTH, OUTPUT)                                                                   \
     MPG_NARROW_ROW(mpg_n4_##NAME, TARGET, STEPS, 4, WIDTH, OUTPUT)                                                             \
@@ -331,9 +359,6 @@ MPG_INLINE void mpg_narrow_row_body(mpg_narrow_steps run, int terms, int width, 
     MPG_NARROW_TERMS(fp16_64_##LEVEL, TARGET, STEPS, MPG_PANEL, MPG_OUT_FP16)                                                  \
     MPG_NARROW_TERMS(fp32_16_##LEVEL, TARGET, STEPS, 16, MPG_OUT_FP32)                                                         \
     MPG_NARROW_TERMS(fp16_16_##LEVEL, TARGET, STEPS, 16, MPG_OUT_FP16)
-
-typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const float *, const uint32_t *, const float *, const uint8_t *,
-                               float *, int64_t, uint8_t *);
 
 /* Kernels of one level by [width 64, 16][fp32, fp16][terms 4, 8, 16, 32]. */
 #define MPG_NARROW_TABLE_ROW(NAME) {mpg_n4_##NAME, mpg_n8_##NAME, mpg_n16_##NAME, mpg_n32_##NAME}

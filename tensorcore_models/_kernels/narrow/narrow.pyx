@@ -7,9 +7,8 @@ from cpython.buffer cimport PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_IsContiguous
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 from libc.string cimport memset
 
-from tensorcore_models._kernels.common.driver cimport drive, drive_batch, mpg_batch, mpg_drive, slice_length
+from tensorcore_models._kernels.common.driver cimport drive_batch, drive_slices, mpg_batch, mpg_drive, set_result
 from tensorcore_models._kernels.common.lanes cimport mpg_operand, mpg_source, source_of
-from tensorcore_models._kernels.common.workspace cimport Workspace
 
 cdef extern from "narrow_job.h":
     enum: MPG_NARROW_FLOOR
@@ -25,14 +24,9 @@ cdef extern from "narrow_job.h":
         mpg_source a, b
         mpg_operand a_format, b_format
         int plain_order
-        int64_t m, n
-        float *d
-        uint8_t *redo
-        uint8_t *rows_marked
-        uint8_t *columns_marked
 
     int64_t mpg_narrow_bytes(int64_t m, int64_t n)
-    void mpg_narrow_start(mpg_narrow_job *job, char *workspace)
+    void mpg_narrow_start(mpg_drive *drive, char *workspace) noexcept
 
 cdef extern from "narrow_items.h":
     ctypedef struct mpg_narrow_items:
@@ -66,7 +60,7 @@ def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, 
         The operands.
     order : memoryview of int32
         Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
-    result : tensorcore_models.kernels.common.Result
+    result : tensorcore_models.kernels.common.RunningResult
         Where the results go.
     task : dict
         Fields of tensorcore_models.kernels.narrow.NarrowTask.
@@ -75,24 +69,15 @@ def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, 
     length : int
         Positions of k that are packed at a time, a multiple of one chained group; 0: what fits the caches.
     """
-    cdef float[:, ::1] d = result.d
-    cdef uint8_t[:, ::1] redo = result.redo
-    cdef uint8_t[::1] rows = result.rows, columns = result.columns
     cdef mpg_narrow_job job
-    cdef Workspace workspace
-    cdef int64_t bytes_each
-    if d.shape[0] == 0 or d.shape[1] == 0 or order.shape[0] == 0:
+    if 0 in result.d.shape or order.shape[0] == 0:
         return
+    set_result(&job.drive, result)
     job.task, job.a_format, job.b_format = task, a.format, b.format
     job.a, job.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
-    job.m, job.n, job.d, job.redo = d.shape[0], d.shape[1], &d[0, 0], &redo[0, 0]
-    job.rows_marked, job.columns_marked = &rows[0], &columns[0]
-    bytes_each = mpg_narrow_bytes(job.m, job.n)
     job.drive.level, job.drive.total = level, order.shape[0]
-    job.drive.length = length or slice_length(order.shape[0], job.task.terms * max(1, job.task.chain), bytes_each)
-    workspace = Workspace(bytes_each * job.drive.length)
-    mpg_narrow_start(&job, workspace.data)
-    drive(&job.drive, threads)
+    drive_slices(&job.drive, mpg_narrow_start, job.task.terms * max(1, job.task.chain),
+                 mpg_narrow_bytes(job.drive.m, job.drive.n), length, threads)
 
 
 cdef class NarrowItems:

@@ -120,17 +120,17 @@ MPG_LANES256 unsigned mpg_narrow_step_avx2(int terms, int width, int output, con
 }
 
 /* As mpg_narrow_steps_body of narrow.h. */
-MPG_LANES256 void mpg_narrow_steps_avx2_body(int terms, int width, int output, const mpg_narrow_task *task, const float *a,
-                                             const uint32_t *ea, const float *b, const uint8_t *eb, float *c, int64_t steps,
-                                             uint8_t *overflow)
+MPG_LANES256 void mpg_narrow_steps_avx2_body(int terms, int width, int output, const mpg_narrow_task *task,
+                                             const mpg_narrow_operands *operands, float *c, int64_t steps, uint8_t *overflow)
 {
     const mpg_narrow_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
+    mpg_narrow_operands p = *operands;
     uint8_t field[MPG_PANEL];
     for (int64_t s = 0; s < steps; s++) {
-        mpg_narrow_fields_avx2(terms, width, t->floor, ea, eb, field);
+        mpg_narrow_fields_avx2(terms, width, t->floor, p.ea, p.eb, field);
 #pragma GCC unroll 1
         for (int j = 0; j < width; j += 16) {
-            const unsigned infinite = mpg_narrow_step_avx2(terms, width, output, t, a, b + j, field + j, c + j);
+            const unsigned infinite = mpg_narrow_step_avx2(terms, width, output, t, p.a, p.b + j, field + j, c + j);
             if (output == MPG_OUT_FP16 && __builtin_expect(infinite != 0, 0))
                 for (int i = 0; i < 16; i++)
                     if (infinite >> i & 1) {
@@ -138,10 +138,7 @@ MPG_LANES256 void mpg_narrow_steps_avx2_body(int terms, int width, int output, c
                         c[j + i] = 0;
                     }
         }
-        a += terms;
-        ea += terms;
-        b += terms * width;
-        eb += terms * width;
+        p = mpg_narrow_after(&p, 1, terms, width);
     }
 }
 

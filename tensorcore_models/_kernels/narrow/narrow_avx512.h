@@ -43,15 +43,19 @@ MPG_LANES512 __m512 mpg_float_of_sum(__m512i products, __m512i c, int wide_sum, 
     return d;
 }
 
-/* `rows` rows of A (at a + r * a_stride) against a panel of 16 * groups columns, `count` of which exist; c and overflow at
- * r * ldd. `overflow` marks the lanes whose fp16 result became infinite. With `pair` lanes 8 to 15 belong to another product,
- * whose rows of A lie `other` elements further on; for 4 rows `quads` holds their exponent bytes for each position: 2 r + h is row
- * r of product h. */
+/* The first `rows` rows of a tile, whose columns are of a panel of 16 * groups; lanes whose fp16 result became infinite are
+ * marked. With `pair` lanes 8 to 15 belong to another product. */
 MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int output, int wide_sum, int pair,
-                                         const mpg_narrow_task *t, const float *a, const uint32_t *ea, int64_t a_stride,
-                                         int64_t other, const uint64_t *quads, const float *b, const uint8_t *eb, float *c,
-                                         int64_t ldd, int count, int64_t steps, uint8_t *overflow)
+                                         const mpg_narrow_task *t, const mpg_narrow_operands *p, const mpg_result_tile *tile,
+                                         int64_t steps)
 {
+    const float *a = p->a, *b = p->b;
+    const uint32_t *ea = p->ea;
+    const uint8_t *eb = p->eb;
+    const uint64_t *quads = p->quads;
+    const int64_t a_stride = p->stride, other = p->other, ldd = tile->ld;
+    const int count = tile->columns;
+    float *c = tile->d;
     const __m512i exponent_mask = _mm512_set1_epi32(0x7F800000);
     const __m512i to_scale = _mm512_set1_epi32((int)((uint32_t)(t->fraction_bits + 254) << 23));
     const __m512i to_unit = _mm512_set1_epi32(254 << 23);
@@ -137,8 +141,8 @@ MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int ou
                     x = _mm512_mask_mov_ps(x, 0xFF00, _mm512_set1_ps(a[r * a_stride + other + q]));
 #pragma GCC unroll 4
                 for (int g = 0; g < groups; g++) {
-                    const __m512 p = _mm512_mul_ps(x, _mm512_loadu_ps(b + q * width + 16 * g));
-                    sum[r][g] = _mm512_add_epi32(sum[r][g], _mm512_cvttps_epi32(_mm512_mul_ps(p, scale[r][g])));
+                    const __m512 product = _mm512_mul_ps(x, _mm512_loadu_ps(b + q * width + 16 * g));
+                    sum[r][g] = _mm512_add_epi32(sum[r][g], _mm512_cvttps_epi32(_mm512_mul_ps(product, scale[r][g])));
                 }
             }
 #pragma GCC unroll 4
@@ -167,7 +171,7 @@ MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int ou
                         x = _mm512_mask_mov_ps(x, infinite, _mm512_setzero_ps());
                         for (int j = 0; j < 16; j++)
                             if (infinite >> j & 1)
-                                overflow[r * ldd + 16 * g + j] = 1;
+                                tile->redo[r * ldd + 16 * g + j] = 1;
                     }
                 }
                 d[r][g] = x;
@@ -183,12 +187,10 @@ MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int ou
 }
 
 #define MPG_NARROW_AVX512(NAME, ROWS, GROUPS, TERMS, OUTPUT, WIDE, PAIR)                                                       \
-    MPG_TARGET_AVX512 static void NAME(const mpg_narrow_task *t, const float *a, const uint32_t *ea, int64_t a_stride,         \
-                                       int64_t other, const uint64_t *quads, const float *b, const uint8_t *eb, float *c,      \
-                                       int64_t ldd, int count, int64_t steps, uint8_t *overflow)                               \
+    MPG_TARGET_AVX512 static void NAME(const mpg_narrow_task *t, const mpg_narrow_operands *p, const mpg_result_tile *tile,    \
+                                       int64_t steps)                                                                          \
     {                                                                                                                          \
-        mpg_narrow_rows_avx512(ROWS, GROUPS, TERMS, OUTPUT, WIDE, PAIR, t, a, ea, a_stride, other, quads, b, eb, c, ldd,       \
-                               count, steps, overflow);                                                                        \
+        mpg_narrow_rows_avx512(ROWS, GROUPS, TERMS, OUTPUT, WIDE, PAIR, t, p, tile, steps);                                    \
     }
 #define MPG_NARROW_AVX512_SIZES(PREFIX, TERMS, OUTPUT, WIDE)                                                                   \
     MPG_NARROW_AVX512(PREFIX##_1x64, 1, 4, TERMS, OUTPUT, WIDE, 0)                                                             \
@@ -197,38 +199,27 @@ MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int ou
     MPG_NARROW_AVX512(PREFIX##_4x8x2, 4, 1, TERMS, OUTPUT, WIDE, 1)                                                            \
     MPG_NARROW_AVX512(PREFIX##_1x8x2, 1, 1, TERMS, OUTPUT, WIDE, 1)
 
-MPG_NARROW_AVX512_SIZES(mpg_n4_fp32, 4, MPG_OUT_FP32, 0)
-MPG_NARROW_AVX512_SIZES(mpg_n8_fp32, 8, MPG_OUT_FP32, 0)
-MPG_NARROW_AVX512_SIZES(mpg_n16_fp32, 16, MPG_OUT_FP32, 0)
-MPG_NARROW_AVX512_SIZES(mpg_n32_fp32, 32, MPG_OUT_FP32, 0)
-MPG_NARROW_AVX512_SIZES(mpg_n16_fp32_wide, 16, MPG_OUT_FP32, 1)
-MPG_NARROW_AVX512_SIZES(mpg_n4_fp16, 4, MPG_OUT_FP16, 0)
-MPG_NARROW_AVX512_SIZES(mpg_n8_fp16, 8, MPG_OUT_FP16, 0)
-MPG_NARROW_AVX512_SIZES(mpg_n16_fp16, 16, MPG_OUT_FP16, 0)
-MPG_NARROW_AVX512_SIZES(mpg_n32_fp16, 32, MPG_OUT_FP16, 0)
-MPG_NARROW_AVX512_SIZES(mpg_n16_fp16_wide, 16, MPG_OUT_FP16, 1)
+#define MPG_NARROW_AVX512_OUTPUTS(NAME, TERMS, WIDE)                                                                           \
+    MPG_NARROW_AVX512_SIZES(NAME##_fp32, TERMS, MPG_OUT_FP32, WIDE)                                                            \
+    MPG_NARROW_AVX512_SIZES(NAME##_fp16, TERMS, MPG_OUT_FP16, WIDE)
 
-typedef void (*mpg_narrow_rows)(const mpg_narrow_task *, const float *, const uint32_t *, int64_t, int64_t, const uint64_t *,
-                                const float *, const uint8_t *, float *, int64_t, int, int64_t, uint8_t *);
+MPG_NARROW_AVX512_OUTPUTS(mpg_n4, 4, 0)
+MPG_NARROW_AVX512_OUTPUTS(mpg_n8, 8, 0)
+MPG_NARROW_AVX512_OUTPUTS(mpg_n16, 16, 0)
+MPG_NARROW_AVX512_OUTPUTS(mpg_n16_wide, 16, 1)
+MPG_NARROW_AVX512_OUTPUTS(mpg_n32, 32, 0)
 
-#define MPG_NARROW_SHAPES(P)                                                                                                   \
-    {                                                                                                                          \
-        {P(fp32, _1x64), P(fp16, _1x64)}, {P(fp32, _4x16), P(fp16, _4x16)}, {P(fp32, _1x16), P(fp16, _1x16)},                  \
-            {P(fp32, _4x8x2), P(fp16, _4x8x2)},                                                                                \
-        {                                                                                                                      \
-            P(fp32, _1x8x2), P(fp16, _1x8x2)                                                                                   \
-        }                                                                                                                      \
-    }
-#define MPG_NARROW_N4(OUTPUT, SHAPE) mpg_n4_##OUTPUT##SHAPE
-#define MPG_NARROW_N8(OUTPUT, SHAPE) mpg_n8_##OUTPUT##SHAPE
-#define MPG_NARROW_N16(OUTPUT, SHAPE) mpg_n16_##OUTPUT##SHAPE
-#define MPG_NARROW_N16_WIDE(OUTPUT, SHAPE) mpg_n16_##OUTPUT##_wide##SHAPE
-#define MPG_NARROW_N32(OUTPUT, SHAPE) mpg_n32_##OUTPUT##SHAPE
+typedef void (*mpg_narrow_rows)(const mpg_narrow_task *, const mpg_narrow_operands *, const mpg_result_tile *, int64_t steps);
+
+#define MPG_NARROW_SHAPE(NAME, SHAPE) {NAME##_fp32##SHAPE, NAME##_fp16##SHAPE}
+#define MPG_NARROW_SHAPES(NAME)                                                                                                \
+    {MPG_NARROW_SHAPE(NAME, _1x64), MPG_NARROW_SHAPE(NAME, _4x16), MPG_NARROW_SHAPE(NAME, _1x16),                              \
+     MPG_NARROW_SHAPE(NAME, _4x8x2), MPG_NARROW_SHAPE(NAME, _1x8x2)}
 
 /* Kernels by [terms 4, 8, 16, 16 with wide sums, 32][1x64, 4x16, 1x16, 4 rows of two products, 1][fp32, fp16]. */
-static const mpg_narrow_rows MPG_NARROW_KERNELS[5][5][2] = {
-    MPG_NARROW_SHAPES(MPG_NARROW_N4), MPG_NARROW_SHAPES(MPG_NARROW_N8), MPG_NARROW_SHAPES(MPG_NARROW_N16),
-    MPG_NARROW_SHAPES(MPG_NARROW_N16_WIDE), MPG_NARROW_SHAPES(MPG_NARROW_N32)};
+static const mpg_narrow_rows MPG_NARROW_KERNELS[5][5][2] = {MPG_NARROW_SHAPES(mpg_n4), MPG_NARROW_SHAPES(mpg_n8),
+                                                            MPG_NARROW_SHAPES(mpg_n16), MPG_NARROW_SHAPES(mpg_n16_wide),
+                                                            MPG_NARROW_SHAPES(mpg_n32)};
 
 static mpg_narrow_rows mpg_narrow_kernel(const mpg_narrow_task *t, int shape)
 {

@@ -79,10 +79,14 @@ MPG_TARGET_AVX512 static int mpg_fp16_decode_b(const uint16_t *codes, int64_t co
     return mpg_fp16_lanes(codes, count, f, values, exponents, NULL);
 }
 
-/* As mpg_narrow_pack_b_body, for lanes that are neighbours in memory. */
-MPG_TARGET_AVX512 static void mpg_fp16_pack_b(const mpg_source *s, const mpg_operand *f, int64_t first, int count, int width,
-                                              int64_t begin, int64_t end, float *values, uint8_t *exponents, uint8_t *special)
+/* As mpg_narrow_pack_b_plain_body, for lanes that are neighbours in memory. */
+MPG_TARGET_AVX512 static void mpg_fp16_pack_b(const mpg_source *s, const mpg_operand *f, const mpg_narrow_panel *panel,
+                                              int64_t begin, int64_t end, uint8_t *special)
 {
+    const int64_t first = panel->first;
+    const int count = panel->count, width = panel->width;
+    float *values = panel->values;
+    uint8_t *exponents = panel->exponents;
     __mmask16 marks[MPG_PANEL / 16] = {0};
     for (int64_t k = begin; k < end; k++, values += width, exponents += width) {
         const int64_t position = s->order[k];

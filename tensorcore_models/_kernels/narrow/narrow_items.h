@@ -169,10 +169,11 @@ static int mpg_items_decode_b(const mpg_narrow_items *job, int64_t item, const m
     /* All encodings in a row, MPG_PANEL at a time: as if the panel were that wide. */
     const mpg_source s = {(const uint8_t *)job->b_codes + item * total * job->b.size, 1, MPG_PANEL, w->rows, NULL, 0, 0, 0};
     memset(w->special, 0, MPG_PANEL);
-    mpg_narrow_pack_b(&s, &job->b, 0, MPG_PANEL, MPG_PANEL, 0, full, w->loose, w->loose_e, w->special, job->level);
+    const mpg_narrow_panel most = {0, MPG_PANEL, MPG_PANEL, w->loose, w->loose_e};
+    const mpg_narrow_panel last = {0, rest, MPG_PANEL, w->loose + full * MPG_PANEL, w->loose_e + full * MPG_PANEL};
+    mpg_narrow_pack_b(&s, &job->b, &most, 0, full, w->special, job->level);
     if (rest)
-        mpg_narrow_pack_b(&s, &job->b, 0, rest, MPG_PANEL, full, full + 1, w->loose + full * MPG_PANEL,
-                          w->loose_e + full * MPG_PANEL, w->special, job->level);
+        mpg_narrow_pack_b(&s, &job->b, &last, full, full + 1, w->special, job->level);
     int special = 0;
     for (int j = 0; j < MPG_PANEL; j++)
         special |= w->special[j];
@@ -194,9 +195,8 @@ static int mpg_items_pack_b(const mpg_narrow_items *job, int64_t item, const mpg
     int special = 0;
     memset(w->special, 0, (size_t)n);
     for (int64_t p = 0; p < mpg_panels(n); p++) {
-        const int64_t start = mpg_panel_start(n, p);
-        mpg_narrow_pack_b(&s, &job->b, start, mpg_panel_count(n, p), mpg_panel_width(n, p), 0, length, w->bv + start * length,
-                          w->be + start * length, w->special, job->level);
+        const mpg_narrow_panel panel = mpg_panel_of(n, p, w->bv, w->be, length);
+        mpg_narrow_pack_b(&s, &job->b, &panel, 0, length, w->special, job->level);
     }
     for (int64_t j = 0; j < n; j++)
         special |= w->special[j];
@@ -222,9 +222,10 @@ static void mpg_items_one(const mpg_narrow_items *job, int64_t item, const mpg_i
         if (job->task.output == MPG_OUT_FP16)
             memset(w->overflow, 0, (size_t)(m * n));
         for (int64_t p = 0; p < mpg_panels(n); p++) {
-            const int64_t start = mpg_panel_start(n, p);
-            mpg_narrow_tile(&job->task, w->av, w->ae, length, m, w->bv + start * length, w->be + start * length,
-                            mpg_panel_width(n, p), mpg_panel_count(n, p), w->c + start, w->overflow + start, n, job->level);
+            const mpg_narrow_panel panel = mpg_panel_of(n, p, w->bv, w->be, length);
+            const mpg_narrow_operands operands = {w->av, w->ae, length, panel.values, panel.exponents, 0, NULL};
+            const mpg_result_tile tile = {w->c + panel.first, w->overflow + panel.first, n, m, panel.count};
+            mpg_narrow_tile(&job->task, &operands, panel.width, &tile, job->level);
         }
         mark = job->task.output == MPG_OUT_FP16 && mpg_any(w->overflow, m * n);
         mpg_store_results(job, item, w->c, n, job->level);
@@ -268,9 +269,9 @@ static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_i
         const int together = m - i >= 4 ? 4 : 1;
         if (together == 4)
             mpg_items_quads(w->ae + i * length, length, m * length, w->quads);
-        mpg_narrow_kernel(&job->task, together == 4 ? 3 : 4)(&job->task, w->av + i * length, w->ae + i * length, length,
-                                                             m * length, w->quads, w->bv, w->be, w->c + i * 16, 16, 16, steps,
-                                                             w->overflow + i * 16);
+        const mpg_narrow_operands p = {w->av + i * length, w->ae + i * length, length, w->bv, w->be, m * length, w->quads};
+        const mpg_result_tile tile = {w->c + i * 16, w->overflow + i * 16, 16, together, 16};
+        mpg_narrow_kernel(&job->task, together == 4 ? 3 : 4)(&job->task, &p, &tile, steps);
         i += together;
     }
     _mm_setcsr(mode);

@@ -19,13 +19,11 @@
 #define MPG_PAIRWISE_LANES 32
 
 typedef struct {
-    mpg_drive drive;
-    int group;     /* products of one pairwise sum: 2 or 4 */
-    int64_t terms; /* products of one instruction, a multiple of the group */
-    int64_t m, n, k;
+    mpg_drive drive; /* redo: exact sums mark what double does not hold; NULL: pairwise sums */
+    int group;       /* products of one pairwise sum: 2 or 4 */
+    int64_t terms;   /* products of one instruction, a multiple of the group */
+    int64_t k;
     const float *a, *b; /* (m, k) and (k, n) */
-    float *d;           /* (m, n): the running result */
-    uint8_t *redo;      /* (m, n): exact sums mark what double does not hold; NULL: pairwise sums */
     float *bv;          /* a slice of B in panels */
 } mpg_pairwise_job;
 
@@ -125,20 +123,32 @@ MPG_INLINE void mpg_exact_row(int group, const float *a, const float *b, float *
     }
 }
 
-#define MPG_VARIANT baseline
-#define MPG_VARIANT_TARGET
-#include "pairwise_isa.h"
-#define MPG_VARIANT avx2
-#define MPG_VARIANT_TARGET MPG_TARGET_AVX2
-#include "pairwise_isa.h"
-#define MPG_VARIANT avx512
-#define MPG_VARIANT_TARGET MPG_TARGET_AVX512
-#include "pairwise_isa.h"
-
-static int mpg_pairwise_columns(const mpg_pairwise_job *job, int64_t first)
+/* Rows of A (a, rows k apart) over `length` products against a panel; `last`: no products follow. With marks sums are exact, else
+ * GPS's. */
+MPG_INLINE void mpg_pairwise_rows_body(int level, const mpg_pairwise_job *job, const float *a, const float *b,
+                                       const mpg_result_tile *tile, int64_t length, int last)
 {
-    return (int)(job->n - first < MPG_PAIRWISE_LANES ? job->n - first : MPG_PAIRWISE_LANES);
+    const int exact = tile->redo != NULL, group = job->group, count = tile->columns;
+    for (int64_t i = 0; i < tile->rows; i++, a += job->k) {
+        float *d = tile->d + i * tile->ld;
+        uint8_t *marks = exact ? tile->redo + i * tile->ld : NULL;
+        if (exact && count == MPG_PAIRWISE_LANES && group == 4)
+            mpg_exact_row(4, a, b, d, marks, MPG_PAIRWISE_LANES, length);
+        else if (exact && count == MPG_PAIRWISE_LANES)
+            mpg_exact_row(2, a, b, d, marks, MPG_PAIRWISE_LANES, length);
+        else if (exact)
+            mpg_exact_row(group, a, b, d, marks, count, length);
+        else if (count == MPG_PAIRWISE_LANES && group == 4)
+            mpg_pairwise_row(4, job->terms, a, b, d, MPG_PAIRWISE_LANES, length, last);
+        else if (count == MPG_PAIRWISE_LANES)
+            mpg_pairwise_row(2, job->terms, a, b, d, MPG_PAIRWISE_LANES, length, last);
+        else
+            mpg_pairwise_row(group, job->terms, a, b, d, count, length, last);
+    }
 }
+
+MPG_VARIANTS(mpg_pairwise_rows, (job, a, b, tile, length, last), const mpg_pairwise_job *job, const float *a, const float *b,
+             const mpg_result_tile *tile, int64_t length, int last)
 
 /* Columns of B as a panel of rows of MPG_PAIRWISE_LANES: rows a power of two apart would share few places of the first-level
  * cache. */
@@ -146,10 +156,10 @@ static void mpg_pairwise_pack_panel(const mpg_drive *drive, int64_t panel)
 {
     const mpg_pairwise_job *job = (const mpg_pairwise_job *)drive;
     const int64_t first = panel * MPG_PAIRWISE_LANES, part = drive->part;
-    const size_t count = (size_t)mpg_pairwise_columns(job, first);
+    const size_t count = (size_t)mpg_panel_columns(drive, first);
     float *to = job->bv + first * part;
     for (int64_t q = 0; q < part; q++, to += MPG_PAIRWISE_LANES) {
-        memcpy(to, job->b + (drive->begin + q) * job->n + first, count * sizeof(float));
+        memcpy(to, job->b + (drive->begin + q) * drive->n + first, count * sizeof(float));
         memset(to + count, 0, (MPG_PAIRWISE_LANES - count) * sizeof(float));
     }
 }
@@ -157,30 +167,21 @@ static void mpg_pairwise_pack_panel(const mpg_drive *drive, int64_t panel)
 static void mpg_pairwise_run_tile(const mpg_drive *drive, int64_t block, int64_t panel)
 {
     const mpg_pairwise_job *job = (const mpg_pairwise_job *)drive;
-    const int64_t first = panel * MPG_PAIRWISE_LANES, r = block * MPG_TILE_ROWS, part = drive->part;
-    const unsigned mode = job->redo ? 0 : mpg_start_flushing();
-    (drive->level == MPG_ISA_AVX512 ? mpg_pairwise_rows_avx512
-     : drive->level == MPG_ISA_AVX2 ? mpg_pairwise_rows_avx2
-                                    : mpg_pairwise_rows_baseline)(
-        job, job->a + r * job->k + drive->begin, job->bv + first * part, job->d + r * job->n + first,
-        job->redo ? job->redo + r * job->n + first : NULL, mpg_block_rows(job->m, block), mpg_pairwise_columns(job, first),
-        part, drive->begin + part == drive->total);
-    if (!job->redo)
+    const int64_t first = panel * MPG_PAIRWISE_LANES, part = drive->part;
+    const mpg_result_tile tile = mpg_tile_of(drive, block, first, mpg_panel_columns(drive, first));
+    const unsigned mode = drive->redo ? 0 : mpg_start_flushing();
+    mpg_pairwise_rows(job, job->a + block * MPG_TILE_ROWS * job->k + drive->begin, job->bv + first * part, &tile, part,
+                      drive->begin + part == drive->total, drive->level);
+    if (!drive->redo)
         mpg_stop_flushing(mode);
 }
 
-static int64_t mpg_pairwise_count(int64_t n) { return (n + MPG_PAIRWISE_LANES - 1) / MPG_PAIRWISE_LANES; }
-
-static void mpg_pairwise_start(mpg_pairwise_job *job, char *workspace)
+static void mpg_pairwise_start(mpg_drive *drive, char *workspace)
 {
-    mpg_drive *drive = &job->drive;
+    mpg_pairwise_job *job = (mpg_pairwise_job *)drive;
     job->bv = (float *)workspace;
-    drive->blocks = mpg_blocks(job->m);
-    drive->row_pieces = 0;
-    drive->panels = drive->column_pieces = mpg_pairwise_count(job->n);
-    drive->panels_first = 0;
-    drive->work = (double)MPG_TILE_ROWS * MPG_PAIRWISE_LANES;
-    drive->pack_rows = NULL;
+    mpg_drive_in_blocks(drive, MPG_PAIRWISE_LANES);
+    drive->rows = 0; /* A is taken as it is */
     drive->pack_columns = mpg_pairwise_pack_panel;
     drive->tile = mpg_pairwise_run_tile;
 }

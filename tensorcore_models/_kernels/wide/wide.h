@@ -60,6 +60,26 @@ typedef struct {
     const int16_t *eb, *lb;
 } mpg_wide_operands;
 
+/* The operands from row `row` and `k` positions further on. */
+MPG_INLINE mpg_wide_operands mpg_wide_from(const mpg_wide_operands *p, int64_t row, int64_t k)
+{
+    const int64_t place = row * p->stride + k;
+    const mpg_wide_operands next = {p->a + place,        p->ea + place,        p->la + place,       p->stride,
+                                    p->b + k * MPG_WIDE, p->eb + k * MPG_WIDE, p->lb + k * MPG_WIDE};
+    return next;
+}
+
+/* Where a row of A and a panel of B are packed. */
+typedef struct {
+    double *values;
+    uint32_t *exponents, *lowest;
+} mpg_wide_row;
+
+typedef struct {
+    double *values;
+    int16_t *exponents, *lowest;
+} mpg_wide_panel;
+
 /* From the word of 2^e to the word of 1.5 * 2^52 units of 2^(e - F): the rest of that double is zero. */
 MPG_INLINE int32_t mpg_word_to_magic(int fraction_bits) { return ((52 - fraction_bits) << 4) + 8; }
 
@@ -132,15 +152,14 @@ MPG_INLINE void mpg_gather(const mpg_source *s, int size, int64_t base, int64_t 
 /* Columns of B as one panel: values [k][lane]; words [k][8][4], lane 8 g + i at [i][g], so that shifts of 64-bit lanes take
  * them apart. */
 MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_operand *format, int64_t first, int count,
-                                     int64_t begin, int64_t end, int signs, double *values, int16_t *exponents, int16_t *lowest,
-                                     uint8_t *special)
+                                     int64_t begin, int64_t end, int signs, const mpg_wide_panel *panel, uint8_t *special)
 {
     const mpg_operand f = *format;
     int32_t flags[MPG_WIDE] = {0}, scales[MPG_WIDE] = {0};
     uint32_t codes[MPG_WIDE] = {0};
     int64_t block = -1;
     for (int64_t k = begin; k < end; k++) {
-        double *MPG_RESTRICT v = values + (k - begin) * MPG_WIDE;
+        double *MPG_RESTRICT v = panel->values + (k - begin) * MPG_WIDE;
         int32_t x[MPG_WIDE], l[MPG_WIDE];
         uint64_t quads[2][MPG_WIDE / 4];
         const int64_t position = s->order[k];
@@ -167,8 +186,8 @@ MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_o
             quads[0][i] = (uint64_t)x[i] | (uint64_t)x[8 + i] << 16 | (uint64_t)x[16 + i] << 32 | (uint64_t)x[24 + i] << 48;
             quads[1][i] = (uint64_t)l[i] | (uint64_t)l[8 + i] << 16 | (uint64_t)l[16 + i] << 32 | (uint64_t)l[24 + i] << 48;
         }
-        memcpy(exponents + (k - begin) * MPG_WIDE, quads[0], sizeof(quads[0]));
-        memcpy(lowest + (k - begin) * MPG_WIDE, quads[1], sizeof(quads[1]));
+        memcpy(panel->exponents + (k - begin) * MPG_WIDE, quads[0], sizeof(quads[0]));
+        memcpy(panel->lowest + (k - begin) * MPG_WIDE, quads[1], sizeof(quads[1]));
     }
     for (int j = 0; j < count; j++)
         special[first + j] |= (uint8_t)(flags[j] != 0);
@@ -177,9 +196,10 @@ MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_o
 #define MPG_WIDE_CHUNK 64
 /* A row of A: values, and words twice over. */
 MPG_INLINE void mpg_wide_pack_a_body(int level, const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin,
-                                     int64_t end, int plain_order, int signs, double *MPG_RESTRICT values,
-                                     uint32_t *MPG_RESTRICT exponents, uint32_t *MPG_RESTRICT lowest, uint8_t *special)
+                                     int64_t end, int plain_order, int signs, const mpg_wide_row *packed, uint8_t *special)
 {
+    double *MPG_RESTRICT values = packed->values;
+    uint32_t *MPG_RESTRICT exponents = packed->exponents, *MPG_RESTRICT lowest = packed->lowest;
     const mpg_operand f = *format;
     int32_t flags = 0, scale = 0;
     int64_t block = -1;
@@ -215,11 +235,11 @@ MPG_INLINE void mpg_wide_pack_a_body(int level, const mpg_source *s, const mpg_o
     special[row] |= (uint8_t)(flags != 0);
 }
 
-MPG_VARIANTS(mpg_wide_pack_b, (s, f, first, count, begin, end, signs, values, exponents, lowest, special), const mpg_source *s,
-             const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end, int signs, double *values,
-             int16_t *exponents, int16_t *lowest, uint8_t *special)
-MPG_VARIANTS(mpg_wide_pack_a, (s, f, row, begin, end, plain_order, signs, values, exponents, lowest, special),
-             const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int plain_order, int signs,
-             double *values, uint32_t *exponents, uint32_t *lowest, uint8_t *special)
+MPG_VARIANTS(mpg_wide_pack_b, (s, f, first, count, begin, end, signs, panel, special), const mpg_source *s,
+             const mpg_operand *f, int64_t first, int count, int64_t begin, int64_t end, int signs, const mpg_wide_panel *panel,
+             uint8_t *special)
+MPG_VARIANTS(mpg_wide_pack_a, (s, f, row, begin, end, plain_order, signs, packed, special), const mpg_source *s,
+             const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int plain_order, int signs,
+             const mpg_wide_row *packed, uint8_t *special)
 
 #endif

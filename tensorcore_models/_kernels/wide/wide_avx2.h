@@ -63,15 +63,15 @@ MPG_LANES256 __m256i mpg_exponent_words256(const __m256d *x)
 }
 
 /* Words of the largest alignment exponent of `terms` products, or `lowest` where that is larger. */
-MPG_LANES256 void mpg_wide_tops256(int terms, int32_t lowest, const uint32_t *ea, const int16_t *eb, __m256i *tops)
+MPG_LANES256 void mpg_wide_tops256(int terms, int32_t lowest, const mpg_wide_operands *p, __m256i *tops)
 {
     tops[0] = tops[1] = mpg_word256(lowest);
 #pragma GCC unroll 32
     for (int q = 0; q < terms; q++) {
-        const __m256i a = _mm256_set1_epi32((int)ea[q]);
+        const __m256i a = _mm256_set1_epi32((int)p->ea[q]);
 #pragma GCC unroll 2
         for (int h = 0; h < 2; h++) {
-            const __m256i b = _mm256_loadu_si256((const __m256i *)(eb + q * MPG_WIDE + 16 * h));
+            const __m256i b = _mm256_loadu_si256((const __m256i *)(p->eb + q * MPG_WIDE + 16 * h));
             tops[h] = _mm256_max_epi16(tops[h], _mm256_add_epi16(a, b));
         }
     }
@@ -118,7 +118,7 @@ MPG_LANES256 int mpg_wide_fda256(int terms, const mpg_wide_task *t, const mpg_wi
     const __m256i least = mpg_word256((smallest + MPG_WORD_BIAS) << 4), most = mpg_word256((120 + MPG_WORD_BIAS) << 4);
     __m256i tops[2], words[2], beyond = _mm256_setzero_si256();
     __m256d sum[2][4], end[2][4];
-    mpg_wide_tops256(terms, (t->floor + MPG_WORD_BIAS) << 4, p->ea, p->eb, tops);
+    mpg_wide_tops256(terms, (t->floor + MPG_WORD_BIAS) << 4, p, tops);
 #pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
         __m256d own[4];
@@ -156,16 +156,10 @@ MPG_LANES256 int mpg_wide_down256(int terms, int groups, const mpg_wide_task *t,
     double top[2][MPG_WIDE], dot[2][MPG_WIDE];
 #pragma GCC unroll 2
     for (int n = 0; n < groups; n++) {
-        const mpg_wide_operands q = {p->a + n * terms,
-                                     p->ea + n * terms,
-                                     p->la + n * terms,
-                                     0,
-                                     p->b + n * terms * MPG_WIDE,
-                                     p->eb + n * terms * MPG_WIDE,
-                                     p->lb + n * terms * MPG_WIDE};
+        const mpg_wide_operands q = mpg_wide_from(p, 0, n * terms);
         __m256i tops[2], words[2];
         __m256d sum[2][4], end[2][4];
-        mpg_wide_tops256(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, q.ea, q.eb, tops);
+        mpg_wide_tops256(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, &q, tops);
 #pragma GCC unroll 2
         for (int h = 0; h < 2; h++) {
             words[h] = _mm256_add_epi16(tops[h], to_magic);
@@ -192,9 +186,7 @@ MPG_LANES256 void mpg_wide_rows256_of(int terms, int groups, const mpg_wide_task
     const int taken = groups == 2 ? 2 * terms : terms;
     for (int64_t s = 0; s < steps; s++)
         for (int r = 0; r < rows; r++) {
-            const int64_t k = s * taken, row = r * p->stride + k;
-            const mpg_wide_operands q = {p->a + row,          p->ea + row,          p->la + row,         p->stride,
-                                         p->b + k * MPG_WIDE, p->eb + k * MPG_WIDE, p->lb + k * MPG_WIDE};
+            const mpg_wide_operands q = mpg_wide_from(p, r, s * taken);
             if (groups == 0) {
                 if (mpg_wide_fda256(terms, t, &q, c[r]))
                     mpg_wide_rows_avx2(terms, t, &q, 1, c + r, 1, overflow + r);
@@ -230,11 +222,10 @@ static const mpg_wide_rows256 MPG_WIDE_KERNELS256[3][4] = {MPG_WIDE_TABLE256(0),
 static void mpg_wide_any_rows256(int terms, const mpg_wide_task *t, const mpg_wide_operands *p, int rows, double (*c)[MPG_WIDE],
                                  int64_t steps, uint8_t (*overflow)[MPG_WIDE])
 {
-    const int index = terms == 4 ? 0 : terms == 8 ? 1 : terms == 16 ? 2 : 3;
     if (t->late || t->output == MPG_OUT_FP16)
         mpg_wide_rows_avx2(terms, t, p, rows, c, steps, overflow);
     else
-        MPG_WIDE_KERNELS256[t->round_down][index](t, p, rows, c, steps, overflow);
+        MPG_WIDE_KERNELS256[t->round_down][mpg_terms_index(terms)](t, p, rows, c, steps, overflow);
 }
 #endif
 #endif

@@ -2,9 +2,6 @@
 #ifndef MPG_WIDE_AVX512_H
 #define MPG_WIDE_AVX512_H
 
-#include "wide.h"
-#include "wide_avx2.h"
-#include "wide_nearest.h"
 #include "wide_rows.h"
 
 #if MPG_X86_VARIANTS
@@ -21,6 +18,18 @@
  * MPG_REPEAT if float32 results must be computed again, carefully: they may be subnormal or infinite, or a subnormal c aligns at the
  * smallest normal number. */
 enum { MPG_INFINITE = 1, MPG_REPEAT = 2 };
+
+/* What an operation does: a fused dot-add into float32 or fp16, a dot-round-down-add of one group or two, or one with a late c, which is added exactly (and
+ * lanes with a product that is cut are marked), or rounded to odd. */
+enum {
+    MPG_WIDE_FDA,
+    MPG_WIDE_FDA_FP16,
+    MPG_WIDE_DOWN,
+    MPG_WIDE_DOWN_GROUPS,
+    MPG_WIDE_EXACT,
+    MPG_WIDE_EXACT_MARKED,
+    MPG_WIDE_ODD
+};
 
 MPG_LANES512 __m512i mpg_word512(int32_t x) { return _mm512_set1_epi16((short)x); }
 
@@ -205,9 +214,10 @@ MPG_TARGET_AVX512 MPG_NOINLINE static void mpg_wide_odd_dots512(int terms, const
 }
 
 /* One operation with a late c for each row, as mpg_wide_late. */
-MPG_LANES512 int mpg_wide_late512(int rows, int terms, int late, int mark_cut, int careful, const mpg_wide_task *t,
+MPG_LANES512 int mpg_wide_late512(int rows, int terms, int algorithm, int careful, const mpg_wide_task *t,
                                   const mpg_wide_operands *p, __m512d (*c)[4])
 {
+    const int odd = algorithm == MPG_WIDE_ODD, mark_cut = algorithm == MPG_WIDE_EXACT_MARKED;
     const __m512i to_magic = mpg_word512(mpg_word_to_magic(t->fraction_bits));
     const __m512d least = _mm512_set1_pd(0x1p-126), most = _mm512_set1_pd(0x1p128), infinity = _mm512_set1_pd(INFINITY);
     /* From here to 2^120 a sum is a multiple of 2^-149, and neither it nor the sum with a c of that size reaches 2^128. */
@@ -223,12 +233,12 @@ MPG_LANES512 int mpg_wide_late512(int rows, int terms, int late, int mark_cut, i
     for (int r = 0; r < rows; r++) {
         words[r] = _mm512_add_epi16(tops[r], to_magic);
         mpg_starts512(words[r], sum[r]);
-        if (late == MPG_LATE_ODD && !careful) {
+        if (odd && !careful) {
             beyond |= _mm512_cmpgt_epu16_mask(_mm512_sub_epi16(tops[r], ordinary), range);
             beyond |= _mm512_cmpgt_epi16_mask(mpg_exponent_words512(c[r]), largest);
         }
     }
-    if (late == MPG_LATE_ODD || mark_cut) {
+    if (odd || mark_cut) {
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++)
             mpg_starts512(words[r], end[r]);
@@ -241,7 +251,7 @@ MPG_LANES512 int mpg_wide_late512(int rows, int terms, int late, int mark_cut, i
 #pragma GCC unroll 4
         for (int g = 0; g < 4; g++)
             sum[r][g] = _mm512_sub_pd(sum[r][g], end[r][g]);
-    if (late == MPG_LATE_ODD && __builtin_expect(cut[0] | cut[1], 0))
+    if (odd && __builtin_expect(cut[0] | cut[1], 0))
         for (int r = 0; r < rows; r++) {
             __m512d magic[4], dot[4]; /* copies, so that the sums stay in registers elsewhere */
             for (int g = 0; g < 4; g++) {
@@ -258,7 +268,7 @@ MPG_LANES512 int mpg_wide_late512(int rows, int terms, int late, int mark_cut, i
         for (int g = 0; g < 4; g++) {
             const __mmask8 inexact = mpg_lanes_of_words512(cut[r], g);
             const __m512d dot = sum[r][g];
-            if (late == MPG_LATE_ODD) {
+            if (odd) {
                 const __m512d magnitude = _mm512_abs_pd(dot);
                 c[r][g] = mpg_odd_fp32_512(mpg_odd_sum512(mpg_odd_fp32_512(dot), c[r][g]));
                 if (careful) {
@@ -275,7 +285,7 @@ MPG_LANES512 int mpg_wide_late512(int rows, int terms, int late, int mark_cut, i
                 c[r][g] = _mm512_mask_mov_pd(c[r][g], inexact, infinity);
             }
         }
-    if (late == MPG_LATE_EXACT)
+    if (!odd)
         infinite = (cut[0] | cut[1]) != 0; /* an overflow stays the infinity that it is */
     return infinite != 0 ? MPG_INFINITE : beyond != 0 ? MPG_REPEAT : 0;
 }
@@ -374,13 +384,7 @@ MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const m
     __m512d top[2][2][4], dot[2][2][4];
     __mmask8 infinite = 0;
     for (int n = 0; n < groups; n++) {
-        const mpg_wide_operands part = {p->a + n * each,
-                                        p->ea + n * each,
-                                        p->la + n * each,
-                                        p->stride,
-                                        p->b + n * each * MPG_WIDE,
-                                        p->eb + n * each * MPG_WIDE,
-                                        p->lb + n * each * MPG_WIDE};
+        const mpg_wide_operands part = mpg_wide_from(p, 0, n * each);
         __m512i words[2], magic[2], high[4];
         __m512d end[2][4];
         mpg_wide_tops512(rows, each, &part, mpg_word512((MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4), words);
@@ -424,15 +428,18 @@ MPG_LANES512 int mpg_wide_round_down512(int rows, int terms, int groups, const m
     return infinite != 0 ? MPG_INFINITE : 0;
 }
 
-/* `rows` rows over several operations; d and overflow at r * ldd. Lanes that overflow are marked and zeroed. With `promote` the
+/* The first `rows` rows of a tile over several operations. Lanes that overflow are marked and zeroed. With `promote` the
  * operations between two outside sums start from zero. Returns 0, with d as it was, if all must be computed again carefully. */
-MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int output, int careful, int late, int mark_cut,
-                                       const mpg_wide_task *task, const mpg_wide_operands *operands, float *d, int64_t ldd,
-                                       int count, int64_t steps, uint8_t *overflow)
+MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int algorithm, int careful, const mpg_wide_task *task,
+                                       const mpg_wide_operands *operands, const mpg_result_tile *tile, int64_t steps)
 {
+    const int64_t ldd = tile->ld;
+    const int count = tile->columns;
+    float *d = tile->d;
     const mpg_wide_task copy = *task, *t = &copy; /* nothing that is stored here can change it */
     mpg_wide_operands p = *operands;
     const int64_t apart = t->promote / t->terms;
+    const int output = algorithm == MPG_WIDE_FDA_FP16 ? MPG_OUT_FP16 : MPG_OUT_FP32;
     const __m512d limit = _mm512_set1_pd(output == MPG_OUT_FP16 ? 0x1p16 : 0x1p128);
     int64_t left = apart;
     __mmask8 exists[4];
@@ -446,9 +453,10 @@ MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int outp
         }
     }
     for (int64_t s = 0; s < steps; s++) {
-        const int found = late     ? mpg_wide_late512(rows, terms, late, mark_cut, careful, t, &p, c)
-                          : groups ? mpg_wide_round_down512(rows, terms, groups, t, &p, c)
-                                   : mpg_wide_fda512(rows, terms, output, careful, t, &p, c);
+        const int found = algorithm <= MPG_WIDE_FDA_FP16 ? mpg_wide_fda512(rows, terms, output, careful, t, &p, c)
+                          : algorithm <= MPG_WIDE_DOWN_GROUPS
+                              ? mpg_wide_round_down512(rows, terms, algorithm - MPG_WIDE_FDA_FP16, t, &p, c)
+                              : mpg_wide_late512(rows, terms, algorithm, careful, t, &p, c);
         if (__builtin_expect(found == MPG_REPEAT, 0))
             return 0;
         if (__builtin_expect(found == MPG_INFINITE, 0))
@@ -458,7 +466,7 @@ MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int outp
                     c[r][g] = _mm512_maskz_mov_pd((__mmask8)~beyond, c[r][g]);
                     for (int j = 0; j < 8; j++)
                         if ((beyond & exists[g]) >> j & 1)
-                            overflow[r * ldd + 8 * g + j] = 1;
+                            tile->redo[r * ldd + 8 * g + j] = 1;
                 }
         if (apart && --left == 0) {
             left = apart;
@@ -468,12 +476,7 @@ MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int outp
                     c[r][g] = _mm512_setzero_pd();
                 }
         }
-        p.a += terms;
-        p.ea += terms;
-        p.la += terms;
-        p.b += terms * MPG_WIDE;
-        p.eb += terms * MPG_WIDE;
-        p.lb += terms * MPG_WIDE;
+        p = mpg_wide_from(&p, 0, terms);
     }
     for (int r = 0; r < rows; r++)
         for (int g = 0; g < 4; g++)
@@ -481,181 +484,67 @@ MPG_LANES512 int mpg_wide_rows_body512(int rows, int terms, int groups, int outp
     return 1;
 }
 
-#define MPG_WIDE_CALL512(NAME, ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, LATE, MARK_CUT, REPEAT)                                   \
-    MPG_TARGET_AVX512 static void NAME(const mpg_wide_task *t, const mpg_wide_operands *p, float *d, int64_t ldd, int count,   \
-                                       int64_t steps, uint8_t *overflow)                                                       \
+typedef int (*mpg_wide_rows512)(const mpg_wide_task *, const mpg_wide_operands *, const mpg_result_tile *, int64_t steps);
+
+/* Functions of one and of two rows. */
+#define MPG_WIDE_ROWS512(NAME, ROWS, TERMS, ALGORITHM, CAREFUL)                                                                \
+    MPG_TARGET_AVX512 static int mpg_wide_##NAME##_512_##ROWS(const mpg_wide_task *t, const mpg_wide_operands *p,              \
+                                                              const mpg_result_tile *tile, int64_t steps)                      \
     {                                                                                                                          \
-        if (!mpg_wide_rows_body512(ROWS, TERMS, GROUPS, OUTPUT, CAREFUL, LATE, MARK_CUT, t, p, d, ldd, count, steps,           \
-                                   overflow))                                                                                  \
-            REPEAT(t, p, d, ldd, count, steps, overflow);                                                                      \
+        return mpg_wide_rows_body512(ROWS, TERMS, ALGORITHM, CAREFUL, t, p, tile, steps);                                      \
     }
-#define MPG_NEVER_REPEATED(t, p, d, ldd, count, steps, overflow) (void)0
-#define MPG_WIDE_BOTH512(NAME, TERMS, GROUPS, OUTPUT)                                                                          \
-    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, GROUPS, OUTPUT, 1, 0, 0, MPG_NEVER_REPEATED)                                          \
-    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, GROUPS, OUTPUT, 1, 0, 0, MPG_NEVER_REPEATED)
-#define MPG_WIDE_FDA512(NAME, TERMS)                                                                                           \
-    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 0, 0, 0, mpg_wide_fda_careful_512_1)                                 \
-    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 0, 0, 0, mpg_wide_fda_careful_512_2)
+#define MPG_WIDE_BOTH512(NAME, TERMS, ALGORITHM, CAREFUL)                                                                      \
+    MPG_WIDE_ROWS512(NAME, 1, TERMS, ALGORITHM, CAREFUL)                                                                       \
+    MPG_WIDE_ROWS512(NAME, 2, TERMS, ALGORITHM, CAREFUL)
 
-#define MPG_WIDE_EXACT512(NAME, TERMS, MARK_CUT)                                                                               \
-    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 1, MPG_LATE_EXACT, MARK_CUT, MPG_NEVER_REPEATED)                     \
-    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 1, MPG_LATE_EXACT, MARK_CUT, MPG_NEVER_REPEATED)
-#define MPG_WIDE_ODD512(NAME, TERMS)                                                                                           \
-    MPG_WIDE_CALL512(NAME##_1, 1, TERMS, 0, MPG_OUT_FP32, 0, MPG_LATE_ODD, 0, mpg_wide_odd_careful_512_1)                      \
-    MPG_WIDE_CALL512(NAME##_2, 2, TERMS, 0, MPG_OUT_FP32, 0, MPG_LATE_ODD, 0, mpg_wide_odd_careful_512_2)
+MPG_WIDE_BOTH512(fda_careful, t->terms, MPG_WIDE_FDA, 1)
+MPG_WIDE_BOTH512(fda4, 4, MPG_WIDE_FDA, 0)
+MPG_WIDE_BOTH512(fda8, 8, MPG_WIDE_FDA, 0)
+MPG_WIDE_BOTH512(fda16, 16, MPG_WIDE_FDA, 0)
+MPG_WIDE_BOTH512(fda32, 32, MPG_WIDE_FDA, 0)
+MPG_WIDE_BOTH512(fda_fp16, t->terms, MPG_WIDE_FDA_FP16, 1)
+MPG_WIDE_BOTH512(down, t->terms, MPG_WIDE_DOWN, 1)
+MPG_WIDE_BOTH512(down8, 8, MPG_WIDE_DOWN, 1)
+MPG_WIDE_BOTH512(down_groups, t->terms, MPG_WIDE_DOWN_GROUPS, 1)
+MPG_WIDE_BOTH512(exact, t->terms, MPG_WIDE_EXACT, 1)
+MPG_WIDE_BOTH512(exact8, 8, MPG_WIDE_EXACT, 1)
+MPG_WIDE_BOTH512(exact16, 16, MPG_WIDE_EXACT, 1)
+MPG_WIDE_BOTH512(marked, t->terms, MPG_WIDE_EXACT_MARKED, 1)
+MPG_WIDE_BOTH512(marked8, 8, MPG_WIDE_EXACT_MARKED, 1)
+MPG_WIDE_BOTH512(odd_careful, t->terms, MPG_WIDE_ODD, 1)
+MPG_WIDE_BOTH512(odd, t->terms, MPG_WIDE_ODD, 0)
+MPG_WIDE_BOTH512(odd8, 8, MPG_WIDE_ODD, 0)
+MPG_WIDE_BOTH512(odd16, 16, MPG_WIDE_ODD, 0)
+MPG_WIDE_BOTH512(odd32, 32, MPG_WIDE_ODD, 0)
 
-MPG_WIDE_BOTH512(mpg_wide_fda_careful_512, t->terms, 0, MPG_OUT_FP32)
-MPG_WIDE_FDA512(mpg_wide_fda4_512, 4)
-MPG_WIDE_FDA512(mpg_wide_fda8_512, 8)
-MPG_WIDE_FDA512(mpg_wide_fda16_512, 16)
-MPG_WIDE_FDA512(mpg_wide_fda32_512, 32)
-MPG_WIDE_BOTH512(mpg_wide_fda_fp16_512, t->terms, 0, MPG_OUT_FP16)
-MPG_WIDE_BOTH512(mpg_wide_down_512, t->terms, 1, MPG_OUT_FP32)
-MPG_WIDE_BOTH512(mpg_wide_down8_512, 8, 1, MPG_OUT_FP32)
-MPG_WIDE_BOTH512(mpg_wide_down_groups_512, t->terms, 2, MPG_OUT_FP32)
-MPG_WIDE_EXACT512(mpg_wide_exact8_512, 8, 0)
-MPG_WIDE_EXACT512(mpg_wide_exact8_marked_512, 8, 1)
-MPG_WIDE_EXACT512(mpg_wide_exact16_512, 16, 0)
-MPG_WIDE_EXACT512(mpg_wide_exact_512, t->terms, 0)
-MPG_WIDE_EXACT512(mpg_wide_exact_marked_512, t->terms, 1)
-MPG_WIDE_CALL512(mpg_wide_odd_careful_512_1, 1, t->terms, 0, MPG_OUT_FP32, 1, MPG_LATE_ODD, 0, MPG_NEVER_REPEATED)
-MPG_WIDE_CALL512(mpg_wide_odd_careful_512_2, 2, t->terms, 0, MPG_OUT_FP32, 1, MPG_LATE_ODD, 0, MPG_NEVER_REPEATED)
-MPG_WIDE_ODD512(mpg_wide_odd8_512, 8)
-MPG_WIDE_ODD512(mpg_wide_odd16_512, 16)
-MPG_WIDE_ODD512(mpg_wide_odd32_512, 32)
-MPG_WIDE_ODD512(mpg_wide_odd_512, t->terms)
+/* Kernels by [algorithm][terms 4, 8, 16, 32][one row, two]; and those that compute a block again. */
+#define MPG_WIDE_NAMED512(NAME) {mpg_wide_##NAME##_512_1, mpg_wide_##NAME##_512_2}
+#define MPG_WIDE_BY_TERMS512(FOUR, EIGHT, SIXTEEN, MANY)                                                                       \
+    {MPG_WIDE_NAMED512(FOUR), MPG_WIDE_NAMED512(EIGHT), MPG_WIDE_NAMED512(SIXTEEN), MPG_WIDE_NAMED512(MANY)}
+static const mpg_wide_rows512 MPG_WIDE_KERNELS512[][4][2] = {
+    [MPG_WIDE_FDA] = MPG_WIDE_BY_TERMS512(fda4, fda8, fda16, fda32),
+    [MPG_WIDE_FDA_FP16] = MPG_WIDE_BY_TERMS512(fda_fp16, fda_fp16, fda_fp16, fda_fp16),
+    [MPG_WIDE_DOWN] = MPG_WIDE_BY_TERMS512(down, down8, down, down),
+    [MPG_WIDE_DOWN_GROUPS] = MPG_WIDE_BY_TERMS512(down_groups, down_groups, down_groups, down_groups),
+    [MPG_WIDE_EXACT] = MPG_WIDE_BY_TERMS512(exact, exact8, exact16, exact),
+    [MPG_WIDE_EXACT_MARKED] = MPG_WIDE_BY_TERMS512(marked, marked8, marked, marked),
+    [MPG_WIDE_ODD] = MPG_WIDE_BY_TERMS512(odd, odd8, odd16, odd32),
+};
+static const mpg_wide_rows512 MPG_WIDE_FDA_CAREFUL512[2] = MPG_WIDE_NAMED512(fda_careful);
+static const mpg_wide_rows512 MPG_WIDE_ODD_CAREFUL512[2] = MPG_WIDE_NAMED512(odd_careful);
 
-typedef void (*mpg_wide_rows512)(const mpg_wide_task *, const mpg_wide_operands *, float *, int64_t, int, int64_t, uint8_t *);
-
-static mpg_wide_rows512 mpg_wide_late_kernel512(const mpg_wide_task *t, int two)
+/* One row or two over several operations. */
+static void mpg_wide_rows_avx512(const mpg_wide_task *t, const mpg_wide_operands *p, const mpg_result_tile *tile, int64_t steps)
 {
-    if (t->late == MPG_LATE_EXACT && t->mark_cut && t->terms == 8)
-        return two ? mpg_wide_exact8_marked_512_2 : mpg_wide_exact8_marked_512_1;
-    if (t->late == MPG_LATE_EXACT && t->mark_cut)
-        return two ? mpg_wide_exact_marked_512_2 : mpg_wide_exact_marked_512_1;
-    if (t->late == MPG_LATE_EXACT && t->terms == 8)
-        return two ? mpg_wide_exact8_512_2 : mpg_wide_exact8_512_1;
-    if (t->late == MPG_LATE_EXACT && t->terms == 16)
-        return two ? mpg_wide_exact16_512_2 : mpg_wide_exact16_512_1;
-    if (t->late == MPG_LATE_EXACT)
-        return two ? mpg_wide_exact_512_2 : mpg_wide_exact_512_1;
-    if (t->terms == 8)
-        return two ? mpg_wide_odd8_512_2 : mpg_wide_odd8_512_1;
-    if (t->terms == 16)
-        return two ? mpg_wide_odd16_512_2 : mpg_wide_odd16_512_1;
-    if (t->terms == 32)
-        return two ? mpg_wide_odd32_512_2 : mpg_wide_odd32_512_1;
-    return two ? mpg_wide_odd_512_2 : mpg_wide_odd_512_1;
-}
-
-static mpg_wide_rows512 mpg_wide_kernel512(const mpg_wide_task *t, int two)
-{
-    if (t->late)
-        return mpg_wide_late_kernel512(t, two);
-    if (t->round_down == 2)
-        return two ? mpg_wide_down_groups_512_2 : mpg_wide_down_groups_512_1;
-    if (t->round_down && t->terms == 8)
-        return two ? mpg_wide_down8_512_2 : mpg_wide_down8_512_1;
-    if (t->round_down)
-        return two ? mpg_wide_down_512_2 : mpg_wide_down_512_1;
-    if (t->output == MPG_OUT_FP16)
-        return two ? mpg_wide_fda_fp16_512_2 : mpg_wide_fda_fp16_512_1;
-    if (t->terms == 4)
-        return two ? mpg_wide_fda4_512_2 : mpg_wide_fda4_512_1;
-    if (t->terms == 8)
-        return two ? mpg_wide_fda8_512_2 : mpg_wide_fda8_512_1;
-    if (t->terms == 16)
-        return two ? mpg_wide_fda16_512_2 : mpg_wide_fda16_512_1;
-    return two ? mpg_wide_fda32_512_2 : mpg_wide_fda32_512_1;
+    const int algorithm = t->late == MPG_LATE_ODD     ? MPG_WIDE_ODD
+                          : t->late                   ? (t->mark_cut ? MPG_WIDE_EXACT_MARKED : MPG_WIDE_EXACT)
+                          : t->round_down             ? MPG_WIDE_FDA_FP16 + t->round_down
+                          : t->output == MPG_OUT_FP16 ? MPG_WIDE_FDA_FP16
+                                                      : MPG_WIDE_FDA;
+    const int two = tile->rows == 2;
+    if (!MPG_WIDE_KERNELS512[algorithm][mpg_terms_index(t->terms)][two](t, p, tile, steps))
+        (t->late ? MPG_WIDE_ODD_CAREFUL512 : MPG_WIDE_FDA_CAREFUL512)[two](t, p, tile, steps);
 }
 #endif
-
-enum { MPG_WIDE_TOGETHER = 4 }; /* rows that are taken at a time, at most */
-
-static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps,
-                                float *d, uint8_t *redo, int64_t ldd, int level)
-{
-    double c[MPG_WIDE_TOGETHER][MPG_WIDE] = {{0}};
-    uint8_t overflow[MPG_WIDE_TOGETHER][MPG_WIDE] = {{0}};
-    for (int r = 0; r < rows; r++)
-        for (int j = 0; j < count; j++)
-            c[r][j] = d[r * ldd + j];
-    const int terms = t->round_down == 2 ? t->terms / 2 : t->terms;
-    if (t->nearest)
-        mpg_wide_nearest_rows(t, p, rows, c, steps, overflow, level);
-#if MPG_X86_VARIANTS
-    else if (level == MPG_ISA_AVX2)
-        mpg_wide_any_rows256(terms, t, p, rows, c, steps, overflow);
-#endif
-    else
-        mpg_wide_rows_baseline(terms, t, p, rows, c, steps, overflow);
-    for (int r = 0; r < rows; r++)
-        for (int j = 0; j < count; j++) {
-            d[r * ldd + j] = (float)c[r][j];
-            redo[r * ldd + j] |= overflow[r][j];
-        }
-}
-
-/* A few rows over several operations, d and redo updated in place. */
-static void mpg_wide_few_rows(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps, float *d,
-                              uint8_t *redo, int64_t ldd, int level)
-{
-    if (t->nearest) {
-        mpg_wide_rows_plain(t, p, rows, count, steps, d, redo, ldd, level);
-        return;
-    }
-#if MPG_X86_VARIANTS
-    if (level == MPG_ISA_AVX512) {
-        mpg_wide_kernel512(t, rows == 2)(t, p, d, ldd, count, steps, redo);
-        return;
-    }
-#endif
-    const mpg_rounding mode = mpg_round_toward_zero();
-    mpg_wide_rows_plain(t, p, rows, count, steps, d, redo, ldd, level);
-    mpg_restore_rounding(mode);
-}
-
-/* The same from zero; the results are added to d outside, in float32. For kernels that do not do that themselves. */
-static void mpg_wide_fresh_rows(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, int count, int64_t steps,
-                                float *d, uint8_t *redo, int64_t ldd, int level)
-{
-    float fresh[MPG_WIDE_TOGETHER * MPG_WIDE] = {0};
-    uint8_t marks[MPG_WIDE_TOGETHER * MPG_WIDE] = {0};
-    mpg_wide_few_rows(t, p, rows, count, steps, fresh, marks, MPG_WIDE, level);
-    for (int r = 0; r < rows; r++)
-        for (int j = 0; j < count; j++) {
-            d[r * ldd + j] += fresh[r * MPG_WIDE + j];
-            redo[r * ldd + j] |= marks[r * MPG_WIDE + j];
-        }
-}
-
-/* `rows` packed rows against one panel, d and redo updated in place. */
-static void mpg_wide_tile(const mpg_wide_task *t, const double *av, const uint32_t *ae, const uint32_t *al, int64_t length,
-                          int64_t rows, const double *bv, const int16_t *be, const int16_t *bl, int count, float *d,
-                          uint8_t *redo, int64_t ldd, int level)
-{
-    const int fresh = t->promote && (level != MPG_ISA_AVX512 || t->nearest);
-    const int64_t whole = t->promote ? t->promote : t->terms; /* what is not cut */
-    const int64_t depth = MPG_SIZE(level, MPG_WIDE_DEPTH_SIZES);
-    const int64_t block = fresh || whole > depth ? whole : depth / whole * whole;
-    const int together = MPG_SIZE(level, MPG_WIDE_ROWS_SIZES);
-    for (int64_t k = 0; k < length; k += block) {
-        const int64_t taken = length - k < block ? length - k : block, steps = taken / t->terms;
-        /* Each row asks for its share of what follows, also in the next panel. */
-        const int64_t next = (k + taken) * MPG_WIDE, each = rows < MPG_FETCHING_ROWS ? 0 : taken * MPG_WIDE / rows + 1;
-        for (int64_t i = 0; i < rows; i += together) {
-            const int present = (int)(rows - i < together ? rows - i : together);
-            mpg_fetch(bv + next, i * each * (int64_t)sizeof(*bv), present * each * (int64_t)sizeof(*bv), 2);
-            mpg_fetch(be + next, i * each * (int64_t)sizeof(*be), present * each * (int64_t)sizeof(*be), 2);
-            mpg_fetch(bl + next, i * each * (int64_t)sizeof(*bl), present * each * (int64_t)sizeof(*bl), 2);
-            for (int64_t r = i + present; each && r < i + 2 * present && r < rows; r++)
-                mpg_fetch(d, r * ldd * (int64_t)sizeof(*d), count * (int64_t)sizeof(*d), 1);
-            const mpg_wide_operands p = {av + i * length + k, ae + i * length + k, al + i * length + k, length,
-                                         bv + k * MPG_WIDE,   be + k * MPG_WIDE,   bl + k * MPG_WIDE};
-            (fresh ? mpg_wide_fresh_rows : mpg_wide_few_rows)(t, &p, present, count, steps, d + i * ldd, redo + i * ldd, ldd,
-                                                              level);
-        }
-    }
-}
 
 #endif

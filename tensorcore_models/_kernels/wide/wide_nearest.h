@@ -54,9 +54,7 @@ static void mpg_wide_nearest_rows(const mpg_wide_task *t, const mpg_wide_operand
 {
     for (int64_t k = 0; k < steps * t->terms; k += t->terms)
         for (int r = 0; r < rows; r++) {
-            const int64_t row = r * p->stride + k;
-            const mpg_wide_operands q = {p->a + row,          p->ea + row,          p->la + row,         p->stride,
-                                         p->b + k * MPG_WIDE, p->eb + k * MPG_WIDE, p->lb + k * MPG_WIDE};
+            const mpg_wide_operands q = mpg_wide_from(p, r, k);
             if (mpg_nearest_step(t, &q, c[r], level))
                 mpg_mark_beyond(c[r], MPG_WIDE, 0x1p128, overflow[r]);
         }

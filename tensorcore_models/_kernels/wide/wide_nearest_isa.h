@@ -37,7 +37,7 @@ VECTOR_TARGET MPG_INLINE int VECTOR_NAMED(mpg_nearest_step_of)(int terms, const 
     int16_t tops[MPG_WIDE], own[MPG_WIDE], apart[MPG_WIDE];
     double magic[MPG_WIDE], sum[MPG_WIDE];
     int16_t odd = 0;
-    mpg_wide_tops(terms, lowest, p->ea, p->eb, tops);
+    mpg_wide_tops(terms, lowest, p, tops);
     mpg_exponent_words(c, (int16_t)((t->raw_exponent + MPG_WORD_BIAS) << 4), own);
     for (int j = 0; j < MPG_WIDE; j++) {
         const int16_t zero = (int16_t)((tops[j] == lowest) & (own[j] == 0)); /* its sum is 0 in any unit */

@@ -59,12 +59,12 @@ MPG_INLINE double mpg_truncated_fp32(double x)
 }
 
 /* Words of the largest alignment exponent of `terms` products, at least the word `lowest`. */
-MPG_INLINE void mpg_wide_tops(int terms, int32_t lowest, const uint32_t *MPG_RESTRICT ea, const int16_t *MPG_RESTRICT eb,
-                              int16_t *MPG_RESTRICT words)
+MPG_INLINE void mpg_wide_tops(int terms, int32_t lowest, const mpg_wide_operands *p, int16_t *MPG_RESTRICT words)
 {
+    const int16_t *MPG_RESTRICT eb = p->eb;
     int16_t a[32];
     for (int q = 0; q < terms; q++)
-        a[q] = (int16_t)(uint16_t)ea[q];
+        a[q] = (int16_t)(uint16_t)p->ea[q];
     for (int j = 0; j < MPG_WIDE; j++) {
         int16_t largest = (int16_t)lowest;
 #pragma GCC unroll 32
@@ -76,14 +76,15 @@ MPG_INLINE void mpg_wide_tops(int terms, int32_t lowest, const uint32_t *MPG_RES
     }
 }
 
-/* Negative products that are no multiples of their lane's unit 2^(top - F). */
-MPG_INLINE void mpg_wide_counts(int terms, int fraction_bits, const uint32_t *MPG_RESTRICT la, const int16_t *MPG_RESTRICT lb,
+/* Products that are no multiples of their lane's unit 2^(top - F): the negative ones where words have `signs`, else all. */
+MPG_INLINE void mpg_wide_counts(int terms, int fraction_bits, int signs, const mpg_wide_operands *p,
                                 const int16_t *MPG_RESTRICT tops, int16_t *MPG_RESTRICT counts)
 {
-    const int16_t to_limit = (int16_t)(2 * MPG_LOWEST_BIAS - MPG_WORD_BIAS - fraction_bits - 32768);
+    const int16_t to_limit = (int16_t)(2 * MPG_LOWEST_BIAS - MPG_WORD_BIAS - fraction_bits - (signs << 15));
+    const int16_t *MPG_RESTRICT lb = p->lb;
     int16_t a[32];
     for (int q = 0; q < terms; q++)
-        a[q] = (int16_t)(uint16_t)la[q];
+        a[q] = (int16_t)(uint16_t)p->la[q];
     for (int j = 0; j < MPG_WIDE; j++) {
         const int16_t limit = (int16_t)((tops[j] >> 4) + to_limit);
         int16_t count = 0;
@@ -111,13 +112,13 @@ MPG_INLINE void mpg_wide_powers(const int16_t *MPG_RESTRICT words, int32_t more,
 }
 
 /* Adds `terms` products to `sum`, near 1.5 * 2^52 units, each truncated to its unit. */
-MPG_INLINE void mpg_wide_sums(int terms, int fused, int fraction_bits, const double *MPG_RESTRICT a,
-                              const uint32_t *MPG_RESTRICT la, const double *MPG_RESTRICT b, const int16_t *MPG_RESTRICT lb,
+MPG_INLINE void mpg_wide_sums(int terms, int fused, int fraction_bits, const mpg_wide_operands *p,
                               const int16_t *MPG_RESTRICT tops, double *MPG_RESTRICT sum)
 {
+    const double *MPG_RESTRICT a = p->a, *MPG_RESTRICT b = p->b;
     int16_t counts[MPG_WIDE];
     uint64_t quads[MPG_WIDE / 4];
-    mpg_wide_counts(terms, fraction_bits, la, lb, tops, counts);
+    mpg_wide_counts(terms, fraction_bits, 1, p, tops, counts);
     memcpy(quads, counts, sizeof(quads));
     for (int j = 0; j < MPG_WIDE; j++) {
         double total = sum[j];
@@ -147,8 +148,8 @@ MPG_INLINE void mpg_exponent_words(const double *c, int16_t least, int16_t *word
 
 /* One fused dot-add; c are float32 or fp16 values. Returns whether there may be infinite results: 2 to the power of the format's
  * bound or more. */
-MPG_INLINE int mpg_wide_fda(int terms, int fused, int output, const mpg_wide_task *t, const double *a, const uint32_t *ea,
-                            const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb, double *MPG_RESTRICT c)
+MPG_INLINE int mpg_wide_fda(int terms, int fused, int output, const mpg_wide_task *t, const mpg_wide_operands *p,
+                            double *MPG_RESTRICT c)
 {
     int16_t tops[MPG_WIDE], own[MPG_WIDE];
     double magic[MPG_WIDE], sum[MPG_WIDE];
@@ -158,7 +159,7 @@ MPG_INLINE int mpg_wide_fda(int terms, int fused, int output, const mpg_wide_tas
     const double zero = t->positive_zero ? 0.0 : -0.0, least_normal = mpg_least_normal(t);
     int16_t odd = 0;
 
-    mpg_wide_tops(terms, (t->floor + MPG_WORD_BIAS) << 4, ea, eb, tops);
+    mpg_wide_tops(terms, (t->floor + MPG_WORD_BIAS) << 4, p, tops);
     mpg_exponent_words(c, (int16_t)((t->raw_exponent + MPG_WORD_BIAS) << 4), own);
     for (int j = 0; j < MPG_WIDE; j++) {
         tops[j] = tops[j] > own[j] ? tops[j] : own[j];
@@ -167,7 +168,7 @@ MPG_INLINE int mpg_wide_fda(int terms, int fused, int output, const mpg_wide_tas
     mpg_wide_powers(tops, mpg_word_to_magic(t->fraction_bits), magic);
     for (int j = 0; j < MPG_WIDE; j++)
         sum[j] = mpg_with_sign((mpg_magnitude(c[j]) + magic[j]) - magic[j], c[j]) + magic[j];
-    mpg_wide_sums(terms, fused, t->fraction_bits, a, la, b, lb, tops, sum);
+    mpg_wide_sums(terms, fused, t->fraction_bits, p, tops, sum);
     if (output == MPG_OUT_FP16)
         for (int j = 0; j < MPG_WIDE; j++)
             c[j] = mpg_nearest(sum[j] - magic[j], 10, least_normal) + 0.0;
@@ -229,19 +230,18 @@ MPG_INLINE int mpg_wide_down_end(int groups, const mpg_wide_task *t, double (*MP
 }
 
 /* One fused dot-round-down-add over 1 or 2 groups of `terms` products. Returns what mpg_wide_down_end does. */
-MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const double *a,
-                                   const uint32_t *ea, const uint32_t *la, const double *b, const int16_t *eb,
-                                   const int16_t *lb, double *MPG_RESTRICT c)
+MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_wide_task *t, const mpg_wide_operands *p,
+                                   double *MPG_RESTRICT c)
 {
     double top[2][MPG_WIDE], dot[2][MPG_WIDE];
     const double to_magic = mpg_power(-t->fraction_bits) * MPG_MAGIC;
     for (int n = 0; n < groups; n++) {
+        const mpg_wide_operands part = mpg_wide_from(p, 0, n * terms);
         int16_t words[MPG_WIDE];
-        mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, ea + n * terms, eb + n * terms * MPG_WIDE, words);
+        mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, &part, words);
         mpg_wide_powers(words, 0, top[n]);
         mpg_wide_powers(words, mpg_word_to_magic(t->fraction_bits), dot[n]);
-        mpg_wide_sums(terms, fused, t->fraction_bits, a + n * terms, la + n * terms, b + n * terms * MPG_WIDE,
-                      lb + n * terms * MPG_WIDE, words, dot[n]);
+        mpg_wide_sums(terms, fused, t->fraction_bits, &part, words, dot[n]);
         for (int j = 0; j < MPG_WIDE; j++)
             dot[n][j] -= top[n][j] * to_magic;
     }
@@ -249,27 +249,6 @@ MPG_INLINE int mpg_wide_round_down(int terms, int fused, int groups, const mpg_w
 }
 /* Place of a lane among the words (wide.h has their order). */
 MPG_INLINE int mpg_word_of_lane(int lane) { return 4 * (lane % 8) + lane / 8; }
-
-/* Products whose lowest bit is below 2^(top - F), by words without signs. */
-MPG_INLINE void mpg_wide_cut_counts(int terms, int fraction_bits, const uint32_t *MPG_RESTRICT la,
-                                    const int16_t *MPG_RESTRICT lb, const int16_t *MPG_RESTRICT tops,
-                                    int16_t *MPG_RESTRICT counts)
-{
-    const int16_t to_limit = (int16_t)(2 * MPG_LOWEST_BIAS - MPG_WORD_BIAS - fraction_bits);
-    int16_t a[32];
-    for (int q = 0; q < terms; q++)
-        a[q] = (int16_t)(uint16_t)la[q];
-    for (int j = 0; j < MPG_WIDE; j++) {
-        const int16_t limit = (int16_t)((tops[j] >> 4) + to_limit);
-        int16_t count = 0;
-#pragma GCC unroll 32
-        for (int q = 0; q < terms; q++) {
-            const int16_t x = (int16_t)(a[q] + lb[q * MPG_WIDE + j]);
-            count = (int16_t)(count + (x < limit));
-        }
-        counts[j] = count;
-    }
-}
 
 /* x + y in double, rounded to odd; by rounding toward zero, and a last bit where the larger of them does not give the other back. */
 MPG_INLINE double mpg_odd_sum(double x, double y)
@@ -298,25 +277,25 @@ MPG_INLINE double mpg_wide_odd_dot(int terms, const double *a, const double *b, 
 }
 
 /* One operation with a late c. Returns whether there may be infinite results; lanes for the generic kernel get one. */
-MPG_INLINE int mpg_wide_late(int terms, int fused, int late, const mpg_wide_task *t, const double *a, const uint32_t *ea,
-                             const uint32_t *la, const double *b, const int16_t *eb, const int16_t *lb, double *MPG_RESTRICT c)
+MPG_INLINE int mpg_wide_late(int terms, int fused, int late, const mpg_wide_task *t, const mpg_wide_operands *p,
+                             double *MPG_RESTRICT c)
 {
     int16_t tops[MPG_WIDE], counts[MPG_WIDE];
     double magic[MPG_WIDE], sum[MPG_WIDE];
     const double least = mpg_least_normal(t), nearly = least - 0x1p-150, infinite = 0x1p1000;
     uint64_t odd = 0;
-    mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, ea, eb, tops);
+    mpg_wide_tops(terms, (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, p, tops);
     mpg_wide_powers(tops, mpg_word_to_magic(t->fraction_bits), magic);
     if (!MPG_WIDE_TRUNCATES(t))
-        mpg_wide_cut_counts(terms, t->fraction_bits - t->mark_cut, la, lb, tops, counts);
+        mpg_wide_counts(terms, t->fraction_bits - t->mark_cut, 0, p, tops, counts);
     memcpy(sum, magic, sizeof(sum));
-    mpg_wide_sums(terms, fused, t->fraction_bits, a, la, b, lb, tops, sum);
+    mpg_wide_sums(terms, fused, t->fraction_bits, p, tops, sum);
     for (int j = 0; j < MPG_WIDE; j++)
         sum[j] -= magic[j];
     if (late == MPG_LATE_ODD) {
         for (int j = 0; j < MPG_WIDE; j++)
             if (counts[mpg_word_of_lane(j)])
-                sum[j] = mpg_wide_odd_dot(terms, a, b + j, magic[j]);
+                sum[j] = mpg_wide_odd_dot(terms, p->a, p->b + j, magic[j]);
         for (int j = 0; j < MPG_WIDE; j++) {
             const double magnitude = mpg_magnitude(sum[j]);
             const uint64_t bad = mpg_if_below(magnitude, least) & mpg_if_below(0.0, magnitude);
@@ -354,23 +333,20 @@ MPG_INLINE void mpg_wide_rows_of(int terms, int fused, const mpg_wide_task *task
     const int taken = t->round_down == 2 ? 2 * terms : terms;
     for (int64_t s = 0; s < steps; s++)
         for (int r = 0; r < rows; r++) {
-            const int64_t k = s * taken, row = r * p->stride + k;
-            const double *a = p->a + row, *b = p->b + k * MPG_WIDE;
-            const uint32_t *ea = p->ea + row, *la = p->la + row;
-            const int16_t *eb = p->eb + k * MPG_WIDE, *lb = p->lb + k * MPG_WIDE;
+            const mpg_wide_operands q = mpg_wide_from(p, r, s * taken);
             int infinite;
             if (t->late == MPG_LATE_EXACT)
-                infinite = mpg_wide_late(terms, fused, MPG_LATE_EXACT, t, a, ea, la, b, eb, lb, c[r]);
+                infinite = mpg_wide_late(terms, fused, MPG_LATE_EXACT, t, &q, c[r]);
             else if (t->late)
-                infinite = mpg_wide_late(terms, fused, MPG_LATE_ODD, t, a, ea, la, b, eb, lb, c[r]);
+                infinite = mpg_wide_late(terms, fused, MPG_LATE_ODD, t, &q, c[r]);
             else if (t->round_down == 2)
-                infinite = mpg_wide_round_down(terms, fused, 2, t, a, ea, la, b, eb, lb, c[r]);
+                infinite = mpg_wide_round_down(terms, fused, 2, t, &q, c[r]);
             else if (t->round_down == 1)
-                infinite = mpg_wide_round_down(terms, fused, 1, t, a, ea, la, b, eb, lb, c[r]);
+                infinite = mpg_wide_round_down(terms, fused, 1, t, &q, c[r]);
             else if (t->output == MPG_OUT_FP16)
-                infinite = mpg_wide_fda(terms, fused, MPG_OUT_FP16, t, a, ea, la, b, eb, lb, c[r]);
+                infinite = mpg_wide_fda(terms, fused, MPG_OUT_FP16, t, &q, c[r]);
             else
-                infinite = mpg_wide_fda(terms, fused, MPG_OUT_FP32, t, a, ea, la, b, eb, lb, c[r]);
+                infinite = mpg_wide_fda(terms, fused, MPG_OUT_FP32, t, &q, c[r]);
             if (infinite)
                 mpg_mark_beyond(c[r], MPG_WIDE, limit, overflow[r]);
         }
