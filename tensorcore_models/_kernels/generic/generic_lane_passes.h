@@ -127,16 +127,17 @@ MPG_INLINE double mpg_first_addend(double c, const mpg_plan *p)
 }
 
 /* Row i, columns [j, j + MPG_LANES) cut to `width`. */
-MPG_INLINE void mpg_lanes_body(int level, const mpg_plan *p, const mpg_packed *a, const mpg_packed *b, const mpg_layout *whole,
-                               const mpg_layout *tail, const mpg_matrix *c, char *out, int64_t columns, int out_size, int64_t i,
-                               int64_t j, int width)
+MPG_INLINE void mpg_lanes_body(int level, const mpg_job *job, int64_t i, int64_t j, int width)
 {
+    const mpg_plan *p = job->plan;
+    const mpg_packed *a = job->a, *b = job->b;
+    const mpg_layout *whole = job->whole, *tail = job->tail;
     const mpg_lane_rule f = mpg_lane_rule_of(p);
     const double *x = a->values + i * a->depth, *y = b->values + j * b->depth; /* a panel holds depth * MPG_LANES */
     const int64_t full = whole->count ? a->depth / whole->count : 0;
     double total[MPG_LANES] = {0};
     for (int l = 0; l < width; l++)
-        total[l] = mpg_first_addend(mpg_double_of_number(mpg_number_of(mpg_element(c, i, j + l), &p->raw_c)), p);
+        total[l] = mpg_first_addend(mpg_double_of_number(mpg_number_of(mpg_element(job->c, i, j + l), &p->raw_c)), p);
     for (int64_t s = 0; s < a->steps; s++) {
         const int64_t first = s * p->step;
         if (p->c_flush_passes && s % p->c_flush_passes == 0)
@@ -145,11 +146,9 @@ MPG_INLINE void mpg_lanes_body(int level, const mpg_plan *p, const mpg_packed *a
         mpg_lanes_pass(total, x + first, y + first * MPG_LANES, mpg_layout_of(s, full, whole, tail), s == 0, &f, p);
     }
     for (int l = 0; l < width; l++)
-        mpg_store(out, out_size, i * columns + j + l, mpg_encode_double(total[l], &p->result, &p->late));
+        mpg_store(job->out, job->out_size, i * job->columns + j + l, mpg_encode_double(total[l], &p->result, &p->late));
 }
 
-MPG_VARIANTS(mpg_lanes, (p, a, b, whole, tail, c, out, columns, out_size, i, j, width), const mpg_plan *p, const mpg_packed *a,
-             const mpg_packed *b, const mpg_layout *whole, const mpg_layout *tail, const mpg_matrix *c, char *out,
-             int64_t columns, int out_size, int64_t i, int64_t j, int width)
+MPG_VARIANTS(mpg_lanes, (job, i, j, width), const mpg_job *job, int64_t i, int64_t j, int width)
 
 #endif

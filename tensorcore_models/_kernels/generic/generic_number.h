@@ -64,15 +64,20 @@ enum { MPG_HAS_POSITIVE_INF = 1, MPG_HAS_NEGATIVE_INF = 2, MPG_HAS_NAN = 4 };
 #define MPG_ALIGN_NAN ((1 << 29) + 1)
 #define MPG_TAKES_PART(align) ((align) > -(1 << 28))
 
+/* Members of the structs that Python fills in (Plan of generic.pyx), each as MEMBER(type, name). */
+#define MPG_MEMBER(type, name) type name;
+
+/* clang-format off: it takes the lists for expressions */
+#define MPG_FORMAT_MEMBERS(MEMBER) \
+    MEMBER(int, exponent_bits) MEMBER(int, fraction_bits) MEMBER(int, padding_bits) MEMBER(int, specials) \
+    MEMBER(uint64_t, sign_bit) MEMBER(int, emin) MEMBER(int, bias) MEMBER(int, keep_padded_nan) /* edge rule tf32_nan "kept" */ \
+    MEMBER(int, zero_align) /* alignment exponent of a zero, or MPG_ALIGN_NONE */ \
+    MEMBER(int, normalise) /* edge rule subnormal_c "normalised" */ \
+    MEMBER(int, flush) /* MPG_KEEP, or what numbers below 2^flush_below become */ \
+    MEMBER(int, flush_below)
+/* clang-format on */
 typedef struct {
-    int exponent_bits, fraction_bits, padding_bits, specials;
-    uint64_t sign_bit;
-    int32_t emin, bias;
-    int keep_padded_nan; /* edge rule tf32_nan "kept" */
-    int32_t zero_align;  /* alignment exponent of a zero, or MPG_ALIGN_NONE */
-    int normalise;       /* edge rule subnormal_c "normalised" */
-    int flush;           /* MPG_KEEP, or what numbers below 2^flush_below become */
-    int32_t flush_below;
+    MPG_FORMAT_MEMBERS(MPG_MEMBER)
 } mpg_format;
 
 typedef struct {
@@ -157,26 +162,31 @@ MPG_INLINE mpg_number mpg_scaled(mpg_number x, mpg_number scale, int skip_zero)
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------------- */
+/* clang-format off: it takes the lists for expressions */
+#define MPG_RESULT_MEMBERS(MEMBER) \
+    MEMBER(int, fraction_bits) MEMBER(int, padding_bits) MEMBER(int, quantum_exponent) MEMBER(int, emax) \
+    MEMBER(uint64_t, sign_bit) MEMBER(uint64_t, zero_sign) /* sign_bit where the format has -0, else 0 */ \
+    MEMBER(uint64_t, max_code) /* largest finite number without its padding */ \
+    MEMBER(uint64_t, inf_code) /* infinity, or NaN in a format without it */ \
+    MEMBER(uint64_t, inf_sign) /* sign_bit if that carries a sign, else 0 */
+/* clang-format on */
 typedef struct {
-    int fraction_bits, padding_bits;
-    int32_t quantum_exponent, emax;
-    uint64_t sign_bit;
-    uint64_t zero_sign; /* sign_bit where the format has -0, else 0 */
-    uint64_t max_code;  /* largest finite number without its padding */
-    uint64_t inf_code;  /* infinity, or NaN in a format without it */
-    uint64_t inf_sign;  /* sign_bit if that carries a sign, else 0 */
+    MPG_RESULT_MEMBERS(MPG_MEMBER)
 } mpg_result;
 
+/* clang-format off: it takes the lists for expressions */
+#define MPG_RULE_MEMBERS(MEMBER) \
+    MEMBER(int, rounding) MEMBER(int, kept_bits) /* fraction bits of the result, at most the format's */ \
+    MEMBER(int, to_inf) /* overflow is infinity in every rounding mode */ \
+    MEMBER(int, saturate) /* overflow and infinities become the largest finite number, NaN becomes zero */ \
+    MEMBER(int, flush) /* MPG_FLUSH_...: which results become zero */ \
+    MEMBER(int, nan_operand) /* x86: a NaN result is the first NaN operand, made quiet; nan_code after an invalid operation */ \
+    MEMBER(int, positive_underflow) /* nonzero sums that become zero are +0 */ \
+    MEMBER(int, positive_zero) /* numbers that cancel are +0 where rounding down, too */ \
+    MEMBER(uint64_t, nan_code)
+/* clang-format on */
 typedef struct {
-    int rounding;
-    int kept_bits;          /* fraction bits of the result, at most the format's */
-    int to_inf;             /* overflow is infinity in every rounding mode */
-    int saturate;           /* overflow and infinities become the largest finite number, NaN becomes zero */
-    int flush;              /* MPG_FLUSH_...: which results become zero */
-    int nan_operand;        /* x86: a NaN result is the first NaN operand, made quiet; nan_code after an invalid operation */
-    int positive_underflow; /* nonzero sums that become zero are +0 */
-    int positive_zero;      /* numbers that cancel are +0 where rounding down, too */
-    uint64_t nan_code;
+    MPG_RULE_MEMBERS(MPG_MEMBER)
 } mpg_rule;
 
 MPG_INLINE uint64_t mpg_special_code(int specials, const mpg_result *t, const mpg_rule *r)

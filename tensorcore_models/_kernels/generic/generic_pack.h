@@ -5,7 +5,7 @@
 #include "generic_lanes.h"
 
 /* Significand and alignment exponent of position `at` of a row; `panels`: B is packed in panels. */
-MPG_INLINE void mpg_put(const mpg_plan *p, mpg_packed *out, int panels, int64_t row, int64_t at, int64_t significand,
+MPG_INLINE void mpg_put(const mpg_plan *p, const mpg_packed *out, int panels, int64_t row, int64_t at, int64_t significand,
                         int32_t align)
 {
     const int64_t place = row * out->depth + at;
@@ -24,8 +24,8 @@ MPG_INLINE void mpg_put(const mpg_plan *p, mpg_packed *out, int panels, int64_t 
 }
 
 /* One operand with its block scale folded in (all families but GROUPS); returns its specials. */
-MPG_INLINE int mpg_pack_operand(const mpg_plan *p, const mpg_format *f, mpg_packed *out, int panels, int64_t row, int64_t at,
-                                uint64_t bits, const mpg_number *scale)
+MPG_INLINE int mpg_pack_operand(const mpg_plan *p, const mpg_format *f, const mpg_packed *out, int panels, int64_t row,
+                                int64_t at, uint64_t bits, const mpg_number *scale)
 {
     mpg_number x = mpg_number_of(bits, f);
     int64_t significand;
@@ -53,7 +53,8 @@ MPG_INLINE int mpg_pack_operand(const mpg_plan *p, const mpg_format *f, mpg_pack
 }
 
 /* The infinity or NaN at one position of a panel of B, for loops over vectors. */
-MPG_FROM_VECTORS static int mpg_pack_special(const mpg_plan *p, mpg_packed *out, int64_t column, int64_t at, uint64_t bits)
+MPG_FROM_VECTORS static int mpg_pack_special(const mpg_plan *p, const mpg_packed *out, int64_t column, int64_t at,
+                                             uint64_t bits)
 {
     return mpg_pack_operand(p, &p->b, out, 1, column, at, bits, 0);
 }
@@ -68,7 +69,7 @@ static int mpg_scale_specials(const mpg_plan *p, const mpg_matrix *scale, int64_
 }
 
 static void mpg_pack_pass(const mpg_plan *p, int is_b, const mpg_matrix *source, const mpg_matrix *scale,
-                          const mpg_layout *layout, int64_t row, int64_t step, mpg_packed *out)
+                          const mpg_layout *layout, int64_t row, int64_t step, const mpg_packed *out)
 {
     const mpg_format *f = is_b ? &p->b : &p->a;
     const int64_t first = step * p->step, lane = row % MPG_PANEL;
@@ -90,7 +91,7 @@ static void mpg_pack_pass(const mpg_plan *p, int is_b, const mpg_matrix *source,
         out->special[row * out->steps + step] = (uint8_t)special;
 }
 
-static void mpg_pack_scales(const mpg_plan *p, const mpg_matrix *scale, int64_t row, mpg_packed *out)
+static void mpg_pack_scales(const mpg_plan *p, const mpg_matrix *scale, int64_t row, const mpg_packed *out)
 {
     for (int64_t block = 0; block < out->blocks; block++) {
         const mpg_number s = mpg_number_of(mpg_element(scale, row, block), &p->scale);
@@ -100,7 +101,7 @@ static void mpg_pack_scales(const mpg_plan *p, const mpg_matrix *scale, int64_t 
 }
 
 static void mpg_pack_integers(int bits, int is_signed, const mpg_matrix *source, const mpg_layout *layout, int64_t row,
-                              int64_t first, mpg_packed *out)
+                              int64_t first, const mpg_packed *out)
 {
     int32_t *to = (int32_t *)out->significand + row * out->depth + first;
     for (int t = 0; t < layout->count; t++)
@@ -109,7 +110,7 @@ static void mpg_pack_integers(int bits, int is_signed, const mpg_matrix *source,
 
 /* Rows [begin, end) of one operand; pass by pass, so that a transposed source is read a few lines at a time. */
 static void mpg_pack_rows(const mpg_plan *p, int is_b, const mpg_matrix *source, const mpg_matrix *scale,
-                          const mpg_layout *whole, const mpg_layout *tail, int64_t begin, int64_t end, mpg_packed *out)
+                          const mpg_layout *whole, const mpg_layout *tail, int64_t begin, int64_t end, const mpg_packed *out)
 {
     const int64_t full = out->depth / p->step;
     for (int64_t s = 0; s < out->steps; s++) {
@@ -129,7 +130,7 @@ static void mpg_pack_rows(const mpg_plan *p, int is_b, const mpg_matrix *source,
 
 /* Rows of A as doubles: rows of `depth` values. */
 static void mpg_pack_values(const mpg_plan *p, const mpg_matrix *source, const mpg_layout *whole, const mpg_layout *tail,
-                            int64_t row, mpg_packed *out)
+                            int64_t row, const mpg_packed *out)
 {
     const int64_t full = out->depth / p->step;
     for (int64_t s = 0; s < out->steps; s++) {
@@ -142,7 +143,7 @@ static void mpg_pack_values(const mpg_plan *p, const mpg_matrix *source, const m
 
 /* Columns of B as doubles: panels of `depth` rows of MPG_LANES values, zero beyond the last column. */
 static void mpg_pack_panel(const mpg_plan *p, const mpg_matrix *source, const mpg_layout *whole, const mpg_layout *tail,
-                           int64_t panel, mpg_packed *out)
+                           int64_t panel, const mpg_packed *out)
 {
     const int64_t full = out->depth / p->step, first = panel * MPG_LANES;
     const int width = (int)(out->rows - first < MPG_LANES ? out->rows - first : MPG_LANES);

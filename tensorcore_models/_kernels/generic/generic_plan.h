@@ -37,42 +37,49 @@ enum { MPG_KEEP_ZEROS, MPG_SKIP_ZEROS, MPG_SKIP_ZERO_PRODUCTS };
 /* How one alignment rounds: with a sticky bit to odd, one place further down. */
 #define MPG_PLAN_ROUNDING(p) ((p)->sticky ? MPG_RO : (p)->rounding)
 
+typedef uint64_t mpg_masks[MPG_MAX_PARTS];
+
+/* clang-format off: it takes the lists for expressions */
+#define MPG_PLAN_MEMBERS(MEMBER) \
+    MEMBER(int, family) \
+    MEMBER(int, wide)   /* significands in 64 and sums in 128 bits instead of 32 and 64 */ \
+    MEMBER(int, step)   /* positions of one pass: products, or products of parts */ \
+    MEMBER(int, vector) /* generic_vector.h holds every intermediate */ \
+    MEMBER(int, narrow) /* operands are integers of at most 31 bits */ \
+    MEMBER(mpg_format, a) MEMBER(mpg_format, b) MEMBER(mpg_format, scale) \
+    MEMBER(mpg_format, c) MEMBER(mpg_format, chained) /* the addend of the first step, and of later ones (the format of d) */ \
+    MEMBER(mpg_format, raw_c) /* the addend of a late addition: no edge rule */ \
+    MEMBER(mpg_format, raw_d) \
+    MEMBER(int, scaled) MEMBER(int, block) MEMBER(int, skip_scaled_zero) /* MPG_KEEP_ZEROS, ... */ \
+    MEMBER(mpg_result, result) \
+    MEMBER(mpg_rule, rule) /* of the fused sum */ \
+    MEMBER(mpg_rule, late) /* of the IEEE operations */ \
+    MEMBER(int, late_c)    /* MPG_C_EARLY, ... */ \
+    MEMBER(int, zero_sign) /* MPG_ZERO_POSITIVE, ... */ \
+    MEMBER(int, zero_count) /* products that have a say, those beyond a pass being +0 */ \
+    /* positions that share one product: position t of a pass holds the bits a_masks[t % parts] of one significand and */ \
+    /* b_masks[t % parts] of the other */ \
+    MEMBER(int, parts) MEMBER(mpg_masks, a_masks) MEMBER(mpg_masks, b_masks) \
+    /* aligned sums */ \
+    MEMBER(int, alignment) MEMBER(int, fraction_bits) MEMBER(int, rounding) MEMBER(int, sticky) MEMBER(int, normalised) \
+    MEMBER(int, product_fraction) /* alignment exponent of a product minus the exponent of its last bit */ \
+    MEMBER(int, product_lift)     /* fraction bits with sticky minus product_fraction, or 0 where that is negative */ \
+    MEMBER(int, product_integer)  /* |product| < 2^(alignment exponent + this) */ \
+    MEMBER(int, has_floor) MEMBER(int, has_limit) MEMBER(int, has_integer_bits) MEMBER(int, has_cutoff) \
+    MEMBER(int, floor) MEMBER(int, limit) MEMBER(int, integer_bits) MEMBER(int, cutoff) \
+    MEMBER(int, dot_fraction_bits) MEMBER(int, c_fraction_bits) MEMBER(int, add_rounding) MEMBER(int, c_wins) \
+    MEMBER(int, sum_fraction_bits) /* FDRDA: to which the normalised sum is rounded down first */ \
+    MEMBER(int, base) /* GROUPS: exponent of the last bit of a fixed-point product; EXACT: of the accumulator */ \
+    MEMBER(int, limbs) \
+    /* IEEE operations */ \
+    MEMBER(double, chained_flush) MEMBER(double, c_flush) /* addends below these become zero */ \
+    MEMBER(int, c_flush_passes) /* n > 0: addends of passes 0, n, 2 n, ..., zeros to +0; 0: only the first */ \
+    /* integers */ \
+    MEMBER(int, a_bits) MEMBER(int, b_bits) MEMBER(int, c_bits) MEMBER(int, d_bits) \
+    MEMBER(int, a_signed) MEMBER(int, b_signed) MEMBER(int, c_signed) MEMBER(int, d_signed) MEMBER(int, clamp)
+/* clang-format on */
 typedef struct {
-    int family;
-    int wide;   /* significands in 64 and sums in 128 bits instead of 32 and 64 */
-    int step;   /* positions of one pass: products, or products of parts */
-    int vector; /* generic_vector.h holds every intermediate */
-    int narrow; /* operands are integers of at most 31 bits */
-    mpg_format a, b, scale;
-    mpg_format c, chained; /* the addend of the first step, and of later ones (the format of d) */
-    mpg_format raw_c;      /* the addend of a late addition: no edge rule */
-    mpg_format raw_d;
-    int scaled, block, skip_scaled_zero; /* MPG_KEEP_ZEROS, ... */
-    mpg_result result;
-    mpg_rule rule;             /* of the fused sum */
-    mpg_rule late;             /* of the IEEE operations */
-    int late_c;                /* MPG_C_EARLY, ... */
-    int zero_sign, zero_count; /* MPG_ZERO_POSITIVE, ...; products that have a say, those beyond a pass being +0 */
-    /* positions that share one product: position t of a pass holds the bits a_masks[t % parts] of one significand and
-     * b_masks[t % parts] of the other */
-    int parts;
-    uint64_t a_masks[MPG_MAX_PARTS], b_masks[MPG_MAX_PARTS];
-    /* aligned sums */
-    int alignment, fraction_bits, rounding, sticky, normalised;
-    int product_fraction; /* alignment exponent of a product minus the exponent of its last bit */
-    int product_lift;     /* fraction bits with sticky minus product_fraction, or 0 where that is negative */
-    int product_integer;  /* |product| < 2^(alignment exponent + this) */
-    int has_floor, has_limit, has_integer_bits, has_cutoff;
-    int32_t floor, limit, integer_bits, cutoff;
-    int dot_fraction_bits, c_fraction_bits, add_rounding, c_wins;
-    int sum_fraction_bits; /* FDRDA: to which the normalised sum is rounded down first */
-    int32_t base;          /* GROUPS: exponent of the last bit of a fixed-point product; EXACT: of the accumulator */
-    int limbs;
-    /* IEEE operations */
-    double chained_flush, c_flush; /* addends below these become zero */
-    int c_flush_passes;            /* n > 0: addends of passes 0, n, 2 n, ..., zeros to +0; 0: only the first */
-    /* integers */
-    int a_bits, b_bits, c_bits, d_bits, a_signed, b_signed, c_signed, d_signed, clamp;
+    MPG_PLAN_MEMBERS(MPG_MEMBER)
 } mpg_plan;
 
 /* Products of k before a pass. */

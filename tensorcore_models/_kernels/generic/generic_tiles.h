@@ -45,8 +45,7 @@ static void mpg_tile(const mpg_job *job, int64_t i0, int64_t i1, int64_t j0, int
         for (int64_t i = i0; i < i1; i++)
             for (int64_t j = j0; j < j1; j += MPG_LANES) {
                 const int width = (int)(j1 - j < MPG_LANES ? j1 - j : MPG_LANES);
-                mpg_lanes(p, job->a, job->b, job->whole, job->tail, job->c, job->out, job->columns, job->out_size, i, j, width,
-                          job->isa);
+                mpg_lanes(job, i, j, width, job->isa);
             }
         return;
     }

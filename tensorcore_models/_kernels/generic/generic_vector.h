@@ -93,7 +93,7 @@ static int mpg_runs_vectors(const mpg_plan *p, int isa, int64_t columns)
 static int mpg_packs_vectors(const mpg_job *job) { return job->vector && !job->plan->scaled; }
 
 /* Columns [begin, end) of B, begin a multiple of MPG_PANEL. */
-static void mpg_vector_columns(const mpg_job *job, const mpg_matrix *source, int64_t begin, int64_t end, mpg_packed *out)
+static void mpg_vector_columns(const mpg_job *job, const mpg_matrix *source, int64_t begin, int64_t end, const mpg_packed *out)
 {
 #if MPG_X86_VARIANTS
     if (job->isa == MPG_ISA_AVX512)

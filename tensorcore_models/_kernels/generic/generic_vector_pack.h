@@ -2,7 +2,7 @@
  * mpg_pack_rows (generic_pack.h) for the operands of the vector kernels; operands with block scales go the scalar way.
  */
 VTARGET static void V_(pack_position)(const mpg_plan *p, const uint64_t *bits, int64_t first, int64_t at, uint8_t *special,
-                                      mpg_packed *out)
+                                      const mpg_packed *out)
 {
     int64_t *to = out->words + 2 * (first * out->depth + at * MPG_PANEL);
     unsigned marked = 0;
@@ -19,7 +19,7 @@ VTARGET static void V_(pack_position)(const mpg_plan *p, const uint64_t *bits, i
 }
 
 VTARGET static void V_(pack_columns)(const mpg_plan *p, const mpg_matrix *source, const mpg_layout *whole,
-                                     const mpg_layout *tail, int64_t begin, int64_t end, mpg_packed *out)
+                                     const mpg_layout *tail, int64_t begin, int64_t end, const mpg_packed *out)
 {
     const int64_t full = out->depth / p->step;
     for (int64_t s = 0; s < out->steps; s++) {
