@@ -4,7 +4,7 @@ What it computes states :mod:`ascend.cube`; what it needs of a schedule is its :
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -147,21 +147,45 @@ def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
     return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
 
 
+@dataclass(frozen=True)
+class CubeTask:
+    """What the kernel is told about a product; all its slices of k share it."""
+
+    #: A bit for each term: 1 hh, 2 lh, 4 hl, 8 ll.
+    terms: int
+    step_order: int
+    step: int
+    a_exponent: int
+    b_exponent: int
+    elementwise: bool
+    in_place: bool
+    #: The rule of the split, and the rule of the sums.
+    saturate: bool
+    clamp: bool
+    half: bool
+    reseed: bool
+
+
 class _Run:
-    """The kernel's arguments that all slices of k share."""
+    """A product in slices of k."""
 
     def __init__(self, sums: Sums, arithmetic: CubeArithmetic, group: int, exponents: tuple[int, int], k: int, c):
         half = arithmetic.accumulate == "fp16"
         largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
         self.sums = sums
-        self.arguments: dict[str, Any] = {
-            "order": sums.order, "terms": _TERM_MASKS[sums.terms],
-            "step_order": STEP_ORDERS.index(arithmetic.step_order),
-            "step": group if sums.order == "elementwise" else sums.step,
-            "a_exponent": exponents[0], "b_exponent": exponents[1], "saturate": arithmetic.saturates,
-            "clamp": arithmetic.saturates and (half or _may_overflow(largest, k, exponents)),
-            "half": half, "reseed": sums.reseeded,
-        }  # fmt: skip
+        self.task = CubeTask(
+            terms=_TERM_MASKS[sums.terms],
+            step_order=STEP_ORDERS.index(arithmetic.step_order),
+            step=group if sums.order == "elementwise" else sums.step,
+            a_exponent=exponents[0],
+            b_exponent=exponents[1],
+            elementwise=sums.order == "elementwise",
+            in_place=sums.order == "termwise_inplace",
+            saturate=arithmetic.saturates,
+            clamp=arithmetic.saturates and (half or _may_overflow(largest, k, exponents)),
+            half=half,
+            reseed=sums.reseeded,
+        )
 
     def slices(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
         seeds = [c] + [None] * (len(self.sums.slices) - 1)
@@ -173,7 +197,7 @@ class _Run:
         if out.size:
             cube_kernel.run(
                 np.ascontiguousarray(a[:, start:stop]), np.ascontiguousarray(b[start:stop]), c,
-                np.array([last - start for _, last in groups], np.int64), out, level=isa_level(),
-                threads=threads_for((stop - start) * out.size), **self.arguments,
+                np.array([last - start for _, last in groups], np.int64), out, vars(self.task), isa_level(),
+                threads_for((stop - start) * out.size),
             )  # fmt: skip
         return out

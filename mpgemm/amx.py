@@ -207,9 +207,8 @@ def _on_words(a, b, c, model: Mapping, emulated: bool, threads: int) -> tuple[np
     depth = min(_DEPTH, -(-k // RESTART) * RESTART)
     products = get_method(model["method"]).products
     size = kernel.workspace_bytes(m, n, min(k, depth), get_method(model["method"]).words, False)
-    reason = kernel.multiply_words(
-        a, b, d, workspace(size), products, RESTART, depth, c is None, emulated, refused, isa_level(), threads
-    )
+    task = {"restart": RESTART, "depth": depth, "first": c is None, "emulated": emulated}
+    reason = kernel.multiply_words(a, b, d, workspace(size), products, task, refused, isa_level(), threads)
     return (d, "") if reason is None else (None, reason)
 
 

@@ -209,20 +209,15 @@ MPG_INLINE float cube_reconstructed(float hh, float lh, float hl, float ll, cons
 }
 
 /* ---- the variants ---------------------------------------------------------------------------------------------------- */
-#define CUBE_NAME_(name, variant) cube_##name##_##variant
-#define CUBE_NAME(name, variant) CUBE_NAME_(name, variant)
-
 #define VECTOR_SIZE 4
 
 #define VECTOR_LEVEL MPG_ISA_BASELINE
 #include "vector_set.h"
-#define CUBE_VARIANT baseline
 #include "cube_tile.h"
 #undef VECTOR_LEVEL
 
 #define VECTOR_LEVEL MPG_ISA_AVX2
 #include "vector_set.h"
-#define CUBE_VARIANT avx2
 #if MPG_X86_VARIANTS
 #define CUBE_FROM_CODES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
 #endif
@@ -231,7 +226,6 @@ MPG_INLINE float cube_reconstructed(float hh, float lh, float hl, float ll, cons
 
 #define VECTOR_LEVEL MPG_ISA_AVX512
 #include "vector_set.h"
-#define CUBE_VARIANT avx512
 #if MPG_X86_VARIANTS
 #define CUBE_FROM_CODES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p)))
 #endif
@@ -244,11 +238,6 @@ static int cube_row_multiple(int level) { return MPG_SIZE(level, CUBE_ROWS_SIZES
 
 static int cube_panel_width(int level) { return MPG_SIZE(level, CUBE_WIDTH_SIZES); }
 
-#define CUBE_CALL(name, level, ...)                                                                                            \
-    ((level) >= MPG_ISA_AVX512 ? cube_##name##_avx512                                                                          \
-     : (level) >= MPG_ISA_AVX2 ? cube_##name##_avx2                                                                            \
-                               : cube_##name##_baseline)(__VA_ARGS__)
-
 /* Both words (one, if words is 1) of `depth` <= CUBE_BLOCK elements of row `row` of A into its group in every pass of
  * `pass` elements; NULL packs zeros. The low word is multiplied by low_factor, a power of two. */
 static void cube_pack_a(const float *source, ptrdiff_t row, ptrdiff_t groups, int words, ptrdiff_t depth, ptrdiff_t pass,
@@ -259,7 +248,7 @@ static void cube_pack_a(const float *source, ptrdiff_t row, ptrdiff_t groups, in
         mpg_split_range(source, codes[0], codes[1], 0, depth, split, level);
     else
         memset(codes, 0, sizeof codes);
-    CUBE_CALL(pack_a, level, codes[0], codes[1], row, groups, words, depth, pass, low_factor, packed);
+    MPG_OF_LEVEL(cube_pack_a, level)(codes[0], codes[1], row, groups, words, depth, pass, low_factor, packed);
 }
 
 /* Row k of B, `columns` <= CUBE_BLOCK elements, into the panels; the last one is padded with zeros. */
@@ -270,21 +259,21 @@ static void cube_pack_b(const float *source, ptrdiff_t columns, ptrdiff_t k, int
     mpg_split_range(source, codes[0], codes[1], 0, columns, split, level);
     memset(codes[0] + columns, 0, CUBE_MAX_WIDTH * sizeof(uint16_t));
     memset(codes[1] + columns, 0, CUBE_MAX_WIDTH * sizeof(uint16_t));
-    CUBE_CALL(pack_b, level, codes[0], codes[1], k, words, pass, low_factor, packed, panels);
+    MPG_OF_LEVEL(cube_pack_b, level)(codes[0], codes[1], k, words, pass, low_factor, packed, panels);
 }
 
 /* Groups [group0, group1) and panels [panel0, panel1) of the block, over the whole slice of k. */
 static void cube_tile(const cube_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0, ptrdiff_t panel1,
                       int level)
 {
-    CUBE_CALL(tile, level, block, group0, group1, panel0, panel1);
+    MPG_OF_LEVEL(cube_tile, level)(block, group0, group1, panel0, panel1);
 }
 
 /* ---- after a chain ------------------------------------------------------------------------------------------------------ */
 static void cube_reconstruct(const float *hh, const float *lh, const float *hl, const float *ll, ptrdiff_t count,
                              const cube_scales *scales, float *out, int level)
 {
-    CUBE_CALL(reconstruct, level, hh, lh, hl, ll, count, scales, out);
+    MPG_OF_LEVEL(cube_reconstruct, level)(hh, lh, hl, ll, count, scales, out);
 }
 
 /* c = RN(c + RN(sum * factor)), in FP32 or FP16. */

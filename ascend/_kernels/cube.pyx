@@ -57,8 +57,15 @@ cdef enum:
     HALF_NAN = 0x7E00
 
 
+cdef struct cube_task:
+    # a product as asked for: fields of CubeTask of ascend.cube_words
+    int terms, step_order, step, a_exponent, b_exponent
+    bint elementwise, in_place, saturate, clamp, half, reseed
+
+
 cdef struct job:
     # what all steps of one call share
+    cube_task task
     const float *a
     const float *b
     ptrdiff_t a_stride, b_stride
@@ -166,10 +173,10 @@ cdef int run_group(job *j, ptrdiff_t start, ptrdiff_t end, bint fresh, bint last
     return 0
 
 
-cdef int run_together(job *j, const int64_t[::1] group_ends, bint reseed, bint seeded) except -1:
+cdef int run_together(job *j, const int64_t[::1] group_ends, bint seeded) except -1:
     """All chains over all k groups."""
     cdef ptrdiff_t g, start = 0, size = sums_size(j), groups = group_ends.shape[0]
-    if reseed or groups == 1:
+    if j.task.reseed or groups == 1:
         for g in range(groups):
             run_group(j, start, group_ends[g], g == 0 and not seeded, g + 1 == groups)
             start = group_ends[g]
@@ -185,17 +192,21 @@ cdef int run_together(job *j, const int64_t[::1] group_ends, bint reseed, bint s
     return 0
 
 
-cdef int run_in_place(job *j, const int64_t[::1] group_ends, bint reseed, bint seeded, int a_exponent,
-                      int b_exponent) except -1:
+cdef int scale_exponent(const job *j, int term) noexcept nogil:
+    """The exponent by which the words of a term are too large."""
+    return (j.task.a_exponent if term & 1 else 0) + (j.task.b_exponent if term & 2 else 0)
+
+
+cdef int run_in_place(job *j, const int64_t[::1] group_ends, bint seeded) except -1:
     """One term after the other into one C."""
     cdef ptrdiff_t g, start, size = sums_size(j)
     cdef int term, terms = j.block.terms, exponent
-    cdef bint first = True
+    cdef bint first = True, reseed = j.task.reseed
     for term in range(CUBE_TERMS):
         if not terms >> term & 1:
             continue
         j.block.terms = 1 << term
-        exponent = (a_exponent if term & 1 else 0) + (b_exponent if term & 2 else 0)
+        exponent = scale_exponent(j, term)
         start = 0
         for g in range(group_ends.shape[0]):
             if reseed and not first:
@@ -228,51 +239,49 @@ cdef void make_scales(cube_scales *scales, int a_exponent, int b_exponent, bint 
     scales.clamp = clamp
 
 
-cdef void describe(job *j, int terms, bint elementwise, bint in_place, int a_exponent, int b_exponent) noexcept:
-    cdef int term, exponent
-    j.words = 1 if terms == 1 else 2
+cdef void describe(job *j) noexcept:
+    cdef int term
+    cdef bint elementwise = j.task.elementwise
+    j.words = 1 if j.task.terms == 1 else 2
     j.high, j.width = cube_row_multiple(j.level), cube_panel_width(j.level)
-    j.a_low_factor = <float>ldexp(1.0, -a_exponent) if elementwise else 1.0
-    j.b_low_factor = <float>ldexp(1.0, -b_exponent) if elementwise else 1.0
-    j.block.terms, j.block.elementwise = terms, elementwise
-    if elementwise or in_place or terms == 1:
+    j.a_split = mpg_split_parameters(j.task.a_exponent, j.task.saturate, 0 if j.task.saturate else HALF_NAN, not j.task.saturate)
+    j.b_split = mpg_split_parameters(j.task.b_exponent, j.task.saturate, 0 if j.task.saturate else HALF_NAN, not j.task.saturate)
+    j.a_low_factor = <float>ldexp(1.0, -j.task.a_exponent) if elementwise else 1.0
+    j.b_low_factor = <float>ldexp(1.0, -j.task.b_exponent) if elementwise else 1.0
+    j.block.terms, j.block.elementwise, j.block.step_order = j.task.terms, elementwise, j.task.step_order
+    j.block.step, j.block.clamp, j.block.half = j.task.step, j.task.clamp, j.task.half
+    if elementwise or j.task.in_place or j.task.terms == 1:
         j.block.chains = 1
     else:
-        j.block.chains = 4 if terms >> CUBE_LL & 1 else 3
+        j.block.chains = 4 if j.task.terms >> CUBE_LL & 1 else 3
     for term in range(CUBE_TERMS):  # products are multiples of 2^-48 below 2^32: both parts of 2^-6 sum exactly
-        exponent = (a_exponent if term & 1 else 0) + (b_exponent if term & 2 else 0) if elementwise else 0
-        j.block.bin[term] = ldexp(1.5, 52 - 6 - exponent)
+        j.block.bin[term] = ldexp(1.5, 52 - 6 - (scale_exponent(j, term) if elementwise else 0))
+    make_scales(&j.scales, j.task.a_exponent, j.task.b_exponent, j.block.chains == 4, j.task.clamp)
 
 
 def run(const float[:, ::1] a, const float[:, ::1] b, const float[:, ::1] c, const int64_t[::1] group_ends,
-        float[:, ::1] out, *, str order, int terms, int step_order, int step, int a_exponent, int b_exponent,
-        bint saturate, bint clamp, bint half, bint reseed, int level, int threads):
+        float[:, ::1] out, dict task, int level, int threads):
     """Split a and b and run the chains of the whole product into `out`; arguments are checked by ascend.cube.
 
-    `terms` is a bit mask (1 hh, 2 lh, 4 hl, 8 ll); `group_ends` holds the end of each k group, the last one k. `c` seeds
-    the first chain, or is None. `saturate` is the rule of the split, `clamp` the rule of the sums.
+    `group_ends` holds the end of each k group, the last one k. `c` seeds the first chain, or is None. `task` has the fields of
+    ascend.cube_words.CubeTask.
     """
     cdef job j
     cdef Workspace workspace
     cdef ptrdiff_t m = a.shape[0], k = a.shape[1], n = b.shape[1], passes, size
-    cdef bint elementwise = order == "elementwise", in_place = order == "termwise_inplace", keep_totals
+    cdef bint keep_totals
     if m == 0 or n == 0 or k == 0:
         raise ValueError("the kernel needs at least one product for each element")
     memset(&j, 0, sizeof(job))
-    j.level, j.threads = level, threads
-    describe(&j, terms, elementwise, in_place, a_exponent, b_exponent)
-    j.a, j.b = &a[0, 0], &b[0, 0]
-    j.a_split = mpg_split_parameters(a_exponent, saturate, 0 if saturate else HALF_NAN, not saturate)
-    j.b_split = mpg_split_parameters(b_exponent, saturate, 0 if saturate else HALF_NAN, not saturate)
+    j.task, j.level, j.threads = task, level, threads
+    describe(&j)
+    j.a, j.b, j.out = &a[0, 0], &b[0, 0], &out[0, 0]
     j.a_stride, j.b_stride = k, n
-    j.block.step_order, j.block.step, j.block.clamp, j.block.half = step_order, step, clamp, half
-    make_scales(&j.scales, a_exponent, b_exponent, j.block.chains == 4, clamp)
-    j.out = &out[0, 0]
 
-    keep_totals = in_place or (group_ends.shape[0] > 1 and not reseed)
+    keep_totals = j.task.in_place or (group_ends.shape[0] > 1 and not j.task.reseed)
     j.block.groups = round_up(min(m, CUBE_BLOCK), j.high) // j.high
     j.block.panels = round_up(min(n, CUBE_BLOCK), j.width) // j.width
-    passes = min(k, CUBE_BLOCK) // (CUBE_DEPTH // step * step) + 1
+    passes = min(k, CUBE_BLOCK) // (CUBE_DEPTH // j.block.step * j.block.step) + 1
     size = round_up(sums_size(&j), LINE)
     workspace = Workspace(((2 if keep_totals else 1) * size
                            + passes * 2 * CUBE_DEPTH * (j.block.groups * j.high + j.block.panels * j.width) + LINE) * sizeof(float))
@@ -290,10 +299,10 @@ def run(const float[:, ::1] a, const float[:, ::1] b, const float[:, ::1] c, con
             if c is not None:
                 memset(j.block.sums, 0, sums_size(&j) * sizeof(float))
                 seed(&j, &c[0, 0], n)
-            if in_place:
-                run_in_place(&j, group_ends, reseed, c is not None, a_exponent, b_exponent)
+            if j.task.in_place:
+                run_in_place(&j, group_ends, c is not None)
             else:
-                run_together(&j, group_ends, reseed, c is not None)
+                run_together(&j, group_ends, c is not None)
 
 
 def reconstruct(const float[::1] hh, const float[::1] lh, const float[::1] hl, const float[::1] ll, float[::1] out, *,

@@ -1,13 +1,13 @@
-/* One variant of the cube's loops; cube.h includes this file once for each instruction set, after vector_set.h, with CUBE_VARIANT, its
- * name, and, where there is an instruction for it, CUBE_FROM_CODES: a vector of FP16 codes as FP32.
+/* One variant of the cube's loops; cube.h includes this file once for each instruction set, after vector_set.h and,
+ * where there is an instruction for it, with CUBE_FROM_CODES: a vector of FP16 codes as FP32.
  */
 #define CUBE_R MPG_SIZE(VECTOR_LEVEL, CUBE_ROWS_SIZES)
 #define CUBE_W MPG_SIZE(VECTOR_LEVEL, CUBE_WIDTH_SIZES)
 #define CUBE_V (CUBE_W / VECTOR_LANES)
 
 /* `count` FP16 codes as FP32, times a power of two. */
-VECTOR_TARGET MPG_INLINE void CUBE_NAME(unpack, CUBE_VARIANT)(const uint16_t *MPG_RESTRICT codes, ptrdiff_t count, float factor,
-                                                              float *MPG_RESTRICT target)
+VECTOR_TARGET MPG_INLINE void VECTOR_NAME(cube_unpack)(const uint16_t *MPG_RESTRICT codes, ptrdiff_t count, float factor,
+                                                       float *MPG_RESTRICT target)
 {
     ptrdiff_t i = 0;
 #ifdef CUBE_FROM_CODES
@@ -18,34 +18,33 @@ VECTOR_TARGET MPG_INLINE void CUBE_NAME(unpack, CUBE_VARIANT)(const uint16_t *MP
         target[i] = cube_from_half(codes[i]) * factor;
 }
 
-VECTOR_TARGET static void CUBE_NAME(pack_a, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t row,
-                                                          ptrdiff_t groups, int words, ptrdiff_t depth, ptrdiff_t pass,
-                                                          float low_factor, float *packed)
+VECTOR_TARGET static void VECTOR_NAME(cube_pack_a)(const uint16_t *high, const uint16_t *low, ptrdiff_t row, ptrdiff_t groups,
+                                                   int words, ptrdiff_t depth, ptrdiff_t pass, float low_factor, float *packed)
 {
     const ptrdiff_t group = CUBE_R * CUBE_DEPTH * 2;
     float *target = packed + row / CUBE_R * group + row % CUBE_R * CUBE_DEPTH;
     for (ptrdiff_t k = 0; k < depth; k += pass, target += groups * group) {
         const ptrdiff_t count = depth - k < pass ? depth - k : pass;
-        CUBE_NAME(unpack, CUBE_VARIANT)(high + k, count, 1.0f, target);
+        VECTOR_NAME(cube_unpack)(high + k, count, 1.0f, target);
         if (words == 2)
-            CUBE_NAME(unpack, CUBE_VARIANT)(low + k, count, low_factor, target + CUBE_R * CUBE_DEPTH);
+            VECTOR_NAME(cube_unpack)(low + k, count, low_factor, target + CUBE_R * CUBE_DEPTH);
     }
 }
 
-VECTOR_TARGET static void CUBE_NAME(pack_b, CUBE_VARIANT)(const uint16_t *high, const uint16_t *low, ptrdiff_t k, int words,
-                                                          ptrdiff_t pass, float low_factor, float *packed, ptrdiff_t panels)
+VECTOR_TARGET static void VECTOR_NAME(cube_pack_b)(const uint16_t *high, const uint16_t *low, ptrdiff_t k, int words,
+                                                   ptrdiff_t pass, float low_factor, float *packed, ptrdiff_t panels)
 {
     float *target = packed + ((k / pass) * panels * CUBE_DEPTH + k % pass) * 2 * CUBE_W;
     for (ptrdiff_t panel = 0; panel < panels; panel++, target += 2 * CUBE_W * CUBE_DEPTH) {
-        CUBE_NAME(unpack, CUBE_VARIANT)(high + panel * CUBE_W, CUBE_W, 1.0f, target);
+        VECTOR_NAME(cube_unpack)(high + panel * CUBE_W, CUBE_W, 1.0f, target);
         if (words == 2)
-            CUBE_NAME(unpack, CUBE_VARIANT)(low + panel * CUBE_W, CUBE_W, low_factor, target + CUBE_W);
+            VECTOR_NAME(cube_unpack)(low + panel * CUBE_W, CUBE_W, low_factor, target + CUBE_W);
     }
 }
 
 /* Three terms at once: R x W sums of each, one after the other in `sums`. `next` is what the next run will read. */
-VECTOR_TARGET static void CUBE_NAME(three_chains, CUBE_VARIANT)(const float *a, const float *b, ptrdiff_t depth, float *sums,
-                                                                const float *next)
+VECTOR_TARGET static void VECTOR_NAME(cube_three_chains)(const float *a, const float *b, ptrdiff_t depth, float *sums,
+                                                         const float *next)
 {
     const float *a_low = a + CUBE_R * CUBE_DEPTH;
     VECTOR sum[3][CUBE_R][CUBE_V];
@@ -77,7 +76,7 @@ VECTOR_TARGET static void CUBE_NAME(three_chains, CUBE_VARIANT)(const float *a, 
 }
 
 /* One chain in k order: R x W sums; a and b point to the words' first elements. */
-VECTOR_TARGET static void CUBE_NAME(one_chain, CUBE_VARIANT)(const float *a, const float *b, ptrdiff_t depth, float *sums)
+VECTOR_TARGET static void VECTOR_NAME(cube_one_chain)(const float *a, const float *b, ptrdiff_t depth, float *sums)
 {
     VECTOR sum[CUBE_R][CUBE_V];
     for (int r = 0; r < CUBE_R; r++)
@@ -95,11 +94,11 @@ VECTOR_TARGET static void CUBE_NAME(one_chain, CUBE_VARIANT)(const float *a, con
 }
 
 /* `count` products of one step onto R x W sums, in the step order that the block asks for. */
-VECTOR_TARGET static void CUBE_NAME(step, CUBE_VARIANT)(const cube_block *block, const float *a, const float *b, int count,
-                                                        double bin, float *sums)
+VECTOR_TARGET static void VECTOR_NAME(cube_step)(const cube_block *block, const float *a, const float *b, int count, double bin,
+                                                 float *sums)
 {
     if (block->step_order == CUBE_SEQUENTIAL && !block->clamp && !block->half) {
-        CUBE_NAME(one_chain, CUBE_VARIANT)(a, b, count, sums);
+        VECTOR_NAME(cube_one_chain)(a, b, count, sums);
         return;
     }
     for (int r = 0; r < CUBE_R; r++) {
@@ -120,15 +119,15 @@ VECTOR_TARGET static void CUBE_NAME(step, CUBE_VARIANT)(const cube_block *block,
 }
 
 /* `depth` products of R x W elements, all terms that the block asks for. */
-VECTOR_TARGET static void CUBE_NAME(micro_tile, CUBE_VARIANT)(const cube_block *block, const float *a, const float *b,
-                                                              ptrdiff_t depth, float *sums)
+VECTOR_TARGET static void VECTOR_NAME(cube_micro_tile)(const cube_block *block, const float *a, const float *b, ptrdiff_t depth,
+                                                       float *sums)
 {
     const int three = 1 << CUBE_HH | 1 << CUBE_LH | 1 << CUBE_HL;
     const int plain = block->step_order == CUBE_SEQUENTIAL && !block->clamp && !block->half;
     const ptrdiff_t stride = block->elementwise ? block->step : depth;
     int terms = block->terms;
     if (plain && !block->elementwise && (terms & three) == three) {
-        CUBE_NAME(three_chains, CUBE_VARIANT)(a, b, depth, sums, a + 2 * CUBE_R * CUBE_DEPTH);
+        VECTOR_NAME(cube_three_chains)(a, b, depth, sums, a + 2 * CUBE_R * CUBE_DEPTH);
         terms &= ~three;
     }
     for (ptrdiff_t k0 = 0; k0 < depth; k0 += stride)
@@ -140,13 +139,13 @@ VECTOR_TARGET static void CUBE_NAME(micro_tile, CUBE_VARIANT)(const cube_block *
             if (!(terms >> term & 1))
                 continue;
             for (ptrdiff_t k = k0; k < end; k += block->step)
-                CUBE_NAME(step, CUBE_VARIANT)(block, factors + k, panel + k * 2 * CUBE_W,
-                                              (int)(end - k < block->step ? end - k : block->step), block->bin[term], chain);
+                VECTOR_NAME(cube_step)(block, factors + k, panel + k * 2 * CUBE_W,
+                                       (int)(end - k < block->step ? end - k : block->step), block->bin[term], chain);
         }
 }
 
-VECTOR_TARGET static void CUBE_NAME(tile, CUBE_VARIANT)(const cube_block *block, ptrdiff_t group0, ptrdiff_t group1,
-                                                        ptrdiff_t panel0, ptrdiff_t panel1)
+VECTOR_TARGET static void VECTOR_NAME(cube_tile)(const cube_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0,
+                                                 ptrdiff_t panel1)
 {
     const ptrdiff_t pass = CUBE_DEPTH / block->step * block->step;
     for (ptrdiff_t k = 0, p = 0; k < block->depth; k += pass, p++) {
@@ -157,17 +156,15 @@ VECTOR_TARGET static void CUBE_NAME(tile, CUBE_VARIANT)(const cube_block *block,
                 float *sums = block->sums + (panel * block->groups + group) * size;
                 if (block->fresh && k == 0)
                     memset(sums, 0, (size_t)size * sizeof *sums);
-                CUBE_NAME(micro_tile, CUBE_VARIANT)(block, block->a + (p * block->groups + group) * 2 * CUBE_R * CUBE_DEPTH,
-                                                    block->b + (p * block->panels + panel) * 2 * CUBE_W * CUBE_DEPTH, depth,
-                                                    sums);
+                VECTOR_NAME(cube_micro_tile)(block, block->a + (p * block->groups + group) * 2 * CUBE_R * CUBE_DEPTH,
+                                             block->b + (p * block->panels + panel) * 2 * CUBE_W * CUBE_DEPTH, depth, sums);
             }
     }
 }
 
-VECTOR_TARGET static void CUBE_NAME(reconstruct, CUBE_VARIANT)(const float *MPG_RESTRICT hh, const float *MPG_RESTRICT lh,
-                                                               const float *MPG_RESTRICT hl, const float *MPG_RESTRICT ll,
-                                                               ptrdiff_t count, const cube_scales *scales,
-                                                               float *MPG_RESTRICT out)
+VECTOR_TARGET static void VECTOR_NAME(cube_reconstruct)(const float *MPG_RESTRICT hh, const float *MPG_RESTRICT lh,
+                                                        const float *MPG_RESTRICT hl, const float *MPG_RESTRICT ll,
+                                                        ptrdiff_t count, const cube_scales *scales, float *MPG_RESTRICT out)
 {
     const cube_scales s = *scales;
     if (s.has_ll || s.clamp) {
@@ -185,4 +182,3 @@ VECTOR_TARGET static void CUBE_NAME(reconstruct, CUBE_VARIANT)(const float *MPG_
 #undef CUBE_W
 #undef CUBE_V
 #undef CUBE_FROM_CODES
-#undef CUBE_VARIANT

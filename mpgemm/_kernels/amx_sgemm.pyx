@@ -112,25 +112,30 @@ cdef int _multiply(const sgemm_job *job, bint emulated, int threads) except -1:
     return 0
 
 
-def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, uint8_t[::1] workspace, pairs, int64_t restart,
-                   int64_t depth, bint first, bint emulated, object accept, int level, int threads):
+cdef struct words_task:
+    int64_t restart, depth
+    bint first, emulated
+
+
+def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, uint8_t[::1] workspace, pairs, dict task,
+                   object accept, int level, int threads):
     """d (m, n) += a (m, k) b (k, n), or = with `first`, from three bf16 words of each.
 
     Parameters
     ----------
     pairs : list of (int, int)
         Products of words, in order.
-    restart : int
-        Products of k after which the tiles start from zero and are added to d, a multiple of STEP.
-    depth : int
-        Products of k that are packed at a time, a multiple of `restart`.
+    task : dict
+        `restart`: products of k after which the tiles start from zero and are added to d, a multiple of STEP. `depth`: products of k
+        that are packed at a time, a multiple of `restart`. `first`, `emulated`: bool.
     accept : callable
         accept(largest |a|, smallest nonzero |a|, largest |b|, smallest nonzero |b|), float32 encodings of what has been seen so far
         (smallest: 0x100000000 without any); what it returns, if not None, ends the product and is returned. d is then not
         to be used.
     """
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1], begin, i, length, rows = _up(m, SGEMM_PANEL)
-    cdef int64_t columns = _up(n, SGEMM_PANEL)
+    cdef words_task t = task
+    cdef int64_t columns = _up(n, SGEMM_PANEL), restart = t.restart, depth = t.depth
     cdef sgemm_job job
     cdef sgemm_range left, right
     cdef sgemm_range *ranges
@@ -143,7 +148,7 @@ def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d
         raise ValueError(f"restart {restart} and depth {depth} are no multiples of {SGEMM_DEPTH} and of each other")
     if workspace.shape[0] < workspace_bytes(m, n, min(k, depth), SGEMM_WORDS, False):
         raise ValueError(f"the workspace has {workspace.shape[0]} bytes, too few for slices of {depth}")
-    _open(&job, [(x, y, 0) for x, y in pairs], SGEMM_WORDS, False, emulated)
+    _open(&job, [(x, y, 0) for x, y in pairs], SGEMM_WORDS, False, t.emulated)
     left.largest = right.largest = 0
     left.smallest = right.smallest = 0xFFFFFFFFu
     if m == 0 or n == 0 or k == 0:
@@ -157,7 +162,7 @@ def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d
         job.steps = _up(length, SGEMM_DEPTH)
         job.a_word, job.b_word = rows * job.steps * SGEMM_STEP_BYTES, columns * job.steps * SGEMM_STEP_BYTES
         packed_b = packed_a + SGEMM_WORDS * job.a_word
-        job.a, job.b, job.first = packed_a, packed_b, first and begin == 0
+        job.a, job.b, job.first = packed_a, packed_b, t.first and begin == 0
         with nogil:
             for i in prange(rows + columns, num_threads=threads, schedule="dynamic"):
                 state = mpg_fp_enter()
@@ -175,7 +180,7 @@ def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d
         refused = accept(left.largest, <int64_t>left.smallest + 1, right.largest, <int64_t>right.smallest + 1)
         if refused is not None:
             return refused
-        _multiply(&job, emulated, threads)
+        _multiply(&job, t.emulated, threads)
     return None
 
 

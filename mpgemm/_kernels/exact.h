@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "block_sizes.h"
+#include "exact_long.h"
 #include "sums.h"
 
 #if MPG_X86_VARIANTS
@@ -76,50 +77,33 @@ MPG_INLINE void exact_scan_row(const double *MPG_RESTRICT row, ptrdiff_t count, 
     }
 }
 
-/* What is asked of an exact value v, with x a given number. */
-enum { EXACT_NEAREST, EXACT_ODD, EXACT_DIFFERENCE /* x - v to nearest, never to 0 unless it is 0 */ };
-
-/* ---- sums of a few numbers -------------------------------------------------------------------------------------------- */
-/* x + y + z, correctly rounded (Boldo and Melquiond 2008, algorithm 5), or odd. */
-MPG_INLINE double exact_three_sum(double x, double y, double z, int what)
-{
-    double lower, low, upper = exact_two_sum(y, z, &lower), high = exact_two_sum(x, upper, &low);
-    const double rest = exact_odd_sum(low, lower);
-    return what == EXACT_ODD ? exact_odd_sum(high, rest) : high + rest;
-}
-
 /* ---- the variants ---------------------------------------------------------------------------------------------------- */
-#define EXACT_NAME_(name, variant) exact_##name##_##variant
-#define EXACT_NAME(name, variant) EXACT_NAME_(name, variant)
-
 #define VECTOR_SIZE 8
 
 #define VECTOR_LEVEL MPG_ISA_BASELINE
 #include "vector_set.h"
-#define EXACT_VARIANT baseline
 #include "exact_tile.h"
 enum { EXACT_BASELINE_FUSED = VECTOR_FUSED };
 #undef VECTOR_LEVEL
 
 #define VECTOR_LEVEL MPG_ISA_AVX2
 #include "vector_set.h"
-#define EXACT_VARIANT avx2
 #include "exact_tile.h"
 #undef VECTOR_LEVEL
 
 #define VECTOR_LEVEL MPG_ISA_AVX512
 #include "vector_set.h"
-#define EXACT_VARIANT avx512
 #include "exact_tile.h"
 
 #if MPG_X86_VARIANTS
 /* With the 52-bit integer multiply-add both chains run side by side, one on each vector port. */
 #include "vector_set.h"
+#undef VECTOR_NAME
 #undef VECTOR_TARGET
+#define VECTOR_NAME(name) MPG_JOIN(name, _avx512ifma)
 #define VECTOR_TARGET                                                                                                          \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma,avx2,fma,bmi,bmi2,"                          \
                           "prefer-vector-width=512")))
-#define EXACT_VARIANT avx512ifma
 #define EXACT_IFMA
 #include "exact_tile.h"
 #endif
@@ -147,75 +131,61 @@ static int exact_takes_integers(int level)
 static int exact_row_multiple(int level) { return MPG_SIZE(level, EXACT_ROWS_SIZES); }
 static int exact_panel_width(int level) { return MPG_SIZE(level, EXACT_WIDTH_SIZES); }
 
+/* The variant of a function for a level, the one above the instruction sets' included. */
 #if MPG_X86_VARIANTS
-#define EXACT_TOP(name) exact_##name##_avx512ifma
+#define EXACT_OF_LEVEL(name, level) ((level) >= EXACT_LEVEL_IFMA ? name##_avx512ifma : MPG_OF_LEVEL(name, level))
 #else
-#define EXACT_TOP(name) exact_##name##_avx512
+#define EXACT_OF_LEVEL(name, level) MPG_OF_LEVEL(name, level)
 #endif
-#define EXACT_CALL(name, level, ...)                                                                                           \
-    ((level) >= EXACT_LEVEL_IFMA ? EXACT_TOP(name)                                                                             \
-     : (level) >= MPG_ISA_AVX512 ? exact_##name##_avx512                                                                       \
-     : (level) >= MPG_ISA_AVX2   ? exact_##name##_avx2                                                                         \
-                                 : exact_##name##_baseline)(__VA_ARGS__)
 
 static void exact_tile(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0, ptrdiff_t panel1,
                        int level)
 {
-    EXACT_CALL(tile, level, block, group0, group1, panel0, panel1);
+    EXACT_OF_LEVEL(exact_tile, level)(block, group0, group1, panel0, panel1);
 }
 
 static void exact_pack_a(const void *source, int is_double, ptrdiff_t row, ptrdiff_t groups, ptrdiff_t depth, double factor,
                          double *values, uint64_t *integers, int level)
 {
-    EXACT_CALL(pack_a, level, source, is_double, row, groups, depth, factor, values, integers);
+    EXACT_OF_LEVEL(exact_pack_a, level)(source, is_double, row, groups, depth, factor, values, integers);
 }
 
 static void exact_pack_b(const void *source, int is_double, ptrdiff_t columns, ptrdiff_t k, const double *factors,
                          double *values, uint64_t *integers, ptrdiff_t panels, int level)
 {
-    EXACT_CALL(pack_b, level, source, is_double, columns, k, factors, values, integers, panels);
+    EXACT_OF_LEVEL(exact_pack_b, level)(source, is_double, columns, k, factors, values, integers, panels);
 }
 
 static void exact_scan_columns(const void *source, int is_double, ptrdiff_t count, double *largest, double *smallest,
                                double *squares, int level)
 {
-    EXACT_CALL(scan_columns, level, source, is_double, count, largest, smallest, squares);
+    EXACT_OF_LEVEL(exact_scan_columns, level)(source, is_double, count, largest, smallest, squares);
 }
 
 static void exact_scan_vector(const void *source, int is_double, ptrdiff_t count, double *largest, double *smallest,
                               double *squares, int level)
 {
-    EXACT_CALL(scan_vector, level, source, is_double, count, largest, smallest, squares);
+    EXACT_OF_LEVEL(exact_scan_vector, level)(source, is_double, count, largest, smallest, squares);
 }
 
 static ptrdiff_t exact_certify(const double *sums, ptrdiff_t count, double row_bound, const double *column_bounds,
                                double row_unit, const double *column_units, const double *c, float *out, uint8_t *open,
                                int level)
 {
-    ptrdiff_t result;
-#if MPG_X86_VARIANTS
-    if (level >= MPG_ISA_AVX512)
-        return exact_certify_avx512(sums, count, row_bound, column_bounds, row_unit, column_units, c, out, open);
-    if (level >= MPG_ISA_AVX2)
-        return exact_certify_avx2(sums, count, row_bound, column_bounds, row_unit, column_units, c, out, open);
-#endif
-    result = exact_certify_baseline(sums, count, row_bound, column_bounds, row_unit, column_units, c, out, open);
-    return result;
+    return EXACT_OF_LEVEL(exact_certify, level)(sums, count, row_bound, column_bounds, row_unit, column_units, c, out, open);
 }
 
 static void exact_expand(const double *sums, const uint64_t *residues, ptrdiff_t count, double row_bound,
                          const double *column_bounds, double *high, double *low, uint8_t *open, int level)
 {
-    EXACT_CALL(expand, level, sums, residues, count, row_bound, column_bounds, high, low, open);
+    EXACT_OF_LEVEL(exact_expand, level)(sums, residues, count, row_bound, column_bounds, high, low, open);
 }
 
 static void exact_finish_row(const double *high, const double *low, ptrdiff_t count, double row_unit,
                              const double *column_units, const double *x, int what, double *out, int level)
 {
-    EXACT_CALL(finish, level, high, low, count, row_unit, column_units, x, what, out);
+    EXACT_OF_LEVEL(exact_finish, level)(high, low, count, row_unit, column_units, x, what, out);
 }
-
-#include "exact_long.h"
 
 /* FP32 results of `count` <= EXACT_BLOCK elements of one row from S and D; c is NULL or the addends. */
 static void exact_settle_row(const double *high, const double *low, ptrdiff_t count, double row_unit,

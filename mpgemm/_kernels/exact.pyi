@@ -35,13 +35,10 @@ def finish(
     threads: int,
 ) -> None: ...
 def dots(
-    a: np.ndarray,
-    a_double: bool,
-    b: np.ndarray,
-    b_double: bool,
+    a: tuple[np.ndarray, bool],
+    b: tuple[np.ndarray, bool],
     k: int,
-    b_row_step: int,
-    b_column_step: int,
+    steps: tuple[int, int],
     rows: np.ndarray,
     columns: np.ndarray,
     c: np.ndarray | None,

@@ -69,18 +69,21 @@ cdef struct matrix:
     ptrdiff_t rows, columns
 
 
+cdef struct extent:  # of a row or column
+    double largest, smallest, squares
+
+
+cdef struct scales:  # of the rows of A or the columns of B
+    double *factors
+    double *units   # their inverses
+    double *bounds  # norms
+    double *limits  # the bound where the elements are integers, else infinite
+
+
 cdef struct job:
     matrix a, b
     int level, threads, high, width
-    # scale factors, their inverses and norm bounds of the rows of A and the columns of B
-    double *row_factors
-    double *row_units
-    double *row_bounds
-    double *row_limits         # the bound where the elements are integers, else infinite
-    double *column_factors
-    double *column_units
-    double *column_bounds
-    double *column_limits
+    scales by_row, by_column
     ptrdiff_t row, column, rows, columns
     double *packed_a
     double *packed_b
@@ -108,52 +111,56 @@ cdef bint has_unit(double largest, double unit) noexcept nogil:
     return exponent - lowest + 1 <= 53
 
 
-cdef void choose_scale(const matrix *x, ptrdiff_t start, ptrdiff_t step, ptrdiff_t count, double largest,
-                       double smallest, double squares, double *factor, double *inverse, double *bound,
-                       double *limit) noexcept nogil:
-    """Scale of one row or column: `count` elements from `start`, `step` apart.
+cdef void choose_scale(const matrix *x, ptrdiff_t start, ptrdiff_t step, ptrdiff_t count, const extent *e, const scales *s,
+                       ptrdiff_t at) noexcept nogil:
+    """Scale of the row or column `at`: `count` elements from `start`, `step` apart.
 
     A power of two makes the elements integers below 2^53 or, where none does, brings the largest near 1. The bound is at
     least the norm of the scaled elements, infinite where nothing may be decided by them.
     """
     cdef int exponent, lowest
-    cdef double unit
+    cdef double unit, largest = e.largest
     cdef ptrdiff_t i
-    factor[0] = inverse[0] = 1.0
-    bound[0] = limit[0] = 0.0
-    if largest == 0.0 and squares == 0.0:
+    s.factors[at] = s.units[at] = 1.0
+    s.bounds[at] = s.limits[at] = 0.0
+    if largest == 0.0 and e.squares == 0.0:
         return
-    if not (ldexp(1.0, -400) < largest < ldexp(1.0, 400) and squares < INFINITY):
-        factor[0] = 0.0
-        bound[0] = limit[0] = INFINITY
+    if not (ldexp(1.0, -400) < largest < ldexp(1.0, 400) and e.squares < INFINITY):
+        s.factors[at] = 0.0
+        s.bounds[at] = s.limits[at] = INFINITY
         return
-    frexp(smallest, &lowest)
+    frexp(e.smallest, &lowest)
     unit = ldexp(1.0, max(lowest - 53, -1074) if x.is_double else max(lowest - 24, -149))
     if not has_unit(largest, unit):
         unit = INFINITY
         for i in range(count):
             unit = min(unit, exact_lowest_bit(element(x, start + i * step)))
     frexp(largest, &exponent)
-    limit[0] = INFINITY
+    s.limits[at] = INFINITY
     if has_unit(largest, unit):
         frexp(unit, &exponent)
         exponent -= 1
-        limit[0] = 0.0
-    factor[0] = ldexp(1.0, -exponent)
-    inverse[0] = ldexp(1.0, exponent)
-    # every product and addition of the squares, and the root, may have rounded down
-    bound[0] = sqrt(squares * (1 + <double>(count + 4) * ldexp(1.0, -52))) * factor[0] * (1 + ldexp(1.0, -50))
-    limit[0] += bound[0]
+        s.limits[at] = 0.0
+    s.factors[at] = ldexp(1.0, -exponent)
+    s.units[at] = ldexp(1.0, exponent)
+    # every product and addition of the e.squares, and the root, may have rounded down
+    s.bounds[at] = sqrt(e.squares * (1 + <double>(count + 4) * ldexp(1.0, -52))) * s.factors[at] * (1 + ldexp(1.0, -50))
+    s.limits[at] += s.bounds[at]
 
 
 cdef void row_scale(job *j, ptrdiff_t row) noexcept nogil:
-    cdef double largest, smallest, squares
+    cdef extent e
     cdef double roundings = <double>(EXACT_CHAIN + j.a.columns // EXACT_CHAIN + 4) * ldexp(1.0, -53) * (1 + ldexp(1.0, -20))
-    exact_scan_vector(at(&j.a, row, 0), j.a.is_double, j.a.columns, &largest, &smallest, &squares, j.level)
-    choose_scale(&j.a, row * j.a.columns, 1, j.a.columns, largest, smallest, squares, &j.row_factors[row],
-                 &j.row_units[row], &j.row_bounds[row], &j.row_limits[row])
-    j.row_bounds[row] *= roundings
-    j.row_limits[row] *= roundings
+    exact_scan_vector(at(&j.a, row, 0), j.a.is_double, j.a.columns, &e.largest, &e.smallest, &e.squares, j.level)
+    choose_scale(&j.a, row * j.a.columns, 1, j.a.columns, &e, &j.by_row, row)
+    j.by_row.bounds[row] *= roundings
+    j.by_row.limits[row] *= roundings
+
+
+cdef void column_scale(job *j, ptrdiff_t column, double largest, double smallest, double squares) noexcept nogil:
+    cdef extent e
+    e.largest, e.smallest, e.squares = largest, smallest, squares
+    choose_scale(&j.b, column, j.b.columns, j.b.rows, &e, &j.by_column, column)
 
 
 cdef void find_scales(job *j, double *largest, double *smallest, double *squares) noexcept nogil:
@@ -170,8 +177,7 @@ cdef void find_scales(job *j, double *largest, double *smallest, double *squares
         exact_scan_columns(at(&j.b, i, 0), j.b.is_double, n, largest, smallest, squares, j.level)
     for i in prange(n, num_threads=j.threads, schedule="static"):
         state = mpg_fp_enter()
-        choose_scale(&j.b, i, n, k, largest[i], smallest[i], squares[i], &j.column_factors[i], &j.column_units[i],
-                     &j.column_bounds[i], &j.column_limits[i])
+        column_scale(j, i, largest[i], smallest[i], squares[i])
         mpg_fp_leave(state)
 
 
@@ -185,14 +191,14 @@ cdef void pack(job *j, ptrdiff_t k0, ptrdiff_t depth) noexcept nogil:
         state = mpg_fp_enter()
         row = j.row + i
         if i < j.rows:
-            exact_pack_a(at(&j.a, row, k0), j.a.is_double, i, j.block.groups, depth, j.row_factors[row], j.packed_a,
+            exact_pack_a(at(&j.a, row, k0), j.a.is_double, i, j.block.groups, depth, j.by_row.factors[row], j.packed_a,
                          j.integer_a, j.level)
         else:
             exact_pack_a(NULL, 0, i, j.block.groups, depth, 0.0, j.packed_a, j.integer_a, j.level)
         mpg_fp_leave(state)
     for i in prange(depth, num_threads=j.threads, schedule="static"):
         state = mpg_fp_enter()
-        exact_pack_b(at(&j.b, k0 + i, j.column), j.b.is_double, j.columns, i, j.column_factors + j.column, j.packed_b,
+        exact_pack_b(at(&j.b, k0 + i, j.column), j.b.is_double, j.columns, i, j.by_column.factors + j.column, j.packed_b,
                      j.integer_b, j.block.panels, j.level)
         mpg_fp_leave(state)
 
@@ -245,8 +251,8 @@ cdef ptrdiff_t certify(job *j, const double *c, float *out, uint8_t *open) noexc
             first = j.column + panel * j.width
             place = (j.row + i) * j.b.columns + first
             left += exact_certify(j.block.sums + sum_offset(j, i, panel),
-                                  min(<ptrdiff_t>j.width, j.columns - panel * j.width), j.row_bounds[j.row + i],
-                                  j.column_bounds + first, j.row_units[j.row + i], j.column_units + first,
+                                  min(<ptrdiff_t>j.width, j.columns - panel * j.width), j.by_row.bounds[j.row + i],
+                                  j.by_column.bounds + first, j.by_row.units[j.row + i], j.by_column.units + first,
                                   c + place if c != NULL else NULL, out + place, open + place, j.level)
         mpg_fp_leave(state)
     return left
@@ -262,8 +268,8 @@ cdef void expand(job *j, double *high, double *low, uint8_t *open) noexcept nogi
             first = j.column + panel * j.width
             place = (j.row + i) * j.b.columns + first
             exact_expand(j.block.sums + sum_offset(j, i, panel), j.residues + sum_offset(j, i, panel),
-                         min(<ptrdiff_t>j.width, j.columns - panel * j.width), j.row_limits[j.row + i],
-                         j.column_limits + first, high + place, low + place, open + place, j.level)
+                         min(<ptrdiff_t>j.width, j.columns - panel * j.width), j.by_row.limits[j.row + i],
+                         j.by_column.limits + first, high + place, low + place, open + place, j.level)
         mpg_fp_leave(state)
 
 
@@ -276,7 +282,7 @@ cdef class Product:
     product does not change: each call has a job and a workspace of its own, so that threads can share it.
     """
     cdef job j
-    cdef Workspace scales
+    cdef Workspace memory
     cdef object keep_a, keep_b
 
     def __cinit__(self, const unsigned char[::1] a, bint a_double, const unsigned char[::1] b, bint b_double,
@@ -293,22 +299,21 @@ cdef class Product:
         self.j.level = exact_best_level(level)
         self.j.threads = threads
         self.j.high, self.j.width = exact_row_multiple(self.j.level), exact_panel_width(self.j.level)
-        self.scales = Workspace((4 * m + 7 * n) * sizeof(double) + 11 * LINE)
-        self.j.row_factors = self.doubles(m)
-        self.j.row_units = self.doubles(m)
-        self.j.row_bounds = self.doubles(m)
-        self.j.row_limits = self.doubles(m)
-        self.j.column_factors = self.doubles(n)
-        self.j.column_units = self.doubles(n)
-        self.j.column_bounds = self.doubles(n)
-        self.j.column_limits = self.doubles(n)
+        self.memory = Workspace((4 * m + 7 * n) * sizeof(double) + 11 * LINE)
+        self.j.by_row, self.j.by_column = self.scales_of(m), self.scales_of(n)
         largest, smallest, squares = self.doubles(n), self.doubles(n), self.doubles(n)
         with nogil:
             find_scales(&self.j, largest, smallest, squares)
         PyErr_CheckSignals()
 
+    cdef scales scales_of(self, ptrdiff_t count) noexcept:
+        cdef scales s
+        s.factors, s.units = self.doubles(count), self.doubles(count)
+        s.bounds, s.limits = self.doubles(count), self.doubles(count)
+        return s
+
     cdef double *doubles(self, ptrdiff_t count) noexcept:
-        return <double *>self.scales.take(count * sizeof(double))
+        return <double *>self.memory.take(count * sizeof(double))
 
     cdef Workspace lend(self, job *j, bint residues, bint expansion):
         """A workspace for the largest block, which `j` points into."""
@@ -338,9 +343,9 @@ cdef class Product:
         """The powers of two that give S + D of each row and column their scale."""
         cdef ptrdiff_t i
         for i in range(self.j.a.rows):
-            row_units[i] = self.j.row_units[i]
+            row_units[i] = self.j.by_row.units[i]
         for i in range(self.j.b.columns):
-            column_units[i] = self.j.column_units[i]
+            column_units[i] = self.j.by_column.units[i]
 
     def expansion(self, double[:, ::1] high, double[:, ::1] low, uint8_t[:, ::1] open):
         """S and D of all elements; `open` is 1 where they are not exact."""
@@ -414,9 +419,9 @@ cdef void settle_row(job *j, ptrdiff_t i, double *high, double *low, const doubl
     for panel in range(j.block.panels):
         first = panel * j.width
         exact_expand(j.block.sums + sum_offset(j, i, panel), j.residues + sum_offset(j, i, panel),
-                     min(<ptrdiff_t>j.width, j.columns - first), j.row_limits[j.row + i],
-                     j.column_limits + j.column + first, high + first, low + first, open + place + first, j.level)
-    exact_settle_row(high, low, j.columns, j.row_units[j.row + i], j.column_units + j.column,
+                     min(<ptrdiff_t>j.width, j.columns - first), j.by_row.limits[j.row + i],
+                     j.by_column.limits + j.column + first, high + first, low + first, open + place + first, j.level)
+    exact_settle_row(high, low, j.columns, j.by_row.units[j.row + i], j.by_column.units + j.column,
                      c + place if c != NULL else NULL, out + place, j.level)
 
 
@@ -441,19 +446,21 @@ def finish(const double[:, ::1] high, const double[:, ::1] low, const double[::1
         mpg_fp_leave(state)
 
 
-def dots(const unsigned char[::1] a, bint a_double, const unsigned char[::1] b, bint b_double, ptrdiff_t k,
-         ptrdiff_t b_row_step, ptrdiff_t b_column_step, const int64_t[::1] rows, const int64_t[::1] columns,
-         const double[::1] c, const double[::1] x, int what, double[::1] out, int threads):
+def dots(tuple a, tuple b, ptrdiff_t k, tuple steps, const int64_t[::1] rows, const int64_t[::1] columns, const double[::1] c,
+         const double[::1] x, int what, double[::1] out, int threads):
     """What is asked of single elements, by the long accumulator.
 
-    Row i of A starts at element i k; element (p, j) of B lies at p b_row_step + j b_column_step. `c` and `x` hold one
-    value an element, or are None.
+    `a` and `b` are the bytes of a matrix and whether it is double. Row i of A starts at element i k; element (p, j) of B lies at
+    p steps[0] + j steps[1]. `c` and `x` hold one value an element, or are None.
     """
+    cdef const unsigned char[::1] a_bytes = a[0], b_bytes = b[0]
+    cdef bint a_double = a[1], b_double = b[1]
+    cdef ptrdiff_t b_row_step = steps[0], b_column_step = steps[1]
     cdef ptrdiff_t count = rows.shape[0], start = 0, end, i, per_slice = max(SLICE // max(k, 1), 1)
     cdef bint with_c = c is not None, with_x = x is not None
     cdef ptrdiff_t a_size = 8 if a_double else 4, b_size = 8 if b_double else 4
-    cdef const unsigned char *first_a = &a[0] if a.shape[0] else NULL
-    cdef const unsigned char *first_b = &b[0] if b.shape[0] else NULL
+    cdef const unsigned char *first_a = &a_bytes[0] if a_bytes.shape[0] else NULL
+    cdef const unsigned char *first_b = &b_bytes[0] if b_bytes.shape[0] else NULL
     cdef mpg_fp_state state
     while start < count:
         end = min(start + per_slice, count)

@@ -1,10 +1,16 @@
 /* A long accumulator (Kulisch): every product of two binary64 numbers, and any sum of 2^60 of them, exactly.
  *
  * Digits of 32 bits in signed 64-bit limbs, the lowest of weight 2^EXACT_LOWEST; carries wait until the end, or until 2^30
- * additions. Included by exact.h.
+ * additions.
  */
 #ifndef MPGEMM_EXACT_LONG_H
 #define MPGEMM_EXACT_LONG_H
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "sums.h"
 
 enum {
     EXACT_LOWEST = -2176, /* below 2^-2148, the unit of the product of two subnormals; a multiple of 32 */

@@ -1,13 +1,13 @@
-/* One variant of the loops of exact.h, which includes this file once for each instruction set, after vector_set.h, with EXACT_VARIANT, its
- * name, and EXACT_IFMA where it has the 52-bit integer multiply-add.
+/* One variant of the loops of exact.h, which includes this file once for each instruction set, after vector_set.h, with
+ * EXACT_IFMA where it has the 52-bit integer multiply-add.
  */
 #define EXACT_R MPG_SIZE(VECTOR_LEVEL, EXACT_ROWS_SIZES)
 #define EXACT_W MPG_SIZE(VECTOR_LEVEL, EXACT_WIDTH_SIZES)
 #define EXACT_V (EXACT_W / VECTOR_LANES)
 
 /* ---- packing --------------------------------------------------------------------------------------------------------- */
-VECTOR_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t row, ptrdiff_t groups,
-                                                            ptrdiff_t depth, double factor, double *values, uint64_t *integers)
+VECTOR_TARGET static void VECTOR_NAME(exact_pack_a)(const void *source, int is_double, ptrdiff_t row, ptrdiff_t groups,
+                                                    ptrdiff_t depth, double factor, double *values, uint64_t *integers)
 {
     const ptrdiff_t group = EXACT_R * EXACT_DEPTH;
     ptrdiff_t offset = row / EXACT_R * group + row % EXACT_R * EXACT_DEPTH;
@@ -30,9 +30,9 @@ VECTOR_TARGET static void EXACT_NAME(pack_a, EXACT_VARIANT)(const void *source, 
     }
 }
 
-VECTOR_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t columns, ptrdiff_t k,
-                                                            const double *MPG_RESTRICT factors, double *values,
-                                                            uint64_t *integers, ptrdiff_t panels)
+VECTOR_TARGET static void VECTOR_NAME(exact_pack_b)(const void *source, int is_double, ptrdiff_t columns, ptrdiff_t k,
+                                                    const double *MPG_RESTRICT factors, double *values, uint64_t *integers,
+                                                    ptrdiff_t panels)
 {
     double row[EXACT_BLOCK + EXACT_MAX_WIDTH];
     const ptrdiff_t first = (k / EXACT_DEPTH * panels * EXACT_DEPTH + k % EXACT_DEPTH) * EXACT_W;
@@ -55,8 +55,8 @@ VECTOR_TARGET static void EXACT_NAME(pack_b, EXACT_VARIANT)(const void *source, 
     }
 }
 
-VECTOR_TARGET static void EXACT_NAME(scan_columns, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t count,
-                                                                  double *largest, double *smallest, double *squares)
+VECTOR_TARGET static void VECTOR_NAME(exact_scan_columns)(const void *source, int is_double, ptrdiff_t count, double *largest,
+                                                          double *smallest, double *squares)
 {
     double part[EXACT_DEPTH];
     for (ptrdiff_t k = 0; k < count; k += EXACT_DEPTH) {
@@ -71,8 +71,8 @@ VECTOR_TARGET static void EXACT_NAME(scan_columns, EXACT_VARIANT)(const void *so
 }
 
 /* The same over one contiguous vector. */
-VECTOR_TARGET static void EXACT_NAME(scan_vector, EXACT_VARIANT)(const void *source, int is_double, ptrdiff_t count,
-                                                                 double *largest, double *smallest, double *squares)
+VECTOR_TARGET static void VECTOR_NAME(exact_scan_vector)(const void *source, int is_double, ptrdiff_t count, double *largest,
+                                                         double *smallest, double *squares)
 {
     enum { LANES = 32 };
     double most[LANES], least[LANES], sums[LANES], part[LANES];
@@ -105,8 +105,8 @@ VECTOR_TARGET static void EXACT_NAME(scan_vector, EXACT_VARIANT)(const void *sou
 
 /* ---- chains ------------------------------------------------------------------------------------------------------------ */
 /* S: chains of EXACT_CHAIN products, each added to the sum so far, so that a product meets few roundings. */
-VECTOR_TARGET static void EXACT_NAME(chains, EXACT_VARIANT)(const double *a, const double *b, ptrdiff_t depth, double *sums,
-                                                            const double *next)
+VECTOR_TARGET static void VECTOR_NAME(exact_chains)(const double *a, const double *b, ptrdiff_t depth, double *sums,
+                                                    const double *next)
 {
     for (ptrdiff_t start = 0; start < depth; start += EXACT_CHAIN) {
         const ptrdiff_t end = depth - start < EXACT_CHAIN ? depth : start + EXACT_CHAIN;
@@ -136,9 +136,9 @@ VECTOR_TARGET static void EXACT_NAME(chains, EXACT_VARIANT)(const double *a, con
 
 #ifdef EXACT_IFMA
 /* The same, and L beside it. */
-VECTOR_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a, const double *b, const uint64_t *a_integer,
-                                                                 const uint64_t *b_integer, ptrdiff_t depth, double *sums,
-                                                                 uint64_t *residues)
+VECTOR_TARGET static void VECTOR_NAME(exact_both_chains)(const double *a, const double *b, const uint64_t *a_integer,
+                                                         const uint64_t *b_integer, ptrdiff_t depth, double *sums,
+                                                         uint64_t *residues)
 {
     for (ptrdiff_t start = 0; start < depth; start += EXACT_CHAIN) {
         const ptrdiff_t end = depth - start < EXACT_CHAIN ? depth : start + EXACT_CHAIN;
@@ -179,8 +179,8 @@ VECTOR_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a
  * multiple of the unit, and what it leaves of the product, at most half a unit, is exact and adds up exactly: 4 instructions a product.
  * This holds for partial sums below 2^51 units; where those of an element may be larger its bound says so, and L is not used. Of
  * operands that are no integers, all of them far below a unit, the second chain is S. */
-VECTOR_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a, const double *b, ptrdiff_t depth,
-                                                                 double *sums, uint64_t *residues)
+VECTOR_TARGET static void VECTOR_NAME(exact_both_chains)(const double *a, const double *b, ptrdiff_t depth, double *sums,
+                                                         uint64_t *residues)
 {
     const VECTOR origin = VECTOR_SET(0x1.8p52 * EXACT_UNIT);
     double high[VECTOR_LANES], low[VECTOR_LANES];
@@ -219,8 +219,7 @@ VECTOR_TARGET static void EXACT_NAME(both_chains, EXACT_VARIANT)(const double *a
     }
 }
 #else
-VECTOR_TARGET static void EXACT_NAME(residues, EXACT_VARIANT)(const uint64_t *a, const uint64_t *b, ptrdiff_t depth,
-                                                              uint64_t *residues)
+VECTOR_TARGET static void VECTOR_NAME(exact_residues)(const uint64_t *a, const uint64_t *b, ptrdiff_t depth, uint64_t *residues)
 {
     for (int r = 0; r < EXACT_R; r++) {
         uint64_t sum[EXACT_W];
@@ -237,8 +236,8 @@ VECTOR_TARGET static void EXACT_NAME(residues, EXACT_VARIANT)(const uint64_t *a,
 #endif
 
 /* Groups [group0, group1) and panels [panel0, panel1) over the whole slice of k. */
-VECTOR_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1,
-                                                          ptrdiff_t panel0, ptrdiff_t panel1)
+VECTOR_TARGET static void VECTOR_NAME(exact_tile)(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1,
+                                                  ptrdiff_t panel0, ptrdiff_t panel1)
 {
     const ptrdiff_t size = EXACT_R * EXACT_W;
     for (ptrdiff_t k = 0, p = 0; k < block->depth; k += EXACT_DEPTH, p++) {
@@ -255,22 +254,21 @@ VECTOR_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *blo
                 }
 #ifdef EXACT_IFMA
                 if (block->residues) {
-                    EXACT_NAME(both_chains, EXACT_VARIANT)(block->a + a, block->b + b, block->a_integer + a,
-                                                           block->b_integer + b, depth, block->sums + s, block->residues + s);
+                    VECTOR_NAME(exact_both_chains)(block->a + a, block->b + b, block->a_integer + a, block->b_integer + b,
+                                                   depth, block->sums + s, block->residues + s);
                     continue;
                 }
 #elif VECTOR_FUSED
                 if (block->residues) {
-                    EXACT_NAME(both_chains, EXACT_VARIANT)(block->a + a, block->b + b, depth, block->sums + s,
-                                                           block->residues + s);
+                    VECTOR_NAME(exact_both_chains)(block->a + a, block->b + b, depth, block->sums + s, block->residues + s);
                     continue;
                 }
 #else
                 if (block->residues)
-                    EXACT_NAME(residues, EXACT_VARIANT)(block->a_integer + a, block->b_integer + b, depth, block->residues + s);
+                    VECTOR_NAME(exact_residues)(block->a_integer + a, block->b_integer + b, depth, block->residues + s);
 #endif
-                EXACT_NAME(chains, EXACT_VARIANT)(block->a + a, block->b + b, depth, block->sums + s,
-                                                  block->a + a + EXACT_R * EXACT_DEPTH);
+                VECTOR_NAME(exact_chains)(block->a + a, block->b + b, depth, block->sums + s,
+                                          block->a + a + EXACT_R * EXACT_DEPTH);
             }
     }
 }
@@ -278,11 +276,10 @@ VECTOR_TARGET static void EXACT_NAME(tile, EXACT_VARIANT)(const exact_block *blo
 /* ---- after the chains -------------------------------------------------------------------------------------------------- */
 /* FP32 results of `count` <= W sums of one row where S and its bound settle them; open[i] = 1 where they do not. Units give
  * values their scale back; sums of a magnitude that could leave binary64's exponents stay open. Returns how many are open. */
-VECTOR_TARGET static ptrdiff_t EXACT_NAME(certify, EXACT_VARIANT)(const double *MPG_RESTRICT sums, ptrdiff_t count,
-                                                                  double row_bound, const double *MPG_RESTRICT column_bounds,
-                                                                  double row_unit, const double *MPG_RESTRICT column_units,
-                                                                  const double *MPG_RESTRICT c, float *MPG_RESTRICT out,
-                                                                  uint8_t *MPG_RESTRICT open)
+VECTOR_TARGET static ptrdiff_t VECTOR_NAME(exact_certify)(const double *MPG_RESTRICT sums, ptrdiff_t count, double row_bound,
+                                                          const double *MPG_RESTRICT column_bounds, double row_unit,
+                                                          const double *MPG_RESTRICT column_units, const double *MPG_RESTRICT c,
+                                                          float *MPG_RESTRICT out, uint8_t *MPG_RESTRICT open)
 {
     ptrdiff_t left = 0;
     double settled[EXACT_W];
@@ -305,11 +302,10 @@ VECTOR_TARGET static ptrdiff_t EXACT_NAME(certify, EXACT_VARIANT)(const double *
 }
 
 /* S and D of `count` <= W sums of one row; open[i] = 1 where the bound is too large for them. */
-VECTOR_TARGET static void EXACT_NAME(expand, EXACT_VARIANT)(const double *MPG_RESTRICT sums,
-                                                            const uint64_t *MPG_RESTRICT residues, ptrdiff_t count,
-                                                            double row_bound, const double *MPG_RESTRICT column_bounds,
-                                                            double *MPG_RESTRICT high, double *MPG_RESTRICT low,
-                                                            uint8_t *MPG_RESTRICT open)
+VECTOR_TARGET static void VECTOR_NAME(exact_expand)(const double *MPG_RESTRICT sums, const uint64_t *MPG_RESTRICT residues,
+                                                    ptrdiff_t count, double row_bound, const double *MPG_RESTRICT column_bounds,
+                                                    double *MPG_RESTRICT high, double *MPG_RESTRICT low,
+                                                    uint8_t *MPG_RESTRICT open)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
         const double sum = row_bound * column_bounds[i] < 0x1p50 ? sums[i] : 0.0;
@@ -327,10 +323,9 @@ VECTOR_TARGET static void EXACT_NAME(expand, EXACT_VARIANT)(const double *MPG_RE
 
 /* What is asked of (high + low) * units for `count` elements of one row without an addend. choose_scale keeps units within
  * 2^453 of 1, so that nothing here leaves binary64's range; x that is not finite is its own difference. */
-VECTOR_TARGET static void EXACT_NAME(finish, EXACT_VARIANT)(const double *MPG_RESTRICT high, const double *MPG_RESTRICT low,
-                                                            ptrdiff_t count, double row_unit,
-                                                            const double *MPG_RESTRICT column_units,
-                                                            const double *MPG_RESTRICT x, int what, double *MPG_RESTRICT out)
+VECTOR_TARGET static void VECTOR_NAME(exact_finish)(const double *MPG_RESTRICT high, const double *MPG_RESTRICT low,
+                                                    ptrdiff_t count, double row_unit, const double *MPG_RESTRICT column_units,
+                                                    const double *MPG_RESTRICT x, int what, double *MPG_RESTRICT out)
 {
     if (what == EXACT_DIFFERENCE) {
         for (ptrdiff_t i = 0; i < count; i++) {
@@ -354,5 +349,4 @@ VECTOR_TARGET static void EXACT_NAME(finish, EXACT_VARIANT)(const double *MPG_RE
 #undef EXACT_R
 #undef EXACT_W
 #undef EXACT_V
-#undef EXACT_VARIANT
 #undef EXACT_IFMA

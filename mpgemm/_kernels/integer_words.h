@@ -73,8 +73,7 @@ MPG_INLINE void words_split_range(const words_task *t, ptrdiff_t start, ptrdiff_
         else if (t->what == WORDS_RESIDUES)
             words_residues(values, size, t->bits, t->count, t->moduli, t->inverses, t->powers, t->planes + i, t->plane, fused);
         else if (t->what == WORDS_LOOKED_UP)
-            words_looked_up(values, size, t->bits, t->moduli[0], t->inverses[0], t->powers, t->tables, t->count, t->planes + i,
-                            t->plane, fused);
+            words_looked_up(values, size, t->bits, t->moduli, t->tables, t->count, t->planes + i, t->plane, fused);
         else
             for (ptrdiff_t j = 0; j < size; j++)
                 t->integers[i + j] = (int64_t)values[j];

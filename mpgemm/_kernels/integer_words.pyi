@@ -12,23 +12,20 @@ HIGH: int
 MARGIN: int
 TABLE_MODULUS: int
 
+#: Bytes of a matrix, whether they are doubles, rows, columns, whether rows (else columns) share an exponent.
+Source = tuple[np.ndarray, bool, int, int, bool]
+#: Exponents of the rows and the columns of a result, and powers of two of both, or None.
+Scales = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]
+
 def scan(
-    x: np.ndarray,
-    is_double: bool,
-    rows: int,
-    columns: int,
-    by_rows: bool,
+    source: Source,
     largest: np.ndarray,
     finite: np.ndarray,
     level: int,
     threads: int,
 ) -> None: ...
 def slices(
-    x: np.ndarray,
-    is_double: bool,
-    rows: int,
-    columns: int,
-    by_rows: bool,
+    source: Source,
     powers: np.ndarray,
     balanced: bool,
     bits: int,
@@ -37,11 +34,7 @@ def slices(
     threads: int,
 ) -> None: ...
 def residues(
-    x: np.ndarray,
-    is_double: bool,
-    rows: int,
-    columns: int,
-    by_rows: bool,
+    source: Source,
     powers: np.ndarray,
     bits: int,
     moduli: np.ndarray,
@@ -50,11 +43,7 @@ def residues(
     threads: int,
 ) -> None: ...
 def looked_up(
-    x: np.ndarray,
-    is_double: bool,
-    rows: int,
-    columns: int,
-    by_rows: bool,
+    source: Source,
     powers: np.ndarray,
     bits: int,
     modulus: np.ndarray,
@@ -64,11 +53,7 @@ def looked_up(
     threads: int,
 ) -> None: ...
 def integers(
-    x: np.ndarray,
-    is_double: bool,
-    rows: int,
-    columns: int,
-    by_rows: bool,
+    source: Source,
     powers: np.ndarray,
     out: np.ndarray,
     level: int,
@@ -92,10 +77,7 @@ def join_slices(
     arrays: list[np.ndarray],
     types: np.ndarray,
     steps: np.ndarray,
-    row_exponents: np.ndarray,
-    column_exponents: np.ndarray,
-    row_powers: np.ndarray | None,
-    column_powers: np.ndarray | None,
+    scales: Scales,
     out: np.ndarray,
     is_double: bool,
     level: int,
@@ -106,10 +88,7 @@ def join_residues(
     inverses: np.ndarray,
     weights: np.ndarray,
     product: np.ndarray,
-    row_exponents: np.ndarray,
-    column_exponents: np.ndarray,
-    row_powers: np.ndarray | None,
-    column_powers: np.ndarray | None,
+    scales: Scales,
     out: np.ndarray,
     is_double: bool,
     level: int,

@@ -91,9 +91,12 @@ cdef int run(words_task *t, ptrdiff_t size, ptrdiff_t block, ptrdiff_t cost, int
     return 0
 
 
-cdef ptrdiff_t set_operand(words_task *t, const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns,
-                           bint by_rows) except -1:
-    """Number of elements."""
+cdef ptrdiff_t set_operand(words_task *t, tuple source) except -1:
+    """The matrix `source`: its bytes, whether they are doubles, rows, columns, and whether rows (else columns) share an exponent.
+    Number of elements."""
+    cdef const uint8_t[::1] x = source[0]
+    cdef bint is_double = source[1], by_rows = source[4]
+    cdef ptrdiff_t rows = source[2], columns = source[3]
     memset(t, 0, sizeof(words_task))
     if rows < 0 or columns < 0 or x.shape[0] != rows * columns * (8 if is_double else 4):
         raise ValueError("sizes do not fit the data")
@@ -111,6 +114,15 @@ cdef int set_powers(words_task *t, const double[:, ::1] powers) except -1:
     return 0
 
 
+cdef int set_moduli(words_task *t, int what, int bits, const float[:, ::1] moduli, ptrdiff_t count) except -1:
+    """Facts of `count` moduli for integers below 2^bits."""
+    if moduli.shape[0] != 2 + WORDS_PIECES or moduli.shape[1] != count or not 1 <= bits <= 62:
+        raise ValueError(f"facts for {count} moduli, 1 to 62 bits")
+    t.what, t.bits = what, bits
+    t.moduli, t.inverses, t.powers = &moduli[0, 0], &moduli[1, 0], &moduli[2, 0]
+    return 0
+
+
 cdef int set_planes(words_task *t, int8_t[:, ::1] planes, ptrdiff_t size) except -1:
     if planes.shape[1] != size:
         raise ValueError("planes do not fit the matrix")
@@ -120,18 +132,19 @@ cdef int set_planes(words_task *t, int8_t[:, ::1] planes, ptrdiff_t size) except
     return 0
 
 
-def scan(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns, bint by_rows, double[::1] largest,
-         uint8_t[::1] finite, int level, int threads):
+def scan(tuple source, double[::1] largest, uint8_t[::1] finite, int level, int threads):
     """Largest finite magnitude of each row (or column), and whether all its numbers are finite."""
     cdef words_task t
-    cdef ptrdiff_t count = rows if by_rows else columns, block = 1
-    set_operand(&t, x, is_double, rows, columns, by_rows)
+    cdef ptrdiff_t rows, columns, count, block = 1
+    set_operand(&t, source)
+    rows, columns = t.rows, t.operand.columns
+    count = rows if t.operand.by_rows else columns
     if largest.shape[0] != count or finite.shape[0] != count:
         raise ValueError("one result for each row or column")
     if count == 0:
         return
     t.largest, t.finite = &largest[0], &finite[0]
-    if by_rows:
+    if t.operand.by_rows:
         t.what = WORDS_SCAN_ROWS
         block = max(<ptrdiff_t>1, WORDS_BLOCK // max(columns, <ptrdiff_t>1))
         run(&t, rows, block, columns, level, threads)
@@ -140,11 +153,10 @@ def scan(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns
         run(&t, columns, WORDS_SCAN_BLOCK, rows, level, threads)
 
 
-def slices(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns, bint by_rows,
-           const double[:, ::1] powers, bint balanced, int bits, int8_t[:, ::1] planes, int level, int threads):
+def slices(tuple source, const double[:, ::1] powers, bint balanced, int bits, int8_t[:, ::1] planes, int level, int threads):
     """Digits of x times its two powers: truncated ones of `bits` bits, or balanced bytes."""
     cdef words_task t
-    cdef ptrdiff_t size = set_operand(&t, x, is_double, rows, columns, by_rows)
+    cdef ptrdiff_t size = set_operand(&t, source)
     set_planes(&t, planes, size)
     if size == 0:
         return
@@ -155,48 +167,41 @@ def slices(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t colum
     run(&t, size, WORDS_BLOCK, t.count, level, threads)
 
 
-def residues(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns, bint by_rows,
-             const double[:, ::1] powers, int bits, const float[:, ::1] moduli, int8_t[:, ::1] planes, int level, int threads):
+def residues(tuple source, const double[:, ::1] powers, int bits, const float[:, ::1] moduli, int8_t[:, ::1] planes, int level,
+             int threads):
     """Balanced residues of RZ(x times its two powers), below 2^bits; moduli: p, 1/p and 2^(PIECE i) modulo p for i below PIECES."""
     cdef words_task t
-    cdef ptrdiff_t size = set_operand(&t, x, is_double, rows, columns, by_rows)
+    cdef ptrdiff_t size = set_operand(&t, source)
     set_planes(&t, planes, size)
     if size == 0 or t.count == 0:
         return
     set_powers(&t, powers)
-    if moduli.shape[0] != 2 + WORDS_PIECES or moduli.shape[1] != t.count or not 1 <= bits <= 62:
-        raise ValueError("facts for as many moduli as there are planes, 1 to 62 bits")
-    t.what, t.bits = WORDS_RESIDUES, bits
-    t.moduli, t.inverses, t.powers = &moduli[0, 0], &moduli[1, 0], &moduli[2, 0]
+    set_moduli(&t, WORDS_RESIDUES, bits, moduli, t.count)
     run(&t, size, WORDS_BLOCK, t.count, level, threads)
 
 
-def looked_up(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns, bint by_rows,
-              const double[:, ::1] powers, int bits, const float[:, ::1] modulus, const uint8_t[:, ::1] tables,
+def looked_up(tuple source, const double[:, ::1] powers, int bits, const float[:, ::1] modulus, const uint8_t[:, ::1] tables,
               int8_t[:, ::1] planes, int level, int threads):
     """Entries of tables for the residues of RZ(x times its two powers), below 2^bits; facts of one modulus as `residues` takes them."""
     cdef words_task t
-    cdef ptrdiff_t size = set_operand(&t, x, is_double, rows, columns, by_rows)
+    cdef ptrdiff_t size = set_operand(&t, source)
     set_planes(&t, planes, size)
     if size == 0 or t.count == 0:
         return
     set_powers(&t, powers)
-    if modulus.shape[0] != 2 + WORDS_PIECES or modulus.shape[1] != 1 or not 1 <= bits <= 62:
-        raise ValueError("facts for one modulus, 1 to 62 bits")
+    set_moduli(&t, WORDS_LOOKED_UP, bits, modulus, 1)
     if modulus[0, 0] % 2 != 1 or not 3 <= modulus[0, 0] <= WORDS_TABLE_MODULUS:
         raise ValueError("the modulus of tables is odd and not too large")
     if tables.shape[0] != t.count or tables.shape[1] != <int>modulus[0, 0] + 2 * WORDS_MARGIN:
         raise ValueError("a table for each plane, with an entry for each residue")
-    t.what, t.bits, t.tables = WORDS_LOOKED_UP, bits, &tables[0, 0]
-    t.moduli, t.inverses, t.powers = &modulus[0, 0], &modulus[1, 0], &modulus[2, 0]
+    t.tables = &tables[0, 0]
     run(&t, size, WORDS_BLOCK, t.count, level, threads)
 
 
-def integers(const uint8_t[::1] x, bint is_double, ptrdiff_t rows, ptrdiff_t columns, bint by_rows,
-             const double[:, ::1] powers, int64_t[::1] out, int level, int threads):
+def integers(tuple source, const double[:, ::1] powers, int64_t[::1] out, int level, int threads):
     """RZ(x times its two powers), below 2^62."""
     cdef words_task t
-    cdef ptrdiff_t size = set_operand(&t, x, is_double, rows, columns, by_rows)
+    cdef ptrdiff_t size = set_operand(&t, source)
     if out.shape[0] != size:
         raise ValueError("sizes do not fit")
     if size == 0:
@@ -212,7 +217,7 @@ def quantise(const uint8_t[::1] x, bint is_double, double factor, double limit, 
     each BLOCK."""
     cdef words_task t
     cdef ptrdiff_t size = word.shape[0]
-    set_operand(&t, x, is_double, 1, size, True)
+    set_operand(&t, (x, is_double, 1, size, True))
     if largest.shape[0] != (size + WORDS_BLOCK - 1) // WORDS_BLOCK or (rest is not None and rest.shape[0] != x.shape[0]):
         raise ValueError("sizes do not fit")
     if not 1 <= limit <= 127:
@@ -259,37 +264,30 @@ cdef class Products:
         free(self.types)
 
 
-cdef ptrdiff_t set_result(words_task *t, uint8_t[::1] out, bint is_double, ptrdiff_t rows, ptrdiff_t columns) except -1:
+cdef ptrdiff_t set_result(words_task *t, tuple scales, uint8_t[::1] out, bint is_double) except -1:
+    """Where the result goes and its `scales`: exponents of rows and of columns, and powers of two of both where multiplying by them
+    is exact, else None. Number of elements."""
+    cdef const int32_t[::1] row_exponents = scales[0], column_exponents = scales[1]
+    cdef const double[::1] row_powers = scales[2], column_powers = scales[3]
+    cdef ptrdiff_t rows = row_exponents.shape[0], columns = column_exponents.shape[0]
     memset(t, 0, sizeof(words_task))
     if rows < 1 or columns < 1 or out.shape[0] != rows * columns * (8 if is_double else 4):
         raise ValueError("the result does not fit its sizes, which must be positive")
     t.result.data, t.result.is_double, t.result.columns = &out[0], is_double, columns
+    t.result.rows_exponents, t.result.columns_exponents = &row_exponents[0], &column_exponents[0]
+    if row_powers is not None:
+        if row_powers.shape[0] != rows or column_powers.shape[0] != columns:
+            raise ValueError("one power for each row and column")
+        t.result.rows_powers, t.result.columns_powers = &row_powers[0], &column_powers[0]
     return rows * columns
 
 
-cdef int set_exponents(words_task *t, ptrdiff_t rows, const int32_t[::1] row_exponents, const int32_t[::1] column_exponents,
-                       const double[::1] row_powers, const double[::1] column_powers) except -1:
-    if row_exponents.shape[0] != rows or column_exponents.shape[0] != t.result.columns:
-        raise ValueError("one exponent for each row and column")
-    t.result.rows_exponents, t.result.columns_exponents = &row_exponents[0], &column_exponents[0]
-    if row_powers is not None:
-        if row_powers.shape[0] != rows or column_powers.shape[0] != t.result.columns:
-            raise ValueError("one power for each row and column")
-        t.result.rows_powers, t.result.columns_powers = &row_powers[0], &column_powers[0]
-    return 0
-
-
-def join_slices(list arrays, const int32_t[::1] types, const double[::1] steps, const int32_t[::1] row_exponents,
-                const int32_t[::1] column_exponents, const double[::1] row_powers, const double[::1] column_powers,
-                uint8_t[::1] out, bint is_double, int level, int threads):
-    """FP64 sums of products, the sum multiplied by steps[j] before product j; times 2^(row + column exponent).
-
-    Powers of two of the exponents where multiplying by them is exact, else None.
-    """
+def join_slices(list arrays, const int32_t[::1] types, const double[::1] steps, tuple scales, uint8_t[::1] out, bint is_double,
+                int level, int threads):
+    """FP64 sums of products, the sum multiplied by steps[j] before product j; times 2^(row + column exponent)."""
     cdef words_task t
-    cdef ptrdiff_t rows = row_exponents.shape[0], size = set_result(&t, out, is_double, rows, column_exponents.shape[0])
+    cdef ptrdiff_t size = set_result(&t, scales, out, is_double)
     cdef Products products = Products(arrays, types, size)
-    set_exponents(&t, rows, row_exponents, column_exponents, row_powers, column_powers)
     if products.count < 1 or steps.shape[0] != products.count:
         raise ValueError("one step for each product, at least one")
     t.what, t.count, t.products, t.types, t.steps = WORDS_JOIN_SLICES, products.count, products.data, products.types, &steps[0]
@@ -297,13 +295,10 @@ def join_slices(list arrays, const int32_t[::1] types, const double[::1] steps, 
 
 
 def join_residues(const int8_t[:, ::1] planes, const double[::1] inverses, const double[:, ::1] weights,
-                  const double[::1] product, const int32_t[::1] row_exponents, const int32_t[::1] column_exponents,
-                  const double[::1] row_powers, const double[::1] column_powers, uint8_t[::1] out, bint is_double, int level,
-                  int threads):
+                  const double[::1] product, tuple scales, uint8_t[::1] out, bint is_double, int level, int threads):
     """Integers from planes of y_i (integer_words_join.h), rounded once to FP64; times 2^(row + column exponent)."""
     cdef words_task t
-    cdef ptrdiff_t rows = row_exponents.shape[0], size = set_result(&t, out, is_double, rows, column_exponents.shape[0])
-    set_exponents(&t, rows, row_exponents, column_exponents, row_powers, column_powers)
+    cdef ptrdiff_t size = set_result(&t, scales, out, is_double)
     if not 1 <= planes.shape[0] <= WORDS_MODULI or not 1 <= weights.shape[0] <= WORDS_LIMBS or planes.shape[1] != size or (
             inverses.shape[0] != planes.shape[0] or weights.shape[1] != planes.shape[0]
             or product.shape[0] != weights.shape[0]):

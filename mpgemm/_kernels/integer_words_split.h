@@ -180,39 +180,38 @@ MPG_INLINE void words_residues(double *MPG_RESTRICT values, ptrdiff_t count, int
     for (int j = 0; j < moduli; j++) {
         const int even = (int32_t)modulus[j] % 2 == 0;
         int8_t *word = planes + j * plane;
+#define WORDS_RESIDUES_OF(pieces_used, is_even)                                                                                \
+    words_residues_of(pieces, pieces_used, is_even, count, modulus[j], inverse[j], powers + j, moduli, word, fused);           \
+    break
         switch (even ? -1 : n) { /* what does not depend on the element is decided outside the loop */
         case 0:
-            words_residues_of(pieces, 1, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
-            break;
+            WORDS_RESIDUES_OF(1, 0);
         case 1:
-            words_residues_of(pieces, 2, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
-            break;
+            WORDS_RESIDUES_OF(2, 0);
         case 2:
-            words_residues_of(pieces, 3, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
-            break;
+            WORDS_RESIDUES_OF(3, 0);
         case 3:
-            words_residues_of(pieces, 4, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
-            break;
+            WORDS_RESIDUES_OF(4, 0);
         case 4:
-            words_residues_of(pieces, 5, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
-            break;
+            WORDS_RESIDUES_OF(5, 0);
         default: /* even: once for each matrix */
             words_no_more(pieces, n);
-            words_residues_of(pieces, 5, 1, count, modulus[j], inverse[j], powers + j, moduli, word, fused);
+            WORDS_RESIDUES_OF(5, 1);
         }
+#undef WORDS_RESIDUES_OF
     }
 }
 
 /* What `number` tables of bytes hold for the residue of RZ(x), |x| < 2^bits, modulo an odd p <= WORDS_TABLE_MODULUS. A table has
- * an entry for each residue from -(p - 1) / 2 - WORDS_MARGIN on.
+ * an entry for each residue from -(p - 1) / 2 - WORDS_MARGIN on. `facts`: p, 1/p and the powers.
  *
  * As words_residues; powers are at most 650 in magnitude, so |w| <= (2^14 + 3 2^11) 650 + 2^11 < 2^24 is exact, and so are its
  * partial sums. w (1/p) has a relative error below 2^-23 (1 + 2^-25), so an absolute one below 2/p: the quotient is one of the two
  * nearest, and not the nearest only where the residue is within 2 of p/2 or -p/2. */
-MPG_INLINE void words_looked_up(double *MPG_RESTRICT values, ptrdiff_t count, int bits, float p, float inverse,
-                                const float *powers, const uint8_t *MPG_RESTRICT tables, int number, int8_t *planes,
-                                ptrdiff_t plane, int fused)
+MPG_INLINE void words_looked_up(double *MPG_RESTRICT values, ptrdiff_t count, int bits, const float *facts,
+                                const uint8_t *MPG_RESTRICT tables, int number, int8_t *planes, ptrdiff_t plane, int fused)
 {
+    const float p = facts[0], inverse = facts[1], *powers = facts + 2;
     float pieces[WORDS_PIECES][WORDS_CHUNK];
     int16_t index[WORDS_CHUNK];
     const int width = (int)p + 2 * WORDS_MARGIN;

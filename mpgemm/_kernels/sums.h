@@ -1,4 +1,4 @@
-/* Sums of two binary64 numbers with their error, and rounding to odd. */
+/* Sums of two and of three binary64 numbers, with their error or rounded to odd. */
 #ifndef MPGEMM_SUMS_H
 #define MPGEMM_SUMS_H
 
@@ -38,6 +38,17 @@ MPG_INLINE double exact_odd_sum(double x, double y)
     /* one unit up or down in magnitude, if inexact and even; without a branch */
     const uint64_t step = (error > 0) == (sum > 0) ? even : (uint64_t)0 - even;
     return exact_value(error != 0.0 ? bits + step : bits);
+}
+
+/* What is asked of an exact value v, with x a given number. */
+enum { EXACT_NEAREST, EXACT_ODD, EXACT_DIFFERENCE /* x - v to nearest, never to 0 unless it is 0 */ };
+
+/* x + y + z, correctly rounded (Boldo and Melquiond 2008, algorithm 5), or odd. */
+MPG_INLINE double exact_three_sum(double x, double y, double z, int what)
+{
+    double lower, low, upper = exact_two_sum(y, z, &lower), high = exact_two_sum(x, upper, &low);
+    const double rest = exact_odd_sum(low, lower);
+    return what == EXACT_ODD ? exact_odd_sum(high, rest) : high + rest;
 }
 
 #endif

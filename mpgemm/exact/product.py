@@ -258,10 +258,10 @@ class ExactResult:
         k = self._b.shape[0]
         out = np.empty(rows.size)
         exact_kernel.dots(
-            *_bytes(self._a),
-            *_bytes(b),
+            _bytes(self._a),
+            _bytes(b),
             k,
-            *steps,
+            steps,
             rows.astype(np.int64),
             columns_of_b.astype(np.int64),
             None if self._c is None else self._c[rows, columns],

@@ -56,7 +56,7 @@ def joined_slices(
         arrays, types = products_of(products)
         threads = threads_for(out.size * len(products))
         wide = out.dtype == np.float64
-        kernel.join_slices(arrays, types, steps, *ends, *powers, data, wide, isa_level(), threads)
+        kernel.join_slices(arrays, types, steps, (*ends, *powers), data, wide, isa_level(), threads)
     return out
 
 
@@ -134,9 +134,8 @@ class Remainders:
             wide = out.dtype == np.float64
             weights, product = self.limbs
             threads = threads_for(out.size * len(flat) * len(product))
-            kernel.join_residues(
-                flat, self.inverses, weights, product, *ends, *powers, data, wide, isa_level(), threads
-            )
+            scales = (*ends, *powers)
+            kernel.join_residues(flat, self.inverses, weights, product, scales, data, wide, isa_level(), threads)
         return out
 
 

@@ -71,7 +71,7 @@ def magnitudes(x: np.ndarray, axis: int) -> Magnitudes:
     source = _source(x, axis)
     count = x.shape[1 - axis]
     largest, finite = np.empty(count), np.empty(count, bool)
-    kernel.scan(*source, largest, finite.view(np.uint8), isa_level(), threads_for(x.size))
+    kernel.scan(source, largest, finite.view(np.uint8), isa_level(), threads_for(x.size))
     return Magnitudes(largest, finite)
 
 
@@ -145,7 +145,7 @@ def slice_operand(
     planes = np.empty((row.words, *x.shape), np.int8) if out is None else out
     shift = (8 * row.words - 2 if balanced else 0) - exponents
     kernel.slices(
-        *_source(x, axis),
+        _source(x, axis),
         _powers(shift),
         balanced,
         row.slice_bits,
@@ -209,7 +209,7 @@ def integers_below(
     """
     exponents = (common_exponents(x, axis) if exponents is None else exponents) - np.int32(_checked_bits(bits))
     whole = np.empty(x.shape, np.int64)
-    kernel.integers(*_source(x, axis), _powers(-exponents), whole.reshape(-1), isa_level(), threads_for(x.size))
+    kernel.integers(_source(x, axis), _powers(-exponents), whole.reshape(-1), isa_level(), threads_for(x.size))
     return whole, exponents
 
 
@@ -248,7 +248,7 @@ def residue_words(
     exponents = (common_exponents(x, axis) if exponents is None else exponents) - np.int32(_checked_bits(bits))
     planes = np.empty((len(moduli), *x.shape), np.int8) if out is None else out
     kernel.residues(
-        *_source(x, axis),
+        _source(x, axis),
         _powers(-exponents),
         bits,
         _modulus_facts(tuple(moduli)),
@@ -281,7 +281,7 @@ def residue_entries(
     around = np.take(tables, np.arange(least, 1 - least) % p, axis=1)
     planes = np.empty((len(tables), *x.shape), np.uint8)
     kernel.looked_up(
-        *_source(x, axis),
+        _source(x, axis),
         _powers(np.int32(_checked_bits(bits)) - exponents),
         bits,
         _modulus_facts((p,)),

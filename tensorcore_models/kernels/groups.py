@@ -96,8 +96,8 @@ class GroupsKernel:
         result, swapped = RunningResult.of(bits.view(np.float32), redo), lanes_over_rows(m, n)
         if swapped:
             result = result.transposed()
-        (x, y, x_tables, y_tables), task = self._arranged(a, b, scale_a, scale_b, low.block_size, swapped)
-        groups.groups(x, y, x_tables, y_tables, k, result, vars(task), isa_level(), threads_for_product(m * n * k))
+        operands, tables, task = self._arranged(a, b, scale_a, scale_b, low.block_size, swapped)
+        groups.groups(*operands, tables, k, result, vars(task), isa_level(), threads_for_product(m * n * k))
         if swapped:
             result = result.transposed()
         d = result.d.view(np.uint32)
@@ -109,23 +109,23 @@ class GroupsKernel:
         """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
         (count, m, k), n = a.shape, b.shape[2]
         swapped = lanes_over_rows(m, n)
-        (x, y, x_tables, y_tables), task = self._arranged(a, b, scale_a, scale_b, low.block_size, swapped)
+        operands, tables, task = self._arranged(a, b, scale_a, scale_b, low.block_size, swapped)
         bits, marks = np.array(c, np.uint32, order="C"), np.empty(count, np.uint8)
         threads = threads_for(count * m * n * k)
         groups.groups_batch(
-            x, y, x_tables, y_tables, k, bits.view(np.float32), marks, swapped, vars(task), isa_level(), threads
+            *operands, tables, k, bits.view(np.float32), marks, swapped, vars(task), isa_level(), threads
         )
         marked = np.flatnonzero(marks)
         if marked.size:
             bits[marked] = generic_batch_bits(low, a[marked], b[marked], c[marked], scale_a[marked], scale_b[marked])
         return bits
 
-    def _arranged(self, a, b, scale_a, scale_b, block_size, swapped: bool) -> tuple[tuple[Any, ...], GroupTask]:
+    def _arranged(self, a, b, scale_a, scale_b, block_size, swapped: bool) -> tuple[tuple, tuple, GroupTask]:
         """Sources and tables of A and B as the kernel takes them, with its task; where `swapped`, A and B change places."""
         x, y = Source.of_a(a, {}, scale_a, block_size), Source.of_b(b, {}, scale_b, block_size)
         if swapped:
-            return (y, x, self.b, self.a), self.swapped_task
-        return (x, y, self.a, self.b), self.task
+            return (y, x), (self.b, self.a), self.swapped_task
+        return (x, y), (self.a, self.b), self.task
 
 
 def fixed_point(fmt: Format) -> np.ndarray | None:

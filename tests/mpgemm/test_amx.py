@@ -237,7 +237,8 @@ def test_the_kernel_refuses_what_does_not_fit():
 
     def words(**changed):
         given = {"a": a, "b": b, "d": d, "space": space, "pairs": pairs, "restart": 32, "depth": 64} | changed
-        kernel.multiply_words(*given.values(), True, True, lambda *_: None, 0, 1)
+        task = {"restart": given.pop("restart"), "depth": given.pop("depth"), "first": True, "emulated": True}
+        kernel.multiply_words(*given.values(), task, lambda *_: None, 0, 1)
 
     words()
     for changed, message in (

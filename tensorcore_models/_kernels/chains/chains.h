@@ -104,10 +104,8 @@ static void mpg_chain_tile(const mpg_chain_job *job, int64_t group0, int64_t gro
     if (job->flush)
         _mm_setcsr(MPG_CHAIN_FLUSHING);
 #endif
-    if (size == 4)
-        mpg_chain_tile_float(job, group0, group1, panel0, panel1, level);
-    else
-        mpg_chain_tile_double(job, group0, group1, panel0, panel1, level);
+    (size == 4 ? MPG_OF_LEVEL(mpg_chain_tile_float, level) : MPG_OF_LEVEL(mpg_chain_tile_double, level))(job, group0, group1,
+                                                                                                         panel0, panel1);
 #if MPG_HAS_FLUSHING
     if (job->flush)
         _mm_setcsr(mode);

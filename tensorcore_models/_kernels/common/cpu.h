@@ -49,6 +49,12 @@
 #define MPG_SELECT(c, a, b) ((b) ^ (((a) ^ (b)) & (0u - (uint32_t)(c))))
 
 #define MPG_LIST(...) __VA_ARGS__
+#define MPG_JOIN(left, right) MPG_JOINED_AS_GIVEN(left, right)
+#define MPG_JOINED_AS_GIVEN(left, right) left##right
+
+/* The variant of a function for a level. */
+#define MPG_OF_LEVEL(NAME, level)                                                                                              \
+    ((level) >= MPG_ISA_AVX512 ? NAME##_avx512 : (level) >= MPG_ISA_AVX2 ? NAME##_avx2 : NAME##_baseline)
 
 /* NAME_body, which has its level as a first and constant argument, compiled for the plain levels: functions NAME_baseline and
  * NAME_avx2 of the parameters at the end, of which ARGUMENTS is the list of names in parentheses. They are not inlined, because callers
@@ -61,10 +67,7 @@
 #define MPG_VARIANTS(NAME, ARGUMENTS, ...)                                                                                     \
     MPG_PLAIN_VARIANTS(NAME, ARGUMENTS, __VA_ARGS__)                                                                           \
     MPG_NOINLINE MPG_TARGET_AVX512 static void NAME##_avx512(__VA_ARGS__) { NAME##_body(MPG_ISA_AVX512, MPG_LIST ARGUMENTS); } \
-    static void NAME(__VA_ARGS__, int level)                                                                                   \
-    {                                                                                                                          \
-        (level == MPG_ISA_AVX512 ? NAME##_avx512 : level == MPG_ISA_AVX2 ? NAME##_avx2 : NAME##_baseline) ARGUMENTS;           \
-    }
+    static void NAME(__VA_ARGS__, int level) { MPG_OF_LEVEL(NAME, level) ARGUMENTS; }
 
 /* The highest level that this CPU and its operating system run. */
 static int mpg_cpu_level(void)

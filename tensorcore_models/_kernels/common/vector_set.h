@@ -1,10 +1,11 @@
 /* The vectors of one element type and one instruction set, under names that a loop can use for all of them. A header includes this one
  * before each inclusion of its own loops, with
  *   VECTOR_LEVEL   an instruction set of cpu.h,   VECTOR_SIZE   bytes of an element: 4 (float) or 8 (double).
- * It defines VECTOR, VECTOR_ELEMENT, VECTOR_LANES, VECTOR_TARGET (the attribute of functions that use them), VECTOR_LOAD, VECTOR_STORE,
+ * It defines VECTOR_NAME(x), the name of x's variant (MPG_OF_LEVEL picks one), VECTOR, VECTOR_ELEMENT, VECTOR_LANES, VECTOR_TARGET (the attribute of functions that use them), VECTOR_LOAD, VECTOR_STORE,
  * VECTOR_SET, VECTOR_ADD, VECTOR_MUL, VECTOR_PREFETCH and VECTOR_MADD(a, b, c) = a b + c, which rounds once where VECTOR_FUSED is 1 and
  * twice where it is 0. The baseline is plain C: GNU vectors of 16 bytes, one element where the compiler lacks them.
  */
+#undef VECTOR_NAME
 #undef VECTOR
 #undef VECTOR_ELEMENT
 #undef VECTOR_LANES
@@ -98,10 +99,13 @@
 #endif
 
 #if VECTOR_LEVEL == MPG_ISA_AVX512
+#define VECTOR_NAME(name) MPG_JOIN(name, _avx512)
 #define VECTOR_TARGET MPG_TARGET_AVX512
 #elif VECTOR_LEVEL == MPG_ISA_AVX2
+#define VECTOR_NAME(name) MPG_JOIN(name, _avx2)
 #define VECTOR_TARGET MPG_TARGET_AVX2
 #else
+#define VECTOR_NAME(name) MPG_JOIN(name, _baseline)
 #define VECTOR_TARGET
 #endif
 

@@ -10,8 +10,7 @@ SKIP: int
 def groups(
     a: Any,
     b: Any,
-    a_tables: Any,
-    b_tables: Any,
+    tables: tuple[Any, Any],
     k: int,
     result: Any,
     task: Mapping,
@@ -22,8 +21,7 @@ def groups(
 def groups_batch(
     a: Any,
     b: Any,
-    a_tables: Any,
-    b_tables: Any,
+    tables: tuple[Any, Any],
     k: int,
     d: np.ndarray,
     marks: np.ndarray,

@@ -75,15 +75,15 @@ cdef mpg_group_source _source(operand, tables, int64_t k, int64_t given) except 
     return s
 
 
-def groups(a, b, a_tables, b_tables, int64_t k, result, dict task, int level, int threads, int64_t length=0):
+def groups(a, b, tuple tables, int64_t k, result, dict task, int level, int threads, int64_t length=0):
     """Update the result by all of k; mark elements, rows and columns that need the generic kernel.
 
     Parameters
     ----------
     a, b : tensorcore_models.kernels.common.Source
         The operands.
-    a_tables, b_tables : tensorcore_models.kernels.groups.GroupTables
-        What each byte of the operands and their scales means.
+    tables : tuple of tensorcore_models.kernels.groups.GroupTables
+        What each byte of a and of its scales means, and of b.
     k : int
         Products.
     result : tensorcore_models.kernels.common.RunningResult
@@ -101,14 +101,14 @@ def groups(a, b, a_tables, b_tables, int64_t k, result, dict task, int level, in
         return
     set_result(&job.drive, result)
     job.task = _task(task)
-    job.a, job.b = _source(a, a_tables, k, task["group"]), _source(b, b_tables, k, task["group"])
+    job.a, job.b = _source(a, tables[0], k, task["group"]), _source(b, tables[1], k, task["group"])
     products = job.task.groups * job.a.given
     job.drive.level, job.drive.total = level, (k + products - 1) // products * job.task.groups
     drive_slices(&job.drive, mpg_group_start, job.task.groups,
                  mpg_group_bytes(job.drive.m, job.drive.n, job.task.group), length, threads)
 
 
-def groups_batch(a, b, a_tables, b_tables, int64_t k, float[:, :, ::1] d, uint8_t[::1] marks, bint swapped, dict task, int level,
+def groups_batch(a, b, tuple tables, int64_t k, float[:, :, ::1] d, uint8_t[::1] marks, bint swapped, dict task, int level,
                  int threads):
     """Update d (batch, m, n) by contiguous batches of operands; mark the products that need the generic kernel.
 
@@ -119,7 +119,7 @@ def groups_batch(a, b, a_tables, b_tables, int64_t k, float[:, :, ::1] d, uint8_
     if d.shape[1] == 0 or d.shape[2] == 0 or k == 0 or count == 0:
         return
     job.task = _task(task)
-    job.a, job.b = _source(a, a_tables, k, task["group"]), _source(b, b_tables, k, task["group"])
+    job.a, job.b = _source(a, tables[0], k, task["group"]), _source(b, tables[1], k, task["group"])
     job.rows = d.shape[2] if swapped else d.shape[1]
     job.columns = d.shape[1] if swapped else d.shape[2]
     products = job.task.groups * job.a.given

@@ -20,33 +20,14 @@
 #endif
 
 #define VECTOR_LEVEL MPG_ISA_BASELINE
-#define VECTOR_NAMED(name) name##_baseline
 #include "wide_nearest_isa.h"
 #undef VECTOR_LEVEL
-#undef VECTOR_NAMED
-#if MPG_X86_VARIANTS
 #define VECTOR_LEVEL MPG_ISA_AVX2
-#define VECTOR_NAMED(name) name##_avx2
 #include "wide_nearest_isa.h"
 #undef VECTOR_LEVEL
-#undef VECTOR_NAMED
 #define VECTOR_LEVEL MPG_ISA_AVX512
-#define VECTOR_NAMED(name) name##_avx512
 #include "wide_nearest_isa.h"
 #undef VECTOR_LEVEL
-#undef VECTOR_NAMED
-#endif
-
-static int mpg_nearest_step(const mpg_wide_task *t, const mpg_wide_operands *p, double *c, int level)
-{
-#if MPG_X86_VARIANTS
-    if (level == MPG_ISA_AVX512)
-        return mpg_nearest_step_avx512(t, p, c);
-    if (level == MPG_ISA_AVX2)
-        return mpg_nearest_step_avx2(t, p, c);
-#endif
-    return mpg_nearest_step_baseline(t, p, c);
-}
 
 /* As mpg_wide_rows_of. */
 static void mpg_wide_nearest_rows(const mpg_wide_task *t, const mpg_wide_operands *p, int rows, double (*c)[MPG_WIDE],
@@ -55,7 +36,7 @@ static void mpg_wide_nearest_rows(const mpg_wide_task *t, const mpg_wide_operand
     for (int64_t k = 0; k < steps * t->terms; k += t->terms)
         for (int r = 0; r < rows; r++) {
             const mpg_wide_operands q = mpg_wide_from(p, r, k);
-            if (mpg_nearest_step(t, &q, c[r], level))
+            if (MPG_OF_LEVEL(mpg_nearest_step, level)(t, &q, c[r]))
                 mpg_mark_beyond(c[r], MPG_WIDE, 0x1p128, overflow[r]);
         }
 }

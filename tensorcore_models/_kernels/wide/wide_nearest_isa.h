@@ -1,10 +1,10 @@
-/* The sums of wide_nearest.h for the instruction set VECTOR_LEVEL; VECTOR_NAMED(name) is a function's name with its suffix. */
+/* The sums of wide_nearest.h for the instruction set VECTOR_LEVEL. */
 #define VECTOR_SIZE 8
 #include "vector_set.h"
 
 /* sum = c and `terms` products, each rounded to a multiple of its lane's unit, `magic` being 1.5 * 2^52 units. */
-VECTOR_TARGET MPG_INLINE void VECTOR_NAMED(mpg_nearest_sums)(int terms, const double *a, const double *b, const double *magic,
-                                                             const double *c, double *sum)
+VECTOR_TARGET MPG_INLINE void VECTOR_NAME(mpg_nearest_sums)(int terms, const double *a, const double *b, const double *magic,
+                                                            const double *c, double *sum)
 {
     enum { TOGETHER = MPG_WIDE / VECTOR_LANES < 4 ? MPG_WIDE / VECTOR_LANES : 4 };
     for (int j = 0; j < MPG_WIDE; j += TOGETHER * VECTOR_LANES) {
@@ -29,8 +29,8 @@ VECTOR_TARGET MPG_INLINE void VECTOR_NAMED(mpg_nearest_sums)(int terms, const do
 }
 
 /* One fused dot-add; `terms` is a constant. Returns whether lanes have 2^1000 instead of their result, for the generic kernel. */
-VECTOR_TARGET MPG_INLINE int VECTOR_NAMED(mpg_nearest_step_of)(int terms, const mpg_wide_task *t, const mpg_wide_operands *p,
-                                                               double *c)
+VECTOR_TARGET MPG_INLINE int VECTOR_NAME(mpg_nearest_step_of)(int terms, const mpg_wide_task *t, const mpg_wide_operands *p,
+                                                              double *c)
 {
     const int16_t lowest = (MPG_WIDE_LOWEST + MPG_WORD_BIAS) << 4, floor = (int16_t)((t->floor + MPG_WORD_BIAS) << 4);
     const int16_t least = (int16_t)((t->fraction_bits - 149 + MPG_WORD_BIAS) << 4), most = (120 + MPG_WORD_BIAS) << 4;
@@ -47,7 +47,7 @@ VECTOR_TARGET MPG_INLINE int VECTOR_NAMED(mpg_nearest_step_of)(int terms, const 
         odd |= apart[j];
     }
     mpg_wide_powers(tops, mpg_word_to_magic(t->fraction_bits), magic);
-    VECTOR_NAMED(mpg_nearest_sums)(terms, p->a, p->b, magic, c, sum);
+    VECTOR_NAME(mpg_nearest_sums)(terms, p->a, p->b, magic, c, sum);
     for (int j = 0; j < MPG_WIDE; j++)
         c[j] = mpg_as_double(mpg_as_bits64(sum[j]) & ~UINT64_C(0x1FFFFFFF));
     if (odd)
@@ -56,15 +56,15 @@ VECTOR_TARGET MPG_INLINE int VECTOR_NAMED(mpg_nearest_step_of)(int terms, const 
     return odd;
 }
 
-VECTOR_TARGET static int VECTOR_NAMED(mpg_nearest_step)(const mpg_wide_task *t, const mpg_wide_operands *p, double *c)
+VECTOR_TARGET static int VECTOR_NAME(mpg_nearest_step)(const mpg_wide_task *t, const mpg_wide_operands *p, double *c)
 {
     if (t->terms == 4)
-        return VECTOR_NAMED(mpg_nearest_step_of)(4, t, p, c);
+        return VECTOR_NAME(mpg_nearest_step_of)(4, t, p, c);
     if (t->terms == 8)
-        return VECTOR_NAMED(mpg_nearest_step_of)(8, t, p, c);
+        return VECTOR_NAME(mpg_nearest_step_of)(8, t, p, c);
     if (t->terms == 16)
-        return VECTOR_NAMED(mpg_nearest_step_of)(16, t, p, c);
-    return VECTOR_NAMED(mpg_nearest_step_of)(32, t, p, c);
+        return VECTOR_NAME(mpg_nearest_step_of)(16, t, p, c);
+    return VECTOR_NAME(mpg_nearest_step_of)(32, t, p, c);
 }
 
 #undef VECTOR_SIZE
