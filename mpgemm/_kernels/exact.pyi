@@ -37,8 +37,7 @@ def finish(
 def dots(
     a: tuple[np.ndarray, bool],
     b: tuple[np.ndarray, bool],
-    k: int,
-    steps: tuple[int, int],
+    steps: tuple[int, int, int],
     rows: np.ndarray,
     columns: np.ndarray,
     c: np.ndarray | None,

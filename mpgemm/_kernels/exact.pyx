@@ -446,16 +446,16 @@ def finish(const double[:, ::1] high, const double[:, ::1] low, const double[::1
         mpg_fp_leave(state)
 
 
-def dots(tuple a, tuple b, ptrdiff_t k, tuple steps, const int64_t[::1] rows, const int64_t[::1] columns, const double[::1] c,
+def dots(tuple a, tuple b, tuple steps, const int64_t[::1] rows, const int64_t[::1] columns, const double[::1] c,
          const double[::1] x, int what, double[::1] out, int threads):
     """What is asked of single elements, by the long accumulator.
 
-    `a` and `b` are the bytes of a matrix and whether it is double. Row i of A starts at element i k; element (p, j) of B lies at
-    p steps[0] + j steps[1]. `c` and `x` hold one value an element, or are None.
+    `a` and `b` are the bytes of a matrix and whether it is double. With `steps` (k, s, t) row i of A, k elements, starts at element i k;
+    element (p, j) of B lies at p s + j t. `c` and `x` hold one value an element, or are None.
     """
     cdef const unsigned char[::1] a_bytes = a[0], b_bytes = b[0]
     cdef bint a_double = a[1], b_double = b[1]
-    cdef ptrdiff_t b_row_step = steps[0], b_column_step = steps[1]
+    cdef ptrdiff_t k = steps[0], b_row_step = steps[1], b_column_step = steps[2]
     cdef ptrdiff_t count = rows.shape[0], start = 0, end, i, per_slice = max(SLICE // max(k, 1), 1)
     cdef bint with_c = c is not None, with_x = x is not None
     cdef ptrdiff_t a_size = 8 if a_double else 4, b_size = 8 if b_double else 4

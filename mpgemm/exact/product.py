@@ -260,8 +260,7 @@ class ExactResult:
         exact_kernel.dots(
             _bytes(self._a),
             _bytes(b),
-            k,
-            steps,
+            (k, *steps),
             rows.astype(np.int64),
             columns_of_b.astype(np.int64),
             None if self._c is None else self._c[rows, columns],

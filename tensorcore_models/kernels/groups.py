@@ -120,7 +120,9 @@ class GroupsKernel:
             bits[marked] = generic_batch_bits(low, a[marked], b[marked], c[marked], scale_a[marked], scale_b[marked])
         return bits
 
-    def _arranged(self, a, b, scale_a, scale_b, block_size, swapped: bool) -> tuple[tuple, tuple, GroupTask]:
+    def _arranged(
+        self, a, b, scale_a, scale_b, block_size, swapped: bool
+    ) -> tuple[tuple[Source, Source], tuple["GroupTables", "GroupTables"], GroupTask]:
         """Sources and tables of A and B as the kernel takes them, with its task; where `swapped`, A and B change places."""
         x, y = Source.of_a(a, {}, scale_a, block_size), Source.of_b(b, {}, scale_b, block_size)
         if swapped:

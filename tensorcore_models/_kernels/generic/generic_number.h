@@ -64,10 +64,11 @@ enum { MPG_HAS_POSITIVE_INF = 1, MPG_HAS_NEGATIVE_INF = 2, MPG_HAS_NAN = 4 };
 #define MPG_ALIGN_NAN ((1 << 29) + 1)
 #define MPG_TAKES_PART(align) ((align) > -(1 << 28))
 
-/* Members of the structs that Python fills in (Plan of generic.pyx), each as MEMBER(type, name). */
+/* Members of the structs that Python fills in (Plan of generic.pyx), each as MEMBER(type, name). Not formatted: the
+ * formatter takes a list for an expression. */
 #define MPG_MEMBER(type, name) type name;
 
-/* clang-format off: it takes the lists for expressions */
+/* clang-format off */
 #define MPG_FORMAT_MEMBERS(MEMBER) \
     MEMBER(int, exponent_bits) MEMBER(int, fraction_bits) MEMBER(int, padding_bits) MEMBER(int, specials) \
     MEMBER(uint64_t, sign_bit) MEMBER(int, emin) MEMBER(int, bias) MEMBER(int, keep_padded_nan) /* edge rule tf32_nan "kept" */ \
@@ -162,7 +163,7 @@ MPG_INLINE mpg_number mpg_scaled(mpg_number x, mpg_number scale, int skip_zero)
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------------- */
-/* clang-format off: it takes the lists for expressions */
+/* clang-format off */
 #define MPG_RESULT_MEMBERS(MEMBER) \
     MEMBER(int, fraction_bits) MEMBER(int, padding_bits) MEMBER(int, quantum_exponent) MEMBER(int, emax) \
     MEMBER(uint64_t, sign_bit) MEMBER(uint64_t, zero_sign) /* sign_bit where the format has -0, else 0 */ \
@@ -174,7 +175,7 @@ typedef struct {
     MPG_RESULT_MEMBERS(MPG_MEMBER)
 } mpg_result;
 
-/* clang-format off: it takes the lists for expressions */
+/* clang-format off */
 #define MPG_RULE_MEMBERS(MEMBER) \
     MEMBER(int, rounding) MEMBER(int, kept_bits) /* fraction bits of the result, at most the format's */ \
     MEMBER(int, to_inf) /* overflow is infinity in every rounding mode */ \

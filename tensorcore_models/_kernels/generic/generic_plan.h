@@ -39,7 +39,7 @@ enum { MPG_KEEP_ZEROS, MPG_SKIP_ZEROS, MPG_SKIP_ZERO_PRODUCTS };
 
 typedef uint64_t mpg_masks[MPG_MAX_PARTS];
 
-/* clang-format off: it takes the lists for expressions */
+/* clang-format off */
 #define MPG_PLAN_MEMBERS(MEMBER) \
     MEMBER(int, family) \
     MEMBER(int, wide)   /* significands in 64 and sums in 128 bits instead of 32 and 64 */ \
