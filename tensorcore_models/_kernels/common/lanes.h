@@ -95,7 +95,8 @@ MPG_INLINE uint64_t mpg_as_bits64(double value)
 }
 
 #if defined(__GNUC__) || defined(__clang__)
-#define MPG_PREFETCH(address, cache) __builtin_prefetch((const void *)(address), 0, (cache) == 1 ? 3 : 2)
+#define MPG_PREFETCH(address, cache)                                                                                           \
+    ((cache) == 1 ? __builtin_prefetch((const void *)(address), 0, 3) : __builtin_prefetch((const void *)(address), 0, 2))
 #else
 #define MPG_PREFETCH(address, cache) (void)(address)
 #endif

@@ -275,13 +275,15 @@ static void mpg_group_tile(const mpg_group_task *t, const mpg_group_operands *wh
             }
 #endif
             double c[MPG_GROUP_LANES] = {0};
-            uint8_t overflow[MPG_GROUP_LANES] = {0};
-            for (int j = 0; j < row.columns; j++)
-                c[j] = row.d[j];
+            uint8_t overflow[MPG_GROUP_LANES] = {0}, *redo = row.redo;
+            float *d = row.d;
+            const int count = row.columns;
+            for (int j = 0; j < count; j++)
+                c[j] = d[j];
             (level == MPG_ISA_AVX2 ? mpg_group_row_avx2 : mpg_group_row_baseline)(t, &p, c, steps, overflow);
-            for (int j = 0; j < row.columns; j++) {
-                row.d[j] = (float)c[j];
-                row.redo[j] |= overflow[j];
+            for (int j = 0; j < count; j++) {
+                d[j] = (float)c[j];
+                redo[j] |= overflow[j];
             }
         }
     }

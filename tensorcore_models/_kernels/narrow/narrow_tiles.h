@@ -85,14 +85,16 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const mpg_narrow_operands 
                 continue;
             }
 #endif
-            memcpy(c, part.d, (size_t)count * sizeof(float));
+            float *d = part.d; /* the struct's address is known elsewhere */
+            uint8_t *redo = part.redo;
+            memcpy(c, d, (size_t)count * sizeof(float));
             memset(c + count, 0, (size_t)(MPG_PANEL - count) * sizeof(float));
             memset(overflow, 0, sizeof(overflow));
             row(t, &p, c, steps, overflow);
-            memcpy(part.d, c, (size_t)count * sizeof(float));
+            memcpy(d, c, (size_t)count * sizeof(float));
             if (t->output == MPG_OUT_FP16)
                 for (int j = 0; j < count; j++)
-                    part.redo[j] |= overflow[j];
+                    redo[j] |= overflow[j];
             i++;
         }
     }

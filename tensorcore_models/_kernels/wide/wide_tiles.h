@@ -14,11 +14,13 @@ static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands 
 {
     const int rows = (int)tile->rows, count = tile->columns, terms = t->round_down == 2 ? t->terms / 2 : t->terms;
     const int64_t ldd = tile->ld;
+    float *d = tile->d; /* not read again for every element, as what is stored might be the tile */
+    uint8_t *redo = tile->redo;
     double c[MPG_WIDE_TOGETHER][MPG_WIDE] = {{0}};
     uint8_t overflow[MPG_WIDE_TOGETHER][MPG_WIDE] = {{0}};
     for (int r = 0; r < rows; r++)
         for (int j = 0; j < count; j++)
-            c[r][j] = tile->d[r * ldd + j];
+            c[r][j] = d[r * ldd + j];
     if (t->nearest)
         mpg_wide_nearest_rows(t, p, rows, c, steps, overflow, level);
 #if MPG_X86_VARIANTS
@@ -29,8 +31,8 @@ static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands 
         mpg_wide_rows_baseline(terms, t, p, rows, c, steps, overflow);
     for (int r = 0; r < rows; r++)
         for (int j = 0; j < count; j++) {
-            tile->d[r * ldd + j] = (float)c[r][j];
-            tile->redo[r * ldd + j] |= overflow[r][j];
+            d[r * ldd + j] = (float)c[r][j];
+            redo[r * ldd + j] |= overflow[r][j];
         }
 }
 
@@ -60,11 +62,12 @@ static void mpg_wide_fresh_rows(const mpg_wide_task *t, const mpg_wide_operands 
     float fresh[MPG_WIDE_TOGETHER * MPG_WIDE] = {0};
     uint8_t marks[MPG_WIDE_TOGETHER * MPG_WIDE] = {0};
     const mpg_result_tile own = {fresh, marks, MPG_WIDE, tile->rows, tile->columns};
+    const mpg_result_tile out = *tile;
     mpg_wide_few_rows(t, p, &own, steps, level);
-    for (int64_t r = 0; r < tile->rows; r++)
-        for (int j = 0; j < tile->columns; j++) {
-            tile->d[r * tile->ld + j] += fresh[r * MPG_WIDE + j];
-            tile->redo[r * tile->ld + j] |= marks[r * MPG_WIDE + j];
+    for (int64_t r = 0; r < out.rows; r++)
+        for (int j = 0; j < out.columns; j++) {
+            out.d[r * out.ld + j] += fresh[r * MPG_WIDE + j];
+            out.redo[r * out.ld + j] |= marks[r * MPG_WIDE + j];
         }
 }
 
