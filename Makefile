@@ -18,17 +18,17 @@ evaluate:
 # The suite without its exhaustive variants: the aim is four minutes on two cores.
 test:
 	$(PREPARE) test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # The suite with its exhaustive variants: solvers, compilers, browser, notebooks, every instruction in every way.
 test-all:
 	$(PREPARE) test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow" $(PYTEST_ARGS)
 
 # The long campaigns (random twins by the million).
 campaign:
 	$(PREPARE) test
-	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	$(BIN)/pytest -m slow $(PYTEST_ARGS)
 
 # Every fast path beside numpy's SGEMM: table on the screen and in docs/performance.md, JSON in out/. QUICK=1 for less than a minute and
 # no page, BENCH_ARGS="--threads 2".

@@ -102,8 +102,7 @@ enum { EXACT_BASELINE_FUSED = VECTOR_FUSED };
 #undef VECTOR_TARGET
 #define VECTOR_NAME(name) MPG_JOIN(name, _avx512ifma)
 #define VECTOR_TARGET                                                                                                          \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma,avx2,fma,bmi,bmi2,"                          \
-                          "prefer-vector-width=512")))
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma,avx2,fma,bmi,bmi2" MPG_WIDE_VECTORS)))
 #define EXACT_IFMA
 #include "exact_tile.h"
 #endif

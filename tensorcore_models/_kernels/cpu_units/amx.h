@@ -20,8 +20,7 @@
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#define MPG_TARGET_AMX                                                                                                         \
-    __attribute__((target("amx-tile,amx-bf16,amx-int8,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+#define MPG_TARGET_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8,avx512f,avx512bw,avx512dq,avx512vl" MPG_WIDE_VECTORS)))
 #else
 #define MPG_HAS_AMX 0
 #define MPG_TARGET_AMX
