@@ -3,19 +3,10 @@
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
+from child_product import product
 
 import tensorcore_models as tcm
-
-ENGINE = "hopper:mma.m16n8k16.f32.f16.f16.f32"
-
-
-def product(seed: int) -> tuple[int, bytes]:
-    """Threads that the kernels use, and the bits of a product large enough for several."""
-    rng = np.random.default_rng(seed)
-    a, b = rng.standard_normal((96, 64)).astype(np.float16), rng.standard_normal((64, 96)).astype(np.float16)
-    return tcm.get_num_threads(), tcm.get_instruction(ENGINE).gemm(a, b).tobytes()
 
 
 @pytest.fixture(autouse=True)
