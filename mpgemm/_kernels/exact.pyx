@@ -143,7 +143,7 @@ cdef void choose_scale(const matrix *x, ptrdiff_t start, ptrdiff_t step, ptrdiff
         s.limits[at] = 0.0
     s.factors[at] = ldexp(1.0, -exponent)
     s.units[at] = ldexp(1.0, exponent)
-    # every product and addition of the e.squares, and the root, may have rounded down
+    # every product and addition of the squares, and the root, may have rounded down
     s.bounds[at] = sqrt(e.squares * (1 + <double>(count + 4) * ldexp(1.0, -52))) * s.factors[at] * (1 + ldexp(1.0, -50))
     s.limits[at] += s.bounds[at]
 
