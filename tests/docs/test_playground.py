@@ -29,7 +29,7 @@ FAMILIES = sorted({type(row.accumulator).__name__ for row in ROWS})
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
-    """Folder with the module and the catalogue."""
+    """Folder with the module and the catalogue: 5 s, of which the compiler takes most."""
     if not playground_data.can_compile():
         pytest.skip(playground_data.MISSING)
     if not shutil.which("node"):

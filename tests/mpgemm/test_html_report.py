@@ -19,7 +19,7 @@ PNG = base64.b64decode(
 
 
 @pytest.fixture(scope="module")
-def run_folder(tmp_path_factory):
+def run_folder(tmp_path_factory):  # 2 s, with the import of Matplotlib
     pytest.importorskip("matplotlib")
     out = tmp_path_factory.mktemp("runs") / "evaluate"
     methods = "fp16 fp32 sgemm_cube engine:hopper:mma.m16n8k16.f32.f16.f16.f32"

@@ -13,7 +13,7 @@ from tensorcore_models import kernels
 pytestmark = pytest.mark.smoke
 
 
-def test_selftest_passes_here(capsys):
+def test_selftest_passes_here(capsys):  # 2 s: every check that the command has
     assert main(["selftest", "--seconds", "0.1", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["passed"] and all(check["compared"] and not check["different"] for check in facts["checks"])

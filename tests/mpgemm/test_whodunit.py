@@ -129,7 +129,7 @@ def test_integers(tmp_path, capsys):
     assert "mma.m16n8k32.s32.s8.s8.s32" in text
 
 
-def test_the_command(tmp_path, capsys, monkeypatch):
+def test_the_command(tmp_path, capsys, monkeypatch):  # 3 s: three whole searches, one for each kind of question
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "70")
     e = tcm.get_instruction("h100", "wgmma.m64n8k32.f32.e4m3.e4m3")

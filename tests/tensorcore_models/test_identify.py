@@ -186,7 +186,7 @@ TWO = {"a_format": "fp16", "c_format": "fp32", "d_format": "fp32", "k": 2, "raw"
 
 @pytest.fixture(scope="module")
 def outside():
-    """One search that ends outside, for all that is asked of its report."""
+    """One search that ends outside (5 s), for all that is asked of its report."""
     return probing.identify(biased, **TWO, vectors=2000, effort="quick")
 
 

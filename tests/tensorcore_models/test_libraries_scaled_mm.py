@@ -19,7 +19,7 @@ def scalar(parameters, name):
 
 
 def test_every_recorded_result(hardware_vectors):
-    """All 385 cases of kind gemm are in scope: none is left out."""
+    """All 385 cases of kind gemm are in scope: none is left out (3 s)."""
     folder = hardware_vectors / "rtx4060"
     if not folder.is_dir():
         pytest.skip("recordings of the RTX 4060 not found: MPGEMM_VECTORS has no folder rtx4060")

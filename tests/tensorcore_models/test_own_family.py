@@ -120,7 +120,7 @@ def test_it_runs_and_its_bound_holds():
 
 
 def test_it_is_identified():
-    """Comment on time: the search runs the class's plain Python, a second of it."""
+    """3 s: the search runs the class's plain Python."""
     unit = tcm.MatrixEngine(EvenShift(2, 14), a_format="e4m3fn", k=2)
     found = probing.identify(unit, vectors=0, families=(EvenShift,))
     assert found.family == "sums at even exponents" and found.engine.accumulator == unit.accumulator
