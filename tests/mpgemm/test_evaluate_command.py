@@ -175,7 +175,7 @@ def started(command):
 @pytest.mark.sweep(1)
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize("ignored", [False, True], ids=["foreground", "background"])
-def test_interrupt_keeps_what_is_finished_and_resumes(tmp_path, ignored):  # 2 s: three processes
+def test_interrupt_keeps_what_is_finished_and_resumes(tmp_path, ignored):  # 2 s: two processes, one of them whole
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if ignored else signal.getsignal(signal.SIGINT)
     try:
         interrupt_and_resume(tmp_path)
