@@ -175,8 +175,8 @@ def method_errors(
             elif error < least:
                 axes.plot(low, place, "<", color=colour, markersize=6)
                 axes.annotate(
-                    f"{error:.0e}", (low, place), xytext=(8 + 40 * number, 0), textcoords="offset points", va="center",
-                    fontsize=7, color=colour,
+                    f"{error:.0e}", (low, place), xytext=(8 + 28 * number, 0), textcoords="offset points", va="center",
+                    fontsize=7, color=colour, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
                 )  # fmt: skip
             else:
                 axes.plot(error, place, "o", color=colour, markersize=5)
