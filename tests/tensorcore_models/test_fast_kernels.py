@@ -306,19 +306,20 @@ def test_zeros_of_cdna2(isa, memory, monkeypatch):
     monkeypatch.setattr(kernels.common, "_VALUES", memory)
     a = np.array([[0x0014, 0x8014, 0x8000, 0x0000]], np.uint16)  # subnormal numbers and zeros of bf16: all +0
     b = np.full((4, 40), 0x8084, np.uint16)
-    zero = np.full((1, 40), 0x80000000, np.uint32)
+    c = np.full((1, 40), 0x80000000, np.uint32)
     for terms in (2, 4):
         unit = Unit(GroupPairwiseSum(2, terms=terms), "bf16", "bf16")
-        args = (a, b, zero, None, None)
+        args = (a, b, c, None, None)
         for d in (run("pairwise sums", unit, args), *of_others(unit, args)):
             assert (d == 0).all()  # +0 and products of -0
         # 2^-126 - 3 * 2^-127 is flushed to -0 after the first group; products of -0 keep it, unless c is taken anew
-        x = np.array([[0x2000, 0, 0, 0]], np.uint16)  # 2^-63
         y = np.repeat(np.array([[0x2000], [0x8084], [0x8084], [0x8084]], np.uint16), 40, axis=1)
         y[1] = 0
-        args = (x, y, np.full((1, 40), 0x80C00000, np.uint32), None, None)
-        for d in (run("pairwise sums", unit, args), *of_others(unit, args)):
-            assert (d == (0x80000000 if terms == 4 else 0)).all()
+        for zero in (0, 0x8000):
+            x = np.array([[0x2000, 0, zero, zero]], np.uint16)  # 2^-63
+            args = (x, y, np.full((1, 40), 0x80C00000, np.uint32), None, None)
+            for d in (run("pairwise sums", unit, args), *of_others(unit, args)):
+                assert (d == (0x80000000 if terms == 4 else 0)).all()
 
 
 @pytest.mark.parametrize("unit", EXACT, ids=lambda u: str(u)[17:60])
