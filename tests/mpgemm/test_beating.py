@@ -57,6 +57,14 @@ def test_terms_of_methods_are_their_results(method, engine):
             assert by_term(way, witness) == way.run(witness), witness
 
 
+def test_a_third_word_is_that_of_the_scaled_rest():
+    """Only with three words does it show that the second one is taken off at its own scale."""
+    way = beating.recovery_way(*OTHERS[0])
+    for seed in range(4):
+        witness = operands(np.random.default_rng(seed), 1)
+        assert by_term(way, witness) == way.run(witness), witness
+
+
 def test_a_wrong_split_is_a_contradiction(monkeypatch):
     way = beating.recovery_way("ootomo", "v100")
     witness = operands(np.random.default_rng(4), 4)
