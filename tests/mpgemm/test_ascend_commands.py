@@ -10,6 +10,7 @@ from ascend.reports.calibration import Statement
 from ascend.reports.published import MEASUREMENTS, comparisons
 from mpgemm.cli import main
 from mpgemm.commands import simulate
+from mpgemm.commands.plan import read_shapes
 
 
 def run(capsys, *words):
@@ -275,3 +276,13 @@ def test_single_beside_double_buffers(capsys, tmp_path):
     options = ("--kernel", "grid", "--terms", "1", "--block", "64,64,64")
     status, _, _ = run(capsys, "simulate", 256, 256, 256, *options, "--ping-pong", tmp_path / "p.png")
     assert status == 0 and (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_file_of_shapes_is_read_line_by_line(tmp_path):
+    path = tmp_path / "shapes.txt"
+    path.write_text("# of a layer\nup 8, 16, 32\n\n64 128 256  # no name\n")
+    assert read_shapes(path) == [("up", (8, 16, 32)), ("64 x 128 x 256", (64, 128, 256))]
+    for text, message in (("8 16", "line 1: expected"), ("# nothing\n", "no shapes")):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            read_shapes(path)
