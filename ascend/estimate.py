@@ -80,10 +80,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(r: Request, c: Candidates) -> Estimate:
-    """Time, traffic and cores of each candidate.
-
-    c: The blockings to choose from.
-    """
+    """Time, traffic and cores of each candidate."""
     forms = _Forms(r, c)
     multiplied, whole = forms.memory_bytes, forms.whole_passes
     bandwidth = r.chip.hbm_bytes_per_cycle

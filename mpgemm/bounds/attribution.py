@@ -351,11 +351,7 @@ class _ExactOutside(EngineArithmetic):
 
 
 def encode_fraction(x: Fraction, fmt: Format) -> int:
-    """The encoding of a dyadic rational rounded to nearest even.
-
-    Returns: The encoding.
-    Raises ValueError if x is not a dyadic rational.
-    """
+    """The encoding of a dyadic rational rounded to nearest even; raises ValueError for any other number."""
     if x.denominator & (x.denominator - 1):
         raise ValueError(f"{x} is not a dyadic rational")
     return round_to_bits(x < 0, abs(x.numerator), -(x.denominator.bit_length() - 1), fmt)

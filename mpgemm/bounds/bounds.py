@@ -124,11 +124,7 @@ def chain_error(error: StepError, steps: int) -> tuple[float, float]:
 
 
 def growth(relative: float, steps: int) -> float:
-    """(1 + alpha)^T - 1: what T steps with a relative error of alpha each come to.
-
-    relative: alpha.
-    steps: T.
-    """
+    """(1 + alpha)^T - 1: what T `steps` with a `relative` error of alpha each come to."""
     if not math.isfinite(relative):
         return math.inf if steps else 0.0
     exponent = steps * math.log1p(relative)

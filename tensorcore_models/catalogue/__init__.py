@@ -75,6 +75,11 @@ def list_instructions(arch: str | None = None) -> list[Instruction]:
 
     Instructions whose m or n is free (wgmma, tcgen05) are listed once, at their smallest shape; `get_instruction` knows every
     legal one.
+
+    Raises
+    ------
+    ValueError
+        If the architecture or device is unknown, with the nearest names.
     """
     if arch is None:
         return list(_catalogue().values())
