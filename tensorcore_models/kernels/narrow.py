@@ -19,6 +19,14 @@ _PADDED_TERMS = (4, 8, 16, 32)
 _HIGHEST_FLOOR = 60  # keeps units and sums within float32
 #: Operations between two outside additions, at most: their operands are packed together.
 _LONGEST_CHAIN = 1 << 10
+#: `output` of the task, as narrow.h numbers it, where it is not FP32.
+_FP16, _DOWN, _DOWN_GROUPS = 1, 2, 3
+#: Addends from which on the lanes do not round down: results could become infinite.
+_FARTHEST_C = 227 << 23  # float32 bits of 2^100
+_INFINITE = 255 << 23
+
+#: Formats of a, b, c and d.
+Formats = tuple[Format, Format, Format, Format]
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,11 @@ class NarrowTask:
     wide_sum: bool
     chain: int
     floor: int
-    raw_exponent: int
+    raw_exponent: int = 0
+    guard: int = 0
+    whole: int = 31
+    cutoff: int = 0
+    unusable_c: int = _INFINITE
 
 
 def largest_significand(fmt: Format) -> float:
@@ -57,43 +69,30 @@ class NarrowKernel:
     @classmethod
     def of(cls, low: Lowered) -> "NarrowKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        read, groups = low.as_read, None
-        if read is None:
+        read = low.as_read
+        if read is None or low.scale_format is not None:
             return None
         (name, spec), formats, via = read
+        groups, pass_terms, dot = None, spec.terms_per_step, spec
         if name == "interleaved":
             if spec.final_rounding != "rne":
                 return None
-            via = get_float_format(spec.via_format)
+            via, dot = get_float_format(spec.via_format), spec.dot
             positions = np.arange(spec.terms_per_step) // spec.run % spec.groups
             groups = tuple(tuple(np.flatnonzero(positions == group).tolist()) for group in spec.group_order)
-            pass_terms, dot = spec.terms_per_step, spec.dot
             if max(map(len, groups)) > dot.terms:
                 return None
-        else:
-            if name != "fused":
-                return None
-            pass_terms, dot = spec.terms, spec
         a, b, c, d = formats
-        if low.scale_format is not None or not _plain_alignment(dot):
+        if name == "round_down":
+            if spec.parity_groups > 1:
+                groups = (tuple(range(0, spec.terms, 2)), tuple(range(1, spec.terms, 2)))
+            task = _round_down_task(spec, formats, via)
+        else:
+            task = _fused_task(dot, formats, via, groups) if name in ("fused", "interleaved") else None
+        if task is None:
             return None
-        if not _narrow_ranges(dot, a, b, via) or not _narrow_output(dot, c, d):
-            return None
-        terms = next(n for n in _PADDED_TERMS if n >= dot.terms)
-        largest = dot.terms * largest_significand(a) * largest_significand(b) * 2.0**dot.fraction_bits
-        fp16 = d.name == "fp16"
-        kept = 23 if dot.output_fraction_bits is None else dot.output_fraction_bits
         return cls(
-            task=NarrowTask(
-                terms=terms,
-                fraction_bits=dot.fraction_bits,
-                output=int(fp16),
-                keep=0xFFFFFFFF & ~((1 << (23 - kept)) - 1),
-                wide_sum=terms == 16 and largest + 2.0 ** (dot.fraction_bits + 1) >= 2.0**31,
-                chain=0 if groups is None else len(groups),
-                floor=narrow.FLOOR if dot.exponent_floor is None else max(narrow.FLOOR, dot.exponent_floor + 127),
-                raw_exponent=113 if fp16 and dot.subnormal_c == "raw" else 0,
-            ),
+            task=task,
             a_operand=KernelFormat.of(a, via),
             b_operand=KernelFormat.of(b, via),
             a_format=a,
@@ -106,14 +105,14 @@ class NarrowKernel:
 
     def promotes(self, every: int) -> bool:
         """Whether chains of `every` products can be added up outside in the lanes: c is then a late addend of each."""
-        chained = self.groups is None and not self.task.output and every % self.task.terms == 0
+        chained = self.task.chain == 0 and self.task.output != _FP16 and every % self.task.terms == 0
         return chained and self.pass_terms == self.task.terms and every // self.task.terms <= _LONGEST_CHAIN
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         (m, k), n = a.shape, b.shape[1]
         task = self.task if every is None else dataclasses.replace(self.task, chain=every // self.task.terms)
-        values, redo, tiny = self._addends(c, late=task.chain > 0)
+        values, redo, tiny = self._addends(c, late=task.chain > 0 or task.output >= _DOWN)
         result = RunningResult.of(values, redo)
         x, y = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand))
         swapped = n < 16 < 2 * m and m > n
@@ -124,7 +123,7 @@ class NarrowKernel:
             result = result.transposed()
         if tiny is not None:  # next to a nonzero product such a c adds nothing
             result.redo |= tiny & (result.d == 0)
-        d = result.d.astype(np.float16).view(np.uint16) if self.task.output else result.d.view(np.uint32)
+        d = result.d.astype(np.float16).view(np.uint16) if self.task.output == _FP16 else result.d.view(np.uint32)
         if result.marked:
             redo_elements(low, d, result, a, b, c, every=every)
         return d
@@ -154,13 +153,14 @@ class NarrowKernel:
 
     def _order(self, k: int) -> tuple[np.ndarray, bool]:
         """Position in k of each packed place, and whether that is the plain order."""
-        order = step_order(k, self.pass_terms, self.task.terms, self.groups)
+        parts = 1 if self.task.output != _DOWN_GROUPS else 2
+        order = step_order(k, self.pass_terms, self.task.terms // parts, self.groups)
         return order, self.groups is None and order.size == k
 
     def _addends(self, c, late: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """c as float32 for the lanes, the elements that they cannot compute, and those whose c is too small for them.
 
-        In both c is 0. `late`: c is added outside, however small it is.
+        In both c is 0. `late`: c counts however small it is: it is added outside, or rounded down.
         """
         redo, tiny = np.zeros(c.shape, np.uint8), None
         if is_zero(c):  # a product without addend; the rest would read and write C several times
@@ -174,7 +174,7 @@ class NarrowKernel:
         else:
             values = np.array(c, np.uint32, order="C").view(np.float32)
             magnitude = c & 0x7FFFFFFF
-            unusable = magnitude >= 0x7F800000
+            unusable = magnitude >= self.task.unusable_c
             tiny = (magnitude - np.uint32(1)) < _TINY - 1
             if not tiny.any():
                 tiny = None
@@ -186,6 +186,65 @@ class NarrowKernel:
             values[unusable] = 0
             redo |= unusable
         return values, redo, tiny
+
+
+def _fused_task(dot: Any, formats: Formats, via: Format | None, groups: tuple | None) -> NarrowTask | None:
+    """A fused dot-add, or those of InterleavedDotAdd, which are added outside in `groups`."""
+    a, b, c, d = formats
+    if not (_plain_alignment(dot) and _narrow_ranges(dot, a, b, via) and _narrow_output(dot, c, d)):
+        return None
+    terms = next(n for n in _PADDED_TERMS if n >= dot.terms)
+    fp16 = d.name == "fp16"
+    kept = 23 if dot.output_fraction_bits is None else dot.output_fraction_bits
+    return NarrowTask(
+        terms=terms,
+        fraction_bits=dot.fraction_bits,
+        output=int(fp16),
+        keep=0xFFFFFFFF & ~((1 << (23 - kept)) - 1),
+        wide_sum=terms == 16 and _largest_sum(dot, a, b) + 2.0 ** (dot.fraction_bits + 1) >= 2.0**31,
+        chain=0 if groups is None else len(groups),
+        floor=narrow.FLOOR if dot.exponent_floor is None else max(narrow.FLOOR, dot.exponent_floor + 127),
+        raw_exponent=113 if fp16 and dot.subnormal_c == "raw" else 0,
+    )
+
+
+def _round_down_task(spec: Any, formats: Formats, via: Format | None) -> NarrowTask | None:
+    """CDNA3's dot product and c, both rounded down (mpg_down_result of narrow.h has what the widths must be for)."""
+    a, b, c, d = formats
+    f, guard, halves = spec.fraction_bits, spec.dot_fraction_bits - spec.fraction_bits, spec.parity_groups
+    kept = 60 if spec.sum_fraction_bits is None else spec.sum_fraction_bits
+    rules = (spec.add_rounding, spec.output_rounding, spec.zero_operand, spec.zero_c, spec.subnormal_c)
+    if rules != ("rd", "rne", "skip", "minus126", "raw") or spec.exponent_floor is not None:
+        return None
+    if (c.name, d.name) != ("fp32", "fp32") or spec.terms > (8 if halves == 1 else 16):
+        return None
+    if spec.c_fraction_bits != f or not 0 <= guard <= 7 or kept < max(29, 24 + guard):
+        return None
+    if not _narrow_ranges(spec, a, b, via) or _largest_sum(spec, a, b) + 2.0 ** (f + 1) >= 2.0**30:
+        return None
+    if halves == 2 and spec.c_cutoff < f:  # the lanes drop a far c: truncation leaves nothing of it
+        return None
+    limit = spec.product_overflow_exponent
+    if limit is not None and limit <= a.emax + b.emax + 1:
+        return None
+    return NarrowTask(
+        terms=16 if halves == 2 else 4 if spec.terms <= 4 else 8,
+        fraction_bits=f,
+        output=_DOWN if halves == 1 else _DOWN_GROUPS,
+        keep=0,
+        wide_sum=False,
+        chain=0,
+        floor=narrow.FLOOR,
+        guard=guard,
+        whole=min(31, kept - guard + 1),
+        cutoff=spec.c_cutoff if halves == 2 else 0,
+        unusable_c=_FARTHEST_C,
+    )
+
+
+def _largest_sum(dot: Any, a: Format, b: Format) -> float:
+    """More than any sum of products alone, in units."""
+    return dot.terms * largest_significand(a) * largest_significand(b) * 2.0**dot.fraction_bits
 
 
 def _plain_alignment(dot: Any) -> bool:
@@ -203,9 +262,8 @@ def _narrow_ranges(dot: Any, a: Format, b: Format, via: Format | None) -> bool:
         lowest = fmt.emin if via is None else max(via.emin, fmt.quantum_exponent)
         if fmt.emax > 15 or lowest < -16 or fmt.fraction_bits > 10 or fmt.specials == "scale" or fmt.padding_bits:
             return False
-    largest = dot.terms * largest_significand(a) * largest_significand(b) * 2.0**dot.fraction_bits
     bound = 2.0**31 if dot.terms <= 16 else 2.0**30  # the kernel for 32 products has no wide sums
-    return largest < bound
+    return _largest_sum(dot, a, b) < bound
 
 
 def _narrow_output(dot: Any, c: Format, d: Format) -> bool:

@@ -11,10 +11,8 @@ from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
 from .common import KernelFormat, RunningResult, Source, is_zero, redo_elements, step_order
 from .lowering import Lowered
-from .narrow import largest_significand
+from .narrow import Formats, largest_significand
 
-#: Formats of a, b, c and d.
-Formats = tuple[Format, Format, Format, Format]
 _NEVER = 4000
 _SIGNIFICAND = 52  # fraction bits of a double
 _FARTHEST = 900

@@ -1,4 +1,4 @@
-/* Fused dot-add (xie-mma-sim, section IV-C) for operands of few exponents, in 32-bit lanes: fp16, fp8, fp6, fp4.
+/* Fused dot-add (xie-mma-sim, section IV-C) and dot-round-down-add (IV-F, IV-H) for operands of few exponents, in 32-bit lanes.
  *
  * All operand exponents lie within -16 to 15, significands have at most 11 bits, and N * 4 * 2^F stays within 2^31:
  *  - A product is exact in float32 (22 bits). With A scaled by 2^-33 it is a normal number or zero.
@@ -21,15 +21,22 @@
 #define MPG_NO_BYTE_A 0        /* exponent bytes of what takes no part: their difference saturates to 0 */
 #define MPG_NO_BYTE_B 255
 
+/* What else `output` may be: products alone are summed, in one group or in two halves; dot product and c are rounded down. */
+enum { MPG_NARROW_DOWN = MPG_OUT_FP16 + 1, MPG_NARROW_DOWN_GROUPS };
+
 typedef struct {
     int terms;         /* products of one fused operation as packed: 4, 8, 16 or 32 */
-    int fraction_bits; /* F */
-    int output;        /* MPG_OUT_FP32 truncates, MPG_OUT_FP16 rounds to nearest even */
+    int fraction_bits; /* F, of the products and of c */
+    int output;        /* MPG_OUT_FP32 truncates, MPG_OUT_FP16 rounds to nearest even; MPG_NARROW_DOWN... */
     uint32_t keep;     /* result bits that survive (all but those beyond output_fraction_bits) */
     int wide_sum;      /* the sum of products and c may reach 2^31 */
     int chain;         /* > 0: c is added after every `chain` operations, which start from zero (InterleavedDotAdd) */
     int floor;         /* exponent field that alignment exponents have at least, MPG_NARROW_FLOOR or more */
     int raw_exponent;  /* fp16 output: exponent field of the smallest normal c (subnormal c align there), 0 for none */
+    int guard;         /* round down: bits that the dot product has at its alignment with c beyond F, 0 to 7 */
+    int whole;         /* round down: bits of the total's integer part, in units of F, that leave all guard bits; 31 for any */
+    int cutoff;        /* round down in halves: c further below the largest exponent than this is dropped */
+    int unusable_c;    /* float32 bits from which on an addend's magnitude is left to the generic kernel: at most infinity's */
 } mpg_narrow_task;
 
 /* Packed operands from some k on: rows of A, `stride` apart, and a panel of B. */
@@ -212,29 +219,40 @@ MPG_INLINE void mpg_mark_overflow(float *MPG_RESTRICT c, int width, uint8_t *MPG
             }
 }
 
-/* Alignment: powers of two of the largest addends. */
-MPG_INLINE void mpg_narrow_align(int terms, int width, int output, const mpg_narrow_task *t, const uint8_t *MPG_RESTRICT ea,
-                                 const uint8_t *MPG_RESTRICT eb, const float *MPG_RESTRICT c, float *MPG_RESTRICT top)
+/* Exponent fields of the largest of `terms` products, at least the floor, as int32 in the place that float32 has for them. */
+MPG_INLINE void mpg_narrow_fields(int terms, int width, const mpg_narrow_task *t, const uint32_t *MPG_RESTRICT ea,
+                                  const uint8_t *MPG_RESTRICT eb, int32_t *MPG_RESTRICT fields)
 {
-    uint8_t field[MPG_PANEL];
-    const int32_t raw = t->raw_exponent << 23;
-
+    uint8_t bytes[32], field[MPG_PANEL];
+    for (int q = 0; q < terms; q++)
+        bytes[q] = (uint8_t)ea[q];
     for (int j = 0; j < width; j++) {
         uint8_t largest = (uint8_t)t->floor;
 #pragma GCC unroll 32
         for (int q = 0; q < terms; q++) {
-            const uint8_t x = ea[q], y = eb[q * width + j];
+            const uint8_t x = bytes[q], y = eb[q * width + j];
             const uint8_t e = (uint8_t)((x > y ? x : y) - y); /* saturating x - y */
             largest = largest > e ? largest : e;
         }
         field[j] = largest;
     }
+    for (int j = 0; j < width; j++)
+        fields[j] = field[j] << 23;
+}
+
+/* Sums of `terms` products, each truncated to its lane's unit 2^(top - F); `top`: powers of two. */
+MPG_INLINE void mpg_narrow_products(int terms, int width, int fraction_bits, const float *MPG_RESTRICT a,
+                                    const float *MPG_RESTRICT b, const float *MPG_RESTRICT top, int32_t *MPG_RESTRICT sum)
+{
+    const uint32_t to_shift = (uint32_t)(fraction_bits + 127 + MPG_NARROW_PRESCALE) << 23;
     for (int j = 0; j < width; j++) {
-        const int32_t bits = (int32_t)(mpg_as_bits(c[j]) & 0x7F800000u);
-        float own = mpg_as_float((uint32_t)bits);
-        if (output == MPG_OUT_FP16)
-            own = mpg_larger_float(own, mpg_as_float((uint32_t)(raw & mpg_if_negative(-bits))));
-        top[j] = mpg_larger_float(own, mpg_as_float((uint32_t)field[j] << 23));
+        const float reached = top[j] < mpg_as_float(to_shift) ? top[j] : mpg_as_float(to_shift);
+        const uint32_t up = to_shift - mpg_as_bits(reached);
+        int32_t total = 0;
+#pragma GCC unroll 32
+        for (int q = 0; q < terms; q++)
+            total += (int32_t)mpg_as_float(mpg_as_bits(a[q] * b[q * width + j]) + up);
+        sum[j] = total;
     }
 }
 
@@ -251,24 +269,20 @@ MPG_INLINE void mpg_narrow_step(int terms, int width, int output, const mpg_narr
                                 const uint32_t *MPG_RESTRICT ea, const float *MPG_RESTRICT b, const uint8_t *MPG_RESTRICT eb,
                                 float least, float *MPG_RESTRICT c)
 {
-    uint8_t bytes[32];
     float top[MPG_PANEL];
-    int32_t sum[MPG_PANEL], addend[MPG_PANEL], wrapped = 0;
-    const uint32_t f = (uint32_t)t->fraction_bits << 23, keep = t->keep;
-    const uint32_t to_scale = f + (254u << 23), to_shift = f + ((127u + MPG_NARROW_PRESCALE) << 23);
+    int32_t fields[MPG_PANEL], sum[MPG_PANEL], addend[MPG_PANEL], wrapped = 0;
+    const uint32_t f = (uint32_t)t->fraction_bits << 23, keep = t->keep, to_scale = f + (254u << 23);
+    const int32_t raw = t->raw_exponent << 23;
 
-    for (int q = 0; q < terms; q++)
-        bytes[q] = (uint8_t)ea[q];
-    mpg_narrow_align(terms, width, output, t, bytes, eb, c, top);
+    mpg_narrow_fields(terms, width, t, ea, eb, fields);
     for (int j = 0; j < width; j++) {
-        const float reached = top[j] < mpg_as_float(to_shift) ? top[j] : mpg_as_float(to_shift);
-        const uint32_t up = to_shift - mpg_as_bits(reached);
-        int32_t total = 0;
-#pragma GCC unroll 32
-        for (int q = 0; q < terms; q++)
-            total += (int32_t)mpg_as_float(mpg_as_bits(a[q] * b[q * width + j]) + up);
-        sum[j] = total;
+        const int32_t bits = (int32_t)(mpg_as_bits(c[j]) & 0x7F800000u);
+        float own = mpg_as_float((uint32_t)bits);
+        if (output == MPG_OUT_FP16)
+            own = mpg_larger_float(own, mpg_as_float((uint32_t)(raw & mpg_if_negative(-bits))));
+        top[j] = mpg_larger_float(own, mpg_as_float((uint32_t)fields[j]));
     }
+    mpg_narrow_products(terms, width, t->fraction_bits, a, b, top, sum);
     for (int j = 0; j < width; j++) {
         const int32_t own = (int32_t)(c[j] * mpg_as_float(to_scale - mpg_as_bits(top[j])));
         const int32_t total = (int32_t)((uint32_t)sum[j] + (uint32_t)own);
@@ -287,6 +301,61 @@ MPG_INLINE void mpg_narrow_step(int terms, int width, int output, const mpg_narr
         }
 }
 
+/* Units of the total of a dot product and c, both rounded down, and its parts: `high` in units of 2^(top - F), and below it `low`
+ * in 2^-guard of them. The dot product has `sum` units of 2^(field - F); `top` is at least `field`. */
+MPG_INLINE int32_t mpg_down_parts(const mpg_narrow_task *t, int32_t sum, int32_t field, int32_t top, float c, int32_t *low)
+{
+    const float x = c * mpg_as_float(((uint32_t)(t->fraction_bits + 254) << 23) - (uint32_t)top);
+    const int32_t cut = (int32_t)x, addend = cut - ((float)cut > x), distance = (top - field) >> 23;
+    const int32_t far = distance > 25 ? distance - 25 : 0, near = distance - far; /* what `far` takes is below all guard bits */
+    const int32_t rest = sum >> (far < 31 ? far : 31);
+    *low = (int32_t)((uint32_t)rest << (31 - near) << 1 >> (31 - t->guard) >> 1);
+    return (rest >> near) + addend;
+}
+
+/* The float32 next to high + low * 2^-guard, ties to even, in units of 2^(top - F); the sum is rounded down to t->whole + guard bits
+ * first. |high| < 2^30. */
+MPG_INLINE float mpg_down_result(const mpg_narrow_task *t, int32_t high, int32_t low, int32_t top)
+{
+    const int32_t size = high ^ (high >> 31), lost = size >> t->whole;
+    const int32_t inexact = (low & ~lost) > lost; /* a bit of `low` above the highest of `lost` */
+    const int large = size >= 1 << 24;            /* then `low` only says whether the sum is inexact */
+    const int32_t units = large ? 2 * high + inexact : (int32_t)((uint32_t)high << t->guard) | low;
+    const int shift = t->fraction_bits + (large ? 1 : t->guard);
+    return (float)units * mpg_as_float((uint32_t)(top - (shift << 23)));
+}
+
+/* d = dot product + c, both rounded down, for `width` lanes: one fused operation of one group of products or two halves. */
+MPG_INLINE void mpg_narrow_down(int terms, int width, int output, const mpg_narrow_task *t, const float *MPG_RESTRICT a,
+                                const uint32_t *MPG_RESTRICT ea, const float *MPG_RESTRICT b, const uint8_t *MPG_RESTRICT eb,
+                                float *MPG_RESTRICT c)
+{
+    const int halves = output == MPG_NARROW_DOWN_GROUPS ? 2 : 1, each = terms / halves;
+    int32_t fields[2][MPG_PANEL], sums[2][MPG_PANEL];
+    float powers[MPG_PANEL];
+    for (int h = 0; h < halves; h++) {
+        const int first = h * each;
+        mpg_narrow_fields(each, width, t, ea + first, eb + first * width, fields[h]);
+        for (int j = 0; j < width; j++)
+            powers[j] = mpg_as_float((uint32_t)fields[h][j]);
+        mpg_narrow_products(each, width, t->fraction_bits, a + first, b + first * width, powers, sums[h]);
+    }
+    for (int j = 0; j < width; j++) {
+        const int32_t own = (int32_t)(mpg_as_bits(c[j]) & 0x7F800000u);
+        int32_t field = fields[0][j], sum = sums[0][j], low;
+        if (halves == 2) {
+            const int32_t other = fields[1][j], larger = field > other ? field : other;
+            const int32_t down = (larger - field) >> 23, other_down = (larger - other) >> 23;
+            sum = (sum >> (down < 31 ? down : 31)) + (sums[1][j] >> (other_down < 31 ? other_down : 31));
+            field = larger;
+        }
+        const int32_t top = field > own ? field : own;
+        const float addend = halves == 2 && own < top - (t->cutoff << 23) ? 0.0f : c[j];
+        const int32_t high = mpg_down_parts(t, sum, field, top, addend, &low);
+        c[j] = mpg_down_result(t, high, low, top);
+    }
+}
+
 /* One row over several operations, by level. c holds `width` lanes; overflowed lanes are marked and zeroed. */
 MPG_INLINE void mpg_narrow_steps_body(int terms, int width, int output, const mpg_narrow_task *task,
                                       const mpg_narrow_operands *p, float *c, int64_t steps, uint8_t *overflow)
@@ -295,7 +364,10 @@ MPG_INLINE void mpg_narrow_steps_body(int terms, int width, int output, const mp
     mpg_narrow_operands q = *p;                     /* nor this */
     const float least = mpg_least_fp16();
     for (int64_t s = 0; s < steps; s++, q = mpg_narrow_after(&q, 1, terms, width)) {
-        mpg_narrow_step(terms, width, output, t, q.a, q.ea, q.b, q.eb, least, c);
+        if (output >= MPG_NARROW_DOWN)
+            mpg_narrow_down(terms, width, output, t, q.a, q.ea, q.b, q.eb, c);
+        else
+            mpg_narrow_step(terms, width, output, t, q.a, q.ea, q.b, q.eb, least, c);
         if (output == MPG_OUT_FP16)
             mpg_mark_overflow(c, width, overflow);
     }
@@ -319,7 +391,7 @@ MPG_NOINLINE static void mpg_narrow_add(int width, int output, const float *MPG_
 typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const mpg_narrow_operands *, float *c, int64_t steps,
                                uint8_t *overflow);
 
-/* One row: runs of operations in their rounding, chained addends between them. */
+/* One row: runs of operations in their rounding (toward zero; to nearest where they round down), chained addends between them. */
 MPG_INLINE void mpg_narrow_row_body(mpg_narrow_row run, int terms, int width, int output, const mpg_narrow_task *t,
                                     const mpg_narrow_operands *p, float *c, int64_t steps, uint8_t *overflow)
 {
@@ -331,9 +403,14 @@ MPG_INLINE void mpg_narrow_row_body(mpg_narrow_row run, int terms, int width, in
             memset(c, 0, (size_t)width * sizeof(float));
         }
         const mpg_narrow_operands q = mpg_narrow_after(p, s, terms, width);
-        const mpg_rounding mode = mpg_round_toward_zero();
-        run(t, &q, c, steps - s < each ? steps - s : each, overflow);
-        mpg_restore_rounding(mode);
+        const int64_t count = steps - s < each ? steps - s : each;
+        if (output >= MPG_NARROW_DOWN) {
+            run(t, &q, c, count, overflow);
+        } else {
+            const mpg_rounding mode = mpg_round_toward_zero();
+            run(t, &q, c, count, overflow);
+            mpg_restore_rounding(mode);
+        }
         if (t->chain && steps - s >= each)
             mpg_narrow_add(width, output, added, c, overflow);
     }
@@ -354,11 +431,17 @@ MPG_INLINE void mpg_narrow_row_body(mpg_narrow_row run, int terms, int width, in
     MPG_NARROW_ROW(mpg_n8_##NAME, TARGET, STEPS, 8, WIDTH, OUTPUT)                                                             \
     MPG_NARROW_ROW(mpg_n16_##NAME, TARGET, STEPS, 16, WIDTH, OUTPUT)                                                           \
     MPG_NARROW_ROW(mpg_n32_##NAME, TARGET, STEPS, 32, WIDTH, OUTPUT)
+#define MPG_NARROW_DOWN_TERMS(NAME, TARGET, STEPS, WIDTH)                                                                      \
+    MPG_NARROW_ROW(mpg_down4_##NAME, TARGET, STEPS, 4, WIDTH, MPG_NARROW_DOWN)                                                 \
+    MPG_NARROW_ROW(mpg_down8_##NAME, TARGET, STEPS, 8, WIDTH, MPG_NARROW_DOWN)                                                 \
+    MPG_NARROW_ROW(mpg_halves16_##NAME, TARGET, STEPS, 16, WIDTH, MPG_NARROW_DOWN_GROUPS)
 #define MPG_NARROW_SIZES(LEVEL, TARGET, STEPS)                                                                                 \
     MPG_NARROW_TERMS(fp32_64_##LEVEL, TARGET, STEPS, MPG_PANEL, MPG_OUT_FP32)                                                  \
     MPG_NARROW_TERMS(fp16_64_##LEVEL, TARGET, STEPS, MPG_PANEL, MPG_OUT_FP16)                                                  \
     MPG_NARROW_TERMS(fp32_16_##LEVEL, TARGET, STEPS, 16, MPG_OUT_FP32)                                                         \
-    MPG_NARROW_TERMS(fp16_16_##LEVEL, TARGET, STEPS, 16, MPG_OUT_FP16)
+    MPG_NARROW_TERMS(fp16_16_##LEVEL, TARGET, STEPS, 16, MPG_OUT_FP16)                                                         \
+    MPG_NARROW_DOWN_TERMS(64_##LEVEL, TARGET, STEPS, MPG_PANEL)                                                                \
+    MPG_NARROW_DOWN_TERMS(16_##LEVEL, TARGET, STEPS, 16)
 
 /* Kernels of one level by [width 64, 16][fp32, fp16][terms 4, 8, 16, 32]. */
 #define MPG_NARROW_TABLE_ROW(NAME) {mpg_n4_##NAME, mpg_n8_##NAME, mpg_n16_##NAME, mpg_n32_##NAME}
@@ -370,8 +453,21 @@ MPG_INLINE void mpg_narrow_row_body(mpg_narrow_row run, int terms, int width, in
         }                                                                                                                      \
     }
 
+/* Kernels that round down by [width 64, 16][terms 4, 8, 16 in two halves]. */
+#define MPG_NARROW_DOWN_ROW(NAME) {mpg_down4_##NAME, mpg_down8_##NAME, mpg_halves16_##NAME}
+#define MPG_NARROW_DOWN_TABLE(LEVEL) {MPG_NARROW_DOWN_ROW(64_##LEVEL), MPG_NARROW_DOWN_ROW(16_##LEVEL)}
+
 MPG_NARROW_SIZES(baseline, , mpg_narrow_steps_body)
 
 static const mpg_narrow_row MPG_NARROW_ROWS_BASELINE[2][2][4] = MPG_NARROW_TABLE(baseline);
+static const mpg_narrow_row MPG_NARROW_DOWN_BASELINE[2][3] = MPG_NARROW_DOWN_TABLE(baseline);
+
+/* The kernel of a task in a panel of that width, from two tables of one level. */
+static mpg_narrow_row mpg_narrow_row_of(const mpg_narrow_task *t, int width, const mpg_narrow_row (*rows)[2][4],
+                                        const mpg_narrow_row (*down)[3])
+{
+    const int narrow = width != MPG_PANEL, terms = mpg_terms_index(t->terms);
+    return t->output >= MPG_NARROW_DOWN ? down[narrow][terms] : rows[narrow][t->output][terms];
+}
 
 #endif

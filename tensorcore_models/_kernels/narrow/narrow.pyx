@@ -16,7 +16,7 @@ cdef extern from "narrow_job.h":
     ctypedef struct mpg_narrow_task:
         int terms, fraction_bits, output
         uint32_t keep
-        int wide_sum, chain, floor, raw_exponent
+        int wide_sum, chain, floor, raw_exponent, guard, whole, cutoff, unusable_c
 
     ctypedef struct mpg_narrow_job:
         mpg_drive drive

@@ -45,6 +45,7 @@ MPG_INLINE uint16_t mpg_fp16_code(float value)
 MPG_INLINE int mpg_load_columns(const mpg_narrow_items *job, int64_t item, int64_t n, float *MPG_RESTRICT c, int64_t ld)
 {
     const int64_t m = job->m;
+    const int32_t most = job->task.unusable_c - 1;
     int32_t unusable = 0;
     if (job->c_size == 4) {
         const uint32_t *codes = (const uint32_t *)job->c_codes + item * m * n;
@@ -52,7 +53,7 @@ MPG_INLINE int mpg_load_columns(const mpg_narrow_items *job, int64_t item, int64
             for (int64_t j = 0; j < n; j++) {
                 const int32_t magnitude = (int32_t)(codes[i * n + j] & 0x7FFFFFFFu);
                 const int32_t tiny = mpg_if_negative(magnitude - (MPG_NARROW_FLOOR << 23)) & -magnitude;
-                unusable |= mpg_if_negative(0x7F7FFFFF - magnitude) | tiny;
+                unusable |= mpg_if_negative(most - magnitude) | tiny;
                 c[i * ld + j] = mpg_as_float(codes[i * n + j]);
             }
         return unusable != 0;
@@ -316,7 +317,7 @@ static int mpg_narrow_run_items(const mpg_batch *batch, int64_t first, int64_t l
     memset(w.c, 0, (size_t)(m * lanes) * sizeof(float));
     int64_t item = first;
 #if MPG_X86_VARIANTS
-    if (job->level == MPG_ISA_AVX512 && n <= MPG_HALF_PANEL)
+    if (job->level == MPG_ISA_AVX512 && n <= MPG_HALF_PANEL && job->task.output < MPG_NARROW_DOWN)
         for (; item + 1 < last; item += 2)
             mpg_items_two(job, item, &w);
 #endif

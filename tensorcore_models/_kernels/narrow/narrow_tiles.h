@@ -51,14 +51,13 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const mpg_narrow_operands 
     const int64_t depth = MPG_SIZE(level, MPG_NARROW_DEPTH_SIZES), block = depth / group > 0 ? depth / group * group : group;
     float c[MPG_PANEL];
     uint8_t overflow[MPG_PANEL];
-    const int terms_index = mpg_terms_index(t->terms);
-    mpg_narrow_row row = MPG_NARROW_ROWS_BASELINE[width != MPG_PANEL][t->output][terms_index];
+    mpg_narrow_row row = mpg_narrow_row_of(t, width, MPG_NARROW_ROWS_BASELINE, MPG_NARROW_DOWN_BASELINE);
 #if MPG_X86_VARIANTS
     const unsigned mode = _mm_getcsr();
     if (level == MPG_ISA_AVX512)
         _mm_setcsr(mode | MPG_FLUSH_TO_ZERO);
     if (level == MPG_ISA_AVX2)
-        row = MPG_NARROW_ROWS_AVX2[width != MPG_PANEL][t->output][terms_index];
+        row = mpg_narrow_row_of(t, width, MPG_NARROW_ROWS_AVX2, MPG_NARROW_DOWN_AVX2);
 #endif
     for (int64_t k = 0; k < length; k += block) {
         const int64_t taken = length - k < block ? length - k : block, steps = taken / t->terms;
