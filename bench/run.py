@@ -49,6 +49,11 @@ def narrow_count(terms: int, wide_sum: bool = False, fp16: bool = False):
     return lambda level: (None, avx2, avx512)[level]
 
 
+def down_count(terms: int, halves: int = 1):
+    avx2, avx512 = (70, 33) if halves == 1 else (100, 47)
+    return lambda level: (None, 9 + avx2 / terms, 4.5 + avx512 / terms)[level]
+
+
 def wide_count(terms: int):
     return lambda level: (26 + 152 / terms, 9 + 58.5 / terms, 4.5 + 20.5 / terms)[level]
 
@@ -94,9 +99,9 @@ def units():
         "FDA fp16 N=8 F=24": (engine(tcm.FusedDotAdd(8, 24), "fp16"), narrow_count(8)),
         "FDA fp16 N=16 F=25": (engine(tcm.FusedDotAdd(16, 25), "fp16"), narrow_count(16, True)),
         "FDA fp16, fp16 out": (engine(tcm.FusedDotAdd(16, 25, **rne), "fp16", "fp16"), narrow_count(16, True, True)),
-        "FDA bf16 N=16 F=25": (engine(tcm.FusedDotAdd(16, 25), "bf16"), wide_count(16)),
-        "FDA tf32 N=4 F=24": (engine(tcm.FusedDotAdd(4, 24), "tf32"), wide_count(4)),
-        "FDA tf32 N=8 F=25": (engine(tcm.FusedDotAdd(8, 25), "tf32"), wide_count(8)),
+        "FDA bf16 N=16 F=25": (engine(tcm.FusedDotAdd(16, 25), "bf16"), narrow_count(16, True)),
+        "FDA tf32 N=4 F=24": (engine(tcm.FusedDotAdd(4, 24), "tf32"), narrow_count(4)),
+        "FDA tf32 N=8 F=25": (engine(tcm.FusedDotAdd(8, 25), "tf32"), narrow_count(8)),
         "FDA fp8 N=32 F=13": (engine(tcm.FusedDotAdd(32, 13, output_fraction_bits=13), "e4m3fn"), narrow_count(32)),
         "FDA fp8 N=32 F=25": (engine(tcm.FusedDotAdd(32, 25), "e4m3fn"), wide_count(32)),
         "Hopper mma.sync fp8": (engine(tcm.InterleavedDotAdd(), "e4m3fn"), narrow_count(16)),
@@ -105,12 +110,9 @@ def units():
             engine(tcm.GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16),
             vector_count(8, 2.06),
         ),
-        "CDNA3 FDRDA fp16": (engine(tcm.FusedDotRoundDownAdd(8), "fp16"), vector_count(9 + 121 / 8, 4.5 + 46.5 / 8)),
-        "CDNA3 FDRDA bf16": (engine(tcm.FusedDotRoundDownAdd(8), "bf16"), vector_count(9 + 121 / 8, 4.5 + 46.5 / 8)),
-        "CDNA3 GFDRDA fp8": (
-            engine(tcm.GroupFusedDotRoundDownAdd(16), "e4m3fnuz"),
-            vector_count(9 + 176 / 16, 4.5 + 77 / 16),
-        ),
+        "CDNA3 FDRDA fp16": (engine(tcm.FusedDotRoundDownAdd(8), "fp16"), down_count(8)),
+        "CDNA3 FDRDA bf16": (engine(tcm.FusedDotRoundDownAdd(8), "bf16"), down_count(8)),
+        "CDNA3 GFDRDA fp8": (engine(tcm.GroupFusedDotRoundDownAdd(16), "e4m3fnuz"), down_count(16, 2)),
         "CDNA1 exact sums fp16": (engine(tcm.ParametricDotAdd(4, None, **exact), "fp16"), vector_count(52, 26)),
         "CDNA2 GPS fp16": (engine(tcm.GroupPairwiseSum(4), "fp16"), plain_count(2)),
         "CDNA2 GPS bf16": (engine(tcm.GroupPairwiseSum(4), "bf16"), plain_count(2)),

@@ -160,7 +160,7 @@ class Instruction(MatrixEngine):
             On wrong types or shapes, missing or unwanted scales, or unpublished arithmetic.
         """
         if scale_a is None and scale_b is None and type(input_scale) is int and input_scale == 0:
-            d = None if c is None or (tile := self._tile()) is None else tile.bits(a, b, c)
+            d = None if c is None or (tile := kernels.tile_product(self)) is None else tile.bits(a, b, c)
             if d is not None:
                 return d
         return self._mma_bits(a, b, c, scale_a, scale_b, input_scale)
@@ -194,7 +194,7 @@ class Instruction(MatrixEngine):
             If values are not representable in the operand formats: how many, and the first.
         """
         if scale_a is None and scale_b is None:
-            d = None if c is None or (tile := self._tile()) is None else tile.values(a, b, c)
+            d = None if c is None or (tile := kernels.tile_product(self)) is None else tile.values(a, b, c)
             if d is not None:
                 return d
         return self._mma(a, b, c, scale_a, scale_b)
@@ -213,10 +213,6 @@ class Instruction(MatrixEngine):
         own = {name: edge_rules.pop(name) for name in RULES if self.rollup is not None and name in edge_rules}
         changed = super().with_rules(**edge_rules)
         return dataclasses.replace(changed, rollup=dataclasses.replace(self.rollup, **own)) if own else changed
-
-    def _tile(self):
-        """The product of one instruction's shape (:mod:`tensorcore_models.kernels.small`), None where there is none."""
-        return kernels.small_product(self, (self.m, self.k), (self.k, self.n)) if self.published else None
 
     def _small_product(self, a_shape, b_shape):
         alone = self.rollup is None and self.published

@@ -22,7 +22,7 @@ from .dispatch import (
     set_kernel,
 )
 from .generic import generic_batch_bits, generic_bits
-from .small import SmallProduct, small_product
+from .small import SmallProduct, small_product, tile_product
 
 __all__ = [
     "FAST_PATHS",
@@ -40,4 +40,5 @@ __all__ = [
     "promoted_bits",
     "set_kernel",
     "small_product",
+    "tile_product",
 ]

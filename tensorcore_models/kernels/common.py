@@ -1,7 +1,7 @@
 """What the fast kernels share: formats as they take them, the order of k, workspaces, the way back to the generic kernel."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,13 @@ from ..formats.sums import add_rounded
 from ..machine.workspace import Scratch
 from .generic import generic_bits
 from .lowering import Lowered
+
+#: Formats of a, b, c and d.
+Formats = tuple[Format, Format, Format, Format]
+
+
+def largest_significand(fmt: Format) -> float:
+    return 2.0 - 2.0**-fmt.fraction_bits
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,10 @@ class KernelFormat:
             magnitude_mask=fmt.magnitude_mask >> fmt.padding_bits,
             max_magnitude=fmt.max_bits >> fmt.padding_bits,
         )
+
+    def shifted(self, by: int) -> "KernelFormat":
+        """The format whose values are these times 2^-by."""
+        return replace(self, bias=self.bias + by, emin=self.emin - by)
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,6 +61,8 @@ class FastPath:
         Multiply-adds (m n k) below which the generic kernel is faster.
     smallest_batch : int or None
         The same for a whole batch of small products, which ``kernel.run_batch`` takes; None: it has no such method.
+    largest_item : int
+        Multiply-adds below which a single product is run as a batch of one.
     promotes : bool
         Whether ``kernel.run`` takes the number of products after which it adds up outside (:func:`promoted_bits`), and
         ``kernel.promotes(every)`` says whether it can.
@@ -70,11 +72,16 @@ class FastPath:
     kernel: type[Any]
     smallest: int = 0
     smallest_batch: int | None = None
+    largest_item: int = 0
     promotes: bool = False
 
 
-#: Multiply-adds below which laying out the operands costs more than the generic kernel.
+#: Multiply-adds below which laying out the operands costs more than the generic kernel; chains have less to lay out, and pairwise
+#: sums cost the generic kernel more.
 _SMALLEST = 1 << 14
+_SMALLEST_CHAINS, _SMALLEST_PAIRWISE, _SMALLEST_INTEGER = 1 << 11, 1 << 12, 1 << 13
+#: Above it a product whose NaN needs the generic kernel costs too much where that takes all of it.
+_LARGEST_ITEM = 1 << 16
 _SMALLEST_BATCH = 1 << 9
 _SMALLEST_BATCH_OF_BYTES = 1 << 13
 #: Multiply-adds of each product of a batch from which a call of a fast path for each is faster than the generic kernel for all.
@@ -85,13 +92,13 @@ LONGEST_SLICE = 1 << 17
 
 #: Fast paths in the order in which they are tried.
 FAST_PATHS: tuple[FastPath, ...] = (
-    FastPath("lanes of 32 bits", NarrowKernel, _SMALLEST, _SMALLEST_BATCH, promotes=True),
+    FastPath("lanes of 32 bits", NarrowKernel, _SMALLEST, _SMALLEST_BATCH, _LARGEST_ITEM, promotes=True),
     FastPath("lanes of 64 bits", WideKernel, _SMALLEST, promotes=True),
-    FastPath("chains of multiply-adds", ChainsKernel, _SMALLEST, promotes=True),
-    FastPath("pairwise sums", PairwiseKernel, _SMALLEST),
+    FastPath("chains of multiply-adds", ChainsKernel, _SMALLEST_CHAINS, promotes=True),
+    FastPath("pairwise sums", PairwiseKernel, _SMALLEST_PAIRWISE),
     FastPath("exact sums of few products", ExactSumKernel, _SMALLEST),
     FastPath("lanes of group sums", GroupsKernel, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
-    FastPath("integer lanes", IntegerKernel, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
+    FastPath("integer lanes", IntegerKernel, _SMALLEST_INTEGER, _SMALLEST_BATCH_OF_BYTES),
 )
 
 #: The layer that runs; None: not looked for yet.
@@ -174,7 +181,10 @@ def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
 
 def small_kernel(low: Lowered, size: int) -> Any:
     """The kernel of batches that takes a single product of m n k = `size`; None: another one does."""
-    return None if _fast_path(low, size)[0] is not None else _fast_batch(low, size)[1]
+    path, kernel = _fast_path(low, size)
+    if path is None:
+        return _fast_batch(low, size)[1]
+    return kernel if size < path.largest_item else None
 
 
 def _taken_as_given(low: Lowered, size: int) -> bool:
@@ -295,12 +305,12 @@ def slice_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
     if chosen == "auto":
         size = m * n * k
         _, kernel = _fast_path(low, size)
-        if kernel is not None:
+        small = small_kernel(low, size)
+        if kernel is not None and small is None:
             return kernel.run(low, a, b, c, scale_a, scale_b)
-        _, kernel = _fast_batch(low, size)
-        if kernel is not None and size > 0:
+        if small is not None and size > 0:
             scales = (None, None) if scale_a is None else (scale_a[None], scale_b[None])
-            return kernel.run_batch(low, a[None], b[None], c[None], *scales)[0]
+            return small.run_batch(low, a[None], b[None], c[None], *scales)[0]
     if chosen == "reference":
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
     return generic_bits(low, a, b, c, scale_a, scale_b)

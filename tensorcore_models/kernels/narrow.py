@@ -1,7 +1,6 @@
 """Fused dot-add of fp16, fp8, fp6 and fp4 operands in 32-bit lanes (narrow.h): which accumulators, and how they are run."""
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,19 @@ from .._kernels.narrow import narrow
 from ..formats import Format, get_float_format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for, threads_for_product
-from .common import KernelFormat, RunningResult, Source, is_zero, redo_elements, step_order
+from .common import (
+    Formats,
+    KernelFormat,
+    RunningResult,
+    Source,
+    is_zero,
+    largest_significand,
+    redo_elements,
+    step_order,
+)
 from .generic import generic_batch_bits
 from .lowering import Lowered
+from .wide import WideKernel
 
 _TINY = narrow.FLOOR << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
 _PADDED_TERMS = (4, 8, 16, 32)
@@ -24,9 +33,10 @@ _FP16, _DOWN, _DOWN_GROUPS = 1, 2, 3
 #: Addends from which on the lanes do not round down: results could become infinite.
 _FARTHEST_C = 227 << 23  # float32 bits of 2^100
 _INFINITE = 255 << 23
-
-#: Formats of a, b, c and d.
-Formats = tuple[Format, Format, Format, Format]
+#: Exponents of operands in the lanes, and by how much products of others are shifted at most.
+_LOWEST, _HIGHEST, _WINDOW_SHIFT = -16, 15, 32
+#: Addends other than 0 that are shifted with the operands: 2^-60 to 2^60 (narrow_window.h).
+_WINDOW_C = (67 << 23, 187 << 23)
 
 
 @dataclass(frozen=True)
@@ -44,16 +54,16 @@ class NarrowTask:
     guard: int = 0
     whole: int = 31
     cutoff: int = 0
+    windowed: bool = False
     unusable_c: int = _INFINITE
-
-
-def largest_significand(fmt: Format) -> float:
-    return 2.0 - 2.0**-fmt.fraction_bits
 
 
 @dataclass(frozen=True)
 class NarrowKernel:
-    """FusedDotAdd or InterleavedDotAdd of fp16, fp8, fp6 and fp4 operands in 32-bit lanes."""
+    """Sums of fp16, fp8, fp6 and fp4 operands in 32-bit lanes: FusedDotAdd, InterleavedDotAdd, FusedDotRoundDownAdd.
+
+    So are those of bf16 and tf32 operands that use 32 exponents only (narrow_window.h), which is asked in each call.
+    """
 
     task: NarrowTask
     a_operand: KernelFormat
@@ -64,7 +74,8 @@ class NarrowKernel:
     d_format: Format
     pass_terms: int
     groups: tuple[tuple[int, ...], ...] | None
-    items: dict[int, narrow.NarrowItems] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+    wide: WideKernel | None = None  # for operands of bf16 and tf32 that do not fit in the lanes
+    items: dict[int, narrow.NarrowItems] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, low: Lowered) -> "NarrowKernel | None":
@@ -89,7 +100,8 @@ class NarrowKernel:
             task = _round_down_task(spec, formats, via)
         else:
             task = _fused_task(dot, formats, via, groups) if name in ("fused", "interleaved") else None
-        if task is None:
+        wide = WideKernel.of(low) if task is not None and task.windowed else None
+        if task is None or (task.windowed and wide is None):
             return None
         return cls(
             task=task,
@@ -101,6 +113,7 @@ class NarrowKernel:
             d_format=d,
             pass_terms=pass_terms,
             groups=groups,
+            wide=wide,
         )
 
     def promotes(self, every: int) -> bool:
@@ -111,10 +124,19 @@ class NarrowKernel:
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         (m, k), n = a.shape, b.shape[1]
-        task = self.task if every is None else dataclasses.replace(self.task, chain=every // self.task.terms)
-        values, redo, tiny = self._addends(c, late=task.chain > 0 or task.output >= _DOWN)
+        x, y, shift = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand)), 0
+        if self.wide is not None:
+            shifts = narrow.shifts(x, y, isa_level())
+            if shifts is None:
+                return self.wide.run(low, a, b, c, every=every)
+            shift = sum(shifts)
+            x, y = (
+                replace(source, format=vars(operand.shifted(by)))
+                for source, operand, by in zip((x, y), (self.a_operand, self.b_operand), shifts, strict=True)
+            )
+        task = self.task if every is None else replace(self.task, chain=every // self.task.terms)
+        values, redo, tiny = self._addends(c, task.chain > 0 or task.output >= _DOWN, shift)
         result = RunningResult.of(values, redo)
-        x, y = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand))
         swapped = n < 16 < 2 * m and m > n
         if swapped:  # lanes run over the rows instead
             x, y, result = y, x, result.transposed()
@@ -123,6 +145,8 @@ class NarrowKernel:
             result = result.transposed()
         if tiny is not None:  # next to a nonzero product such a c adds nothing
             result.redo |= tiny & (result.d == 0)
+        if shift:
+            result.d *= np.float32(2.0**shift)
         d = result.d.astype(np.float16).view(np.uint16) if self.task.output == _FP16 else result.d.view(np.uint32)
         if result.marked:
             redo_elements(low, d, result, a, b, c, every=every)
@@ -157,10 +181,10 @@ class NarrowKernel:
         order = step_order(k, self.pass_terms, self.task.terms // parts, self.groups)
         return order, self.groups is None and order.size == k
 
-    def _addends(self, c, late: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def _addends(self, c, late: bool, shift: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """c as float32 for the lanes, the elements that they cannot compute, and those whose c is too small for them.
 
-        In both c is 0. `late`: c counts however small it is: it is added outside, or rounded down.
+        In both c is 0. `late`: c counts however small it is: it is added outside, or rounded down. Lanes hold 2^-shift c.
         """
         redo, tiny = np.zeros(c.shape, np.uint8), None
         if is_zero(c):  # a product without addend; the rest would read and write C several times
@@ -175,6 +199,12 @@ class NarrowKernel:
             values = np.array(c, np.uint32, order="C").view(np.float32)
             magnitude = c & 0x7FFFFFFF
             unusable = magnitude >= self.task.unusable_c
+            if shift:
+                least, beyond = _WINDOW_C
+                unusable |= (magnitude - np.uint32(least) >= np.uint32(beyond - least)) & (magnitude != 0)
+                values[unusable] = 0
+                values *= np.float32(2.0**-shift)
+                magnitude = values.view(np.uint32) & 0x7FFFFFFF
             tiny = (magnitude - np.uint32(1)) < _TINY - 1
             if not tiny.any():
                 tiny = None
@@ -193,6 +223,9 @@ def _fused_task(dot: Any, formats: Formats, via: Format | None, groups: tuple | 
     a, b, c, d = formats
     if not (_plain_alignment(dot) and _narrow_ranges(dot, a, b, via) and _narrow_output(dot, c, d)):
         return None
+    windowed = _windowed(a, b, via)
+    if windowed and (c.name, d.name) != ("fp32", "fp32"):
+        return None
     terms = next(n for n in _PADDED_TERMS if n >= dot.terms)
     fp16 = d.name == "fp16"
     kept = 23 if dot.output_fraction_bits is None else dot.output_fraction_bits
@@ -205,6 +238,7 @@ def _fused_task(dot: Any, formats: Formats, via: Format | None, groups: tuple | 
         chain=0 if groups is None else len(groups),
         floor=narrow.FLOOR if dot.exponent_floor is None else max(narrow.FLOOR, dot.exponent_floor + 127),
         raw_exponent=113 if fp16 and dot.subnormal_c == "raw" else 0,
+        windowed=windowed,
     )
 
 
@@ -225,7 +259,7 @@ def _round_down_task(spec: Any, formats: Formats, via: Format | None) -> NarrowT
     if halves == 2 and spec.c_cutoff < f:  # the lanes drop a far c: truncation leaves nothing of it
         return None
     limit = spec.product_overflow_exponent
-    if limit is not None and limit <= a.emax + b.emax + 1:
+    if limit is not None and limit <= 2 * _HIGHEST + 1 + _WINDOW_SHIFT:
         return None
     return NarrowTask(
         terms=16 if halves == 2 else 4 if spec.terms <= 4 else 8,
@@ -238,6 +272,7 @@ def _round_down_task(spec: Any, formats: Formats, via: Format | None) -> NarrowT
         guard=guard,
         whole=min(31, kept - guard + 1),
         cutoff=spec.c_cutoff if halves == 2 else 0,
+        windowed=_windowed(a, b, via),
         unusable_c=_FARTHEST_C,
     )
 
@@ -254,14 +289,24 @@ def _plain_alignment(dot: Any) -> bool:
     return zeros_skip and low_floor and dot.alignment_rounding == "rz" and not dot.normalised_products
 
 
+def _windowed(a: Format, b: Format, via: Format | None) -> bool:
+    """Whether one of the operands has more exponents than the lanes."""
+    lowest = (fmt.emin if via is None else max(via.emin, fmt.quantum_exponent) for fmt in (a, b))
+    return max(a.emax, b.emax) > _HIGHEST or min(lowest) < _LOWEST
+
+
 def _narrow_ranges(dot: Any, a: Format, b: Format, via: Format | None) -> bool:
     """Whether exponents fit in bytes, products in float32 and sums in 32 bits (head of narrow.h)."""
     if dot.terms > _PADDED_TERMS[-1] or dot.fraction_bits > 25:
         return False
+    windowed = _windowed(a, b, via)
     for fmt in (a, b):
-        lowest = fmt.emin if via is None else max(via.emin, fmt.quantum_exponent)
-        if fmt.emax > 15 or lowest < -16 or fmt.fraction_bits > 10 or fmt.specials == "scale" or fmt.padding_bits:
+        if fmt.fraction_bits > 10 or fmt.specials == "scale" or (fmt.padding_bits and not windowed):
             return False
+        if windowed and (via is not None or fmt.container.itemsize == 1):
+            return False
+    if windowed and dot.exponent_floor is not None and dot.exponent_floor > -128:
+        return False
     bound = 2.0**31 if dot.terms <= 16 else 2.0**30  # the kernel for 32 products has no wide sums
     return _largest_sum(dot, a, b) < bound
 

@@ -15,6 +15,7 @@ from .narrow import NarrowKernel
 
 #: Shapes that are kept for one engine.
 _SHAPES = 256
+_tiles: dict[int, tuple] = {}
 
 
 class SmallProduct:
@@ -65,8 +66,7 @@ class SmallProduct:
 
     def _fits(self, a, b, c, types) -> bool:
         return (
-            type(a) is np.ndarray
-            and type(b) is np.ndarray
+            type(a) is type(b) is np.ndarray
             and a.dtype == types[0]
             and b.dtype == types[1]
             and a.shape == self._a
@@ -112,6 +112,19 @@ def small_product(engine, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) ->
         low.small.clear()
     low.small[a_shape, b_shape] = found = _made(low, engine.k, a_shape, b_shape)
     return found
+
+
+def tile_product(instruction) -> SmallProduct | None:
+    """:func:`small_product` of the instruction's own shape, None for one that is not published."""
+    found = _tiles.get(id(instruction))
+    if found is not None and found[0] is instruction:
+        return found[1]
+    if len(_tiles) > 4096:
+        _tiles.clear()
+    m, k, n = instruction.m, instruction.k, instruction.n
+    tile = small_product(instruction, (m, k), (k, n)) if instruction.published else None
+    _tiles[id(instruction)] = instruction, tile  # kept, so that no other object can come to have its id
+    return tile
 
 
 def _made(low: Lowered, step: int, a_shape, b_shape) -> SmallProduct | None:

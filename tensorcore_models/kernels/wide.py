@@ -9,9 +9,17 @@ from .._kernels.wide import wide
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
-from .common import KernelFormat, RunningResult, Source, is_zero, redo_elements, step_order
+from .common import (
+    Formats,
+    KernelFormat,
+    RunningResult,
+    Source,
+    is_zero,
+    largest_significand,
+    redo_elements,
+    step_order,
+)
 from .lowering import Lowered
-from .narrow import Formats, largest_significand
 
 _NEVER = 4000
 _SIGNIFICAND = 52  # fraction bits of a double

@@ -59,6 +59,7 @@ ROWS = (
     "--deselect=tests/tensorcore_models/test_catalogue.py::test_the_generated_page_is_current",  # would notice any change
 )
 FAST = tuple(f"tests/tensorcore_models/test_{name}.py" for name in ("fast_kernels", "fast_groups", "promotion"))
+LANES = ("tests/tensorcore_models/test_fast_lanes_of_32_bits.py",)
 
 SUITES = ("tests/tensorcore_models/test_suites.py",)
 BEATING = ("tests/mpgemm/test_beating.py",)
@@ -143,7 +144,7 @@ MUTANTS = (
     Mutant("catalogue: CDNA2 group", AMD, "_cdna1_and_2_rows", "_pairwise(4, shape", "_pairwise(2, shape", ROWS),
     Mutant("catalogue: CDNA3 N", AMD, "_cdna3_rows", "min(8, shape", "min(4, shape"),
     Mutant("catalogue: CDNA3 fp8 N", AMD, "_cdna3_rows", "GroupFusedDotRoundDownAdd(16)", "GroupFusedDotRoundDownAdd(8)"),
-    Mutant("fast: 32-bit lanes F + 1", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_narrow_rows_avx512", "fraction_bits + 254) <<", "fraction_bits + 255) <<", FAST),
+    Mutant("fast: 32-bit lanes F + 1", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_narrow_step_avx512", "fraction_bits + 254) <<", "fraction_bits + 255) <<", FAST),
     Mutant("fast: AVX2 sums beyond 2^31", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_step_avx2", "far = _mm256_movemask_ps(", "far = 0 & _mm256_movemask_ps(", FAST),
     Mutant("fast: AVX2 fp16 results not to odd first", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_step_avx2", "g]), inexact)", "g]), zero)", FAST),
     Mutant("fast: 64-bit lanes end with another lane's count", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_ends512", "second, odd))", "second, even))", FAST),
@@ -162,10 +163,16 @@ MUTANTS = (
     Mutant("fast: GPS addends keep the sign of zero", "tensorcore_models/_kernels/pairwise/pairwise.h", "mpg_pairwise_row", "const int handed_on = left == 0 && (q + group < length || !last)", "const int handed_on = 0", FAST),
     Mutant("fast: exact sums rounded twice", "tensorcore_models/_kernels/pairwise/pairwise.h", "mpg_sum_to_odd", "~bits & 1", "0", FAST),
     Mutant("fast: exact sums that are not exact stay", "tensorcore_models/_kernels/pairwise/pairwise.h", "mpg_exact_row", "(lost[j] << 1 != 0)", "0", FAST),
-    Mutant("fast: 32-bit lanes one floor too low", "tensorcore_models/kernels/narrow.py", "NarrowKernel.of", "exponent_floor + 127)", "exponent_floor + 126)", FAST),
+    Mutant("fast: 32-bit lanes one floor too low", "tensorcore_models/kernels/narrow.py", "_fused_task", "exponent_floor + 127)", "exponent_floor + 126)", FAST),
     Mutant("fast: small addends without products are lost", "tensorcore_models/kernels/narrow.py", "NarrowKernel.run", "result.redo |= tiny & (result.d == 0)", "redo |= False", FAST),
     Mutant("fast: subnormal addends align at their leading bit", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_fda512", "(careful)\n", "(0)\n", FAST),
     Mutant("fast: 64-bit lanes never careful", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_fda512", "0 : MPG_REPEAT", "0 : 0", FAST),
+    Mutant("fast: CDNA3 sum rounded once, 32-bit lanes", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_down_result", "size >> t->whole", "0", LANES),
+    Mutant("fast: CDNA3 sum rounded once, 32-bit lanes, AVX2", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_down_avx2", "_mm256_andnot_si256(lost, low), lost)", "low, zero)", LANES),
+    Mutant("fast: CDNA3 sum rounded once, 32-bit lanes, AVX-512", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_down_avx512", "large & inexact", "0", LANES),
+    Mutant("fast: a window one exponent too wide", "tensorcore_models/_kernels/narrow/narrow_window.h", "mpg_window_of_body", "begin > end", "begin > end + 1", LANES),
+    Mutant("fast: addends of a window are not shifted", "tensorcore_models/kernels/narrow.py", "NarrowKernel._addends", "np.float32(2.0**-shift)", "np.float32(1)", LANES),
+    Mutant("fast: results of a tile are not shifted back", "tensorcore_models/_kernels/narrow/narrow_items.h", "mpg_items_window", "127 + both", "127", LANES),
     Mutant("fast: CDNA3 sum rounded once", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_round_down512", "total = _mm512_andnot_si512", "(void)_mm512_andnot_si512", FAST),
     Mutant("fast: CDNA3 sum rounded once, plain C", "tensorcore_models/_kernels/wide/wide_rows.h", "mpg_wide_down_end", "(UINT64_C(1) << (52 - t->sum_bits)) - 1", "0", FAST),
     Mutant("fast: bits of groups at the wrong place", "tensorcore_models/_kernels/groups/groups_avx512.h", "mpg_group_pack_b_avx512", "short)(2 <<", "short)(1 <<", FAST),
@@ -205,7 +212,7 @@ MUTANTS = (
     Mutant("ascend: loops of other depths alike", "ascend/pipes/build.py", "_Builder._core_loops", "0), depth)", "0), of_slice[0][0][1])", BYTES),
     Mutant("terms of methods: k not padded", "mpgemm/bounds/beating.py", "_words", "zero] * padding", "zero] * 0", BEATING),
     Mutant("gaudi: subnormal fp8 keep their exponents", "tensorcore_models/kernels/narrow.py", "NarrowKernel.of", "(a, via)", "(a)", GAUDI),
-    Mutant("gaudi: fp8 taken as given beyond the lanes", "tensorcore_models/kernels/narrow.py", "_narrow_ranges", "15 or lowest < -16", "99 or lowest < -99", GAUDI),
+    Mutant("gaudi: fp8 taken as given beyond the lanes", "tensorcore_models/kernels/narrow.py", "_windowed", "min(lowest) < _LOWEST", "False", GAUDI),
     Mutant("gaudi: the last +0 keeps -0", "tensorcore_models/engines/rollup.py", "Rollup._finished", "negative_zeros, 0, x", "negative_zeros, x, x", GAUDI),
     Mutant("gaudi: flushes forget the sign", "tensorcore_models/families/converted/integers.py", "_flushed", "fmt.sign_bit", "0", GAUDI),
     Mutant("riscv: c added to nearest", "tensorcore_models/catalogue/riscv.py", "dot", 'late_rounding="ro"', 'late_rounding="rne"', RISCV),

@@ -36,6 +36,7 @@ typedef struct {
     int guard;         /* round down: bits that the dot product has at its alignment with c beyond F, 0 to 7 */
     int whole;         /* round down: bits of the total's integer part, in units of F, that leave all guard bits; 31 for any */
     int cutoff;        /* round down in halves: c further below the largest exponent than this is dropped */
+    int windowed;      /* operands have more exponents than the lanes and are shifted into their range (narrow_window.h) */
     int unusable_c;    /* float32 bits from which on an addend's magnitude is left to the generic kernel: at most infinity's */
 } mpg_narrow_task;
 
@@ -120,6 +121,8 @@ MPG_INLINE void mpg_narrow_pack_b_plain_body(int level, const mpg_source *s, con
             mpg_narrow_pack_lanes(s->data, 2, base, 1, count, &f, v, x, flags);
         else if (f.size == 2)
             mpg_narrow_pack_lanes(s->data, 2, base, outer, count, &f, v, x, flags);
+        else if (f.size == 4)
+            mpg_narrow_pack_lanes(s->data, 4, base, outer, count, &f, v, x, flags);
         else if (outer == 1)
             mpg_narrow_pack_lanes(s->data, 1, base, 1, count, &f, v, x, flags);
         else
@@ -155,6 +158,8 @@ MPG_INLINE void mpg_narrow_pack_a_plain_body(int level, const mpg_source *s, con
         const int64_t base = row * s->outer + begin;
         if (f.size == 2)
             flags = mpg_narrow_pack_run(s->data, 2, base, end - begin, &f, scale, values, exponents);
+        else if (f.size == 4)
+            flags = mpg_narrow_pack_run(s->data, 4, base, end - begin, &f, scale, values, exponents);
         else
             flags = mpg_narrow_pack_run(s->data, 1, base, end - begin, &f, scale, values, exponents);
     } else {

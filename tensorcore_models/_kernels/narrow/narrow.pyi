@@ -18,6 +18,8 @@ def narrow(
     length: int = 0,
 ) -> None: ...
 
+def shifts(a: Source, b: Source, level: int) -> tuple[int, int] | None: ...
+
 class NarrowItems:
     def __init__(
         self,

@@ -16,7 +16,7 @@ cdef extern from "narrow_job.h":
     ctypedef struct mpg_narrow_task:
         int terms, fraction_bits, output
         uint32_t keep
-        int wide_sum, chain, floor, raw_exponent, guard, whole, cutoff, unusable_c
+        int wide_sum, chain, floor, raw_exponent, guard, whole, cutoff, windowed, unusable_c
 
     ctypedef struct mpg_narrow_job:
         mpg_drive drive
@@ -27,6 +27,9 @@ cdef extern from "narrow_job.h":
 
     int64_t mpg_narrow_bytes(int64_t m, int64_t n)
     void mpg_narrow_start(mpg_drive *drive, char *workspace) noexcept
+
+cdef extern from "narrow_window.h":
+    int mpg_window(const mpg_operand *format, const void *const *codes, const int64_t *counts, int *shift, int level)
 
 cdef extern from "narrow_items.h":
     ctypedef struct mpg_narrow_items:
@@ -78,6 +81,30 @@ def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, 
     job.drive.level, job.drive.total = level, order.shape[0]
     drive_slices(&job.drive, mpg_narrow_start, job.task.terms * max(1, job.task.chain),
                  mpg_narrow_bytes(job.drive.m, job.drive.n), length, threads)
+
+
+def shifts(a, b, int level):
+    """Powers of two that take the operands' exponents into the lanes' range when they are divided by them.
+
+    Parameters
+    ----------
+    a, b : tensorcore_models.kernels.common.Source
+        The operands, of 2 or 4 bytes each.
+    level : int
+        Instruction set.
+
+    Returns
+    -------
+    tuple of int or None
+        Exponents for a and b; None where there are none.
+    """
+    cdef const uint8_t[::1] x = a.codes, y = b.codes
+    cdef mpg_operand[2] formats = [a.format, b.format]
+    cdef int64_t[2] counts = [x.shape[0] // formats[0].size, y.shape[0] // formats[1].size]
+    cdef const void *codes[2]
+    cdef int[2] found
+    codes[0], codes[1] = &x[0], &y[0]
+    return (found[0], found[1]) if mpg_window(formats, codes, counts, found, level) else None
 
 
 cdef class NarrowItems:

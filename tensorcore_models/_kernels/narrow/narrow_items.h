@@ -7,6 +7,7 @@
 
 #include "driver.h"
 #include "narrow_tiles.h"
+#include "narrow_window.h"
 
 typedef struct {
     mpg_batch batch;
@@ -21,6 +22,8 @@ typedef struct {
     int c_size, d_size; /* bytes of an encoding: 2 for fp16, 4 for fp32 */
     uint8_t *marks;     /* set for each product that needs the generic kernel */
     int level;
+    float down, up; /* powers of two: of an addend as it enters the lanes, and of a result as it leaves them */
+    int32_t least;  /* float32 bits below which an addend other than 0 is left to the generic kernel */
 } mpg_narrow_items;
 
 #define MPG_HALF_PANEL 8
@@ -45,16 +48,17 @@ MPG_INLINE uint16_t mpg_fp16_code(float value)
 MPG_INLINE int mpg_load_columns(const mpg_narrow_items *job, int64_t item, int64_t n, float *MPG_RESTRICT c, int64_t ld)
 {
     const int64_t m = job->m;
-    const int32_t most = job->task.unusable_c - 1;
+    const int32_t most = job->task.unusable_c - 1, smallest = job->least;
+    const float down = job->down;
     int32_t unusable = 0;
     if (job->c_size == 4) {
         const uint32_t *codes = (const uint32_t *)job->c_codes + item * m * n;
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < n; j++) {
                 const int32_t magnitude = (int32_t)(codes[i * n + j] & 0x7FFFFFFFu);
-                const int32_t tiny = mpg_if_negative(magnitude - (MPG_NARROW_FLOOR << 23)) & -magnitude;
+                const int32_t tiny = mpg_if_negative(magnitude - smallest) & -magnitude;
                 unusable |= mpg_if_negative(most - magnitude) | tiny;
-                c[i * ld + j] = mpg_as_float(codes[i * n + j]);
+                c[i * ld + j] = mpg_as_float(codes[i * n + j]) * down;
             }
         return unusable != 0;
     }
@@ -74,9 +78,10 @@ MPG_INLINE void mpg_store_columns(const mpg_narrow_items *job, int64_t item, int
     const int64_t m = job->m;
     if (job->d_size == 4) {
         float *MPG_RESTRICT d = (float *)job->d_codes + item * m * n;
+        const float up = job->up;
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < n; j++)
-                d[i * n + j] = c[i * ld + j];
+                d[i * n + j] = c[i * ld + j] * up;
         return;
     }
     uint16_t *codes = (uint16_t *)job->d_codes + item * m * n;
@@ -204,6 +209,30 @@ static int mpg_items_pack_b(const mpg_narrow_items *job, int64_t item, const mpg
     return special;
 }
 
+/* The job with formats and addends shifted into the lanes' exponents, for one product; 0 where they do not fit. */
+static int mpg_items_window(const mpg_narrow_items *job, int64_t item, mpg_narrow_items *own)
+{
+    const int64_t counts[2] = {job->m * job->k, job->k * job->n};
+    const mpg_operand formats[2] = {job->a, job->b};
+    const void *codes[2] = {(const uint8_t *)job->a_codes + item * counts[0] * job->a.size,
+                            (const uint8_t *)job->b_codes + item * counts[1] * job->b.size};
+    int shift[2];
+    *own = *job;
+    if (!mpg_window(formats, codes, counts, shift, job->level))
+        return 0;
+    const int both = shift[0] + shift[1];
+    own->a = mpg_shifted(&job->a, shift[0]);
+    own->b = mpg_shifted(&job->b, shift[1]);
+    if (both) {
+        const int lowest = MPG_NARROW_FLOOR + both, most = 127 + MPG_WINDOW_ADDEND, least = 127 - MPG_WINDOW_ADDEND;
+        own->down = mpg_as_float((uint32_t)(127 - both) << 23);
+        own->up = mpg_as_float((uint32_t)(127 + both) << 23);
+        own->least = (lowest > least ? lowest : least) << 23;
+        own->task.unusable_c = most << 23;
+    }
+    return 1;
+}
+
 static int mpg_any(const uint8_t *flags, int64_t count)
 {
     int any = 0;
@@ -212,9 +241,18 @@ static int mpg_any(const uint8_t *flags, int64_t count)
     return any;
 }
 
-static void mpg_items_one(const mpg_narrow_items *job, int64_t item, const mpg_items_memory *w)
+static void mpg_items_one(const mpg_narrow_items *given, int64_t item, const mpg_items_memory *w)
 {
-    const int64_t m = job->m, n = job->n, length = job->length;
+    const int64_t m = given->m, n = given->n, length = given->length;
+    mpg_narrow_items own;
+    const mpg_narrow_items *job = given;
+    if (given->task.windowed) {
+        if (!mpg_items_window(given, item, &own)) {
+            given->marks[item] = 1;
+            return;
+        }
+        job = &own;
+    }
     int unusable, mark = mpg_items_pack_a(job, item, w, 0);
     mark |= n < 16 ? mpg_items_pack_few(job, item, w, 0) : mpg_items_pack_b(job, item, w);
     mpg_load_addends(job, item, w->c, n, &unusable, job->level);
@@ -253,11 +291,18 @@ static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_i
 {
     const int64_t m = job->m, length = job->length, steps = length / job->task.terms;
     const unsigned mode = _mm_getcsr();
+    mpg_narrow_items own[2];
+    const mpg_narrow_items *shifted[2] = {job, job};
     int mark[2], unusable;
     for (int h = 0; h < 2; h++) {
-        mark[h] = mpg_items_pack_a(job, item + h, w, h * m * length);
-        mark[h] |= mpg_items_pack_few(job, item + h, w, h * MPG_HALF_PANEL);
-        mpg_load_addends(job, item + h, w->c + h * MPG_HALF_PANEL, 16, &unusable, job->level);
+        mark[h] = 0;
+        if (job->task.windowed) {
+            mark[h] = !mpg_items_window(job, item + h, &own[h]);
+            shifted[h] = &own[h];
+        }
+        mark[h] |= mpg_items_pack_a(shifted[h], item + h, w, h * m * length);
+        mark[h] |= mpg_items_pack_few(shifted[h], item + h, w, h * MPG_HALF_PANEL);
+        mpg_load_addends(shifted[h], item + h, w->c + h * MPG_HALF_PANEL, 16, &unusable, job->level);
         mark[h] |= unusable;
         if (mark[h]) /* what the lanes do not take must not enter them */
             for (int64_t i = 0; i < m; i++)
@@ -280,7 +325,7 @@ static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_i
         if (job->task.output == MPG_OUT_FP16)
             for (int64_t i = 0; i < m; i++)
                 mark[h] |= mpg_any(w->overflow + i * 16 + h * MPG_HALF_PANEL, job->n);
-        mpg_store_results(job, item + h, w->c + h * MPG_HALF_PANEL, 16, job->level);
+        mpg_store_results(shifted[h], item + h, w->c + h * MPG_HALF_PANEL, 16, job->level);
         job->marks[item + h] = (uint8_t)(mark[h] != 0);
     }
 }
@@ -327,6 +372,11 @@ static int mpg_narrow_run_items(const mpg_batch *batch, int64_t first, int64_t l
     return 1;
 }
 
-static void mpg_narrow_items_start(mpg_narrow_items *job) { job->batch.items = mpg_narrow_run_items; }
+static void mpg_narrow_items_start(mpg_narrow_items *job)
+{
+    job->batch.items = mpg_narrow_run_items;
+    job->down = job->up = 1;
+    job->least = MPG_NARROW_FLOOR << 23;
+}
 
 #endif
