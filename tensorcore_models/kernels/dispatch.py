@@ -76,8 +76,8 @@ class FastPath:
     promotes: bool = False
 
 
-#: Multiply-adds below which laying out the operands costs more than the generic kernel; chains have less to lay out, and pairwise
-#: sums cost the generic kernel more.
+#: Multiply-adds below which laying out the operands costs more than the generic kernel; chains have less to lay out, and
+#: pairwise sums cost the generic kernel more.
 _SMALLEST = 1 << 14
 _SMALLEST_CHAINS, _SMALLEST_PAIRWISE, _SMALLEST_INTEGER = 1 << 11, 1 << 12, 1 << 13
 #: Above it a product whose NaN needs the generic kernel costs too much where that takes all of it.

@@ -17,7 +17,6 @@ def narrow(
     threads: int,
     length: int = 0,
 ) -> None: ...
-
 def shifts(a: Source, b: Source, level: int) -> tuple[int, int] | None: ...
 
 class NarrowItems:
