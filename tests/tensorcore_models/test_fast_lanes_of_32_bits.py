@@ -164,8 +164,9 @@ def test_windows(unit, shifts, isa):
     sources = Source.of_a(a, vars(KernelFormat.of(one))), Source.of_b(b, vars(KernelFormat.of(one)))
     too_far = shifts is None or abs(sum(shifts)) > 32
     assert narrow.shifts(*sources, isa_level()) == (None if too_far else shifts)
-    c = rng.integers(0, 255, (6, 33)) << 23 | rng.integers(0, 1 << 23, (6, 33)) | rng.integers(0, 2, (6, 33)) << 31
+    c = rng.integers(67, 187, (6, 33)) << 23 | rng.integers(0, 1 << 23, (6, 33)) | rng.integers(0, 2, (6, 33)) << 31
     c[::2] = 0
+    c[0, :6] = [1, 0x7FFFFF, 66 << 23, 67 << 23, 187 << 23, 0x7F7FFFFF]  # few: with many all is computed again
     args = (a, b, c.astype(np.uint32), None, None)
     expected = reference.mma_bits(unit, *args[:3])
     assert_same(unit, run(unit, args), expected, args)
