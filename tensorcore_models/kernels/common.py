@@ -51,9 +51,10 @@ class KernelFormat:
             max_magnitude=fmt.max_bits >> fmt.padding_bits,
         )
 
-    def shifted(self, by: int) -> "KernelFormat":
-        """The format whose values are these times 2^-by."""
-        return replace(self, bias=self.bias + by, emin=self.emin - by)
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - formats are few, and kept anyway
+    def shifted(self, by: int) -> dict:
+        """Fields of the format whose values are these times 2^-by."""
+        return vars(replace(self, bias=self.bias + by, emin=self.emin - by))
 
 
 @dataclass(frozen=True, eq=False)

@@ -130,10 +130,8 @@ class NarrowKernel:
             if shifts is None:
                 return self.wide.run(low, a, b, c, every=every)
             shift = sum(shifts)
-            x, y = (
-                replace(source, format=vars(operand.shifted(by)))
-                for source, operand, by in zip((x, y), (self.a_operand, self.b_operand), shifts, strict=True)
-            )
+            x = replace(x, format=self.a_operand.shifted(shifts[0]))
+            y = replace(y, format=self.b_operand.shifted(shifts[1]))
         task = self.task if every is None else replace(self.task, chain=every // self.task.terms)
         values, redo, tiny = self._addends(c, task.chain > 0 or task.output >= _DOWN, shift)
         result = RunningResult.of(values, redo)
