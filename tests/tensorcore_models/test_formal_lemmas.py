@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kernel_proofs import down_lemmas as down
 from kernel_proofs import narrow_lemmas as narrow
 from kernel_proofs import wide_lemmas as wide
 from kernel_proofs.lemmas import prove
@@ -24,6 +25,8 @@ FAST = (
     lambda: narrow.wrapped_sum_is_truncated(FP16, FP16, 16, 25),
     lambda: narrow.result_is_truncated(2212495871, 25),
     lambda: narrow.result_is_truncated(937983, 13, 13),
+    lambda: down.parts_are_floors((1 << 29) - 1, 7),
+    lambda: down.addend_is_floor(24),
     wide.lowest_bit_of_product,
     lambda: wide.words_count_negative_fractions(25),
     wide.count_is_added,
@@ -60,10 +63,18 @@ def test_wider_formats_do_not_fit_the_narrow_lanes():
 def test_wrong_lemmas_are_refuted(monkeypatch):
     assert prove(narrow.sum_is_exact(FP16, FP16, 32, 25)).status == "refuted"  # 32 products overflow int32
     assert prove(narrow.result_is_truncated((1 << 32) - 1, 25, 22)).status == "proved"
-    monkeypatch.setattr(narrow, "_FLOOR", -100)  # a zero product's bits plus `up` would be 1 or more
+    monkeypatch.setattr(narrow, "LOWEST", -100)  # a zero product's bits plus `up` would be 1 or more
     assert prove(narrow.product_is_aligned(E4M3, E4M3, 13)).status == "refuted"
     monkeypatch.setattr(wide, "_LOWEST_OF_ZERO", 0)  # zeros would be counted
     assert prove(wide.words_count_negative_fractions(25)).status == "refuted"
+
+
+@needs_solver
+def test_a_sum_that_keeps_all_bits_is_refuted(monkeypatch):
+    lemma = down.result_is_rounded_once((1 << 29) + (1 << 25) - 1, 24, 7, 31)
+    right = down.result
+    monkeypatch.setattr(down, "result", lambda high, low, top, f, guard, whole: right(high, low, top, f, guard, 31))
+    assert prove(lemma, timeout=120).status == "refuted"
 
 
 @needs_solver

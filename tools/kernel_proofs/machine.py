@@ -67,10 +67,10 @@ def to_int32(x: Term) -> Int:
     return z.with_sign(number.negative, magnitude)
 
 
-def from_int32(x: Int) -> Term:
+def from_int32(x: Int, rounding: str = "rz") -> Term:
     """(float) of an integer."""
     number = n.plain(z.less(x, z.number(0)), z.magnitude(x), z.number(0), 0)
-    return as_machine(number, FP32)
+    return as_machine(number, FP32, rounding)
 
 
 def same_value(x: Number, y: Number) -> Term:

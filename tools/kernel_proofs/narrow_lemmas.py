@@ -20,7 +20,7 @@ from .lemmas import Goal, Lemma
 from .machine import FP16, FP32
 
 _PRESCALE = 33  # MPG_NARROW_PRESCALE
-_FLOOR = -68  # MPG_NARROW_FLOOR - 127
+LOWEST = -68  # MPG_NARROW_FLOOR - 127
 #: From here on no product reaches its unit: only c adds to the sum.
 _FAR = 96
 
@@ -115,7 +115,7 @@ def product_is_aligned(a: Format, b: Format, fraction_bits: int) -> Lemma:
 
     def goal() -> Goal:
         product, premises = free_product(a, b)
-        top, more = free_integer("top", _FLOOR, 127)
+        top, more = free_integer("top", LOWEST, 127)
         premises += [*more, t.either(z.at_most(product.align, top), z.is_zero(product.significand))]
         found = product_units(product, top, fraction_bits)
         return Goal(tuple(premises), z.same(found, n.aligned(product, top, fraction_bits, "rz")))
@@ -133,8 +133,8 @@ def addend_is_aligned(fraction_bits: int) -> Lemma:
     def goal() -> Goal:
         bits = t.variable("c", 32)
         c = m.value_of(FP32, bits)
-        top, premises = free_integer("top", _FLOOR, 127)
-        usable = t.both(z.at_most(z.number(_FLOOR), c.align), z.at_most(c.align, top))
+        top, premises = free_integer("top", LOWEST, 127)
+        usable = t.both(z.at_most(z.number(LOWEST), c.align), z.at_most(c.align, top))
         premises += [t.either(usable, t.negation(t.any_bit(t.extract(bits, 30, 0))))]
         found = addend_units(bits, top, fraction_bits)
         return Goal(tuple(premises), z.same(found, n.aligned(c, top, fraction_bits, "rz")))
@@ -223,7 +223,7 @@ def result_is_truncated(bound: int, fraction_bits: int, kept: int | None = None)
     """Lemma 6."""
 
     def goal() -> Goal:
-        total, top, premises = _free_total(bound, fraction_bits, (_FLOOR, 127))
+        total, top, premises = _free_total(bound, fraction_bits, (LOWEST, 127))
         unit = z.minus(top, z.number(fraction_bits))
         found = truncated_result(total, top, fraction_bits, keep_of(kept))
         spec = FusedDotAdd(output_fraction_bits=kept)

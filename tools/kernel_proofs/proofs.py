@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tensorcore_models.formats import get_float_format
 
+from . import down_lemmas as down
 from . import narrow_lemmas as narrow
 from . import wide_lemmas as wide
 from .lemmas import Lemma
@@ -12,9 +13,9 @@ from .lemmas import Lemma
 
 @dataclass(frozen=True)
 class Case:
-    """A fused dot-add whose kernel is proved."""
+    """A fused dot-add, or a dot-round-down-add, whose kernel is proved."""
 
-    kernel: str  #: {"narrow", "wide"}: 32-bit or 64-bit lanes.
+    kernel: str  #: {"narrow", "down", "wide"}: 32-bit lanes, those that round down as CDNA3 does, 64-bit lanes.
     operands: str  #: Format of a and b.
     result: str  #: Format of c and d.
     #: terms, fraction_bits: N and F.
@@ -25,7 +26,7 @@ class Case:
 
     def lemmas(self) -> Iterator[Lemma]:
         """The lemmas that the proof of this case consists of."""
-        yield from (self._narrow() if self.kernel == "narrow" else self._wide())
+        yield from {"narrow": self._narrow, "down": self._down, "wide": self._wide}[self.kernel]()
 
     def _narrow(self) -> Iterator[Lemma]:
         fmt, f = get_float_format(self.operands), self.fraction_bits
@@ -41,6 +42,17 @@ class Case:
         else:
             yield narrow.result_is_nearest(bound, f, -68)
         yield narrow.exponent_bytes(fmt, fmt)
+
+    def _down(self) -> Iterator[Lemma]:
+        fmt, f = get_float_format(self.operands), self.fraction_bits
+        bound, guard = narrow.sum_bound(fmt, fmt, self.terms, f), 31 - f
+        yield narrow.product_is_exact(fmt, fmt)
+        yield narrow.product_is_aligned(fmt, fmt, f)
+        yield narrow.sum_is_exact(fmt, fmt, self.terms, f)
+        yield narrow.exponent_bytes(fmt, fmt)
+        yield down.parts_are_floors(bound, guard)
+        yield down.addend_is_floor(f)
+        yield down.result_is_rounded_once(bound + (1 << (f + 1)) - 1, f, guard, 31)
 
     def _wide(self) -> Iterator[Lemma]:
         f = self.fraction_bits
@@ -63,6 +75,7 @@ CASES: tuple[Case, ...] = (
     Case("narrow", "e4m3fn", "fp32", 32, 13, 13, "H100, wgmma"),
     Case("narrow", "e5m2", "fp32", 32, 13, 13, "H100, wgmma"),
     Case("narrow", "e4m3fn", "fp16", 32, 13, None, "H100, wgmma"),
+    Case("down", "fp16", "fp32", 8, 24, None, "MI300"),
     Case("wide", "bf16", "fp32", 8, 24, None, "A100, Ada"),
     Case("wide", "bf16", "fp32", 16, 25, None, "H100, B200"),
     Case("wide", "tf32", "fp32", 4, 24, None, "A100, Ada"),

@@ -53,11 +53,11 @@ def _round_down_add(spec: Any, dot: list[Number], start: list[Number], fmt: Form
         addends.append(z.scaled(cut, bits - spec.c_fraction_bits))
     total, exponent = n.total_of(addends), z.minus(largest, z.number(bits))
     if spec.sum_fraction_bits is not None:
-        total, exponent = _rounded_down(total, exponent, spec.sum_fraction_bits)
+        total, exponent = rounded_down(total, exponent, spec.sum_fraction_bits)
     return n.finish(total, exponent, fmt, spec, spec.output_rounding)
 
 
-def _rounded_down(total: Int, exponent: Int, fraction_bits: int) -> tuple[Int, Int]:
+def rounded_down(total: Int, exponent: Int, fraction_bits: int) -> tuple[Int, Int]:
     """A sum normalised and rounded down to so many fraction bits."""
     negative = z.less(total, z.number(0))
     bits, places = z.normalised(z.magnitude(total))

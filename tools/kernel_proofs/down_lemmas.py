@@ -1,0 +1,132 @@
+"""That the 32-bit lanes (`narrow.h`, plain C) round dot product and c down: one lemma for each step of `mpg_narrow_down`.
+
+Products and their sums are those of a fused dot-add (:mod:`.narrow_lemmas`, lemmas 1, 2, 4 and 8). AVX2 and AVX-512 round by other
+instructions; the kernels' tests hold them to the plain C.
+"""
+
+from tensorcore_models.accumulators import FusedDotRoundDownAdd
+from tensorcore_models.bitvectors import integers as z
+from tensorcore_models.bitvectors import numbers as n
+from tensorcore_models.bitvectors import terms as t
+from tensorcore_models.bitvectors.integers import Int
+from tensorcore_models.bitvectors.terms import Term
+from tensorcore_models.families.round_down.terms import rounded_down
+
+from . import machine as m
+from .lemmas import Goal, Lemma
+from .machine import FP32
+from .narrow_lemmas import LOWEST, free_integer
+
+#: Exponents from which on c is left to the generic kernel.
+_FARTHEST = 100
+
+
+def shifted_down(x: Term, amount: Term) -> Term:
+    """x >> amount of int32, as CPUs do it: with copies of the sign."""
+    sign = t.choose(t.bit(x, 31), t.constant(0xFFFFFFFF, 32), t.constant(0, 32))
+    return t.bits_xor(t.shifted_right(t.bits_xor(x, sign), amount), sign)
+
+
+def smaller(x: Term, y: Term) -> Term:
+    return t.choose(t.below(x, y), x, y)
+
+
+def subtracted(x: Term, y: Term) -> Term:
+    return t.added(x, t.negative(y))
+
+
+def word(value: int) -> Term:
+    return t.constant(value, 32)
+
+
+# -- the steps of mpg_narrow_down ----------------------------------------------------------------------------------------
+def parts(total: Term, distance: Term, guard: int) -> tuple[Term, Term]:
+    """`rest >> near` and `low` of mpg_down_parts."""
+    far = t.choose(t.below(word(25), distance), subtracted(distance, word(25)), word(0))
+    near = subtracted(distance, far)
+    rest = shifted_down(total, smaller(far, word(31)))
+    low = t.shifted_left(t.shifted_left(rest, subtracted(word(31), near)), word(1))
+    low = t.shifted_right(t.shifted_right(low, word(31 - guard)), word(1))
+    return shifted_down(rest, near), low
+
+
+def addend(bits: Term, top: Int, fraction_bits: int) -> Int:
+    """`cut - ((float)cut > x)` of mpg_down_parts; (float)cut is above x where x is negative and no integer."""
+    x = m.times_power(bits, z.minus(z.number(fraction_bits), top), FP32)
+    cut = m.to_int32(x)
+    back = m.value_of(FP32, m.from_int32(cut))
+    above = t.both(t.bit(x, 31), t.negation(m.same_value(back, m.value_of(FP32, x))))
+    return z.minus(cut, z.select(above, z.number(1), z.number(0)))
+
+
+def result(high: Int, low: Int, top: Int, fraction_bits: int, guard: int, whole: int) -> Term:
+    """mpg_down_result."""
+    high32, low32 = z.as_bits(high, 32), z.as_bits(low, 32)
+    size = t.bits_xor(high32, shifted_down(high32, word(31)))
+    lost = t.shifted_right(size, word(whole))
+    inexact = t.below(lost, t.bits_and(low32, t.inverted(lost)))
+    large = t.negation(t.below(size, word(1 << 24)))
+    marked = t.added(t.added(high32, high32), t.choose(inexact, word(1), word(0)))
+    units = t.choose(large, marked, t.bits_or(t.shifted_left(high32, word(guard)), low32))
+    shift = z.select(large, z.number(fraction_bits + 1), z.number(fraction_bits + guard))
+    value = z.ranged(t.sign_extended(units, 32), -(1 << 31), (1 << 31) - 1)
+    return m.times_power(m.from_int32(value, "rne"), z.minus(top, shift), FP32)
+
+
+# -- the lemmas --------------------------------------------------------------------------------------------------------------
+def parts_are_floors(bound: int, guard: int) -> Lemma:
+    """Lemma 1."""
+
+    def goal() -> Goal:
+        total, premises = free_integer("total", -bound, bound)
+        distance, more = free_integer("distance", 0, 255)
+        high, low = parts(z.as_bits(total, 32), z.as_bits(distance, 32), guard)
+        found = t.joined(high, t.extract(low, guard - 1, 0))
+        negative = z.less(total, z.number(0))
+        floor = z.with_sign(negative, z.shifted_right(z.scaled(z.magnitude(total), guard), distance, "rd", negative))
+        inside = t.equal(t.shifted_right(low, word(guard)), word(0))
+        return Goal((*premises, *more), t.both(inside, t.equal(found, z.as_bits(floor, 32 + guard))))
+
+    return Lemma(
+        f"down 1, sums to {bound}, {guard} guard bits",
+        "high and low are the dot product's units at the largest exponent, with guard bits, rounded down, at any distance",
+        goal=goal,
+    )
+
+
+def addend_is_floor(fraction_bits: int) -> Lemma:
+    """Lemma 2."""
+
+    def goal() -> Goal:
+        bits = t.variable("c", 32)
+        c = m.value_of(FP32, bits)
+        top, premises = free_integer("top", LOWEST, _FARTHEST)
+        usable = t.both(z.at_most(z.number(LOWEST), c.align), z.at_most(c.align, top))
+        premises += [t.either(usable, t.negation(t.any_bit(t.extract(bits, 30, 0))))]
+        return Goal(tuple(premises), z.same(addend(bits, top, fraction_bits), n.aligned(c, top, fraction_bits, "rd")))
+
+    return Lemma(
+        f"down 2, F = {fraction_bits}", "c scaled, converted and mended is c rounded down to its unit", goal=goal
+    )
+
+
+def result_is_rounded_once(bound: int, fraction_bits: int, guard: int, sum_bits: int | None) -> Lemma:
+    """Lemma 3."""
+
+    def goal() -> Goal:
+        high, premises = free_integer("high", -bound, bound)
+        low, second = free_integer("low", 0, (1 << guard) - 1)
+        top, third = free_integer("top", LOWEST, _FARTHEST)
+        whole = 31 if sum_bits is None else min(31, sum_bits - guard + 1)
+        found = result(high, low, top, fraction_bits, guard, whole)
+        total, exponent = z.plus(z.scaled(high, guard), low), z.minus(top, z.number(fraction_bits + guard))
+        if sum_bits is not None:
+            total, exponent = rounded_down(total, exponent, sum_bits)
+        expected = n.finish(total, exponent, FP32, FusedDotRoundDownAdd(), "rne")
+        return Goal((*premises, *second, *third), t.equal(found, expected))
+
+    return Lemma(
+        f"down 3, |high| to {bound}, F = {fraction_bits}, {guard} guard bits, sum to {sum_bits} bits",
+        "the float32 of mpg_down_result is the total rounded down to its bits, then to nearest even",
+        goal=goal,
+    )
