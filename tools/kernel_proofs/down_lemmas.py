@@ -1,7 +1,7 @@
 """That the 32-bit lanes (`narrow.h`, plain C) round dot product and c down: one lemma for each step of `mpg_narrow_down`.
 
-Products and their sums are those of a fused dot-add (:mod:`.narrow_lemmas`, lemmas 1, 2, 4 and 8). AVX2 and AVX-512 round by other
-instructions; the kernels' tests hold them to the plain C.
+Products and their sums are those of a fused dot-add (:mod:`.narrow_lemmas`, lemmas 1, 2, 4 and 8). AVX2 and AVX-512 round by
+other instructions; the kernels' tests hold them to the plain C.
 """
 
 from tensorcore_models.accumulators import FusedDotRoundDownAdd
