@@ -7,7 +7,7 @@ import numpy as np
 
 from .._kernels.narrow import narrow
 from ..formats import Format, get_float_format
-from ..machine.instruction_sets import isa_level
+from ..machine.instruction_sets import ISAS, isa_level
 from ..machine.threads import threads_for, threads_for_product
 from .common import (
     Formats,
@@ -74,7 +74,9 @@ class NarrowKernel:
     d_format: Format
     pass_terms: int
     groups: tuple[tuple[int, ...], ...] | None
-    wide: WideKernel | None = None  # for operands of bf16 and tf32 that do not fit in the lanes
+    wide: WideKernel | None = (
+        None  # for operands that do not fit in the lanes, and CPUs that are slower with these lanes
+    )
     items: dict[int, narrow.NarrowItems] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -100,7 +102,7 @@ class NarrowKernel:
             task = _round_down_task(spec, formats, via)
         else:
             task = _fused_task(dot, formats, via, groups) if name in ("fused", "interleaved") else None
-        wide = WideKernel.of(low) if task is not None and task.windowed else None
+        wide = WideKernel.of(low) if task is not None and (task.windowed or task.output >= _DOWN) else None
         if task is None or (task.windowed and wide is None):
             return None
         return cls(
@@ -124,8 +126,10 @@ class NarrowKernel:
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         (m, k), n = a.shape, b.shape[1]
+        if self.wide is not None and self.task.output >= _DOWN and isa_level() == ISAS.index("baseline"):
+            return self.wide.run(low, a, b, c, every=every)  # no shifts by a number of places for each lane there
         x, y, shift = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand)), 0
-        if self.wide is not None:
+        if self.wide is not None and self.task.windowed:
             shifts = narrow.shifts(x, y, isa_level())
             if shifts is None:
                 return self.wide.run(low, a, b, c, every=every)
