@@ -36,14 +36,8 @@ THREAD_VARIABLES = (
 
 
 def hold_blas(threads: int = 1, core: str | None = "Haswell") -> None:
-    """Hold OpenBLAS to one kernel and one number of threads; must run before numpy is imported.
-
-    threads: Threads of BLAS and OpenMP.
-    core: OpenBLAS kernel (``OPENBLAS_CORETYPE``). Haswell is its AVX2 kernel, so that runs on different CPUs compare;
-        None: the one it chooses. Ignored by OpenBLAS builds for other architectures; `blas_core_name` says what really
-        runs.
-    Raises RuntimeError if numpy is loaded already: its BLAS has read the environment.
-    """
+    """Hold OpenBLAS to a kernel (None: its own choice; `blas_core_name` says which runs) and to threads; before numpy
+    is imported."""
     if "numpy" in sys.modules:
         raise RuntimeError("hold_blas must run before numpy is imported: its BLAS has read the environment")
     if core is not None:
@@ -71,12 +65,8 @@ OPTIONS: dict[str, dict] = {
 
 
 def prepared(doc: str | None, core: str | None = "Haswell", **defaults: object) -> argparse.Namespace:
-    """The options of a benchmark, with BLAS held to --threads and the process pinned to as many CPUs.
-
-    doc: What the benchmark says of itself.
-    core: Of BLAS, see :func:`hold_blas`.
-    **defaults: Which of :data:`OPTIONS` there are, beside --threads and --json.
-    """
+    """The options of a benchmark (`defaults` of :data:`OPTIONS`), with BLAS held to --threads and the process pinned to
+    as many CPUs."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in {"threads": 1, "json": None, **defaults}.items():
         parser.add_argument(f"--{name.replace('_', '-')}", default=default, **OPTIONS[name])

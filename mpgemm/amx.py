@@ -152,11 +152,7 @@ def sgemm_report(a, b, c=None, *, method: str = "auto", threads: int | None = No
 
 
 def unit_missing(method: str) -> str:
-    """Why the unit that a method needs cannot be used here, "" if it can.
-
-    method: One of :data:`METHODS`.
-    Raises ValueError if the environment variable ``MPGEMM_AMX`` holds no known setting.
-    """
+    """Why the unit that one of :data:`METHODS` needs cannot be used here, "" if it can."""
     if setting() == "emulated":
         return ""
     missing = status(tcm.get_instruction(METHODS[method]["engine"]))

@@ -166,10 +166,7 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None,
 
 
 def dot_run(method, a, b, c, engine, overflow, options):
-    """The run of one dot product.
-
-    Raises ValueError if a and b are not vectors of one length, or values are not finite.
-    """
+    """The run of one dot product. Raises ValueError if a and b are not vectors of one length, or values are not finite."""
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"one dot product takes two vectors of the same length, got shapes {a.shape} and {b.shape}")

@@ -50,10 +50,7 @@ class Errors(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """What is certified of one product, the rounding to an output format included.
-
-    `least` is at most |exact|: no exact product was computed.
-    """
+    """What is certified of one product, the rounding to an output format included; `least` is at most |exact|."""
 
     least: np.ndarray
     sizes: np.ndarray
@@ -176,10 +173,7 @@ class BoundedProduct(ABC):
 
 @dataclass(frozen=True)
 class EngineProduct(BoundedProduct):
-    """A product on an engine.
-
-    Raises ValueError if the reference is unknown, or sums outside are asked of an engine that does not give FP32.
-    """
+    """A product on an engine. Raises ValueError for an unknown reference, or sums outside of an engine without FP32 results."""
 
     engine: Engine
     #: As for :meth:`tensorcore_models.Engine.gemm`; of several the largest is computed.

@@ -49,13 +49,8 @@ MARGIN = 1 + 2.0**-10
 
 
 def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
-    """Error of one step of an engine's core.
-
-    engine: With an accumulator of a known family.
-    facts: Of the operands (:func:`mpgemm.bounds.operand_facts.facts_of`); by default whatever the formats hold.
-    Raises ValueError if nothing is known of the core (a callable, arithmetic that is not public), or it takes block
-        scales in a way that is not modelled.
-    """
+    """Error of one step of a core, for operands with these facts (by default whatever the formats hold); ValueError if
+    nothing is known."""
     spec = accumulator_of(engine)
     if spec is None:
         raise ValueError(f"{engine.label}: no bound without a known accumulator")
@@ -68,11 +63,7 @@ def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
 
 # -- dot products --------------------------------------------------------------------------------------------------------
 def steps_of(engine: Engine, k: int, terms: int) -> int:
-    """Steps of a core that a chain over k products takes.
-
-    k: Length of the sum.
-    terms: Products of one step.
-    """
+    """Steps of `terms` products each that a chain over k products takes."""
     return -(-k // engine.k) * -(-engine.k // terms)
 
 
@@ -87,14 +78,8 @@ def overflow_from(engine: Engine) -> float:
 
 
 def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | None = None) -> np.ndarray:
-    """Bound of |computed - exact| for a chain of `steps` core steps over operands that the formats hold exactly.
-
-    sizes (array_like): S for each element, or an upper bound of it.
-    steps: See :func:`steps_of`.
-    facts: See :func:`step_error`.
-    Returns (ndarray of float64, shape of `sizes`): Infinite where a sum may overflow.
-    Raises ValueError as :func:`step_error`.
-    """
+    """Bound of |computed - exact| for a chain of core steps over operands that the formats hold, of S or more; infinite
+    at overflow."""
     error = step_error(engine, facts)
     sizes = np.asarray(sizes, np.float64) * MARGIN
     result = engine.formats[3]
@@ -107,10 +92,7 @@ def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | 
 
 
 def chain_error(error: StepError, steps: int) -> tuple[float, float]:
-    """(relative, absolute) error of a chain of so many steps: of S, and beside it.
-
-    error: Of one step.
-    """
+    """(relative, absolute) error of a chain of so many steps: of S, and beside it."""
     if not steps:
         return 0.0, 0.0
     factor = growth(error.relative, steps)

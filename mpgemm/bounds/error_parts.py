@@ -92,13 +92,7 @@ def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def error_parts(
     x: SplitOperand, y: SplitOperand, products: Collection[tuple[int, int]], error: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The parts of an error, element by element.
-
-    x, y: Operands of shapes (m, k) and (k, n).
-    products: The pairs of words that are multiplied, as of :class:`mpgemm.RecoveryMethod`.
-    error (shape (m, n)): computed - exact.
-    Returns: A matrix for each of :data:`CAUSES`; their sum is the error.
-    """
+    """The parts of computed - exact, element by element: a matrix for each of :data:`CAUSES`, which add up to the error."""
     joined = y.joined
     parts = {
         cause: _times(x.change(cause), joined) + _times(x.value, y.change(cause))

@@ -79,11 +79,7 @@ def _accumulator(fmt: str) -> Faulty:
 
 
 def narrow_sums(fmt: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """A B + C by fused multiply-adds whose sums are rounded to a format, in order of k; float64.
-
-    fmt: Format of the sums.
-    a, b, c (ndarray of float64, shapes (m, k), (k, n), (m, n)): Values that FP32 holds.
-    """
+    """A B + C by fused multiply-adds whose sums are rounded to a format, in order of k; float64 of values that FP32 holds."""
     engine = ieee_engine("fp32", fmt)
     with np.errstate(over="ignore", invalid="ignore"):
         added = None if c is None else round_to(c.astype(np.float64), get_float_format(fmt))
@@ -170,10 +166,8 @@ def blocks_for(rows: int, k: int, columns: int) -> int:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a test allows: atol + rtol |exact| + relative S, S = |A||B| + |C|; atol may be one number for each element.
-
-    `together` says of results whether the test allows their errors taken together.
-    """
+    """What a test allows: atol (one, or one an element) + rtol |exact| + relative S; `together` judges errors taken
+    together."""
 
     rtol: float = 0.0
     atol: float | np.ndarray = 0.0
@@ -189,10 +183,7 @@ class Limit:
 
 
 def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], elements: int) -> dict[str, dict[str, float]]:
-    """For each tolerance and fault the share of whole products in which the fault is seen.
-
-    elements: Of a whole product.
-    """
+    """For each tolerance and fault the share of whole products, of so many elements, in which the fault is seen."""
     found: dict[str, dict[str, float]] = {name: {} for name in limits}
     for fault, faulty, reach in FAULTS:
         made = [(case, values) for case in cases if (values := faulty(case)) is not None]

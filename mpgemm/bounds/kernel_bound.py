@@ -39,10 +39,7 @@ class Used(NamedTuple):
 
 
 def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling | None) -> Used:
-    """What a unit and the scales make of values that its formats hold.
-
-    Raises ValueError if the unit needs block scales and there are none.
-    """
+    """What a unit and the scales make of values that its formats hold. Raises ValueError where block scales are missing."""
     given = np.asarray(x).astype(np.float64), np.asarray(y).astype(np.float64)
     inside: tuple = (None, None)
     if unit.scale_format is not None:

@@ -89,11 +89,8 @@ class KernelOrder:
 def kernel_order(
     unit: Engine, k: int, splits: int, k_order: Any, promote_every: Any, scaling: Scaling | None
 ) -> KernelOrder:
-    """What a test says, checked.
-
-    Raises ValueError if the parts contradict each other or do not fit the unit's steps or the scales' blocks.
-    Raises TypeError if numbers are none.
-    """
+    """What a test says, checked: ValueError if parts contradict each other, the unit's steps or the blocks; TypeError
+    for no numbers."""
     if isinstance(splits, bool) or not hasattr(splits, "__index__"):
         raise TypeError(f"splits is the number of chains, an integer, got {splits!r}")
     if splits < 1:

@@ -169,10 +169,8 @@ def _integer_sums(run, kept, magnitude_c) -> np.ndarray:
 
 
 def _quantised_underflow(run) -> tuple[list[float], np.ndarray]:
-    """Products of the FP32 scales of each kept pair of words, and what their underflow can cost.
-
-    A product of two scales is rounded to a multiple of 2^-149, and so is each product with it.
-    """
+    """What underflow of the FP32 scales' products can cost: they, and each product with them, are rounded to multiples
+    of 2^-149."""
     words_a, words_b = (integer_words.quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
     tiny, factors, lost = 2.0**-149, [0.0], np.zeros((run.a.shape[0], run.b.shape[1]))
     for i, j in run.row.products:

@@ -24,11 +24,8 @@ def accumulator_of(engine: Engine) -> Accumulator | None:
 
 
 def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> OperandFacts:
-    """Facts that hold for any operands of the formats.
-
-    engine: With floating-point operands.
-    largest: Largest exponents in A and in B; by default those of the formats, with the largest scales.
-    """
+    """Facts that hold for any operands of floating-point formats; `largest`: exponents in A and in B, by default the
+    formats' own."""
     a, b = (get_float_format(f) for f in engine.formats[:2])
     scales = block_scales(engine)
     top = 0 if scales is None else scales.format.emax
@@ -44,13 +41,7 @@ def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> 
 
 
 def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b=None) -> OperandFacts | None:
-    """Facts of operands.
-
-    a, b (ndarray of float64, shapes (m, k) and (k, n)): Values of the elements.
-    scale_a, scale_b (ndarray of float64, shapes (m, ceil(k/bs)) and (ceil(k/bs), n)): Values of the block scales, for
-        an engine with scales.
-    Returns: None for integer operands, whose products and sums are exact.
-    """
+    """Facts of values and of their block scales; None for integer operands, whose products and sums are exact."""
     if any(isinstance(f, IntegerFormat) for f in engine.formats[:2]):
         return None
     a_format, b_format = engine.formats[:2]
@@ -73,13 +64,8 @@ def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b
 
 
 def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.ndarray, ...]:
-    """Operands as float64 values: (A, B, scales of A, scales of B); the scales are None for an engine without.
-
-    a, b (array_like, shapes (m, k) and (k, n)): Values of the elements.
-    scale_a, scale_b (array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n)): Block scales as values, or as encodings
-        where they are uint8, as :meth:`Engine.gemm` takes them.
-    Raises ValueError if shapes do not fit, or scales are missing or not wanted.
-    """
+    """(A, B, scales of A, scales of B) in float64, scales None without; given as values, or (uint8) as
+    :meth:`Engine.gemm` takes them."""
     a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
     check_shapes(a, b)
     bits = (scale_bits(s, engine.scale_format, name) for s, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
@@ -89,10 +75,7 @@ def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.
 
 
 def apply_scales(engine: Engine, a, b, scale_a, scale_b) -> tuple[np.ndarray, np.ndarray]:
-    """The operands that an engine multiplies, element times block scale: float64, exact.
-
-    a, b, scale_a, scale_b: From :func:`scaled_values`.
-    """
+    """The operands that an engine multiplies, element times block scale: float64, exact."""
     scales = block_scales(engine)
     if scales is None:
         return a, b

@@ -140,9 +140,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Orders:
-    """Given operands, their k in any order: a kernel on these very operands makes always the same errors, and only the order in
-    which it adds is not known.
-    """
+    """Given operands, their k in any order: on one pair a kernel always makes the same errors; only its order is not known."""
 
     data: Data
     together: int = 1  #: Products that keep together, since they share a block scale.

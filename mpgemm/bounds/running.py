@@ -37,14 +37,8 @@ def chain_sum(
     addend=0.0,
     groups: int = GROUPS,
 ) -> ChainSum:
-    """A chain over pieces of k.
-
-    engine: With an accumulator of a known family and floating-point results.
-    a, b (ndarray of float64, shapes (m, k) and (k, n)): Finite values as the engine takes them.
-    pieces: In the order of the chain.
-    addend (array_like): |C| where c may be in the chain.
-    groups: Groups of steps at most.
-    """
+    """A chain over pieces of k, in their order, on finite values as the engine takes them; `addend`: |C| where c may be
+    in the chain."""
     step = step_error(engine, facts)
     shape = (a.shape[0], b.shape[1])
     sums, error, slack = np.zeros(shape), np.zeros(shape), np.zeros(shape)

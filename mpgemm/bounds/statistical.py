@@ -127,11 +127,7 @@ def sample(
     found: Sample,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> None:
-    """Compute draws into `found`; what is in it stays good where this is interrupted.
-
-    count: How many there are.
-    progress: (done, total, label).
-    """
+    """Compute `count` draws into `found`; what is in it stays good where this is interrupted."""
     for done, data in enumerate(draws, 1):
         found.add(product.errors(data))
         if progress is not None:
@@ -147,12 +143,7 @@ def estimate(
     by_size: tuple[float, float],
     out_format: Format | None,
 ) -> Statistical:
-    """The line that whole products stay below.
-
-    found: Blocks of products.
-    whole: Whole products that must pass in any case; may be empty.
-    by_size ((relative, absolute)): Certified.
-    """
+    """The line that whole products stay below, the given `whole` ones in any case; `by_size`: what is certified."""
     m, k, n = population.shape
     probability = -math.expm1(math.log(quantile)) / max(1, m * n)
     mean = found.mean()

@@ -49,10 +49,7 @@ class Tail:
 
 
 def exceedance(values: np.ndarray, value: float) -> float:
-    """The probability to exceed a value: as often as seen, beyond half of the tail as the tail has it, within half a value.
-
-    values: Not negative, infinite ones included.
-    """
+    """The probability to exceed a value: as often as seen, beyond half of the tail as the tail has it, within half a value."""
     above = int(np.count_nonzero(values > value))
     if not values.size or 2 * above >= tail_size(values.size):
         return above / max(1, values.size)
@@ -70,12 +67,8 @@ def tail_size(count: int) -> int:
 
 
 def fit_tail(values: np.ndarray, count: int | None = None, size: int | None = None) -> Tail:
-    """The tail of values.
-
-    values: Not negative, infinite ones included. All values, or those that are at least as large as the tail's.
-    count: All values there were.
-    size: Values in the tail; see :func:`tail_size`.
-    """
+    """The tail, of `size` values, of `count` values of which at least the largest are given; none negative, infinite
+    ones included."""
     count = values.size if count is None else count
     if not values.size:
         return Tail(values, count, 0.0, 0.0, 0.0)
@@ -94,10 +87,7 @@ def fit_tail(values: np.ndarray, count: int | None = None, size: int | None = No
 
 
 def upper_limit(draws: Sequence[np.ndarray], probability: float, confidence: float) -> float:
-    """An upper confidence limit of what a value exceeds with a probability; never below the largest that was seen.
-
-    draws: Values of independent draws, any number in each.
-    """
+    """An upper confidence limit of what a value of independent draws exceeds with a probability; at least the largest seen."""
     draws = [x.ravel() for x in draws]
     whole = np.concatenate(draws)
     if not whole.size:

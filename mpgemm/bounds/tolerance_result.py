@@ -200,10 +200,7 @@ NONE_MISSED = "none of the faults tried"
 
 
 def in_words(found: Mapping[str, float]) -> str:
-    """The faults that are missed.
-
-    found: For each fault that was tried the share of products in which it is seen.
-    """
+    """The faults that are missed, of those tried with the share of products in which each is seen."""
     missed = [f"{fault}{_often(share)}" for fault, share in found.items() if share < SEEN]
     return "; ".join(missed) or NONE_MISSED
 

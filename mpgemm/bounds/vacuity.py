@@ -133,12 +133,8 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
 
 
 def on_the_whole(part: Vacuity, a: np.ndarray, b: np.ndarray, exact: np.ndarray, allowed: np.ndarray) -> Vacuity:
-    """The same for the whole product, of which a part was looked at; the loss of the largest products as a share of the part.
-
-    part: Of some rows and columns.
-    a, b: ndarray of float64, shapes (m, k) and (k, n).
-    exact, allowed (ndarray of float64, shape (m, n)): |exact|, and what is allowed.
-    """
+    """The same for the whole product, of which some rows and columns were looked at; the largest products' loss as a
+    share of the part."""
     zeros = int(np.count_nonzero(exact <= allowed))
     lost = round(part.lost_product_passes / max(1, part.elements) * exact.size)
     found = replace(part, elements=exact.size, zero_passes=zeros, lost_product_passes=lost)

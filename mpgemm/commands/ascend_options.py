@@ -18,10 +18,7 @@ def kernel_of(args: argparse.Namespace) -> dict:
 
 
 def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
-    """(m, k, n); the size assumed for the published figures if none is given.
-
-    Raises ValueError if it is not three numbers.
-    """
+    """(m, k, n); the size assumed for the published figures if none is given. Raises ValueError if it is not three numbers."""
     if not args.size:
         return ASSUMED_SIZE
     if len(args.size) != 3:
@@ -30,10 +27,7 @@ def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
 
 
 def chip_of(args: argparse.Namespace) -> ascend.Chip:
-    """The one chip that the options name, with calibration and changes in force.
-
-    Raises ValueError if they name several.
-    """
+    """The one chip that the options name, with calibration and changes in force. Raises ValueError if they name several."""
     chips = chips_of(args)
     if len(chips) > 1:
         raise ValueError(f"one --chip at a time here, got {len(chips)}")

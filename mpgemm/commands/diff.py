@@ -37,10 +37,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[Recipe, int, list[str]]:
-    """The first recipe that agrees with most elements of a result, with how many, and the others that agree with all.
-
-    Few elements or short sums are explained by many recipes; all are named, none is picked as what ran.
-    """
+    """The first recipe that agrees with most elements, with how many, and all others that agree with every one: none is
+    picked."""
     gpu = args.gpus[index]
     if args.libraries is not None:
         config = options.parse_config([args.configs[index]])

@@ -23,10 +23,7 @@ def check_files(args: argparse.Namespace) -> None:
 
 
 def check_inputs(args: argparse.Namespace) -> None:
-    """Refuse inputs that contradict each other; one file with two names becomes two.
-
-    Raises ValueError with the options at fault.
-    """
+    """Refuse inputs that contradict each other; one file with two names becomes two."""
     args.files = [*args.files, *args.more_files]
     check_files(args)
     if args.param and len(args.distribution) != 1:
@@ -34,10 +31,7 @@ def check_inputs(args: argparse.Namespace) -> None:
 
 
 def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
-    """The inputs that were asked for, each with its C; `default` where none was.
-
-    Raises ValueError, TypeError, OSError if a file cannot be read, a name is unknown, or shapes do not match.
-    """
+    """The inputs that were asked for, each with its C; `default` where none was."""
     if args.files:
         a, b = map(Path, args.files)
         cases = file_cases(a, b, args.a_name, args.b_name, transpose_b=args.transpose_b)

@@ -31,10 +31,7 @@ LIBRARIES = (
 
 
 def resolve_library(text: str) -> tuple[str, str]:
-    """(library, version or "") of a name that somebody gave, such as "torch.matmul-13.1".
-
-    Raises ValueError if it is not known.
-    """
+    """(library, version or "") of a name such as "torch.matmul-13.1". Raises ValueError if it is not known."""
     name, _, version = text.partition("-")
     for library in LIBRARIES:
         if name == library.name or name in library.calls:
@@ -44,10 +41,7 @@ def resolve_library(text: str) -> tuple[str, str]:
 
 
 def which_library(gpu: str) -> str:
-    """The question for a library, with what is known on a device and what each needs.
-
-    Raises ValueError if there is no such device.
-    """
+    """The question for a library, with what is known on a device and what each needs."""
     device = canonical_device(gpu)
     versions = [version for target, version in PLATFORMS if target == TARGETS.get(gpu)]
     known = []

@@ -20,11 +20,7 @@ SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
 
 
 def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.ndarray, str]:
-    """Encodings of a matrix file and their format.
-
-    Raises ValueError, TypeError, OSError if the file cannot be read, its format is not clear, or values are not
-        representable.
-    """
+    """Encodings of a matrix file and their format."""
     array = read_matrix(path)
     fmt = format_of_dtype(array.dtype) if name is None else operand_format(name)
     if fmt is None:
@@ -90,10 +86,7 @@ def make_recipe(
     fmt: str,
     out_format: str,
 ) -> libraries.Recipe:
-    """The recipe that options name.
-
-    Raises ValueError if the library or a field is unknown, or options contradict each other.
-    """
+    """The recipe that options name."""
     name, version = resolve_library(library)
     called = library.partition("-")[0]
     if recorded is not None and name != "cublaslt" and (name, recorded) != ("scaled_mm", "mmaemu"):

@@ -20,11 +20,7 @@ class MatrixPair(NamedTuple):
 
 
 def given_pair(args: argparse.Namespace) -> MatrixPair | None:
-    """The pair of files or the shipped pair, None where neither is given.
-
-    Raises ValueError, TypeError, OSError if several kinds of input are given, a file cannot be read, or shapes do not
-        match.
-    """
+    """The pair of files or the shipped pair, None where neither is given."""
     check_files(args)
     if args.shape is not None and min(args.shape) < 1:
         raise ValueError(f"--shape is {' '.join(map(str, args.shape))}, expected three sizes of at least 1")
@@ -39,10 +35,7 @@ def given_pair(args: argparse.Namespace) -> MatrixPair | None:
 
 
 def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> MatrixPair:
-    """The pair that is asked for; drawn from `distribution` in `shape` where nothing is.
-
-    Raises ValueError, TypeError, OSError as :func:`given_pair`; also for an unknown distribution.
-    """
+    """The pair that is asked for; drawn from `distribution` in `shape` where nothing is."""
     given, parameters = given_pair(args), numbers_of(args.param, "--param")
     if given is not None:
         return given

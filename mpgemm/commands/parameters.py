@@ -4,12 +4,7 @@ from collections.abc import Sequence
 
 
 def numbers_of(texts: Sequence[str], option: str) -> dict[str, float]:
-    """The numbers by their keys.
-
-    texts: KEY=NUMBER each.
-    option: What the messages call it.
-    Raises ValueError if one is not KEY=NUMBER, or a key is given twice.
-    """
+    """The numbers of KEY=NUMBER texts by their keys; `option` is what messages call them."""
     found: dict[str, float] = {}
     for text in texts:
         key, _, value = text.partition("=")

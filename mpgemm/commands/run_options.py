@@ -18,10 +18,7 @@ def metric_of(args: argparse.Namespace) -> str:
 
 
 def check_run(args: argparse.Namespace) -> None:
-    """Refuse numbers and an output folder that cannot be.
-
-    Raises ValueError with the option at fault; also where figures are wanted and matplotlib is missing.
-    """
+    """Refuse numbers and an output folder that cannot be, and figures without matplotlib."""
     if args.repeats is not None and args.repeats < 1:
         raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
     if args.workers < 1:

@@ -7,10 +7,7 @@ from mpgemm.inputs.files import read_array
 
 
 def scales_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments scale_a and scale_b, None where they are not given.
-
-    Raises ValueError, TypeError, OSError if a file cannot be read, or there are more than two values.
-    """
+    """The arguments scale_a and scale_b, None where they are not given."""
     return {f"scale_{side}": _given(getattr(args, f"scale_{side}"), f"--scale-{side}") for side in "ab"}
 
 

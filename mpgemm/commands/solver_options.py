@@ -18,15 +18,8 @@ def answer(
     none: str,
     result_text: Callable[[Witness, int], str],
 ) -> int:
-    """Ask and print the answer; the exit status.
-
-    args: With the options of :func:`add_options`.
-    names: What is asked about.
-    question: (limits) -> verdict.
-    none: What a proof that there is no such input means.
-    result_text: (witness, encoding of a result) -> how it is printed.
-    Raises ValueError if no solver is installed, and what `question` raises.
-    """
+    """Ask `question` (limits -> verdict) and print the answer, `none` for a proof that there is no such input; the exit
+    status."""
     if not args.json:
         most = f"{args.timeout:g} s, {args.memory} MiB"
         print(f"asking for at most {most} for each solver (--timeout, --memory)", flush=True)

@@ -343,12 +343,7 @@ _CHUNK = 1 << 22
 
 
 def exact_sum(x: np.ndarray) -> float:
-    """The sum of finite numbers, rounded once to nearest even: `math.fsum` by whole arrays.
-
-    x (numpy.ndarray of float64): Numbers of either sign. They are cut into slices of 40 bits below the largest one,
-        which add up as integers.
-    Raises OverflowError if the sum is beyond binary64.
-    """
+    """The sum of finite numbers, rounded once: `math.fsum` by whole arrays, in slices of 40 bits that add up as integers."""
     left = x.ravel()
     top = math.frexp(float(np.abs(left).max(initial=0.0)))[1]
     total, unit = 0, top

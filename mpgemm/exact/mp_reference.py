@@ -28,10 +28,8 @@ class MpResult:
         return values.reshape(self.shape).astype(row.dtype)
 
     def error_of(self, computed: np.ndarray) -> np.ndarray:
-        """computed - exact, each difference exact and then rounded once to binary64; 0 only where they are equal.
-
-        NaN where either is not finite.
-        """
+        """computed - exact, exact and then rounded once to binary64: 0 only where they are equal, NaN where either is
+        not finite."""
         values = np.asarray(computed).astype(np.float64)
         fp64 = tcm.FORMATS["fp64"]
         result = np.empty(self.shape)

@@ -62,15 +62,8 @@ def _relative(difference: np.ndarray, exact: np.ndarray) -> float:
 def attention_errors(
     q, k, v, engine: Engine, *, tile: int | None = None, scale: float | None = None
 ) -> AttentionErrors:
-    """Compute attention on an engine and split its error over the stages.
-
-    q, k, v (array_like, shapes (queries, d), (keys, d), (keys, dv)): One head.
-    engine: With one format for both operands, FP32 sums and no block scales.
-    tile: Keys of a tile; all by default.
-    scale: 1 / sqrt(d) by default.
-    Raises ValueError if shapes do not fit, values are not finite, or the engine is of another kind.
-    Raises TypeError if an argument is no array of real numbers.
-    """
+    """Attention of one head on an engine, its error split over the stages; all keys in one tile and scale 1 / sqrt(d)
+    by default."""
     values = [tcm.as_array(x, name).astype(np.float64) for x, name in ((q, "Q"), (k, "K"), (v, "V"))]
     _check(values, engine)
     keys = values[1].shape[0]
@@ -154,9 +147,6 @@ def _power(scores: np.ndarray, top: np.ndarray, scale: float, modelled: bool) ->
 
 
 def table(found: Sequence[AttentionErrors], shape: str) -> Table:
-    """Errors of several engines and tiles.
-
-    shape: For the title.
-    """
+    """Errors of several engines and tiles; `shape` is for the title."""
     rows = [[each.engine, each.tile, each.total, *each.shares().values()] for each in found]
     return Table(f"attention, {shape}: ||part||_F / ||exact||_F", ["engine", "keys in a tile", "total", *STAGES], rows)

@@ -52,14 +52,8 @@ def blocking_bits(
     lengths: int = 8,
     progress: Callable[[int, int], None] | None = None,
 ) -> BlockingBits:
-    """Run every feasible block on one pair of matrices, uniform in [-1, 1].
-
-    chip: Chip whose buffers bound the blocks.
-    m, k, n: Shape of the product.
-    seed: Seed of the matrices.
-    lengths: Chain lengths, spread over those that occur, at which the variants' errors are measured.
-    progress: Called with (done, total).
-    """
+    """Run every feasible block on one pair, uniform in [-1, 1]; the variants' errors at so many of the chain lengths
+    that occur."""
     a, b = generate("uniform_symmetric", m, k, n, seed)
     by_length: dict[int, list[ascend.Blocking]] = defaultdict(list)
     for block in ascend.feasible_blocks(chip):

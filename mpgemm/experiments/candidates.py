@@ -51,11 +51,7 @@ AnyFormat = Format | IntegerFormat
 
 
 class GivenProduct:
-    """A, B and C0 of one product, with what candidates share: encodings, words of recovery methods, sums of single chains.
-
-    a, b (shapes (m, k) and (k, n)): Values in the natural types of their formats.
-    c (shape (m, n), or None): The addend.
-    """
+    """A, B and C0 of one product, with what candidates share: encodings, words of recovery methods, sums of single chains."""
 
     def __init__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, scaling: Scaling | None = None):
         self.a, self.b, self.c, self.scaling = a, b, c, scaling

@@ -75,11 +75,7 @@ def generated_cases(
 
 
 def file_case(a_path: Path, b_path: Path) -> Case:
-    """Two matrix files, each with one matrix; see :func:`file_cases`.
-
-    Raises ValueError, TypeError, OSError as :func:`mpgemm.inputs.files.read_matrix`; ValueError also where the shapes
-        do not match.
-    """
+    """Two matrix files, each with one matrix; see :func:`file_cases`."""
     return _matrices_case(read_matrix(a_path), read_matrix(b_path), str(a_path), str(b_path))
 
 
@@ -131,11 +127,8 @@ def _beyond_fp32(*operands: tuple[str, np.ndarray, int]) -> str:
 
 
 def with_addend(case: Case, source: str) -> Case:
-    """The case with a matrix C to add to its product.
-
-    source: A matrix file (any name with a suffix), or a distribution, drawn with the case's seed (0 where it has none).
-    Raises ValueError, TypeError, OSError as :func:`file_case`; ValueError also for a name that is neither.
-    """
+    """The case with a C: a matrix file (a name with a suffix), or a distribution drawn with the case's seed, 0 where it
+    has none."""
     m, n = _product_shape(case)
     label = Path(source).name
     if not Path(source).suffix and source in matrices.DISTRIBUTIONS:
@@ -169,12 +162,7 @@ def _product_shape(case: Case) -> tuple[int, int]:
 
 
 def given_case(a, b, c=None, label: str = "") -> Case:
-    """Matrices that are there already, in any real type.
-
-    a, b, c: array_like, shapes (m, k), (k, n), (m, n).
-    label: By default the shapes.
-    Raises ValueError, TypeError if they are no matrices of real numbers, or shapes do not fit.
-    """
+    """Matrices that are there already, in any real type; the label says their shapes by default."""
     (a, a_beyond), (b, b_beyond) = as_given(a, "a"), as_given(b, "b")
     check_shapes(a, b)
     operands = [("A", a, a_beyond), ("B", b, b_beyond)]

@@ -266,12 +266,8 @@ def compare_cases(
     progress: Callable[[int, int, str], None] | None = None,
     executor: Executor | None = None,
 ) -> Comparison:
-    """As :func:`compare` on several inputs, with a journal of finished results.
-
-    methods, engines, bounds, strict, overflow, rates: As for :func:`compare`.
-    journal, progress, executor: As for :func:`mpgemm.experiments.evaluate.evaluate`.
-    Raises ValueError as :func:`compare`.
-    """
+    """As :func:`compare` on several inputs, with the journal, progress and executor of
+    :func:`mpgemm.experiments.evaluate.evaluate`."""
     pairs, skipped = resolve_pairs(methods, engines)
     rates = dict(rates or {})
     check_rates(rates, pairs)

@@ -36,11 +36,8 @@ def data_sheet(requested: str) -> DataSheet | None:
 
 
 def rate_of(pair: MethodOnEngine, rates: Mapping[str, float], operands: str | None = None) -> Rate | None:
-    """The rate of a pair's engine for its operands, None where nobody states it.
-
-    rates: The user's, by engine as it was asked for or by its label; they come first.
-    operands: Format of other operands of the same device, where a method took its native product.
-    """
+    """The rate of a pair's engine, None where nobody states it: the user's first; `operands`: of its device's native
+    product instead."""
     a_format, _, _, d_format = pair.engine.formats
     if operands is None or operands == a_format.name:
         for name in (pair.requested, pair.engine.label):

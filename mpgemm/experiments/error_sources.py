@@ -16,14 +16,7 @@ KEPT = ((0, 0), (0, 1), (1, 0))
 def error_sources(
     a: np.ndarray, b: np.ndarray, error: np.ndarray, scales: tuple[int, int], weights: np.ndarray | float = 1.0
 ) -> Mapping[str, float]:
-    """The Frobenius norm of each part of an error.
-
-    a, b (shapes (m, k) and (k, n)): float32 operands; what is not finite counts as 0.
-    error (shape (m, n)): computed - exact in float64; elements that are not finite are left out.
-    scales: s_a and s_b of the split.
-    weights: What each element of a part is multiplied with before its norm is taken.
-    Returns: A part for each of :data:`mpgemm.bounds.error_parts.CAUSES`.
-    """
+    """The Frobenius norm of each part of computed - exact times `weights`; elements that are not finite count as 0."""
     counted = np.isfinite(error)
     parts = error_parts(_split(a, scales[0]), _split(b, scales[1]), KEPT, np.where(counted, error, 0.0))
     return {cause: float(np.linalg.norm(np.where(counted, part, 0.0) * weights)) for cause, part in parts.items()}

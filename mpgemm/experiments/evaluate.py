@@ -22,11 +22,7 @@ Operands = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 @dataclass(frozen=True)
 class Record:
-    """The errors of one method on one input.
-
-    `seconds` is the time this computation took on this machine (for the modelled methods: of the model, not of the
-    hardware).
-    """
+    """The errors of one method on one input; `seconds` is the time of this computation here, of a model not the hardware's."""
 
     case: str
     group: str
@@ -134,10 +130,7 @@ def measure(case: Case, method: GemmMethod) -> dict:
 
 @dataclass(frozen=True)
 class Summary:
-    """Records of one group and method taken together: means over the seeds, the maximum of `max_ulp`.
-
-    `step_order` is how a cube step rounds, empty for methods without a cube.
-    """
+    """Records of one group and method: means over the seeds, the maximum of `max_ulp`; no `step_order` without a cube."""
 
     group: str
     method: str
@@ -165,11 +158,8 @@ class Summary:
 
 
 def summarise(records: Sequence[Record]) -> list[Summary]:
-    """One :class:`Summary` for each group and method, in the order of their first records.
-
-    Errors are averaged over the seeds as in section 6.1 of Xue et al.; `effective_bits` is -log2 of the mean
-    `relative_frobenius`.
-    """
+    """One :class:`Summary` for each group and method: errors averaged over the seeds (Xue et al., section 6.1), bits
+    from the mean."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record.group, record.method), []).append(record)
@@ -201,11 +191,8 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
 
 
 def verify_entries(case: Case, count: int) -> tuple[int, int]:
-    """Check `count` sampled entries of the exact product against mpmath.
-
-    Returns checked, agreeing: How many distinct entries were compared, and how many gave the same correctly rounded
-        binary64 number.
-    """
+    """Of `count` sampled entries of the exact product: how many were compared, and how many round to the same FP64
+    number in mpmath."""
     from mpgemm.exact.mp import mp_gemm_entries  # mpmath takes a while to load, and few ask for it
     from mpgemm.exact.mp_reference import round_mpf
 

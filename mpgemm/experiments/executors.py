@@ -87,10 +87,7 @@ def _local_cluster(processes: int):
 
 
 def _check_code(client: Any) -> None:
-    """Refuse workers that would compute something else than this process.
-
-    Raises ValueError if no worker answers, or one has another version of this package, or none.
-    """
+    """Refuse workers that would compute something else than this process, with a ValueError."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
         found = client.run(code_digest, on_error="return")

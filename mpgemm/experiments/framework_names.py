@@ -71,10 +71,7 @@ def is_method(name: str) -> bool:
 
 
 def method_of(name: str | RecoveryMethod) -> RecoveryMethod:
-    """The method of a name, ours (with options, in any case) or a framework's.
-
-    Raises ValueError if neither knows it; with the nearest name of both.
-    """
+    """The method of a name, ours (with options, in any case) or a framework's; ValueError with the nearest name of both."""
     if not isinstance(name, str):
         return name
     if row := framework_name(name):

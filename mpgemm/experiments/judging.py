@@ -61,13 +61,8 @@ Measured = Mapping[CubeSetting, Mapping[str, tuple[GemmMethod, Summary]]]
 
 
 def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary]) -> Verdict | None:
-    """The verdict on one input, from the summaries of methods measured on it.
-
-    case: The input, or the first seed of it.
-    summaries: Of these methods; those of other inputs are ignored.
-    Returns: None where FP32 (method "fp32") or SGEMM-cube without scaled rows was not measured, or the product has no
-        elements.
-    """
+    """The verdict on one input; None where FP32 or SGEMM-cube without scaled rows was not measured, or there are no
+    elements."""
     mine = {summary.method: summary for summary in summaries if summary.group == case.group}
     measured: dict[CubeSetting, dict[str, tuple[GemmMethod, Summary]]] = {}
     for method in methods:

@@ -50,10 +50,7 @@ def native_fp64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CubeOptions:
-    """How the Ascend cube is run; see :func:`ascend.cube_gemm` for the meaning of each.
-
-    Raises ValueError if an order is unknown or a scale exponent neither an integer nor "auto".
-    """
+    """How the Ascend cube is run (:func:`ascend.cube_gemm`). Raises ValueError for an unknown order or scale exponent."""
 
     #: orders, scale_exponents, step_orders: SGEMM-cube is run with every combination.
     orders: tuple[str, ...] = ("elementwise", "termwise")
@@ -104,11 +101,7 @@ def _sgemm_cube(options: CubeOptions) -> list[GemmMethod]:
 
 
 def engine_method(name: str) -> GemmMethod:
-    """A matrix engine of the catalogue by "ARCH:INSTRUCTION", or real hardware by "cuda:INSTRUCTION" or "torch:FORMAT".
-
-    Raises ValueError if there is no such instruction, it does not take two matrices of values (block-scaled ones need
-        scales), or the hardware, its driver or its library is missing.
-    """
+    """A matrix engine without block scales by "ARCH:INSTRUCTION", or real hardware by "cuda:INSTRUCTION" or "torch:FORMAT"."""
     engine = _engine(name)
     if engine.scale_format is not None:
         raise ValueError(f"{name} needs block scales beside its operands; give an instruction without a scale format")
@@ -172,13 +165,7 @@ ON_REQUEST: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {"bf16x6": _m
 
 
 def build_methods(names: Sequence[str] = tuple(NAMED_METHODS), options: CubeOptions | None = None) -> list[GemmMethod]:
-    """The methods of those names, each once, in the order given.
-
-    names: Keys of :data:`NAMED_METHODS` or :data:`ON_REQUEST`, ``engine:ARCH:INSTRUCTION``, or METHOD or METHOD@ENGINE
-        as compare takes them (``recovery:METHOD`` where a key has the same name).
-    options: For the methods that run the Ascend cube.
-    Raises ValueError if a name is unknown; the message lists the known ones.
-    """
+    """The methods of those names (see the module), each once, in the order given. Raises ValueError for an unknown name."""
     options = options or CubeOptions()
     methods: dict[str, GemmMethod] = {}
     for name in names:

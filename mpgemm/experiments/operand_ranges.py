@@ -65,12 +65,7 @@ class MatrixRange:
 
 
 def matrix_range(name: str, x: np.ndarray, scale_exponents: Sequence[int] = (0, 6, 12)) -> MatrixRange:
-    """Look at one operand.
-
-    name: "A" or "B".
-    x: float32 matrix.
-    scale_exponents: Values of s_b to report on; "auto" is added.
-    """
+    """Look at one float32 operand, "A" or "B", and at what these s_b and "auto" keep of it."""
     magnitudes = np.abs(x[np.isfinite(x) & (x != 0)]).astype(np.float64)
     values, counts = np.unique(np.frexp(magnitudes)[1] - 1, return_counts=True)
     best = automatic_scale_exponent(x)

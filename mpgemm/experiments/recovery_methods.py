@@ -29,11 +29,7 @@ class MethodOnEngine(NamedTuple):
 
 
 def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[str, str, str]]]:
-    """Methods and engines that fit each other, and (method, engine, reason) of those that do not.
-
-    methods, engines (sequence): As for :func:`mpgemm.compare`; a method with its own engine is METHOD@ENGINE.
-    Raises ValueError if no method is given, a method is unknown, or no pair fits.
-    """
+    """Methods (or METHOD@ENGINE) and engines that fit each other, and (method, engine, reason) of those that do not."""
     pairs, skipped = [], []
     if not methods:
         raise ValueError("no methods to compare: name at least one of mpgemm.list_methods()")
@@ -63,14 +59,8 @@ def pair_method(
     store: WordStore | None = None,
     **options,
 ) -> GemmMethod:
-    """A method on an engine as an experiment runs it, with the counts of its report as details.
-
-    pair: A method with its engine.
-    counts, bounds: Record the elements beyond the range of the words; compute the deterministic bound, too.
-    label: For figures; by default method and engine.
-    store: Shared by methods that split the same matrices in the same way.
-    **options: `strict` and `overflow` of :func:`mpgemm.recovered_gemm`.
-    """
+    """A method on an engine as an experiment runs it; counts and bounds are details; a `store` is shared by those of
+    the same splits."""
     name = f"recovery:{pair.name}@{pair.engine.label}"
     # The row and the engine in full: what the journal's results depend on. A callable's address changes, so it never resumes.
     settings = {"row": repr(replace(pair.row, options={})), "engine": repr(pair.engine), "bounds": bounds, **options}
@@ -85,10 +75,7 @@ def pair_method(
 
 
 def recovery_method(text: str) -> GemmMethod:
-    """The method behind "recovery:": METHOD, or METHOD@ENGINE.
-
-    Raises ValueError if there is no such method or engine, or the engine does not take the words.
-    """
+    """The method behind "recovery:": METHOD, or METHOD@ENGINE."""
     return pair_method(only_pair(text)._replace(name=text.partition("@")[0]))
 
 
@@ -140,10 +127,7 @@ def _details(
 
 
 def relative_bound(a, b, c, row, engine) -> float | None:
-    """The largest deterministic bound over S = |A||B| + |C|, None where none is known for the core.
-
-    a, b, c, row, engine: As for :func:`mpgemm.method_bound`.
-    """
+    """The largest deterministic bound over S = |A||B| + |C|, None where none is known for the core."""
     added = _addend(row, engine, c)
     try:
         bound = method_bound(a, b, added, row, engine).total

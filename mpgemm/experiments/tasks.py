@@ -28,13 +28,8 @@ def results_of(
     progress: Callable[[int, int, str], None] | None = None,
     executor: Executor | None = None,
 ) -> list[dict]:
-    """The results of all tasks, in their order.
-
-    journal: Finished results are taken from it, and each new one is added as soon as it is there. None: nothing is
-        kept.
-    progress: ``progress(done, total, label)``.
-    executor: Runs what is missing side by side.
-    """
+    """The results of all tasks in their order, from the journal or added to it as soon as they are there; `executor`
+    runs the rest."""
     progress = progress or (lambda done, total, label: None)
     results = [None if journal is None else journal.get(task.key) for task in tasks]
     missing = [number for number, result in enumerate(results) if result is None]

@@ -121,10 +121,8 @@ class _Scene:
         return tuple(np.unique(np.linspace(0, x - 1, min(x, side)).round().astype(int)) for x in (m, n))  # type: ignore[return-value]
 
     def telling(self, side: int) -> Elements:
-        """Rows and columns with elements on which sums that are nearly alike differ: those nearest to where two roundings part.
-
-        Evenly spread ones where the result is not narrower than FP32.
-        """
+        """Rows and columns on which sums nearly alike differ, nearest to where roundings part; evenly spread ones if
+        not below FP32."""
         rows, columns = self.spread(max(side * 8, 64))
         if not isinstance(self.result, Format) or self.result.bits > 16 or rows.size * columns.size <= side * side:
             return self.spread(side)

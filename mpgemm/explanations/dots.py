@@ -376,12 +376,7 @@ class AlignedAddends(NamedTuple):
 
 
 def alignment(spec: Any, formats, a, b, seed: float | None) -> AlignedAddends | None:
-    """How a fused dot-add aligns encodings a, b and the running sum; None where all addends are zero.
-
-    formats (tuple of Format): Of the operands and of c.
-    a, b: ndarray of unsigned integers, shape (k,).
-    seed: c.
-    """
+    """How a fused dot-add aligns encodings a, b and the running sum; None where all addends are zero."""
     addends = []
     for k in range(a.size):
         x, y = (f.decode_exact(int(v[k])) for f, v in ((formats[0], a), (formats[1], b)))

@@ -60,12 +60,7 @@ class ScaledExplanation(Result):
 
 
 def explain_scaled(engine: Engine, a, b, scaling: Scaling) -> ScaledExplanation:
-    """Follow one dot product ``sum (s_k a_k) (t_k b_k)``.
-
-    a, b (array_like, shape (k,)): Values, rounded to nearest for the engine.
-    scaling: Of a row and a column.
-    Raises ValueError as :func:`tensorcore_models.engines.scaled.scaled_sums`.
-    """
+    """Follow one dot product ``sum (s_k a_k) (t_k b_k)`` of values, rounded to nearest for the engine."""
     formats = engine.formats
     x, y = (operand_bits(np.asarray(v), f, "rne", n) for v, f, n in ((a, formats[0], "a"), (b, formats[1], "b")))
     x, y = x.reshape(1, -1), y.reshape(-1, 1)

@@ -26,13 +26,8 @@ from mpgemm.inputs.sizes import check_fits
 
 
 def check_matrix(array: object, name: str) -> np.ndarray:
-    """`array` as a two-dimensional real numeric array; nothing is copied where nothing has to be.
-
-    array: Integers or floating-point numbers, ml_dtypes included. Byte-swapped arrays are converted to native order.
-    name: What the error message calls it.
-    Raises TypeError if the elements are not real numbers (objects, strings, complex, booleans).
-    Raises ValueError if it does not have two dimensions.
-    """
+    """`array` as a real matrix in native byte order, not copied without need. Raises TypeError, ValueError with `name`
+    if it is none."""
     array = tcm.as_array(array, name)
     if array.ndim != 2:
         raise ValueError(f"{name}: a matrix has 2 dimensions, got shape {array.shape}")
@@ -78,10 +73,7 @@ def read_array(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
 
 
 def array_names(path: str | os.PathLike) -> list[str | None]:
-    """The names under which a file's arrays are read; [None] for a file of one array without a name.
-
-    Raises ValueError, OSError if the file is damaged or of an unknown format.
-    """
+    """The names under which a file's arrays are read; [None] for a file of one array without a name."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix == ".npz":

@@ -21,10 +21,7 @@ Generator = np.random.Generator
 
 @dataclass(frozen=True)
 class Distribution:
-    """A way to draw A (m x k) and B (k x n).
-
-    Raises ValueError if the name is no identifier or the summary is missing.
-    """
+    """A way to draw A (m x k) and B (k x n)."""
 
     name: str  #: What the command line calls it.
     summary: str  #: One line: what an element is.
@@ -40,10 +37,7 @@ class Distribution:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
     def complete(self, given: Mapping[str, float]) -> dict[str, float]:
-        """All parameters: the defaults, replaced by what is given, in the defaults' types.
-
-        Raises ValueError if a parameter is unknown or not a number of the right kind.
-        """
+        """All parameters: the defaults, replaced by what is given, in the defaults' types. Raises ValueError for others."""
         values = dict(self.parameters)
         for key, value in given.items():
             if key not in values:
@@ -265,10 +259,8 @@ def _as_float32(x: np.ndarray) -> np.ndarray:
 # -- pairs that ship --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class ShippedPair:
-    """A pair of matrices in the package's data folder (an .npz file with arrays "a" and "b", float32).
-
-    The licence is the data's own; `tools/make_shipped_matrices.py` in the source repository makes the files.
-    """
+    """A pair of matrices in the package's data folder (.npz, float32), made by `tools/make_shipped_matrices.py`; the
+    licence is its own."""
 
     name: str
     summary: str

@@ -16,13 +16,8 @@ def memory_bytes() -> int | None:
 
 
 def check_fits(shape: Sequence[int], itemsize: int, what: str) -> None:
-    """Refuse an array that the memory of the machine cannot hold.
-
-    shape: The sizes asked for.
-    itemsize: Bytes of an element.
-    what: Start of the message.
-    Raises ValueError if it cannot, or a size is negative.
-    """
+    """Refuse, with a ValueError that begins with `what`, an array that is larger than the machine's memory, or has a
+    negative size."""
     if min(shape, default=0) < 0:
         raise ValueError(f"{what}: sizes must not be negative, got {tuple(shape)}")
     size, memory = math.prod(shape) * itemsize, memory_bytes()
@@ -34,10 +29,7 @@ def check_fits(shape: Sequence[int], itemsize: int, what: str) -> None:
 
 
 def check_shapes(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> None:
-    """Refuse arrays of which there is no product A B (+ C).
-
-    Raises ValueError if a, b are no matrices, or shapes do not fit.
-    """
+    """Refuse arrays of which there is no product A B (+ C), with a ValueError."""
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {a.shape} and {b.shape}")
     if a.shape[1] != b.shape[0]:

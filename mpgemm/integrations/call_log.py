@@ -156,10 +156,7 @@ class _Tally:
 
 
 class CallLog:
-    """Collects calls; :meth:`report` gives what has been collected so far.
-
-    engines: Names of the emulated devices.
-    """
+    """Collects calls on emulated devices; :meth:`report` gives what has been collected so far."""
 
     def __init__(self, engines: Sequence[str]):
         self.engines = tuple(engines)
@@ -174,11 +171,7 @@ class CallLog:
         tally.differing = tuple(x + y for x, y in zip(tally.differing, differing, strict=True))
 
     def measure(self, site: Site, a: np.ndarray, b: np.ndarray, d: np.ndarray) -> None:
-        """Add the errors of one product of a call that :meth:`add` counted.
-
-        a, b: shapes (m, k) and (k, n).
-        d (shape (m, n)): What the library gets.
-        """
+        """Add the errors of the product d = a b, as the library gets it, of a call that :meth:`add` counted."""
         tally = self._rows[site]
         tally.measured = True
         exact = exact_gemm(a, b)

@@ -21,10 +21,8 @@ LOOKED_AT = 1 << 21
 
 
 class Finding(NamedTuple):
-    """A statement, with its distance over a right kernel's errors (root mean square) and over the bound (largest).
-
-    `free`: numbers that were chosen so that it fits.
-    """
+    """A statement, its distance over a right kernel's errors (rms) and over the bound (largest), and the numbers chosen
+    to fit."""
 
     fit: float
     units: float
@@ -93,10 +91,8 @@ class Failure:
         )
 
     def everywhere(self) -> "Failure":
-        """The same with elements that do not fail, too, where failing ones are all over the result.
-
-        What fails of a result that is wrong everywhere are the elements with the largest errors: they alone would mislead.
-        """
+        """The same with right elements, too, where failing ones are all over the result: the largest errors alone would
+        mislead."""
         m, n = self.wrong.shape
         rows, columns = (CELL, CELL) if min(m, n) >= CELL else (m, CELL * CELL) if m < n else (CELL * CELL, n)
         by_rows = np.add.reduceat(self.wrong.astype(float), np.arange(0, m, rows), 0)
@@ -132,11 +128,7 @@ def spread(where: np.ndarray, most: int = SAMPLES) -> tuple[np.ndarray, np.ndarr
 
 
 def failure_of(out: np.ndarray, tolerance: KernelTolerance, wrong: np.ndarray) -> Failure:
-    """What is needed to explain elements that fail.
-
-    out: ndarray of float64, shape (m, n).
-    wrong: ndarray of bool, shape (m, n).
-    """
+    """What is needed to explain elements that fail."""
     exact = tolerance.values
     rows, columns = spread(wrong)
     at = np.unique(rows)[:SIDE], np.unique(columns)[:SIDE]

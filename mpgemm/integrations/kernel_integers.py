@@ -45,12 +45,7 @@ def assert_integers(
     out: np.ndarray, a: Any, b: Any, c: Any, engine: Any, scale_a: Any, scale_b: Any, zero_a: Any, zero_b: Any, scale_out: Any,
     zero_out: Any,
 ) -> None:  # fmt: skip
-    """Fail unless integer outputs are right: as :func:`mpgemm.testing.assert_gemm_close`, which calls this.
-
-    Raises AssertionError if elements differ: how many, the first, and what kind of bug looks like it.
-    Raises ValueError, TypeError if operands are not of 8 or 4 bits, sums leave int32, or scales and zero points do not
-        go with the output.
-    """
+    """Fail unless integer outputs are right: as :func:`mpgemm.testing.assert_gemm_close`, which calls this."""
     __tracebackhide__ = True
     left, right = (tcm.as_array(x, name) for x, name in ((a, "a"), (b, "b")))
     unit = kernel_engine(engine, left, right)

@@ -50,10 +50,7 @@ def too_many_unbounded(allowed: KernelTolerance) -> str | None:
 
 
 def right_elements(out: np.ndarray, allowed: KernelTolerance) -> np.ndarray:
-    """Which elements a right kernel can have returned.
-
-    out (shape (m, n)): In the kernel's output format.
-    """
+    """Which elements, in the kernel's output format, a right kernel can have returned."""
     values = out.astype(np.float64)
     exact = allowed.values
     with np.errstate(invalid="ignore", over="ignore"):

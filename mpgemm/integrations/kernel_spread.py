@@ -72,10 +72,7 @@ class KernelSpread:
 
 
 def spread_of(out: np.ndarray, allowed: "KernelTolerance") -> KernelSpread | None:
-    """Errors of a result beside those of right kernels, on some rows and columns; None where there is nothing to compare.
-
-    out: ndarray of float64, shape (m, n).
-    """
+    """Errors of a result beside those of right kernels, on some rows and columns; None where there is nothing to compare."""
     if not isinstance(get_format(allowed.out_format), Format) or out.size == 0:
         return None
     m, n = out.shape
@@ -86,11 +83,7 @@ def spread_of(out: np.ndarray, allowed: "KernelTolerance") -> KernelSpread | Non
 
 
 def compared(out: np.ndarray, kernels: list[np.ndarray], exact: np.ndarray, allowed: "KernelTolerance") -> KernelSpread:
-    """A result beside that right kernel which is nearest to it.
-
-    out, exact: ndarray of float64.
-    kernels: Before they are rounded to the output's format.
-    """
+    """A result beside that right kernel, not rounded to the output's format yet, which is nearest to it."""
     fmt = get_float_format(allowed.out_format)
     times_allowed = LARGER_IN_ORDER if _in_order(allowed) else LARGER
     found = []
@@ -115,10 +108,7 @@ def _sample(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def right_kernels(allowed: "KernelTolerance", rows, columns) -> list[np.ndarray]:
-    """Results of the model, of units beside it, and where the order is not known of random orders, before the last rounding.
-
-    rows, columns: ndarray of int.
-    """
+    """Results of the model, of units beside it, and where the order is not known of random orders, before the last rounding."""
     found = allowed.model(rows, columns)
     for unit in _beside(allowed):
         found = [*found, *replace(allowed, engine=unit).model(rows, columns)]
@@ -134,8 +124,8 @@ def _in_order(allowed: "KernelTolerance") -> bool:
 
 
 def _beside(allowed: "KernelTolerance") -> list[Engine]:
-    """Units on which a kernel of the same device may run as well: the instruction of the fewest products, which rounds most
-    often, and fused multiply-adds in FP32."""
+    """Other units for a kernel of the device: the instruction of the fewest products (most roundings), fused multiply-
+    adds in FP32."""
     own = allowed.engine
     if own.scale_format is not None or own.formats[3].name != "fp32" or not isinstance(own, Instruction):
         return []

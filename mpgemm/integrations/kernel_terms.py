@@ -73,10 +73,7 @@ def stale_blocks(f: Failure) -> Iterator[Finding]:
 
 
 def scattered(f: Failure, good: float) -> Iterator[Finding]:
-    """A few single products that are missing, anywhere along k: orthogonal matching pursuit.
-
-    What is missing is a sum of few of the products, and until all of them are found of a part of the whole.
-    """
+    """A few single products that are missing, anywhere along k: orthogonal matching pursuit in what is missing."""
     k = f.tolerance.a.shape[1]
     f = f.more(min(max(LOOKED_AT // max(k, 1), SAMPLES), 4 * SAMPLES))
     if f.rows.size < 4 * SCATTERED or k < 2:

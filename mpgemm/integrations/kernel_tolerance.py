@@ -126,12 +126,7 @@ class KernelTolerance:
 
 
 def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: Scaling | None = None) -> Engine:
-    """The engine meant by a name, for operands of these types.
-
-    engine: As for :class:`mpgemm.integrations.multiplier.Multiplier`.
-    scaling: Of the operands: where a unit multiplies it in, one with such block scales.
-    Raises ValueError, TypeError if there is none.
-    """
+    """The engine meant by a name, for operands of these types; with block scales where a unit multiplies them in."""
     target = Multiplier(engine)
     if target.engine is not None:
         return target.engine

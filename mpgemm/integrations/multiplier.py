@@ -56,10 +56,7 @@ RecipeOf = Callable[[Product], libraries.Recipe | None]
 
 
 def recipe_chooser(recipe: Recording | RecipeOf | None) -> RecipeOf | None:
-    """A function from a product to its recipe, from a recording of a library's choices or a user's function.
-
-    Raises TypeError if it is something else.
-    """
+    """A function from a product to its recipe, from a recording of a library's choices or a user's function."""
     if isinstance(recipe, Recording):
         return lambda p: recipe.recipe(Problem(p.a_format, p.out_format, p.k, p.n, p.m))
     if recipe is None or callable(recipe):
@@ -71,10 +68,8 @@ def recipe_chooser(recipe: Recording | RecipeOf | None) -> RecipeOf | None:
 
 @dataclass
 class Multiplier:
-    """A device or an engine, and how it runs over k.
-
-    Raises ValueError, TypeError if there is no such target, or a recipe comes with an order of k.
-    """
+    """A device or an engine, and how it runs over k. Raises ValueError, TypeError for no target, or a recipe with an
+    order of k."""
 
     #: A device or architecture ("h100", "h100/mma" names the path), "arch:name" of the catalogue, "cpu:name" or another
     #: name of :func:`tensorcore_models.hardware.engine`, "ieee" (fused multiply-adds of the operands' format), or an
@@ -102,11 +97,8 @@ class Multiplier:
         return self.engine.label if self.engine is not None else str(self.target)
 
     def engine_for(self, a_format: str, b_format: str, accumulator: str = "fp32") -> Engine:
-        """The engine that multiplies operands of these formats.
-
-        accumulator: Format of the sums; fp64 operands are added in fp64.
-        Raises ValueError if the device has none; the message lists what it has.
-        """
+        """The engine that multiplies operands of these formats into sums of `accumulator` (fp64 for fp64); ValueError
+        lists what there is."""
         if self.engine is not None:
             return self.engine
         key = (a_format, b_format, accumulator)
@@ -141,11 +133,8 @@ class Multiplier:
         return self.engine_for(product.a_format, product.b_format, product.accumulator).label, order
 
     def multiply(self, a: np.ndarray, b: np.ndarray, product: Product) -> np.ndarray:
-        """A B as the unit gives it: in the format of its sums, or in the output format where a recipe ends there.
-
-        a, b (shapes (m, k) and (k, n)): Values in their natural types, any strides.
-        Raises ValueError, TypeError as :meth:`tensorcore_models.Instruction.gemm`.
-        """
+        """A B as the unit gives it, in the format of its sums, or in the output format where a recipe ends there; any
+        strides."""
         recipe = self.recipe_for(product)
         if recipe is not None:
             return recipe_values(recipe, a, b, product.out_format, self.input_rounding, self.input_saturate)
@@ -165,12 +154,7 @@ def recipe_values(
     saturate: bool = False,
     scale: float = 1.0,
 ) -> np.ndarray:
-    """What a recipe gives for values, as values of the output format.
-
-    a, b: array_like, shapes (m, k) and (k, n).
-    rounding, saturate: As `input_rounding` and `input_saturate` of :meth:`tensorcore_models.Instruction.gemm`.
-    scale: As for :meth:`tensorcore_models.libraries.Recipe.gemm_bits`.
-    """
+    """What a recipe gives for values, as values of the output format; `rounding`, `saturate`: of the operands."""
     formats = recipe.engine.formats
     bits = [operand_bits(x, f, rounding, n, saturate) for x, f, n in zip((a, b), formats, "ab", strict=False)]
     return values_of_bits(recipe.gemm_bits(*bits, out_format=out_format, scale=scale), get_format(out_format))
@@ -197,11 +181,7 @@ def _target(target: str | Engine) -> tuple[str, str | None, Engine | None]:
 
 
 def multipliers(target: str | Engine | Sequence[str | Engine], **options) -> list[Multiplier]:
-    """One multiplier for each target, of one target or of several.
-
-    **options: Of :class:`Multiplier`.
-    Raises ValueError if there is none, or one is named twice.
-    """
+    """One multiplier for each target, of one target or of several different ones."""
     targets = [target] if isinstance(target, str | Engine) else list(target)
     if not targets:
         raise ValueError("no engine: name a device, 'arch:name' or an Engine")

@@ -16,10 +16,7 @@ from tensorcore_models import libraries
 
 
 def _groups(op: str, a, b, offs: torch.Tensor | None) -> list[slice | None]:
-    """The slice of each group; None for each of a batch.
-
-    Raises ValueError if offs is missing, superfluous, of another type or length, or does not rise within the operand.
-    """
+    """The slice of each group, None for each of a batch. Raises ValueError for offs that do not go with the operand."""
     dims = f"{op}: operands of {a.ndim} and {b.ndim} dimensions"
     if a.ndim == b.ndim == 3:
         if offs is not None or len(a) != len(b):
@@ -111,10 +108,7 @@ def _scaled(run, op: str, a, b, scales, offs, bias, scale_result, out_dtype, fas
 
 
 def _scales_of_groups(op, side: str, scale: TorchScale, dims: int, parts, rows: int | None) -> list[TorchScale]:
-    """The scales of each group; `rows`: of the whole operand, where its groups are rows (columns).
-
-    Raises ValueError if they are of a rule that torch has no grouped products with, or too few or too many.
-    """
+    """The scales of each group; `rows`: of the whole operand, where its groups are rows (columns)."""
     if not scale.blocks and scale.rule is not None and scale.rule.name != "per row and column":
         raise ValueError(f"{op}: scale_{side} is {scale.rule.name}; expected per row and column, mx or nvfp4")
     if scale.blocks and not scale.tiled:

@@ -65,13 +65,7 @@ def scaled_product(
     scale_result=None,
     fast=False,
 ) -> torch.Tensor:
-    """A product of two FP8 or FP4 matrices with scales of any rule.
-
-    op: Name for the report.
-    bias, scale_result (Tensor): As of `torch._scaled_mm`.
-    fast (bool): `use_fast_accum`.
-    Raises ValueError for what is not known (:class:`tensorcore_models.libraries.Unknown`).
-    """
+    """A product of two FP8 or FP4 matrices with scales of any rule, as `torch._scaled_mm`; ValueError for what is not known."""
     arrays, formats = operands[:2], operands.formats
     (m, k), n = arrays[0].shape, arrays[1].shape[1]
     out_format = format_of(out_dtype, "the result")
@@ -136,8 +130,7 @@ def _unit(each: Multiplier, product: Product, scaling: Scaling, fast: bool) -> t
 
 
 def _folded(each: Multiplier, product: Product, arrays, scaling: Scaling, fast: bool):
-    """One factor for each matrix: the user's recipe, the measured one of the device with split_k 1, else one chain of a named
-    engine."""
+    """One factor a matrix: the user's recipe, the device's measured one with split_k 1, else one chain of a named engine."""
     recipe = scaled_recipe(each, product, fast)
     scale = libraries.folded_scale(float(scaling.a.item()), float(scaling.b.item()))
 
@@ -151,11 +144,7 @@ def _folded(each: Multiplier, product: Product, arrays, scaling: Scaling, fast: 
 
 
 def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.Recipe:
-    """The recipe of an FP8 product with one scale for each matrix.
-
-    fast: torch's `use_fast_accum`.
-    Raises Unknown for a device that nobody has measured.
-    """
+    """The recipe of an FP8 product with one scale for each matrix; Unknown for a device that nobody has measured."""
     recipe = each.recipe_for(product)
     if recipe is not None:
         return recipe

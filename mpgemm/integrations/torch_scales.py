@@ -40,11 +40,7 @@ PADDED = 4
 
 
 def operand(tensor: torch.Tensor, name: str) -> tuple[np.ndarray, str]:
-    """An operand's values and their format; FP4 is taken out of its bytes.
-
-    tensor (Tensor, shape (..., m, k) for "a", (..., k, n) for "b"): Packed FP4 has half of k.
-    name: {"a", "b"}.
-    """
+    """Values of operand "a" or "b" and their format; FP4, packed with half of k, is taken out of its bytes."""
     if tensor.dtype != FP4_PAIRS:
         return to_array(tensor, name), format_of(tensor.dtype, name)
     pairs = tensor.detach().view(torch.uint8).numpy()
@@ -55,12 +51,8 @@ def operand(tensor: torch.Tensor, name: str) -> tuple[np.ndarray, str]:
 
 
 def unswizzled(scales: np.ndarray, across: int, along: int) -> np.ndarray:
-    """Block scales (across, along) from the layout of tiles of 128 x 4 in which GPUs read them (cuBLAS's documentation).
-
-    scales: Of a matrix padded to whole tiles, any shape.
-    across, along: Rows, and blocks of k.
-    Raises ValueError if it has another number of elements.
-    """
+    """Block scales (across, along), padded to whole tiles, out of the tiles of 128 x 4 in which GPUs read them
+    (cuBLAS's documentation)."""
     rows, columns = -(-across // TILE[0]), -(-along // TILE[1])
     if scales.size != tiled_size(across, along):
         raise ValueError(
@@ -92,12 +84,7 @@ class TorchScale(NamedTuple):
         return self.rule is not None and self.rule.applied == "product"
 
     def placed(self, side: str, size: int, k: int):
-        """As `tensorcore_models.read_scales` takes them: (rows, blocks) of A, (blocks, columns) of B; with `whole` a pair.
-
-        side: {"a", "b"}.
-        size: Rows of A, columns of B.
-        Raises ValueError if torch has another shape for this rule.
-        """
+        """As `tensorcore_models.read_scales` takes them: (rows, blocks) of A, (blocks, columns) of B; with `whole` a pair."""
         factors, rule = self.factors, self.rule
         if rule is None or rule.along is None or not (self.recipe or self.blocks):
             return factors.reshape(1, -1) if side == "b" and self.recipe and factors.ndim == 2 else factors
@@ -128,11 +115,7 @@ def scale_by_type(scale: torch.Tensor) -> TorchScale:
 def scale_by_recipe(
     scales: Sequence[torch.Tensor], recipes: Sequence[int], swizzles: Sequence[int], side: str
 ) -> TorchScale:
-    """What `_scaled_mm_v2` and `_scaled_grouped_mm_v2` are given.
-
-    Raises ValueError if recipes are not known, do not fit the number of scales, or a swizzle is asked for where torch
-        has none.
-    """
+    """What `_scaled_mm_v2` and `_scaled_grouped_mm_v2` are given; ValueError for recipes or swizzles that torch has not."""
     names = [RECIPES[int(x)].name if int(x) in RECIPES else f"ScalingType {int(x)}" for x in recipes]
     second = [int(x) for x in recipes[1:]]
     if len(scales) != len(recipes) or not recipes or int(recipes[0]) not in RECIPES or second not in ([], [0]):

@@ -31,10 +31,7 @@ def format_of(dtype: torch.dtype, name: str) -> str:
 
 
 def to_array(tensor: torch.Tensor, name: str) -> np.ndarray:
-    """The tensor's memory as a numpy array of the same strides.
-
-    Raises TypeError if it is not a dense tensor of real numbers on the CPU.
-    """
+    """A dense CPU tensor's memory as a numpy array of the same strides; TypeError for others."""
     format_of(tensor.dtype, name)
     return as_array(tensor, name)
 

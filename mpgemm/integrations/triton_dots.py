@@ -199,10 +199,7 @@ def _scaled_operand(handle, scale, kind, axis: int, packed: int) -> _Scaled:
 
 
 def _values(handle) -> tuple[str, np.ndarray]:
-    """(format, values) of a tensor of the interpreter, which keeps bf16 and FP8 as unsigned integers.
-
-    Raises ValueError for types that no matrix unit takes.
-    """
+    """(format, values) of a tensor of the interpreter, which keeps bf16 and FP8 as unsigned integers."""
     name = str(handle.dtype.scalar)
     if name == "int32":
         return "s32", handle.data

@@ -49,10 +49,7 @@ def by_question() -> dict[str, list[str]]:
 
 
 def command_parser(command: str) -> Parser:
-    """The parser of one command's arguments; its help ends with the examples.
-
-    Raises ValueError if there is no such command.
-    """
+    """The parser of one command's arguments; its help ends with the examples."""
     options = options_of(command)
     if options is None:
         raise ValueError(f"no command {command!r}")

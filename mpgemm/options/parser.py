@@ -38,10 +38,7 @@ class Parser(argparse.ArgumentParser):
         self._moved[option] = where
 
     def parse_known_args(self, args=None, namespace=None):
-        """As argparse; the namespace has the destinations of what is given, too (`given`).
-
-        Raises ValueError if an option is given that has no effect beside the others, or that is gone.
-        """
+        """As argparse, with the destinations that are given (`given`); ValueError for options without effect, or gone."""
         self._given = set()
         for word in args or ():
             if where := self._moved.get(word.partition("=")[0]):

@@ -11,11 +11,8 @@ def width() -> int:
 
 
 def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
-    """Text broken at the terminal's width; each of its lines is a paragraph.
-
-    indent: Before every first line.
-    hang: Before the lines that follow it (default: as `indent`).
-    """
+    """Text broken at the terminal's width, each line a paragraph; `hang` stands before what follows a first line
+    (default: indent)."""
     hang = indent if hang is None else hang
     lines = (
         textwrap.fill(line, width(), initial_indent=indent, subsequent_indent=hang, break_on_hyphens=False)

@@ -21,10 +21,7 @@ def add_run_arguments(parser: Parser) -> None:
 
 
 def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> None:
-    """The group "output": --out, --fresh, --no-figures, --json, --csv, --metric.
-
-    The metric is that of pictures alone (`metric_needs_out`), or that of a table, too.
-    """
+    """The group "output"; the metric is that of pictures alone (`metric_needs_out`), or that of a table, too."""
     output = parser.add_argument_group("output")
     output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
     output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")

@@ -71,14 +71,7 @@ class Arithmetic(Protocol):
 
 
 def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequence, c, arithmetic: Arithmetic):
-    """The products of a method put together as its accumulation says (see :mod:`mpgemm.recovery.methods`).
-
-    row: Kind "words".
-    scale: s, the scale exponent from one word to the next.
-    words_a, words_b: Words of A and B, as the arithmetic takes them.
-    c (value or None): The addend.
-    arithmetic: What computes products and sums.
-    """
+    """The products of words, s from one to the next, put together as the method's accumulation says, and c added."""
     pairs = {(i, j): (words_a[i], words_b[j]) for i, j in row.products}
     if row.accumulation == "core":
         return arithmetic.chain([pairs[p] for p in row.products], c)

@@ -106,12 +106,7 @@ class ScaledOperands:
 
 
 def truncation(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
-    """Bound of what a method's words and dropped products leave of each element of A B, before any rounding.
-
-    row: Of integer slices or residues.
-    Returns (ndarray of float64, shape (m, n)): In the operands' own scale.
-    Raises ValueError if the row's moduli leave no bit for this k.
-    """
+    """Bound of what words and dropped products leave of each element of A B before any rounding, in the operands' own scale."""
     a, b = operands.a, operands.b
     words_a, words_b = scaled_words(row, a, 1), scaled_words(row, b, 0)
     left_a, left_b = a - sum(words_a), b - sum(words_b)
@@ -125,12 +120,8 @@ def truncation(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
 
 
 def scaled_words(row: RecoveryMethod, x: np.ndarray, axis: int) -> list[np.ndarray]:
-    """The words of an operand in its own units, float64.
-
-    row: Of integer slices or residues.
-    x (ndarray of float32 or float64): The operand; elements that are not finite count as 0.
-    axis: 1: rows share an exponent; 0: columns do.
-    """
+    """The words of an operand in its own units, float64; rows (axis 1) or columns (0) share an exponent, nonfinite ones
+    count as 0."""
     if row.modular:
         whole, exponents = integers_below(x, axis, residue_bits(row.moduli, x.shape[axis]))
         return [np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)]
@@ -147,10 +138,7 @@ def lost_share(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
 
 
 def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tuple[int, int]]:
-    """Bits of |A||B| that every element keeps, and the element that keeps the fewest; infinite where nothing is lost.
-
-    row, operands: As for :func:`truncation`.
-    """
+    """Bits of |A||B| that every element keeps, and the element that keeps the fewest; infinite where nothing is lost."""
     ratio = lost_share(row, operands)
     if ratio.size == 0:
         return math.inf, (0, 0)
@@ -160,10 +148,7 @@ def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tup
 
 
 def counts_of(row: RecoveryMethod, k: int) -> Iterator[RecoveryMethod]:
-    """The row with every number of slices or moduli that leaves a bit, from the fewest.
-
-    k: Length of the sums.
-    """
+    """The row with every number of slices or moduli that leaves a bit of sums over k, from the fewest."""
     for count in range(2 if row.modular else 1, row.most_words + 1):
         found = row.with_count(count)
         if not row.modular or math.prod(found.moduli) > 8 * max(k, 1):
@@ -171,12 +156,8 @@ def counts_of(row: RecoveryMethod, k: int) -> Iterator[RecoveryMethod]:
 
 
 def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
-    """The number of words that a row with a :class:`~mpgemm.recovery.method.CountControl` takes for these operands.
-
-    row: With a `count`.
-    a, b: ndarray of float32 or float64.
-    Raises ValueError if more bits are wanted than the result holds.
-    """
+    """The number of words that a row with a `count` takes for these operands; ValueError if the result holds fewer bits
+    than wanted."""
     control = row.count
     if control is None:
         raise ValueError(f"method {row.name!r} states its number of words itself; there is nothing to choose")

@@ -282,10 +282,7 @@ def _takes(engine: str | Engine, method: RecoveryMethod) -> bool:
 
 
 def hardware_engine(name: str) -> Engine:
-    """Real hardware by the name that :func:`tensorcore_models.hardware.engine` takes.
-
-    Raises ValueError if there is no such name, or what it needs is not on this machine.
-    """
+    """Real hardware by :func:`tensorcore_models.hardware.engine`'s names; ValueError if it, or what it needs, is not there."""
     try:
         engine = hardware.engine(name)
         engine.require()

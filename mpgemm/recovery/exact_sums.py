@@ -51,11 +51,8 @@ def _kept(spec: Any) -> Iterator[int]:
 
 
 def exact_products(engine: Engine, largest: int) -> int:
-    """Products up to `largest` in magnitude that a chain from zero sums exactly, 0 where not even one is.
-
-    largest: Magnitude of a product at most.
-    Returns: A multiple of the engine's k step where it is more than one.
-    """
+    """Products up to `largest` that a chain from zero sums exactly: whole k steps where it is more than one, 0 where
+    not even one is."""
     count = (1 << exact_bits(engine)) // max(largest, 1)
     return count // engine.k * engine.k if count >= engine.k else count
 

@@ -99,13 +99,8 @@ class Remainders:
         return np.array([1 / p for p in self.moduli])
 
     def reduce(self, index: int, product: np.ndarray, out: np.ndarray, accumulate: bool = False) -> None:
-        """y of one modulus from a product of residues.
-
-        index: Of the modulus.
-        product (ndarray of int32): A product of residues.
-        out (ndarray of int8, C-contiguous): Becomes y, balanced.
-        accumulate: Add it to what `out` holds: the y of a part of k.
-        """
+        """y of the modulus `index` from a product of residues, balanced, into int8 `out`; with `accumulate` added to
+        another part of k's."""
         flat = np.ascontiguousarray(product, np.int32).reshape(-1).view(np.uint8)
         if out.size:
             kernel.reduce(
@@ -119,12 +114,7 @@ class Remainders:
             )
 
     def joined(self, planes: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
-        """The integers of planes of y, rounded once to FP64, times 2^(row + column).
-
-        planes (ndarray of int8, shape (moduli, m, n)): From :meth:`reduce`.
-        rows, columns, dtype: As for :func:`joined_slices`.
-        Returns (shape (m, n))
-        """
+        """The integers of :meth:`reduce`'s planes (moduli, m, n), rounded once to FP64, times 2^(row + column)."""
         return self._joined(planes.reshape(len(self.moduli), -1), rows, columns, dtype)
 
     def _joined(self, flat: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
@@ -141,24 +131,14 @@ class Remainders:
 
 @functools.lru_cache(maxsize=64)
 def remainders(moduli: tuple[int, ...]) -> Remainders:
-    """The theorem for moduli that are pairwise coprime and at most 256; kept from call to call.
-
-    moduli: Pairwise coprime.
-    Raises ValueError if there are more than 54, which cannot be coprime.
-    """
+    """The theorem for at most 54 pairwise coprime moduli of at most 256; kept from call to call."""
     if not 1 <= len(moduli) <= kernel.MOST_MODULI:
         raise ValueError(f"{len(moduli)} moduli: expected 1 to {kernel.MOST_MODULI}")
     return Remainders(tuple(moduli))
 
 
 def add_quantised(sums: np.ndarray, product: np.ndarray, factor: np.float32, accumulate: bool = True) -> None:
-    """sums + RN(RN(product) factor) in FP32, in place.
-
-    sums (ndarray of float32, C-contiguous): The sums, changed in place.
-    product (ndarray of int32, int64 or float32, of the same shape): The product to add.
-    factor: The factor of the product.
-    accumulate: False: 0 takes the place of what `sums` holds.
-    """
+    """sums + RN(RN(product) factor) in FP32, in place; without `accumulate` 0 takes the place of what `sums` holds."""
     arrays, kinds = products_of([product])
     if sums.size:
         threads = threads_for(sums.size)

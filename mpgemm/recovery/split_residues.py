@@ -35,10 +35,7 @@ _BYTES = (1 << kernel.HIGH, 1)
 
 @functools.cache
 def word_table(p: int) -> np.ndarray:
-    """(h, l, h + l) of every residue 0 to p - 1, those with the smallest largest magnitude; int8, shape (3, p).
-
-    Raises ValueError if p is not one of the moduli.
-    """
+    """(h, l, h + l) of every residue 0 to p - 1, those with the smallest largest magnitude; int8, shape (3, p)."""
     if p not in BASES:
         raise ValueError(f"modulus {p} has no words in e4m3; those that have: {', '.join(map(str, BASES))}")
     words = np.array([(h, low, h + low) for h in WORDS for low in WORDS if h + low in set(WORDS)])
@@ -67,12 +64,7 @@ class SplitRemainders(Remainders):
         return [self.product // p * part for p in self.moduli for part in _BYTES]
 
     def store(self, index: int, sums: Sequence[np.ndarray], planes: np.ndarray) -> None:
-        """Keep what the sums of the three products of words say modulo one modulus.
-
-        index: Of the modulus.
-        sums (sequence of ndarray of int32, int64 or float32, shape (m, n)): Of h h', l l' and (h + l)(h' + l').
-        planes (ndarray of int8, shape (2 moduli, m, n)): What :meth:`joined` takes; two of them are set.
-        """
+        """Keep in two of `planes` what the sums of h h', l l' and (h + l)(h' + l') say modulo the modulus `index`."""
         p = self.moduli[index]
         arrays, types = products_of(sums)
         kernel.reduce_sums(

@@ -105,10 +105,8 @@ class WordRun:
 
 
 class WordStore:
-    """The words of the last few operand pairs, for sweeps that run many engines on the same matrices.
-
-    Matrices are told apart by where their memory is: they must not change while a store knows them.
-    """
+    """The words of the last few operand pairs, told apart by where their memory is: it must not change while a store
+    knows it."""
 
     def __init__(self, pairs: int = 2):
         self._pairs = pairs
@@ -169,22 +167,12 @@ class CubeRun(WordRun):
 
 # -- splitting -----------------------------------------------------------------------------------------------------------
 def scaling_target(word: Format, result: Format, k: int) -> float:
-    """theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B).
-
-    word, result: Of the words (f_max) and of the sums (F_max).
-    k: Length of the sum.
-    """
+    """theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B)."""
     return min(word.max_finite, float(np.sqrt(result.max_finite / max(k, 1))))
 
 
 def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarray:
-    """Largest e for each row (axis 1) or column (axis 0) with max |x| 2^e <= theta; 0 where all elements are zero.
-
-    Infinite and NaN elements take no part.
-
-    axis: The axis of k.
-    theta: What equilibrated elements stay below.
-    """
+    """Largest e of each row (axis 1) or column (0) with max |x| 2^e <= theta over finite elements; 0 where all are zero."""
     largest = np.max(np.abs(x), axis=axis, initial=0.0, where=np.isfinite(x)).astype(np.float64)
     significand, exponent = np.frexp(largest)
     theta_significand, theta_exponent = np.frexp(theta)
@@ -193,11 +181,7 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
 
 
 def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
-    """x 2^exponents exactly: in the type of x where that is exact, else in float64.
-
-    x: ndarray of float32 or float64.
-    exponents: Broadcast against x.
-    """
+    """x 2^exponents exactly: in the type of x where that is exact, else in float64."""
     if x.dtype == np.float32 and np.abs(exponents).max(initial=0) <= 120:
         up, down = np.ldexp(np.float32(1), exponents), np.ldexp(np.float32(1), -exponents)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -208,20 +192,13 @@ def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
 
 
 def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str = "inf") -> tuple[np.ndarray, ...]:
-    """The words of a matrix as encodings.
-
-    fmt: Of the words.
-    overflow ({"inf", "saturate"}): What becomes of results beyond the largest number.
-    """
+    """The words of a matrix as encodings; `overflow` says what becomes of results beyond the largest number: "inf",
+    "saturate"."""
     return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
 
 
 def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: int) -> RangeCounts:
-    """How many elements of x left the range of their words; see :class:`RangeCounts`.
-
-    words: Encodings, from :func:`split_operand`.
-    scale: s.
-    """
+    """How many elements of x left the range of their encoded words; see :class:`RangeCounts`."""
     residual = x.astype(np.float64)
     over, under = np.zeros(x.shape, bool), np.zeros(x.shape, bool)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

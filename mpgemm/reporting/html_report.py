@@ -18,11 +18,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def html_page(folders: Sequence[Path], title: str, rows: int) -> str:
-    """The page.
-
-    folders: Each becomes a section; one without results says so.
-    rows: Rows shown of a table; the page says how many more its file has.
-    """
+    """The page: a section for each folder, at most `rows` rows of a table."""
     style, script = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     body = "\n".join(line for folder in folders for line in _section(folder, rows))
     return (

@@ -52,10 +52,7 @@ LOST_EXPONENT, LARGEST_EXPONENT = -26, 15
 
 
 def require_matplotlib() -> None:
-    """Check that pictures can be made: before long work, not after it.
-
-    Raises ValueError if matplotlib is missing: the extra that brings it.
-    """
+    """Check that pictures can be made: before long work, not after it. Raises ValueError."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -80,10 +77,7 @@ def _new_figure(width: float, height: float):
 
 
 def save_figure(figure, path: str | os.PathLike, dpi: int = 130) -> None:
-    """Write a figure as PNG, or as SVG where the name ends so, the whole file or nothing.
-
-    dpi: Dots per inch.
-    """
+    """Write a figure as PNG, or as SVG where the name ends so, the whole file or nothing."""
     buffer = io.BytesIO()
     if str(path).endswith(".svg"):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
@@ -237,11 +231,8 @@ def short_engines(engines: Sequence[str]) -> dict[str, str]:
 
 
 def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, float]]], title: str, x_label: str):
-    """Errors of methods on engines as grouped bars: a panel for each input, groups of methods, a colour for each engine.
-
-    groups: input -> sequence of (method, engine, error). An error of 0 has no bar and says so; one that is infinite
-        reaches the edge.
-    """
+    """Errors as grouped bars: a panel for each input, groups of methods, a colour for each engine; 0 has no bar, inf
+    reaches the edge."""
     methods = list(dict.fromkeys(method for members in groups.values() for method, _, _ in members))
     labels = short_engines([engine for members in groups.values() for _, engine, _ in members])
     finite = [error for members in groups.values() for _, _, error in members if 0 < error < np.inf]
@@ -335,12 +326,7 @@ def exponent_histogram(
 
 
 def panel_grid(panels: Sequence[Panel], columns: int = 3):
-    """Several sets of axes in one figure, the vertical range and the colours shared.
-
-    panels: The same label has the same colour in all of them.
-    columns: Panels beside each other.
-    Raises ValueError if matplotlib is missing.
-    """
+    """Several sets of axes in one figure, `columns` beside each other; a label has one colour, the vertical range is shared."""
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     figure = _figure(max(4.2 * columns + 0.4, 7.5), 3.2 * rows + 0.9)

@@ -39,11 +39,7 @@ def _current() -> _Run:
 
 @contextlib.contextmanager
 def running(command: Sequence[str], wide: bool = False) -> Iterator[None]:
-    """What is printed inside belongs to a command: its JSON names it.
-
-    command: The words of the command line.
-    wide: Tables are printed in full, wider than the terminal if need be.
-    """
+    """What is printed inside belongs to a command, which its JSON names; `wide` tables are printed in full."""
     token = _RUN.set(_Run(tuple(command), wide))
     try:
         yield
@@ -52,10 +48,8 @@ def running(command: Sequence[str], wide: bool = False) -> Iterator[None]:
 
 
 def terminal_columns() -> int:
-    """Columns of the terminal: $COLUMNS, else those of the terminal that any standard stream still leads to, else 80.
-
-    A pipe or a file takes standard output, and the other streams lead to the terminal as before.
-    """
+    """Columns of the terminal: $COLUMNS, else of the one that a standard stream that is no pipe and no file leads to,
+    else 80."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return int(given)
@@ -88,10 +82,8 @@ class Table:
         return self.text()
 
     def text(self, width: int | None = None) -> str:
-        """Plain text of at most `width` columns: long texts are wrapped, then columns left out from the right.
-
-        The first column, which says what a row is, is wrapped only where it does not fit alone.
-        """
+        """Plain text at most `width` columns wide: long texts are wrapped, the first only alone, then columns left out
+        from the right."""
         kept, widths = self._fit(width)
         right = self._right()
         lines = [] if width is None else textwrap.wrap(self.title, width)

@@ -18,10 +18,8 @@ def read_tables(path: Path) -> list[Table]:
 
 
 def without_constants(table: Table) -> tuple[Table, dict[str, object]]:
-    """The table without columns that are the same in all of its rows, and these columns with their value (empty ones left out).
-
-    Tables of one row, and those that nothing would be left of, stay as they are.
-    """
+    """The table without columns that are the same in all of its rows, with their values; one row, or all columns, stay
+    as they are."""
     values = list(zip(*table.rows, strict=True))
     constant = [len(table.rows) > 1 and len(set(column)) == 1 for column in values]
     if not any(constant) or all(constant):

@@ -20,11 +20,7 @@ def _published() -> str:
 
 
 def page_address(page: str) -> str:
-    """The address of a page of the site.
-
-    page: Path below the site's root.
-    Raises ValueError if no site is known: what to do.
-    """
+    """The address of a page by its path below the site's root. Raises ValueError if no site is known: what to do."""
     base = os.environ.get(VARIABLE) or _published()
     if not base and (_BUILT / "index.html").exists():
         base = str(_BUILT)

@@ -66,13 +66,7 @@ def split_figure(
     exponents: Sequence[int] | None = None,
     context: Context | None = None,
 ) -> SplitFigure:
-    """Compute one of :data:`SPLIT_FIGURES`.
-
-    name: "2a" (probability of underflow of the low word) or "2b" (bits kept).
-    exponents: Instead of the figure's own.
-    context: Where finished counts are, and on what they run; those of an exponent take up to a few seconds.
-    Raises ValueError if the figure is unknown or an exponent beyond float32's normal range.
-    """
+    """Compute one of :data:`SPLIT_FIGURES`: "2a" (probability of underflow of the low word) or "2b" (bits kept)."""
     if name not in SPLIT_FIGURES:
         raise ValueError(f"unknown figure {name!r}; known: {', '.join(SPLIT_FIGURES)}")
     chosen = SPLIT_FIGURES[name] if exponents is None else tuple(exponents)

@@ -93,11 +93,7 @@ class SweepResult:
         return asdict(self)
 
     def outcome(self, stem: str, metric: str = "relative_frobenius") -> Outcome:
-        """The sweep as a table and a figure of one metric.
-
-        stem: Of the files.
-        metric: One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
-        """
+        """The sweep as a table and a figure of one of :data:`mpgemm.exact.errors.RELATIVE_METRICS`; `stem`: of the files."""
         figure = SWEEP_FIGURES[self.figure]
         values = {label: self.curve(method, metric) for method, label in self.methods.items()}
         sizes = ["x".join(map(str, shape)) for shape in self.shapes]
@@ -133,14 +129,7 @@ def run_sweep(
     shape: Shape | None = None,
     points: Sequence[int] | None = None,
 ) -> SweepResult:
-    """Measure one of :data:`SWEEP_FIGURES`.
-
-    name: "8a", "8b", "9a", "9b" or "9c".
-    context: Errors are averaged over its seeds.
-    shape: (m, k, n) instead of the row's own; sizes that the figure sweeps are ignored.
-    points: Values of the x axis instead of the row's own.
-    Raises ValueError if the figure is unknown.
-    """
+    """Measure one of :data:`SWEEP_FIGURES` over the context's seeds; `shape` and `points` instead of the row's own."""
     if name not in SWEEP_FIGURES:
         raise ValueError(f"unknown figure {name!r}; known: {', '.join(SWEEP_FIGURES)}")
     figure = SWEEP_FIGURES[name]

@@ -43,8 +43,8 @@ LOSS_INPUTS = ("uniform_symmetric", "normal")
 
 
 def operand_loss(pair: MethodOnEngine, count: int = 1 << 23) -> float:
-    """Bits that the words lose of an operand: log2 of the largest error over 2^-24, half an ulp of FP32, for `count` FP32
-    numbers spread over [1, 2) (2^23 are all of them); -inf where nothing is lost."""
+    """Bits lost of an operand: log2 of the largest error over 2^-24 for FP32 numbers spread over [1, 2) (2^23 are all);
+    -inf for none."""
     fractions = (np.arange(count) * 0x9E3779B1) & 0x7FFFFF  # an odd factor: all 2^23 fractions, any part of them spread
     x = (1 + fractions * 2.0**-23).astype(np.float32)
     run = prepare(x[:, None], np.ones((1, 1), np.float32), None, pair.row, pair.engine)

@@ -93,12 +93,8 @@ def _derived() -> Iterator[tuple[str, int, int]]:
 
 
 def twins(seconds: float, seed: int = 0, clock=time.monotonic) -> Check:
-    """Kernels of every instruction set that this CPU runs against the algorithms in plain integers, on random encodings.
-
-    seconds: No new comparison starts after this; each arithmetic of the catalogue in turn.
-    seed: Of the random encodings.
-    clock (callable): Gives the time in seconds.
-    """
+    """Kernels of every instruction set of this CPU beside the algorithms in plain integers; nothing new starts after
+    `seconds`."""
     return _count("kernels beside their exact twins", _twins(seconds, np.random.default_rng(seed), clock))
 
 

@@ -39,10 +39,8 @@ class Trace:
     modules: dict[tuple[int, str], dict[str, TensorPlace]]
 
     def tensor(self, key: tuple[int, str], kind: str) -> np.ndarray | None:
-        """A module's tensor, None where it was not recorded.
-
-        Raises ValueError, TypeError, OSError if the file cannot be read.
-        """
+        """A module's tensor, None where it was not recorded. Raises ValueError, TypeError, OSError if the file cannot
+        be read."""
         place = self.modules.get(key, {}).get(kind)
         if place is None:
             return None
@@ -56,10 +54,8 @@ class Trace:
 
 
 def read_trace(folder: str | Path) -> Trace:
-    """The tensors of a folder, which are read when they are asked for.
-
-    Raises ValueError, OSError if the folder is missing, holds no tensors, or its index is damaged.
-    """
+    """The tensors of a folder, read when they are asked for. Raises ValueError, OSError if it holds none, or a damaged
+    index."""
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder; a trace is a folder of tensors")
