@@ -19,14 +19,15 @@ def add_arguments(parser: Parser) -> None:
     from mpgemm.recovery.methods import list_methods
 
     what = parser.add_argument_group("what to compare")
-    what.add_argument(
+    add = what.add_argument
+    add(
         "--methods",
         nargs="+",
         metavar="NAME",
         help=f"methods, with options as in multiword:words=3,format=bf16 ({', '.join(m.name for m in list_methods())}), "
         f"or names of frameworks ({', '.join(row.name for row in FRAMEWORK_NAMES.values())})",
     )
-    what.add_argument(
+    add(
         "--engine",
         "--engines",
         dest="engines",
@@ -35,16 +36,14 @@ def add_arguments(parser: Parser) -> None:
         metavar="ENGINE",
         help="devices (a100), paths (h100/wgmma), arch:name, ieee, or default (each method's own)",
     )
-    what.add_argument("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
-    what.add_argument(
+    add("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
+    add(
         "--rates", nargs="+", default=[], metavar="ENGINE=TFLOPS",
         help="peak rates of engines that no data sheet names, or others than the data sheet's",
     )  # fmt: skip
-    what.add_argument("--bounds", action="store_true", help="deterministic bounds beside the errors")
-    what.add_argument("--strict", action="store_true", help="elements beyond the range of the words are an error")
-    what.add_argument(
-        "--overflow", choices=("inf", "saturate"), help="what a word that overflows becomes (default: as the engine)"
-    )
+    add("--bounds", action="store_true", help="deterministic bounds beside the errors")
+    add("--strict", action="store_true", help="elements beyond the range of the words are an error")
+    add("--overflow", choices=("inf", "saturate"), help="what a word that overflows becomes (default: as the engine)")
     add_input_arguments(parser, "uniform_symmetric and ootomo_type1, 64 256 64")
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)

@@ -20,26 +20,27 @@ def add_arguments(parser: Parser) -> None:
     from mpgemm.inputs import matrices  # its names are in the help of this command alone
 
     what = parser.add_argument_group("what to draw")
-    what.add_argument(
+    add = what.add_argument
+    add(
         "--over",
         nargs=3,
         default=["k", "16", "16384"],
         metavar=("AXIS", "LOW", "HIGH"),
         help=f"{', '.join(AXES)} and its ends (default k 16 16384)",
     )
-    what.add_argument("--points", type=int, default=6, metavar="N", help="values of the axis (default 6)")
-    what.add_argument(
+    add("--points", type=int, default=6, metavar="N", help="values of the axis (default 6)")
+    add(
         "--methods",
         nargs="+",
         default=list(METHODS),
         metavar="METHOD@ENGINE",
         help=f"curves: as for evaluate, or fp32, fp64 (default {' '.join(METHODS)})",
     )
-    what.add_argument("--distribution", metavar="NAME", help=f"operands: {', '.join(matrices.DISTRIBUTIONS)}")
-    what.add_argument("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
-    what.add_argument("--precision", choices=("fp32", "fp64"), default="fp32", help="of the operands (default fp32)")
+    add("--distribution", metavar="NAME", help=f"operands: {', '.join(matrices.DISTRIBUTIONS)}")
+    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
+    add("--precision", choices=("fp32", "fp64"), default="fp32", help="of the operands (default fp32)")
     sizes = " ".join(map(str, CURVE_SHAPE))
-    what.add_argument(
+    add(
         "--shape",
         nargs=3,
         type=int,
@@ -47,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
         metavar=("M", "K", "N"),
         help=f"sizes (default {sizes}; k is that of --over where it runs)",
     )
-    what.add_argument("--seed", type=int, default=0, help="first seed (default 0)")
-    what.add_argument("--repeats", type=int, default=5, help="seeds, whose spread is the band (default 5)")
+    add("--seed", type=int, default=0, help="first seed (default 0)")
+    add("--repeats", type=int, default=5, help="seeds, whose spread is the band (default 5)")
     add_run_arguments(parser)
     add_output_arguments(parser)

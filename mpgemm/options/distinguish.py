@@ -13,8 +13,9 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("first", metavar="SPEC_A", help="instruction: architecture:name, as `mpgemm models` lists them")
-    parser.add_argument("second", metavar="SPEC_B", help="instruction of the same formats")
-    parser.add_argument("--k", type=int, help="products of the dot product (default: whole steps of both)")
-    parser.add_argument("--finite", action="store_true", help="leave infinities and NaNs out")
+    add = parser.add_argument
+    add("first", metavar="SPEC_A", help="instruction: architecture:name, as `mpgemm models` lists them")
+    add("second", metavar="SPEC_B", help="instruction of the same formats")
+    add("--k", type=int, help="products of the dot product (default: whole steps of both)")
+    add("--finite", action="store_true", help="leave infinities and NaNs out")
     add_options(parser)

@@ -23,8 +23,9 @@ def add_arguments(parser: Parser) -> None:
     what = parser.add_argument_group("what to compare")
     add_method_arguments(what, "all of these")
     add_cube_arguments(what, "0 6 12 auto", "both")
-    what.add_argument("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
-    what.add_argument(
+    add = what.add_argument
+    add("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
+    add(
         "--verify",
         nargs="?",
         const=16,
@@ -32,12 +33,8 @@ def add_arguments(parser: Parser) -> None:
         metavar="N",
         help="check N sampled entries of the exact product against mpmath (default 16)",
     )
-    what.add_argument(
-        "--attention", nargs=3, metavar=("Q", "K", "V"), help="attention of one head instead: three matrix files"
-    )
-    what.add_argument(
-        "--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)"
-    )
+    add("--attention", nargs=3, metavar=("Q", "K", "V"), help="attention of one head instead: three matrix files")
+    add("--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)")
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
     parser.moved("--figure", "mpgemm reproduce xue8a (mpgemm reproduce --list names the others)")
@@ -65,15 +62,16 @@ def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
 
 def add_cube_arguments(what: argparse._ArgumentGroup, scale_exponents: str, step_orders: str) -> None:
     """How SGEMM-cube runs."""
-    what.add_argument("--orders", nargs="+", choices=ORDERS, help="of SGEMM-cube's terms (elementwise termwise)")
-    what.add_argument(
+    add = what.add_argument
+    add("--orders", nargs="+", choices=ORDERS, help="of SGEMM-cube's terms (elementwise termwise)")
+    add(
         "--scale-exponents",
         nargs="+",
         type=_scale_exponent,
         metavar="S_B",
         help=f's_b of SGEMM-cube: integers or "auto" (default {scale_exponents})',
     )
-    what.add_argument(
+    add(
         "--step-orders",
         nargs="+",
         choices=STEP_ORDERS,

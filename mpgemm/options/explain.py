@@ -16,44 +16,45 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "method",
         metavar="METHOD",
         nargs="?",
         help="method, with options as in ootomo:terms=4 (default ootomo; with two engines their plain product)",
     )
-    parser.add_argument(
+    add(
         "--engine",
         nargs="+",
         default=[],
         metavar="ENGINE",
         help="arch:name, a device, or ieee (default: the method's); two: why do they differ?",
     )
-    parser.add_argument("--format", metavar="FORMAT", help="operands of the plain product: half, bf16, tf32, fp8, ...")
+    add("--format", metavar="FORMAT", help="operands of the plain product: half, bf16, tf32, fp8, ...")
     source = parser.add_argument_group("dot product (default: Valpey et al., table 5)")
-    source.add_argument("--a", nargs="+", metavar="X", help="elements of the row of A: -1e-3, 1/3, 2^-12, 0x1.8p-4")
-    source.add_argument("--b", nargs="+", metavar="X", help="elements of the column of B")
-    source.add_argument(
+    add = source.add_argument
+    add("--a", nargs="+", metavar="X", help="elements of the row of A: -1e-3, 1/3, 2^-12, 0x1.8p-4")
+    add("--b", nargs="+", metavar="X", help="elements of the column of B")
+    add(
         "--c",
         metavar="X|FILE|NAME",
         help="c: a number; with --files or --distribution also a matrix file or distribution",
     )
-    source.add_argument("--files", nargs=2, metavar="FILE", help="A and B instead; see --element")
-    source.add_argument("--distribution", metavar="NAME", help="generate A and B instead; see --element")
-    source.add_argument("--k", type=int, help="length of a generated dot product (default 8)")
-    source.add_argument("--seed", type=int, default=0, help="seed of a generated one")
-    source.add_argument(
+    add("--files", nargs=2, metavar="FILE", help="A and B instead; see --element")
+    add("--distribution", metavar="NAME", help="generate A and B instead; see --element")
+    add("--k", type=int, help="length of a generated dot product (default 8)")
+    add("--seed", type=int, default=0, help="seed of a generated one")
+    add(
         "--element",
         nargs=2,
         type=int,
         metavar=("I", "J"),
         help="which element of the product (default 0 0; with two engines the first that differs)",
     )
-    parser.add_argument(
-        "--all", action="store_true", help="every step of a long dot product, not only those that matter"
-    )
-    parser.add_argument("--attribution-only", action="store_true", help="only where the error comes from")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add = parser.add_argument
+    add("--all", action="store_true", help="every step of a long dot product, not only those that matter")
+    add("--attribution-only", action="store_true", help="only where the error comes from")
+    add("--json", action="store_true", help="print JSON")
     add_scale_arguments(source)
     parser.goes_with(("--scale-a", "--scale-b"), ("--a", "--files", "--distribution"))
     parser.goes_without(("--scale-a", "--scale-b"), ("method", "--c", "--attribution-only", "--all"))

@@ -16,35 +16,31 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     box = parser.add_mutually_exclusive_group(required=True)
-    box.add_argument("--instruction", metavar="ARCH:NAME", help="a modelled instruction of the catalogue")
-    box.add_argument("--python", metavar="MODULE:FUNCTION", help="f(a, b, c) -> d on arrays (m, k), (k, n), (m, n)")
-    box.add_argument("--engine", metavar="NAME", help="hardware: cuda:..., cpu:..., cpu-emulated:..., torch:...")
+    add = box.add_argument
+    add("--instruction", metavar="ARCH:NAME", help="a modelled instruction of the catalogue")
+    add("--python", metavar="MODULE:FUNCTION", help="f(a, b, c) -> d on arrays (m, k), (k, n), (m, n)")
+    add("--engine", metavar="NAME", help="hardware: cuda:..., cpu:..., cpu-emulated:..., torch:...")
+    add = parser.add_argument
     for name in "abcd":
-        parser.add_argument(f"--{name}-format", metavar="FORMAT", help=f"of {name}, for --python")
-    parser.add_argument("--k", type=int, help="products of one call, for --python")
-    parser.add_argument("--scale-format", metavar="FORMAT", help="of block scales, for --python with --raw")
-    parser.add_argument("--block-size", type=int, help="products that share a scale, for --python with --raw")
-    parser.add_argument("--raw", action="store_true", help="the function takes and returns encodings, not values")
-    parser.add_argument(
-        "--vectors", type=int, default=1_000_000, help="random vectors that must not refute it (%(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of all random choices")
-    parser.add_argument(
+        add(f"--{name}-format", metavar="FORMAT", help=f"of {name}, for --python")
+    add("--k", type=int, help="products of one call, for --python")
+    add("--scale-format", metavar="FORMAT", help="of block scales, for --python with --raw")
+    add("--block-size", type=int, help="products that share a scale, for --python with --raw")
+    add("--raw", action="store_true", help="the function takes and returns encodings, not values")
+    add("--vectors", type=int, default=1_000_000, help="random vectors that must not refute it (%(default)s)")
+    add("--seed", type=int, default=0, help="of all random choices")
+    add(
         "--effort", choices=EFFORTS, default="normal",
         help="how far to go before a box counts as outside of the families: quick crosses no specifications, thorough takes up "
         "to some three times as long as normal",
     )  # fmt: skip
-    parser.add_argument("--quiet", action="store_true", help="no progress on a terminal")
-    parser.add_argument("--suite", choices=SUITES, help="run a published suite first")
-    parser.add_argument(
+    add("--quiet", action="store_true", help="no progress on a terminal")
+    add("--suite", choices=SUITES, help="run a published suite first")
+    add(
         "--solver", nargs="*", choices=SOLVERS, metavar="NAME",
         help=f"ask SMT solvers what no input decided: {', '.join(SOLVERS)}; without names all that are installed",
     )  # fmt: skip
-    parser.add_argument(
-        "--solver-timeout", type=float, default=SECONDS_EACH, help="seconds for each question (default %(default)s)"
-    )
-    parser.add_argument(
-        "--solver-total", type=float, default=SECONDS_TOTAL, help="seconds for all questions (default %(default)s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--html", metavar="FILE", help="write a page with all evidence")
+    add("--solver-timeout", type=float, default=SECONDS_EACH, help="seconds for each question (default %(default)s)")
+    add("--solver-total", type=float, default=SECONDS_TOTAL, help="seconds for all questions (default %(default)s)")
+    add("--json", action="store_true", help="print JSON")
+    add("--html", metavar="FILE", help="write a page with all evidence")

@@ -7,21 +7,19 @@ def add_input_arguments(parser: Parser, default: str) -> None:
     """The group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
     from mpgemm.inputs import matrices  # its names are in the help of this command alone
 
-    source = parser.add_argument_group(f"input (default: {default})")
-    source.add_argument(
+    add = parser.add_argument_group(f"input (default: {default})").add_argument
+    add(
         "files",
         nargs="*",
         metavar="FILE",
         help="A and B (or one file and both names), or stacks of them: .npy, .npz (sparse, too), .mtx, .csv, .safetensors, .pt",
     )
-    source.add_argument("--files", dest="more_files", nargs=2, default=[], metavar="FILE", help="the same as an option")
-    source.add_argument("--transpose-b", action="store_true", help="the second file holds B transposed: x @ W.T")
-    source.add_argument("--a-name", help="array or tensor of the first file")
-    source.add_argument("--b-name", help="array or tensor of the second file")
-    source.add_argument(
-        "--shipped", nargs="+", default=[], metavar="NAME", help=f"shipped pairs: {', '.join(matrices.SHIPPED)}"
-    )
-    source.add_argument(
+    add("--files", dest="more_files", nargs=2, default=[], metavar="FILE", help="the same as an option")
+    add("--transpose-b", action="store_true", help="the second file holds B transposed: x @ W.T")
+    add("--a-name", help="array or tensor of the first file")
+    add("--b-name", help="array or tensor of the second file")
+    add("--shipped", nargs="+", default=[], metavar="NAME", help=f"shipped pairs: {', '.join(matrices.SHIPPED)}")
+    add(
         "--distribution",
         "--distributions",
         nargs="+",
@@ -29,23 +27,16 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         metavar="NAME",
         help=f"generate: {', '.join(matrices.DISTRIBUTIONS)}",
     )
-    source.add_argument("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
-    source.add_argument(
-        "--shape",
-        nargs=3,
-        type=int,
-        action="append",
-        metavar=("M", "K", "N"),
-        help="sizes of generated matrices",
-    )
-    source.add_argument("--precision", choices=("fp32", "fp64"), help="of generated matrices (default fp32)")
-    source.add_argument(
+    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
+    add("--shape", nargs=3, type=int, action="append", metavar=("M", "K", "N"), help="sizes of generated matrices")
+    add("--precision", choices=("fp32", "fp64"), help="of generated matrices (default fp32)")
+    add(
         "--c",
         metavar="FILE|NAME",
         help="compute A B + C: C from a matrix file, or a distribution (m x n, the same seed)",
     )
-    source.add_argument("--seed", type=int, help="first seed (default 0)")
-    source.add_argument("--repeats", type=int, help="number of seeds (default 1)")
+    add("--seed", type=int, help="first seed (default 0)")
+    add("--repeats", type=int, help="number of seeds (default 1)")
     files = ("files", "--files")
     parser.goes_with(("--a-name", "--b-name", "--transpose-b"), files, "two matrix files")
     drawn = ("--shape", "--seed", "--repeats", "--precision")

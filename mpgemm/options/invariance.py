@@ -19,20 +19,19 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {RECORD}")
-    inline = parser.add_argument_group("or the configurations themselves")
-    inline.add_argument("--gpu", help="device: h100, b200, gb200, b300 or gb300")
-    inline.add_argument("--library", metavar="NAME-VERSION", help="cublaslt-13.1, also as torch.matmul-13.1")
-    inline.add_argument("--shape", nargs=2, type=int, metavar=("K", "N"), help="of the weight matrix")
-    inline.add_argument("--format", metavar="FORMAT", default="fp16", help="of the operands (default fp16)")
-    inline.add_argument(
-        "--out-format", metavar="FORMAT", help="of the result (default: that of the operands; fp8: bf16)"
-    )
-    inline.add_argument(
+    add = parser.add_argument_group("or the configurations themselves").add_argument
+    add("--gpu", help="device: h100, b200, gb200, b300 or gb300")
+    add("--library", metavar="NAME-VERSION", help="cublaslt-13.1, also as torch.matmul-13.1")
+    add("--shape", nargs=2, type=int, metavar=("K", "N"), help="of the weight matrix")
+    add("--format", metavar="FORMAT", default="fp16", help="of the operands (default fp16)")
+    add("--out-format", metavar="FORMAT", help="of the result (default: that of the operands; fp8: bf16)")
+    add(
         "--config",
         nargs="+",
         default=[],
         metavar="M:FIELD=VALUE,...",
         help="a batch size and the configuration chosen for it",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the random rows on which recipes are compared")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add = parser.add_argument
+    add("--seed", type=int, default=0, help="of the random rows on which recipes are compared")
+    add("--json", action="store_true", help="print JSON")

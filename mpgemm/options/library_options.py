@@ -13,11 +13,12 @@ RECORDED_CHOICES = "choices recorded by the package mmaemu: pip install --no-dep
 
 def add_format_arguments(parser: argparse.ArgumentParser, out_default: str = "that of A; fp8: bf16") -> None:
     """Formats of operands and output."""
-    parser.add_argument("--format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned "
+    add = parser.add_argument
+    add("--format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned "
                         "integers of its width are encodings")  # fmt: skip
-    parser.add_argument(
+    add(
         "--input-rounding",
         metavar="MODE",
         help="round values that the format lacks (rne, rz, ...); default: refuse them",
     )
-    parser.add_argument("--out-format", metavar="FORMAT", help=f"format of the result (default: {out_default})")
+    add("--out-format", metavar="FORMAT", help=f"format of the result (default: {out_default})")

@@ -10,19 +10,18 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
     from mpgemm.inputs import matrices  # its names are in the help of this command alone
 
     source = parser.add_argument_group(f"input (default: {default})")
-    source.add_argument("files", nargs="*", metavar="FILE", help="A and B: .npy, .npz, .mtx or .safetensors")
-    source.add_argument("--a-name", help="array or tensor of the first file")
-    source.add_argument("--b-name", help="array or tensor of the second file")
-    source.add_argument("--shipped", metavar="NAME", help=f"a shipped pair: {', '.join(matrices.SHIPPED)}")
-    source.add_argument("--distribution", metavar="NAME", help=f"draw: {', '.join(matrices.DISTRIBUTIONS)}")
-    source.add_argument("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
-    source.add_argument("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes of drawn matrices")
+    add = source.add_argument
+    add("files", nargs="*", metavar="FILE", help="A and B: .npy, .npz, .mtx or .safetensors")
+    add("--a-name", help="array or tensor of the first file")
+    add("--b-name", help="array or tensor of the second file")
+    add("--shipped", metavar="NAME", help=f"a shipped pair: {', '.join(matrices.SHIPPED)}")
+    add("--distribution", metavar="NAME", help=f"draw: {', '.join(matrices.DISTRIBUTIONS)}")
+    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
+    add("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes of drawn matrices")
     if k:
-        source.add_argument("--k", type=int, help="length of the dot products, instead of --shape")
-    source.add_argument(
-        "--precision", choices=("fp32", "fp64"), default="fp32", help="of drawn matrices (default fp32)"
-    )
-    source.add_argument("--seed", type=int, default=0, help="seed of drawn matrices (default 0)")
+        add("--k", type=int, help="length of the dot products, instead of --shape")
+    add("--precision", choices=("fp32", "fp64"), default="fp32", help="of drawn matrices (default fp32)")
+    add("--seed", type=int, default=0, help="seed of drawn matrices (default 0)")
     parser.goes_with(("--a-name", "--b-name"), ("files",), "two matrix files")
     parser.goes_with(("--param",), ("--distribution",))
     parser.goes_without(("--shape", "--seed", "--precision"), ("files", "--shipped"), "matrices that are drawn")

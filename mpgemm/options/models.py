@@ -15,23 +15,22 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "names",
         nargs="*",
         metavar="NAME",
         help="device, architecture, operand format, or an instruction as the catalogue, PTX, SASS or AMD's compiler spell "
         "it, in any case; several must all fit. Few enough instructions are explained, others listed",
     )
-    parser.add_argument("--a-format", metavar="FORMAT", help="only instructions with these operands")
-    parser.add_argument("--d-format", metavar="FORMAT", help="only instructions with this result")
-    parser.add_argument("--evidence", metavar="TEXT", help="only rows whose evidence contains TEXT")
-    parser.add_argument("--methods", action="store_true", help="list the recovery methods instead")
-    parser.add_argument("--devices", action="store_true", help="list the devices instead")
-    parser.add_argument(
-        "--url", action="store_true", help="of one instruction: the address of its page, at the playground set to it"
-    )
-    parser.add_argument("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add("--a-format", metavar="FORMAT", help="only instructions with these operands")
+    add("--d-format", metavar="FORMAT", help="only instructions with this result")
+    add("--evidence", metavar="TEXT", help="only rows whose evidence contains TEXT")
+    add("--methods", action="store_true", help="list the recovery methods instead")
+    add("--devices", action="store_true", help="list the devices instead")
+    add("--url", action="store_true", help="of one instruction: the address of its page, at the playground set to it")
+    add("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum")
+    add("--json", action="store_true", help="print JSON")
     parser.goes_without(("--methods",), ("--devices",))
     parser.goes_without(
         ("names", "--a-format", "--d-format", "--evidence", "--url", "--picture"), ("--methods", "--devices")

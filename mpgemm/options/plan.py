@@ -51,65 +51,53 @@ def _state_what_goes_together(parser: Parser) -> None:
 
 def _add_choice(choice: argparse._ArgumentGroup) -> None:
     """What is planned."""
-    choice.add_argument(
-        "--shapes", metavar="FILE", help="plan every line of a file: M K N, with a name before it or not"
-    )
-    choice.add_argument(
+    add = choice.add_argument
+    add("--shapes", metavar="FILE", help="plan every line of a file: M K N, with a name before it or not")
+    add(
         "--kernel", default="grid", choices=PLAN_KERNELS,
         help="grid: cores over m, n and k; paper: SGEMM-cube's, row blocks only (grid)",
     )  # fmt: skip
-    choice.add_argument(
+    add(
         "--rank",
         default="time",
         choices=RANKS,
         help="by simulated time, by traffic, or by the closed forms alone (time)",
     )
-    choice.add_argument("--top", type=int, default=10, help="plans shown (10)")
-    choice.add_argument(
+    add("--top", type=int, default=10, help="plans shown (10)")
+    add(
         "--simulate", type=int, metavar="COUNT",
         help=f"schedules simulated for --rank time, for each mode ({SIMULATED['grid']}; --kernel paper {SIMULATED['paper']})",
     )  # fmt: skip
-    choice.add_argument(
+    add(
         "--files", "--data", dest="data", nargs=2, metavar=("A", "B"),
         help="matrix files: the error (eq. 13) of each plan on them, computed as the chip would",
     )  # fmt: skip
-    choice.add_argument(
+    add(
         "--distribution", default="normal", choices=DISTRIBUTIONS,
         help="of the elements in the sampled error, without --data (normal)",
     )  # fmt: skip
-    choice.add_argument("--max-error", type=float, metavar="E", help="leave out schedules with a larger error")
-    choice.add_argument(
-        "--reach", type=float, metavar="BITS", help="bits that are asked for where ways are compared (FP32's)"
-    )
-    choice.add_argument(
-        "--for", dest="target", choices=TARGETS, help="only schedules that this can say; its snippet is printed"
-    )
-    choice.add_argument(
-        "--batch", type=int, metavar="COUNT", help="so many products of this size, each with its own A and B"
-    )
-    choice.add_argument(
-        "--grouped", metavar="M1,M2,...", help="products with these m and the size's k and n (M is left out)"
-    )
-    choice.add_argument("--block", metavar="BM,BK,BN", help="this block only: whether it fits, and its plan")
+    add("--max-error", type=float, metavar="E", help="leave out schedules with a larger error")
+    add("--reach", type=float, metavar="BITS", help="bits that are asked for where ways are compared (FP32's)")
+    add("--for", dest="target", choices=TARGETS, help="only schedules that this can say; its snippet is printed")
+    add("--batch", type=int, metavar="COUNT", help="so many products of this size, each with its own A and B")
+    add("--grouped", metavar="M1,M2,...", help="products with these m and the size's k and n (M is left out)")
+    add("--block", metavar="BM,BK,BN", help="this block only: whether it fits, and its plan")
 
 
 def _add_output(output: argparse._ArgumentGroup) -> None:
     """What is shown."""
-    output.add_argument("--pareto", action="store_true", help="time and bits on one front: what one more bit costs")
-    output.add_argument("--sensitivity", action="store_true", help="what 20 %% on each number of the chip changes")
-    output.add_argument(
-        "--explain", action="store_true", help="--kernel paper: what distinguishes the block from 96 and 192"
-    )
-    output.add_argument(
+    add = output.add_argument
+    add("--pareto", action="store_true", help="time and bits on one front: what one more bit costs")
+    add("--sensitivity", action="store_true", help="what 20 %% on each number of the chip changes")
+    add("--explain", action="store_true", help="--kernel paper: what distinguishes the block from 96 and 192")
+    add(
         "--tiling",
         action="store_true",
         help="AscendC fields and CATLASS shapes of the best plan as C++, and its buffers",
     )
-    output.add_argument(
-        "--bits", action="store_true", help="run every feasible block with the size's k: what changes the result"
-    )
-    output.add_argument("--rejections", action="store_true", help="the blocks next to the feasible space, and why not")
-    output.add_argument("--heat-map", action="store_true", help="the speed over (bm, bn) as a picture")
-    output.add_argument("--out", metavar="FOLDER", help="where --heat-map and --pareto write PNG, CSV and JSON (out)")
-    output.add_argument("--csv", metavar="FILE", help="write the plans as CSV")
-    output.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    add("--bits", action="store_true", help="run every feasible block with the size's k: what changes the result")
+    add("--rejections", action="store_true", help="the blocks next to the feasible space, and why not")
+    add("--heat-map", action="store_true", help="the speed over (bm, bn) as a picture")
+    add("--out", metavar="FOLDER", help="where --heat-map and --pareto write PNG, CSV and JSON (out)")
+    add("--csv", metavar="FILE", help="write the plans as CSV")
+    add("--json", action="store_true", help="print JSON instead of tables")

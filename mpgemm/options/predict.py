@@ -17,22 +17,23 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
-    parser.add_argument("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
-    parser.add_argument("b", metavar="B", help="matrix file")
-    parser.add_argument("--gpu", required=True, help="device: h100, b200, gb200, b300, gb300, rtx4060, a100, ...")
-    parser.add_argument("--library", metavar="NAME[-VERSION]",
+    add = parser.add_argument
+    add("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
+    add("b", metavar="B", help="matrix file")
+    add("--gpu", required=True, help="device: h100, b200, gb200, b300, gb300, rtx4060, a100, ...")
+    add("--library", metavar="NAME[-VERSION]",
                         help="cublaslt-13.1 (also as cublas-13.1, torch.matmul-13.1), scaled_mm (torch._scaled_mm) or cutlass; "
                         "without, the command says what each needs")  # fmt: skip
-    parser.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE",
+    add("--config", nargs="+", default=[], metavar="FIELD=VALUE",
                         help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; scaled_mm: "
                         "fast_accumulation, "
                         "split_k, scheme; cutlass: tile_k, split_k, split_mode, grain, sliced_k, residue")  # fmt: skip
-    parser.add_argument("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is; "
+    add("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is; "
                         f"for scaled_mm: mmaemu, the {RECORDED_CHOICES}")  # fmt: skip
     library_options.add_format_arguments(parser)
-    parser.add_argument("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
+    add("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
     add_scale_arguments(parser)
     parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
-    parser.add_argument("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
-    parser.add_argument("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
+    add("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum")
+    add("--json", action="store_true", help="print JSON")

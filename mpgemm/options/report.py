@@ -16,16 +16,11 @@ FORMATS = ("html", "markdown")
 
 def add_arguments(parser: Parser) -> None:
     """Arguments of the command."""
-    parser.add_argument(
-        "folders", nargs="+", metavar="FOLDER", help="what --out of evaluate, compare, plan or simulate wrote"
-    )
-    parser.add_argument("--out", "--output", metavar="FILE", help="where the page goes (standard output)")
-    parser.add_argument("--format", choices=FORMATS, help="of the page (html if FILE ends in .html, else markdown)")
-    parser.add_argument("--title", default="Results", help="heading of the page")
-    parser.add_argument(
-        "--rows", type=int, default=MOST_ROWS, metavar="COUNT", help=f"rows shown of a table ({MOST_ROWS})"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print what the page holds instead: folders, tables, pictures"
-    )
+    add = parser.add_argument
+    add("folders", nargs="+", metavar="FOLDER", help="what --out of evaluate, compare, plan or simulate wrote")
+    add("--out", "--output", metavar="FILE", help="where the page goes (standard output)")
+    add("--format", choices=FORMATS, help="of the page (html if FILE ends in .html, else markdown)")
+    add("--title", default="Results", help="heading of the page")
+    add("--rows", type=int, default=MOST_ROWS, metavar="COUNT", help=f"rows shown of a table ({MOST_ROWS})")
+    add("--json", action="store_true", help="print what the page holds instead: folders, tables, pictures")
     parser.goes_without(("--out", "--format", "--rows"), ("--json",))

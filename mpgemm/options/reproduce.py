@@ -19,15 +19,15 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="figures and tables; --list shows them")
-    parser.add_argument("--list", action="store_true", help="what there is, from which paper, how long it takes")
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="figures and tables; --list shows them")
+    add("--list", action="store_true", help="what there is, from which paper, how long it takes")
     drawn = parser.add_argument_group("drawn matrices")
-    drawn.add_argument("--seed", type=int, metavar="N", help="first seed (default 0)")
-    drawn.add_argument("--repeats", type=int, metavar="N", help="number of seeds (default: the figure's own)")
-    drawn.add_argument("--quick", action="store_true", help="fewer and smaller points")
-    drawn.add_argument(
-        "--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes, where the figure does not sweep them"
-    )
+    add = drawn.add_argument
+    add("--seed", type=int, metavar="N", help="first seed (default 0)")
+    add("--repeats", type=int, metavar="N", help="number of seeds (default: the figure's own)")
+    add("--quick", action="store_true", help="fewer and smaller points")
+    add("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes, where the figure does not sweep them")
     what = parser.add_argument_group("what figures 8 and 9 of the SGEMM-cube paper compare")
     add_method_arguments(what, "fp16, fp32, sgemm_cube")
     add_cube_arguments(what, "0 6 12", "sequential")

@@ -23,13 +23,14 @@ def add_run_arguments(parser: Parser) -> None:
 def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> None:
     """The group "output"; the metric is that of pictures alone (`metric_needs_out`), or that of a table, too."""
     output = parser.add_argument_group("output")
-    output.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
-    output.add_argument("--fresh", action="store_true", help="measure again what the journal in --out holds")
-    output.add_argument("--no-figures", action="store_true", help="no pictures")
-    output.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    output.add_argument("--quiet", action="store_true", help="no progress on a terminal")
-    output.add_argument("--csv", action="store_true", help="print CSV instead of tables")
-    output.add_argument("--metric", choices=METRICS, help="what the figures show (default relative_frobenius)")
+    add = output.add_argument
+    add("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
+    add("--fresh", action="store_true", help="measure again what the journal in --out holds")
+    add("--no-figures", action="store_true", help="no pictures")
+    add("--json", action="store_true", help="print JSON instead of tables")
+    add("--quiet", action="store_true", help="no progress on a terminal")
+    add("--csv", action="store_true", help="print CSV instead of tables")
+    add("--metric", choices=METRICS, help="what the figures show (default relative_frobenius)")
     parser.goes_without(("--csv",), ("--json",))
     parser.goes_with(("--fresh", "--no-figures"), ("--out",))
     if metric_needs_out:

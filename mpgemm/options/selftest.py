@@ -15,8 +15,7 @@ SECONDS = 30.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument(
-        "--seconds", type=float, default=SECONDS, metavar="S", help=f"time for random comparisons ({SECONDS:g})"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the random encodings (0)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add = parser.add_argument
+    add("--seconds", type=float, default=SECONDS, metavar="S", help=f"time for random comparisons ({SECONDS:g})")
+    add("--seed", type=int, default=0, help="of the random encodings (0)")
+    add("--json", action="store_true", help="print JSON")

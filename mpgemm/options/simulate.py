@@ -16,42 +16,44 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add_shared_arguments(parser)
-    how = parser.add_argument_group("schedule and simulation")
-    how.add_argument("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
-    how.add_argument("--kernel", choices=KERNELS, help="paper: SGEMM-cube's; grid; vector (paper; --calibrate: grid)")
-    how.add_argument("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
-    how.add_argument("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
-    how.add_argument("--swizzle", metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident")
-    how.add_argument("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
-    how.add_argument("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
-    how.add_argument("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")
-    how.add_argument("--no-split", action="store_true", help="leave out the pass that splits A and B")
-    how.add_argument("--latency", default="pipelined", choices=("pipelined", "serial"))
-    how.add_argument("--all-cores", action="store_true", help="every core event by event")
+    add = parser.add_argument_group("schedule and simulation").add_argument
+    add("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
+    add("--kernel", choices=KERNELS, help="paper: SGEMM-cube's; grid; vector (paper; --calibrate: grid)")
+    add("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
+    add("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
+    add("--swizzle", metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident")
+    add("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
+    add("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
+    add("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")
+    add("--no-split", action="store_true", help="leave out the pass that splits A and B")
+    add("--latency", default="pipelined", choices=("pipelined", "serial"))
+    add("--all-cores", action="store_true", help="every core event by event")
     show = parser.add_argument_group("also show")
-    show.add_argument("--waterfall", action="store_true", help="from the peak to this speed, cause by cause")
-    show.add_argument("--bytes", action="store_true", help="the schedule's bytes beside eq. 9, factor by factor")
-    show.add_argument("--sensitivity", action="store_true", help="what 20 %% on each number changes")
-    show.add_argument("--sweep", metavar="PARAMETER=V1,V2,...", help="speed over values of a chip parameter")
-    show.add_argument("--published", action="store_true", help="the published speeds and times beside this model's")
+    add = show.add_argument
+    add("--waterfall", action="store_true", help="from the peak to this speed, cause by cause")
+    add("--bytes", action="store_true", help="the schedule's bytes beside eq. 9, factor by factor")
+    add("--sensitivity", action="store_true", help="what 20 %% on each number changes")
+    add("--sweep", metavar="PARAMETER=V1,V2,...", help="speed over values of a chip parameter")
+    add("--published", action="store_true", help="the published speeds and times beside this model's")
     files = parser.add_argument_group("files")
-    files.add_argument(
+    add = files.add_argument
+    add(
         "--calibrate",
         metavar="PROFILE.csv",
         help="fit the free parameters to an op_summary file of msprof; the residuals",
     )
-    files.add_argument("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
-    files.add_argument(
+    add("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
+    add(
         "--trace-operations",
         type=int,
         default=100_000,
         metavar="COUNT",
         help="operations in the trace at most (100000)",
     )
-    files.add_argument("--gantt", metavar="FILE", help="picture of the pipes where a C block leaves")
-    files.add_argument("--ping-pong", metavar="FILE", help="picture of single beside double buffers, block by block")
-    files.add_argument("--occupancy", metavar="FILE", help="picture of the buffers in use")
-    files.add_argument("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
+    add("--gantt", metavar="FILE", help="picture of the pipes where a C block leaves")
+    add("--ping-pong", metavar="FILE", help="picture of single beside double buffers, block by block")
+    add("--occupancy", metavar="FILE", help="picture of the buffers in use")
+    add("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     _state_what_goes_together(parser)
     parser.moved("--figure", "mpgemm reproduce xue10, xue11 or xue12")

@@ -15,20 +15,21 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add_matrix_arguments(parser, "normal 64 x 256 x 64")
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--target",
         default="fp64",
         metavar="fp64|fp32|BITS",
         help="the accuracy of DGEMM (default) or SGEMM on these matrices, or bits of |A||B|",
     )
-    parser.add_argument(
+    add(
         "--methods",
         nargs="+",
         default=list(COUNTED_METHODS),
         metavar="NAME",
         help=f"default {' '.join(COUNTED_METHODS)}",
     )
-    parser.add_argument(
+    add(
         "--engine",
         "--engines",
         nargs="+",
@@ -36,8 +37,8 @@ def add_arguments(parser: Parser) -> None:
         metavar="DEVICE",
         help=f"devices whose costs are told (default {' '.join(COST_DEVICES)})",
     )
-    parser.add_argument("--output", choices=("fp64", "fp32"), help="format of the results (default: the target's)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--csv", action="store_true", help="print CSV")
-    parser.add_argument("--quiet", action="store_true", help="no progress on a terminal")
+    add("--output", choices=("fp64", "fp32"), help="format of the results (default: the target's)")
+    add("--json", action="store_true", help="print JSON")
+    add("--csv", action="store_true", help="print CSV")
+    add("--quiet", action="store_true", help="no progress on a terminal")
     parser.goes_without(("--csv",), ("--json",))

@@ -13,11 +13,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def add_limit_arguments(parser: argparse._ActionsContainer) -> None:
     """The options for limits of time and memory, and the choice of solvers."""
-    parser.add_argument("--timeout", type=float, default=SOLVER_SECONDS, help="seconds (default %(default)s)")
-    parser.add_argument(
-        "--memory", type=int, default=SOLVER_MEGABYTES, help="MiB for each solver (default %(default)s)"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--timeout", type=float, default=SOLVER_SECONDS, help="seconds (default %(default)s)")
+    add("--memory", type=int, default=SOLVER_MEGABYTES, help="MiB for each solver (default %(default)s)")
+    add(
         "--solver", nargs="+", choices=SOLVERS, metavar="NAME",
         help=f"only these of {', '.join(SOLVERS)} (default: all that are installed)",
     )  # fmt: skip

@@ -22,16 +22,13 @@ K = 1024
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
     what = parser.add_argument_group("what is tested")
-    what.add_argument("--engine", help="device (h100), path (h100/mma) or arch:name; default h100, or the method's own")
-    what.add_argument(
-        "--format", metavar="FORMAT", help="operands of a device's unit: half, bf16, tf32, fp8, ... (default fp16)"
-    )
-    what.add_argument("--method", metavar="NAME", help="a recovery method instead of the plain product")
-    what.add_argument(
-        "--out-format", metavar="FORMAT", help="the kernel rounds its result to this format (bf16, fp16, ...)"
-    )
+    add = what.add_argument
+    add("--engine", help="device (h100), path (h100/mma) or arch:name; default h100, or the method's own")
+    add("--format", metavar="FORMAT", help="operands of a device's unit: half, bf16, tf32, fp8, ... (default fp16)")
+    add("--method", metavar="NAME", help="a recovery method instead of the plain product")
+    add("--out-format", metavar="FORMAT", help="the kernel rounds its result to this format (bf16, fp16, ...)")
     add_order_arguments(what)
-    what.add_argument(
+    add(
         "--reference",
         choices=("given", "rounded"),
         default="given",
@@ -43,10 +40,13 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_with(("--scale-a", "--scale-b"), ("files",), "two matrix files")
     parser.goes_without(("--k-order", "--splits", "--promote-every"), ("--method",))
     how = parser.add_argument_group("how sure")
-    how.add_argument("--quantile", type=float, default=0.99, help="share of whole products that pass (default 0.99)")
-    how.add_argument("--confidence", type=float, default=0.95, help="confidence of that share (default 0.95)")
+    add = how.add_argument
+    add("--quantile", type=float, default=0.99, help="share of whole products that pass (default 0.99)")
+    add("--confidence", type=float, default=0.95, help="confidence of that share (default 0.95)")
     check = parser.add_argument_group("judge a tolerance")
-    check.add_argument("--check-rtol", type=float, metavar="RTOL", help="relative part, as of numpy.allclose")
-    check.add_argument("--check-atol", type=float, metavar="ATOL", help="absolute part")
-    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add = check.add_argument
+    add("--check-rtol", type=float, metavar="RTOL", help="relative part, as of numpy.allclose")
+    add("--check-atol", type=float, metavar="ATOL", help="absolute part")
+    add = parser.add_argument
+    add("--quiet", action="store_true", help="no progress on standard error")
+    add("--json", action="store_true", help="print JSON")

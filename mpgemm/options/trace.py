@@ -12,16 +12,13 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("what", choices=("compare",), help="compare: two runs, module by module")
+    add = parser.add_argument
+    add("what", choices=("compare",), help="compare: two runs, module by module")
     for name in ("first", "second"):
-        parser.add_argument(
+        add(
             name, metavar=f"RUN{1 + (name == 'second')}",
             help="folder of recorded tensors: .safetensors, .npz, .npy or .pt with names of modules and steps",
         )  # fmt: skip
-    parser.add_argument(
-        "--logits", metavar="MODULE", help="the module whose output are logits (default: lm_head or logits)"
-    )
-    parser.add_argument(
-        "--no-recipes", action="store_true", help="do not look for who made the first output that differs"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add("--logits", metavar="MODULE", help="the module whose output are logits (default: lm_head or logits)")
+    add("--no-recipes", action="store_true", help="do not look for who made the first output that differs")
+    add("--json", action="store_true", help="print JSON")

@@ -18,22 +18,19 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
+    add = parser.add_argument
     for name, text in (("a", "A"), ("b", "B"), ("c", "the result")):
-        parser.add_argument(name, metavar=name.upper(), help=f"matrix file: {text}")
-    parser.add_argument(
-        "--format", metavar="FORMAT", help="format of A and B where their files hold encodings (unsigned integers)"
-    )
-    parser.add_argument("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
-    parser.add_argument("--addend", metavar="FILE", help="C0, where the result is A B + C0")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these recovery methods (default: all)")
-    parser.add_argument(
-        "--gpu", help="the device asked about (h100, rtx4060, ...): what it computes comes first, by its name"
-    )
+        add(name, metavar=name.upper(), help=f"matrix file: {text}")
+    add("--format", metavar="FORMAT", help="format of A and B where their files hold encodings (unsigned integers)")
+    add("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
+    add("--addend", metavar="FILE", help="C0, where the result is A B + C0")
+    add("--methods", nargs="+", metavar="NAME", help="only these recovery methods (default: all)")
+    add("--gpu", help="the device asked about (h100, rtx4060, ...): what it computes comes first, by its name")
     add_scale_arguments(parser)
     library = parser.add_argument_group("a library's kernel on that device, to try as well")
-    library.add_argument(
-        "--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass"
-    )
-    library.add_argument("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
-    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add = library.add_argument
+    add("--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass")
+    add("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
+    add = parser.add_argument
+    add("--quiet", action="store_true", help="no progress on standard error")
+    add("--json", action="store_true", help="print JSON")
