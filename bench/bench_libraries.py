@@ -5,7 +5,6 @@
 The ratio says what chains, restarts, merges and the epilogue of a recipe cost beside `gemm_bits` of its engine.
 """
 
-import time
 from functools import partial
 
 from harness import interleaved, prepared, report, rows
@@ -42,7 +41,6 @@ def main() -> None:
     from tensorcore_models import libraries
 
     tcm.set_num_threads(args.threads)
-    clock = time.process_time if args.cpu_time else time.perf_counter
     rng, size, records = np.random.default_rng(1), args.size, []
     for name, (recipe, fmt) in recipes(libraries, size).items():
         a, b = (tcm.encode(rng.standard_normal((size, size)), fmt) for _ in range(2))
@@ -50,7 +48,7 @@ def main() -> None:
             "gemm_bits": partial(recipe.engine.gemm_bits, a, b),
             "recipe": partial(recipe.gemm_bits, a, b, out_format="fp32"),
         }
-        timings = interleaved(functions, 3 if args.quick else 9, warm_up=1, clock=clock)
+        timings = interleaved(functions, 3 if args.quick else 9, warm_up=1, clock=args.clock)
         records += rows(f"{name}, {size}^3,", timings, "gemm_bits", size**3)
     report(records, args.json)
 

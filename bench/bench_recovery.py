@@ -5,8 +5,6 @@
 The reference of each method is as many plain engine products of words as it has passes; a ratio of 1.25 means 25 % on top.
 """
 
-import time
-
 from harness import interleaved, prepared, report, rows
 
 METHODS = (
@@ -46,8 +44,7 @@ def main() -> None:
             def method(engine=engine, row=row, a=a, b=b):
                 mpgemm.recovered_gemm(a, b, None, row, engine)
 
-            clock = time.process_time if args.cpu_time else time.perf_counter
-            timings = interleaved({"passes": passes, name: method}, 3 if args.quick else 9, clock=clock)
+            timings = interleaved({"passes": passes, name: method}, 3 if args.quick else 9, clock=args.clock)
             records += rows(f"{size}^3, {row.passes} passes", timings, "passes", row.passes * size**3)
     report(records, args.json)
 

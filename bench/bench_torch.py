@@ -3,8 +3,6 @@
 python bench/bench_torch.py [--sizes 256 1024] [--engine h100] [--threads 1] [--cpu-time] [--json out/torch.json]
 """
 
-import time
-
 from harness import interleaved, prepared, report, rows
 
 TYPES = ("float16", "bfloat16", "float32")
@@ -33,8 +31,7 @@ def main() -> None:
                     "Instruction.gemm": lambda engine=engine, left=left, right=right: engine.gemm(left, right),
                     "torch.mm": lambda a=a, b=b: torch.mm(a, b),
                 }
-                clock = time.process_time if args.cpu_time else time.perf_counter
-                timings = interleaved(timed, 15, clock=clock)
+                timings = interleaved(timed, 15, clock=args.clock)
             records += rows(f"{size}^3 {name}", timings, "Instruction.gemm", size**3)
     report(records, args.json)
 

@@ -59,18 +59,23 @@ def pin(cpus: int = 1) -> list[int]:
 OPTIONS: dict[str, dict] = {
     "size": {"type": int}, "sizes": {"type": int, "nargs": "+"}, "turns": {"type": int}, "threads": {"type": int},
     "engine": {}, "methods": {"nargs": "+"}, "only": {"help": "rows whose name holds this word"}, "json": {},
+    "isa": {"nargs": "+", "help": "instruction sets, by default all that this CPU has (with --quick the best)"},
+    "page": {"help": "page whose table between its two marks is replaced (docs/performance.md)"},
     "quick": {"action": "store_true", "help": "fewer turns"},
     "cpu_time": {"action": "store_true", "help": "CPU time instead of wall time (one thread, shared machines)"},
 }  # fmt: skip
 
 
 def prepared(doc: str | None, core: str | None = "Haswell", **defaults: object) -> argparse.Namespace:
-    """The options of a benchmark (`defaults` of :data:`OPTIONS`), with BLAS held to --threads and the process pinned to
-    as many CPUs."""
+    """The options of a benchmark (`defaults` of :data:`OPTIONS`) and its clock, with BLAS held to --threads and the process
+    pinned to as many CPUs."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in {"threads": 1, "json": None, **defaults}.items():
         parser.add_argument(f"--{name.replace('_', '-')}", default=default, **OPTIONS[name])
     args = parser.parse_args()
+    if getattr(args, "cpu_time", False) and args.threads != 1:
+        parser.error("--cpu-time adds up all threads; it goes with --threads 1")
+    args.clock = time.process_time if getattr(args, "cpu_time", False) else time.perf_counter
     hold_blas(args.threads, core)
     pin(args.threads)
     return args
@@ -203,7 +208,7 @@ def print_rows(records: list[dict]) -> None:
 
 
 def write_json(path: str | os.PathLike, content: object) -> None:
-    """Write `content` as JSON through a temporary file: an interrupted run leaves the old file whole."""
+    """Write `content` as JSON; an interrupted run leaves the old file whole."""
     from mpgemm.inputs.files import write_text
 
     write_text(path, json.dumps(content, indent=1) + "\n")

@@ -7,39 +7,19 @@ instructions for 16 products (docs/performance.md counts them) against the rate 
 turn by turn.
 """
 
-import argparse
 import ctypes
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from bench_exact import matrices
-from harness import hold_blas, interleaved, machine, pin, rows, write_json
+from harness import interleaved, machine, prepared, rows, write_json
 from page import write_page
 
 LANES = (4, 8, 16)
 NOT_HERE = "not measurable here"
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer turns, one instruction set: under a minute")
-    parser.add_argument("--size", type=int, default=512)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument(
-        "--cpu-time", action="store_true", help="CPU time instead of wall time (one thread, shared machines)"
-    )
-    parser.add_argument(
-        "--isa",
-        nargs="+",
-        help="instruction sets, by default avx512 and avx2 where there are any (with --quick the best)",
-    )
-    parser.add_argument("--page", help="page whose table between its two marks is replaced (docs/performance.md)")
-    parser.add_argument("--json", default="out/bench.json")
-    return parser.parse_args()
 
 
 # -- vector instructions for 16 products (docs/performance.md), by level; None: not counted -----------------------------------
@@ -128,12 +108,6 @@ def units():
     }
 
 
-def clock_of(args):
-    if args.cpu_time and args.threads != 1:
-        raise SystemExit("--cpu-time adds up all threads; it goes with --threads 1")
-    return time.process_time if args.cpu_time else time.perf_counter
-
-
 def operands(engine, size: int, rng):
     """Encodings of normal random matrices, and scales around 1."""
     import numpy as np
@@ -178,7 +152,7 @@ def gemm_rows(args, isas, rng) -> list[dict]:
             if probe:
                 functions["probe"] = lambda level=level: probe(level, PROBE_ROUNDS)
                 functions["probe of sgemm"] = lambda: probe(1, PROBE_ROUNDS)
-            timings = interleaved(functions, 3 if args.quick else 9, 1, clock_of(args))
+            timings = interleaved(functions, 3 if args.quick else 9, 1, args.clock)
             started = probe(level, 1) * PROBE_ROUNDS * args.threads if probe else 0
             rates = [started / timings.pop(n).median for n in ("probe", "probe of sgemm")] if probe else []
             sgemm, record = rows(f"{args.size}^3", timings, "sgemm", args.size**3)
@@ -213,7 +187,7 @@ def tile_rows(args, rng) -> list[dict]:
         "GEMM of the same work": lambda: engine.gemm_bits(x, y, z),
         f"{count} tiles m16n8k16 in one call": lambda: instruction.mma_bits(a, b, c),
     }
-    timings = interleaved(functions, 3 if args.quick else 7, 1, clock_of(args))
+    timings = interleaved(functions, 3 if args.quick else 7, 1, args.clock)
     records = rows("tiles", timings, "GEMM of the same work", count * 16 * 8 * 16)
     for record in records:
         print(
@@ -248,7 +222,7 @@ def call_rows(args, rng) -> list[dict]:
             function()
 
     turns = {name: lambda f=f: repeated(f) for name, f in functions.items()}
-    timings = interleaved(turns, 5 if args.quick else 15, 1, clock_of(args))
+    timings = interleaved(turns, 5 if args.quick else 15, 1, args.clock)
     records = rows("one m16n8k16 tile", timings, "numpy, 16 x 16", calls * 16 * 8 * 16)
     for record in records:
         record["calls"] = calls
@@ -292,7 +266,7 @@ def methods_of(args, isa: str, rng) -> list[dict]:
             a, b, method="ootomo", engine=core
         ),
     }
-    timings = interleaved(functions, 3 if args.quick else 9, 1, clock_of(args))
+    timings = interleaved(functions, 3 if args.quick else 9, 1, args.clock)
     records = rows(f"{size}^3", timings, "sgemm", size**3)[1:]
     for record in records:
         record["fda_gemms"] = record["median"] / timings["FDA GEMM of the A100"].median
@@ -310,7 +284,7 @@ def rounding_rows(args, rng) -> list[dict]:
     count = 1 << 24
     x = rng.standard_normal(count, np.float32)
     functions = {"copy": x.copy} | {f"encode {f}": lambda f=f: tcm.encode(x, f) for f in ("fp16", "bf16", "e4m3fn")}
-    timings = interleaved(functions, 3 if args.quick else 9, 1, clock_of(args))
+    timings = interleaved(functions, 3 if args.quick else 9, 1, args.clock)
     records = rows("rounding", timings, "copy", count)[1:]
     for r in records:
         print(f"{r['path']:44} {r['gmacs']:8.2f} G elements/s, {r['ratio']:.2f} x copying the source")
@@ -326,9 +300,7 @@ def print_row(r: dict, limit_text: str = "limit not counted") -> None:
 
 
 def main() -> None:
-    args = arguments()
-    hold_blas(args.threads)
-    pin(args.threads)
+    args = prepared(__doc__, size=512, quick=False, cpu_time=False, isa=None, page=None, json="out/bench.json")
     import numpy as np
 
     import tensorcore_models as tcm
