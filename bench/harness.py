@@ -209,7 +209,7 @@ def print_rows(records: list[dict]) -> None:
 
 def write_json(path: str | os.PathLike, content: object) -> None:
     """Write `content` as JSON; an interrupted run leaves the old file whole."""
-    from mpgemm.inputs.files import write_text
+    from tensorcore_models.files import write_text
 
     write_text(path, json.dumps(content, indent=1) + "\n")
 

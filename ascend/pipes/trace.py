@@ -5,7 +5,6 @@ C), time in microseconds; chrome://tracing and ui.perfetto.dev read it.
 """
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 from ascend.pipes.arrays import FLAG_WIDTH
 from ascend.pipes.program import FLAG_NUMBER, FLAGS, PIPES
 from ascend.pipes.records import PhaseResult, Run
+from tensorcore_models.files import write_text
 
 #: Pools of buffer slots: the flag that a slot is free, and the buffer's name in pictures.
 POOLS = {
@@ -174,7 +174,9 @@ def write_trace(run: Run, path: str | Path, most_operations: int = 100_000) -> N
     most_operations: Later operations are left out.
     Raises FileNotFoundError if the folder does not exist.
     """
-    s = run.schedule
+    path, s = Path(path), run.schedule
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: No such file or directory, make the folder {path.parent} first")
     document = {
         "traceEvents": trace_events(run, most_operations),
         "displayTimeUnit": "ns",
@@ -184,22 +186,4 @@ def write_trace(run: Run, path: str | Path, most_operations: int = 100_000) -> N
             "operations at most in this file": most_operations,
         },
     }  # fmt: skip
-    write_atomically(path, json.dumps(document, separators=(",", ":")) + "\n")
-
-
-def write_atomically(path: str | Path, text: str) -> None:
-    """Write a text file by way of a temporary one beside it, so that a reader sees all of it or nothing.
-
-    Raises FileNotFoundError if the folder does not exist.
-    """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: No such file or directory, make the folder {path.parent} first")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(temporary, "x", encoding="utf-8") as stream:
-            stream.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_text(path, json.dumps(document, separators=(",", ":")) + "\n")

@@ -139,8 +139,8 @@ def folder_of(args: argparse.Namespace) -> Path:
 
 def write_rows(folder: Path, name: str, rows: list[dict]) -> list[Path]:
     """The rows as JSON and CSV next to each other."""
-    from mpgemm.inputs.files import write_text
     from mpgemm.reporting.report import Table, json_text
+    from tensorcore_models.files import write_text
 
     headings = list(rows[0])
     table = Table(name, headings, [[row[heading] for heading in headings] for row in rows])

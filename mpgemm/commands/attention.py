@@ -5,10 +5,11 @@ import sys
 
 import tensorcore_models as tcm
 from mpgemm.experiments.attention import attention_errors, table
-from mpgemm.inputs.files import read_matrix, write_text
+from mpgemm.inputs.files import read_matrix
 from mpgemm.integrations.multiplier import Multiplier
 from mpgemm.reporting import report
 from mpgemm.reporting.provenance import environment
+from tensorcore_models.files import write_text
 
 NOTE = (
     "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled, so only the products' bits are "

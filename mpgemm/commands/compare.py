@@ -10,8 +10,8 @@ from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.cases import Case, generated_cases
 from mpgemm.experiments.comparison import Comparison, compare_cases
 from mpgemm.experiments.outcome import Context
-from mpgemm.inputs.files import write_text
 from mpgemm.reporting import plots, report
+from tensorcore_models.files import write_text
 
 DEFAULT_METHODS = (
     "fp16", "tf32", "markidis", "egemm", "ootomo", "ootomo_inside", "sgemm_cube", "multiword", "bf16x9:restart_every=16",

@@ -10,8 +10,8 @@ from mpgemm.commands.run_options import check_run, metric_of, run_resumable
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.curves import AXES, error_curves, points_csv
 from mpgemm.experiments.outcome import Context, Outcome
-from mpgemm.inputs.files import write_text
 from mpgemm.reporting import plots, report
+from tensorcore_models.files import write_text
 
 
 def run(args: argparse.Namespace) -> int:

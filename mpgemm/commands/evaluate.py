@@ -21,8 +21,8 @@ from mpgemm.experiments.operand_ranges import MatrixRange, matrix_range
 from mpgemm.experiments.outcome import Context
 from mpgemm.experiments.verdict import Verdict
 from mpgemm.inputs import matrices
-from mpgemm.inputs.files import write_text
 from mpgemm.reporting import plots, report
+from tensorcore_models.files import write_text
 
 #: How a cube step of 16 products rounds is not published: after every product (pessimistic) and once (optimistic).
 DEFAULT_STEP_ORDERS = ("sequential", "exact")

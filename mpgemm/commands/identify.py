@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorcore_models as tcm
-from mpgemm.inputs.files import atomic_writer
 from mpgemm.reporting.report import json_text, say
 from tensorcore_models import hardware, probing
+from tensorcore_models.files import atomic_writer
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.identify.page import page
 from tensorcore_models.results import Interrupted

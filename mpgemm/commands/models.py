@@ -3,7 +3,6 @@
 import argparse
 
 import tensorcore_models as tcm
-from mpgemm.inputs.files import write_text
 from mpgemm.options.prose import wrapped
 from mpgemm.recovery.methods import list_methods
 from mpgemm.reporting import report
@@ -17,6 +16,7 @@ from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.explanations.orders import tree_of
 from tensorcore_models.explanations.words import plain
+from tensorcore_models.files import write_text
 from tensorcore_models.formats.names import format_family, unknown_format
 
 #: Names that mean at most so many arithmetics are explained, others listed.

@@ -4,8 +4,8 @@ import argparse
 from dataclasses import replace
 
 from mpgemm.experiments.outcome import Outcome
-from mpgemm.inputs.files import write_text
 from mpgemm.reporting import plots, report
+from tensorcore_models.files import write_text
 
 #: The most rows of a table that are printed.
 MOST_ROWS = 60

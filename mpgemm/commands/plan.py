@@ -26,8 +26,9 @@ from mpgemm.commands.ascend_options import (
 )
 from mpgemm.commands.plan_advice import advice_of, compares, print_batch, sensitivity_table
 from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
-from mpgemm.inputs.files import check_matrix, read_matrix, write_text
+from mpgemm.inputs.files import check_matrix, read_matrix
 from mpgemm.reporting.report import Progress, Table, json_text, say
+from tensorcore_models.files import write_text
 
 Size = tuple[int, int, int]
 

@@ -9,10 +9,11 @@ import tensorcore_models as tcm
 from mpgemm.commands import library_options as options
 from mpgemm.commands.library_names import which_library
 from mpgemm.commands.scale_options import scales_of
-from mpgemm.inputs.files import write_matrix, write_text
+from mpgemm.inputs.files import write_matrix
 from mpgemm.reporting import report
 from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.explanations.orders import tree_of_order
+from tensorcore_models.files import write_text
 from tensorcore_models.formats.operands import values_of_bits
 
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from mpgemm.inputs.files import write_text
 from mpgemm.options.report import MOST_ROWS
 from mpgemm.reporting.findings import Findings, findings_of
 from mpgemm.reporting.html_report import html_page
 from mpgemm.reporting.report import Table, json_text
 from mpgemm.reporting.result_tables import read_tables, without_constants
+from tensorcore_models.files import write_text
 from tensorcore_models.results import format_cell
 
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from mpgemm.inputs.files import write_text
+from tensorcore_models.files import write_text
 
 
 def _check_of(result: object) -> str:

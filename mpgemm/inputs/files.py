@@ -2,8 +2,7 @@
 name .safetensors and PyTorch's .pt. A pickle is never executed: .pt goes through ``torch.load(weights_only=True)``.
 
 :func:`read_matrix` gives a two-dimensional numeric array in native byte order or raises an error of one line.
-Writers go through a temporary file in the same folder and ``os.replace``, so that a reader sees the old file or the
-new one and never a part of either.
+What is written is there whole or not at all (:mod:`tensorcore_models.files`).
 """
 
 import csv
@@ -11,7 +10,6 @@ import importlib
 import json
 import math
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +21,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.inputs.sizes import check_fits
+from tensorcore_models.files import atomic_writer, write_text
 
 
 def check_matrix(array: object, name: str) -> np.ndarray:
@@ -321,42 +320,6 @@ _LISTERS = {".safetensors": _safetensors_names, ".pt": _torch_names, ".pth": _to
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
-@contextmanager
-def atomic_writer(path: str | os.PathLike) -> Iterator[IO[bytes]]:
-    """A binary file that appears at `path` only when the block ends without an exception.
-
-    The folder is made where it is missing. The data reach the disk before the name does.
-
-    Raises OSError if the folder or the file cannot be written.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """The process's file creation mask, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-def write_text(path: str | os.PathLike, text: str) -> None:
-    """Write `text` as UTF-8, the whole file or nothing."""
-    with atomic_writer(path) as stream:
-        stream.write(text.encode())
-
-
 def write_matrix(path: str | os.PathLike, array: object) -> None:
     """Write a matrix as .npy or .mtx (dense, 17 significant digits: every float64 reads back as it was).
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpgemm.inputs.files import atomic_writer
+from tensorcore_models.files import atomic_writer
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.inputs.files import atomic_writer, write_text
+from tensorcore_models.files import atomic_writer, write_text
 
 #: The index of a folder that this module wrote.
 INDEX = "trace.json"

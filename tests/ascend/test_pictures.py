@@ -7,10 +7,11 @@ import pytest
 import ascend
 from ascend.pipes.program import PIPES
 from ascend.pipes.simulate import simulate
-from ascend.pipes.trace import bars, trace_events, write_atomically
+from ascend.pipes.trace import bars, trace_events
 from ascend.reports import figures, plots
 from ascend.reports.waterfall import waterfall
 from ascend.schedule import build_schedule
+from tensorcore_models.files import write_text
 
 A = ascend.get_chip("910A").with_calibration()
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -78,7 +79,7 @@ def test_a_timeline_without_records_makes_them(timeline):
 def test_a_failed_write_leaves_nothing(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError):
-        write_atomically(tmp_path / "folder", "text")
+        write_text(tmp_path / "folder", "text")
     assert [p.name for p in tmp_path.iterdir()] == ["folder"]
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from mpgemm.experiments.cases import file_cases
-from mpgemm.inputs.files import atomic_writer, check_matrix, read_matrix, read_stack, write_matrix, write_text
+from mpgemm.inputs.files import check_matrix, read_matrix, read_stack, write_matrix
+from tensorcore_models.files import atomic_writer, write_text
 
 
 @pytest.fixture

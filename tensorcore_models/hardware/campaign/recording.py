@@ -5,8 +5,6 @@ driver, date, and the number of dot products of each entry).
 """
 
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ import numpy as np
 
 from ...catalogue import get_instruction
 from ...engines.instruction import Instruction
+from ...files import atomic_writer, write_text
 from ...probing.random_operands import DrawnOperands
 from .comparison import differences
 
@@ -25,23 +24,9 @@ INDEX = "index.json"
 FIELDS = ("a", "b", "c", "scale_a", "scale_b", "d")
 
 
-def write_atomically(path: Path, write) -> None:
-    """Call write(file) on a new file beside `path` and put it in its place: a reader never sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def write_json(path: Path, data) -> None:
     """Write data as JSON, atomically."""
-    text = json.dumps(data, indent=1) + "\n"
-    write_atomically(path, lambda file: file.write(text.encode()))
+    write_text(path, json.dumps(data, indent=1) + "\n")
 
 
 class Recorder:
@@ -65,7 +50,8 @@ class Recorder:
 
     def save(self) -> None:
         """Write what there is so far."""
-        write_atomically(self.folder / VECTORS, lambda file: np.savez_compressed(file, **self._arrays))
+        with atomic_writer(self.folder / VECTORS) as file:
+            np.savez_compressed(file, **self._arrays)
         write_json(self.folder / INDEX, {**self.facts, "vectors": self._counts})
 
 
