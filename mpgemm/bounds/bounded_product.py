@@ -58,7 +58,7 @@ class Bounded(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """One product: results, exact values and sizes S = |A||B| + |C| as float64, the error and its bound."""
+    """As :class:`Errors`, with a bound of the error."""
 
     computed: np.ndarray
     exact: np.ndarray
@@ -193,7 +193,6 @@ class EngineProduct(BoundedProduct):
 
     @property
     def label(self) -> str:
-        """For tables."""
         return self.engine.label
 
     def order(self, data: Data) -> KernelOrder:
@@ -202,7 +201,6 @@ class EngineProduct(BoundedProduct):
 
     @default_fp_state
     def errors(self, data: Data) -> Errors:
-        """As :meth:`BoundedProduct.errors`."""
         order = self.order(data)
         options: dict[str, Any] = {"promote_every": None if order.promote_every is None else order.promote_every[1]}
         if order.k_order != ANY:
@@ -237,7 +235,6 @@ class EngineProduct(BoundedProduct):
         return values_of_bits(bits_a, a).astype(np.float64), values_of_bits(bits_b, b).astype(np.float64)
 
     def expected(self, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """As :meth:`BoundedProduct.expected`."""
         given = data.a.astype(np.float64), data.b.astype(np.float64)
         return *self._scaled(self.rounded(data) if self.reference == "rounded" else given, data), data.c
 
@@ -273,7 +270,6 @@ class MethodProduct(BoundedProduct):
 
     @property
     def label(self) -> str:
-        """For tables."""
         return f"{self.method.name} on {self.engine.label}"
 
     @default_fp_state
@@ -287,7 +283,6 @@ class MethodProduct(BoundedProduct):
         return method_bound(data.a, data.b, data.c, self.method, self.engine).total
 
     def expected(self, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """As :meth:`BoundedProduct.expected`."""
         return data.a.astype(np.float64), data.b.astype(np.float64), data.c
 
 

@@ -4,9 +4,10 @@ A population gives its whole product, and blocks of others: some rows of A and c
 block are those of a whole product of the shape asked about, so that what is learnt of them holds for it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,30 +22,28 @@ FRESH = 1 << 32
 PAIRS = 4
 
 
-class Population(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Population(ABC):
     """Products of one shape."""
 
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """(m, k, n) of the whole products."""
+    fresh: ClassVar[bool]  #: Whether other operands are drawn each time.
+    shape: tuple[int, int, int]  #: (m, k, n) of the whole products.
+    side: int = SIDE  #: Rows and columns at most of a block.
 
     @property
     def block(self) -> tuple[int, int]:
         """Rows and columns of a block."""
+        return min(self.shape[0], self.side), min(self.shape[2], self.side)
 
-    @property
-    def fresh(self) -> bool:
-        """Whether other operands are drawn each time."""
-
-    def with_side(self, side: int) -> "Population":
-        """The same with other rows and columns at most in a block."""
-
+    @abstractmethod
     def whole(self) -> Data:
         """The whole product: that of the first seed, or the given one."""
 
     def corner(self) -> Data:
         """Rows and columns of it, evenly spread."""
+        return corner(self.whole(), self.side)
 
+    @abstractmethod
     def blocks(self, count: int) -> Iterator[Data]:
         """Blocks, each of another product."""
 
@@ -89,39 +88,26 @@ def in_random_order(data: Data, together: int, rng: np.random.Generator) -> Data
     return data._replace(scaling=data.scaling.part(*everything, blocks))
 
 
-@dataclass(frozen=True)
-class Drawn:
+@dataclass(frozen=True, kw_only=True)
+class Drawn(Population):
     """Pairs of a distribution."""
 
     distribution: str
-    shape: tuple[int, int, int]  #: (m, k, n).
     seed: int
     parameters: dict
-    side: int = SIDE  #: Rows and columns at most of a block.
 
     fresh = True
-
-    def with_side(self, side: int) -> "Drawn":
-        """The same with other rows and columns at most in a block."""
-        return replace(self, side=side)
-
-    @property
-    def block(self) -> tuple[int, int]:
-        """Rows and columns of a block."""
-        return min(self.shape[0], self.side), min(self.shape[2], self.side)
 
     def _pair(self, index: int, m: int, n: int) -> Data:
         return Data(*generate(self.distribution, m, self.shape[1], n, index, **self.parameters))
 
     def whole(self) -> Data:
-        """The pair of the first seed."""
         return self._pair(self.seed, self.shape[0], self.shape[2])
 
     def corner(self) -> Data:
-        """Rows and columns of it."""
         if get_distribution(self.distribution).independent:
             return self._pair(self.seed, *self.block)
-        return corner(self.whole(), self.side)
+        return super().corner()
 
     def blocks(self, count: int) -> Iterator[Data]:
         """Blocks of fresh pairs: the first rows and columns, or random ones of a few pairs where rows depend on each other."""
@@ -138,37 +124,17 @@ class Drawn:
         return f"fresh pairs of {self.distribution}"
 
 
-@dataclass(frozen=True)
-class Orders:
+@dataclass(frozen=True, kw_only=True)
+class Orders(Population):
     """Given operands, their k in any order: on one pair a kernel always makes the same errors; only its order is not known."""
 
     data: Data
     together: int = 1  #: Products that keep together, since they share a block scale.
-    side: int = SIDE  #: Rows and columns at most of a block.
 
     fresh = False
 
-    def with_side(self, side: int) -> "Orders":
-        """The same with other rows and columns at most in a block."""
-        return replace(self, side=side)
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """(m, k, n)."""
-        return *self.data.a.shape, self.data.b.shape[1]
-
-    @property
-    def block(self) -> tuple[int, int]:
-        """Rows and columns of a block."""
-        return min(self.shape[0], self.side), min(self.shape[2], self.side)
-
     def whole(self) -> Data:
-        """The data as they are."""
         return self.data
-
-    def corner(self) -> Data:
-        """Rows and columns of it, evenly spread."""
-        return corner(self.data, self.side)
 
     def blocks(self, count: int) -> Iterator[Data]:
         """Random rows and columns, k in a random order."""

@@ -33,13 +33,8 @@ class Checked(NamedTuple):
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
-        return {
-            **self.line._asdict(),
-            "vacuity": self.vacuity.to_dict(),
-            "draws": self.draws,
-            "failures": self.failures,
-            "failing": self.failing,
-        }
+        counts = {"draws": self.draws, "failures": self.failures, "failing": self.failing}
+        return {**self.line._asdict(), "vacuity": self.vacuity.to_dict(), **counts}
 
 
 @dataclass(frozen=True, repr=False)

@@ -155,11 +155,13 @@ def _population(product, k, data, distribution, parameters, shape, seed, scale_a
             raise ValueError("data or a distribution, not both")
         if k is None:
             raise ValueError("a distribution needs k, the length of the dot products")
-        return Drawn(distribution, (shape[0], _length(k), shape[1]), seed, dict(parameters or {}))
+        sizes = (shape[0], _length(k), shape[1])
+        return Drawn(shape=sizes, distribution=distribution, seed=seed, parameters=dict(parameters or {}))
     if data is None:
         return None
     given = _given(data, scale_a, scale_b, product.engine)
-    return Orders(given, (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1)
+    together = (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1
+    return Orders(shape=(*given.a.shape, given.b.shape[1]), data=given, together=together)
 
 
 def _length(k) -> int:
@@ -391,13 +393,13 @@ def _by_sampling(question: _Question, known: _Known, progress: Progress | None) 
         if not population.fresh and known.complete:
             whole.add(product.errors(known.shown))
         with one_thread():
-            sample(product, population.with_side(side).blocks(count), count, found, progress)
+            sample(product, replace(population, side=side).blocks(count), count, found, progress)
     except KeyboardInterrupt:
         enough = len(found.error) >= FEWEST
         raise Interrupted(_with_lines(question, known, found, whole) if enough else known.tolerance) from None
     tolerance = _with_lines(question, known, found, whole)
     m, k, n = population.shape
-    faulty = population.with_side(FAULT_SIDE)
+    faulty = replace(population, side=FAULT_SIDE)
     try:
         with one_thread():
             cases = [case_of(product, data) for data in faulty.blocks(blocks_for(faulty.block[0], k, faulty.block[1]))]

@@ -84,31 +84,32 @@ def parse_number(name: str, text: str) -> float:
     return int(number) if PARAMETERS[name].integer and number == int(number) else number
 
 
+def _integers(text: str, count: int, expected: str) -> list[int]:
+    """So many integers, with commas or x between them."""
+    try:
+        found = [int(word) for word in text.replace("x", ",").split(",")]
+    except ValueError:
+        found = []
+    if len(found) != count:
+        raise ValueError(f"{expected}; got {text!r}")
+    return found
+
+
 def parse_block(text: str) -> tuple[int, int, int]:
     """ "BM,BK,BN" as three integers. Raises ValueError if it is not three integers."""
-    words = text.replace("x", ",").split(",")
-    try:
-        bm, bk, bn = map(int, words)
-    except ValueError:
-        raise ValueError(f"a block is BM,BK,BN, for instance 176,64,176; got {text!r}") from None
+    bm, bk, bn = _integers(text, 3, "a block is BM,BK,BN, for instance 176,64,176")
     return bm, bk, bn
 
 
 def parse_grid(text: str) -> tuple[int, int, int]:
     """ "M,K,N" or "MxKxN", cores along each, as three integers. Raises ValueError if it is not three integers."""
-    try:
-        m, k, n = map(int, text.replace("x", ",").split(","))
-    except ValueError:
-        raise ValueError(f"a grid is M,K,N, cores along each, for instance 8,1,4; got {text!r}") from None
+    m, k, n = _integers(text, 3, "a grid is M,K,N, cores along each, for instance 8,1,4")
     return m, k, n
 
 
 def parse_pair(text: str) -> tuple[int, int]:
     """ "OFFSET,DIRECTION" of a swizzle as two integers. Raises ValueError if it is not two integers."""
-    try:
-        offset, direction = map(int, text.split(","))
-    except ValueError:
-        raise ValueError(f"a swizzle is OFFSET,DIRECTION, for instance 3,0; got {text!r}") from None
+    offset, direction = _integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0")
     return offset, direction
 
 
@@ -142,9 +143,7 @@ def write_rows(folder: Path, name: str, rows: list[dict]) -> list[Path]:
     from mpgemm.reporting.report import Table, json_text
     from tensorcore_models.files import write_text
 
-    headings = list(rows[0])
-    table = Table(name, headings, [[row[heading] for heading in headings] for row in rows])
     paths = [folder / f"{name}.json", folder / f"{name}.csv"]
     write_text(paths[0], json_text(rows))
-    write_text(paths[1], table.to_csv())
+    write_text(paths[1], Table.of_rows(name, rows).to_csv())
     return paths

@@ -19,8 +19,6 @@ NOTE = (
 
 def check(args: argparse.Namespace) -> None:
     """Refuse options that contradict each other. Raises ValueError with the options at fault."""
-    if args.kv_tile and not args.attention:
-        raise ValueError("--kv-tile goes with --attention")
     others = ("files", "shipped", "distribution", "methods", "c", "shape")
     given = [name for name in others if args.attention and getattr(args, name, None)]
     if given:

@@ -40,20 +40,9 @@ def run(args: argparse.Namespace) -> int:
     attention.check(args)
     if args.attention:
         return attention.run(args)
-    _check(args)
-    return run_resumable(args, _run_cases)
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Refuse combinations of options that contradict each other."""
     check_inputs(args)
-    if args.shape and not args.distribution:
-        raise ValueError("--shape goes with --distribution")
-    if args.precision and not args.distribution:
-        raise ValueError("--precision goes with --distribution")
-    if args.verify is not None and args.verify < 1:
-        raise ValueError(f"--verify needs at least 1 entry, got {args.verify}")
     check_run(args)
+    return run_resumable(args, _run_cases)
 
 
 def _run_cases(args: argparse.Namespace, context: Context) -> int:

@@ -18,11 +18,7 @@ def metric_of(args: argparse.Namespace) -> str:
 
 
 def check_run(args: argparse.Namespace) -> None:
-    """Refuse numbers and an output folder that cannot be, and figures without matplotlib."""
-    if args.repeats is not None and args.repeats < 1:
-        raise ValueError(f"--repeats must be at least 1, got {args.repeats}")
-    if args.workers < 1:
-        raise ValueError(f"--workers must be at least 1, got {args.workers}")
+    """Refuse an output folder that cannot be, and figures without matplotlib."""
     if args.out and args.out.exists() and not args.out.is_dir():
         raise ValueError(f"--out {args.out} is not a folder")
     if args.out and not args.no_figures:

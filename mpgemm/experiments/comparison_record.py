@@ -1,13 +1,11 @@
 """What a comparison knows about one method on one engine on one input."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mpgemm.exact.errors import METRICS, ErrorReport
 from mpgemm.experiments.verdict import spelled_bits
-from mpgemm.reporting.report import json_text
+from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.results import Result
 
 #: Columns of a record's row; of the error report those of :data:`_OF_ERRORS`.
@@ -108,9 +106,4 @@ class ComparisonRecord(Result):
 
 def csv_of(records: Sequence[ComparisonRecord]) -> str:
     """Rows of records as CSV text with a header line."""
-    text = io.StringIO()
-    rows = [record.row() for record in records]
-    writer = csv.DictWriter(text, list(rows[0]) if rows else ["case"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return Table("", _COLUMNS, [list(record.row().values()) for record in records]).to_csv()

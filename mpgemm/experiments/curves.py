@@ -183,5 +183,4 @@ def _cell(point: CurvePoint) -> str:
 
 def points_csv(outcome: Outcome) -> str:
     """The points of the curves as CSV."""
-    points = outcome.data["points"]
-    return Table("", list(points[0]), [list(point.values()) for point in points]).to_csv()
+    return Table.of_rows("", outcome.data["points"]).to_csv()

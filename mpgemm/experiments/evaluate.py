@@ -35,16 +35,9 @@ class Record:
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
-        return {
-            "case": self.case,
-            "group": self.group,
-            "method": self.method,
-            "label": self.label,
-            "step_order": self.step_order,
-            "seconds": self.seconds,
-            "errors": self.errors.to_dict(),
-            **({"details": dict(self.details)} if self.details else {}),
-        }
+        names = ("case", "group", "method", "label", "step_order", "seconds")
+        details = {"details": dict(self.details)} if self.details else {}
+        return {name: getattr(self, name) for name in names} | {"errors": self.errors.to_dict()} | details
 
 
 def evaluate(

@@ -22,13 +22,9 @@ def open_executor(workers: int = 1, cluster: str | None = None) -> Iterator[Exec
     cluster: Address of a dask scheduler ("tcp://host:port"), whose workers need this package in this version, or
         "local:N": N processes on this machine, stopped at the end. What a worker was computing when it died is given to
         another one.
-    Raises ValueError if `workers` is below 1, `cluster` is no address, dask.distributed is missing, the scheduler or
-        its workers do not answer, or their code is another.
+    Raises ValueError if `cluster` is no address, dask.distributed is missing, the scheduler or its workers do not
+        answer, or their code is another.
     """
-    if workers < 1:
-        raise ValueError(f"--workers must be at least 1, got {workers}")
-    if cluster is not None and workers > 1:
-        raise ValueError("--workers or --cluster, not both: a cluster has workers of its own")
     if cluster is not None:
         with _client(cluster) as client:
             _check_code(client)

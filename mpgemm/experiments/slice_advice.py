@@ -205,11 +205,11 @@ def slice_advice(
         proved[name] = None
         for candidate in counts_of(row, shape[1]):
             if progress is not None:
-                progress(_count(candidate), row.most_words, name)
+                progress(candidate.word_count, row.most_words, name)
             share = lost_share(candidate, operands)
             counts.append(goal.measured(name, candidate, share, _costs(candidate, devices)))
             if goal.proved(share):
-                proved[name] = _count(candidate)
+                proved[name] = candidate.word_count
                 break
     if progress is not None:
         progress(1, 1, "")
@@ -247,10 +247,6 @@ def _row(name: str, output: str, devices: Sequence[str]) -> RecoveryMethod:
 
 def _losing(entry: WordCount) -> str:
     return f"lose{'s' * (entry.count == 1)} {entry.lost_bits:.1f} bits in row {entry.row}"
-
-
-def _count(row: RecoveryMethod) -> int:
-    return len(row.moduli) if row.modular else row.words
 
 
 def _least(entries: Sequence[WordCount]) -> int | None:
@@ -310,7 +306,7 @@ class _Goal:
         bits = math.inf if largest == 0 else -math.log2(largest)
         lost = -math.inf if largest == 0 else math.log2(largest / self.base)
         reached = bool((self._error(product) <= self.allowed + self.range).all())
-        return WordCount(name, _count(row), row.passes, proved_bits, bits, lost, worst, reached, cost)
+        return WordCount(name, row.word_count, row.passes, proved_bits, bits, lost, worst, reached, cost)
 
 
 def _costs(row: RecoveryMethod, devices: Sequence[str]) -> dict[str, float]:

@@ -40,9 +40,7 @@ class ScaledExplanation(Result):
         """One for each chain."""
         return [asdict(step) for step in self.steps]
 
-    def to_dict(self) -> dict:
-        """JSON-compatible values."""
-        return asdict(self)
+    to_dict = asdict
 
     def sentences(self) -> list[str]:
         """What the steps come to."""

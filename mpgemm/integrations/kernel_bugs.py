@@ -70,9 +70,8 @@ _NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a
 def _addend(f: Failure) -> Iterator[Finding]:
     if f.tolerance.c is None:
         return
-    c = f.tolerance.c[f.rows, f.columns]
     for times, text in ((-1, "left out"), (1, "added twice"), (-2, "subtracted")):
-        yield f.finding(f.true + times * c, f"the addend: C is {text}")
+        yield f.finding(f.true + times * f.added, f"the addend: C is {text}")
 
 
 def _again(f: Failure) -> Iterator[Finding]:
@@ -134,17 +133,15 @@ def _stale(f: Failure) -> Iterator[Finding]:
 
 def _operand_transposed(f: Failure) -> Iterator[Finding]:
     a, b = f.tolerance.a, f.tolerance.b
-    added = 0.0 if f.tolerance.c is None else f.tolerance.c[f.rows, f.columns]
     if b.shape[0] == b.shape[1]:
-        yield f.finding(np.einsum("ik,ik->i", a[f.rows], b[f.columns]) + added, "B is read transposed")
+        yield f.finding(np.einsum("ik,ik->i", a[f.rows], b[f.columns]) + f.added, "B is read transposed")
     if a.shape[0] == a.shape[1]:
-        yield f.finding(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns]) + added, "A is read transposed")
+        yield f.finding(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns]) + f.added, "A is read transposed")
 
 
 def _operands_rounded(f: Failure) -> Iterator[Finding]:
     """The product of operands in a narrower format."""
     fmt = f.tolerance.engine.formats[0]
-    added = 0.0 if f.tolerance.c is None else f.tolerance.c[f.rows, f.columns]
     a, b = f.tolerance.given
     scaling = f.tolerance.scaling if f.tolerance.engine.scale_format is None else None  # there they are multiplied in
     factors = (1.0, 1.0) if scaling is None else (scaling.spread_a()[f.rows], scaling.spread_b()[:, f.columns].T)
@@ -155,7 +152,7 @@ def _operands_rounded(f: Failure) -> Iterator[Finding]:
         for rounding, how in (("rne", "rounded"), ("rz", "cut")):
             rounded = [round_to(x, narrow, rounding, saturate=True) for x in (a[f.rows], b[:, f.columns].T)]
             rounded = [x * factor for x, factor in zip(rounded, factors, strict=True)]
-            prediction = np.einsum("ik,ik->i", *rounded) + added
+            prediction = np.einsum("ik,ik->i", *rounded) + f.added
             yield f.finding(prediction, f"the operands were {how} to {name} first", 1 + 2.0**-6)
 
 

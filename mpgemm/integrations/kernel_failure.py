@@ -59,6 +59,11 @@ class Failure:
         return (1 + self.share) * self.exact[self.rows, self.columns]
 
     @property
+    def added(self) -> np.ndarray | float:
+        """C of these elements, 0 without."""
+        return 0.0 if self.tolerance.c is None else self.tolerance.c[self.rows, self.columns]
+
+    @property
     def allowed(self) -> np.ndarray:
         """Their bounds."""
         return self.bound[self.rows, self.columns]

@@ -76,7 +76,7 @@ def _parts(f: Failure, scaling: Scaling) -> tuple[np.ndarray, tuple[np.ndarray, 
     k, block = scaling.sizes[1], scaling.block
     if block is None or k == 0:
         a, b = scaling.at(0)
-        base = f.true if f.tolerance.c is None else f.true - f.tolerance.c[f.rows, f.columns]
+        base = f.true - f.added
         return base[:, None], (a[f.rows].astype(np.float64), b[0, f.columns][:, None].astype(np.float64))
     parts = np.add.reduceat(f.products(), list(range(0, k, block)), axis=1) * (1 + f.share)
     a, b = _parts_scales(f, scaling)
@@ -121,7 +121,7 @@ def _parts_scales(f: Failure, scaling: Scaling) -> tuple[np.ndarray, np.ndarray]
 def own_scales(f: Failure) -> Iterator[Finding]:
     """Each failing row, or column, has a ratio of its own: the scales of a few are wrong."""
     m, n = f.wrong.shape
-    base = f.true if f.tolerance.c is None else f.true - f.tolerance.c[f.rows, f.columns]
+    base = f.true - f.added
     for places, axis, size, name in ((f.rows, 1, m, "row"), (f.columns, 0, n, "column")):
         found = np.flatnonzero(f.wrong.any(axis))
         if not 1 <= found.size <= max(1, size // 4) or size < 2 or places.size < FEWEST * found.size:
@@ -179,7 +179,6 @@ def mistaken_formats(f: Failure) -> Iterator[Finding]:
     """Operands whose encodings were read as another format of the same width."""
     formats = f.tolerance.engine.formats[:2]
     scaling = f.tolerance.scaling
-    added = 0.0 if f.tolerance.c is None else f.tolerance.c[f.rows, f.columns]
     for sides, words in (((0, 1), "A and B were"), ((0,), "A was"), ((1,), "B was")):
         first = formats[sides[0]]
         for name in MISTAKEN.get(first.name, ()):
@@ -189,7 +188,7 @@ def mistaken_formats(f: Failure) -> Iterator[Finding]:
             for side in sides:
                 operands[side] = _read_as(f, side, formats[side], name, scaling)
             with np.errstate(all="ignore"):
-                prediction = np.einsum("ik,ik->i", *operands) + added
+                prediction = np.einsum("ik,ik->i", *operands) + f.added
             yield f.finding(prediction, f"{words} read as {name} in the place of {first.name}", 4.0)
 
 

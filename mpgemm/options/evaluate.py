@@ -37,6 +37,9 @@ def add_arguments(parser: Parser) -> None:
     add("--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)")
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
+    parser.at_least(1, "--verify")
+    parser.goes_with(("--shape", "--precision"), ("--distribution",))
+    parser.goes_with(("--kv-tile",), ("--attention",))
     parser.moved("--figure", "mpgemm reproduce xue8a (mpgemm reproduce --list names the others)")
 
 

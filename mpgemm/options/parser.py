@@ -20,6 +20,7 @@ class Parser(argparse.ArgumentParser):
         self._rules: list[tuple[tuple[str, ...], tuple[str, ...], bool, str]] = []
         self._given: set[str] = set()
         self._moved: dict[str, str] = {}
+        self._least: dict[str, int] = {}
 
     def goes_with(self, options: tuple[str, ...], others: tuple[str, ...], what: str = "") -> None:
         """State that options have an effect only beside at least one of the others.
@@ -32,6 +33,10 @@ class Parser(argparse.ArgumentParser):
     def goes_without(self, options: tuple[str, ...], others: tuple[str, ...], what: str = "") -> None:
         """State that options have no effect beside any of the others; parameters as of :meth:`goes_with`."""
         self._rules.append((options, others, False, what))
+
+    def at_least(self, least: int, *options: str) -> None:
+        """State the smallest number that options take."""
+        self._least |= dict.fromkeys(options, least)
 
     def moved(self, option: str, where: str) -> None:
         """State that an option of earlier versions is gone, and what does its work: whoever types it is told."""
@@ -53,6 +58,10 @@ class Parser(argparse.ArgumentParser):
                 relation = "with" if wanted or what else "without"
                 go = "goes" if len(useless) == 1 else "go"
                 raise ValueError(f"{' and '.join(useless)} {go} {relation} {what or names}")
+        for name, least in self._least.items():
+            value = getattr(found[0], self._option_string_actions[name].dest)
+            if self._is_given(name) and value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
         return found
 
     def _is_given(self, name: str) -> bool:

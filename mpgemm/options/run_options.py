@@ -7,7 +7,7 @@ from mpgemm.options.words import METRICS
 
 
 def add_run_arguments(parser: Parser) -> None:
-    """The group "how": workers and clusters."""
+    """The group "how": workers and clusters, of a command that has --repeats already."""
     how = parser.add_argument_group("how")
     how.add_argument(
         "--workers", type=int, default=1, metavar="N", help="measurements side by side, in threads (default 1)"
@@ -18,6 +18,7 @@ def add_run_arguments(parser: Parser) -> None:
         help="on a dask cluster instead (tcp://host:8786), or in N processes of this machine",
     )
     parser.goes_without(("--workers",), ("--cluster",))
+    parser.at_least(1, "--workers", "--repeats")
 
 
 def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> None:

@@ -1,7 +1,6 @@
 """`mpgemm whodunit`: which instruction, order of k, recovery method or CPU kernel gives a result bit for bit."""
 
-import argparse
-
+from mpgemm.options.parser import Parser
 from mpgemm.options.scale_options import add_scale_arguments
 
 QUESTION = "debug a kernel"
@@ -16,7 +15,7 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add = parser.add_argument
     for name, text in (("a", "A"), ("b", "B"), ("c", "the result")):
@@ -31,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = library.add_argument
     add("--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass")
     add("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
+    parser.goes_with(("--config",), ("--library",))
+    parser.goes_with(("--library",), ("--gpu",))
     add = parser.add_argument
     add("--quiet", action="store_true", help="no progress on standard error")
     add("--json", action="store_true", help="print JSON")

@@ -19,7 +19,7 @@ too many words would be needed, or Inf and NaN are met, the native product is ta
 import bisect
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -55,17 +55,7 @@ class Count(Result):
 
     def to_rows(self) -> list[dict]:
         """One row."""
-        return [
-            {
-                "method": self.method,
-                "count": self.count,
-                "bits": self.bits,
-                "wanted": self.wanted,
-                "span": self.span,
-                "element": list(self.element),
-                "reason": self.reason,
-            }
-        ]
+        return [{**asdict(self), "element": list(self.element)}]
 
     def __str__(self) -> str:
         return self.reason
@@ -193,13 +183,13 @@ def _held(row: RecoveryMethod, k: int) -> int:
 def _fixed(row: RecoveryMethod, operands: ScaledOperands, wanted: int, most: int) -> Count:
     k = operands.a.shape[1]
     found = [row_ for row_ in counts_of(row, k) if _held(row_, k) >= wanted]
-    if not found or _count_of(found[0]) > most:
+    if not found or found[0].word_count > most:
         raise ValueError(
             f"method {row.name!r}: {wanted} bits take more than {words_of(row, most)}"
-            + (f": {_count_of(found[0])} would do" if found else f", and there are no more than {row.most_words}")
+            + (f": {found[0].word_count} would do" if found else f", and there are no more than {row.most_words}")
         )
     bits, element = kept_bits(found[0], operands)
-    count = _count_of(found[0])
+    count = found[0].word_count
     hold, keep = ("holds", "it keeps") if count == 1 else ("hold", "they keep")
     reason = (
         f"{row.name}: {words_of(row, count)} {hold} {wanted} bits; on these matrices {keep} {_spelled(bits)} of |A||B|"
@@ -221,7 +211,7 @@ def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, 
 
     enough = bisect.bisect_left(range(len(candidates)), True, key=lambda place: kept(place) >= wanted)
     place = min(enough, len(candidates) - 1)
-    bits, count = kept(place), _count_of(candidates[place])
+    bits, count = kept(place), candidates[place].word_count
     facts = (bits, wanted, operands.span, measured[place][1])
     if bits >= wanted and count <= most:
         keep = "keeps" if count == 1 else "keep"
@@ -242,7 +232,7 @@ def _beyond(row: RecoveryMethod, operands: ScaledOperands, wanted: int, where: s
 
     Slices leave at most k (2 + 2 slices) 2^-(their bits) of the product of the largest elements of a row and a column.
     """
-    k, count = max(operands.a.shape[1], 1), _count_of(row)
+    k, count = max(operands.a.shape[1], 1), row.word_count
     if row.modular:
         return f"more bits would be needed {where} than the {_held(row, k)} that {words_of(row, count)} hold"
     while row.slice_bits * count - math.log2(k * (2 + 2 * count)) < wanted + operands.span:
@@ -254,10 +244,6 @@ def words_of(row: RecoveryMethod, count: int) -> str:
     """A count with what is counted."""
     one, many = ("modulus", "moduli") if row.modular else ("slice", "slices")
     return f"{count} {one if count == 1 else many}"
-
-
-def _count_of(row: RecoveryMethod) -> int:
-    return len(row.moduli) if row.modular else row.words
 
 
 def _spelled(bits: float) -> str:

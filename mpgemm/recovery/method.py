@@ -252,6 +252,11 @@ class RecoveryMethod:
         return len(self.known_moduli) if self.modular else MOST_SLICE_BITS // self.slice_bits
 
     @property
+    def word_count(self) -> int:
+        """Slices or moduli that the row has."""
+        return len(self.moduli) if self.modular else self.words
+
+    @property
     def modular(self) -> bool:
         """Whether the words are residues."""
         return self.kind in ("residues", "split_residues")

@@ -9,7 +9,7 @@ import os
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TextIO
@@ -76,6 +76,11 @@ class Table:
         for row in self.rows:
             if len(row) != len(self.headings):
                 raise ValueError(f"table {self.title!r}: {len(row)} cells under {len(self.headings)} headings")
+
+    @classmethod
+    def of_rows(cls, title: str, rows: Sequence[Mapping[str, object]]) -> "Table":
+        """Of rows with the same names."""
+        return cls(title, list(rows[0]) if rows else [], [list(row.values()) for row in rows])
 
     def __str__(self) -> str:
         """Plain text, columns two spaces apart."""

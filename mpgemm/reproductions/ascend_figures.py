@@ -63,7 +63,7 @@ def _progress(context: Context, figure: str) -> Callable[[int, int], None]:
 
 
 def _outcome(name: str, chip: ascend.Chip, title: str, rows: list[dict], draw: Callable) -> Outcome:
-    table = Table(title, list(rows[0]), [list(row.values()) for row in rows])
+    table = Table.of_rows(title, rows)
     stem = f"{name}_{chip.name}" + ("_calibrated" if _is_calibrated(chip) else "")
     data = {"chip": chip.name, "parameters": _basis(chip), "rows": rows}
     return Outcome(stem, [table], data, draw=lambda path: draw(rows, path=path, title=title))

@@ -41,9 +41,7 @@ class SplitFigure:
     exponents: tuple[int, ...]
     curves: tuple[SplitCurve, ...]
 
-    def to_dict(self) -> dict:
-        """JSON-compatible values."""
-        return asdict(self)
+    to_dict = asdict
 
     def outcome(self, stem: str) -> Outcome:
         """The figure as a table and a picture; `stem` is that of the files."""

@@ -88,9 +88,7 @@ class SweepResult:
         """name -> label of what was measured."""
         return {s.method: s.full_label for s in self.summaries[0]} if self.summaries else {}
 
-    def to_dict(self) -> dict:
-        """JSON-compatible values (floats may be infinite)."""
-        return asdict(self)
+    to_dict = asdict
 
     def outcome(self, stem: str, metric: str = "relative_frobenius") -> Outcome:
         """The sweep as a table and a figure of one of :data:`mpgemm.exact.errors.RELATIVE_METRICS`; `stem`: of the files."""

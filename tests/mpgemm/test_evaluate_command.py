@@ -114,7 +114,7 @@ BAD = {
     "figure": (["--figure", "8a"], "--figure is gone; instead: mpgemm reproduce"),
     "option": (["--nonsense"], "unrecognized arguments: --nonsense"),
     "repeats": (["--repeats", "0"], "--repeats must be at least 1"),
-    "verify": (["--verify", "0"], "--verify needs at least 1"),
+    "verify": (["--verify", "0"], "--verify must be at least 1"),
     "workers": (["--workers", "0"], "--workers must be at least 1"),
     "block": (["--block", "176,64"], "a block is BM,BK,BN"),
     "block size": (["--block", "7,64,176", "--methods", "fp16"], "multiple of 16"),

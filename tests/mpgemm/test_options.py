@@ -85,3 +85,19 @@ def test_the_list_of_commands_needs_no_numpy():
     code = "import sys; from mpgemm.cli import main\ntry: main(['--help'])\nfinally: print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "False", done.stderr
+
+
+@pytest.mark.parametrize(
+    "command, words",
+    [
+        ("evaluate", "--workers 0"),
+        ("evaluate", "--verify 0"),
+        ("evaluate", "--kv-tile 64"),
+        ("compare", "--repeats 0"),
+        ("whodunit", "a.npy b.npy c.npy --library scaled_mm"),
+        ("whodunit", "a.npy b.npy c.npy --gpu h100 --config split_k=2"),
+    ],
+)
+def test_wrong_options_are_refused_before_a_command_is_imported(command, words):
+    with pytest.raises(ValueError, match="goes with|must be at least 1"):
+        command_parser(command).parse_args(words.split())

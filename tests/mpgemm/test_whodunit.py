@@ -150,7 +150,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):  # 3 s: three whole searche
         (["x.npy", "y.npy", "a.npy", "--format", "e4m3fn"], "do not fit as C = A B"),
         (["x.npy", "y.npy", "d.npy"], "name one with --format"),
         (["x.npy", "y.npy", "d.npy", "--format", "fp8"], "is several formats, name one: e4m3fn, e5m2"),
-        (["a.npy", "b.npy", "d.npy", "--library", "scaled_mm"], "--library needs --gpu"),
+        (["a.npy", "b.npy", "d.npy", "--library", "scaled_mm"], "--library goes with --gpu"),
         (["a.npy", "b.npy", "d.npy", "--methods", "nothing"], "unknown method"),
         (["a.npy", "b.npy", "missing.npy"], "missing.npy"),
     ):
