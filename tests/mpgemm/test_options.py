@@ -21,7 +21,7 @@ from mpgemm.experiments.methods import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_O
 from mpgemm.experiments.slice_advice import DEVICES as COST_DEVICES
 from mpgemm.experiments.slice_advice import METHODS as COUNTED_METHODS
 from mpgemm.options import words
-from mpgemm.options.discovery import all_commands
+from mpgemm.options.discovery import all_commands, command_parser
 from tensorcore_models.probing.formal.solvers import BACKENDS, DEFAULT_MEMORY, DEFAULT_TIMEOUT
 from tensorcore_models.probing.identify.limits import EFFORTS
 from tensorcore_models.probing.identify.solver import EACH, TOTAL
