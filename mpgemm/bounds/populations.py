@@ -75,16 +75,18 @@ def random_part(data: Data, block: tuple[int, int], rng: np.random.Generator) ->
 
 
 def in_random_order(data: Data, together: int, rng: np.random.Generator) -> Data:
-    """The data with k in a random order; blocks of products that share a scale stay together."""
+    """The data with k in a random order, so many products together: a multiple of those that share a block scale."""
     k = data.a.shape[1]
     whole = k // together
-    blocks = rng.permutation(whole)
-    order = np.append((blocks[:, None] * together + np.arange(together)).ravel(), np.arange(whole * together, k))
+    places = rng.permutation(whole)[:, None]
+    order = np.append((places * together + np.arange(together)).ravel(), np.arange(whole * together, k))
     data = data._replace(a=data.a[:, order], b=data.b[order])
     if data.scaling is None or data.scaling.block is None:
         return data
     everything = np.arange(data.a.shape[0]), np.arange(data.b.shape[1])
-    blocks = np.append(blocks, np.arange(whole, -(-k // together)))
+    each = together // data.scaling.block
+    rest = np.arange(whole * each, -(-k // data.scaling.block))
+    blocks = np.append((places * each + np.arange(each)).ravel(), rest)
     return data._replace(scaling=data.scaling.part(*everything, blocks))
 
 

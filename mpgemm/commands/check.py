@@ -4,6 +4,7 @@ import argparse
 
 import numpy as np
 
+import tensorcore_models as tcm
 from mpgemm.bounds.tolerance_result import NONE_MISSED
 from mpgemm.commands.library_options import read_operand
 from mpgemm.commands.scale_options import scales_of
@@ -77,8 +78,9 @@ def _allowed(out: np.ndarray, a, b, c, options: dict) -> list[str]:
     """What was allowed, and which faults would pass on these operands."""
     if out.dtype in INTEGERS:
         return ["passes: every element is the exact one"]
-    fmt = read_format(out)
-    allowed = gemm_tolerance(a=a, b=b, c=c, out_format=fmt, **options)
+    fmt = tcm.format_of_dtype(out.dtype)
+    assert fmt is not None  # the check took it
+    allowed = gemm_tolerance(a=a, b=b, c=c, out_format=fmt.name, **options)
     line = allowed.statistics
     kind = f"within its certified bound, at most {allowed.atol:.3g}" if line is None else str(line)
     scales = "" if allowed.scaling is None else f"; scales: {allowed.scaling.in_words()}"
@@ -89,12 +91,3 @@ def _allowed(out: np.ndarray, a, b, c, options: dict) -> list[str]:
         bits = f"; {BITS}" if allowed.order.known and missed != NONE_MISSED else ""
         lines.append(f"not seen on these operands: {missed}{bits}")
     return lines
-
-
-def read_format(out: np.ndarray) -> str:
-    """The format of a result's elements."""
-    from tensorcore_models.formats.interop import format_of_dtype
-
-    found = format_of_dtype(out.dtype)
-    assert found is not None  # the check took it
-    return found.name

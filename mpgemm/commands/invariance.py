@@ -14,7 +14,7 @@ from mpgemm.reporting import report
 from tensorcore_models.formats import operand_format
 from tensorcore_models.libraries import Recipe, Unknown
 from tensorcore_models.libraries.compare import differences, summary
-from tensorcore_models.libraries.recorded import Problem, Recording
+from tensorcore_models.libraries.recorded import Problem, Recording, load_recording
 
 #: Rows and columns of the random product on which two recipes are compared.
 SAMPLE = (16, 128)
@@ -47,7 +47,7 @@ def _recording(args: argparse.Namespace) -> Recording:
     if args.recorded is not None:
         if given:
             raise ValueError(f"--recorded names {', '.join(given)}: leave them out")
-        return options.recording_of(args.recorded)
+        return load_recording(args.recorded)
     if len(given) < len(inline):
         missing = [name for name in inline if name not in given]
         raise ValueError(

@@ -1,7 +1,6 @@
 """What the commands on GPU libraries share: operands in a library's formats, and recipes from options."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from tensorcore_models import libraries
 from tensorcore_models.formats import operand_format
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.operands import operand_bits
-from tensorcore_models.libraries.recorded import Problem, Recording, load_recording
+from tensorcore_models.libraries.recorded import Problem, load_recording
 
 CUTLASS_OPTIONS = ("tile_k", "split_k", "split_mode", "grain", "sliced_k", "residue")
 SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
@@ -148,8 +147,3 @@ def facts(recipe: libraries.Recipe, config: dict[str, str], recorded: str | None
         "chains": len(recipe.chains),
         "picture": recipe.picture(),
     }
-
-
-def recording_of(path: str) -> Recording:
-    """A recording of any device and version that is known."""
-    return load_recording(Path(path))

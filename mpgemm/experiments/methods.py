@@ -20,9 +20,8 @@ from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.framework_names import is_method
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.recovery_methods import recovery_method
-from mpgemm.recovery.engines import hardware_engine
+from mpgemm.recovery.engines import named_engine
 from mpgemm.recovery.run import recovered_gemm
-from tensorcore_models import hardware
 from tensorcore_models.hardware.cpu.units import setting
 
 #: s_b of the SGEMM-cube: a power of two exponent for both operands, or "auto" for one from the data of each.
@@ -112,9 +111,7 @@ def engine_method(name: str) -> GemmMethod:
 
 def _engine(name: str) -> tcm.Engine:
     """A model of the catalogue, a device's default FP16 instruction, or hardware that is there."""
-    if ":" not in name:
-        return tcm.default_instruction(name, a_format="fp16", d_format="fp32")
-    return hardware_engine(name) if name.partition(":")[0] in hardware.PREFIXES else tcm.get_instruction(name)
+    return named_engine(name) or tcm.default_instruction(name, a_format="fp16", d_format="fp32")
 
 
 def _engine_gemm(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:

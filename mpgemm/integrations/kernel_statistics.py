@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpgemm.bounds.bounded_product import sizes_of
+from mpgemm.bounds.bounded_product import Data, sizes_of
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY
+from mpgemm.bounds.populations import in_random_order
 from mpgemm.bounds.tails import upper_limit
 from mpgemm.bounds.vacuity import Vacuity, check_tolerance
 from tensorcore_models.formats import Format, get_format
@@ -120,16 +121,7 @@ def right_kernel(allowed: "KernelTolerance", rows, columns, rng: np.random.Gener
     order, unit = allowed.order, allowed.engine
     x, y, c, scaling = allowed.part(rows, columns)
     together = int(np.lcm(unit.k, 1 if scaling is None or scaling.block is None else scaling.block))
-    whole = x.shape[1] // together
-    places = rng.permutation(whole)
-    taken = np.append(
-        (places[:, None] * together + np.arange(together)).ravel(), np.arange(whole * together, x.shape[1])
-    )
-    if scaling is not None and scaling.block is not None:
-        per = together // scaling.block
-        blocks = (places[:, None] * per + np.arange(per)).ravel()
-        rest = np.arange(whole * per, -(-x.shape[1] // scaling.block))
-        scaling = scaling.part(np.arange(len(rows)), np.arange(len(columns)), np.append(blocks, rest))
+    data = in_random_order(Data(x, y, c, scaling), together, rng)
     options: dict[str, Any] = {}
     if order.promote_every is not None:
         least, most = order.promote_every
@@ -140,5 +132,5 @@ def right_kernel(allowed: "KernelTolerance", rows, columns, rng: np.random.Gener
         options["k_order"] = f"split_k:{2 ** rng.integers(0, 5)}"
     elif order.k_order != "sequential":
         options["k_order"] = order.k_order
-    x, y = np.ascontiguousarray(x[:, taken]), np.ascontiguousarray(y[taken])
-    return model_results(unit, x, y, c, scaling, options)[-1]
+    x, y = np.ascontiguousarray(data.a), np.ascontiguousarray(data.b)
+    return model_results(unit, x, y, c, data.scaling, options)[-1]

@@ -8,9 +8,11 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
+from mpgemm.bounds.bounded_product import Data
 from mpgemm.bounds.kernel_bound import KernelBound, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
+from mpgemm.bounds.populations import part_of
 from mpgemm.bounds.vacuity import Vacuity, check_tolerance
 from mpgemm.exact.product import ExactResult, exact_gemm
 from mpgemm.inputs.sizes import check_shapes
@@ -103,13 +105,9 @@ class KernelTolerance:
         floating = isinstance(get_format(self.engine.d_format), Format)
         return statistics_of(self) if floating and self.bound.size and powerless(self.vacuity) else None
 
-    def part(
-        self, rows: np.ndarray, columns: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Scaling | None]:
-        """(A, B, C, scaling) of these rows and columns as the unit is given them; C and scaling may be None."""
-        c = None if self.c is None else self.c[np.ix_(rows, columns)]
-        scaling = None if self.scaling is None else self.scaling.part(rows, columns)
-        return self.operands[0][rows], self.operands[1][:, columns], c, scaling
+    def part(self, rows: np.ndarray, columns: np.ndarray) -> Data:
+        """These rows and columns as the unit is given them."""
+        return part_of(Data(*self.operands, self.c, self.scaling), rows, columns)
 
     def model(self, rows: np.ndarray, columns: np.ndarray) -> list[np.ndarray]:
         """The model's results before they are rounded to the output's format, c added before or behind; float64.

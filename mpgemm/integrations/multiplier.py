@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.recovery.engines import device_engine, hardware_engine, ieee_engine
-from tensorcore_models import hardware, libraries
+from mpgemm.recovery.engines import device_engine, ieee_engine, named_engine
+from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.order import KOrder
 from tensorcore_models.formats import get_format
@@ -168,10 +168,8 @@ def _target(target: str | Engine) -> tuple[str, str | None, Engine | None]:
         raise TypeError(f"an engine is a device, 'arch:name' or an Engine, got {type(target).__name__}")
     if target == "ieee":
         return "ieee", None, None
-    if target.partition(":")[0] in hardware.PREFIXES:
-        return "", None, hardware_engine(target)
-    if ":" in target:
-        return "", None, tcm.get_instruction(target)
+    if (engine := named_engine(target)) is not None:
+        return "", None, engine
     device, _, path = target.partition("/")
     rows = tcm.list_instructions(device)
     paths = sorted({row.path for row in rows})

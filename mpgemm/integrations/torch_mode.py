@@ -125,18 +125,9 @@ class Emulation(TorchDispatchMode):
         beta=1,
         kind: str = "matmul",
     ) -> torch.Tensor:
-        """alpha A B + beta C for a batch of matrices, on every engine; the first one's.
+        """alpha A B + beta C for a batch of matrices, on every engine; the first one's, in a type that is a's by default.
 
-        Parameters
-        ----------
-        op : str
-            Name for the report.
-        a, b, c : Tensor, shapes (batch, m, k), (batch, k, n), (batch, m, n)
-        out_dtype : torch.dtype, optional
-            Type of the result, a's by default.
-        alpha, beta : float
-        kind : {"matmul", "convolution"}
-            Whose precision flags hold.
+        `op` is the name for the report; `kind`, "matmul" or "convolution", says whose precision flags hold.
         """
         out_dtype = out_dtype or a.dtype
         arrays = to_array(a, "a"), to_array(b, "b")
@@ -164,20 +155,10 @@ class Emulation(TorchDispatchMode):
         end: str = "",
         describe=None,
     ) -> torch.Tensor:
-        """The first engine's result.
+        """The first engine's result of a product of `batch` matrices, `arrays` holding A and B.
 
-        Parameters
-        ----------
-        product : Product
-        batch : int
-        arrays : sequence of ndarray
-            A and B, batches of matrices.
-        multiply : callable
-            Gives (result, products before c is added, in the output's type) of a multiplier.
-        end : str
-            What is done to the sums, for the report.
-        describe : callable, optional
-            Gives (engine, order of k) of a multiplier as text; by default those of its plain products.
+        `multiply` gives (result, products before c is added, in the output's type) of a multiplier; `describe` gives its
+        (engine, order of k) as text, by default those of its plain products; `end` says what is done to the sums.
         """
         found = []
         for each in self.multipliers:

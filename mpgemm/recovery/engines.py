@@ -151,8 +151,7 @@ def plain_engine(name: str, fmt: str | None = None) -> Engine:
     wanted = format_family(fmt) if fmt is not None else ()
     if fmt is not None and not wanted:
         raise unknown_format(fmt)
-    if name.partition(":")[0] in hardware.PREFIXES or ":" in name:
-        engine = hardware_engine(name) if name.partition(":")[0] in hardware.PREFIXES else tcm.get_instruction(name)
+    if (engine := named_engine(name)) is not None:
         if wanted and engine.formats[0].name not in wanted:
             raise ValueError(f"{engine.label} takes {engine.formats[0].name}, not {fmt}: leave the format out")
         return engine
@@ -237,10 +236,8 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
             a, name = method.formats[0], "ieee:int8 to int32"
             return NamedEngine(tcm.IntegerDotAdd(), a_format=a, c_format="s32", d_format="s32", name=name)
         return ieee_engine(method.formats[0])
-    if name.partition(":")[0] in hardware.PREFIXES:
-        return hardware_engine(name)
-    if ":" in name:
-        return tcm.get_instruction(name)
+    if (engine := named_engine(name)) is not None:
+        return engine
     device, _, path = name.partition("/")
     rows = [row for row in tcm.list_instructions(device) if row.scale_format is None]
     known = list(dict.fromkeys(row.a_format for row in rows))
@@ -279,6 +276,13 @@ def _takes(engine: str | Engine, method: RecoveryMethod) -> bool:
         return bool(_resolved(engine, method))
     except ValueError:
         return False
+
+
+def named_engine(name: str) -> Engine | None:
+    """Real hardware or a catalogued instruction by its whole name; None for devices, architectures and "ieee"."""
+    if name.partition(":")[0] in hardware.PREFIXES:
+        return hardware_engine(name)
+    return tcm.get_instruction(name) if ":" in name else None
 
 
 def hardware_engine(name: str) -> Engine:
