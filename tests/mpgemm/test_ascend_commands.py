@@ -146,7 +146,7 @@ def test_simulate_what_if(capsys):
 
 
 def test_simulate_published(capsys, monkeypatch):
-    """A few of the rows; tests/ascend/test_choices.py has all of them."""
+    """A few of the rows; tests/ascend/test_evidence.py has all of them."""
     some, said = comparisons(MEASUREMENTS[:10]), [Statement("double buffer", "65.3", 69.1, 65.3, True)]
     monkeypatch.setattr(simulate, "comparisons", lambda: some)
     monkeypatch.setattr(simulate, "statements", lambda: said)
