@@ -1,8 +1,4 @@
-"""FP32 (or FP64) accuracy from narrow matrix engines: runs a recovery method on an engine.
-
-:func:`recovered_gemm` takes a row (:mod:`mpgemm.recovery.methods`) and an engine (:mod:`mpgemm.recovery.engines`); methods on
-floating-point words run in :mod:`mpgemm.recovery.word_run`, those on integers in :mod:`mpgemm.recovery.integer_run`.
-"""
+"""FP32 (or FP64) accuracy from narrow matrix engines: runs a recovery method on an engine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,8 +1,4 @@
-"""Recovery methods on words of floating-point formats: splitting, scaling of rows and columns, the product.
-
-:class:`WordRun` splits the operands (:func:`split_operand`) and lets :func:`mpgemm.recovery.arithmetic.combine` state the
-method over the hardware's arithmetic; :class:`CubeRun` is SGEMM-cube on the Ascend cube's own schedule.
-"""
+"""Recovery methods on words of floating-point formats: splitting, scaling of rows and columns, the product."""
 
 import threading
 from collections.abc import Sequence
