@@ -11,17 +11,18 @@ enum {
     MPG_WINDOW_ADDEND = 60 /* addends other than 0 lie between 2^-60 and 2^60 */
 };
 
-/* The smallest magnitude of `count` encodings other than zeros, and the largest, infinities and NaNs left out; with nothing else in
- * them the smallest is the larger one. */
-MPG_INLINE void mpg_window_magnitudes(const void *codes, int size, int64_t count, const mpg_operand *f, uint32_t *least,
-                                      uint32_t *most)
+/* The smallest magnitude, less 1, of `count` encodings other than zeros, and the largest, infinities and NaNs left out; INT32_MAX and
+ * 0 where there are no others. */
+MPG_INLINE void mpg_window_magnitudes(const void *codes, int size, int64_t count, const mpg_operand *f, int32_t *least,
+                                      int32_t *most)
 {
-    const uint32_t all = f->magnitude_mask, finite = f->max_magnitude;
+    const uint32_t all = f->magnitude_mask;
+    const int32_t beyond = (int32_t)f->max_magnitude + 1;
     const int padding = f->padding_bits;
-    uint32_t low = UINT32_MAX, high = 0;
+    int32_t low = INT32_MAX, high = 0;
     for (int64_t i = 0; i < count; i++) {
-        const uint32_t magnitude = mpg_code(codes, size, i) >> padding & all;
-        const uint32_t taken = magnitude <= finite ? magnitude : 0, before = taken - 1; /* 0 becomes the largest number */
+        const int32_t magnitude = (int32_t)(mpg_code(codes, size, i) >> padding & all);
+        const int32_t taken = magnitude & mpg_if_negative(magnitude - beyond), before = (taken - 1) & INT32_MAX;
         low = before < low ? before : low;
         high = taken > high ? taken : high;
     }
@@ -31,7 +32,7 @@ MPG_INLINE void mpg_window_magnitudes(const void *codes, int size, int64_t count
 
 MPG_INLINE void mpg_window_of_body(int level, const void *codes, int64_t count, const mpg_operand *f, int *shift)
 {
-    uint32_t least, most;
+    int32_t least, most;
     *shift = 0;
     if (f->size == 2)
         mpg_window_magnitudes(codes, 2, count, f, &least, &most);
@@ -39,7 +40,7 @@ MPG_INLINE void mpg_window_of_body(int level, const void *codes, int64_t count, 
         mpg_window_magnitudes(codes, 4, count, f, &least, &most);
     if (most == 0)
         return;
-    const int low = (int)((least + 1) >> f->fraction_bits), high = (int)(most >> f->fraction_bits);
+    const int low = (least + 1) >> f->fraction_bits, high = most >> f->fraction_bits;
     const int begin = (high > 1 ? high : 1) - f->bias - MPG_WINDOW_MOST, end = (low > 1 ? low : 1) - f->bias - MPG_WINDOW_LEAST;
     *shift = begin > end ? INT32_MAX : begin > 0 ? begin : end < 0 ? end : 0;
 }
