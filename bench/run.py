@@ -207,12 +207,22 @@ def call_rows(args, rng) -> list[dict]:
     c, square = np.zeros((16, 8), np.float32), rng.standard_normal((16, 16), np.float32)
     bits = [x.view(f.container) for x, f in zip((a, b, c), tile.formats, strict=False)]
     product, calls = tile.prepared(16, 16, 8), 2000
+
+    def tile_call(device: str, name: str):
+        other = tcm.get_instruction(device, name)
+        shapes = (other.m, other.k), (other.k, other.n), (other.m, other.n)
+        args = [tcm.encode(rng.standard_normal(s), f) for s, f in zip(shapes, other.formats, strict=False)]
+        return lambda: other.mma_bits(*args)
+
     functions: dict[str, Callable] = {
         "numpy, 16 x 16": lambda: square @ square,
         "mma_bits": lambda: tile.mma_bits(*bits),
         "mma": lambda: tile.mma(a, b, c),
         "gemm_bits": lambda: tile.gemm_bits(*bits),
         "gemm": lambda: tile.gemm(a, b, c),
+        "mma_bits, bf16": tile_call("hopper", "mma.m16n8k16.f32.bf16.bf16.f32"),
+        "mma_bits, tf32 m16n8k8": tile_call("hopper", "mma.m16n8k8.f32.tf32.tf32.f32"),
+        "mma_bits, CDNA3 fp16 32x32x8": tile_call("cdna3", "v_mfma_f32_32x32x8_f16"),
         "prepared, encodings": lambda: product.bits(*bits),
         "prepared, values": lambda: product(a, b, c),
     }
