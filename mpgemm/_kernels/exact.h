@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "block_sizes.h"
+#include "driver.h"
 #include "exact_long.h"
 #include "sums.h"
 
@@ -44,14 +45,63 @@ enum { EXACT_CHAIN = 64, EXACT_DEPTH = 128, EXACT_BLOCK = 1024, EXACT_MAX_WIDTH 
  * bound is below 2^50. */
 #define EXACT_UNIT 0x1p46
 
+/* A or B, C-contiguous, and the scales of its rows or columns. */
 typedef struct {
-    const double *a, *b;                   /* scaled values */
-    const uint64_t *a_integer, *b_integer; /* the same modulo 2^64, for exact_takes_integers variants that find residues */
+    const char *data;
+    int is_double; /* or float */
+    int64_t rows, columns;
+    double *factors; /* powers of two; 0 where nothing may be decided by the elements, which may be infinite */
+    double *units;   /* their inverses */
+    double *bounds;  /* at least the norms of the scaled elements */
+    double *limits;  /* the bound where the scaled elements are integers, else infinite */
+} exact_matrix;
+
+/* Of a row or column, or of many: arrays. */
+typedef struct {
+    double *largest, *smallest, *squares;
+} exact_extent;
+
+typedef struct {
+    mpg_drive drive; /* the chains of one block, of drive.m x drive.n elements */
+    mpg_batch batch; /* rows of the block, or rows of A or columns of B */
+    mpg_grid grid;
+    exact_matrix a, b;
+    exact_extent extent;             /* of the columns of B */
+    int64_t row, column;             /* the block's first */
+    double *packed_a, *packed_b;     /* scaled values */
+    uint64_t *integer_a, *integer_b; /* the same modulo 2^64, for exact_takes_integers variants that find residues */
     double *sums;
     uint64_t *residues; /* NULL: binary64 chains only */
-    ptrdiff_t groups, panels, depth;
-    int fresh; /* the sums start from 0 in this slice */
-} exact_block;
+    const double *c;    /* of the whole product: addends or NULL, */
+    double *high, *low; /* S and D, */
+    float *out;         /* FP32 results, */
+    uint8_t *open;      /* 1 where neither is known */
+} exact_job;
+
+/* What is asked of elements of which S and D are known; (m, n), c and x NULL or as large. */
+typedef struct {
+    mpg_batch batch;
+    const double *high, *low, *row_units, *column_units, *c, *x;
+    double *out;
+    int64_t n;
+    int what;
+} exact_finishing;
+
+static const char *exact_at(const exact_matrix *x, int64_t row, int64_t column)
+{
+    return x->data + (row * x->columns + column) * (x->is_double ? 8 : 4);
+}
+
+static const exact_job *exact_job_of(const mpg_batch *batch)
+{
+    return (const exact_job *)((const char *)batch - offsetof(exact_job, batch));
+}
+
+/* Where the sums of row i of the block and of the columns of a panel are. */
+MPG_INLINE int64_t exact_place(const mpg_grid *g, int64_t i, int64_t panel)
+{
+    return ((panel * g->groups + i / g->rows) * g->rows + i % g->rows) * g->columns;
+}
 
 /* ---- scanning rows and columns -------------------------------------------------------------------------------------- */
 /* Value of the lowest set bit of a normal number; its magnitude if it is a power of two, infinity if it is 0. */
@@ -65,9 +115,10 @@ MPG_INLINE double exact_lowest_bit(double x)
 
 /* Largest and smallest nonzero magnitude and sum of squares, of every column, updated by one row. Squares become infinite
  * or NaN where an element is, or where binary64 cannot hold them: the caller then decides nothing by these elements. */
-MPG_INLINE void exact_scan_row(const double *MPG_RESTRICT row, ptrdiff_t count, double *MPG_RESTRICT largest,
-                               double *MPG_RESTRICT smallest, double *MPG_RESTRICT squares)
+MPG_INLINE void exact_scan_row(const double *MPG_RESTRICT row, ptrdiff_t count, const exact_extent *extent)
 {
+    double *MPG_RESTRICT largest = extent->largest, *MPG_RESTRICT smallest = extent->smallest;
+    double *MPG_RESTRICT squares = extent->squares;
     for (ptrdiff_t i = 0; i < count; i++) {
         const double magnitude = fabs(row[i]);
         const double nonzero = magnitude == 0.0 ? INFINITY : magnitude;
@@ -127,77 +178,11 @@ static int exact_takes_integers(int level)
     return level >= EXACT_LEVEL_IFMA || (level == MPG_ISA_BASELINE && !EXACT_BASELINE_FUSED);
 }
 
-static int exact_row_multiple(int level) { return MPG_SIZE(level, EXACT_ROWS_SIZES); }
-static int exact_panel_width(int level) { return MPG_SIZE(level, EXACT_WIDTH_SIZES); }
-
 /* The variant of a function for a level, the one above the instruction sets' included. */
 #if MPG_X86_VARIANTS
 #define EXACT_OF_LEVEL(name, level) ((level) >= EXACT_LEVEL_IFMA ? name##_avx512ifma : MPG_OF_LEVEL(name, level))
 #else
 #define EXACT_OF_LEVEL(name, level) MPG_OF_LEVEL(name, level)
 #endif
-
-static void exact_tile(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0, ptrdiff_t panel1,
-                       int level)
-{
-    EXACT_OF_LEVEL(exact_tile, level)(block, group0, group1, panel0, panel1);
-}
-
-static void exact_pack_a(const void *source, int is_double, ptrdiff_t row, ptrdiff_t groups, ptrdiff_t depth, double factor,
-                         double *values, uint64_t *integers, int level)
-{
-    EXACT_OF_LEVEL(exact_pack_a, level)(source, is_double, row, groups, depth, factor, values, integers);
-}
-
-static void exact_pack_b(const void *source, int is_double, ptrdiff_t columns, ptrdiff_t k, const double *factors,
-                         double *values, uint64_t *integers, ptrdiff_t panels, int level)
-{
-    EXACT_OF_LEVEL(exact_pack_b, level)(source, is_double, columns, k, factors, values, integers, panels);
-}
-
-static void exact_scan_columns(const void *source, int is_double, ptrdiff_t count, double *largest, double *smallest,
-                               double *squares, int level)
-{
-    EXACT_OF_LEVEL(exact_scan_columns, level)(source, is_double, count, largest, smallest, squares);
-}
-
-static void exact_scan_vector(const void *source, int is_double, ptrdiff_t count, double *largest, double *smallest,
-                              double *squares, int level)
-{
-    EXACT_OF_LEVEL(exact_scan_vector, level)(source, is_double, count, largest, smallest, squares);
-}
-
-static ptrdiff_t exact_certify(const double *sums, ptrdiff_t count, double row_bound, const double *column_bounds,
-                               double row_unit, const double *column_units, const double *c, float *out, uint8_t *open,
-                               int level)
-{
-    return EXACT_OF_LEVEL(exact_certify, level)(sums, count, row_bound, column_bounds, row_unit, column_units, c, out, open);
-}
-
-static void exact_expand(const double *sums, const uint64_t *residues, ptrdiff_t count, double row_bound,
-                         const double *column_bounds, double *high, double *low, uint8_t *open, int level)
-{
-    EXACT_OF_LEVEL(exact_expand, level)(sums, residues, count, row_bound, column_bounds, high, low, open);
-}
-
-static void exact_finish_row(const double *high, const double *low, ptrdiff_t count, double row_unit,
-                             const double *column_units, const double *x, int what, double *out, int level)
-{
-    EXACT_OF_LEVEL(exact_finish, level)(high, low, count, row_unit, column_units, x, what, out);
-}
-
-/* FP32 results of `count` <= EXACT_BLOCK elements of one row from S and D; c is NULL or the addends. */
-static void exact_settle_row(const double *high, const double *low, ptrdiff_t count, double row_unit,
-                             const double *column_units, const double *c, float *MPG_RESTRICT out, int level)
-{
-    double odd[EXACT_BLOCK]; /* an odd last bit: rounding it once more is rounding the exact value */
-    if (c)
-        for (ptrdiff_t i = 0; i < count; i++)
-            odd[i] = exact_finish(high[i], low[i], row_unit, column_units[i], c[i], EXACT_ODD, 0.0);
-    else
-        exact_finish_row(high, low, count, row_unit, column_units, NULL, EXACT_ODD, odd, level);
-    for (ptrdiff_t i = 0; i < count; i++)
-        out[i] = (float)odd[i];
-}
 
 #endif

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "driver.h"
 #include "sums.h"
 
 enum {
@@ -157,17 +158,32 @@ static double exact_special(double v, int what, double x)
     return x == v ? 0.0 : x - v;
 }
 
-/* One element: c + the dot product of k pairs, `a_step` and `b_step` elements apart. */
-static double exact_dot(const void *a, int a_double, ptrdiff_t a_step, const void *b, int b_double, ptrdiff_t b_step,
-                        ptrdiff_t k, double c, int what, double x)
+/* Single elements: c + the dot products of rows of A and columns of B. Row i of A, k elements, starts at element i k; element (p, j)
+ * of B lies at p b_row_step + j b_column_step. */
+typedef struct {
+    mpg_batch batch;
+    int64_t start; /* what the batch begins with */
+    const char *a, *b;
+    int a_double, b_double, what;
+    int64_t k, b_row_step, b_column_step;
+    const int64_t *rows, *columns;
+    const double *c, *x; /* NULL: zeros */
+    double *out;
+} exact_dots;
+
+static double exact_dot(const exact_dots *job, int64_t item)
 {
+    const char *a = job->a + job->rows[item] * job->k * (job->a_double ? 8 : 4);
+    const char *b = job->b + job->columns[item] * job->b_column_step * (job->b_double ? 8 : 4);
+    const double c = job->c ? job->c[item] : 0.0, x = job->x ? job->x[item] : 0.0;
+    const int what = job->what;
     exact_long sum;
     double special = 0.0;
     int is_special = !(fabs(c) <= DBL_MAX);
     memset(&sum, 0, sizeof sum);
-    for (ptrdiff_t i = 0; i < k; i++) {
-        const double u = a_double ? ((const double *)a)[i * a_step] : (double)((const float *)a)[i * a_step];
-        const double v = b_double ? ((const double *)b)[i * b_step] : (double)((const float *)b)[i * b_step];
+    for (int64_t i = 0, j = 0; i < job->k; i++, j += job->b_row_step) {
+        const double u = job->a_double ? ((const double *)(const void *)a)[i] : (double)((const float *)(const void *)a)[i];
+        const double v = job->b_double ? ((const double *)(const void *)b)[j] : (double)((const float *)(const void *)b)[j];
         if (!(fabs(u) <= DBL_MAX && fabs(v) <= DBL_MAX)) {
             is_special = 1;
             special += u * v;
@@ -188,6 +204,14 @@ static double exact_dot(const void *a, int a_double, ptrdiff_t a_step, const voi
         exact_add_number(&sum, x, 0, 0);
     }
     return exact_round(&sum, what);
+}
+
+static int exact_dot_items(const mpg_batch *batch, int64_t first, int64_t last)
+{
+    const exact_dots *job = (const exact_dots *)batch;
+    for (int64_t item = job->start + first; item < job->start + last; item++)
+        job->out[item] = exact_dot(job, item);
+    return 1;
 }
 
 /* ---- one element after its chains ----------------------------------------------------------------------------------- */

@@ -6,100 +6,101 @@
 #define EXACT_V (EXACT_W / VECTOR_LANES)
 
 /* ---- packing --------------------------------------------------------------------------------------------------------- */
-VECTOR_TARGET static void VECTOR_NAME(exact_pack_a)(const void *source, int is_double, ptrdiff_t row, ptrdiff_t groups,
-                                                    ptrdiff_t depth, double factor, double *values, uint64_t *integers)
+/* `count` elements as doubles, times a factor. */
+VECTOR_TARGET MPG_INLINE void VECTOR_NAME(exact_read)(const char *source, int is_double, ptrdiff_t count, double factor,
+                                                      double *MPG_RESTRICT out)
 {
-    const ptrdiff_t group = EXACT_R * EXACT_DEPTH;
-    ptrdiff_t offset = row / EXACT_R * group + row % EXACT_R * EXACT_DEPTH;
-    for (ptrdiff_t k = 0; k < depth; k += EXACT_DEPTH, offset += groups * group) {
-        const ptrdiff_t count = depth - k < EXACT_DEPTH ? depth - k : EXACT_DEPTH;
-        double *MPG_RESTRICT target = values + offset;
-        if (!source || factor == 0.0) /* 0: nothing may be decided by this row, which may hold infinities */
-            memset(target, 0, (size_t)count * sizeof *target);
-        else if (is_double)
-            for (ptrdiff_t i = 0; i < count; i++)
-                target[i] = ((const double *)source)[k + i] * factor;
-        else
-            for (ptrdiff_t i = 0; i < count; i++)
-                target[i] = (double)((const float *)source)[k + i] * factor;
-        if (integers) {
-            uint64_t *MPG_RESTRICT integer = integers + offset;
-            for (ptrdiff_t i = 0; i < count; i++)
-                integer[i] = (uint64_t)(int64_t)target[i];
-        }
-    }
-}
-
-VECTOR_TARGET static void VECTOR_NAME(exact_pack_b)(const void *source, int is_double, ptrdiff_t columns, ptrdiff_t k,
-                                                    const double *MPG_RESTRICT factors, double *values, uint64_t *integers,
-                                                    ptrdiff_t panels)
-{
-    double row[EXACT_BLOCK + EXACT_MAX_WIDTH];
-    const ptrdiff_t first = (k / EXACT_DEPTH * panels * EXACT_DEPTH + k % EXACT_DEPTH) * EXACT_W;
     if (is_double)
-        for (ptrdiff_t i = 0; i < columns; i++)
-            row[i] = factors[i] == 0.0 ? 0.0 : ((const double *)source)[i] * factors[i];
+        for (ptrdiff_t i = 0; i < count; i++)
+            out[i] = ((const double *)(const void *)source)[i] * factor;
     else
-        for (ptrdiff_t i = 0; i < columns; i++)
-            row[i] = factors[i] == 0.0 ? 0.0 : (double)((const float *)source)[i] * factors[i];
-    memset(row + columns, 0, EXACT_MAX_WIDTH * sizeof(double));
-    for (ptrdiff_t panel = 0; panel < panels; panel++) {
-        double *MPG_RESTRICT target = values + first + panel * EXACT_DEPTH * EXACT_W;
-        for (int v = 0; v < EXACT_V; v++)
-            VECTOR_STORE(target + v * VECTOR_LANES, VECTOR_LOAD(row + panel * EXACT_W + v * VECTOR_LANES));
-        if (integers) {
-            uint64_t *MPG_RESTRICT integer = integers + first + panel * EXACT_DEPTH * EXACT_W;
-            for (int i = 0; i < EXACT_W; i++)
-                integer[i] = (uint64_t)(int64_t)row[panel * EXACT_W + i];
+        for (ptrdiff_t i = 0; i < count; i++)
+            out[i] = ((const float *)(const void *)source)[i] * factor;
+}
+
+VECTOR_TARGET MPG_INLINE void VECTOR_NAME(exact_integers)(const double *MPG_RESTRICT values, ptrdiff_t count,
+                                                          uint64_t *MPG_RESTRICT integers)
+{
+    for (ptrdiff_t i = 0; i < count; i++)
+        integers[i] = (uint64_t)(int64_t)values[i];
+}
+
+/* Row `row` of the block, or zeros below it. */
+VECTOR_TARGET static void VECTOR_NAME(exact_pack_row)(const mpg_drive *drive, int64_t row)
+{
+    const exact_job *job = (const exact_job *)drive;
+    const double factor = row < drive->m ? job->a.factors[job->row + row] : 0.0;
+    ptrdiff_t place = row / EXACT_R * EXACT_R * EXACT_DEPTH + row % EXACT_R * EXACT_DEPTH;
+    for (ptrdiff_t k = 0; k < drive->part; k += EXACT_DEPTH, place += job->grid.groups * EXACT_R * EXACT_DEPTH) {
+        const ptrdiff_t count = drive->part - k < EXACT_DEPTH ? drive->part - k : EXACT_DEPTH;
+        double *MPG_RESTRICT target = job->packed_a + place;
+        if (factor == 0.0)
+            memset(target, 0, (size_t)count * sizeof *target);
+        else
+            VECTOR_NAME(exact_read)(exact_at(&job->a, job->row + row, drive->begin + k), job->a.is_double, count, factor,
+                                    target);
+        if (job->integer_a)
+            VECTOR_NAME(exact_integers)(target, count, job->integer_a + place);
+    }
+}
+
+/* A few positions of the slice of B. */
+VECTOR_TARGET static void VECTOR_NAME(exact_pack_positions)(const mpg_drive *drive, int64_t piece)
+{
+    const exact_job *job = (const exact_job *)drive;
+    const double *MPG_RESTRICT factors = job->b.factors + job->column;
+    double row[EXACT_BLOCK + EXACT_MAX_WIDTH];
+    for (int64_t k = piece * MPG_POSITIONS; k < (piece + 1) * MPG_POSITIONS && k < drive->part; k++) {
+        ptrdiff_t place = (k / EXACT_DEPTH * job->grid.panels * EXACT_DEPTH + k % EXACT_DEPTH) * EXACT_W;
+        VECTOR_NAME(exact_read)(exact_at(&job->b, drive->begin + k, job->column), job->b.is_double, drive->n, 1.0, row);
+        for (ptrdiff_t i = 0; i < drive->n; i++)
+            row[i] = factors[i] == 0.0 ? 0.0 : row[i] * factors[i];
+        memset(row + drive->n, 0, EXACT_MAX_WIDTH * sizeof(double));
+        for (ptrdiff_t panel = 0; panel < job->grid.panels; panel++, place += EXACT_DEPTH * EXACT_W) {
+            memcpy(job->packed_b + place, row + panel * EXACT_W, EXACT_W * sizeof(double));
+            if (job->integer_b)
+                VECTOR_NAME(exact_integers)(row + panel * EXACT_W, EXACT_W, job->integer_b + place);
         }
     }
 }
 
-VECTOR_TARGET static void VECTOR_NAME(exact_scan_columns)(const void *source, int is_double, ptrdiff_t count, double *largest,
-                                                          double *smallest, double *squares)
+/* The extent of every column of B, `part` having room for EXACT_DEPTH elements. */
+VECTOR_TARGET static void VECTOR_NAME(exact_scan_columns)(const exact_job *job)
 {
     double part[EXACT_DEPTH];
-    for (ptrdiff_t k = 0; k < count; k += EXACT_DEPTH) {
-        const ptrdiff_t size = count - k < EXACT_DEPTH ? count - k : EXACT_DEPTH;
-        if (is_double)
-            memcpy(part, (const double *)source + k, (size_t)size * sizeof(double));
-        else
-            for (ptrdiff_t i = 0; i < size; i++)
-                part[i] = ((const float *)source)[k + i];
-        exact_scan_row(part, size, largest + k, smallest + k, squares + k);
-    }
+    for (int64_t k = 0; k < job->b.rows; k++)
+        for (int64_t first = 0; first < job->b.columns; first += EXACT_DEPTH) {
+            const ptrdiff_t count = job->b.columns - first < EXACT_DEPTH ? job->b.columns - first : EXACT_DEPTH;
+            const exact_extent extent = {job->extent.largest + first, job->extent.smallest + first,
+                                         job->extent.squares + first};
+            VECTOR_NAME(exact_read)(exact_at(&job->b, k, first), job->b.is_double, count, 1.0, part);
+            exact_scan_row(part, count, &extent);
+        }
 }
 
-/* The same over one contiguous vector. */
-VECTOR_TARGET static void VECTOR_NAME(exact_scan_vector)(const void *source, int is_double, ptrdiff_t count, double *largest,
-                                                         double *smallest, double *squares)
+/* The extent of one row of A. */
+VECTOR_TARGET static void VECTOR_NAME(exact_scan_vector)(const exact_matrix *x, int64_t row, const exact_extent *extent)
 {
     enum { LANES = 32 };
     double most[LANES], least[LANES], sums[LANES], part[LANES];
+    const exact_extent lanes = {most, least, sums};
     for (int i = 0; i < LANES; i++) {
         most[i] = sums[i] = 0.0;
         least[i] = INFINITY;
     }
-    for (ptrdiff_t k = 0; k < count; k += LANES) {
-        const ptrdiff_t size = count - k < LANES ? count - k : LANES;
-        if (size < LANES)
+    for (int64_t k = 0; k < x->columns; k += LANES) {
+        const ptrdiff_t count = x->columns - k < LANES ? x->columns - k : LANES;
+        if (count < LANES)
             memset(part, 0, sizeof part);
-        if (is_double)
-            memcpy(part, (const double *)source + k, (size_t)size * sizeof(double));
-        else if (size == LANES)
-            for (int i = 0; i < LANES; i++)
-                part[i] = ((const float *)source)[k + i];
-        else
-            for (ptrdiff_t i = 0; i < size; i++)
-                part[i] = ((const float *)source)[k + i];
-        exact_scan_row(part, LANES, most, least, sums);
+        VECTOR_NAME(exact_read)(exact_at(x, row, k), x->is_double, count, 1.0, part);
+        exact_scan_row(part, LANES, &lanes);
     }
-    *largest = *squares = 0.0;
-    *smallest = INFINITY;
+    *extent->largest = *extent->squares = 0.0;
+    *extent->smallest = INFINITY;
     for (int i = 0; i < LANES; i++) {
-        *largest = *largest > most[i] ? *largest : most[i];
-        *smallest = *smallest < least[i] ? *smallest : least[i];
-        *squares += sums[i];
+        *extent->largest = *extent->largest > most[i] ? *extent->largest : most[i];
+        *extent->smallest = *extent->smallest < least[i] ? *extent->smallest : least[i];
+        *extent->squares += sums[i];
     }
 }
 
@@ -235,97 +236,120 @@ VECTOR_TARGET static void VECTOR_NAME(exact_residues)(const uint64_t *a, const u
 }
 #endif
 
-/* Groups [group0, group1) and panels [panel0, panel1) over the whole slice of k. */
-VECTOR_TARGET static void VECTOR_NAME(exact_tile)(const exact_block *block, ptrdiff_t group0, ptrdiff_t group1,
-                                                  ptrdiff_t panel0, ptrdiff_t panel1)
+/* Groups of rows and panels of a tile over the whole slice of k. */
+VECTOR_TARGET static void VECTOR_NAME(exact_tile)(const mpg_drive *drive, int64_t block, int64_t panel_of_tiles)
 {
-    const ptrdiff_t size = EXACT_R * EXACT_W;
-    for (ptrdiff_t k = 0, p = 0; k < block->depth; k += EXACT_DEPTH, p++) {
-        const ptrdiff_t depth = block->depth - k < EXACT_DEPTH ? block->depth - k : EXACT_DEPTH;
-        for (ptrdiff_t panel = panel0; panel < panel1; panel++)
-            for (ptrdiff_t group = group0; group < group1; group++) {
-                const ptrdiff_t a = (p * block->groups + group) * EXACT_R * EXACT_DEPTH;
-                const ptrdiff_t b = (p * block->panels + panel) * EXACT_W * EXACT_DEPTH;
-                const ptrdiff_t s = (panel * block->groups + group) * size;
-                if (block->fresh && k == 0) {
-                    memset(block->sums + s, 0, (size_t)size * sizeof(double));
-                    if (block->residues)
-                        memset(block->residues + s, 0, (size_t)size * sizeof(uint64_t));
+    const exact_job *job = (const exact_job *)drive;
+    const mpg_grid_part part = mpg_part_of(&job->grid, block, panel_of_tiles);
+    for (ptrdiff_t k = 0, p = 0; k < drive->part; k += EXACT_DEPTH, p++) {
+        const ptrdiff_t depth = drive->part - k < EXACT_DEPTH ? drive->part - k : EXACT_DEPTH;
+        for (ptrdiff_t panel = part.panel; panel < part.panel_end; panel++)
+            for (ptrdiff_t group = part.group; group < part.group_end; group++) {
+                const ptrdiff_t at_a = (p * job->grid.groups + group) * EXACT_R * EXACT_DEPTH;
+                const ptrdiff_t at_b = (p * job->grid.panels + panel) * EXACT_W * EXACT_DEPTH;
+                const ptrdiff_t place = exact_place(&job->grid, group * EXACT_R, panel);
+                const double *a = job->packed_a + at_a, *b = job->packed_b + at_b;
+                double *sums = job->sums + place;
+                uint64_t *residues = job->residues ? job->residues + place : NULL;
+                if (drive->begin == 0 && k == 0) {
+                    memset(sums, 0, EXACT_R * EXACT_W * sizeof *sums);
+                    if (residues)
+                        memset(residues, 0, EXACT_R * EXACT_W * sizeof *residues);
                 }
 #ifdef EXACT_IFMA
-                if (block->residues) {
-                    VECTOR_NAME(exact_both_chains)(block->a + a, block->b + b, block->a_integer + a, block->b_integer + b,
-                                                   depth, block->sums + s, block->residues + s);
+                if (residues) {
+                    VECTOR_NAME(exact_both_chains)(a, b, job->integer_a + at_a, job->integer_b + at_b, depth, sums, residues);
                     continue;
                 }
 #elif VECTOR_FUSED
-                if (block->residues) {
-                    VECTOR_NAME(exact_both_chains)(block->a + a, block->b + b, depth, block->sums + s, block->residues + s);
+                if (residues) {
+                    VECTOR_NAME(exact_both_chains)(a, b, depth, sums, residues);
                     continue;
                 }
 #else
-                if (block->residues)
-                    VECTOR_NAME(exact_residues)(block->a_integer + a, block->b_integer + b, depth, block->residues + s);
+                if (residues)
+                    VECTOR_NAME(exact_residues)(job->integer_a + at_a, job->integer_b + at_b, depth, residues);
 #endif
-                VECTOR_NAME(exact_chains)(block->a + a, block->b + b, depth, block->sums + s,
-                                          block->a + a + EXACT_R * EXACT_DEPTH);
+                VECTOR_NAME(exact_chains)(a, b, depth, sums, a + EXACT_R * EXACT_DEPTH);
             }
     }
 }
 
 /* ---- after the chains -------------------------------------------------------------------------------------------------- */
-/* FP32 results of `count` <= W sums of one row where S and its bound settle them; open[i] = 1 where they do not. Units give
- * values their scale back; sums of a magnitude that could leave binary64's exponents stay open. Returns how many are open. */
-VECTOR_TARGET static ptrdiff_t VECTOR_NAME(exact_certify)(const double *MPG_RESTRICT sums, ptrdiff_t count, double row_bound,
-                                                          const double *MPG_RESTRICT column_bounds, double row_unit,
-                                                          const double *MPG_RESTRICT column_units, const double *MPG_RESTRICT c,
-                                                          float *MPG_RESTRICT out, uint8_t *MPG_RESTRICT open)
+/* FP32 results of rows of the block where S and its bound settle them; open = 1 where they do not. Units give values their scale
+ * back; sums of a magnitude that could leave binary64's exponents stay open. */
+VECTOR_TARGET static int VECTOR_NAME(exact_certify)(const mpg_batch *batch, int64_t first, int64_t last)
 {
-    ptrdiff_t left = 0;
-    double settled[EXACT_W];
-    for (ptrdiff_t i = 0; i < count; i++) {
-        const double unit = row_unit * column_units[i], spread = row_bound * column_bounds[i];
-        const double sum = sums[i] * unit, value = c ? sum + c[i] : sum;
-        const double margin = (spread * unit) * (1.0 + 0x1p-20) + fabs(value) * 0x1p-51;
-        const float low = (float)(value - margin), high = (float)(value + margin);
-        const double size = fabs(value);
-        /* low == high rejects NaN; the range keeps the units exact; a sum of zeros is 0 */
-        const int sure = ((low == high) & (size > 0x1p-900) & (size < 0x1p900)) | ((size == 0.0) & (spread == 0.0));
-        settled[i] = sure ? 1.0 : 0.0;
-        out[i] = high;
-    }
-    for (ptrdiff_t i = 0; i < count; i++) {
-        open[i] = settled[i] == 0.0;
-        left += open[i];
-    }
-    return left;
+    const exact_job *job = exact_job_of(batch);
+    for (int64_t row = first; row < last; row++)
+        for (int64_t panel = 0; panel < job->grid.panels; panel++) {
+            const int64_t column = job->column + panel * EXACT_W, place = (job->row + row) * job->b.columns + column;
+            const ptrdiff_t count = job->drive.n - panel * EXACT_W < EXACT_W ? job->drive.n - panel * EXACT_W : EXACT_W;
+            const double *MPG_RESTRICT sums = job->sums + exact_place(&job->grid, row, panel);
+            const double *MPG_RESTRICT bounds = job->b.bounds + column, *MPG_RESTRICT units = job->b.units + column;
+            const double *MPG_RESTRICT c = job->c ? job->c + place : NULL;
+            const double row_bound = job->a.bounds[job->row + row], row_unit = job->a.units[job->row + row];
+            float *MPG_RESTRICT out = job->out + place;
+            double settled[EXACT_W];
+            for (ptrdiff_t i = 0; i < count; i++) {
+                const double unit = row_unit * units[i], spread = row_bound * bounds[i];
+                const double sum = sums[i] * unit, value = c ? sum + c[i] : sum;
+                const double margin = (spread * unit) * (1.0 + 0x1p-20) + fabs(value) * 0x1p-51;
+                const float low = (float)(value - margin), high = (float)(value + margin);
+                const double size = fabs(value);
+                /* low == high rejects NaN; the range keeps the units exact; a sum of zeros is 0 */
+                const int sure = ((low == high) & (size > 0x1p-900) & (size < 0x1p900)) | ((size == 0.0) & (spread == 0.0));
+                settled[i] = sure ? 1.0 : 0.0;
+                out[i] = high;
+            }
+            for (ptrdiff_t i = 0; i < count; i++)
+                job->open[place + i] = settled[i] == 0.0;
+        }
+    return 1;
 }
 
-/* S and D of `count` <= W sums of one row; open[i] = 1 where the bound is too large for them. */
-VECTOR_TARGET static void VECTOR_NAME(exact_expand)(const double *MPG_RESTRICT sums, const uint64_t *MPG_RESTRICT residues,
-                                                    ptrdiff_t count, double row_bound, const double *MPG_RESTRICT column_bounds,
-                                                    double *MPG_RESTRICT high, double *MPG_RESTRICT low,
-                                                    uint8_t *MPG_RESTRICT open)
+/* S and D of one row of the block; open = 1 where the bound is too large for them. */
+VECTOR_TARGET MPG_INLINE void VECTOR_NAME(exact_expand_row)(const exact_job *job, int64_t row, double *row_high,
+                                                            double *row_low)
 {
-    for (ptrdiff_t i = 0; i < count; i++) {
-        const double sum = row_bound * column_bounds[i] < 0x1p50 ? sums[i] : 0.0;
-        /* S is below 2^105 here (its bound is), so the quotient rounds to an integer by adding 1.5 * 2^52 */
-        const double quotient = (sum * 0x1p-52 + 0x1.8p52) - 0x1.8p52;
-        const double rest = sum - quotient * 0x1p52; /* exact: at most 2^51 in magnitude */
-        const uint64_t difference = residues[i] - (uint64_t)(int64_t)rest;
-        const int64_t centred = (int64_t)((difference + (UINT64_C(1) << 51)) & ((UINT64_C(1) << 52) - 1)) - (INT64_C(1) << 51);
-        high[i] = sum;
-        low[i] = (double)centred;
+    const double row_bound = job->a.limits[job->row + row];
+    for (int64_t panel = 0; panel < job->grid.panels; panel++) {
+        const int64_t first = panel * EXACT_W, place = exact_place(&job->grid, row, panel);
+        const ptrdiff_t count = job->drive.n - first < EXACT_W ? job->drive.n - first : EXACT_W;
+        const double *MPG_RESTRICT sums = job->sums + place, *MPG_RESTRICT bounds = job->b.limits + job->column + first;
+        const uint64_t *MPG_RESTRICT residues = job->residues + place;
+        double *MPG_RESTRICT high = row_high + first, *MPG_RESTRICT low = row_low + first;
+        uint8_t *MPG_RESTRICT open = job->open + (job->row + row) * job->b.columns + job->column + first;
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const double sum = row_bound * bounds[i] < 0x1p50 ? sums[i] : 0.0;
+            /* S is below 2^105 here (its bound is), so the quotient rounds to an integer by adding 1.5 * 2^52 */
+            const double quotient = (sum * 0x1p-52 + 0x1.8p52) - 0x1.8p52;
+            const double rest = sum - quotient * 0x1p52; /* exact: at most 2^51 in magnitude */
+            const uint64_t difference = residues[i] - (uint64_t)(int64_t)rest + (UINT64_C(1) << 51);
+            high[i] = sum;
+            low[i] = (double)((int64_t)(difference & ((UINT64_C(1) << 52) - 1)) - (INT64_C(1) << 51));
+        }
+        for (ptrdiff_t i = 0; i < count; i++)
+            open[i] = !(row_bound * bounds[i] < 0x1p50);
     }
-    for (ptrdiff_t i = 0; i < count; i++)
-        open[i] = !(row_bound * column_bounds[i] < 0x1p50);
 }
 
-/* What is asked of (high + low) * units for `count` elements of one row without an addend. choose_scale keeps units within
+VECTOR_TARGET static int VECTOR_NAME(exact_expand)(const mpg_batch *batch, int64_t first, int64_t last)
+{
+    const exact_job *job = exact_job_of(batch);
+    for (int64_t row = first; row < last; row++) {
+        const int64_t place = (job->row + row) * job->b.columns + job->column;
+        VECTOR_NAME(exact_expand_row)(job, row, job->high + place, job->low + place);
+    }
+    return 1;
+}
+
+/* What is asked of (high + low) * units for `count` elements of one row without an addend. exact_choose_scale keeps units within
  * 2^453 of 1, so that nothing here leaves binary64's range; x that is not finite is its own difference. */
-VECTOR_TARGET static void VECTOR_NAME(exact_finish)(const double *MPG_RESTRICT high, const double *MPG_RESTRICT low,
-                                                    ptrdiff_t count, double row_unit, const double *MPG_RESTRICT column_units,
-                                                    const double *MPG_RESTRICT x, int what, double *MPG_RESTRICT out)
+VECTOR_TARGET MPG_INLINE void VECTOR_NAME(exact_finish_row)(const double *MPG_RESTRICT high, const double *MPG_RESTRICT low,
+                                                            ptrdiff_t count, double row_unit,
+                                                            const double *MPG_RESTRICT column_units,
+                                                            const double *MPG_RESTRICT x, int what, double *MPG_RESTRICT out)
 {
     if (what == EXACT_DIFFERENCE) {
         for (ptrdiff_t i = 0; i < count; i++) {
@@ -344,6 +368,45 @@ VECTOR_TARGET static void VECTOR_NAME(exact_finish)(const double *MPG_RESTRICT h
             out[i] = high[i] * unit + low[i] * unit;
         }
     }
+}
+
+/* FP32 results of rows of the block from S and D. */
+VECTOR_TARGET static int VECTOR_NAME(exact_settle)(const mpg_batch *batch, int64_t first, int64_t last)
+{
+    const exact_job *job = exact_job_of(batch);
+    const ptrdiff_t count = job->drive.n;
+    const double *units = job->b.units + job->column;
+    double high[EXACT_BLOCK], low[EXACT_BLOCK],
+        odd[EXACT_BLOCK]; /* an odd last bit: rounding it once more is rounding the value */
+    for (int64_t row = first; row < last; row++) {
+        const int64_t place = (job->row + row) * job->b.columns + job->column;
+        const double unit = job->a.units[job->row + row];
+        VECTOR_NAME(exact_expand_row)(job, row, high, low);
+        if (job->c)
+            for (ptrdiff_t i = 0; i < count; i++)
+                odd[i] = exact_finish(high[i], low[i], unit, units[i], job->c[place + i], EXACT_ODD, 0.0);
+        else
+            VECTOR_NAME(exact_finish_row)(high, low, count, unit, units, NULL, EXACT_ODD, odd);
+        for (ptrdiff_t i = 0; i < count; i++)
+            job->out[place + i] = (float)odd[i];
+    }
+    return 1;
+}
+
+VECTOR_TARGET static int VECTOR_NAME(exact_finish_rows)(const mpg_batch *batch, int64_t first, int64_t last)
+{
+    const exact_finishing *job = (const exact_finishing *)batch;
+    for (int64_t row = first, n = job->n; row < last; row++) {
+        const double *high = job->high + row * n, *low = job->low + row * n, *x = job->x ? job->x + row * n : NULL;
+        double *out = job->out + row * n;
+        if (job->c)
+            for (int64_t i = 0; i < n; i++)
+                out[i] = exact_finish(high[i], low[i], job->row_units[row], job->column_units[i], job->c[row * n + i],
+                                      job->what, x ? x[i] : 0.0);
+        else
+            VECTOR_NAME(exact_finish_row)(high, low, n, job->row_units[row], job->column_units, x, job->what, out);
+    }
+    return 1;
 }
 
 #undef EXACT_R

@@ -93,6 +93,53 @@ static mpg_result_tile mpg_tile_of(const mpg_drive *d, int64_t block, int64_t fi
     return tile;
 }
 
+/* Positions of k of B that are packed together where they lie row by row. */
+#define MPG_POSITIONS 8
+
+/* Packed operands in groups of rows and panels of columns, of which a tile takes several. */
+typedef struct {
+    int64_t groups, panels; /* of the slice */
+    int64_t high, wide;     /* of a tile */
+    int rows, columns;      /* of a group, of a panel */
+} mpg_grid;
+
+/* Groups and panels of one tile. */
+typedef struct {
+    int64_t group, group_end, panel, panel_end;
+} mpg_grid_part;
+
+/* Tiles of at most `side` rows and columns, smaller ones where each thread would not get three; A is packed row by row, with rows
+ * below the last one that fill its group, B by MPG_POSITIONS positions of k. */
+static void mpg_drive_in_grid(mpg_drive *d, mpg_grid *g, int side, int threads)
+{
+    g->groups = mpg_panels_of(d->m, g->rows);
+    g->panels = mpg_panels_of(d->n, g->columns);
+    g->high = side / g->rows;
+    g->wide = side / g->columns;
+    do {
+        d->blocks = (g->groups + g->high - 1) / g->high;
+        d->panels = (g->panels + g->wide - 1) / g->wide;
+        if (threads == 1 || g->high * g->rows <= side / 8 || d->blocks * d->panels >= 3 * threads)
+            break;
+        if (g->high * g->rows >= g->wide * g->columns || g->wide == 1)
+            g->high /= 2;
+        else
+            g->wide /= 2;
+    } while (1);
+    d->rows = g->groups * g->rows;
+    d->together = 1;
+    d->column_pieces = (d->length + MPG_POSITIONS - 1) / MPG_POSITIONS;
+    d->panels_first = 1;
+    d->work = (double)side * side;
+}
+
+static mpg_grid_part mpg_part_of(const mpg_grid *g, int64_t block, int64_t panel)
+{
+    const int64_t group = block * g->high, group_end = group + g->high, first = panel * g->wide, end = first + g->wide;
+    const mpg_grid_part part = {group, group_end < g->groups ? group_end : g->groups, first, end < g->panels ? end : g->panels};
+    return part;
+}
+
 /* Many small products: `items` runs those from `first` to `last` - 1 and returns 0 if there is no memory for it. */
 typedef struct mpg_batch mpg_batch;
 struct mpg_batch {
