@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "block_sizes.h"
+#include "driver.h"
 #include "split.h"
 
 #if MPG_X86_VARIANTS
@@ -36,21 +37,53 @@ enum { CUBE_HH, CUBE_LH, CUBE_HL, CUBE_LL, CUBE_TERMS };
  * columns and k of one packed block. */
 enum { CUBE_MAX_STEP = 64, CUBE_MAX_WIDTH = 64, CUBE_DEPTH = 128, CUBE_BLOCK = 1024 };
 
+/* A product as asked for: fields of CubeTask of ascend.cube_words. */
 typedef struct {
-    const float *a, *b;
-    float *sums;
-    ptrdiff_t groups, panels; /* of the packed block */
-    ptrdiff_t depth;          /* k of this slice */
-    int fresh;                /* the sums start from 0 in this slice */
-    int chains;               /* sums kept for each element */
-    int elementwise;          /* all terms in one chain */
-    int terms;                /* bit mask of the terms to run */
-    int step_order;           /* CUBE_SEQUENTIAL, ... */
-    int step;                 /* products of one cube step, or of one group in elementwise order */
-    int clamp;                /* overflow gives the largest finite number */
-    int half;                 /* accumulate in FP16 */
-    double bin[CUBE_TERMS];   /* exact steps: 1.5 * 2^(52 + q), q the exponent where products are cut in two */
-} cube_block;
+    int terms;                  /* bit mask of the terms to run */
+    int step_order;             /* CUBE_SEQUENTIAL, ... */
+    int step;                   /* products of one cube step, or of one group in elementwise order */
+    int a_exponent, b_exponent; /* of the scales of low words */
+    int elementwise;            /* all terms in one chain */
+    int in_place, reseed, saturate;
+    int clamp; /* overflow gives the largest finite number */
+    int half;  /* accumulate in FP16 */
+} cube_task;
+
+typedef struct {
+    float low_scale, lh_scale, hl_scale, ll_scale; /* powers of two, see cube_reconstruct */
+    int has_ll;
+    int clamp;
+} cube_scales;
+
+typedef struct {
+    mpg_drive drive; /* the chains of one block over one k group */
+    mpg_grid grid;
+    cube_task task;
+    const float *a, *b; /* (m, k) and (k, n) */
+    float *out;         /* (m, n) */
+    int64_t m, k, n;
+    mpg_split a_split, b_split;
+    float a_low_factor, b_low_factor;
+    int words, chains;   /* packed words, sums kept for each element */
+    int64_t row, column; /* the block's first */
+    int64_t start;       /* of the k group */
+    int terms;           /* of the task that run now */
+    int fresh, last;     /* the sums start from 0 in this group; its results go out */
+    float *packed_a, *packed_b, *sums;
+    float *totals;          /* C, where it is not kept in the sums */
+    double bin[CUBE_TERMS]; /* exact steps: 1.5 * 2^(52 + q), q the exponent where products are cut in two */
+    cube_scales scales;
+} cube_job;
+
+/* Products of one pass. */
+MPG_INLINE int64_t cube_pass(const cube_job *job) { return CUBE_DEPTH / job->task.step * job->task.step; }
+
+/* Where the first chains of row i of the block and of the columns of a panel are. */
+MPG_INLINE int64_t cube_place(const cube_job *job, int64_t i, int64_t panel)
+{
+    const mpg_grid *g = &job->grid;
+    return ((panel * g->groups + i / g->rows) * job->chains * g->rows + i % g->rows) * g->columns;
+}
 
 /* ---- scalars ------------------------------------------------------------------------------------------------------ */
 MPG_INLINE float cube_clamped(float x, float largest) { return x > largest ? largest : (x < -largest ? -largest : x); }
@@ -58,33 +91,23 @@ MPG_INLINE float cube_clamped(float x, float largest) { return x > largest ? lar
 /* x + y with an odd last bit when inexact (Boldo and Melquiond 2008): a later rounding to fewer bits is then right. */
 MPG_INLINE double cube_odd_sum(double x, double y)
 {
-    double sum = x + y;
-    double back = sum - x;
-    double error = (x - (sum - back)) + (y - back);
-    int64_t bits;
+    const double sum = x + y, back = sum - x, error = (x - (sum - back)) + (y - back);
+    const uint64_t bits = mpg_as_bits64(sum);
     if (error == 0.0 || error != error) /* NaN: an operand was not finite */
         return sum;
-    memcpy(&bits, &sum, sizeof bits);
-    if (!(bits & 1))
-        bits += (error > 0) == (sum > 0) ? 1 : -1;
-    memcpy(&sum, &bits, sizeof sum);
-    return sum;
+    return bits & 1 ? sum : mpg_as_double((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
 /* Round to nearest even to FP16, its exponent range included; overflow to infinity. */
 MPG_INLINE double cube_to_half(double x)
 {
-    uint64_t bits, magic_bits;
-    int64_t field;
+    int64_t field = (int64_t)(mpg_as_bits64(x) >> 52 & 0x7ff);
     double magic, rounded;
-    memcpy(&bits, &x, sizeof bits);
-    field = (int64_t)((bits >> 52) & 0x7ff);
     if (field == 0x7ff)
         return x;
     if (field < 1023 - 14) /* subnormal: the unit stays 2^-24 */
         field = 1023 - 14;
-    magic_bits = ((uint64_t)(field + 42) << 52) | (UINT64_C(1) << 51); /* 1.5 * 2^(52 + exponent of the unit) */
-    memcpy(&magic, &magic_bits, sizeof magic);
+    magic = mpg_as_double((uint64_t)(field + 42) << 52 | UINT64_C(1) << 51); /* 1.5 * 2^(52 + exponent of the unit) */
     rounded = (x + magic) - magic;
     if (fabs(rounded) > 65504.0)
         rounded = INFINITY;
@@ -119,15 +142,10 @@ MPG_INLINE float cube_round_step(float accumulator, double high, double low, dou
 /* FP16 encoding to FP32, for compilers and CPUs without the instruction. */
 MPG_INLINE float cube_from_half(uint16_t code)
 {
-    uint32_t bits = (uint32_t)(code & 0x7fff) << 13;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    value *= 0x1p112f; /* exact: moves the exponent from bias 15 to bias 127, subnormals included */
-    memcpy(&bits, &value, sizeof bits);
-    bits |= (code & 0x7c00) == 0x7c00 ? 0x7f800000u : 0u;
-    bits |= (uint32_t)(code & 0x8000) << 16;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    /* exact: moves the exponent from bias 15 to bias 127, subnormals included */
+    const float magnitude = mpg_as_float((uint32_t)(code & 0x7fff) << 13) * 0x1p112f;
+    const uint32_t special = (code & 0x7c00) == 0x7c00 ? 0x7f800000u : 0u;
+    return mpg_as_float(mpg_as_bits(magnitude) | special | (uint32_t)(code & 0x8000) << 16);
 }
 
 /* ---- steps that are not a plain chain: one row, W columns ----------------------------------------------------------- */
@@ -188,12 +206,6 @@ static void cube_half_step(const float *a, const float *b, ptrdiff_t b_stride, i
 }
 
 /* ---- terms put together ----------------------------------------------------------------------------------------------- */
-typedef struct {
-    float low_scale, lh_scale, hl_scale, ll_scale; /* powers of two, see cube_reconstruct */
-    int has_ll;
-    int clamp;
-} cube_scales;
-
 MPG_INLINE float cube_limited(float x, int clamp) { return clamp ? cube_clamped(x, FLT_MAX) : x; }
 
 /* RN(hh + RN(RN(lh' + hl') + ll') / s)): lh', hl', ll' brought to the common scale s of the low words first. */
@@ -232,73 +244,5 @@ MPG_INLINE float cube_reconstructed(float hh, float lh, float hl, float ll, cons
 #include "cube_tile.h"
 #undef VECTOR_LEVEL
 #undef VECTOR_SIZE
-
-/* ---- choosing one ----------------------------------------------------------------------------------------------------- */
-static int cube_row_multiple(int level) { return MPG_SIZE(level, CUBE_ROWS_SIZES); }
-
-static int cube_panel_width(int level) { return MPG_SIZE(level, CUBE_WIDTH_SIZES); }
-
-/* Both words (one, if words is 1) of `depth` <= CUBE_BLOCK elements of row `row` of A into its group in every pass of
- * `pass` elements; NULL packs zeros. The low word is multiplied by low_factor, a power of two. */
-static void cube_pack_a(const float *source, ptrdiff_t row, ptrdiff_t groups, int words, ptrdiff_t depth, ptrdiff_t pass,
-                        const mpg_split *split, float low_factor, float *packed, int level)
-{
-    uint16_t codes[2][CUBE_BLOCK];
-    if (source)
-        mpg_split_range(source, codes[0], codes[1], 0, depth, split, level);
-    else
-        memset(codes, 0, sizeof codes);
-    MPG_OF_LEVEL(cube_pack_a, level)(codes[0], codes[1], row, groups, words, depth, pass, low_factor, packed);
-}
-
-/* Row k of B, `columns` <= CUBE_BLOCK elements, into the panels; the last one is padded with zeros. */
-static void cube_pack_b(const float *source, ptrdiff_t columns, ptrdiff_t k, int words, ptrdiff_t pass, const mpg_split *split,
-                        float low_factor, float *packed, ptrdiff_t panels, int level)
-{
-    uint16_t codes[2][CUBE_BLOCK + CUBE_MAX_WIDTH];
-    mpg_split_range(source, codes[0], codes[1], 0, columns, split, level);
-    memset(codes[0] + columns, 0, CUBE_MAX_WIDTH * sizeof(uint16_t));
-    memset(codes[1] + columns, 0, CUBE_MAX_WIDTH * sizeof(uint16_t));
-    MPG_OF_LEVEL(cube_pack_b, level)(codes[0], codes[1], k, words, pass, low_factor, packed, panels);
-}
-
-/* Groups [group0, group1) and panels [panel0, panel1) of the block, over the whole slice of k. */
-static void cube_tile(const cube_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0, ptrdiff_t panel1,
-                      int level)
-{
-    MPG_OF_LEVEL(cube_tile, level)(block, group0, group1, panel0, panel1);
-}
-
-/* ---- after a chain ------------------------------------------------------------------------------------------------------ */
-static void cube_reconstruct(const float *hh, const float *lh, const float *hl, const float *ll, ptrdiff_t count,
-                             const cube_scales *scales, float *out, int level)
-{
-    MPG_OF_LEVEL(cube_reconstruct, level)(hh, lh, hl, ll, count, scales, out);
-}
-
-/* c = RN(c + RN(sum * factor)), in FP32 or FP16. */
-static void cube_accumulate(float *MPG_RESTRICT c, const float *MPG_RESTRICT sum, ptrdiff_t count, float factor, int half,
-                            int clamp)
-{
-    if (half) {
-        for (ptrdiff_t i = 0; i < count; i++)
-            c[i] = cube_half_sum(c[i], sum[i], clamp);
-        return;
-    }
-    for (ptrdiff_t i = 0; i < count; i++)
-        c[i] = cube_limited(c[i] + cube_limited(sum[i] * factor, clamp), clamp);
-}
-
-static void cube_scale(const float *MPG_RESTRICT source, ptrdiff_t count, float factor, int clamp, float *MPG_RESTRICT out)
-{
-    for (ptrdiff_t i = 0; i < count; i++)
-        out[i] = cube_limited(source[i] * factor, clamp);
-}
-
-static void cube_store(const float *MPG_RESTRICT sum, ptrdiff_t count, float *MPG_RESTRICT out)
-{
-    for (ptrdiff_t i = 0; i < count; i++)
-        out[i] = sum[i] == sum[i] ? sum[i] : (float)NAN;
-}
 
 #endif

@@ -18,27 +18,41 @@ VECTOR_TARGET MPG_INLINE void VECTOR_NAME(cube_unpack)(const uint16_t *MPG_RESTR
         target[i] = cube_from_half(codes[i]) * factor;
 }
 
-VECTOR_TARGET static void VECTOR_NAME(cube_pack_a)(const uint16_t *high, const uint16_t *low, ptrdiff_t row, ptrdiff_t groups,
-                                                   int words, ptrdiff_t depth, ptrdiff_t pass, float low_factor, float *packed)
+/* Both words (one, if there is no other) of a row of the block, or zeros below it. */
+VECTOR_TARGET static void VECTOR_NAME(cube_pack_row)(const mpg_drive *drive, int64_t row)
 {
-    const ptrdiff_t group = CUBE_R * CUBE_DEPTH * 2;
-    float *target = packed + row / CUBE_R * group + row % CUBE_R * CUBE_DEPTH;
-    for (ptrdiff_t k = 0; k < depth; k += pass, target += groups * group) {
-        const ptrdiff_t count = depth - k < pass ? depth - k : pass;
+    const cube_job *job = (const cube_job *)drive;
+    uint16_t high[CUBE_BLOCK] = {0}, low[CUBE_BLOCK] = {0};
+    float *target = job->packed_a + (row / CUBE_R * CUBE_R * 2 + row % CUBE_R) * CUBE_DEPTH;
+    if (row < drive->m)
+        mpg_split_range(job->a + (job->row + row) * job->k + job->start + drive->begin, high, low, 0, drive->part,
+                        &job->a_split, drive->level);
+    for (int64_t k = 0, pass = cube_pass(job); k < drive->part;
+         k += pass, target += job->grid.groups * CUBE_R * CUBE_DEPTH * 2) {
+        const ptrdiff_t count = drive->part - k < pass ? drive->part - k : pass;
         VECTOR_NAME(cube_unpack)(high + k, count, 1.0f, target);
-        if (words == 2)
-            VECTOR_NAME(cube_unpack)(low + k, count, low_factor, target + CUBE_R * CUBE_DEPTH);
+        if (job->words == 2)
+            VECTOR_NAME(cube_unpack)(low + k, count, job->a_low_factor, target + CUBE_R * CUBE_DEPTH);
     }
 }
 
-VECTOR_TARGET static void VECTOR_NAME(cube_pack_b)(const uint16_t *high, const uint16_t *low, ptrdiff_t k, int words,
-                                                   ptrdiff_t pass, float low_factor, float *packed, ptrdiff_t panels)
+/* A few positions of the slice of B; the last panel is padded with zeros. */
+VECTOR_TARGET static void VECTOR_NAME(cube_pack_positions)(const mpg_drive *drive, int64_t piece)
 {
-    float *target = packed + ((k / pass) * panels * CUBE_DEPTH + k % pass) * 2 * CUBE_W;
-    for (ptrdiff_t panel = 0; panel < panels; panel++, target += 2 * CUBE_W * CUBE_DEPTH) {
-        VECTOR_NAME(cube_unpack)(high + panel * CUBE_W, CUBE_W, 1.0f, target);
-        if (words == 2)
-            VECTOR_NAME(cube_unpack)(low + panel * CUBE_W, CUBE_W, low_factor, target + CUBE_W);
+    const cube_job *job = (const cube_job *)drive;
+    const int64_t pass = cube_pass(job), panels = job->grid.panels;
+    uint16_t high[CUBE_BLOCK + CUBE_W], low[CUBE_BLOCK + CUBE_W];
+    memset(high + drive->n, 0, CUBE_W * sizeof *high);
+    memset(low + drive->n, 0, CUBE_W * sizeof *low);
+    for (int64_t k = piece * MPG_POSITIONS; k < (piece + 1) * MPG_POSITIONS && k < drive->part; k++) {
+        float *target = job->packed_b + (k / pass * panels * CUBE_DEPTH + k % pass) * 2 * CUBE_W;
+        mpg_split_range(job->b + (job->start + drive->begin + k) * job->n + job->column, high, low, 0, drive->n, &job->b_split,
+                        drive->level);
+        for (ptrdiff_t panel = 0; panel < panels; panel++, target += 2 * CUBE_W * CUBE_DEPTH) {
+            VECTOR_NAME(cube_unpack)(high + panel * CUBE_W, CUBE_W, 1.0f, target);
+            if (job->words == 2)
+                VECTOR_NAME(cube_unpack)(low + panel * CUBE_W, CUBE_W, job->b_low_factor, target + CUBE_W);
+        }
     }
 }
 
@@ -94,22 +108,22 @@ VECTOR_TARGET static void VECTOR_NAME(cube_one_chain)(const float *a, const floa
 }
 
 /* `count` products of one step onto R x W sums, in the step order that the block asks for. */
-VECTOR_TARGET static void VECTOR_NAME(cube_step)(const cube_block *block, const float *a, const float *b, int count, double bin,
+VECTOR_TARGET static void VECTOR_NAME(cube_step)(const cube_job *job, const float *a, const float *b, int count, double bin,
                                                  float *sums)
 {
-    if (block->step_order == CUBE_SEQUENTIAL && !block->clamp && !block->half) {
+    if (job->task.step_order == CUBE_SEQUENTIAL && !job->task.clamp && !job->task.half) {
         VECTOR_NAME(cube_one_chain)(a, b, count, sums);
         return;
     }
     for (int r = 0; r < CUBE_R; r++) {
         const float *factors = a + r * CUBE_DEPTH;
         float *row = sums + r * CUBE_W;
-        if (block->step_order == CUBE_EXACT) {
-            cube_exact_step(factors, b, 2 * CUBE_W, count, bin, block->half, block->clamp, row, CUBE_W);
-        } else if (block->half) {
-            cube_half_step(factors, b, 2 * CUBE_W, count, block->step_order, block->clamp, row, CUBE_W);
-        } else if (block->step_order == CUBE_PAIRWISE) {
-            cube_pairwise_step(factors, b, 2 * CUBE_W, count, block->clamp, row, CUBE_W);
+        if (job->task.step_order == CUBE_EXACT) {
+            cube_exact_step(factors, b, 2 * CUBE_W, count, bin, job->task.half, job->task.clamp, row, CUBE_W);
+        } else if (job->task.half) {
+            cube_half_step(factors, b, 2 * CUBE_W, count, job->task.step_order, job->task.clamp, row, CUBE_W);
+        } else if (job->task.step_order == CUBE_PAIRWISE) {
+            cube_pairwise_step(factors, b, 2 * CUBE_W, count, job->task.clamp, row, CUBE_W);
         } else {
             for (int k = 0; k < count; k++)
                 for (int c = 0; c < CUBE_W; c++)
@@ -119,14 +133,14 @@ VECTOR_TARGET static void VECTOR_NAME(cube_step)(const cube_block *block, const 
 }
 
 /* `depth` products of R x W elements, all terms that the block asks for. */
-VECTOR_TARGET static void VECTOR_NAME(cube_micro_tile)(const cube_block *block, const float *a, const float *b, ptrdiff_t depth,
+VECTOR_TARGET static void VECTOR_NAME(cube_micro_tile)(const cube_job *job, const float *a, const float *b, ptrdiff_t depth,
                                                        float *sums)
 {
     const int three = 1 << CUBE_HH | 1 << CUBE_LH | 1 << CUBE_HL;
-    const int plain = block->step_order == CUBE_SEQUENTIAL && !block->clamp && !block->half;
-    const ptrdiff_t stride = block->elementwise ? block->step : depth;
-    int terms = block->terms;
-    if (plain && !block->elementwise && (terms & three) == three) {
+    const int plain = job->task.step_order == CUBE_SEQUENTIAL && !job->task.clamp && !job->task.half;
+    const ptrdiff_t stride = job->task.elementwise ? job->task.step : depth;
+    int terms = job->terms;
+    if (plain && !job->task.elementwise && (terms & three) == three) {
         VECTOR_NAME(cube_three_chains)(a, b, depth, sums, a + 2 * CUBE_R * CUBE_DEPTH);
         terms &= ~three;
     }
@@ -135,33 +149,16 @@ VECTOR_TARGET static void VECTOR_NAME(cube_micro_tile)(const cube_block *block, 
             const float *factors = a + (term & 1 ? CUBE_R * CUBE_DEPTH : 0);
             const float *panel = b + (term & 2 ? CUBE_W : 0);
             const ptrdiff_t end = depth - k0 < stride ? depth : k0 + stride;
-            float *chain = sums + (block->chains > 1 ? term * CUBE_R * CUBE_W : 0);
+            float *chain = sums + (job->chains > 1 ? term * CUBE_R * CUBE_W : 0);
             if (!(terms >> term & 1))
                 continue;
-            for (ptrdiff_t k = k0; k < end; k += block->step)
-                VECTOR_NAME(cube_step)(block, factors + k, panel + k * 2 * CUBE_W,
-                                       (int)(end - k < block->step ? end - k : block->step), block->bin[term], chain);
+            for (ptrdiff_t k = k0; k < end; k += job->task.step)
+                VECTOR_NAME(cube_step)(job, factors + k, panel + k * 2 * CUBE_W,
+                                       (int)(end - k < job->task.step ? end - k : job->task.step), job->bin[term], chain);
         }
 }
 
-VECTOR_TARGET static void VECTOR_NAME(cube_tile)(const cube_block *block, ptrdiff_t group0, ptrdiff_t group1, ptrdiff_t panel0,
-                                                 ptrdiff_t panel1)
-{
-    const ptrdiff_t pass = CUBE_DEPTH / block->step * block->step;
-    for (ptrdiff_t k = 0, p = 0; k < block->depth; k += pass, p++) {
-        const ptrdiff_t depth = block->depth - k < pass ? block->depth - k : pass;
-        for (ptrdiff_t panel = panel0; panel < panel1; panel++)
-            for (ptrdiff_t group = group0; group < group1; group++) {
-                const ptrdiff_t size = block->chains * CUBE_R * CUBE_W;
-                float *sums = block->sums + (panel * block->groups + group) * size;
-                if (block->fresh && k == 0)
-                    memset(sums, 0, (size_t)size * sizeof *sums);
-                VECTOR_NAME(cube_micro_tile)(block, block->a + (p * block->groups + group) * 2 * CUBE_R * CUBE_DEPTH,
-                                             block->b + (p * block->panels + panel) * 2 * CUBE_W * CUBE_DEPTH, depth, sums);
-            }
-    }
-}
-
+/* ---- after a chain ------------------------------------------------------------------------------------------------------ */
 VECTOR_TARGET static void VECTOR_NAME(cube_reconstruct)(const float *MPG_RESTRICT hh, const float *MPG_RESTRICT lh,
                                                         const float *MPG_RESTRICT hl, const float *MPG_RESTRICT ll,
                                                         ptrdiff_t count, const cube_scales *scales, float *MPG_RESTRICT out)
@@ -176,6 +173,45 @@ VECTOR_TARGET static void VECTOR_NAME(cube_reconstruct)(const float *MPG_RESTRIC
         const float sum = hh[i] + (lh[i] * s.lh_scale + hl[i] * s.hl_scale) * s.low_scale;
         out[i] = sum == sum ? sum : (float)NAN;
     }
+}
+
+/* The result of the groups and panels of a tile. */
+VECTOR_TARGET static void VECTOR_NAME(cube_finish)(const cube_job *job, const mpg_grid_part *part)
+{
+    const ptrdiff_t chain = CUBE_R * CUBE_W;
+    for (int64_t i = part->group * CUBE_R; i < part->group_end * CUBE_R && i < job->drive.m; i++)
+        for (int64_t panel = part->panel; panel < part->panel_end; panel++) {
+            const ptrdiff_t first = panel * CUBE_W, count = job->drive.n - first < CUBE_W ? job->drive.n - first : CUBE_W;
+            const float *sums = job->sums + cube_place(job, i, panel);
+            float *MPG_RESTRICT out = job->out + (job->row + i) * job->n + job->column + first;
+            if (job->chains > 1)
+                VECTOR_NAME(cube_reconstruct)(sums, sums + chain, sums + 2 * chain,
+                                              job->scales.has_ll ? sums + 3 * chain : NULL, count, &job->scales, out);
+            else
+                for (ptrdiff_t j = 0; j < count; j++)
+                    out[j] = sums[j] == sums[j] ? sums[j] : (float)NAN;
+        }
+}
+
+VECTOR_TARGET static void VECTOR_NAME(cube_tile)(const mpg_drive *drive, int64_t block, int64_t tile_panel)
+{
+    const cube_job *job = (const cube_job *)drive;
+    const mpg_grid *grid = &job->grid;
+    const mpg_grid_part part = mpg_part_of(grid, block, tile_panel);
+    const ptrdiff_t pass = cube_pass(job), size = job->chains * CUBE_R * CUBE_W;
+    for (ptrdiff_t k = 0, p = 0; k < drive->part; k += pass, p++) {
+        const ptrdiff_t depth = drive->part - k < pass ? drive->part - k : pass;
+        for (ptrdiff_t panel = part.panel; panel < part.panel_end; panel++)
+            for (ptrdiff_t group = part.group; group < part.group_end; group++) {
+                float *sums = job->sums + (panel * grid->groups + group) * size;
+                if (job->fresh && drive->begin == 0 && k == 0)
+                    memset(sums, 0, (size_t)size * sizeof *sums);
+                VECTOR_NAME(cube_micro_tile)(job, job->packed_a + (p * grid->groups + group) * 2 * CUBE_R * CUBE_DEPTH,
+                                             job->packed_b + (p * grid->panels + panel) * 2 * CUBE_W * CUBE_DEPTH, depth, sums);
+            }
+    }
+    if (job->last && drive->begin + drive->part == drive->total)
+        VECTOR_NAME(cube_finish)(job, &part);
 }
 
 #undef CUBE_R

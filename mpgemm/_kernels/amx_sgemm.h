@@ -51,19 +51,14 @@ MPG_INLINE void sgemm_words(const float *x, uint16_t words[SGEMM_WORDS][SGEMM_PA
 {
     uint32_t largest = range->largest, smallest = range->smallest;
     for (int t = 0; t < SGEMM_PANEL; t++) {
-        uint32_t bits, magnitude, before;
-        float rest = x[t], word;
-        memcpy(&bits, &rest, 4);
-        magnitude = bits & 0x7FFFFFFFu;
-        before = magnitude - 1; /* of zero: the largest there is */
+        float rest = x[t];
+        const uint32_t magnitude = mpg_as_bits(rest) & 0x7FFFFFFFu, before = magnitude - 1; /* of zero: the largest there is */
         largest = magnitude > largest ? magnitude : largest;
         smallest = before < smallest ? before : smallest;
         for (int w = 0; w < SGEMM_WORDS; w++) {
-            const uint32_t rounded = sgemm_rounded(bits);
+            const uint32_t rounded = sgemm_rounded(mpg_as_bits(rest));
             words[w][t] = (uint16_t)(rounded >> 16);
-            memcpy(&word, &rounded, 4);
-            rest -= word;
-            memcpy(&bits, &rest, 4);
+            rest -= mpg_as_float(rounded);
         }
     }
     range->largest = largest;

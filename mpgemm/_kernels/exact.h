@@ -107,8 +107,8 @@ MPG_INLINE int64_t exact_place(const mpg_grid *g, int64_t i, int64_t panel)
 /* Value of the lowest set bit of a normal number; its magnitude if it is a power of two, infinity if it is 0. */
 MPG_INLINE double exact_lowest_bit(double x)
 {
-    const uint64_t bits = exact_bits(x) & UINT64_C(0x7FFFFFFFFFFFFFFF);
-    const double magnitude = exact_value(bits), rest = exact_value(bits & (bits - 1));
+    const uint64_t bits = mpg_as_bits64(x) & UINT64_C(0x7FFFFFFFFFFFFFFF);
+    const double magnitude = mpg_as_double(bits), rest = mpg_as_double(bits & (bits - 1));
     const double low = bits & UINT64_C(0x000FFFFFFFFFFFFF) ? magnitude - rest : magnitude;
     return bits ? low : INFINITY;
 }

@@ -71,7 +71,7 @@ MPG_INLINE uint64_t exact_significand(uint64_t bits, int *exponent)
 
 MPG_INLINE void exact_add_product(exact_long *sum, double x, double y)
 {
-    const uint64_t a = exact_bits(x), b = exact_bits(y);
+    const uint64_t a = mpg_as_bits64(x), b = mpg_as_bits64(y);
     int i, j;
     const uint64_t m = exact_significand(a, &i), n = exact_significand(b, &j);
     if (m != 0 && n != 0)
@@ -81,7 +81,7 @@ MPG_INLINE void exact_add_product(exact_long *sum, double x, double y)
 /* x * 2^exponent, or its negative. */
 MPG_INLINE void exact_add_number(exact_long *sum, double x, int exponent, int negated)
 {
-    const uint64_t bits = exact_bits(x);
+    const uint64_t bits = mpg_as_bits64(x);
     int own;
     const uint64_t m = exact_significand(bits, &own);
     if (m != 0)

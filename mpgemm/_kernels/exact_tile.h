@@ -213,8 +213,8 @@ VECTOR_TARGET static void VECTOR_NAME(exact_both_chains)(const double *a, const 
                     VECTOR_STORE(low, VECTOR_ADD(rest[r][v], VECTOR_SET(0x1.8p52)));
                     for (int i = 0; i < VECTOR_LANES; i++)
                         residues[place + i] +=
-                            (exact_bits(high[i]) - exact_bits(0x1.8p52 * EXACT_UNIT)) * (uint64_t)EXACT_UNIT +
-                            (exact_bits(low[i]) - exact_bits(0x1.8p52));
+                            (mpg_as_bits64(high[i]) - mpg_as_bits64(0x1.8p52 * EXACT_UNIT)) * (uint64_t)EXACT_UNIT +
+                            (mpg_as_bits64(low[i]) - mpg_as_bits64(0x1.8p52));
                 }
         }
     }

@@ -2,24 +2,7 @@
 #ifndef MPGEMM_SUMS_H
 #define MPGEMM_SUMS_H
 
-#include <stdint.h>
-#include <string.h>
-
-#include "cpu.h"
-
-MPG_INLINE uint64_t exact_bits(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-MPG_INLINE double exact_value(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+#include "bits.h"
 
 /* x + y and its error (Knuth's TwoSum): exact unless something overflows. */
 MPG_INLINE double exact_two_sum(double x, double y, double *error)
@@ -34,10 +17,10 @@ MPG_INLINE double exact_odd_sum(double x, double y)
 {
     double error;
     const double sum = exact_two_sum(x, y, &error);
-    const uint64_t bits = exact_bits(sum), even = ~bits & 1;
+    const uint64_t bits = mpg_as_bits64(sum), even = ~bits & 1;
     /* one unit up or down in magnitude, if inexact and even; without a branch */
     const uint64_t step = (error > 0) == (sum > 0) ? even : (uint64_t)0 - even;
-    return exact_value(error != 0.0 ? bits + step : bits);
+    return mpg_as_double(error != 0.0 ? bits + step : bits);
 }
 
 /* What is asked of an exact value v, with x a given number. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "bits.h"
 
 typedef struct {
     int size;          /* bytes of one encoding: 1, 2, 4 or 8 */
@@ -55,43 +55,6 @@ MPG_INLINE uint32_t mpg_code(const void *data, int size, int64_t index)
     if (size == 2)
         return ((const uint16_t *)data)[index];
     return ((const uint32_t *)data)[index];
-}
-
-/* Unions, not memcpy: GCC does not vectorise loops that store through the latter. */
-MPG_INLINE float mpg_as_float(uint32_t bits)
-{
-    union {
-        uint32_t bits;
-        float value;
-    } x = {bits};
-    return x.value;
-}
-
-MPG_INLINE uint32_t mpg_as_bits(float value)
-{
-    union {
-        float value;
-        uint32_t bits;
-    } x = {value};
-    return x.bits;
-}
-
-MPG_INLINE double mpg_as_double(uint64_t bits)
-{
-    union {
-        uint64_t bits;
-        double value;
-    } x = {bits};
-    return x.value;
-}
-
-MPG_INLINE uint64_t mpg_as_bits64(double value)
-{
-    union {
-        double value;
-        uint64_t bits;
-    } x = {value};
-    return x.bits;
 }
 
 #if defined(__GNUC__) || defined(__clang__)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "bits.h"
 
 enum { MPG_RNE, MPG_RNA, MPG_RZ, MPG_RU, MPG_RD, MPG_RO, MPG_SR };
 /* What a NaN becomes: an error, nan_code, nan_code with the source's sign, or that with the payload's leading bits. */
@@ -198,14 +198,9 @@ static int64_t mpg_encode_range(const void *source, int source_size, void *out, 
                                 uint64_t first_index, const mpg_target *t)
 {
     for (int64_t i = begin; i < end; i++) {
-        double value;
-        uint64_t bits, code = 0;
-        if (source_size == 4)
-            value = (double)((const float *)source)[i];
-        else
-            value = ((const double *)source)[i];
-        memcpy(&bits, &value, 8);
-        if (mpg_encode_one(bits, first_index + (uint64_t)i, t, &code))
+        uint64_t code = 0;
+        const double value = source_size == 4 ? (double)((const float *)source)[i] : ((const double *)source)[i];
+        if (mpg_encode_one(mpg_as_bits64(value), first_index + (uint64_t)i, t, &code))
             return i;
         mpg_store(out, out_size, i, code);
     }
@@ -250,7 +245,7 @@ static int mpg_narrow_prepare(const mpg_target *t, int bits, mpg_narrow *n)
     n->rebias = (uint32_t)(emin + 126) << t->fraction_bits;
     n->min_normal = same_range ? 0 : (uint32_t)(emin + 127) << 23;
     n->magic_bits = same_range ? 0 : (uint32_t)(t->quantum_exponent + 23 + 127) << 23;
-    memcpy(&n->magic, &n->magic_bits, 4);
+    n->magic = mpg_as_float(n->magic_bits);
     n->truncate = t->rounding == MPG_RZ ? 1 : 0;
     n->flush_below = t->flush ? UINT32_C(1) << t->fraction_bits : 0;
     n->max_code = (uint32_t)(t->max_bits >> t->padding_bits);
@@ -278,12 +273,8 @@ MPG_INLINE uint32_t mpg_narrow_one(uint32_t source, const mpg_narrow *n)
     const uint32_t a = source & 0x7FFFFFFFu;
     const uint32_t sign = (source >> n->sign_shift) & n->sign_bit;
     const uint32_t normal = ((a + n->below_half + ((a >> n->shift) & n->odd_mask)) >> n->shift) - n->rebias;
-    float value, sum;
-    uint32_t subnormal;
-    memcpy(&value, &a, 4);
-    sum = value + n->magic;
-    memcpy(&subnormal, &sum, 4);
-    subnormal -= n->magic_bits + (n->truncate & (uint32_t)(sum - n->magic > value));
+    const float value = mpg_as_float(a), sum = value + n->magic;
+    const uint32_t subnormal = mpg_as_bits(sum) - n->magic_bits - (n->truncate & (uint32_t)(sum - n->magic > value));
     /* Everything compared is below 2^31: signed comparisons, which every vector unit has. */
     uint32_t code = MPG_SELECT((int32_t)a < (int32_t)n->min_normal, subnormal, normal);
     code = MPG_SELECT((int32_t)code < (int32_t)n->flush_below, 0u, code);
@@ -407,10 +398,9 @@ static int64_t mpg_decode_range(const void *source, int source_size, void *out, 
 {
     for (int64_t i = begin; i < end; i++) {
         uint64_t bits = 0;
-        double value;
         if (mpg_decode_one(mpg_load(source, source_size, i), f, &bits))
             return i;
-        memcpy(&value, &bits, 8);
+        const double value = mpg_as_double(bits);
         if (out_size == 8) {
             ((double *)out)[i] = value;
         } else {

@@ -9,9 +9,8 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "cpu.h"
+#include "bits.h"
 
 typedef struct {
     float scale1, scale2;        /* their product is 2^s; two factors reach what one float32 cannot */
@@ -33,20 +32,6 @@ static mpg_split mpg_split_parameters(int s, int saturate, uint32_t nan_code, in
     p.nan_code = nan_code;
     p.nan_keep = keep_nan ? 0xFFFFFFFF : 0;
     return p;
-}
-
-MPG_INLINE float mpg_as_float(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, 4);
-    return value;
-}
-
-MPG_INLINE uint32_t mpg_as_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, 4);
-    return bits;
 }
 
 /* RN of a magnitude (float32 bits, not NaN) to float16: its code, and its value as float32 bits. */

@@ -11,14 +11,7 @@
 
 #include <string.h>
 
-#include "cpu.h"
-
-MPG_INLINE float mpg_emulated_float(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, 4);
-    return x;
-}
+#include "bits.h"
 
 MPG_INLINE int mpg_emulated_is_nan(uint32_t bits) { return (bits & 0x7FFFFFFFu) > 0x7F800000u; }
 
@@ -29,38 +22,30 @@ MPG_INLINE uint32_t mpg_emulated_sum(double x, double y)
 {
     const double sum = x + y, part = sum - x;
     const double error = (x - (sum - part)) + (y - part);
-    uint64_t bits;
-    uint32_t rounded;
-    float result;
-    double odd;
-    memcpy(&bits, &sum, 8);
+    uint64_t bits = mpg_as_bits64(sum);
     if ((bits & UINT64_C(0x7FFFFFFFFFFFFFFF)) > UINT64_C(0x7FF0000000000000))
         return 0xFFC00000u;
     if (error == error && error != 0 && !(bits & 1))
         bits += (error < 0) == (sum < 0) ? UINT64_C(1) : ~UINT64_C(0);
-    memcpy(&odd, &bits, 8);
+    const double odd = mpg_as_double(bits);
     if (odd > -0x1p-126 && odd < 0x1p-126)
         return (uint32_t)(bits >> 32 & 0x80000000u) | (odd >= 0x1.ffffffp-127 || odd <= -0x1.ffffffp-127 ? 0x00800000u : 0);
-    result = (float)odd;
-    memcpy(&rounded, &result, 4);
-    return rounded;
+    return mpg_as_bits((float)odd);
 }
 
 MPG_INLINE uint32_t mpg_emulated_fma(uint32_t a, uint32_t b, uint32_t c)
 {
     if (mpg_emulated_is_nan(a) || mpg_emulated_is_nan(b) || mpg_emulated_is_nan(c))
         return (mpg_emulated_is_nan(a) ? a : mpg_emulated_is_nan(b) ? b : c) | 0x00400000u;
-    return mpg_emulated_sum((double)mpg_emulated_float(mpg_emulated_flushed(a)) *
-                                (double)mpg_emulated_float(mpg_emulated_flushed(b)),
-                            (double)mpg_emulated_float(mpg_emulated_flushed(c)));
+    return mpg_emulated_sum((double)mpg_as_float(mpg_emulated_flushed(a)) * (double)mpg_as_float(mpg_emulated_flushed(b)),
+                            (double)mpg_as_float(mpg_emulated_flushed(c)));
 }
 
 MPG_INLINE uint32_t mpg_emulated_add(uint32_t x, uint32_t y)
 {
     if (mpg_emulated_is_nan(x) || mpg_emulated_is_nan(y))
         return (mpg_emulated_is_nan(x) ? x : y) | 0x00400000u;
-    return mpg_emulated_sum((double)mpg_emulated_float(mpg_emulated_flushed(x)),
-                            (double)mpg_emulated_float(mpg_emulated_flushed(y)));
+    return mpg_emulated_sum((double)mpg_as_float(mpg_emulated_flushed(x)), (double)mpg_as_float(mpg_emulated_flushed(y)));
 }
 
 /* c + a b for one pair of bf16 in each: the odd one in the high half. */

@@ -27,9 +27,9 @@ static const mpg_format mpg_format_double = {.exponent_bits = 11,
 /* a b + c, any case. A format without infinity has those doubles for NaNs with a sign: in `chained` addends they are NaN. */
 MPG_FROM_VECTORS static double mpg_slow_fma(double a, double b, double c, int chained, const mpg_plan *p)
 {
-    const mpg_number x = mpg_number_of(mpg_bits_of_double(a), &mpg_format_double);
-    const mpg_number y = mpg_number_of(mpg_bits_of_double(b), &mpg_format_double);
-    const mpg_number z = mpg_number_of(mpg_bits_of_double(c), &mpg_format_double);
+    const mpg_number x = mpg_number_of(mpg_as_bits64(a), &mpg_format_double);
+    const mpg_number y = mpg_number_of(mpg_as_bits64(b), &mpg_format_double);
+    const mpg_number z = mpg_number_of(mpg_as_bits64(c), &mpg_format_double);
     const mpg_number product = mpg_scaled(x, y, 0);
     const mpg_uint128 magnitude = (mpg_uint128)x.significand * y.significand;
     int special = mpg_specials_of(product) | mpg_specials_of(z);
@@ -39,15 +39,15 @@ MPG_FROM_VECTORS static double mpg_slow_fma(double a, double b, double c, int ch
     if (special && p->late.saturate)
         code = mpg_special_code(special, &p->result, &p->late);
     else if (special & MPG_HAS_NAN || (special & 3) == 3)
-        return mpg_double_of_bits(UINT64_C(0x7FF8000000000000));
+        return mpg_as_double(UINT64_C(0x7FF8000000000000));
     else if (special)
-        return special & MPG_HAS_NEGATIVE_INF ? mpg_double_of_bits(MPG_INF64 | MPG_SIGN64) : mpg_double_of_bits(MPG_INF64);
+        return special & MPG_HAS_NEGATIVE_INF ? mpg_as_double(MPG_INF64 | MPG_SIGN64) : mpg_as_double(MPG_INF64);
     else
         code = mpg_rounded_sum_128(product.negative, magnitude, product.exponent, z.negative, z.significand, z.exponent,
                                    &p->result, &p->late);
     const mpg_number result = mpg_number_of(code, &p->raw_d);
     if (result.kind == MPG_NAN) /* overflow in a format without infinity */
-        return mpg_double_of_bits(MPG_INF64 | (result.negative ? MPG_SIGN64 : 0));
+        return mpg_as_double(MPG_INF64 | (result.negative ? MPG_SIGN64 : 0));
     return mpg_double_of_number(result);
 }
 #endif
@@ -67,11 +67,11 @@ MPG_INLINE void mpg_lanes_fma_exact(double *total, double a, const double *b, in
     const uint64_t inward[2] = {(uint64_t)-(int64_t)f->inward[0], (uint64_t)-(int64_t)f->inward[1]};
     const uint64_t odd_too = !f->even_only, others_too = !f->ties_only, flush = f->flush_chained;
     const uint64_t down_zero = f->zero ? MPG_SIGN64 : 0, a_nonzero = a != 0;
-    const uint64_t smallest = mpg_bits_of_double(MPG_FMA_SMALLEST), largest = mpg_bits_of_double(MPG_FMA_LARGEST);
+    const uint64_t smallest = mpg_as_bits64(MPG_FMA_SMALLEST), largest = mpg_as_bits64(MPG_FMA_LARGEST);
     for (int l = 0; l < MPG_LANES; l++) {
-        const uint64_t bits = mpg_bits_of_double(total[l]);
+        const uint64_t bits = mpg_as_bits64(total[l]);
         const uint64_t flushed = UINT64_C(0) - MPG_LESS(bits & ~MPG_SIGN64, flush);
-        start[l] = mpg_double_of_bits(bits & (~flushed | MPG_SIGN64));
+        start[l] = mpg_as_double(bits & (~flushed | MPG_SIGN64));
     }
     for (int l = 0; l < MPG_LANES; l++) {
         const double c = start[l], r = fma(a, b[l], c);
@@ -79,24 +79,24 @@ MPG_INLINE void mpg_lanes_fma_exact(double *total, double a, const double *b, in
         const double x1 = c + low, xc = x1 - low, x2 = (c - xc) + (low - (x1 - xc));
         const double y1 = high + x1, yc = y1 - x1, y2 = (high - yc) + (x1 - (y1 - yc));
         const double rest = (y1 - r) + y2, error = rest + x2, last = x2 - (error - rest);
-        const uint64_t r_bits = mpg_bits_of_double(r), error_bits = mpg_bits_of_double(error);
-        const uint64_t c_bits = mpg_bits_of_double(c), high_bits = mpg_bits_of_double(high);
+        const uint64_t r_bits = mpg_as_bits64(r), error_bits = mpg_as_bits64(error);
+        const uint64_t c_bits = mpg_as_bits64(c), high_bits = mpg_as_bits64(high);
         const uint64_t r_size = r_bits & ~MPG_SIGN64, error_size = error_bits & ~MPG_SIGN64;
         const uint64_t c_size = c_bits & ~MPG_SIGN64, size = high_bits & ~MPG_SIGN64;
         const uint64_t negative = UINT64_C(0) - (r_bits >> 63);
         const uint64_t outside = ((error_bits ^ r_bits) >> 63) - 1; /* a mask */
         /* Half a unit of r in the last place; exact ties have no second part of the error. */
         const uint64_t off = error_size + (UINT64_C(53) << 52) - (r_bits & MPG_INF64);
-        const uint64_t not_tie = (off | (UINT64_C(0) - off)) >> 63 | MPG_NONZERO(mpg_bits_of_double(last) & ~MPG_SIGN64);
+        const uint64_t not_tie = (off | (UINT64_C(0) - off)) >> 63 | MPG_NONZERO(mpg_as_bits64(last) & ~MPG_SIGN64);
         const uint64_t step =
             MPG_EITHER(outside, MPG_EITHER(negative, outward[1], outward[0]), MPG_EITHER(negative, inward[1], inward[0]));
         const uint64_t wanted = MPG_NONZERO(error_size) & ((not_tie ^ 1) | others_too) & (~r_bits | odd_too) & 1;
         /* A sum that is zero: rounding down makes it negative unless both addends are +0. */
         const uint64_t r_zero = MPG_NONZERO(r_size) ^ 1;
         const uint64_t minus = (c_bits | high_bits | MPG_NONZERO(c_size) << 63) & down_zero & (r_zero << 63);
-        sum[l] = mpg_double_of_bits((r_bits + (step & (UINT64_C(0) - wanted))) | minus);
+        sum[l] = mpg_as_double((r_bits + (step & (UINT64_C(0) - wanted))) | minus);
         redo |= MPG_LESS(largest, size) | MPG_LESS(largest, c_size) | MPG_LESS(largest, r_size);
-        redo |= MPG_LESS(size, smallest) & a_nonzero & MPG_NONZERO(mpg_bits_of_double(b[l]) & ~MPG_SIGN64);
+        redo |= MPG_LESS(size, smallest) & a_nonzero & MPG_NONZERO(mpg_as_bits64(b[l]) & ~MPG_SIGN64);
         redo |= MPG_LESS(r_size, smallest) & (r_zero ^ 1);
     }
     if (f->direct)
@@ -108,8 +108,7 @@ MPG_INLINE void mpg_lanes_fma_exact(double *total, double a, const double *b, in
         for (int l = 0; l < MPG_LANES; l++)
             result[l] = mpg_slow_fma(a, b[l], start[l], chained, p);
 #endif
-    MPG_TRACE(MPG_TRACE_LANE_FMA, mpg_bits_of_double(start[0]), mpg_bits_of_double(result[0]), mpg_bits_of_double(a),
-              mpg_bits_of_double(b[0]));
+    MPG_TRACE(MPG_TRACE_LANE_FMA, mpg_as_bits64(start[0]), mpg_as_bits64(result[0]), mpg_as_bits64(a), mpg_as_bits64(b[0]));
     memcpy(total, result, sizeof result);
 }
 

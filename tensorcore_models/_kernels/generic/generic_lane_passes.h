@@ -22,8 +22,7 @@ MPG_INLINE void mpg_lanes_fma64(double *total, double a, const double *b, const 
         }
         total[l] = z;
         if (l == 0)
-            MPG_TRACE(MPG_TRACE_LANE_FMA, mpg_bits_of_double(start), mpg_bits_of_double(z), mpg_bits_of_double(a),
-                      mpg_bits_of_double(b[l]));
+            MPG_TRACE(MPG_TRACE_LANE_FMA, mpg_as_bits64(start), mpg_as_bits64(z), mpg_as_bits64(a), mpg_as_bits64(b[l]));
     }
 }
 

@@ -9,6 +9,7 @@
 #ifndef MPG_GENERIC_LANES_H
 #define MPG_GENERIC_LANES_H
 
+#include "bits.h"
 #include "generic_steps.h"
 
 #define MPG_SIGN64 UINT64_C(0x8000000000000000)
@@ -16,35 +17,21 @@
 #define MPG_NAN64 UINT64_C(0x7FF8000000000000)
 #define MPG_FRACTION64 UINT64_C(0xFFFFFFFFFFFFF)
 
-MPG_INLINE uint64_t mpg_bits_of_double(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, 8);
-    return bits;
-}
-
-MPG_INLINE double mpg_double_of_bits(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, 8);
-    return x;
-}
-
 MPG_FROM_VECTORS static double mpg_double_of_number(mpg_number x)
 {
     double value;
     if (x.kind == MPG_NAN) { /* the payload in the leading bits of the fraction */
         const uint64_t payload = x.significand ? x.significand << (52 - mpg_leading_bit(x.significand)) & MPG_FRACTION64 : 0;
-        return mpg_double_of_bits((x.negative ? MPG_SIGN64 : 0) | MPG_NAN64 | payload);
+        return mpg_as_double((x.negative ? MPG_SIGN64 : 0) | MPG_NAN64 | payload);
     }
-    value = x.kind == MPG_INF ? mpg_double_of_bits(MPG_INF64) : ldexp((double)x.significand, x.exponent);
+    value = x.kind == MPG_INF ? mpg_as_double(MPG_INF64) : ldexp((double)x.significand, x.exponent);
     return x.negative ? -value : value;
 }
 
 /* Encode a double, rounded once. */
 MPG_FROM_VECTORS static uint64_t mpg_encode_double(double value, const mpg_result *t, const mpg_rule *r)
 {
-    const uint64_t bits = mpg_bits_of_double(value);
+    const uint64_t bits = mpg_as_bits64(value);
     const int negative = (int)(bits >> 63);
     const uint64_t fraction = bits & MPG_FRACTION64;
     const int field = (int)(bits >> 52 & 0x7FF);
@@ -91,12 +78,12 @@ MPG_FROM_VECTORS static mpg_lane_rule mpg_lane_rule_of(const mpg_plan *p)
     } else if (m == MPG_RO) {
         f.to_odd = ~UINT64_C(0);
     }
-    f.smallest = mpg_bits_of_double(ldexp(1.0, t->quantum_exponent + t->fraction_bits));
+    f.smallest = mpg_as_bits64(ldexp(1.0, t->quantum_exponent + t->fraction_bits));
     const uint64_t hidden = UINT64_C(1) << t->fraction_bits;
     const double top = (double)((t->max_code & (hidden - 1)) | hidden);
-    f.largest = mpg_bits_of_double(ldexp(top, (int)(t->max_code >> t->fraction_bits) - 1 + t->quantum_exponent));
+    f.largest = mpg_as_bits64(ldexp(top, (int)(t->max_code >> t->fraction_bits) - 1 + t->quantum_exponent));
     f.zero = m == MPG_RD;
-    f.flush_chained = mpg_bits_of_double(p->chained_flush);
+    f.flush_chained = mpg_as_bits64(p->chained_flush);
     f.direct = p->family == MPG_FAMILY_FMA_EXACT && t->fraction_bits == 52;
     const int error = f.direct ? m : MPG_RO; /* what the error of the nearest double decides */
     f.even_only = error == MPG_RO;
@@ -112,7 +99,7 @@ MPG_FROM_VECTORS static mpg_lane_rule mpg_lane_rule_of(const mpg_plan *p)
 MPG_FROM_VECTORS static double mpg_slow_sum(double x, const double *y, double sum, const mpg_plan *p)
 {
     if (sum == 0 && y && p->late.rounding == MPG_RD && p->result.zero_sign)
-        return (mpg_bits_of_double(x) | mpg_bits_of_double(*y)) & MPG_SIGN64 ? -0.0 : 0.0;
+        return (mpg_as_bits64(x) | mpg_as_bits64(*y)) & MPG_SIGN64 ? -0.0 : 0.0;
     return mpg_double_of_number(mpg_number_of(mpg_encode_double(sum, &p->result, &p->late), &p->raw_d));
 }
 
@@ -121,7 +108,7 @@ MPG_INLINE uint64_t mpg_lanes_round(const double *sum, double *result, const mpg
 {
     uint64_t redo = 0;
     for (int l = 0; l < MPG_LANES; l++) {
-        const uint64_t bits = mpg_bits_of_double(sum[l]);
+        const uint64_t bits = mpg_as_bits64(sum[l]);
         const uint64_t sign = bits & MPG_SIGN64, magnitude = bits ^ sign;
         const uint64_t by_sign = sign ? f->negative : f->positive;
         const uint64_t nearest = magnitude + by_sign + ((magnitude >> f->drop) & f->odd);
@@ -129,7 +116,7 @@ MPG_INLINE uint64_t mpg_lanes_round(const double *sum, double *result, const mpg
         const uint64_t rounded = (f->to_odd ? odd : nearest) & ~f->mask;
         const uint64_t subnormal = (uint64_t)(magnitude < f->smallest) & ((uint64_t)(magnitude != 0) | f->zero);
         redo |= subnormal | (uint64_t)(rounded > f->largest);
-        result[l] = mpg_double_of_bits(sign | rounded);
+        result[l] = mpg_as_double(sign | rounded);
     }
     return redo;
 }
@@ -139,24 +126,24 @@ MPG_INLINE void mpg_lanes_add(double *total, const double *x, const mpg_lane_rul
 {
     double start[MPG_LANES], sum[MPG_LANES], result[MPG_LANES];
     for (int l = 0; l < MPG_LANES; l++) {
-        const uint64_t bits = mpg_bits_of_double(total[l]);
+        const uint64_t bits = mpg_as_bits64(total[l]);
         const uint64_t magnitude = bits & ~MPG_SIGN64;
-        start[l] = mpg_double_of_bits(magnitude < f->flush_chained ? bits & MPG_SIGN64 : bits);
+        start[l] = mpg_as_double(magnitude < f->flush_chained ? bits & MPG_SIGN64 : bits);
     }
     for (int l = 0; l < MPG_LANES; l++) {
         const double s = start[l] + x[l];
         const double y = s - start[l];
         const double error = (start[l] - (s - y)) + (x[l] - y);
-        const uint64_t bits = mpg_bits_of_double(s);
+        const uint64_t bits = mpg_as_bits64(s);
         /* An inexact sum with an even last bit moves one unit toward the exact one: to odd. Errors of specials are NaN. */
-        const uint64_t toward = (mpg_bits_of_double(error) ^ bits) >> 63 ? ~UINT64_C(0) : UINT64_C(1);
+        const uint64_t toward = (mpg_as_bits64(error) ^ bits) >> 63 ? ~UINT64_C(0) : UINT64_C(1);
         const uint64_t inexact = (uint64_t)(error != 0) & (uint64_t)(error == error) & ~bits & 1;
-        sum[l] = mpg_double_of_bits(bits + (inexact ? toward : 0));
+        sum[l] = mpg_as_double(bits + (inexact ? toward : 0));
     }
     if (mpg_lanes_round(sum, result, f))
         for (int l = 0; l < MPG_LANES; l++)
             result[l] = mpg_slow_sum(start[l], &x[l], sum[l], p);
-    MPG_TRACE(MPG_TRACE_LANE_ADD, 0, mpg_bits_of_double(result[0]), mpg_bits_of_double(start[0]), mpg_bits_of_double(x[0]));
+    MPG_TRACE(MPG_TRACE_LANE_ADD, 0, mpg_as_bits64(result[0]), mpg_as_bits64(start[0]), mpg_as_bits64(x[0]));
     memcpy(total, result, sizeof result);
 }
 
@@ -167,24 +154,24 @@ MPG_INLINE int mpg_lanes_any_nan(const double *x)
 {
     int any = 0;
     for (int l = 0; l < MPG_LANES; l++)
-        any |= mpg_is_nan64(mpg_bits_of_double(x[l]));
+        any |= mpg_is_nan64(mpg_as_bits64(x[l]));
     return any;
 }
 
 /* The first NaN of two, else the default NaN. */
 MPG_INLINE double mpg_first_nan(double x, double y)
 {
-    const uint64_t first = mpg_bits_of_double(x), second = mpg_bits_of_double(y);
-    return mpg_double_of_bits(mpg_is_nan64(first)    ? first | MPG_NAN64
-                              : mpg_is_nan64(second) ? second | MPG_NAN64
-                                                     : MPG_NAN64 | MPG_SIGN64);
+    const uint64_t first = mpg_as_bits64(x), second = mpg_as_bits64(y);
+    return mpg_as_double(mpg_is_nan64(first)    ? first | MPG_NAN64
+                         : mpg_is_nan64(second) ? second | MPG_NAN64
+                                                : MPG_NAN64 | MPG_SIGN64);
 }
 
 /* NaNs among sums of x and y. */
 MPG_FROM_VECTORS static void mpg_lanes_nan_of_sum(double *sum, const double *x, const double *y)
 {
     for (int l = 0; l < MPG_LANES; l++)
-        if (mpg_is_nan64(mpg_bits_of_double(sum[l])))
+        if (mpg_is_nan64(mpg_as_bits64(sum[l])))
             sum[l] = mpg_first_nan(x[l], y[l]);
 }
 
@@ -195,9 +182,9 @@ MPG_FROM_VECTORS static void mpg_lanes_nan_of_chain(double *total, const double 
 {
     for (int l = 0; l < MPG_LANES; l++) {
         int64_t q = count - 1;
-        if (!mpg_is_nan64(mpg_bits_of_double(total[l])))
+        if (!mpg_is_nan64(mpg_as_bits64(total[l])))
             continue;
-        while (q >= 0 && !mpg_is_nan64(mpg_bits_of_double(a[q])) && !mpg_is_nan64(mpg_bits_of_double(b[q * MPG_LANES + l])))
+        while (q >= 0 && !mpg_is_nan64(mpg_as_bits64(a[q])) && !mpg_is_nan64(mpg_as_bits64(b[q * MPG_LANES + l])))
             q--;
         total[l] = q < 0 ? mpg_first_nan(before[l], 0) : mpg_first_nan(a[q], b[q * MPG_LANES + l]);
     }
@@ -210,7 +197,7 @@ MPG_INLINE void mpg_lanes_cut(double *x, const mpg_lane_rule *f, const mpg_plan 
     if (mpg_lanes_round(x, result, f))
         for (int l = 0; l < MPG_LANES; l++)
             result[l] = mpg_slow_sum(x[l], 0, x[l], p);
-    MPG_TRACE(MPG_TRACE_LANE_CUT, 0, mpg_bits_of_double(result[0]), mpg_bits_of_double(x[0]), 0);
+    MPG_TRACE(MPG_TRACE_LANE_CUT, 0, mpg_as_bits64(result[0]), mpg_as_bits64(x[0]), 0);
     memcpy(x, result, sizeof result);
 }
 
