@@ -22,17 +22,19 @@ VECTOR_TARGET MPG_INLINE void VECTOR_NAME(cube_unpack)(const uint16_t *MPG_RESTR
 VECTOR_TARGET static void VECTOR_NAME(cube_pack_row)(const mpg_drive *drive, int64_t row)
 {
     const cube_job *job = (const cube_job *)drive;
-    uint16_t high[CUBE_BLOCK] = {0}, low[CUBE_BLOCK] = {0};
+    uint16_t codes[2][CUBE_BLOCK];
     float *target = job->packed_a + (row / CUBE_R * CUBE_R * 2 + row % CUBE_R) * CUBE_DEPTH;
     if (row < drive->m)
-        mpg_split_range(job->a + (job->row + row) * job->k + job->start + drive->begin, high, low, 0, drive->part,
+        mpg_split_range(job->a + (job->row + row) * job->k + job->start + drive->begin, codes[0], codes[1], 0, drive->part,
                         &job->a_split, drive->level);
+    else
+        memset(codes, 0, sizeof codes);
     for (int64_t k = 0, pass = cube_pass(job); k < drive->part;
          k += pass, target += job->grid.groups * CUBE_R * CUBE_DEPTH * 2) {
         const ptrdiff_t count = drive->part - k < pass ? drive->part - k : pass;
-        VECTOR_NAME(cube_unpack)(high + k, count, 1.0f, target);
+        VECTOR_NAME(cube_unpack)(codes[0] + k, count, 1.0f, target);
         if (job->words == 2)
-            VECTOR_NAME(cube_unpack)(low + k, count, job->a_low_factor, target + CUBE_R * CUBE_DEPTH);
+            VECTOR_NAME(cube_unpack)(codes[1] + k, count, job->a_low_factor, target + CUBE_R * CUBE_DEPTH);
     }
 }
 

@@ -74,7 +74,7 @@ IDENTIFY = ("tests/tensorcore_models/test_identify.py", "-k", "Faults or sign_of
 MUTANTS = (
     Mutant("kernel: F + 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits - 1;", TWINS),
     Mutant("kernel: F - 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits + 1;", TWINS),
-    Mutant("kernel: alignment always truncates", KERNEL, "NAME(aligned)", "rounding != MPG_RZ", "0", TWINS),
+    Mutant("kernel: alignment always truncates", "tensorcore_models/_kernels/generic/generic_ieee.h", "NAME(aligned)", "rounding != MPG_RZ", "0", TWINS),
     Mutant("kernel: products normalised", KERNEL, "NAME(gather)", "if (p->normalised", "if (!p->normalised", TWINS),
     Mutant("kernel: ties to even become ties away", "tensorcore_models/_kernels/generic/generic_number.h", "MPG_AWAY", ") + (odd) > (half", ") >= (half", TWINS),
     Mutant("kernel: block size", "tensorcore_models/families/interleaved.py", "InterleavedDotAdd.plan_fields", "self.terms_per_step,", "max(1, self.terms_per_step // 2),", TWINS),

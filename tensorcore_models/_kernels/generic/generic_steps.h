@@ -14,11 +14,20 @@ __extension__ typedef unsigned __int128 mpg_uint128;
 #define MPG_HAS_WIDE 0
 #endif
 
+/* Largest alignment exponent of products, at least `least`. */
+MPG_INLINE int32_t mpg_largest_align(const int32_t *ae, const int32_t *be, int count, int32_t least)
+{
+    for (int q = 0; q < count; q++)
+        least = ae[q] + be[q] > least ? ae[q] + be[q] : least;
+    return least;
+}
+
 #define SIG int32_t
 #define ACC int64_t
 #define UACC uint64_t
 #define BITS 64
 #define NAME(x) mpg_##x##_64
+#include "generic_ieee.h"
 #include "generic_fused.h"
 
 #if MPG_HAS_WIDE
@@ -27,6 +36,7 @@ __extension__ typedef unsigned __int128 mpg_uint128;
 #define UACC mpg_uint128
 #define BITS 128
 #define NAME(x) mpg_##x##_128
+#include "generic_ieee.h"
 #include "generic_fused.h"
 
 /* ---- exact accumulation (Kulisch) ---------------------------------------------------------------------------------- */

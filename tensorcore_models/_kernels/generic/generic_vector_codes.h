@@ -71,7 +71,7 @@ VFN V V_(encode)(V negative, V magnitude, V leading, const mpg_vector_rule *v)
     return result;
 }
 
-/* Exact sum of two finite numbers of at most 60 significand bits, rounded once: mpg_rounded_sum_64 of generic_fused.h. */
+/* Exact sum of two finite numbers of at most 60 significand bits, rounded once: mpg_rounded_sum_64 of generic_ieee.h. */
 VFN V V_(ieee_add)(const V_(number) * x, const V_(number) * y, const mpg_vector_rule *v)
 {
     const V none = {0}, far = V_(all)(INT32_MIN), last = V_(all)(63);

@@ -3,7 +3,8 @@
  * Vectors are those of GCC and clang, so that + - & | ^ ~ and comparisons are the language's; what is here either has no
  * operator or has other edge cases: a shift by 64 or more places (or by a negative number, which counts as such) leaves
  * nothing. Everything is unsigned and wraps; the functions whose names say `signed` take the bits as two's complement.
- * Masks are ones or zeros.
+ * Masks are ones or zeros; bit l of `lanes` is set if lane l of the mask is. `shr_signed` shifts the sign in; `multiply` takes the low
+ * halves, `multiply_signed` numbers that fit in 32 bits; `leading` is the place of the leading bit, -1 for zero.
  */
 typedef uint64_t V_(vector) __attribute__((vector_size(VBYTES)));
 typedef int64_t V_(signed_vector) __attribute__((vector_size(VBYTES)));
@@ -31,127 +32,75 @@ VFN V V_(equal)(V x, V y) { return (V)(x == y); }
 
 VFN V V_(pick)(V mask, V x, V y) { return (mask & x) | (~mask & y); }
 
-VFN V V_(negative)(V x)
-{
 #if VISA == MPG_ISA_AVX512
-    return (V)((VS)x >> 63);
-#else
-    return (V)((VS)x < (VS){0});
-#endif
-}
+VFN unsigned V_(lanes)(V mask) { return (unsigned)_mm512_movepi64_mask((__m512i)mask); }
 
-/* Bit l is set if lane l of the mask is. */
+VFN V V_(negative)(V x) { return (V)((VS)x >> 63); }
+
+VFN V V_(shl)(V x, V places) { return (V)_mm512_sllv_epi64((__m512i)x, (__m512i)places); }
+
+VFN V V_(shr)(V x, V places) { return (V)_mm512_srlv_epi64((__m512i)x, (__m512i)places); }
+
+VFN V V_(shr_signed)(V x, V places) { return (V)_mm512_srav_epi64((__m512i)x, (__m512i)places); }
+
+VFN V V_(max_signed)(V x, V y) { return (V)_mm512_max_epi64((__m512i)x, (__m512i)y); }
+
+VFN V V_(min_signed)(V x, V y) { return (V)_mm512_min_epi64((__m512i)x, (__m512i)y); }
+
+VFN V V_(magnitude)(V x) { return (V)_mm512_abs_epi64((__m512i)x); }
+
+VFN V V_(multiply)(V x, V y) { return (V)_mm512_mul_epu32((__m512i)x, (__m512i)y); }
+
+VFN V V_(multiply_signed)(V x, V y) { return (V)_mm512_mul_epi32((__m512i)x, (__m512i)y); }
+
+VFN V V_(leading)(V x) { return 63 - (V)_mm512_lzcnt_epi64((__m512i)x); }
+#else
+#if VISA == MPG_ISA_AVX2
+VFN unsigned V_(lanes)(V mask) { return (unsigned)_mm256_movemask_pd((__m256d)mask); }
+
+VFN V V_(shl)(V x, V places) { return (V)_mm256_sllv_epi64((__m256i)x, (__m256i)places); }
+
+VFN V V_(shr)(V x, V places) { return (V)_mm256_srlv_epi64((__m256i)x, (__m256i)places); }
+
+VFN V V_(multiply)(V x, V y) { return (V)_mm256_mul_epu32((__m256i)x, (__m256i)y); }
+
+VFN V V_(multiply_signed)(V x, V y) { return (V)_mm256_mul_epi32((__m256i)x, (__m256i)y); }
+#else
 VFN unsigned V_(lanes)(V mask)
 {
-#if VISA == MPG_ISA_AVX512
-    return (unsigned)_mm512_movepi64_mask((__m512i)mask);
-#elif VISA == MPG_ISA_AVX2
-    return (unsigned)_mm256_movemask_pd((__m256d)mask);
-#else
     unsigned lanes = 0;
     for (int l = 0; l < VLANES; l++)
         lanes |= (unsigned)(mask[l] & 1) << l;
     return lanes;
-#endif
 }
 
-VFN V V_(shl)(V x, V places)
-{
-#if VISA == MPG_ISA_AVX512
-    return (V)_mm512_sllv_epi64((__m512i)x, (__m512i)places);
-#elif VISA == MPG_ISA_AVX2
-    return (V)_mm256_sllv_epi64((__m256i)x, (__m256i)places);
-#else
-    return (x << (places & 63)) & V_(less)(places, V_(all)(64));
-#endif
-}
+VFN V V_(shl)(V x, V places) { return (x << (places & 63)) & V_(less)(places, V_(all)(64)); }
 
-VFN V V_(shr)(V x, V places)
-{
-#if VISA == MPG_ISA_AVX512
-    return (V)_mm512_srlv_epi64((__m512i)x, (__m512i)places);
-#elif VISA == MPG_ISA_AVX2
-    return (V)_mm256_srlv_epi64((__m256i)x, (__m256i)places);
-#else
-    return (x >> (places & 63)) & V_(less)(places, V_(all)(64));
-#endif
-}
+VFN V V_(shr)(V x, V places) { return (x >> (places & 63)) & V_(less)(places, V_(all)(64)); }
 
-/* The sign is shifted in. */
-VFN V V_(shr_signed)(V x, V places)
-{
-#if VISA == MPG_ISA_AVX512
-    return (V)_mm512_srav_epi64((__m512i)x, (__m512i)places);
-#else
-    const V sign = V_(negative)(x);
-    return V_(shr)(x ^ sign, places) ^ sign;
-#endif
-}
+VFN V V_(multiply)(V x, V y) { return (x & (uint64_t)UINT32_MAX) * (y & (uint64_t)UINT32_MAX); }
 
-VFN V V_(max_signed)(V x, V y)
-{
-#if VISA == MPG_ISA_AVX512
-    return (V)_mm512_max_epi64((__m512i)x, (__m512i)y);
-#else
-    return V_(pick)(V_(less_signed)(x, y), y, x);
+VFN V V_(multiply_signed)(V x, V y) { return x * y; }
 #endif
-}
 
-VFN V V_(min_signed)(V x, V y)
-{
-#if VISA == MPG_ISA_AVX512
-    return (V)_mm512_min_epi64((__m512i)x, (__m512i)y);
-#else
-    return V_(pick)(V_(less_signed)(x, y), x, y);
-#endif
-}
+VFN V V_(negative)(V x) { return (V)((VS)x < (VS){0}); }
 
-VFN V V_(magnitude)(V x)
-{
-#if VISA == MPG_ISA_AVX512
-    return (V)_mm512_abs_epi64((__m512i)x);
-#else
-    const V sign = V_(negative)(x);
-    return (x ^ sign) - sign;
-#endif
-}
+VFN V V_(magnitude)(V x) { return (x ^ V_(negative)(x)) - V_(negative)(x); }
 
-/* Product of the low halves. */
-VFN V V_(multiply)(V x, V y)
-{
-#if VISA == MPG_ISA_AVX512
-    return (V)_mm512_mul_epu32((__m512i)x, (__m512i)y);
-#elif VISA == MPG_ISA_AVX2
-    return (V)_mm256_mul_epu32((__m256i)x, (__m256i)y);
-#else
-    const uint64_t low = UINT32_MAX;
-    return (x & low) * (y & low);
-#endif
-}
+VFN V V_(shr_signed)(V x, V places) { return V_(shr)(x ^ V_(negative)(x), places) ^ V_(negative)(x); }
 
-VFN V V_(multiply_signed)(V x, V y)
-{
-#if VISA == MPG_ISA_AVX512
-    return (V)_mm512_mul_epi32((__m512i)x, (__m512i)y);
-#elif VISA == MPG_ISA_AVX2
-    return (V)_mm256_mul_epi32((__m256i)x, (__m256i)y);
-#else
-    return x * y; /* both fit in 32 bits */
-#endif
-}
+VFN V V_(max_signed)(V x, V y) { return V_(pick)(V_(less_signed)(x, y), y, x); }
 
-/* Place of the leading bit; -1 for zero. */
+VFN V V_(min_signed)(V x, V y) { return V_(pick)(V_(less_signed)(x, y), x, y); }
+
+/* Each half as the fraction of a double at 2^52: the exponent of what remains without 2^52 says where it begins. */
 VFN V V_(leading)(V x)
 {
-#if VISA == MPG_ISA_AVX512
-    return 63 - (V)_mm512_lzcnt_epi64((__m512i)x);
-#else
-    /* Each half as the fraction of a double at 2^52: the exponent of what remains without 2^52 says where it begins. */
     typedef double V_(doubles) __attribute__((vector_size(VBYTES)));
     const V_(doubles) two52 = (V_(doubles)){0} + 0x1p52;
     const V high = x >> 32, in_high = (V)(high != (V){0});
     const V half = V_(pick)(in_high, high, x & UINT32_MAX);
     const V place = ((V)((V_(doubles))(half | (V)two52) - two52) >> 52) - 1023 + (in_high & 32);
     return place | (V)(x == (V){0});
-#endif
 }
+#endif
