@@ -33,9 +33,9 @@ typedef struct {
     uint64_t nan_code;
     int nan_rule;
     int rounding;
-    int flush;           /* results below the smallest normal number become zero */
-    int64_t scale;       /* the source is multiplied by 2^scale, exactly, first */
-    uint64_t seed_state; /* stochastic rounding: mix64(seed) */
+    int flush;     /* results below the smallest normal number become zero */
+    int64_t scale; /* the source is multiplied by 2^scale, exactly, first */
+    uint64_t seed; /* stochastic rounding: mpg_mix64 of the seed */
 } mpg_target;
 
 /* ---- bits ---------------------------------------------------------------------------------------------------------- */
@@ -59,10 +59,10 @@ MPG_INLINE uint64_t mpg_mix64(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* The draw of element `index`: the upper half of output index + 1 of SplitMix64 started at seed_state. */
-MPG_INLINE uint32_t mpg_draw(uint64_t seed_state, uint64_t index)
+/* The draw of element `index`: the upper half of output index + 1 of SplitMix64 started at seed. */
+MPG_INLINE uint32_t mpg_draw(uint64_t seed, uint64_t index)
 {
-    return (uint32_t)(mpg_mix64(seed_state + (index + 1) * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
+    return (uint32_t)(mpg_mix64(seed + (index + 1) * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
 }
 
 /* ---- the general algorithm ----------------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ MPG_INLINE int mpg_encode_one(uint64_t source, uint64_t index, const mpg_target 
         } else {
             uint64_t kept = shift < 64 ? significand >> shift : 0;
             uint64_t rest = shift < 64 ? significand - (kept << shift) : significand;
-            uint32_t draw = t->rounding == MPG_SR && rest ? mpg_draw(t->seed_state, index) : 0;
+            uint32_t draw = t->rounding == MPG_SR && rest ? mpg_draw(t->seed, index) : 0;
             rounded = kept + (rest && mpg_rounds_up(kept, rest, shift, negative, t->rounding, draw));
         }
         /* The hidden bit of `rounded` adds 1 to the field below; so does a carry out of the fraction. */
@@ -418,15 +418,19 @@ static void mpg_lookup_range(const void *source, int source_size, const void *ta
                              int64_t end)
 {
     if (source_size == 1 && out_size == 4)
+#pragma GCC unroll 4
         for (int64_t i = begin; i < end; i++)
             ((float *)out)[i] = ((const float *)table)[((const uint8_t *)source)[i]];
     else if (source_size == 1)
+#pragma GCC unroll 4
         for (int64_t i = begin; i < end; i++)
             ((double *)out)[i] = ((const double *)table)[((const uint8_t *)source)[i]];
     else if (out_size == 4)
+#pragma GCC unroll 4
         for (int64_t i = begin; i < end; i++)
             ((float *)out)[i] = ((const float *)table)[((const uint16_t *)source)[i]];
     else
+#pragma GCC unroll 4
         for (int64_t i = begin; i < end; i++)
             ((double *)out)[i] = ((const double *)table)[((const uint16_t *)source)[i]];
 }

@@ -17,7 +17,7 @@ cdef extern from "convert.h":
         uint64_t nan_code
         int nan_rule, rounding, flush
         int64_t scale
-        uint64_t seed_state
+        uint64_t seed
 
     ctypedef struct mpg_narrow:
         pass
@@ -42,9 +42,49 @@ cdef extern from "convert.h":
 # Elements a thread takes at a time; below two of these the loop stays on one thread.
 cdef int64_t CHUNK = 1 << 15
 
+cdef enum:
+    ENCODE, NARROW, DECODE, LOOKUP
 
-cdef int64_t _chunks(int64_t count) noexcept nogil:
-    return (count + CHUNK - 1) // CHUNK
+cdef struct conversion:
+    int what
+    const void *source
+    const void *table
+    void *out
+    int source_size, out_size, isa
+    uint64_t first_index
+    mpg_target target
+    mpg_narrow narrow
+    mpg_encoding encoding
+
+
+cdef int64_t _range(const conversion *x, int64_t begin, int64_t end) noexcept nogil:
+    """Convert some elements. Returns the first one that has no encoding or value, or -1."""
+    if x.what == ENCODE:
+        return mpg_encode_range(x.source, x.source_size, x.out, x.out_size, begin, end, x.first_index, &x.target)
+    if x.what == DECODE:
+        return mpg_decode_range(x.source, x.source_size, x.out, x.out_size, begin, end, &x.encoding)
+    if x.what == NARROW:
+        mpg_narrow_range(x.source, x.out, x.out_size, begin, end, &x.narrow, x.isa)
+    else:
+        mpg_lookup_range(x.source, x.source_size, x.table, x.out, x.out_size, begin, end)
+    return -1
+
+
+cdef int64_t _convert(conversion *x, const unsigned char[::1] source, unsigned char[::1] out, int threads) except -2:
+    """All elements. Returns the first one that has no encoding or value, or -1."""
+    cdef int64_t chunk, count = source.shape[0] // x.source_size, chunks = (count + CHUNK - 1) // CHUNK, failed = 0
+    cdef mpg_fp_state state
+    if count == 0:
+        return -1
+    if out.shape[0] // x.out_size < count:
+        raise ValueError("the output is smaller than the source")
+    x.source, x.out = &source[0], &out[0]
+    with nogil:
+        for chunk in prange(chunks, num_threads=threads if chunks > 1 else 1, schedule="static"):
+            state = mpg_fp_enter()
+            failed |= _range(x, chunk * CHUNK, min((chunk + 1) * CHUNK, count)) >= 0
+            mpg_fp_leave(state)
+        return _range(x, 0, count) if failed else -1
 
 
 def encode(const unsigned char[::1] source, int source_size, unsigned char[::1] out, int out_size, target,
@@ -53,51 +93,12 @@ def encode(const unsigned char[::1] source, int source_size, unsigned char[::1] 
 
     Returns the index of the first element that the format cannot encode, or -1; `out` is then incomplete.
     """
-    cdef int64_t count = source.shape[0] // source_size
-    if count == 0:
-        return -1
-    if out.shape[0] // out_size < count:
-        raise ValueError("the output is smaller than the source")
-    cdef mpg_target t
-    t.fraction_bits = target.fraction_bits
-    t.padding_bits = target.padding_bits
-    t.is_signed = target.is_signed
-    t.is_scale = target.is_scale
-    t.quantum_exponent = target.quantum_exponent
-    t.emax = target.emax
-    t.sign_bit = target.sign_bit
-    t.zero_sign = target.zero_sign
-    t.max_bits = target.max_bits
-    t.inf_code = target.inf_code
-    t.inf_sign = target.inf_sign
-    t.inf_error = target.inf_error
-    t.saturate = target.saturate
-    t.nan_code = target.nan_code
-    t.nan_rule = target.nan_rule
-    t.rounding = target.rounding
-    t.flush = target.flush
-    t.scale = target.scale
-    t.seed_state = mpg_mix64(target.seed)
-    cdef mpg_narrow n
-    cdef bint narrow = allow_narrow and source_size == 4 and mpg_narrow_prepare(&t, target.bits, &n)
-    cdef const void *s = &source[0]
-    cdef void *o = &out[0]
-    cdef int64_t chunk, begin, end, bad = -1, failed = 0
-    cdef int64_t chunks = _chunks(count)
-    cdef mpg_fp_state state
-    with nogil:
-        for chunk in prange(chunks, num_threads=threads if chunks > 1 else 1, schedule="static"):
-            state = mpg_fp_enter()
-            begin = chunk * CHUNK
-            end = min(begin + CHUNK, count)
-            if narrow:
-                mpg_narrow_range(s, o, out_size, begin, end, &n, isa)
-            else:
-                failed |= mpg_encode_range(s, source_size, o, out_size, begin, end, first_index, &t) >= 0
-            mpg_fp_leave(state)
-        if failed:
-            bad = mpg_encode_range(s, source_size, o, out_size, 0, count, first_index, &t)
-    return bad
+    cdef conversion x
+    x.source_size, x.out_size, x.first_index, x.isa = source_size, out_size, first_index, isa
+    x.target = vars(target)
+    x.target.seed = mpg_mix64(x.target.seed)
+    x.what = NARROW if allow_narrow and source_size == 4 and mpg_narrow_prepare(&x.target, target.bits, &x.narrow) else ENCODE
+    return _convert(&x, source, out, threads)
 
 
 def decode(const unsigned char[::1] source, int source_size, unsigned char[::1] out, int out_size, fmt, int threads):
@@ -105,55 +106,21 @@ def decode(const unsigned char[::1] source, int source_size, unsigned char[::1] 
 
     Returns the index of the first element without such a value (or with bits beyond the format's width), or -1.
     """
-    cdef int64_t count = source.shape[0] // source_size
-    if count == 0:
-        return -1
-    if out.shape[0] // out_size < count:
-        raise ValueError("the output is smaller than the source")
-    cdef mpg_encoding f
-    f.exponent_bits = fmt.exponent_bits
-    f.fraction_bits = fmt.fraction_bits
-    f.padding_bits = fmt.padding_bits
-    f.bits = fmt.bits
-    f.is_ieee = fmt.specials == "ieee"
-    f.is_fn = fmt.specials == "fn"
-    f.is_fnuz = fmt.specials == "fnuz"
-    f.is_scale = fmt.specials == "scale"
-    f.quantum_exponent = fmt.quantum_exponent
-    f.sign_bit = fmt.sign_bit
-    cdef const void *s = &source[0]
-    cdef void *o = &out[0]
-    cdef int64_t chunk, begin, end, bad = -1, failed = 0
-    cdef int64_t chunks = _chunks(count)
-    cdef mpg_fp_state state
-    with nogil:
-        for chunk in prange(chunks, num_threads=threads if chunks > 1 else 1, schedule="static"):
-            state = mpg_fp_enter()
-            begin = chunk * CHUNK
-            end = min(begin + CHUNK, count)
-            failed |= mpg_decode_range(s, source_size, o, out_size, begin, end, &f) >= 0
-            mpg_fp_leave(state)
-        if failed:
-            bad = mpg_decode_range(s, source_size, o, out_size, 0, count, &f)
-    return bad
+    cdef conversion x
+    cdef mpg_encoding *f = &x.encoding
+    x.what, x.source_size, x.out_size = DECODE, source_size, out_size
+    f.exponent_bits, f.fraction_bits, f.padding_bits = fmt.exponent_bits, fmt.fraction_bits, fmt.padding_bits
+    f.bits, f.quantum_exponent, f.sign_bit = fmt.bits, fmt.quantum_exponent, fmt.sign_bit
+    f.is_ieee, f.is_fn = fmt.specials == "ieee", fmt.specials == "fn"
+    f.is_fnuz, f.is_scale = fmt.specials == "fnuz", fmt.specials == "scale"
+    return _convert(&x, source, out, threads)
 
 
 def lookup(const unsigned char[::1] source, int source_size, const unsigned char[::1] table, unsigned char[::1] out,
            int out_size, int threads):
     """Values of 8- or 16-bit encodings (source_size 1 or 2) from a table of all 2^8 or 2^16 of them."""
-    cdef int64_t count = source.shape[0] // source_size
-    if count == 0:
-        return
-    if out.shape[0] // out_size < count or table.shape[0] != (<int64_t>out_size << (8 * source_size)):
-        raise ValueError("the output or the table has the wrong size")
-    cdef const void *s = &source[0]
-    cdef const void *values = &table[0]
-    cdef void *o = &out[0]
-    cdef int64_t chunk
-    cdef int64_t chunks = _chunks(count)
-    cdef mpg_fp_state state
-    with nogil:
-        for chunk in prange(chunks, num_threads=threads if chunks > 1 else 1, schedule="static"):
-            state = mpg_fp_enter()
-            mpg_lookup_range(s, source_size, values, o, out_size, chunk * CHUNK, min((chunk + 1) * CHUNK, count))
-            mpg_fp_leave(state)
+    cdef conversion x
+    if table.shape[0] != (<int64_t>out_size << (8 * source_size)):
+        raise ValueError("the table has the wrong size")
+    x.what, x.source_size, x.out_size, x.table = LOOKUP, source_size, out_size, &table[0]
+    _convert(&x, source, out, threads)
