@@ -10,6 +10,7 @@ Steady state: when all that decides the future (places in the program, flags, ti
 some iterations ago, the rest of the loop repeats that stretch, so whole repetitions are skipped and their sums added.
 """
 
+cimport cython
 from libc.math cimport INFINITY, fabs
 from libc.string cimport memcpy
 
@@ -38,6 +39,7 @@ cdef enum Status:
     FINISHED = 3
 
 
+@cython.final
 cdef class PipeEngine:
     """Runs one phase. The arrays are as in :class:`ascend.flat.FlatPhase`; times are cycles."""
 
@@ -150,14 +152,9 @@ cdef class PipeEngine:
     cdef void next_loop(self, int place, int pipe, int core) noexcept nogil:
         """Move to the next loop that has operations for the pipe."""
         self.at_loop[place] += 1
-        while (
-            self.at_loop[place] < self.core_end_loop[core]
-            and not self.loop_has_pipe[self.at_loop[place] * PIPES + pipe]
-        ):
+        while self.at_loop[place] < self.core_end_loop[core] and not self.loop_has_pipe[self.at_loop[place] * PIPES + pipe]:
             self.at_loop[place] += 1
-        self.at_iteration[place] = 0
-        self.at_repeat[place] = 0
-        self.at_op[place] = 0
+        self.at_iteration[place] = self.at_repeat[place] = self.at_op[place] = 0
         if self.at_loop[place] < self.core_end_loop[core]:
             self.at_segment[place] = self.loop_first[self.at_loop[place]]
 
@@ -218,9 +215,7 @@ cdef class PipeEngine:
             if self.events >= self.goal:
                 self.todo[core] |= 1 << pipe
                 return
-            op = self.pipe_ops[
-                self.pipe_op_start[self.segment_template[self.at_segment[place]] * PIPES + pipe] + self.at_op[place]
-            ]
+            op = self.current(place, pipe)
             for i in range(self.op_take_count[op]):
                 flag = core * FLAGS + self.op_takes[op * 8 + i]
                 if self.flag_count[flag] == 0:
@@ -331,9 +326,7 @@ cdef class PipeEngine:
                 if self.status[place] == FLOWING:
                     op = self.current(place, pipe)
                     channel = self.op_channel[op]
-                    candidate = self.now + max(
-                        0.0, (self.flow_end[place] - self.virtual_time[channel]) / self.rate[channel]
-                    )
+                    candidate = self.now + max(0.0, (self.flow_end[place] - self.virtual_time[channel]) / self.rate[channel])
                     if candidate < time or (candidate == time and not ends):
                         time, best, ends = candidate, place, True
                 elif self.status[place] == WAITING:
@@ -367,9 +360,7 @@ cdef class PipeEngine:
 
     cdef int current(self, int place, int pipe) noexcept nogil:
         """The operation that a pipe does or waits to do."""
-        return self.pipe_ops[
-            self.pipe_op_start[self.segment_template[self.at_segment[place]] * PIPES + pipe] + self.at_op[place]
-        ]
+        return self.pipe_ops[self.pipe_op_start[self.segment_template[self.at_segment[place]] * PIPES + pipe] + self.at_op[place]]
 
     # ---------------------------------------------------------------- steady state (one core)
 
@@ -437,9 +428,7 @@ cdef class PipeEngine:
             self.history[at + 7] = self.start_time[pipe] - self.now if self.status[pipe] == WAITING else 0.0
             self.history[at + 8] = 0.0
             if self.status[pipe] == FLOWING:
-                self.history[at + 8] = (
-                    self.flow_end[pipe] - self.virtual_time[self.op_channel[self.current(pipe, pipe)]]
-                )
+                self.history[at + 8] = self.flow_end[pipe] - self.virtual_time[self.op_channel[self.current(pipe, pipe)]]
             if self.at_loop[pipe] != loop and self.status[pipe] in (BLOCKED, FINISHED):
                 self.history[at + 6] = 0.0
             at += 9
