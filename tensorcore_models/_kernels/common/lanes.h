@@ -57,6 +57,27 @@ MPG_INLINE uint32_t mpg_code(const void *data, int size, int64_t index)
     return ((const uint32_t *)data)[index];
 }
 
+/* `count` encodings from index `base`, `step` apart; sizes and steps that are constants make loops that compilers vectorise. */
+MPG_INLINE void mpg_gather_of(const void *data, int size, int64_t base, int64_t step, int count, uint32_t *MPG_RESTRICT codes)
+{
+    for (int j = 0; j < count; j++)
+        codes[j] = mpg_code(data, size, base + j * step);
+}
+
+MPG_INLINE void mpg_gather(const void *data, int size, int64_t base, int64_t step, int count, uint32_t *MPG_RESTRICT codes)
+{
+    if (size == 1 && step == 1)
+        mpg_gather_of(data, 1, base, 1, count, codes);
+    else if (size == 2 && step == 1)
+        mpg_gather_of(data, 2, base, 1, count, codes);
+    else if (size == 1)
+        mpg_gather_of(data, 1, base, step, count, codes);
+    else if (size == 2)
+        mpg_gather_of(data, 2, base, step, count, codes);
+    else
+        mpg_gather_of(data, 4, base, step, count, codes);
+}
+
 #if defined(__GNUC__) || defined(__clang__)
 #define MPG_PREFETCH(address, cache)                                                                                           \
     ((cache) == 1 ? __builtin_prefetch((const void *)(address), 0, 3) : __builtin_prefetch((const void *)(address), 0, 2))

@@ -123,25 +123,25 @@ MPG_INLINE uint64_t mpg_element(const mpg_matrix *x, int64_t i, int64_t j)
     return mpg_load(x->data + i * x->row_stride + j * x->column_stride, x->size, 0);
 }
 
+/* `width` elements, `stride` bytes apart; `size` is a constant. */
+MPG_INLINE void mpg_elements_of(const char *from, int64_t stride, int size, int width, uint64_t *bits)
+{
+    for (int l = 0; l < width; l++)
+        bits[l] = mpg_load(from + l * stride, size, 0);
+}
+
 /* `width` elements (i + l, j), l = 0, 1, ..., of a matrix. */
 MPG_INLINE void mpg_elements(const mpg_matrix *x, int64_t i, int64_t j, int width, uint64_t *bits)
 {
     const char *from = x->data + i * x->row_stride + j * x->column_stride;
-#define MPG_ELEMENTS(BYTES)                                                                                                    \
-    for (int l = 0; l < width; l++)                                                                                            \
-        bits[l] = mpg_load(from + l * x->row_stride, BYTES, 0);                                                                \
-    break
-    switch (x->size) {
-    case 1:
-        MPG_ELEMENTS(1);
-    case 2:
-        MPG_ELEMENTS(2);
-    case 4:
-        MPG_ELEMENTS(4);
-    default:
-        MPG_ELEMENTS(8);
-    }
-#undef MPG_ELEMENTS
+    if (x->size == 1)
+        mpg_elements_of(from, x->row_stride, 1, width, bits);
+    else if (x->size == 2)
+        mpg_elements_of(from, x->row_stride, 2, width, bits);
+    else if (x->size == 4)
+        mpg_elements_of(from, x->row_stride, 4, width, bits);
+    else
+        mpg_elements_of(from, x->row_stride, 8, width, bits);
 }
 
 /* Where the operands of a pass came from: packed significands of 0 have no sign. */

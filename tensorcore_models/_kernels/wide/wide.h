@@ -126,29 +126,6 @@ MPG_INLINE int32_t mpg_scale(const mpg_source *s, int64_t outer, int64_t block, 
     return byte == 255 ? 0 : byte - 127;
 }
 
-/* `count` encodings from index `base`, `step` apart. */
-MPG_INLINE void mpg_gather(const mpg_source *s, int size, int64_t base, int64_t step, int count, uint32_t *MPG_RESTRICT codes)
-{
-    const uint8_t *bytes = (const uint8_t *)s->data + base;
-    const uint16_t *halves = (const uint16_t *)s->data + base;
-    const uint32_t *words = (const uint32_t *)s->data + base;
-    if (size == 1 && step == 1)
-        for (int j = 0; j < count; j++)
-            codes[j] = bytes[j];
-    else if (size == 2 && step == 1)
-        for (int j = 0; j < count; j++)
-            codes[j] = halves[j];
-    else if (size == 1)
-        for (int j = 0; j < count; j++)
-            codes[j] = bytes[j * step];
-    else if (size == 2)
-        for (int j = 0; j < count; j++)
-            codes[j] = halves[j * step];
-    else
-        for (int j = 0; j < count; j++)
-            codes[j] = words[j * step];
-}
-
 /* Columns of B as one panel: values [k][lane]; words [k][8][4], lane 8 g + i at [i][g], so that shifts of 64-bit lanes take
  * them apart. */
 MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_operand *format, int64_t first, int count,
@@ -165,7 +142,7 @@ MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_o
         const int64_t position = s->order[k];
         mpg_fetch_position(s, f.size, first, count, k, end);
         if (position >= 0) {
-            mpg_gather(s, f.size, first * s->outer + position * s->inner, s->outer, count, codes);
+            mpg_gather(s->data, f.size, first * s->outer + position * s->inner, s->outer, count, codes);
             if (s->scales && position / s->block_size != block) {
                 block = position / s->block_size;
                 for (int j = 0; j < count; j++)
@@ -208,7 +185,7 @@ MPG_INLINE void mpg_wide_pack_a_body(int level, const mpg_source *s, const mpg_o
         uint32_t codes[MPG_WIDE_CHUNK];
         int32_t scales[MPG_WIDE_CHUNK] = {0};
         if (plain_order) {
-            mpg_gather(s, f.size, row * s->outer + k * s->inner, s->inner, count, codes);
+            mpg_gather(s->data, f.size, row * s->outer + k * s->inner, s->inner, count, codes);
         } else {
             for (int i = 0; i < count; i++) {
                 const int64_t position = s->order[k + i];
