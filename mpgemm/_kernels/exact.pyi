@@ -1,4 +1,4 @@
-import numpy as np
+from numpy import ndarray
 
 NEAREST: int
 ODD: int
@@ -7,42 +7,33 @@ BLOCK: int
 
 class Product:
     def __init__(
-        self,
-        a: np.ndarray,
-        a_double: bool,
-        b: np.ndarray,
-        b_double: bool,
-        m: int,
-        k: int,
-        n: int,
-        level: int,
-        threads: int,
+        self, a: ndarray, a_double: bool, b: ndarray, b_double: bool, m: int, k: int, n: int, level: int, threads: int
     ) -> None: ...
-    def units(self, row_units: np.ndarray, column_units: np.ndarray) -> None: ...
-    def expansion(self, high: np.ndarray, low: np.ndarray, open: np.ndarray) -> None: ...
-    def rounded_fp32(self, c: np.ndarray | None, out: np.ndarray, open: np.ndarray) -> None: ...
+    def units(self, row_units: ndarray, column_units: ndarray) -> None: ...
+    def expansion(self, high: ndarray, low: ndarray, open: ndarray) -> None: ...
+    def rounded_fp32(self, c: ndarray | None, out: ndarray, open: ndarray) -> None: ...
 
 def finish(
-    high: np.ndarray,
-    low: np.ndarray,
-    row_units: np.ndarray,
-    column_units: np.ndarray,
-    c: np.ndarray | None,
-    x: np.ndarray | None,
+    high: ndarray,
+    low: ndarray,
+    row_units: ndarray,
+    column_units: ndarray,
+    c: ndarray | None,
+    x: ndarray | None,
     what: int,
-    out: np.ndarray,
+    out: ndarray,
     level: int,
     threads: int,
 ) -> None: ...
 def dots(
-    a: tuple[np.ndarray, bool],
-    b: tuple[np.ndarray, bool],
+    a: tuple[ndarray, bool],
+    b: tuple[ndarray, bool],
     steps: tuple[int, int, int],
-    rows: np.ndarray,
-    columns: np.ndarray,
-    c: np.ndarray | None,
-    x: np.ndarray | None,
+    rows: ndarray,
+    columns: ndarray,
+    c: ndarray | None,
+    x: ndarray | None,
     what: int,
-    out: np.ndarray,
+    out: ndarray,
     threads: int,
 ) -> None: ...

@@ -64,7 +64,7 @@ VECTOR_TARGET static void VECTOR_NAME(exact_pack_positions)(const mpg_drive *dri
     }
 }
 
-/* The extent of every column of B, `part` having room for EXACT_DEPTH elements. */
+/* The extent of every column of B. */
 VECTOR_TARGET static void VECTOR_NAME(exact_scan_columns)(const exact_job *job)
 {
     double part[EXACT_DEPTH];
@@ -290,6 +290,7 @@ VECTOR_TARGET static int VECTOR_NAME(exact_certify)(const mpg_batch *batch, int6
             const double *MPG_RESTRICT c = job->c ? job->c + place : NULL;
             const double row_bound = job->a.bounds[job->row + row], row_unit = job->a.units[job->row + row];
             float *MPG_RESTRICT out = job->out + place;
+            uint8_t *MPG_RESTRICT open = job->open + place;
             double settled[EXACT_W];
             for (ptrdiff_t i = 0; i < count; i++) {
                 const double unit = row_unit * units[i], spread = row_bound * bounds[i];
@@ -303,7 +304,7 @@ VECTOR_TARGET static int VECTOR_NAME(exact_certify)(const mpg_batch *batch, int6
                 out[i] = high;
             }
             for (ptrdiff_t i = 0; i < count; i++)
-                job->open[place + i] = settled[i] == 0.0;
+                open[i] = settled[i] == 0.0;
         }
     return 1;
 }

@@ -1,11 +1,11 @@
 from typing import Any
 
-import numpy as np
+from numpy import ndarray
 
 def encode(
-    source: np.ndarray,
+    source: ndarray,
     source_size: int,
-    out: np.ndarray,
+    out: ndarray,
     out_size: int,
     target: Any,
     first_index: int,
@@ -13,7 +13,5 @@ def encode(
     threads: int,
     allow_narrow: bool = True,
 ) -> int: ...
-def decode(source: np.ndarray, source_size: int, out: np.ndarray, out_size: int, fmt: Any, threads: int) -> int: ...
-def lookup(
-    source: np.ndarray, source_size: int, table: np.ndarray, out: np.ndarray, out_size: int, threads: int
-) -> None: ...
+def decode(source: ndarray, source_size: int, out: ndarray, out_size: int, fmt: Any, threads: int) -> int: ...
+def lookup(source: ndarray, source_size: int, table: ndarray, out: ndarray, out_size: int, threads: int) -> None: ...
