@@ -97,10 +97,10 @@ static const exact_job *exact_job_of(const mpg_batch *batch)
     return (const exact_job *)((const char *)batch - offsetof(exact_job, batch));
 }
 
-/* Where the sums of row i of the block and of the columns of a panel are. */
-MPG_INLINE int64_t exact_place(const mpg_grid *g, int64_t i, int64_t panel)
+/* Where the sums of row i of the block and of the columns of a panel are; `rows` and `columns` of a micro-tile are constants. */
+MPG_INLINE int64_t exact_place(const mpg_grid *g, int rows, int columns, int64_t i, int64_t panel)
 {
-    return ((panel * g->groups + i / g->rows) * g->rows + i % g->rows) * g->columns;
+    return ((panel * g->groups + i / rows) * rows + i % rows) * columns;
 }
 
 /* ---- scanning rows and columns -------------------------------------------------------------------------------------- */

@@ -247,7 +247,7 @@ VECTOR_TARGET static void VECTOR_NAME(exact_tile)(const mpg_drive *drive, int64_
             for (ptrdiff_t group = part.group; group < part.group_end; group++) {
                 const ptrdiff_t at_a = (p * job->grid.groups + group) * EXACT_R * EXACT_DEPTH;
                 const ptrdiff_t at_b = (p * job->grid.panels + panel) * EXACT_W * EXACT_DEPTH;
-                const ptrdiff_t place = exact_place(&job->grid, group * EXACT_R, panel);
+                const ptrdiff_t place = exact_place(&job->grid, EXACT_R, EXACT_W, group * EXACT_R, panel);
                 const double *a = job->packed_a + at_a, *b = job->packed_b + at_b;
                 double *sums = job->sums + place;
                 uint64_t *residues = job->residues ? job->residues + place : NULL;
@@ -285,7 +285,7 @@ VECTOR_TARGET static int VECTOR_NAME(exact_certify)(const mpg_batch *batch, int6
         for (int64_t panel = 0; panel < job->grid.panels; panel++) {
             const int64_t column = job->column + panel * EXACT_W, place = (job->row + row) * job->b.columns + column;
             const ptrdiff_t count = job->drive.n - panel * EXACT_W < EXACT_W ? job->drive.n - panel * EXACT_W : EXACT_W;
-            const double *MPG_RESTRICT sums = job->sums + exact_place(&job->grid, row, panel);
+            const double *MPG_RESTRICT sums = job->sums + exact_place(&job->grid, EXACT_R, EXACT_W, row, panel);
             const double *MPG_RESTRICT bounds = job->b.bounds + column, *MPG_RESTRICT units = job->b.units + column;
             const double *MPG_RESTRICT c = job->c ? job->c + place : NULL;
             const double row_bound = job->a.bounds[job->row + row], row_unit = job->a.units[job->row + row];
@@ -315,7 +315,7 @@ VECTOR_TARGET MPG_INLINE void VECTOR_NAME(exact_expand_row)(const exact_job *job
 {
     const double row_bound = job->a.limits[job->row + row];
     for (int64_t panel = 0; panel < job->grid.panels; panel++) {
-        const int64_t first = panel * EXACT_W, place = exact_place(&job->grid, row, panel);
+        const int64_t first = panel * EXACT_W, place = exact_place(&job->grid, EXACT_R, EXACT_W, row, panel);
         const ptrdiff_t count = job->drive.n - first < EXACT_W ? job->drive.n - first : EXACT_W;
         const double *MPG_RESTRICT sums = job->sums + place, *MPG_RESTRICT bounds = job->b.limits + job->column + first;
         const uint64_t *MPG_RESTRICT residues = job->residues + place;
