@@ -151,7 +151,7 @@ MUTANTS = (
     Mutant("fast: 64-bit lanes count one too few, AVX2", "tensorcore_models/_kernels/wide/wide_avx2.h", "mpg_wide_sums256", "fraction_bits - 32768);", "fraction_bits - 32767);", FAST),
     Mutant("fast: AVX2 64-bit lanes never careful", "tensorcore_models/_kernels/wide/wide_avx2.h", "mpg_wide_fda256", "        return 1;", "        return 0;", FAST),
     Mutant("fast: nearest alignment of large and small sums in the lanes", "tensorcore_models/_kernels/wide/wide_nearest_isa.h", "VECTOR_NAME(mpg_nearest_step_of)", "& !zero)", "& 0)", FAST),
-    Mutant("fast: slices of pairwise sums hand -0 on", "tensorcore_models/kernels/pairwise.py", "PairwiseKernel.run", "if part.start:", "if False:", FAST),
+    Mutant("fast: slices of pairwise sums hand -0 on", "tensorcore_models/_kernels/pairwise/pairwise.h", "mpg_pairwise_row", " || !last)", ")", FAST),
     Mutant("small: a product that needs the generic kernel stays", "tensorcore_models/kernels/small.py", "SmallProduct._run", "d if taken else", "d if True else", ("tests/tensorcore_models/test_small_products.py",)),
     Mutant("fast: 64-bit lanes count one too few", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_sums512", "fraction_bits - 32768);", "fraction_bits - 32767);", FAST),
     Mutant("fast: 64-bit lanes add up outside once too rarely", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_rows_body512", "left == 0) {", "left == -1) {", FAST),

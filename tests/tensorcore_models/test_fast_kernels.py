@@ -1,6 +1,8 @@
 """Fast kernels against the plain-integer reference, bit for bit: every path, every instruction set, shapes that do not fit."""
 
 import dataclasses
+import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -165,6 +167,12 @@ def test_batches_of_tiles(unit, isa):
         assert np.array_equal(kernels.matrix_bits(unit, a[0], b[0], c[0]), got[0])
 
 
+def pairwise_slices(monkeypatch, length):
+    """Has pairwise sums pack that many products at a time."""
+    short = functools.partial(kernels.pairwise.pairwise.pairwise, length=length)
+    monkeypatch.setattr(kernels.pairwise, "pairwise", SimpleNamespace(pairwise=short))
+
+
 @pytest.mark.parametrize(
     ("name", "unit"),
     [(n, u) for n, u in PATHS if n in ("pairwise sums", "exact sums of few products", "chains of multiply-adds")],
@@ -173,6 +181,8 @@ def test_batches_of_tiles(unit, isa):
 def test_values_of_operands_in_slices(name, unit, monkeypatch):
     """Slices of k as short as they can be."""
     monkeypatch.setattr(kernels.common, "_VALUES", 1)
+    if name != "chains of multiply-adds":
+        pairwise_slices(monkeypatch, path_named(name).kernel.of(kernels.lowered(unit)).terms)
     rng = np.random.default_rng(8)
     for style in STYLES:
         args = operands(rng, unit, 5, 37, 9, str(style))
@@ -300,14 +310,15 @@ def of_others(unit, args):
     return kernels.generic_bits(kernels.lowered(unit), *args), reference.mma_bits(unit, *args[:3])
 
 
-@pytest.mark.parametrize("memory", [1, 1 << 24], ids=["slices of one instruction", "one slice"])
-def test_zeros_of_cdna2(isa, memory, monkeypatch):
+@pytest.mark.parametrize("short", [True, False], ids=["slices of one instruction", "one slice"])
+def test_zeros_of_cdna2(isa, short, monkeypatch):
     """Operands and each instruction's c are taken as +0, -0 too; what is flushed of a result keeps its sign (mmasim 2.1.1)."""
-    monkeypatch.setattr(kernels.common, "_VALUES", memory)
     a = np.array([[0x0014, 0x8014, 0x8000, 0x0000]], np.uint16)  # subnormal numbers and zeros of bf16: all +0
     b = np.full((4, 40), 0x8084, np.uint16)
     c = np.full((1, 40), 0x80000000, np.uint32)
     for terms in (2, 4):
+        if short:
+            pairwise_slices(monkeypatch, terms)
         unit = Unit(GroupPairwiseSum(2, terms=terms), "bf16", "bf16")
         args = (a, b, c, None, None)
         for d in (run("pairwise sums", unit, args), *of_others(unit, args)):
@@ -320,6 +331,20 @@ def test_zeros_of_cdna2(isa, memory, monkeypatch):
             args = (x, y, np.full((1, 40), 0x80C00000, np.uint32), None, None)
             for d in (run("pairwise sums", unit, args), *of_others(unit, args)):
                 assert (d == (0x80000000 if terms == 4 else 0)).all()
+
+
+@pytest.mark.parametrize("fmt", ["fp16", "bf16"])
+@pytest.mark.parametrize("rule", ["format", "fp32", None])
+def test_every_encoding_of_pairwise_and_exact_sums(fmt, rule, isa):
+    """As rows of A and as columns of B, times 1."""
+    unit = Unit(ParametricDotAdd(2, None, **AMD) if rule is None else GroupPairwiseSum(2, flush_input=rule), fmt, fmt)
+    name = "exact sums of few products" if rule is None else "pairwise sums"
+    codes = np.zeros((1 << 16, 2), np.uint16)
+    codes[:, 0] = np.arange(1 << 16)
+    one = np.full((2, 1), tcm.encode(1.0, fmt), np.uint16)
+    for a, b in ((codes, one), (one.T.copy(), codes.T.copy())):
+        args = (a, b, np.zeros((a.shape[0], b.shape[1]), np.uint32), None, None)
+        assert_same(unit, run(name, unit, args), kernels.generic_bits(kernels.lowered(unit), *args), args)
 
 
 @pytest.mark.parametrize("unit", EXACT, ids=lambda u: str(u)[17:60])
