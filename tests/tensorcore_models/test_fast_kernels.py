@@ -474,7 +474,7 @@ def test_chains_in_slices_of_any_length(unit, isa):
         for threads in (1, 3):
             d = c.copy()
             x, y = (np.ascontiguousarray(z).view(dtype) for z in (a, b))
-            task = {"every": every, "lanes": 0, "flush": False}
+            task = {"every": every, "lanes": 0, "pairs": False, "flush": False}
             chains.chains(x, y, d.view(dtype), task, low.d_format.nan_bits, isa_level(), threads, length)
             assert np.array_equal(d, expected), (m, n, k, every, length, threads)
 
@@ -488,13 +488,32 @@ def test_operations_of_lanes_in_slices_of_any_length(length, isa):
     for m, n, k in ((7, 67, 300), (300, 133, 130), (1, 1, 15)):
         a, b, c, *_ = operands(np.random.default_rng(k), FLUSHING[5], m, k, n, "clustered")
         expected = kernels.generic_bits(low, a, b, c)
-        order = task._order(k)
-        x = (np.ascontiguousarray(a[:, order]).astype(np.uint32) << np.uint32(16)).view(np.float32)
-        y = np.ascontiguousarray(b[order]).view(np.float32)
+        x, y = np.ascontiguousarray(a), np.ascontiguousarray(b).view(np.float32)
         for threads in (1, 3):
             d = c.copy()
-            settings = {"every": 32, "lanes": 2, "flush": True}
-            chains.chains(x, y, d.view(np.float32), settings, task.nan, isa_level(), threads, length)
+            settings = {"every": 32, "lanes": 2, "pairs": False, "flush": True}
+            special = chains.chains(x, y, d.view(np.float32), settings, task.nan, isa_level(), threads, length)
+            assert special == (not np.isfinite(d.view(np.float32)).all())
+            assert np.array_equal(d, expected), (m, n, k, threads)
+
+
+@pytest.mark.parametrize("length", [2, 130, 4096])
+def test_pairs_in_slices_of_any_length(length, isa):
+    """An odd k too, whose last product has no partner."""
+    unit = tcm.get_instruction("x86:vdpbf16ps.k2.f32.bf16.bf16.f32")
+    if not chains.available(isa_level(), True):
+        pytest.skip("no flushing multiply-add at this level")
+    low = kernels.lowered(unit)
+    task = path_named("chains of multiply-adds").kernel.of(low)
+    for m, n, k in ((7, 67, 301), (13, 33, 260), (1, 1, 1)):
+        a, b, c, *_ = operands(np.random.default_rng(k), unit, m, k, n, "clustered")
+        expected = kernels.generic_bits(low, a, b, c)
+        for threads in (1, 3):
+            d = c.copy()
+            settings = {"every": 0, "lanes": 0, "pairs": task.pairs, "flush": True}
+            chains.chains(
+                *map(np.ascontiguousarray, (a, b)), d.view(np.float32), settings, task.nan, isa_level(), threads, length
+            )
             assert np.array_equal(d, expected), (m, n, k, threads)
 
 
@@ -509,7 +528,30 @@ def test_chains_refuse_what_does_not_fit():
         ((a, b, d), 200, 200, 0, "chains of 200"), ((a, b, d), 8, 0, 2, "2 lanes of operations of 0"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
-            chains.chains(*arrays, {"every": every, "lanes": lanes, "flush": False}, 0, isa_level(), 1, length)
+            chains.chains(
+                *arrays, {"every": every, "lanes": lanes, "pairs": False, "flush": False}, 0, isa_level(), 1, length
+            )
+    task = {"every": 0, "lanes": 0, "pairs": True, "flush": False}
+    with pytest.raises(ValueError, match="pairs of products do not fit chains of 0 products and slices of 3"):
+        chains.chains(a, b, d, task, 0, isa_level(), 1, 3)
+    with pytest.raises(ValueError, match="bf16 operands of chains in double"):
+        chains.chains(np.ones((3, 8), np.uint16), b, d, task, 0, isa_level(), 1)
+
+
+@pytest.mark.parametrize("unit", (CHAINS[0], CHAINS[4]), ids=lambda u: str(u)[17:90])
+def test_chains_say_whether_a_result_is_special(unit, isa):
+    """One infinity or NaN in any tile, and numbers next to infinity."""
+    if not chains.available(isa_level()):
+        pytest.skip("no fused multiply-add at this level")
+    dtype = np.dtype(kernels.lowered(unit).d_format.container.str.replace("u", "f"))
+    task, nan = {"every": 0, "lanes": 0, "pairs": False, "flush": False}, kernels.lowered(unit).d_format.nan_bits
+    for m, n in ((1, 1), (300, 530)):
+        zero = np.zeros((m, 1), dtype), np.zeros((1, n), dtype)
+        for value, wanted in ((np.finfo(dtype).max, False), (-np.inf, True), (np.nan, True)):
+            for place in ((0, 0), (m // 2, n // 2), (m - 1, n - 1)):
+                d = np.zeros((m, n), dtype)
+                d[place] = value
+                assert chains.chains(*zero, d, task, nan, isa_level(), 1) is wanted, (m, n, value, place)
 
 
 def test_paths_are_chosen():
