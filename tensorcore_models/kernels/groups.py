@@ -93,8 +93,8 @@ class GroupsKernel:
         bits = np.array(c, np.uint32, order="C")
         redo = np.zeros(bits.shape, np.uint8)
         if not is_zero(c):
-            redo = ((bits & 0x7FFFFFFF) >= 0x7F800000).view(np.uint8)
-            bits[redo.view(bool)] = 0
+            special = ~np.isfinite(bits.view(np.float32))
+            redo, bits[special] = special.view(np.uint8), 0
         result, swapped = RunningResult.of(bits.view(np.float32), redo), lanes_over_rows(m, n)
         if swapped:
             result = result.transposed()

@@ -101,9 +101,9 @@ class ExactSumKernel:
 def _run(a, b, d, redo, operands, task: dict) -> None:
     """Update the encodings d; operands: formats and what is flushed, redo and task: as the kernel takes them."""
     rules = tuple((fmt.name == "fp16", below) for fmt, below in operands)
-    codes = (np.ascontiguousarray(x) for x in (a, b))
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     threads = threads_for_product(_OPERATIONS * d.size * a.shape[1])
-    pairwise.pairwise(*codes, d.view(np.float32), redo, rules, task, isa_level(), threads)
+    pairwise.pairwise(a, b, d.view(np.float32), redo, rules, task, isa_level(), threads)
 
 
 def _flushed_below(fmt: Format, rule: str) -> int:

@@ -5,7 +5,7 @@ def pairwise(
     b: np.ndarray,
     d: np.ndarray,
     redo: np.ndarray | None,
-    rules: tuple[tuple[bool, int], tuple[bool, int]],
+    rules: tuple[tuple[bool, int], ...],
     task: dict[str, int],
     level: int,
     threads: int,
