@@ -18,6 +18,8 @@
 #include "lanes.h"
 
 #define MPG_PAIRWISE_LANES 32
+#define MPG_PAIRWISE_DEPTH                                                                                                     \
+    128 /* products whose part of a panel stays in the first-level cache; at least those of an instruction */
 
 typedef struct {
     const uint16_t *codes; /* C-contiguous */
@@ -170,12 +172,12 @@ MPG_INLINE void mpg_pairwise_line(int exact, int group, const mpg_pairwise_job *
         mpg_pairwise_end(job->nan, d, count);
 }
 
-/* Rows of packed A over `length` products against a panel. */
+/* Rows of packed A over `length` products against as much of a panel. */
 MPG_INLINE void mpg_pairwise_rows_body(int level, const mpg_pairwise_job *job, const float *a, const float *b,
                                        const mpg_result_tile *tile, int64_t length, int first, int last)
 {
     const int exact = tile->redo != NULL, group = job->group, count = tile->columns, lanes = MPG_PAIRWISE_LANES;
-    for (int64_t i = 0; i < tile->rows; i++, a += length) {
+    for (int64_t i = 0; i < tile->rows; i++, a += job->drive.part) {
         float *d = tile->d + i * tile->ld;
         uint8_t *marks = exact ? tile->redo + i * tile->ld : NULL;
         if (exact && count == lanes && group == 4)
@@ -264,8 +266,12 @@ static void mpg_pairwise_run_tile(const mpg_drive *drive, int64_t block, int64_t
     const int64_t first = panel * MPG_PAIRWISE_LANES, part = drive->part;
     const mpg_result_tile tile = mpg_tile_of(drive, block, first, mpg_panel_columns(drive, first));
     const unsigned mode = drive->redo ? 0 : mpg_start_flushing();
-    mpg_pairwise_rows(job, job->av + block * MPG_TILE_ROWS * part, job->bv + first * part, &tile, part, drive->begin == 0,
-                      drive->begin + part == drive->total, drive->level);
+    const int64_t depth = MPG_PAIRWISE_DEPTH > job->terms ? MPG_PAIRWISE_DEPTH / job->terms * job->terms : job->terms;
+    for (int64_t k = 0; k < part; k += depth) {
+        const int64_t length = part - k < depth ? part - k : depth, place = drive->begin + k;
+        mpg_pairwise_rows(job, job->av + block * MPG_TILE_ROWS * part + k, job->bv + first * part + k * MPG_PAIRWISE_LANES,
+                          &tile, length, place == 0, place + length == drive->total, drive->level);
+    }
     if (!drive->redo)
         mpg_stop_flushing(mode);
 }
