@@ -41,12 +41,7 @@ class ErrorOf(Protocol):
 
 
 def data_error(a: Any, b: Any) -> ErrorOf:
-    """Error (eq. 13) of a schedule's product of `a` and `b`, computed once for each arithmetic.
-
-    The reference is the FP64 product, as in the paper.
-
-    a, b: array_like, shapes (m, k) and (k, n).
-    """
+    """Error (eq. 13) of a schedule's product of `a` and `b` against the FP64 product, computed once for each arithmetic."""
     exact = np.asarray(a, float) @ np.asarray(b, float)
     return _once(lambda schedule: (schedule, a, b, exact))
 
@@ -68,17 +63,7 @@ def _once(taken: Callable[[TileSchedule], tuple[TileSchedule, Any, Any, np.ndarr
 def sampled_error(distribution: Distribution = "normal", seed: int = 0) -> ErrorOf:
     """Error (eq. 13) of a schedule on a sample of the product of random matrices, computed once for each arithmetic.
 
-    Parameters
-    ----------
-    distribution : {"normal", "uniform", "positive"}
-        Of the elements of A and B. int8 operands: integers from -127 to 127, whatever the distribution.
-    seed : int
-        Seed of the random numbers.
-
-    Raises
-    ------
-    ValueError
-        If the distribution is unknown.
+    int8 operands are integers from -127 to 127, whatever the distribution; ValueError if that is unknown.
     """
     if distribution not in DISTRIBUTIONS:
         raise ValueError(f"distribution is one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}")

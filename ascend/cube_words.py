@@ -36,8 +36,6 @@ class CubeArithmetic:
     """What of the arithmetic a schedule leaves open; the parameters of :func:`ascend.cube_gemm` and `cube_hgemm`.
 
     An `overflow` of None is the chip's (:meth:`on`), without a chip that of the 910A.
-
-    Raises ValueError if an option is unknown.
     """
 
     scale_exponent: ScaleExponent = 12
@@ -73,26 +71,9 @@ class CubeArithmetic:
 def words_product(
     sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, arithmetic: CubeArithmetic
 ) -> np.ndarray:
-    """A B (+ C) on FP16 words, the slices of k merged in order.
+    """A B (+ C) on FP16 words, the slices of k merged in order: float32, or float16 with FP16 accumulation.
 
-    Parameters
-    ----------
-    sums : Sums
-        Of one term (operands rounded to FP16) or of several.
-    a, b, c : ndarray of float32, shapes (m, k), (k, n), (m, n)
-        The operands; c may be None.
-    arithmetic : CubeArithmetic
-        Scale, rounding inside a cube step, overflow.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32, or float16 with FP16 accumulation; shape (m, n).
-
-    Raises
-    ------
-    ValueError
-        If slices are to be merged in FP16, or scale exponents are out of range.
+    Operands of one term are rounded to FP16. Raises ValueError for scale exponents that are out of range.
     """
     half = arithmetic.accumulate == "fp16"
     if half and len(sums.slices) > 1:

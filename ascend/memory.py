@@ -43,18 +43,11 @@ def l2_misses(
     distinct: float,
     l2_bytes: int,
 ) -> Misses:
-    """Misses from the counts of a walk.
+    """Misses from the counts of a walk over `rows` x `columns` tiles of C and `slices` of k; numbers or arrays.
 
-    rows, columns, slices (number or array): Tiles of C along m and n, slices of k.
-    together (number or array): Slices that the cores work on at one step.
-    at_m, at_n (number or array): Tile rows and columns that the cores work on at one step.
-    a_block, b_block (number or array): Bytes of one tile row of A and one tile column of B over a slice's k, in one
-        pass.
-    c_tile (number or array): Bytes of C that leave for each tile.
-    resident ({"a", "b", "none"}): The operand whose panel stays in L1.
-    turns: Whether the walk goes back and forth (a swizzle with bands).
-    distinct: Share of the operand words of a pass that no earlier pass read.
-    l2_bytes: Capacity of L2.
+    At one step the cores work on `together` slices and `at_m` x `at_n` tiles. `a_block` and `b_block` are the bytes of one
+    tile row of A and one tile column of B over a slice's k in one pass, `c_tile` those that leave for each tile. The walk
+    `turns` with a swizzle that goes back and forth; `distinct` is the share of a pass's words that no earlier pass read.
     """
     at_m, at_n = np.minimum(at_m, rows), np.minimum(at_n, columns)
     # One step: what the cores touch together.
@@ -105,17 +98,12 @@ def hits_of_a_loop(x: Any) -> Any:
 
     Measured times fall off gradually beyond L2 (pto-isa's 6144^3 and 7680^3), not at once as with the least recently used first
     out. A block survives one miss with probability 1 - 1/blocks, so h = exp(-(1 - h) x).
-
-    x (number or array): Bytes of the loop over bytes of L2.
     """
     return np.interp(x, _LOOPS, _HITS, left=1.0, right=0.0)
 
 
 def schedule_misses(schedule: TileSchedule) -> Misses:
-    """Misses of a schedule on its chip.
-
-    schedule: With a chip.
-    """
+    """Misses of a schedule on its chip."""
     s, b = schedule, schedule.blocking
     longest = s.k_slices[0][1] - s.k_slices[0][0]
     rows, columns = len(s.row_blocks), len(s.column_blocks)
@@ -137,11 +125,7 @@ def schedule_misses(schedule: TileSchedule) -> Misses:
 
 
 def walk_misses(walk: str, **arguments: Any) -> Misses:
-    """:func:`l2_misses` for a walk: "a", "b", "none" (bands of rows) or "columns" (nothing resident, bands of columns).
-
-    walk: The order in which tiles are computed.
-    **arguments: Of :func:`l2_misses`.
-    """
+    """:func:`l2_misses` for a walk: "a", "b", "none" (bands of rows) or "columns" (nothing resident, bands of columns)."""
     if walk != "columns":
         return l2_misses(resident=walk, **arguments)
     swapped = {"rows": "columns", "at_m": "at_n", "a_block": "b_block"}
@@ -151,22 +135,12 @@ def walk_misses(walk: str, **arguments: Any) -> Misses:
 
 
 def slices_at_once(tiles: Any, slices: Any, cores: int) -> Any:
-    """Slices of k that the cores work on at one step, where tiles of one slice are dealt before the next slice's.
-
-    tiles, slices (number or array): Tiles of C, slices of k.
-    cores: Number of cores.
-    """
+    """Slices of k that the cores work on at one step, where tiles of one slice are dealt before the next slice's."""
     return np.clip(cores / tiles, 1, slices)
 
 
 def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction: int) -> tuple[Any, Any]:
-    """Tile rows and columns that `cores` consecutive tiles of a swizzled order cover.
-
-    rows, columns (number or array): Tiles of C.
-    cores (number or array): Cores for one slice.
-    offset (number or array): Of the swizzle.
-    direction ({0, 1}): 0 for bands of rows, 1 for bands of columns.
-    """
+    """Tile rows and columns that `cores` consecutive tiles of a swizzled order (bands of rows: `direction` 0) cover."""
     across, along = (rows, columns) if direction == 0 else (columns, rows)
     width = np.minimum(np.minimum(offset, across), np.maximum(cores, 1))
     length = np.minimum(np.maximum(cores / width, 1), along)
@@ -203,10 +177,7 @@ def c_bytes(s: TileSchedule) -> float:
 
 
 def cube_memory_bytes(schedule: TileSchedule) -> float:
-    """Bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices.
-
-    schedule: With a chip.
-    """
+    """Bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices."""
     s, slices, c_all = schedule, len(schedule.k_slices), 4.0 * schedule.m * schedule.n
     elements = s.m * s.k + s.k * s.n
     split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * float(s.split_elements)
@@ -218,12 +189,7 @@ def cube_memory_bytes(schedule: TileSchedule) -> float:
 
 
 def fetched(row: Any, stride: int, extra: float) -> Any:
-    """Bytes that loading pieces of ND rows costs, for each byte of theirs: 1 for whole lines of 512 bytes.
-
-    row (int or array): Bytes of one piece of a row.
-    stride: Bytes from one row to the next.
-    extra: What another piece costs besides its bytes.
-    """
+    """Bytes that loading pieces of ND rows costs, for each of theirs: 1 for whole lines of 512 bytes, else `extra` more."""
     row = np.asarray(row, np.int64)
     aligned = (row % ND_LINE == 0) & (stride % ND_LINE == 0)
     return np.where(aligned, 1.0, (row + extra) / row)
@@ -239,14 +205,7 @@ class RowCosts(NamedTuple):
 
 
 def nd_costs(layout: str, size: tuple[int, int, int], load_k: Any, bn: Any, element: int, chip: Chip) -> RowCosts:
-    """What loads of A and B cost in a layout that MTE2 turns into NZ.
-
-    layout ({"nz", "nd", "nt"}): As in :class:`ascend.tile_schedule.TileSchedule`.
-    size: m, k, n.
-    load_k, bn (number or array): Products that one load brings, columns of B that it brings.
-    element: Bytes of an element.
-    chip: What a piece of a row costs.
-    """
+    """What loads of A and B cost in a layout that MTE2 turns into NZ; a load brings `load_k` products, `bn` columns of B."""
     if layout == "nz":
         return RowCosts(1.0, 1.0, 1.0, 1.0)
     _, k, n = size

@@ -27,13 +27,7 @@ INSTRUCTIONS = {
 
 
 def cube_instruction(operand: str) -> Instruction:
-    """The catalogue's row for an operand format.
-
-    Raises
-    ------
-    ValueError
-        If the format has none.
-    """
+    """The catalogue's row for an operand format; raises ValueError if the format has none."""
     if operand == "mxfp8":
         raise ValueError("how the 950 adds MXFP8 products is not published: the time can be simulated, the product not")
     if operand not in INSTRUCTIONS:
@@ -42,13 +36,9 @@ def cube_instruction(operand: str) -> Instruction:
 
 
 def operand_product(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """A B (+ C) in the order of a schedule whose operands are not FP16 words.
+    """A B (+ C) in the order of a schedule of one term whose operands are not FP16 words: float32, or int32 for INT8.
 
-    sums: Of one term.
-    a, b, c (ndarray of float32, shapes (m, k), (k, n), (m, n)): Rounded to the operand format (RN). For INT8 they must
-        hold integers from -128 to 127 (c: int32).
-    Returns: float32, or int32 for INT8, shape (m, n).
-    Raises ValueError if INT8 operands are other numbers.
+    Operands are rounded to their format (RN); for INT8 they must hold integers from -128 to 127 (c: int32).
     """
     return merge_slices(operand_slices(sums, a, b, c))
 
@@ -74,11 +64,9 @@ def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | Non
 def rounded_to_hf32(x: np.ndarray, rounding: str) -> np.ndarray:
     """FP32 numbers as HF32 has them, 11 fraction bits; infinities and NaNs stay.
 
-    x: ndarray of float32.
-    rounding ({"rne", "rnz", "rz"}): To nearest even, to nearest with ties toward zero, toward zero. SetHF32TransMode
-        (AscendC API reference, 07_0259) chooses between a mode that its text calls rounding "to the nearest even" and
-        one "in the manner towards zero"; nothing published says whether the latter is the second or the third.
-    Returns: float32.
+    rne: to nearest even, rnz: to nearest with ties toward zero, rz: toward zero. SetHF32TransMode (AscendC API reference,
+    07_0259) chooses between a mode that its text calls rounding "to the nearest even" and one "in the manner towards zero";
+    nothing published says whether the latter is rnz or rz.
     """
     if rounding != "rnz":
         return round_to(x, "hf32", rounding=rounding or "rne")

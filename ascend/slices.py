@@ -12,11 +12,9 @@ _FP32_MAX = np.finfo(np.float32).max
 
 
 def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
-    """The products of slices of k added in order, each addition RN in FP32.
+    """The products of slices of k (slices, m, n) added in order, each addition RN in FP32; a NaN is the positive quiet one.
 
-    partial (ndarray of float32 (or int32: wraps round), shape (slices, m, n)): The sums of the slices of k.
-    overflow ({"inf", "saturate"}): What becomes of results beyond the largest number.
-    Returns: float32 or int32, shape (m, n). A NaN is the positive quiet one.
+    int32 sums wrap round.
     """
     if partial.dtype == np.int32:
         return partial.sum(axis=0, dtype=np.int32)
@@ -34,22 +32,8 @@ def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
 def atomic_results(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
     """Every product that atomic additions of slices can give: one for each order in which the cores may arrive.
 
-    Parameters
-    ----------
-    partial : ndarray of float32, shape (slices, m, n)
-        Products of at most 7 slices (2520 orders; the first two commute).
-    overflow : {"inf", "saturate"}
-        What becomes of results beyond the largest number.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32, shape (orders, m, n); orders that give the same bits everywhere appear once.
-
-    Raises
-    ------
-    ValueError
-        For more slices: :func:`atomic_spread` bounds them.
+    `partial`, shape (slices, m, n), has at most 7 slices (2520 orders; the first two commute); :func:`atomic_spread` bounds
+    more. Returns float32, shape (orders, m, n); orders that give the same bits everywhere appear once.
     """
     slices = len(partial)
     if slices > MOST_ORDERED_SLICES:
@@ -62,14 +46,11 @@ def atomic_results(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarra
 
 
 def atomic_spread(partial: np.ndarray) -> np.ndarray:
-    """A bound on how far two orders of atomic addition can differ, element by element.
+    """A bound on how far two orders of atomic addition can differ, element by element: float64, shape (m, n).
 
     s - 1 additions, the first of which (to 0) is exact, each wrong by at most 2^-24 of a partial sum, which is at most
     the sum of the magnitudes grown by the errors before it: twice (s - 1) u / (1 - (s - 1) u) times that sum (Higham,
     Accuracy and Stability, section 4.2). Subnormal sums are exact.
-
-    partial (ndarray of float32, shape (slices, m, n)): The sums of the slices of k.
-    Returns: float64, shape (m, n).
     """
     growth = (len(partial) - 1) * 2.0**-24
     return 2 * growth / (1 - growth) * np.abs(partial.astype(float)).sum(axis=0)

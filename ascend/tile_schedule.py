@@ -211,13 +211,7 @@ class TileSchedule(WithOptions):
         return min(along, len(panels) - wave * along) * min(across, len(streamed)) * len(self.k_slices)
 
     def visits(self, core: int) -> tuple[Visit, ...]:
-        """What one core does, stay by stay.
-
-        Parameters
-        ----------
-        core : int
-            From 0; core 0 has the most work.
-        """
+        """What one core does, stay by stay; core 0 has the most work."""
         rows, columns, slices = self.row_blocks, self.column_blocks, len(self.k_slices)
         if core >= self.grid.cores:
             return ()
@@ -330,13 +324,7 @@ class TileSchedule(WithOptions):
         return 1 if group == self.groups - 1 else self.accumulators
 
     def buffer_use(self) -> dict[str, tuple[int, int]]:
-        """Bytes used and there, for each buffer of a core.
-
-        Returns
-        -------
-        dict of str to (int, int)
-            Empty for a schedule without a chip.
-        """
+        """Bytes used and there, for each buffer of a core; empty for a schedule without a chip."""
         if self.chip is None:
             return {}
         b, size = self.blocking, self.operand_bytes
@@ -405,17 +393,8 @@ class TileSchedule(WithOptions):
     def product(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
         """A B (+ C) as the kernel computes it, bit for bit.
 
-        Parameters
-        ----------
-        a, b, c : array_like, shapes (m, k), (k, n), (m, n)
-            FP32 values; c may be None.
-        arithmetic : CubeArithmetic, optional
-            What the schedule leaves open; only FP16 words have anything.
-
-        Returns
-        -------
-        numpy.ndarray
-            float32 (int32 for int8 operands, float16 with FP16 accumulation), shape (m, n).
+        a (m, k), b (k, n) and c (m, n), which may be None, hold FP32 values; the result is float32 (int32 for int8 operands,
+        float16 with FP16 accumulation). `arithmetic` is what the schedule leaves open; only FP16 words have anything.
         """
         return self._multiplied(operand_product, words_product, a, b, c, arithmetic)
 

@@ -21,12 +21,7 @@ LANES = 64
 
 
 def vector_product(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, sums: Sums) -> np.ndarray:
-    """A B (+ C) as a vector kernel computes it.
-
-    a, b, c: ndarray of float32, shapes (m, k), (k, n), (m, n).
-    sums: Of a vector kernel.
-    Returns: float32, shape (m, n).
-    """
+    """A B (+ C) as a vector kernel computes it: float32."""
     return merge_slices(vector_slices(a, b, c, sums))
 
 

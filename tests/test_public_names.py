@@ -257,12 +257,18 @@ def imported(name):
         pytest.skip(str(error))
 
 
+def is_exported(name, what):
+    """Whether users are told of it: what a package exports, and all in the modules of mpgemm, some of which are public."""
+    return name.startswith("mpgemm.") or what.partition(".")[0] in (*ascend.__all__, *tcm.__all__)
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_what_is_public_is_documented(name):
     for what, value, node in public_objects(imported(name)):
         text = inspect.getdoc(value)
         assert text, f"{name}.{what} has no docstring"
-        assert not raises(node) or "Raises\n------" in text, f"{name}.{what} raises, its docstring does not say what"
+        said = "Raises\n------" in text or not (raises(node) and is_exported(name, what))
+        assert said, f"{name}.{what} raises, its docstring does not say what"
 
 
 @pytest.mark.parametrize("package", (mpgemm, ascend, tcm))

@@ -88,11 +88,7 @@ def load_chip(path: str | Path) -> Chip:
 
 
 def parse_toml(text: str, file_name: str) -> Chip:
-    """A chip from the text of a TOML row.
-
-    file_name: For messages.
-    Raises ValueError if it is not TOML, a key is unknown or missing, or a value out of range: file, line and key.
-    """
+    """A chip from the text of a TOML row; errors (ValueError) name the file, line and key."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -201,12 +197,9 @@ def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
 
 
 def parse_ini(text: str, file_name: str) -> Chip:
-    """A chip from the text of a CANN platform file. All that is read from it is nominal.
+    """A chip from the text of a CANN platform file, whose numbers are all nominal.
 
     The memory bandwidth of the chip is ddr_read_rate (bytes a cycle a core) times cores times clock.
-
-    file_name: For messages, and the source of every number.
-    Raises ValueError if a parameter is missing or not a number.
     """
     entries = _ini_entries(text, file_name)
     source = f"CANN platform file {file_name}"

@@ -35,10 +35,7 @@ class VectorKernel(Kernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """As :meth:`Kernel.placed`.
-
-        Raises ValueError for other operands, more terms, a resident panel, or an impossible grid.
-        """
+        """As :meth:`Kernel.placed`: refuses other operands, more terms, a resident panel, an impossible grid."""
         if options.terms != 1 or options.operand not in VECTOR_OPERANDS:
             raise ValueError(
                 f"the vector kernel multiplies {' or '.join(VECTOR_OPERANDS)} in FP32: terms must be 1, got "

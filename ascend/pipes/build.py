@@ -26,15 +26,11 @@ L2_MODELS = ("reuse", "shared_b")
 def build_program(
     schedule: Kernel, include_split: bool = True, *, l2: L2Model | None = None, one_core: bool = False
 ) -> Program:
-    """The operations of a schedule on its chip.
+    """The operations of a schedule on its chip: of `one_core`, or of all.
 
-    schedule: With a chip.
-    include_split: Begin with the pass that splits A and B into FP16 words (only with more than one term).
-    l2 ({"reuse", "shared_b"}): ``reuse``: loads hit L2 by their reuse distance (:mod:`ascend.memory`), and a launch
-        takes its time. ``shared_b``: the model of the paper's kernel: B comes from L2, A from memory, launching is
-        free. The default is the kernel's own: "shared_b" for the paper's, "reuse" for a grid.
-    one_core: Only core 0's operations, which is all that simulating one core needs.
-    Raises ValueError for a schedule without a chip, or one that takes minutes to write down.
+    `include_split`: begin with the pass that splits A and B into FP16 words (only with more than one term). `l2` is the
+    kernel's own model by default: ``reuse``: loads hit L2 by their reuse distance (:mod:`ascend.memory`), and a launch takes
+    its time; ``shared_b`` (the paper's kernel): B comes from L2, A from memory, launching is free.
     """
     if l2 not in (None, *L2_MODELS):
         raise ValueError(f"l2 is one of {', '.join(L2_MODELS)}, got {l2!r}")

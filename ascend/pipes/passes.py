@@ -17,12 +17,7 @@ SPLIT_INSTRUCTIONS = 5
 
 
 def passes_before(s: Kernel, cores: Sequence[int], include_split: bool) -> Iterator[Phase]:
-    """Words, fractals and zeros that the multiplication needs.
-
-    s: With a chip.
-    cores: Cores whose operations are written down.
-    include_split: Whether A and B are split into FP16 words here: FP32 from memory, two words back, 8 bytes an element.
-    """
+    """Words (with `include_split`), fractals and zeros that the multiplication needs."""
     if include_split and s.split_elements:
         yield _streaming_phase(s, cores, "split", s.split_elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
     if s.converts:
@@ -33,10 +28,7 @@ def passes_before(s: Kernel, cores: Sequence[int], include_split: bool) -> Itera
 
 
 def passes_after(s: Kernel, cores: Sequence[int]) -> Iterator[Phase]:
-    """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k.
-
-    s, cores: As for :func:`passes_before`.
-    """
+    """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k."""
     slices = len(s.k_slices) if s.merge == "reduce" else 1
     terms = s.copies_behind_fixpipe
     if slices * terms > 1:

@@ -11,9 +11,6 @@ def vector_phase(schedule: TileSchedule, simulated: range) -> Phase:
 
     A tile costs one vector instruction for each row of the kept operand and each line of the tile: its head, and its
     FP32 lanes at the vector rate (twice for FP16 operands, which are widened first).
-
-    schedule: With kernel "vector".
-    simulated: Cores.
     """
     programs = shared_programs((core_part(schedule, core) for core in simulated), lambda own: _loops(schedule, *own))
     b, kept = schedule.blocking, min(schedule.m, schedule.n)

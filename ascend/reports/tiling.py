@@ -81,8 +81,7 @@ def tiling_fields(schedule: Kernel) -> dict[str, int]:
 def broken_rules(fields: dict[str, int], chip: Chip, operand: str = "fp16", split_k: bool = False) -> list[str]:
     """The published rules of TCubeTiling that a set of fields breaks; empty for fields that a kernel takes.
 
-    operand: Format of A and B.
-    split_k: Whether EnableMultiCoreSplitK(true) is called, without which singleCoreK = K.
+    `split_k`: EnableMultiCoreSplitK(true) is called, without which singleCoreK = K.
     """
     f, size = fields, OPERAND_BYTES[operand]
     found = [f"{name} = {value} is not above 0" for name, value in f.items() if value < 1 and name != "iterateOrder"]
@@ -218,9 +217,7 @@ SNIPPETS = {"ascendc": ascendc_snippet, "catlass": catlass_snippet, "pto": pto_s
 def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
     """The kernel that the fields of a target describe, where it is another one than the schedule; None where it is the same.
 
-    schedule: A plan's schedule.
-    target ({"ascendc", "catlass", "pto"}): AscendC's and pto-isa's fields deal one rectangle of whole tiles to each
-        core, CATLASS's tiles one by one.
+    AscendC's and pto-isa's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one.
     """
     s = schedule
     if not s.on_cube or (s.deals_one_by_one if target == "catlass" else s.owns_rectangles and s.groups == 1):

@@ -183,12 +183,7 @@ def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> lis
 
 @default_fp_state
 def sweep(schedule: Kernel, parameter: str, values: list[float]) -> list[tuple[float, float]]:
-    """(value, TFLOP/s) of a what-if sweep over one chip parameter.
-
-    parameter: A chip parameter.
-    values: In the parameter's unit.
-    Raises ValueError if there is no such parameter or it does not admit a value.
-    """
+    """(value, TFLOP/s) of a what-if sweep over one chip parameter."""
     return [(value, _speed(schedule, schedule.placed_on.replace(**{parameter: value}))) for value in values]
 
 
