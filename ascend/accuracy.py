@@ -70,7 +70,8 @@ def sampled_error(distribution: Distribution = "normal", seed: int = 0) -> Error
     draw = cache(partial(_draw, distribution, seed))
 
     def taken(schedule: TileSchedule) -> tuple[TileSchedule, Any, Any, np.ndarray]:
-        sample = _sample_of(schedule)
+        side = max(min(SAMPLE_SIDE, int((SAMPLE_PRODUCTS / max(schedule.k, 1)) ** 0.5)), 2)
+        sample = schedule.sampled(side)
         return sample, *draw(sample.m, sample.k, sample.n, sample.operand == "int8")
 
     return _once(taken)
@@ -86,12 +87,6 @@ def _draw(
     else:
         a, b = (DISTRIBUTIONS[distribution](rng, shape) for shape in ((m, k), (k, n)))
     return a, b, a.astype(float) @ b.astype(float)
-
-
-def _sample_of(s: TileSchedule) -> TileSchedule:
-    """The schedule of a few rows and columns with the same arithmetic."""
-    side = max(min(SAMPLE_SIDE, int((SAMPLE_PRODUCTS / max(s.k, 1)) ** 0.5)), 2)
-    return s.sampled(side)
 
 
 def error_bound(schedule: TileSchedule) -> float:

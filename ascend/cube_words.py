@@ -19,7 +19,7 @@ from ascend.cube_arguments import (
     checked_group,
     scale_exponents,
 )
-from ascend.grid import Range
+
 from ascend.row_scaling import scaled, unscaled
 from ascend.slices import Overflow, merge_slices
 from ascend.sums import Sums
@@ -89,8 +89,9 @@ def words_product(
     if arithmetic.row_scaling:
         (a, row_shifts), (b, column_shifts) = scaled(a, axis=1), scaled(b, axis=0)
         added_last, c, shifts = c, None, row_shifts + column_shifts
-    run = _Run(sums, arithmetic, group, _exponents(sums, a, b, arithmetic), a.shape[1], c)
-    partial = run.slices(a, b, _seed(c, arithmetic))
+    exponents = scale_exponents(arithmetic.scale_exponent, a, b, sums.order) if sums.terms > 1 else (0, 0)
+    task = _task(sums, arithmetic, group, exponents, a.shape[1], c)
+    partial = _slices(sums, task, a, b, _seed(c, arithmetic))
     out = partial[0] if len(partial) == 1 else merge_slices(np.stack(partial), arithmetic.merging)
     if shifts is not None:
         return unscaled(out, shifts, _seed(added_last, arithmetic), arithmetic.merging)
@@ -104,16 +105,9 @@ def words_slices(
     found = []
     for number, groups in enumerate(sums.slices):
         start, stop = groups[0][0], groups[-1][1]
-        own = Sums(
-            (tuple((first - start, last - start) for first, last in groups),), sums.order, sums.terms, sums.operand,
-            sums.reseeded, sums.step,
-        )  # fmt: skip
+        own = replace(sums, slices=(tuple((first - start, last - start) for first, last in groups),))
         found.append(words_product(own, a[:, start:stop], b[start:stop], c if number == 0 else None, arithmetic))
     return np.stack(found)
-
-
-def _exponents(sums: Sums, a: np.ndarray, b: np.ndarray, arithmetic: CubeArithmetic) -> tuple[int, int]:
-    return scale_exponents(arithmetic.scale_exponent, a, b, sums.order) if sums.terms > 1 else (0, 0)
 
 
 def _seed(c: np.ndarray | None, arithmetic: CubeArithmetic) -> np.ndarray | None:
@@ -147,38 +141,35 @@ class CubeTask:
     reseed: bool
 
 
-class _Run:
-    """A product in slices of k."""
+def _task(sums: Sums, arithmetic: CubeArithmetic, group: int, exponents: tuple[int, int], k: int, c) -> CubeTask:
+    half = arithmetic.accumulate == "fp16"
+    largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
+    return CubeTask(
+        terms=_TERM_MASKS[sums.terms],
+        step_order=STEP_ORDERS.index(arithmetic.step_order),
+        step=group if sums.order == "elementwise" else sums.step,
+        a_exponent=exponents[0],
+        b_exponent=exponents[1],
+        elementwise=sums.order == "elementwise",
+        in_place=sums.order == "termwise_inplace",
+        saturate=arithmetic.saturates,
+        clamp=arithmetic.saturates and (half or _may_overflow(largest, k, exponents)),
+        half=half,
+        reseed=sums.reseeded,
+    )
 
-    def __init__(self, sums: Sums, arithmetic: CubeArithmetic, group: int, exponents: tuple[int, int], k: int, c):
-        half = arithmetic.accumulate == "fp16"
-        largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
-        self.sums = sums
-        self.task = CubeTask(
-            terms=_TERM_MASKS[sums.terms],
-            step_order=STEP_ORDERS.index(arithmetic.step_order),
-            step=group if sums.order == "elementwise" else sums.step,
-            a_exponent=exponents[0],
-            b_exponent=exponents[1],
-            elementwise=sums.order == "elementwise",
-            in_place=sums.order == "termwise_inplace",
-            saturate=arithmetic.saturates,
-            clamp=arithmetic.saturates and (half or _may_overflow(largest, k, exponents)),
-            half=half,
-            reseed=sums.reseeded,
-        )
 
-    def slices(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
-        seeds = [c] + [None] * (len(self.sums.slices) - 1)
-        return [self._slice(a, b, seed, groups) for seed, groups in zip(seeds, self.sums.slices, strict=True)]
-
-    def _slice(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, groups: tuple[Range, ...]) -> np.ndarray:
+def _slices(sums: Sums, task: CubeTask, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
+    """The product of each slice of k; c seeds the first one."""
+    found = []
+    for number, groups in enumerate(sums.slices):
         start, stop = groups[0][0], groups[-1][1]
         out = np.empty((a.shape[0], b.shape[1]), np.float32)
         if out.size:
             cube_kernel.run(
-                np.ascontiguousarray(a[:, start:stop]), np.ascontiguousarray(b[start:stop]), c,
-                np.array([last - start for _, last in groups], np.int64), out, vars(self.task), isa_level(),
+                np.ascontiguousarray(a[:, start:stop]), np.ascontiguousarray(b[start:stop]), None if number else c,
+                np.array([last - start for _, last in groups], np.int64), out, vars(task), isa_level(),
                 threads_for((stop - start) * out.size),
             )  # fmt: skip
-        return out
+        found.append(out)
+    return found

@@ -67,13 +67,9 @@ class Options:
 
     def of_schedule(self) -> dict[str, Any]:
         """The options that are fields of every schedule."""
-        names = ("terms", "buffering", "mode", "operand", "merge", "layout")
-        return {name: getattr(self, name) for name in names} | {
-            "reseed_l0c": bool(self.reseed_l0c),
-            "warm": bool(self.warm),
-            "unit_flag": bool(self.unit_flag),
-            "presplit": self.presplit,
-        }
+        names = ("terms", "buffering", "mode", "operand", "merge", "layout", "presplit")
+        flags = {name: bool(getattr(self, name)) for name in ("reseed_l0c", "warm", "unit_flag")}
+        return {name: getattr(self, name) for name in names} | flags
 
 
 @dataclass(frozen=True)

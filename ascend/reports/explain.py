@@ -3,6 +3,7 @@
 Each sentence begins with how it is known, so that nobody quotes an inference as a measurement.
 """
 
+import math
 from collections.abc import Iterator
 
 from ascend.blocking import ACCUMULATOR_BYTES, Blocking, candidate_rejections, optimal_bm
@@ -71,15 +72,10 @@ def _own(s: Kernel) -> Iterator[str]:
     full = -(-s.m // b.bm)
     yield (
         f"computed: {full} row blocks on {s.cores} cores make {s.waves} wave(s); cubes have work for "
-        f"{s.m * s.n * s.k * s.terms / (steps * s.cores * _step(s)):.1%} of their steps and "
+        f"{s.m * s.n * s.k * s.terms / (steps * s.cores * math.prod(s.cube_step)):.1%} of their steps and "
         f"{full / (s.waves * s.cores):.1%} of the cores' turns are used."
     )
     yield from _stream(s)
-
-
-def _step(s: Kernel) -> int:
-    m, k, n = s.cube_step
-    return m * k * n
 
 
 def _stream(s: Kernel) -> Iterator[str]:
