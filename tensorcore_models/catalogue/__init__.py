@@ -42,10 +42,7 @@ def architectures() -> list[str]:
 
 
 def canonical_device(name: str) -> str:
-    """A device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known, too.
-
-    Raises TypeError for what is no string, ValueError with the nearest names if there is none of that name.
-    """
+    """A device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known, too."""
     if not isinstance(name, str):
         raise TypeError(f"an architecture is a name, got {type(name).__name__}")
     known = architectures()
@@ -132,10 +129,7 @@ def _find(arch: str, name: str) -> Instruction | None:
 
 
 def _spelled(arch: str, name: str) -> Instruction | None:
-    """The one row of an architecture that another spelling of a name means, None for none; of modes of it, the usual one.
-
-    Raises ValueError if it means several.
-    """
+    """The one row of an architecture that another spelling of a name means, None for none; of modes of it, the usual one."""
     rows = [row for row in _answers(name) if row.arch == arch]
     plain = [row for row in rows if all(other.name.startswith(row.name) for other in rows)]
     if plain:  # the others are modes of it, named by a suffix

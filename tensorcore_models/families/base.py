@@ -64,10 +64,7 @@ class Conversion(NamedTuple):
 
 
 class Arrangement(NamedTuple):
-    """How a kernel takes the products of one pass: group after group, and the additions after them.
-
-    The generic kernel of the family reads `tree`, which is empty where it needs none.
-    """
+    """How a kernel takes the products of one pass: group after group, and the additions after them (`tree`, if any)."""
 
     groups: list[list[int]]
     tree: list[int]

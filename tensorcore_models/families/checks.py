@@ -24,10 +24,10 @@ def require(condition: bool, spec: object, message: str) -> None:
 
 @lru_cache
 def field_checks(cls: type) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """Names of a dataclass's fields and what checks their values, of those whose annotations are no strings.
+    """Names of a dataclass's fields whose annotations are no strings, and what checks their values.
 
-    A check gives the value as the plain type that the annotation says: NumPy's integers and booleans become Python's. It raises
-    TypeError for another type, and ValueError for none of a Literal's values.
+    A check gives the value as the plain type of the annotation: NumPy's integers and booleans become Python's. Others are a
+    TypeError, and none of a Literal's values a ValueError.
     """
     fields = [field for field in dataclasses.fields(cls) if not isinstance(field.type, str)]
     return tuple((field.name, _check_of(field.type, f"{cls.__name__}: {field.name}")) for field in fields)

@@ -43,10 +43,9 @@ OVERFLOWS = ("inf", "saturate")
 
 
 def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tuple[int, ...]:
-    """The exponents s_j of `words` words.
+    """The exponents s_j of `words` words: the sequence that is given, or (0, s, 2s, ...) for an int s.
 
-    An int s means (0, s, 2s, ...): every residual is scaled by 2**s once more than the one before (eq. 7 for two words). A
-    sequence gives each s_j. Raises ValueError if its length is not `words`, TypeError if something is not an integer.
+    The latter scales every residual by 2**s once more than the one before (eq. 7 for two words).
     """
     given = isinstance(scale_exponent, Sequence | np.ndarray)
     numbers: list[Any] = list(scale_exponent) if isinstance(scale_exponent, Sequence | np.ndarray) else [scale_exponent]

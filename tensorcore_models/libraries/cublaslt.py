@@ -42,10 +42,7 @@ def platform_of(device: str, version: str) -> Platform:
 
 
 def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
-    """A configuration with every field of :data:`~.cublaslt_tables.FIELDS`, None where it is not set.
-
-    Raises TypeError or ValueError if it is no mapping, a name or a value is not what cuBLASLt has, or ALGO_ID is missing.
-    """
+    """A configuration with every field of :data:`~.cublaslt_tables.FIELDS`, None where it is not set; ALGO_ID must be."""
     if not isinstance(config, Mapping):
         raise TypeError(
             f"config is a mapping of fields to numbers, got {type(config).__name__}; fields: {', '.join(tables.FIELDS)}"

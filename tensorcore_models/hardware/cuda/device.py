@@ -17,10 +17,7 @@ from .targets import architecture_of, target_of
 
 @dataclass(frozen=True)
 class Launch:
-    """One run of an instruction over a grid of tiles: encodings, flat in memory as `geometry` (the fields of GEOMETRY) says.
-
-    d has the shape `d_shape` and is addressed like c.
-    """
+    """One run of an instruction over a grid of tiles, flat in memory as `geometry` says (GEOMETRY), d like c."""
 
     row: Instruction
     a: np.ndarray

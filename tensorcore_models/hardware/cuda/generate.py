@@ -17,10 +17,7 @@ GENERATORS: dict[str, Callable[[Instruction, str | None], CudaKernel]] = {
 
 
 def kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """The CUDA kernel that runs a row, compiled for its architecture's own target unless another one is given.
-
-    Raises ValueError for what is no NVIDIA instruction or is not generated (the message says why).
-    """
+    """The CUDA kernel that runs a row, for its architecture's own target by default; ValueError for what is not generated."""
     if row.arch not in TARGETS or row.path not in GENERATORS:
         raise ValueError(f"{row}: CUDA kernels are generated for NVIDIA's {', '.join(GENERATORS)} instructions")
     return GENERATORS[row.path](row, target)

@@ -39,10 +39,7 @@ class Inputs:
 
 
 def formats_of(engine: Modelled) -> Formats:
-    """Formats of an engine's operands.
-
-    Raises Unencodable for an engine without an accumulator, for integer formats, and where the result has no infinity or NaN.
-    """
+    """Formats of an engine's operands; Unencodable without an accumulator, for integers, for results without infinity, NaN."""
     if not isinstance(getattr(engine, "accumulator", None), Accumulator):
         raise Unencodable(f"{engine!r} has no accumulator; a MatrixEngine or an Instruction is needed")
     if not all(isinstance(fmt, Format) for fmt in engine.formats):
