@@ -1,6 +1,6 @@
 """Products on FP16 words, on the compiled cube: the numeric interpreter of every kernel whose operands are FP16.
 
-What it computes states :mod:`ascend.cube`; what it needs of a schedule is its :class:`ascend.sums.Sums`.
+What it computes states :mod:`ascend.cube`; what it needs of a schedule is its :class:`ascend.slices.Sums`.
 """
 
 from dataclasses import dataclass, replace
@@ -19,15 +19,14 @@ from ascend.cube_arguments import (
     checked_group,
     scale_exponents,
 )
-
-from ascend.row_scaling import scaled, unscaled
-from ascend.slices import Overflow, merge_slices
-from ascend.sums import Sums
+from ascend.slices import Overflow, Sums, merge_slices
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
 _FP32_MAX = np.finfo(np.float32).max
+#: Row scaling brings the largest element of a row to this binade: neither FP16 word overflows for s_b up to 12.
+ROW_SCALING_EXPONENT = 14
 _TERM_MASKS = {1: 0b0001, 3: 0b0111, 4: 0b1111}
 
 
@@ -87,14 +86,14 @@ def words_product(
         return out.astype(np.float16) if half else out
     added_last, shifts = None, None
     if arithmetic.row_scaling:
-        (a, row_shifts), (b, column_shifts) = scaled(a, axis=1), scaled(b, axis=0)
+        (a, row_shifts), (b, column_shifts) = _scaled(a, axis=1), _scaled(b, axis=0)
         added_last, c, shifts = c, None, row_shifts + column_shifts
     exponents = scale_exponents(arithmetic.scale_exponent, a, b, sums.order) if sums.terms > 1 else (0, 0)
     task = _task(sums, arithmetic, group, exponents, a.shape[1], c)
     partial = _slices(sums, task, a, b, _seed(c, arithmetic))
     out = partial[0] if len(partial) == 1 else merge_slices(np.stack(partial), arithmetic.merging)
     if shifts is not None:
-        return unscaled(out, shifts, _seed(added_last, arithmetic), arithmetic.merging)
+        return _unscaled(out, shifts, _seed(added_last, arithmetic), arithmetic.merging)
     return out.astype(np.float16) if half else out
 
 
@@ -173,3 +172,30 @@ def _slices(sums: Sums, task: CubeTask, a: np.ndarray, b: np.ndarray, c: np.ndar
             )  # fmt: skip
         found.append(out)
     return found
+
+
+# -- row scaling: powers of two bring all of FP32 into the range of FP16 words -----------------------------------------------
+def _scaled(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """x with every row (axis 1) or column (axis 0) shifted, and the shifts, kept as a matrix of one column or row.
+
+    Elements more than 2^126 below the largest of their row may be rounded to FP32 subnormals; both FP16 words of
+    them are 0 anyway for s_b up to 88.
+    """
+    finite = np.where(np.isfinite(x), np.abs(x), np.float32(0))
+    largest = finite.max(axis=axis, keepdims=True, initial=0.0)
+    shifts = np.where(largest > 0, ROW_SCALING_EXPONENT + 1 - np.frexp(largest)[1], 0).astype(np.int32)
+    return np.ldexp(x, shifts), shifts
+
+
+def _unscaled(out: np.ndarray, shifts: np.ndarray, c: np.ndarray | None, overflow: str) -> np.ndarray:
+    """The product of scaled matrices with the shifts undone and c, if there is one, added by RN."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        out = np.ldexp(out, -shifts)
+        if overflow == "saturate":
+            out = np.clip(out, -_FP32_MAX, _FP32_MAX)
+        if c is not None:
+            out = out + c
+    if overflow == "saturate":
+        return np.clip(out, -_FP32_MAX, _FP32_MAX)
+    out[np.isnan(out)] = np.nan
+    return out

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ascend.slices import merge_slices
-from ascend.sums import Sums
+from ascend.slices import Sums, merge_slices
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.formats.rounding import round_to

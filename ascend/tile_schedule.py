@@ -32,7 +32,7 @@ from ascend.cube_words import CubeArithmetic, words_product, words_slices
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
 from ascend.operands import operand_product, operand_slices
 from ascend.schedule_options import Layout, Merge, Resident, WithOptions, check_options
-from ascend.sums import Sums
+from ascend.slices import Sums
 from ascend.terms import Mode
 from tensorcore_models.integers import integer_arguments, integer_fields
 

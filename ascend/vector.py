@@ -13,8 +13,7 @@ to its sum of lanes.
 
 import numpy as np
 
-from ascend.slices import merge_slices
-from ascend.sums import Sums
+from ascend.slices import Sums, merge_slices
 
 #: FP32 lanes of a 2048-bit vector.
 LANES = 64

@@ -15,9 +15,9 @@ from ascend.grid import Grid
 from ascend.kernels.base import Kernel, Phases
 from ascend.kernels.options import BlockedProduct, Options
 from ascend.memory import Misses, merge_bytes
+from ascend.pipes.passes import vector_phase
 from ascend.pipes.program import Phase
-from ascend.pipes.vector import vector_phase
-from ascend.sums import Sums
+from ascend.slices import Sums
 from ascend.tile_schedule import TileSchedule
 from ascend.vector import vector_product, vector_slices
 

@@ -4,8 +4,9 @@ The order of C read-back is the one point where this is not Algorithm 1 to the l
 of old C for one block are read between the first B blocks of the next one instead of holding them up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from ascend.blocking import ACCUMULATOR_BYTES, fractals
@@ -14,7 +15,6 @@ from ascend.memory import Misses, RowCosts, c_bytes, nd_costs, operand_bytes_fro
 from ascend.pipes import program as pipes
 from ascend.pipes.passes import passes_after, passes_before, store, vector_cycles
 from ascend.pipes.program import Loop, Phase, PipeOperation, Program, Segment, Template, shared_programs
-from ascend.pipes.stays import Stay, runs, stays_of
 
 #: Loops of a program beyond this take minutes to write down.
 MOST_LOOPS = 2**20
@@ -45,6 +45,38 @@ def build_program(
         )
     l2 = l2 or schedule.l2_model
     return _Builder(schedule, l2, one_core).program(include_split)
+
+
+class Tiles(NamedTuple):
+    """Equal tiles in a row: (rows, columns) and how many."""
+
+    rows: int
+    columns: int
+    times: int
+
+
+class Stay(NamedTuple):
+    """Sizes of a core's stay: its panel's width (0 without one), its tiles, its slice of k, the cores at work."""
+
+    panel: int
+    tiles: tuple[Tiles, ...]
+    slice: int
+    active: int
+
+
+def stays_of(schedule: Kernel, core: int) -> tuple[Stay, ...]:
+    """A core's stays with equal tiles in runs; stays without a panel in the same slice become one."""
+    stays = []
+    for (panel, k_slice, active), visits in groupby(schedule.visits(core), lambda v: (v.panel, v.slice, v.active)):
+        sizes = [(r1 - r0, c1 - c0) for visit in visits for (r0, r1), (c0, c1) in visit.tiles]
+        tiles = tuple(Tiles(rows, columns, count) for count, (rows, columns) in runs(sizes))
+        stays.append(Stay(panel[1] - panel[0] if panel else 0, tiles, k_slice, active))
+    return tuple(stays)
+
+
+def runs(items: Iterable[tuple]) -> Iterator[tuple[int, tuple]]:
+    """(length, item) of each run of equal items."""
+    return ((len(list(same)), item) for item, same in groupby(items))
 
 
 class _Block(NamedTuple):

@@ -8,9 +8,13 @@ from fractions import Fraction
 
 from ...aspects.values import ONE, Unreachable, encode_value, leading_exponent, power
 from ...formats import Format
-from .model import Input, PublishedTest, Results, Setting, Truth
-from .reading import (
+from .model import (
     THREE_QUARTERS,
+    Input,
+    PublishedTest,
+    Results,
+    Setting,
+    Truth,
     both_ways,
     choose,
     monotonic,

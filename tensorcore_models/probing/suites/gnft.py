@@ -10,9 +10,13 @@ from fractions import Fraction
 from math import ceil, floor, log2
 
 from ...aspects.values import ONE, Product, Unreachable, power
-from .model import Input, PublishedTest, Results, Setting, Truth
-from .reading import (
+from .model import (
     THREE_QUARTERS,
+    Input,
+    PublishedTest,
+    Results,
+    Setting,
+    Truth,
     both_ways,
     choose,
     leading,

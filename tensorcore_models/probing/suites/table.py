@@ -1,4 +1,9 @@
-"""Runs a suite against an engine and reads its verdicts."""
+"""The published suites by name; runs one against an engine and reads its verdicts.
+
+All are generalised from fp16 operands and fp32 results to any formats: P is the precision of the result, R = P - 1 its fraction
+bits, p the smaller precision of the operands; all addends may be scaled by one power of two, so that 8-bit formats have them.
+Where a published test misreads units, `valid` says for which units it does not; the sources claim more.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,8 +16,16 @@ from ...aspects.values import Unreachable, hex_text
 from ...engines.engine import Engine
 from ...formats import IntegerFormat
 from ..dots import Dots
+from .fasi import FASI
+from .fttn import FTTN
+from .gnft import GNFT
+from .hawkeye import HAWKEYE
 from .model import Input, PublishedTest, Setting, Truth
-from .rows import SUITES
+from .valpey import VALPEY
+
+SUITES: dict[str, tuple[PublishedTest, ...]] = {
+    "fasi": FASI, "gnft": GNFT, "fttn": FTTN, "valpey": VALPEY, "hawkeye": HAWKEYE,
+}  # fmt: skip
 
 #: Verdict of a test that the formats or the length cannot express.
 NOT_EXPRESSIBLE = "the formats cannot express it"
