@@ -69,7 +69,7 @@ GAUDI, RISCV, ARM, WORMHOLE = (
     (f"tests/tensorcore_models/test_{name}.py",) for name in ("gaudi", "riscv", "arm", "tenstorrent")
 )
 QEMU = ("tests/tensorcore_models/test_arm_emulated.py",)
-IDENTIFY = ("tests/tensorcore_models/test_identify.py", "-k", "Faults or sign_of_a_sum")
+IDENTIFY = ("tests/tensorcore_models/test_identify_boxes.py",)
 
 MUTANTS = (
     Mutant("kernel: F + 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits - 1;", TWINS),
