@@ -97,7 +97,7 @@ class Blocking:
 
     @integer_arguments("words")
     def n_fused(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> int:
-        """A blocks that fit in L1 beside the B buffers (eq. 8: double, one word).
+        """A blocks that fit in L1 beside the B buffers (eq. 8: double, one word); 0 or less where the block does not fit.
 
         Parameters
         ----------
@@ -110,11 +110,6 @@ class Blocking:
             one.
         operand : {"fp16", "bf16", "hf32", "fp32", "int8"}
             Format of the elements.
-
-        Returns
-        -------
-        int
-            May be 0 or less: then the block does not fit.
         """
         elements = chip.l1_bytes // OPERAND_BYTES[operand]
         return panel_capacity(elements, words * self.bk, self.bm, slots(buffering) * self.bn)

@@ -86,17 +86,12 @@ class Swizzle:
         return f"<{self.offset}, {self.direction}>" + ("" if self.turns else " one way")
 
     def order(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column of every tile in the order in which they are dealt.
+        """Rows and columns of all tiles in the order in which they are dealt.
 
         Parameters
         ----------
         rows, columns : int
             Tiles of C.
-
-        Returns
-        -------
-        rows, columns : ndarray of int
-            One entry for each tile.
         """
         across, along = (rows, columns) if self.direction == 0 else (columns, rows)
         band, place = np.divmod(np.arange(rows * columns), self.offset * along)

@@ -21,17 +21,12 @@ LANDMARKS = (96, 176, 192)
 
 @default_fp_state
 def explain(schedule: Kernel) -> list[str]:
-    """Sentences on a schedule's block and on the square blocks of 96, 176 and 192 beside it.
+    """Sentences (published:, computed:, simulated: or inferred:) on a schedule's block and square blocks of 96, 176 and 192.
 
     Parameters
     ----------
     schedule : Kernel
         With a chip.
-
-    Returns
-    -------
-    list of str
-        Each begins with "published:", "computed:", "simulated:" or "inferred:".
 
     Raises
     ------

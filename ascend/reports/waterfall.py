@@ -55,7 +55,7 @@ class WaterfallStep(NamedTuple):
 
 @default_fp_state
 def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[WaterfallStep]:
-    """Steps from the FP32-equivalent peak to the simulated speed of a schedule.
+    """Steps from the FP32-equivalent peak, the first, to the speed of :func:`ascend.simulate` for a schedule, the last.
 
     Parameters
     ----------
@@ -63,11 +63,6 @@ def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[Wate
         With a chip; the chip's fitted parameters count as causes where they are not 0.
     latency : {"pipelined", "serial"}
         Whether transfers hide each other's latency.
-
-    Returns
-    -------
-    list of WaterfallStep
-        The first is the peak, the last has the speed of :func:`ascend.simulate`.
     """
     s, chip = schedule, schedule.placed_on
     flop = 2.0 * s.m * s.n * s.k

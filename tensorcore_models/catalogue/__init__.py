@@ -16,17 +16,8 @@ __all__ = ["architectures", "default_instruction", "get_instruction", "list_inst
 
 @cache
 def _catalogue() -> dict[tuple[str, str], Instruction]:
-    rows = [
-        *nvidia.rows(),
-        *amd.rows(),
-        *arm.rows(),
-        *other.rows(),
-        *ascend.rows(),
-        *gaudi.rows(),
-        *riscv.rows(),
-        *apple.rows(),
-        *tenstorrent.rows(),
-    ]
+    vendors = (nvidia, amd, arm, other, ascend, gaudi, riscv, apple, tenstorrent)
+    rows = [row for vendor in vendors for row in vendor.rows()]
     for table in load_tables():
         rows = [with_table(row, table) for row in rows]
     known = {(row.arch, row.name): row for row in rows}

@@ -214,11 +214,6 @@ class Accumulator:
         p : tensorcore_models.reference.Pass
             Encodings of up to `terms_per_step` products and of the addend.
 
-        Returns
-        -------
-        int
-            Encoding of the result.
-
         Raises
         ------
         NotImplementedError

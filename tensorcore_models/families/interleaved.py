@@ -187,7 +187,10 @@ class InterleavedDotAdd(Accumulator):
                 ("dot.terms", "run", "groups", "group_order"),
                 lambda i, s: [(n, r, g, tuple(range(g))) for n, r, g in _interleavings(i)],
             ),
-            Field(("group_order",), _group_orders),
+            Field(
+                ("group_order",),
+                lambda i, s: [*itertools.permutations(range(s.groups))] if s.groups <= 4 else [tuple(range(s.groups))],
+            ),
             Field(("via_format",), lambda i, s: _carriers(i)),
             Field(("final_rounding",), one_of(*search.ROUNDINGS)),
             *(inside(f, "dot") for f in PARAMETRIC if f.name in names),
@@ -301,10 +304,6 @@ def converted_code(fmt: Format, code: Any, via: Format, spec: Any) -> Any:
     infinite = n.encoded(x.negative, t.constant(via.exponent_mask >> via.padding_bits, finite.width - 1), via)
     found = t.choose(x.inf, infinite, finite)
     return found if x.nan is t.FALSE else t.choose(x.nan, t.constant(via.nan_encoding(), via.bits), found)
-
-
-def _group_orders(interface: Interface, spec: Any) -> list[tuple[int, ...]]:
-    return list(itertools.permutations(range(spec.groups))) if spec.groups <= 4 else [tuple(range(spec.groups))]
 
 
 def _carriers(interface: Interface) -> list[str]:

@@ -336,11 +336,6 @@ def automatic_scale_exponent(x: Any) -> ScaleChoice:
     x : array_like
         float32 values or narrower ones.
 
-    Returns
-    -------
-    ScaleChoice
-        The choice with its bounds and the bits that it loses.
-
     Raises
     ------
     TypeError, ValueError

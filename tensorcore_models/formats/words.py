@@ -271,7 +271,7 @@ def _word_values(words: Sequence[Any], fmt: str | Format | None) -> list[np.ndar
 
 @default_fp_state
 def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None) -> np.ndarray:
-    """The sum of ``word_j * 2**-s_j``, exactly.
+    """The sum of ``word_j * 2**-s_j``, exactly, as float64; infinite and NaN words follow IEEE addition.
 
     Parameters
     ----------
@@ -281,11 +281,6 @@ def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str
         As given to split.
     fmt : str or Format, optional
         Format of the words where they are encodings (``bits=True``).
-
-    Returns
-    -------
-    numpy.ndarray
-        float64. Infinite and NaN words follow IEEE addition.
 
     Raises
     ------

@@ -238,7 +238,7 @@ def _engine(device: str, family: str, fmt: str, step: int) -> Engine:
 def cublaslt(
     device: str, version: str, *, m: int, k: int, n: int, format: str, config: Mapping[str, int | None]
 ) -> Recipe:
-    """The recipe of one cuBLASLt kernel.
+    """The recipe of one cuBLASLt kernel; its `lost` says which values of k are left out (see :func:`tail_loss`).
 
     Parameters
     ----------
@@ -253,11 +253,6 @@ def cublaslt(
     config : mapping
         The algorithm's configuration as cublasLtMatmulAlgoConfigGetAttribute gives it: ALGO_ID, SPLITK_NUM, REDUCTION_SCHEME,
         CUSTOM_OPTION and STAGES_ID decide; fields that are not set may be left out or None.
-
-    Returns
-    -------
-    Recipe
-        Its `lost` says which values of k the library leaves out (see :func:`tail_loss`).
 
     Raises
     ------

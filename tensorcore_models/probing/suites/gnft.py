@@ -100,11 +100,6 @@ def _next_block(s: Setting) -> list[Input]:
     return both_ways([Input({block: THREE_QUARTERS * last}, 1 + last)])
 
 
-def _from_above(s: Setting) -> list[Input]:
-    """1 and twice 2^-t, t falling from P."""
-    return [Input(places(ONE, power(-t), power(-t))) for t in range(s.precision, 0, -1)]
-
-
 def _first_kept(s: Setting, results: Results) -> str:
     for t, value in zip(range(s.precision, 0, -1), results, strict=False):
         if value == 1 + power(1 - t):
@@ -195,9 +190,9 @@ GNFT = (
         lambda s, t: t.extra in (0, 1, 2) and truncates(t) and t.terms > 2 ** (t.extra + 1), 3,
     ),
     PublishedTest(
-        _KEPT, "fraction bits at the alignment, no more than the result's", "khattak-mikaitis, IV-A4", _from_above,
-        _first_kept, lambda s, t: str(s.fraction_bits + t.extra),
-        _finds_kept, 3, ladder=True, narrow=True,
+        _KEPT, "fraction bits at the alignment, no more than the result's", "khattak-mikaitis, IV-A4",
+        lambda s: [Input(places(ONE, power(-t), power(-t))) for t in range(s.precision, 0, -1)],
+        _first_kept, lambda s, t: str(s.fraction_bits + t.extra), _finds_kept, 3, ladder=True, narrow=True,
     ),
     PublishedTest(
         "place of c", "c takes part in the first operation", "khattak-mikaitis, IV-A4", _early,
