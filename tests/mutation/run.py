@@ -58,7 +58,10 @@ ROWS = (
     ),
     "--deselect=tests/tensorcore_models/test_catalogue.py::test_the_generated_page_is_current",  # would notice any change
 )
-FAST = tuple(f"tests/tensorcore_models/test_{name}.py" for name in ("fast_kernels", "fast_groups", "promotion"))
+FAST = tuple(
+    f"tests/tensorcore_models/test_{name}.py"
+    for name in ("fast_kernels", "fast_kernels_ends", "fast_chains", "fast_groups", "promotion")
+)
 LANES = ("tests/tensorcore_models/test_fast_lanes_of_32_bits.py",)
 
 SUITES = ("tests/tensorcore_models/test_suites.py",)
@@ -141,8 +144,8 @@ MUTANTS = (
     Mutant("catalogue: ada fp8 F", NVIDIA, "_ADA_FP8", "fraction_bits=13", "fraction_bits=14", ROWS),
     Mutant("catalogue: wgmma fp8 F", NVIDIA, "_WGMMA", "fraction_bits=13", "fraction_bits=14", ROWS),
     Mutant("catalogue: block-scaled N", NVIDIA, "_block_scaled_rows", 'arch, 32, "', 'arch, 16, "', ROWS),
-    Mutant("catalogue: CDNA2 group", AMD, "_cdna1_and_2_rows", "_pairwise(4, shape", "_pairwise(2, shape", ROWS),
-    Mutant("catalogue: CDNA3 N", AMD, "_cdna3_rows", "min(8, shape", "min(4, shape"),
+    Mutant("catalogue: CDNA2 group", AMD, "_cdna1_and_2_rows", "partial(_pairwise, 4)", "partial(_pairwise, 2)", ROWS),
+    Mutant("catalogue: CDNA3 N", AMD, "_cdna3_rows", "min(8, k", "min(4, k"),
     Mutant("catalogue: CDNA3 fp8 N", AMD, "_cdna3_rows", "GroupFusedDotRoundDownAdd(16)", "GroupFusedDotRoundDownAdd(8)"),
     Mutant("fast: 32-bit lanes F + 1", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_narrow_step_avx512", "fraction_bits + 254) <<", "fraction_bits + 255) <<", FAST),
     Mutant("fast: AVX2 sums beyond 2^31", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_step_avx2", "far = _mm256_movemask_ps(", "far = 0 & _mm256_movemask_ps(", FAST),
