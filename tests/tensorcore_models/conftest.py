@@ -1,9 +1,9 @@
-"""What tests of the models share: each instruction set that this machine has, and one identification."""
+"""What tests of the models share: each instruction set that this machine has, the generic kernels, one identification."""
 
 import pytest
 from boxes import FOUR
 
-from tensorcore_models import available_isas, probing, set_isa
+from tensorcore_models import available_isas, kernels, probing, set_isa
 
 
 @pytest.fixture(params=available_isas())
@@ -12,6 +12,14 @@ def isa(request):
     set_isa(request.param)
     yield request.param
     set_isa(None)
+
+
+@pytest.fixture
+def generic_kernels():
+    """No kernel but the generic ones runs."""
+    kernels.set_kernel("generic")
+    yield
+    kernels.set_kernel(None)
 
 
 @pytest.fixture(scope="session")
