@@ -67,7 +67,7 @@ class TileSchedule(WithOptions):
         How the terms are ordered and kept.
     reseed_l0c : bool
         L0C starts each k group after the first from C instead of 0.
-    operand : {"fp16", "fp32"}
+    operand : {"fp16", "bf16", "hf32", "fp32", "int8", "mxfp8"}
         Format of the operands in L1.
     n_fused : int
         Blocks of bk in a k group.
