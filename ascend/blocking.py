@@ -108,7 +108,7 @@ class Blocking:
         words : int
             FP16 words of each element that a kernel keeps in L1: 1 for a kernel of one term, 2 for a fused
             one.
-        operand : {"fp16", "bf16", "hf32", "fp32", "int8"}
+        operand : {"fp16", "bf16", "hf32", "fp32", "int8", "mxfp8"}
             Format of the elements.
         """
         elements = chip.l1_bytes // OPERAND_BYTES[operand]

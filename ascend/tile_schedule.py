@@ -81,7 +81,7 @@ class TileSchedule(WithOptions):
         How slices of k are merged.
     depth : int
         L1 buffers of a streamed operand.
-    layout : {"nz", "nd"}
+    layout : {"nz", "nd", "nt"}
         How the operands of a kernel of one term lie in memory; the split pass of several terms writes NZ words.
     balanced : bool
         Whether tiles are nearly equal; else all have bm rows and bn columns but for the last ones.
