@@ -315,14 +315,11 @@ def _carriers(interface: Interface) -> list[str]:
 
 def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:
     """(terms, run, groups) that divide a call."""
-    found = []
-    for groups in (2, 4, 8):
-        for run in (1, 2, 4, 8):
-            for terms in divisors(interface):
-                step = terms * groups
-                if interface.k % step == 0 and step % (run * groups) == 0:
-                    found.append((terms, run, groups))
-    return found
+    return [
+        (terms, run, groups)
+        for groups, run, terms in itertools.product((2, 4, 8), (1, 2, 4, 8), divisors(interface))
+        if interface.k % (terms * groups) == 0 and terms % run == 0
+    ]
 
 
 def single_rounding_of_late_c(build: Builder, place: int, rounding: str) -> None:

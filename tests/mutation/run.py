@@ -219,7 +219,7 @@ MUTANTS = (
     Mutant("gaudi: the last +0 keeps -0", "tensorcore_models/engines/rollup.py", "Rollup._finished", "negative_zeros, 0, x", "negative_zeros, x, x", GAUDI),
     Mutant("gaudi: flushes forget the sign", "tensorcore_models/families/converted/integers.py", "_flushed", "fmt.sign_bit", "0", GAUDI),
     Mutant("riscv: c added to nearest", "tensorcore_models/catalogue/riscv.py", "dot", 'late_rounding="ro"', 'late_rounding="rne"', RISCV),
-    Mutant("arm: EBF as without", "tensorcore_models/catalogue/arm.py", "_bfloat16", "PairRoundOddSum(), FUSED_PAIR", "PairRoundOddSum(), PairRoundOddSum()", ARM),
+    Mutant("arm: EBF as without", "tensorcore_models/catalogue/arm.py", "_bfloat16", "_row(FUSED_PAIR", "_row(PairRoundOddSum()", ARM),
     Mutant("arm: pairs rounded to odd", "tensorcore_models/catalogue/arm.py", "FUSED_PAIR", 'output_rounding="rne"', 'output_rounding="ro"', ARM),
     Mutant("arm: LSCALE the other way", "tensorcore_models/families/scaled_dot.py", "ScaledDotAdd._scaled", "bias + self", "bias - self", ARM),
     Mutant("arm: OSM holds nothing", "tensorcore_models/families/scaled_dot.py", "ScaledDotAdd.pass_bits", "and overflow else", "and not overflow else", ARM),

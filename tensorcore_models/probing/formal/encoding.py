@@ -74,12 +74,8 @@ def finite_inputs(inputs: Inputs, formats: Formats, spec: Accumulator) -> list[T
     rows = [(inputs.a, formats.a), (inputs.b, formats.b), ((inputs.c,), formats.c)]
     if formats.scale is not None:
         rows.append((inputs.scale_a + inputs.scale_b, formats.scale))
-    found = []
-    for codes, fmt in rows:
-        for code in codes:
-            x = n.decode(fmt, code, spec)
-            found.append(t.negation(t.either(x.nan, x.inf)))
-    return found
+    numbers = [n.decode(fmt, code, spec) for codes, fmt in rows for code in codes]
+    return [t.negation(t.either(x.nan, x.inf)) for x in numbers]
 
 
 def result(engine: Modelled, inputs: Inputs, conditions: list[Term]) -> Term:

@@ -35,11 +35,8 @@ _EXTRA, _SIZE, _KEPT = "extra bits", "FMA size", "fraction bits"
 
 def _ladder(s: Setting) -> list[Input]:
     """n = 1, 2, 3: n products 2^-P, 2^-(P+1), ... and the last once more."""
-    found = []
-    for n in range(1, min(MOST_EXTRA_BITS, s.length - 1) + 1):
-        steps = [power(-s.precision - i) for i in range(n)]
-        found.append(Input(places(*steps, steps[-1]), ONE))
-    return found
+    steps = [power(-s.precision - i) for i in range(min(MOST_EXTRA_BITS, s.length - 1))]
+    return [Input(places(*steps[:n], steps[n - 1]), ONE) for n in range(1, len(steps) + 1)]
 
 
 def _same_block(s: Setting) -> list[Input]:
