@@ -19,7 +19,7 @@ from ascend.cube_arguments import (
     checked_group,
     scale_exponents,
 )
-from ascend.slices import Overflow, Sums, merge_slices
+from ascend.slices import Overflow, Sums, each_slice, merge_slices
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
@@ -101,12 +101,8 @@ def words_slices(
     sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, arithmetic: CubeArithmetic
 ) -> np.ndarray:
     """The slices of k before they are merged, each a product of its own: shape (slices, m, n)."""
-    found = []
-    for number, groups in enumerate(sums.slices):
-        start, stop = groups[0][0], groups[-1][1]
-        own = replace(sums, slices=(tuple((first - start, last - start) for first, last in groups),))
-        found.append(words_product(own, a[:, start:stop], b[start:stop], c if number == 0 else None, arithmetic))
-    return np.stack(found)
+    parts = each_slice(sums, a, b, c)
+    return np.stack([words_product(replace(sums, slices=(own,)), x, y, z, arithmetic) for own, x, y, z in parts])
 
 
 def _seed(c: np.ndarray | None, arithmetic: CubeArithmetic) -> np.ndarray | None:
@@ -161,14 +157,12 @@ def _task(sums: Sums, arithmetic: CubeArithmetic, group: int, exponents: tuple[i
 def _slices(sums: Sums, task: CubeTask, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
     """The product of each slice of k; c seeds the first one."""
     found = []
-    for number, groups in enumerate(sums.slices):
-        start, stop = groups[0][0], groups[-1][1]
+    for groups, x, y, seed in each_slice(sums, a, b, c):
         out = np.empty((a.shape[0], b.shape[1]), np.float32)
         if out.size:
             cube_kernel.run(
-                np.ascontiguousarray(a[:, start:stop]), np.ascontiguousarray(b[start:stop]), None if number else c,
-                np.array([last - start for _, last in groups], np.int64), out, vars(task), isa_level(),
-                threads_for((stop - start) * out.size),
+                np.ascontiguousarray(x), np.ascontiguousarray(y), seed, np.array([last for _, last in groups], np.int64),
+                out, vars(task), isa_level(), threads_for(len(y) * out.size),
             )  # fmt: skip
         found.append(out)
     return found

@@ -1,6 +1,7 @@
 """How the products of an element are added, and how slices of k are: in order, or as atomic additions may arrive."""
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,6 +32,16 @@ class Sums:
     lanes: str = ""  #: The operand that a vector kernel streams ("a", "b"); "" on the cube.
     #: How FP32 operands become HF32, as :attr:`ascend.Chip.hf32_rounding`; "" for other operands.
     hf32_rounding: str = ""
+
+
+def each_slice(
+    sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None
+) -> Iterator[tuple[tuple[Range, ...], np.ndarray, np.ndarray, np.ndarray | None]]:
+    """For each slice of k its groups, counted from its start, its part of A and of B, and the c that seeds it: the first."""
+    for number, groups in enumerate(sums.slices):
+        start, stop = groups[0][0], groups[-1][1]
+        own = tuple((first - start, last - start) for first, last in groups)
+        yield own, a[:, start:stop], b[start:stop], None if number else c
 
 
 def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:

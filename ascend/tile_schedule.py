@@ -10,7 +10,6 @@ order m, k, n everywhere.
 what it computes; nothing outside asks which one it is.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -30,9 +29,9 @@ from ascend.chips.chip import Chip
 from ascend.cube_arguments import checked_matrices
 from ascend.cube_words import CubeArithmetic, words_product, words_slices
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
-from ascend.operands import operand_product, operand_slices
+from ascend.operands import operand_slices
 from ascend.schedule_options import Layout, Merge, Resident, WithOptions, check_options
-from ascend.slices import Sums
+from ascend.slices import Sums, merge_slices
 from ascend.terms import Mode
 from tensorcore_models.integers import integer_arguments, integer_fields
 
@@ -221,13 +220,13 @@ class TileSchedule(WithOptions):
             return ()
         own_rows, own_columns = rows[at_m :: self.grid.m], columns[at_n :: self.grid.n]
         if self.resident == "a":
-            return tuple(
-                Visit(row, tuple((row, column) for column in own_columns), k_slice, self.active_cores(wave))
-                for wave, row in enumerate(own_rows if own_columns else ())
-            )
+            stays = [(row, [(row, column) for column in own_columns]) for row in own_rows]
+        else:
+            stays = [(column, [(row, column) for row in own_rows]) for column in own_columns]
         return tuple(
-            Visit(column, tuple((row, column) for row in own_rows), k_slice, self.active_cores(wave))
-            for wave, column in enumerate(own_columns if own_rows else ())
+            Visit(panel, tuple(tiles), k_slice, self.active_cores(wave))
+            for wave, (panel, tiles) in enumerate(stays)
+            if tiles
         )
 
     def timed_by(self, chip: Chip) -> "TileSchedule":
@@ -396,21 +395,22 @@ class TileSchedule(WithOptions):
         a (m, k), b (k, n) and c (m, n), which may be None, hold FP32 values; the result is float32 (int32 for int8 operands,
         float16 with FP16 accumulation). `arithmetic` is what the schedule leaves open; only FP16 words have anything.
         """
-        return self._multiplied(operand_product, words_product, a, b, c, arithmetic)
+        if self.sums.lanes or self.operand not in SPLIT_OPERANDS:
+            return merge_slices(self.slice_products(a, b, c))
+        return words_product(self.sums, *checked_matrices(a, b, c), self._settled(arithmetic))
 
     def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
         """What the slices of k add up to before they are merged: shape (slices, m, n); c seeds the first one.
 
         Arguments as of :meth:`product`.
         """
-        return self._multiplied(operand_slices, words_slices, a, b, c, arithmetic)
-
-    def _multiplied(self, whole: Callable, of_words: Callable, a: Any, b: Any, c: Any, arithmetic) -> np.ndarray:
-        """By the function for operands that are not split, or by that for words."""
         a, b, c = checked_matrices(a, b, c)
         if self.operand not in SPLIT_OPERANDS:
-            return whole(self.sums, a, b, c)
-        return of_words(self.sums, a, b, c, (arithmetic or CubeArithmetic()).on(self.chip))
+            return operand_slices(self.sums, a, b, c)
+        return words_slices(self.sums, a, b, c, self._settled(arithmetic))
+
+    def _settled(self, arithmetic: CubeArithmetic | None) -> CubeArithmetic:
+        return (arithmetic or CubeArithmetic()).on(self.chip)
 
     def sampled(self, side: int) -> "TileSchedule":
         """The schedule of at most `side` rows and columns with the same sums."""
