@@ -247,11 +247,12 @@ class _Forms:
     def c_copies(self) -> tuple[np.ndarray, np.ndarray]:
         """FP32 copies of C that are read and written over all passes and k groups."""
         r, accumulators = self.r, self.r.accumulators
+        added = (r.merge == "atomic") * (self.c.slices > 1) * (self.walks if r.combination.in_place else 1)  # in memory
         if self.chip.fixpipe:
-            return np.zeros_like(self.groups), self.walks * self.groups * accumulators
+            return np.zeros_like(self.groups), self.walks * self.groups * accumulators + added
         reads = (self.walks * self.groups - 1) if accumulators == 1 else accumulators * (self.groups - 1)
         writes = self.walks * self.groups if accumulators == 1 else accumulators * (self.groups - 1) + 1
-        return reads, writes + (self.c.slices > 1) if r.merge == "atomic" else writes
+        return reads, writes + added
 
     @cached_property
     def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

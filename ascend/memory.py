@@ -150,9 +150,15 @@ def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction
 
 
 def merge_bytes(s: TileSchedule) -> float:
-    """Bytes of the pass that adds slices of k in order."""
+    """Bytes of the pass that adds slices of k in order, or of the one that clears C before it is added to."""
     slices = len(s.k_slices)
-    return (slices + 1) * 4.0 * s.m * s.n if slices > 1 and s.merge == "reduce" else 0.0
+    return (slices + 1 if s.merge == "reduce" else 1) * 4.0 * s.m * s.n if slices > 1 else 0.0
+
+
+def write_factor(s: TileSchedule, walk: int, group: int) -> int:
+    """2 where a write adds in memory, which reads and writes there."""
+    merges = s.merge == "atomic" and len(s.k_slices) > 1 and group == s.groups - 1
+    return 2 if merges and (walk == len(s.passes) - 1 or s.combination.in_place) else 1
 
 
 def operand_bytes_from_memory(s: TileSchedule) -> tuple[float, float]:
@@ -170,9 +176,10 @@ def operand_bytes_from_memory(s: TileSchedule) -> tuple[float, float]:
 
 def c_bytes(s: TileSchedule) -> float:
     """Bytes of C that the multiplication reads and writes, in memory or in L2."""
-    passes, fixpipe = len(s.passes), bool(s.placed_on.fixpipe)
-    reads = 0 if fixpipe else sum(s.c_reads(p, g) for p in range(passes) for g in range(s.groups))
-    writes = passes * sum(s.accumulators if fixpipe else s.c_writes(g) for g in range(s.groups))
+    fixpipe = bool(s.placed_on.fixpipe)
+    walked = [(walk, group) for walk in range(len(s.passes)) for group in range(s.groups)]
+    reads = 0 if fixpipe else sum(s.c_reads(*at) for at in walked)
+    writes = sum(write_factor(s, *at) * (s.accumulators if fixpipe else s.c_writes(at[1])) for at in walked)
     return 4.0 * s.m * s.n * len(s.k_slices) * (reads + writes)
 
 
@@ -183,7 +190,7 @@ def cube_memory_bytes(schedule: TileSchedule) -> float:
     split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * float(s.split_elements)
     copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
     last = (copies + 1) * c_all if copies > 1 else 0.0
-    zeroed = 2 * c_all if slices > 1 and s.merge == "atomic" else 0.0
+    zeroed = merge_bytes(s) if s.merge == "atomic" else 0.0
     converted = 2.0 * s.operand_bytes * elements if s.converts else 0.0
     return converted + sum(operand_bytes_from_memory(s)) + c_bytes(s) + split + last + zeroed
 

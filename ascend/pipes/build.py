@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from ascend.blocking import ACCUMULATOR_BYTES, fractals
 from ascend.kernels.base import Kernel, Phases
-from ascend.memory import Misses, RowCosts, c_bytes, nd_costs, operand_bytes_from_memory
+from ascend.memory import Misses, RowCosts, c_bytes, nd_costs, operand_bytes_from_memory, write_factor
 from ascend.pipes import program as pipes
 from ascend.pipes.passes import passes_after, passes_before, store, vector_cycles
 from ascend.pipes.program import Loop, Phase, PipeOperation, Program, Segment, Template, shared_programs
@@ -193,7 +193,7 @@ class _Builder(Phases):
         """What happens to C in one pass and k group."""
         s = self.schedule
         copies = 0 if self.chip.fixpipe else s.c_reads(walk, group)
-        return _Output(copies, s.c_writes(group), self._write_factor(walk, group), s.reseed_l0c and group > 0)
+        return _Output(copies, s.c_writes(group), write_factor(s, walk, group), s.reseed_l0c and group > 0)
 
     def _group_loops(self, terms: tuple[str, ...], output: _Output, stay: Stay, depth: int) -> Iterator[Loop]:
         """The resident panel, then the tiles: first, inner ones alike, last."""
@@ -232,13 +232,6 @@ class _Builder(Phases):
             yield Loop(tile(*piece), count, active)
         if copies and not seeded:
             yield Loop((self._read_back(*old, copies),), 1, active)
-
-    def _write_factor(self, walk: int, group: int) -> int:
-        """2 where a write adds in memory, which reads and writes there."""
-        s = self.schedule
-        merges = s.merge == "atomic" and len(s.k_slices) > 1 and group == s.groups - 1
-        last = walk == len(s.passes) - 1 or s.combination.in_place
-        return 2 if merges and last else 1
 
     def _read_back(self, rows: int, columns: int, copies: int) -> Segment:
         """Strips of old C."""
