@@ -15,15 +15,7 @@ import numpy as np
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, panel_capacity, slots
 from ascend.kernels.options import stream_depth
-from ascend.memory import (
-    Misses,
-    RowCosts,
-    concurrent_tiles,
-    distinct_words,
-    nd_costs,
-    slices_at_once,
-    walk_misses,
-)
+from ascend.memory import Misses, RowCosts, concurrent_tiles, nd_costs, slices_at_once, walk_misses
 from ascend.request import Request
 from ascend.schedule_options import Resident
 from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, STRIP_BYTES
@@ -155,14 +147,11 @@ class _Forms:
     @cached_property
     def misses(self) -> Misses:
         """Share of the loads that memory serves."""
-        r, c, chip = self.r, self.c, self.chip
+        c = self.c
         return walk_misses(
-            "columns" if c.deals_one_by_one and c.direction == 1 else c.resident,
+            self.r, "columns" if c.deals_one_by_one and c.direction == 1 else c.resident, c.bm, c.bn, self.length,
             rows=self.rows, columns=self.columns, slices=c.slices, together=self.together, at_m=self.at_m, at_n=self.at_n,
-            a_block=self.size * r.words * self.length * np.minimum(c.bm, r.m),
-            b_block=self.size * r.words * self.length * np.minimum(c.bn, r.n),
-            c_tile=4.0 * np.minimum(c.bm, r.m) * np.minimum(c.bn, r.n), turns=c.deals_one_by_one,
-            distinct=distinct_words(r.terms, r.words, r.warm), l2_bytes=chip.l2_usable_bytes,
+            turns=c.deals_one_by_one,
         )  # fmt: skip
 
     def memory_cycles(self, rate: float) -> np.ndarray:
@@ -179,10 +168,7 @@ class _Forms:
     @cached_property
     def costs(self) -> RowCosts:
         """Bytes that loads cost for each byte of A and B."""
-        r, c, chip = self.r, self.c, self.chip
-        turned = r.terms == 1 and chip.nd_to_nz
-        load_k = c.bk * np.maximum(self.depth // self.count, 1)
-        return nd_costs(r.layout if turned else "nz", (r.m, r.k, r.n), load_k, c.bn, self.size, chip)
+        return nd_costs(self.r, self.c.bk * np.maximum(self.depth // self.count, 1), self.c.bn)
 
     def load(self, size: np.ndarray, operand: int) -> np.ndarray:
         """Cycles to load bytes of A (0) or B (1)."""

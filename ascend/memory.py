@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascend.chips.chip import Chip
+from ascend.schedule_options import WithOptions
 from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 
 #: Lines in which ND rows should lie (AscendC's performance advice).
@@ -38,34 +38,24 @@ def l2_misses(
     a_block: Any,
     b_block: Any,
     c_tile: Any,
-    resident: str,
+    panels: bool,
     turns: bool,
     distinct: float,
     l2_bytes: int,
 ) -> Misses:
-    """Misses from the counts of a walk over `rows` x `columns` tiles of C and `slices` of k; numbers or arrays.
+    """Misses from the counts of a walk along n, in bands of `at_m` rows, over `rows` x `columns` tiles of C; numbers or arrays.
 
     At one step the cores work on `together` slices and `at_m` x `at_n` tiles. `a_block` and `b_block` are the bytes of one
     tile row of A and one tile column of B over a slice's k in one pass, `c_tile` those that leave for each tile. The walk
-    `turns` with a swizzle that goes back and forth; `distinct` is the share of a pass's words that no earlier pass read.
+    `turns` with a swizzle that goes back and forth, or keeps `panels` of A, each loaded once for each stay by the cores of one
+    row of the grid; `distinct` is the share of a pass's words that no earlier pass read.
     """
     at_m, at_n = np.minimum(at_m, rows), np.minimum(at_n, columns)
     # One step: what the cores touch together.
     step = together * (at_m * a_block + at_n * b_block + at_m * at_n * c_tile)
-    whole_a, whole_b = together * rows * a_block, together * columns * b_block
-    # The walk goes along n in bands of at_m rows, or along m in bands of at_n columns where B is resident.
-    if resident == "b":
-        b_share = 1 / np.where(step <= l2_bytes, rows, at_m)
-        kept, written = together * at_n * b_block, together * rows * at_n * c_tile
-        a_share = _again(1 / columns, 1 / at_n, whole_a, kept, written, l2_bytes, turns)
-    else:
-        a_share = 1 / np.where(step <= l2_bytes, columns, at_n)
-        kept, written = together * at_m * a_block, together * columns * at_m * c_tile
-        b_share = _again(1 / rows, 1 / at_m, whole_b, kept, written, l2_bytes, turns)
-    if resident == "a":  # a panel is loaded once for each stay: by the cores of one row of the grid
-        a_share = 1 / at_n
-    if resident == "b":
-        b_share = 1 / at_m
+    a_share = 1 / (at_n if panels else np.where(step <= l2_bytes, columns, at_n))
+    kept, written = together * at_m * a_block, together * columns * at_m * c_tile
+    b_share = _again(1 / rows, 1 / at_m, together * columns * b_block, kept, written, l2_bytes, turns)
     everything = slices * (rows * a_block + columns * b_block) + rows * columns * c_tile
     known = np.where(everything <= l2_bytes, distinct, 1.0)
     return Misses(a_share * known, b_share * known)
@@ -112,25 +102,28 @@ def schedule_misses(schedule: TileSchedule) -> Misses:
         at_m, at_n = concurrent_tiles(rows, columns, s.cores / together, s.swizzle.offset, s.swizzle.direction)
     else:
         at_m, at_n, together = s.grid.m, s.grid.n, len(s.k_slices)
-    walk = "columns" if s.deals_one_by_one and s.swizzle.direction == 1 else s.resident
-    arguments = {
-        "rows": rows, "columns": columns, "slices": len(s.k_slices), "together": together, "at_m": at_m, "at_n": at_n,
-        "a_block": s.operand_bytes * s.words * longest * min(b.bm, s.m),
-        "b_block": s.operand_bytes * s.words * longest * min(b.bn, s.n),
-        "c_tile": 4 * min(b.bm, s.m) * min(b.bn, s.n), "turns": s.deals_one_by_one and s.swizzle.turns,
-        "distinct": distinct_words(s.terms, s.words, s.warm),
-        "l2_bytes": s.placed_on.l2_usable_bytes,
+    return walk_misses(
+        s, "columns" if s.deals_one_by_one and s.swizzle.direction == 1 else s.resident, b.bm, b.bn, longest,
+        rows=rows, columns=columns, slices=len(s.k_slices), together=together, at_m=at_m, at_n=at_n,
+        turns=s.deals_one_by_one and s.swizzle.turns,
+    )  # fmt: skip
+
+
+def walk_misses(s: WithOptions, walk: str, bm: Any, bn: Any, depth: Any, **counts: Any) -> Misses:
+    """:func:`l2_misses` of blocks of bm x bn and slices of `depth` products; the other arguments are those of that function.
+
+    `walk`: "a", "b" (whose panels are resident), "none" (nothing, bands of rows) or "columns" (nothing, bands of columns).
+    """
+    each, height, width = s.operand_bytes * s.words * depth, np.minimum(bm, s.m), np.minimum(bn, s.n)
+    arguments = counts | {
+        "a_block": each * height, "b_block": each * width, "c_tile": 4.0 * height * width,
+        "distinct": distinct_words(s.terms, s.words, s.warm), "l2_bytes": s.placed_on.l2_usable_bytes,
     }  # fmt: skip
-    return walk_misses(walk, **arguments)
-
-
-def walk_misses(walk: str, **arguments: Any) -> Misses:
-    """:func:`l2_misses` for a walk: "a", "b", "none" (bands of rows) or "columns" (nothing resident, bands of columns)."""
-    if walk != "columns":
-        return l2_misses(resident=walk, **arguments)
+    if walk in ("a", "none"):
+        return l2_misses(panels=walk == "a", **arguments)
     swapped = {"rows": "columns", "at_m": "at_n", "a_block": "b_block"}
     swapped |= {new: old for old, new in swapped.items()}
-    turned = l2_misses(resident="none", **{swapped.get(name, name): value for name, value in arguments.items()})
+    turned = l2_misses(panels=walk == "b", **{swapped.get(name, name): value for name, value in arguments.items()})
     return Misses(turned.b, turned.a)
 
 
@@ -211,13 +204,13 @@ class RowCosts(NamedTuple):
     b_memory: Any
 
 
-def nd_costs(layout: str, size: tuple[int, int, int], load_k: Any, bn: Any, element: int, chip: Chip) -> RowCosts:
-    """What loads of A and B cost in a layout that MTE2 turns into NZ; a load brings `load_k` products, `bn` columns of B."""
-    if layout == "nz":
+def nd_costs(s: WithOptions, load_k: Any, bn: Any) -> RowCosts:
+    """What loads of A and B cost that MTE2 turns from ND rows; a load brings `load_k` products, `bn` columns of B."""
+    element, chip = s.operand_bytes, s.placed_on
+    if s.layout == "nz" or s.terms > 1 or not chip.nd_to_nz:
         return RowCosts(1.0, 1.0, 1.0, 1.0)
-    _, k, n = size
-    rows = [(np.minimum(load_k, k) * element, k * element)]
-    rows.append(rows[0] if layout == "nt" else (np.minimum(bn, n) * element, n * element))
+    rows = [(np.minimum(load_k, s.k) * element, s.k * element)]
+    rows.append(rows[0] if s.layout == "nt" else (np.minimum(bn, s.n) * element, s.n * element))
     found = [fetched(row, stride, chip.nd_row_bytes) for row, stride in rows]
     return RowCosts(
         *found, *(cost + chip.nd_memory_row_bytes / row for cost, (row, _) in zip(found, rows, strict=True))

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from ascend.blocking import ACCUMULATOR_BYTES, fractals
 from ascend.kernels.base import Kernel, Phases
-from ascend.memory import Misses, RowCosts, c_bytes, nd_costs, operand_bytes_from_memory, write_factor
+from ascend.memory import Misses, c_bytes, nd_costs, operand_bytes_from_memory, write_factor
 from ascend.pipes import program as pipes
 from ascend.pipes.passes import passes_after, passes_before, store, vector_cycles
 from ascend.pipes.program import Loop, Phase, PipeOperation, Program, Segment, Template, shared_programs
@@ -114,7 +114,7 @@ class _Builder(Phases):
         self.simulated = range(1 if one_core else schedule.cores)
         misses = Misses(1.0, 0.0) if l2 == "shared_b" else schedule.misses()
         self.misses = Misses(*(round(float(share), 6) for share in misses))
-        self.costs = self._row_costs()
+        self.costs = nd_costs(schedule, schedule.load_k, schedule.blocking.bn)
         self.templates: dict[tuple, Template] = {}
         self.tiles: dict[tuple, tuple[Segment, ...]] = {}
         self.loops: dict[tuple, tuple[Loop, ...]] = {}
@@ -136,13 +136,6 @@ class _Builder(Phases):
         return Program(s, tuple(phases), flags, (reads, chip.ub_to_ddr_rate, chip.fixpipe_rate))
 
     # -------------------------------------------------------- the multiplication
-
-    def _row_costs(self) -> RowCosts:
-        """What loads of A and B cost that MTE2 turns from ND rows."""
-        s = self.schedule
-        turned = s.terms == 1 and self.chip.nd_to_nz
-        size = (s.m, s.k, s.n)
-        return nd_costs(s.layout if turned else "nz", size, s.load_k, s.blocking.bn, s.operand_bytes, self.chip)
 
     def _memory_bytes(self) -> float:
         """What the memory must carry: misses and C; behind FIXPIPE, which writes to L2, of C what L2 cannot keep.
