@@ -15,10 +15,10 @@ import numpy as np
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, panel_capacity, slots
 from ascend.kernels.options import stream_depth
-from ascend.memory import Misses, RowCosts, concurrent_tiles, nd_costs, slices_at_once, walk_misses
+from ascend.memory import Misses, RowCosts, concurrent_tiles, nd_costs, passes_bytes, slices_at_once, walk_misses
 from ascend.request import Request
 from ascend.schedule_options import Resident
-from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, STRIP_BYTES
+from ascend.tile_schedule import STRIP_BYTES
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Estimate(NamedTuple):
 def estimate(r: Request, c: Candidates) -> Estimate:
     """Time, traffic and cores of each candidate."""
     forms = _Forms(r, c)
-    multiplied, whole = forms.memory_bytes, forms.whole_passes
+    multiplied, whole = forms.memory_bytes, passes_bytes(r, c.slices)
     bandwidth = r.chip.hbm_bytes_per_cycle
     cycles = np.maximum(forms.multiplication, forms.carried_bytes / bandwidth) + whole / bandwidth
     seconds = cycles / r.chip.cycles_per_second + r.chip.launch_us * 1e-6
@@ -315,14 +315,3 @@ class _Forms:
         a, b = self.operand_bytes
         operands = a * self.costs.a_memory + b * self.costs.b_memory
         return operands + np.maximum(self.written - self.chip.l2_usable_bytes, 0)
-
-    @cached_property
-    def whole_passes(self) -> np.ndarray:
-        """Bytes of the passes over whole matrices."""
-        r, slices, c_all = self.r, self.c.slices, float(self.r.m) * self.r.n
-        elements = r.m * r.k + r.k * r.n
-        copies = (np.where(slices > 1, slices, 1.0) if r.merge == "reduce" else 1.0) * r.copies_behind_fixpipe
-        whole = np.where(copies > 1, (copies + 1) * ACCUMULATOR_BYTES * c_all, 0.0)
-        whole = whole + (r.merge == "atomic") * (slices > 1) * ACCUMULATOR_BYTES * c_all
-        whole = whole + (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * r.split_elements
-        return whole + r.converts * 2 * self.size * elements

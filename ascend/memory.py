@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ascend.blocking import ACCUMULATOR_BYTES
 from ascend.schedule_options import WithOptions
 from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 
@@ -142,10 +143,12 @@ def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction
     return (width, length) if direction == 0 else (length, width)
 
 
-def merge_bytes(s: TileSchedule) -> float:
-    """Bytes of the pass that adds slices of k in order, or of the one that clears C before it is added to."""
-    slices = len(s.k_slices)
-    return (slices + 1 if s.merge == "reduce" else 1) * 4.0 * s.m * s.n if slices > 1 else 0.0
+def passes_bytes(s: WithOptions, slices: Any) -> Any:
+    """Bytes of the passes over whole matrices: they split, turn ND rows, clear C, add terms and slices of k."""
+    c_all, elements = ACCUMULATOR_BYTES * float(s.m) * s.n, s.m * s.k + s.k * s.n
+    copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
+    added = (copies > 1) * (copies + 1) * c_all + (s.merge == "atomic") * (slices > 1) * c_all
+    return added + (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * s.split_elements + s.converts * 2 * s.operand_bytes * elements
 
 
 def write_factor(s: TileSchedule, walk: int, group: int) -> int:
@@ -176,16 +179,9 @@ def c_bytes(s: TileSchedule) -> float:
     return 4.0 * s.m * s.n * len(s.k_slices) * (reads + writes)
 
 
-def cube_memory_bytes(schedule: TileSchedule) -> float:
+def cube_memory_bytes(s: TileSchedule) -> float:
     """Bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices."""
-    s, slices, c_all = schedule, len(schedule.k_slices), 4.0 * schedule.m * schedule.n
-    elements = s.m * s.k + s.k * s.n
-    split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * float(s.split_elements)
-    copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
-    last = (copies + 1) * c_all if copies > 1 else 0.0
-    zeroed = merge_bytes(s) if s.merge == "atomic" else 0.0
-    converted = 2.0 * s.operand_bytes * elements if s.converts else 0.0
-    return converted + sum(operand_bytes_from_memory(s)) + c_bytes(s) + split + last + zeroed
+    return sum(operand_bytes_from_memory(s)) + c_bytes(s) + passes_bytes(s, len(s.k_slices))
 
 
 def fetched(row: Any, stride: int, extra: float) -> Any:

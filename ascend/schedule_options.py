@@ -50,6 +50,7 @@ class WithOptions:
     mode: Mode
     operand: str
     layout: Layout
+    merge: Merge
     warm: bool
     presplit: str
 

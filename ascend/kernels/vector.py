@@ -23,7 +23,7 @@ from ascend.cube_arguments import checked_matrices
 from ascend.grid import Grid
 from ascend.kernels.base import Kernel, Phases
 from ascend.kernels.options import BlockedProduct, Options
-from ascend.memory import Misses, merge_bytes
+from ascend.memory import Misses, passes_bytes
 from ascend.pipes.passes import vector_phase
 from ascend.pipes.program import Phase
 from ascend.slices import Sums, each_slice
@@ -106,7 +106,7 @@ class VectorKernel(Kernel):
         slices = len(self.k_slices)
         added = 2.0 if slices > 1 and self.merge == "atomic" else 1.0
         operands = self.operand_bytes * (float(self.m) * self.k + float(self.k) * self.n)
-        return operands + slices * added * ACCUMULATOR_BYTES * float(self.m) * self.n + merge_bytes(self)
+        return operands + slices * added * ACCUMULATOR_BYTES * float(self.m) * self.n + passes_bytes(self, slices)
 
     def peak_flops(self) -> float:
         """One multiply-add for each FP32 lane in two cycles."""
