@@ -58,7 +58,10 @@ ROWS = (
     ),
     "--deselect=tests/tensorcore_models/test_catalogue.py::test_the_generated_page_is_current",  # would notice any change
 )
-FAST = tuple(f"tests/tensorcore_models/test_{name}.py" for name in ("fast_kernels", "fast_groups", "promotion"))
+FAST = tuple(
+    f"tests/tensorcore_models/test_{name}.py"
+    for name in ("fast_kernels", "fast_kernels_ends", "fast_chains", "fast_groups", "promotion")
+)
 LANES = ("tests/tensorcore_models/test_fast_lanes_of_32_bits.py",)
 
 SUITES = ("tests/tensorcore_models/test_suites.py",)
@@ -69,7 +72,7 @@ GAUDI, RISCV, ARM, WORMHOLE = (
     (f"tests/tensorcore_models/test_{name}.py",) for name in ("gaudi", "riscv", "arm", "tenstorrent")
 )
 QEMU = ("tests/tensorcore_models/test_arm_emulated.py",)
-IDENTIFY = ("tests/tensorcore_models/test_identify.py", "-k", "Faults or sign_of_a_sum")
+IDENTIFY = ("tests/tensorcore_models/test_identify_boxes.py",)
 
 MUTANTS = (
     Mutant("kernel: F + 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits - 1;", TWINS),
@@ -141,8 +144,8 @@ MUTANTS = (
     Mutant("catalogue: ada fp8 F", NVIDIA, "_ADA_FP8", "fraction_bits=13", "fraction_bits=14", ROWS),
     Mutant("catalogue: wgmma fp8 F", NVIDIA, "_WGMMA", "fraction_bits=13", "fraction_bits=14", ROWS),
     Mutant("catalogue: block-scaled N", NVIDIA, "_block_scaled_rows", 'arch, 32, "', 'arch, 16, "', ROWS),
-    Mutant("catalogue: CDNA2 group", AMD, "_cdna1_and_2_rows", "_pairwise(4, shape", "_pairwise(2, shape", ROWS),
-    Mutant("catalogue: CDNA3 N", AMD, "_cdna3_rows", "min(8, shape", "min(4, shape"),
+    Mutant("catalogue: CDNA2 group", AMD, "_cdna1_and_2_rows", "partial(_pairwise, 4)", "partial(_pairwise, 2)", ROWS),
+    Mutant("catalogue: CDNA3 N", AMD, "_cdna3_rows", "min(8, k", "min(4, k"),
     Mutant("catalogue: CDNA3 fp8 N", AMD, "_cdna3_rows", "GroupFusedDotRoundDownAdd(16)", "GroupFusedDotRoundDownAdd(8)"),
     Mutant("fast: 32-bit lanes F + 1", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_narrow_step_avx512", "fraction_bits + 254) <<", "fraction_bits + 255) <<", FAST),
     Mutant("fast: AVX2 sums beyond 2^31", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_step_avx2", "far = _mm256_movemask_ps(", "far = 0 & _mm256_movemask_ps(", FAST),
@@ -216,7 +219,7 @@ MUTANTS = (
     Mutant("gaudi: the last +0 keeps -0", "tensorcore_models/engines/rollup.py", "Rollup._finished", "negative_zeros, 0, x", "negative_zeros, x, x", GAUDI),
     Mutant("gaudi: flushes forget the sign", "tensorcore_models/families/converted/integers.py", "_flushed", "fmt.sign_bit", "0", GAUDI),
     Mutant("riscv: c added to nearest", "tensorcore_models/catalogue/riscv.py", "dot", 'late_rounding="ro"', 'late_rounding="rne"', RISCV),
-    Mutant("arm: EBF as without", "tensorcore_models/catalogue/arm.py", "_bfloat16", "PairRoundOddSum(), FUSED_PAIR", "PairRoundOddSum(), PairRoundOddSum()", ARM),
+    Mutant("arm: EBF as without", "tensorcore_models/catalogue/arm.py", "_bfloat16", "_row(FUSED_PAIR", "_row(PairRoundOddSum()", ARM),
     Mutant("arm: pairs rounded to odd", "tensorcore_models/catalogue/arm.py", "FUSED_PAIR", 'output_rounding="rne"', 'output_rounding="ro"', ARM),
     Mutant("arm: LSCALE the other way", "tensorcore_models/families/scaled_dot.py", "ScaledDotAdd._scaled", "bias + self", "bias - self", ARM),
     Mutant("arm: OSM holds nothing", "tensorcore_models/families/scaled_dot.py", "ScaledDotAdd.pass_bits", "and overflow else", "and not overflow else", ARM),
