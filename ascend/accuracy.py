@@ -41,12 +41,7 @@ class ErrorOf(Protocol):
 
 
 def data_error(a: Any, b: Any) -> ErrorOf:
-    """Error (eq. 13) of a schedule's product of `a` and `b`, computed once for each arithmetic.
-
-    The reference is the FP64 product, as in the paper.
-
-    a, b: array_like, shapes (m, k) and (k, n).
-    """
+    """Error (eq. 13) of a schedule's product of `a` and `b` against the FP64 product, computed once for each arithmetic."""
     exact = np.asarray(a, float) @ np.asarray(b, float)
     return _once(lambda schedule: (schedule, a, b, exact))
 
@@ -68,24 +63,15 @@ def _once(taken: Callable[[TileSchedule], tuple[TileSchedule, Any, Any, np.ndarr
 def sampled_error(distribution: Distribution = "normal", seed: int = 0) -> ErrorOf:
     """Error (eq. 13) of a schedule on a sample of the product of random matrices, computed once for each arithmetic.
 
-    Parameters
-    ----------
-    distribution : {"normal", "uniform", "positive"}
-        Of the elements of A and B. int8 operands: integers from -127 to 127, whatever the distribution.
-    seed : int
-        Seed of the random numbers.
-
-    Raises
-    ------
-    ValueError
-        If the distribution is unknown.
+    int8 operands are integers from -127 to 127, whatever the distribution; ValueError if that is unknown.
     """
     if distribution not in DISTRIBUTIONS:
         raise ValueError(f"distribution is one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}")
     draw = cache(partial(_draw, distribution, seed))
 
     def taken(schedule: TileSchedule) -> tuple[TileSchedule, Any, Any, np.ndarray]:
-        sample = _sample_of(schedule)
+        side = max(min(SAMPLE_SIDE, int((SAMPLE_PRODUCTS / max(schedule.k, 1)) ** 0.5)), 2)
+        sample = schedule.sampled(side)
         return sample, *draw(sample.m, sample.k, sample.n, sample.operand == "int8")
 
     return _once(taken)
@@ -101,12 +87,6 @@ def _draw(
     else:
         a, b = (DISTRIBUTIONS[distribution](rng, shape) for shape in ((m, k), (k, n)))
     return a, b, a.astype(float) @ b.astype(float)
-
-
-def _sample_of(s: TileSchedule) -> TileSchedule:
-    """The schedule of a few rows and columns with the same arithmetic."""
-    side = max(min(SAMPLE_SIDE, int((SAMPLE_PRODUCTS / max(s.k, 1)) ** 0.5)), 2)
-    return s.sampled(side)
 
 
 def error_bound(schedule: TileSchedule) -> float:

@@ -33,13 +33,7 @@ def fractals(length: int, step: int = ALIGNMENT) -> int:
 
 
 def slots(buffering: str) -> int:
-    """Buffers that the buffering provides for one stream: 1 or 2.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown.
-    """
+    """Buffers that the buffering provides for one stream: 1 or 2. Raises ValueError if the name is unknown."""
     if buffering == "single":
         return 1
     if buffering == "double":
@@ -63,9 +57,7 @@ class Rejection(NamedTuple):
 def panel_capacity(l1: Any, each: Any, panel: Any, streamed: Any) -> Any:
     """Blocks of a resident panel that fit L1 beside the buffers of the stream (N_fused of eq. 8); 0 or less: none.
 
-    l1 (number): Capacity of L1, in bytes or in elements.
-    each (number or array): What one row or column of a block takes, in the same unit: words * bk (* bytes).
-    panel, streamed (number or array): Rows or columns of one resident block, and of all buffers of the stream.
+    `each` is what one row or column of a block takes in the unit of `l1`; `panel` and `streamed` are rows or columns.
     """
     return (l1 - each * streamed) // (each * panel)
 
@@ -105,7 +97,7 @@ class Blocking:
 
     @integer_arguments("words")
     def n_fused(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> int:
-        """A blocks that fit in L1 beside the B buffers (eq. 8: double, one word).
+        """A blocks that fit in L1 beside the B buffers (eq. 8: double, one word); 0 or less where the block does not fit.
 
         Parameters
         ----------
@@ -116,13 +108,8 @@ class Blocking:
         words : int
             FP16 words of each element that a kernel keeps in L1: 1 for a kernel of one term, 2 for a fused
             one.
-        operand : {"fp16", "bf16", "hf32", "fp32", "int8"}
+        operand : {"fp16", "bf16", "hf32", "fp32", "int8", "mxfp8"}
             Format of the elements.
-
-        Returns
-        -------
-        int
-            May be 0 or less: then the block does not fit.
         """
         elements = chip.l1_bytes // OPERAND_BYTES[operand]
         return panel_capacity(elements, words * self.bk, self.bm, slots(buffering) * self.bn)
@@ -190,11 +177,9 @@ def candidate_rejections(
 def feasible_sizes(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16", whole_in_ub: bool = True
 ) -> np.ndarray:
-    """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order.
+    """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order; arguments as `n_fused`'s.
 
-    chip, buffering, words, operand: As for :meth:`Blocking.n_fused`.
-    whole_in_ub: Whether a block of C must fit UB, as eq. 12 asks for; kernels that bring it there in strips do not need
-        it.
+    Kernels that bring a block of C to UB in strips do not need it `whole_in_ub`, as eq. 12 asks for.
     """
     size = OPERAND_BYTES[operand]
     c_elements = chip.l0c_bytes // ACCUMULATOR_BYTES

@@ -234,7 +234,7 @@ def reconstruct(
     *,
     overflow: Overflow = "inf",
 ) -> np.ndarray:
-    """The terms put together as in termwise order: RN(hh + RN(RN(lh + hl) / s_f)), every step in FP32.
+    """The terms put together as in termwise order, in their shape: RN(hh + RN(RN(lh + hl) / s_f)), every step in FP32.
 
     With different exponents for A and B the sums are first brought to the larger scale s = max(s_a, s_b), exactly:
     RN(lh 2^(s - s_a) + hl 2^(s - s_b)) / 2^s. With ll: RN(RN(lh + hl) + RN(ll / s_f)) in place of RN(lh + hl).
@@ -248,11 +248,6 @@ def reconstruct(
         s_b of eq. 7, or (s_a, s_b).
     overflow : {"inf", "saturate"}
         What becomes of results beyond the largest number.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32, the shape of the terms.
 
     Raises
     ------
@@ -285,15 +280,7 @@ def checked_schedule(
     order: Order,
     reseed_l0c: bool,
 ) -> TileSchedule:
-    """The schedule that the caller gave, checked against the matrices and options, or one made from the options.
-
-    Raises
-    ------
-    TypeError
-        If `schedule` or `blocking` is something else.
-    ValueError
-        If the schedule has other sizes, terms or order, both are given, or a block does not fit the chip.
-    """
+    """The schedule that the caller gave, checked against the matrices and options, or one made from the options."""
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     if schedule is None:
         if blocking is not None and not isinstance(blocking, Blocking):

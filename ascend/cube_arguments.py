@@ -23,27 +23,13 @@ ELEMENTWISE_SCALE_EXPONENTS = (-60, 100)
 
 
 def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
-    """Refuse an option that is not among the known ones.
-
-    Raises
-    ------
-    ValueError
-        With those that are.
-    """
+    """Refuse an option that is not among the known ones (ValueError)."""
     if value not in known:
         raise ValueError(f"unknown {name} {value!r}; known: {', '.join(known)}")
 
 
 def fp32_array(x: Any, name: str) -> np.ndarray:
-    """FP32 values as a C-contiguous float32 array.
-
-    Raises
-    ------
-    TypeError
-        If `x` is no array of real numbers.
-    ValueError
-        If values of a wider type are no FP32 numbers.
-    """
+    """FP32 values as a C-contiguous float32 array; values of a wider type must be FP32 numbers."""
     source = source_array(x, name)
     if source.dtype == np.float32:
         return source
@@ -58,13 +44,7 @@ def fp32_array(x: Any, name: str) -> np.ndarray:
 
 
 def checked_matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Operands as float32 matrices of shapes (m, k), (k, n) and (m, n); c may be None.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`fp32_array`; or if the shapes do not fit.
-    """
+    """Operands as float32 matrices of shapes (m, k), (k, n) and (m, n); c may be None."""
     a, b = fp32_array(a, "a"), fp32_array(b, "b")
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {a.shape} and {b.shape}")
@@ -78,15 +58,7 @@ def checked_matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np
 
 
 def checked_group(group: int, step: int) -> int:
-    """Products of one term before the next one's, in elementwise order.
-
-    Raises
-    ------
-    TypeError
-        If `group` is no integer.
-    ValueError
-        If it does not lie between 1 and the cube step.
-    """
+    """Products of one term before the next one's, in elementwise order: from 1 to the cube step."""
     group = checked_integer(group, "group")
     if not 1 <= group <= step:
         raise ValueError(f"group must lie between 1 and the cube step of {step}, got {group}")
@@ -94,15 +66,7 @@ def checked_group(group: int, step: int) -> int:
 
 
 def scale_pair(scale: Any) -> tuple[int, int]:
-    """s_a and s_b of eq. 7 from one integer or two.
-
-    Raises
-    ------
-    TypeError
-        If they are no integers.
-    ValueError
-        If a power of two that is made of them is no float32 number.
-    """
+    """s_a and s_b of eq. 7 from one integer or two; a power of two that is made of them must be a float32 number."""
     pair = scale if isinstance(scale, tuple | list) else (scale, scale)
     if len(pair) != 2 or any(isinstance(s, bool) or not hasattr(s, "__index__") for s in pair):
         raise TypeError(f"a scale exponent is an integer or a pair (s_a, s_b) of integers, got {scale!r}")
@@ -115,13 +79,7 @@ def scale_pair(scale: Any) -> tuple[int, int]:
 
 
 def scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: str) -> tuple[int, int]:
-    """s_a and s_b of eq. 7, chosen from the elements where they are "auto".
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`scale_pair`; or beyond what elementwise order takes.
-    """
+    """s_a and s_b of eq. 7, chosen from the elements where they are "auto", within what the order takes."""
     if isinstance(scale, str):
         if scale != "auto":
             raise ValueError(f"scale_exponent is an integer, a pair or 'auto', got {scale!r}")

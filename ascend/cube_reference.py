@@ -192,9 +192,7 @@ def cube_gemm_reference(
 ) -> np.ndarray:
     """What :func:`ascend.cube_gemm` (terms 3 or 4) or :func:`ascend.cube_hgemm` (terms 1) must give, as float32.
 
-    a, b, c: ndarray of float32, shapes (m, k), (k, n), (m, n).
-    schedule: k groups, cube step and re-seeding.
-    order, scales, terms, step_order, overflow, group, accumulate: As for those functions; scales is (s_a, s_b).
+    Of the schedule it reads k groups, cube step and re-seeding; the keywords are those functions', `scales` being (s_a, s_b).
     """
     saturate = overflow == "saturate"
     arithmetic = ReferenceArithmetic(FP16 if accumulate == "fp16" else FP32, saturate)

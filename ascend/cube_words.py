@@ -1,6 +1,6 @@
 """Products on FP16 words, on the compiled cube: the numeric interpreter of every kernel whose operands are FP16.
 
-What it computes states :mod:`ascend.cube`; what it needs of a schedule is its :class:`ascend.sums.Sums`.
+What it computes states :mod:`ascend.cube`; what it needs of a schedule is its :class:`ascend.slices.Sums`.
 """
 
 from dataclasses import dataclass, replace
@@ -19,15 +19,14 @@ from ascend.cube_arguments import (
     checked_group,
     scale_exponents,
 )
-from ascend.grid import Range
-from ascend.row_scaling import scaled, unscaled
-from ascend.slices import Overflow, merge_slices
-from ascend.sums import Sums
+from ascend.slices import Overflow, Sums, each_slice, merge_slices
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
 _FP32_MAX = np.finfo(np.float32).max
+#: Row scaling brings the largest element of a row to this binade: neither FP16 word overflows for s_b up to 12.
+ROW_SCALING_EXPONENT = 14
 _TERM_MASKS = {1: 0b0001, 3: 0b0111, 4: 0b1111}
 
 
@@ -36,8 +35,6 @@ class CubeArithmetic:
     """What of the arithmetic a schedule leaves open; the parameters of :func:`ascend.cube_gemm` and `cube_hgemm`.
 
     An `overflow` of None is the chip's (:meth:`on`), without a chip that of the 910A.
-
-    Raises ValueError if an option is unknown.
     """
 
     scale_exponent: ScaleExponent = 12
@@ -73,26 +70,9 @@ class CubeArithmetic:
 def words_product(
     sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, arithmetic: CubeArithmetic
 ) -> np.ndarray:
-    """A B (+ C) on FP16 words, the slices of k merged in order.
+    """A B (+ C) on FP16 words, the slices of k merged in order: float32, or float16 with FP16 accumulation.
 
-    Parameters
-    ----------
-    sums : Sums
-        Of one term (operands rounded to FP16) or of several.
-    a, b, c : ndarray of float32, shapes (m, k), (k, n), (m, n)
-        The operands; c may be None.
-    arithmetic : CubeArithmetic
-        Scale, rounding inside a cube step, overflow.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32, or float16 with FP16 accumulation; shape (m, n).
-
-    Raises
-    ------
-    ValueError
-        If slices are to be merged in FP16, or scale exponents are out of range.
+    Operands of one term are rounded to FP16. Raises ValueError for scale exponents that are out of range.
     """
     half = arithmetic.accumulate == "fp16"
     if half and len(sums.slices) > 1:
@@ -106,13 +86,14 @@ def words_product(
         return out.astype(np.float16) if half else out
     added_last, shifts = None, None
     if arithmetic.row_scaling:
-        (a, row_shifts), (b, column_shifts) = scaled(a, axis=1), scaled(b, axis=0)
+        (a, row_shifts), (b, column_shifts) = _scaled(a, axis=1), _scaled(b, axis=0)
         added_last, c, shifts = c, None, row_shifts + column_shifts
-    run = _Run(sums, arithmetic, group, _exponents(sums, a, b, arithmetic), a.shape[1], c)
-    partial = run.slices(a, b, _seed(c, arithmetic))
+    exponents = scale_exponents(arithmetic.scale_exponent, a, b, sums.order) if sums.terms > 1 else (0, 0)
+    task = _task(sums, arithmetic, group, exponents, a.shape[1], c)
+    partial = _slices(sums, task, a, b, _seed(c, arithmetic))
     out = partial[0] if len(partial) == 1 else merge_slices(np.stack(partial), arithmetic.merging)
     if shifts is not None:
-        return unscaled(out, shifts, _seed(added_last, arithmetic), arithmetic.merging)
+        return _unscaled(out, shifts, _seed(added_last, arithmetic), arithmetic.merging)
     return out.astype(np.float16) if half else out
 
 
@@ -120,19 +101,8 @@ def words_slices(
     sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, arithmetic: CubeArithmetic
 ) -> np.ndarray:
     """The slices of k before they are merged, each a product of its own: shape (slices, m, n)."""
-    found = []
-    for number, groups in enumerate(sums.slices):
-        start, stop = groups[0][0], groups[-1][1]
-        own = Sums(
-            (tuple((first - start, last - start) for first, last in groups),), sums.order, sums.terms, sums.operand,
-            sums.reseeded, sums.step,
-        )  # fmt: skip
-        found.append(words_product(own, a[:, start:stop], b[start:stop], c if number == 0 else None, arithmetic))
-    return np.stack(found)
-
-
-def _exponents(sums: Sums, a: np.ndarray, b: np.ndarray, arithmetic: CubeArithmetic) -> tuple[int, int]:
-    return scale_exponents(arithmetic.scale_exponent, a, b, sums.order) if sums.terms > 1 else (0, 0)
+    parts = each_slice(sums, a, b, c)
+    return np.stack([words_product(replace(sums, slices=(own,)), x, y, z, arithmetic) for own, x, y, z in parts])
 
 
 def _seed(c: np.ndarray | None, arithmetic: CubeArithmetic) -> np.ndarray | None:
@@ -166,38 +136,60 @@ class CubeTask:
     reseed: bool
 
 
-class _Run:
-    """A product in slices of k."""
+def _task(sums: Sums, arithmetic: CubeArithmetic, group: int, exponents: tuple[int, int], k: int, c) -> CubeTask:
+    half = arithmetic.accumulate == "fp16"
+    largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
+    return CubeTask(
+        terms=_TERM_MASKS[sums.terms],
+        step_order=STEP_ORDERS.index(arithmetic.step_order),
+        step=group if sums.order == "elementwise" else sums.step,
+        a_exponent=exponents[0],
+        b_exponent=exponents[1],
+        elementwise=sums.order == "elementwise",
+        in_place=sums.order == "termwise_inplace",
+        saturate=arithmetic.saturates,
+        clamp=arithmetic.saturates and (half or _may_overflow(largest, k, exponents)),
+        half=half,
+        reseed=sums.reseeded,
+    )
 
-    def __init__(self, sums: Sums, arithmetic: CubeArithmetic, group: int, exponents: tuple[int, int], k: int, c):
-        half = arithmetic.accumulate == "fp16"
-        largest = 0.0 if c is None else float(np.max(np.abs(c), initial=0.0))
-        self.sums = sums
-        self.task = CubeTask(
-            terms=_TERM_MASKS[sums.terms],
-            step_order=STEP_ORDERS.index(arithmetic.step_order),
-            step=group if sums.order == "elementwise" else sums.step,
-            a_exponent=exponents[0],
-            b_exponent=exponents[1],
-            elementwise=sums.order == "elementwise",
-            in_place=sums.order == "termwise_inplace",
-            saturate=arithmetic.saturates,
-            clamp=arithmetic.saturates and (half or _may_overflow(largest, k, exponents)),
-            half=half,
-            reseed=sums.reseeded,
-        )
 
-    def slices(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
-        seeds = [c] + [None] * (len(self.sums.slices) - 1)
-        return [self._slice(a, b, seed, groups) for seed, groups in zip(seeds, self.sums.slices, strict=True)]
-
-    def _slice(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, groups: tuple[Range, ...]) -> np.ndarray:
-        start, stop = groups[0][0], groups[-1][1]
+def _slices(sums: Sums, task: CubeTask, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
+    """The product of each slice of k; c seeds the first one."""
+    found = []
+    for groups, x, y, seed in each_slice(sums, a, b, c):
         out = np.empty((a.shape[0], b.shape[1]), np.float32)
         if out.size:
             cube_kernel.run(
-                np.ascontiguousarray(a[:, start:stop]), np.ascontiguousarray(b[start:stop]), c,
-                np.array([last - start for _, last in groups], np.int64), out, vars(self.task), isa_level(),
-                threads_for((stop - start) * out.size),
+                np.ascontiguousarray(x), np.ascontiguousarray(y), seed, np.array([last for _, last in groups], np.int64),
+                out, vars(task), isa_level(), threads_for(len(y) * out.size),
             )  # fmt: skip
-        return out
+        found.append(out)
+    return found
+
+
+# -- row scaling: powers of two bring all of FP32 into the range of FP16 words -----------------------------------------------
+def _scaled(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """x with every row (axis 1) or column (axis 0) shifted, and the shifts, kept as a matrix of one column or row.
+
+    Elements more than 2^126 below the largest of their row may be rounded to FP32 subnormals; both FP16 words of
+    them are 0 anyway for s_b up to 88.
+    """
+    finite = np.where(np.isfinite(x), np.abs(x), np.float32(0))
+    largest = finite.max(axis=axis, keepdims=True, initial=0.0)
+    shifts = np.where(largest > 0, ROW_SCALING_EXPONENT + 1 - np.frexp(largest)[1], 0).astype(np.int32)
+    return np.ldexp(x, shifts), shifts
+
+
+def _unscaled(out: np.ndarray, shifts: np.ndarray, c: np.ndarray | None, overflow: str) -> np.ndarray:
+    """The product of scaled matrices with the shifts undone and c, if there is one, added by RN."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        out = np.ldexp(out, -shifts)
+        if overflow == "saturate":
+            out = np.clip(out, -_FP32_MAX, _FP32_MAX)
+        if c is not None:
+            out = out + c
+    if overflow == "saturate":
+        return np.clip(out, -_FP32_MAX, _FP32_MAX)
+    out[np.isnan(out)] = np.nan
+    return out

@@ -15,18 +15,10 @@ import numpy as np
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, panel_capacity, slots
 from ascend.kernels.options import stream_depth
-from ascend.memory import (
-    Misses,
-    RowCosts,
-    concurrent_tiles,
-    distinct_words,
-    nd_costs,
-    slices_at_once,
-    walk_misses,
-)
+from ascend.memory import Misses, RowCosts, concurrent_tiles, nd_costs, passes_bytes, slices_at_once, walk_misses
 from ascend.request import Request
 from ascend.schedule_options import Resident
-from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, STRIP_BYTES
+from ascend.tile_schedule import STRIP_BYTES
 
 
 @dataclass(frozen=True)
@@ -82,7 +74,7 @@ class Estimate(NamedTuple):
 def estimate(r: Request, c: Candidates) -> Estimate:
     """Time, traffic and cores of each candidate."""
     forms = _Forms(r, c)
-    multiplied, whole = forms.memory_bytes, forms.whole_passes
+    multiplied, whole = forms.memory_bytes, passes_bytes(r, c.slices)
     bandwidth = r.chip.hbm_bytes_per_cycle
     cycles = np.maximum(forms.multiplication, forms.carried_bytes / bandwidth) + whole / bandwidth
     seconds = cycles / r.chip.cycles_per_second + r.chip.launch_us * 1e-6
@@ -155,14 +147,11 @@ class _Forms:
     @cached_property
     def misses(self) -> Misses:
         """Share of the loads that memory serves."""
-        r, c, chip = self.r, self.c, self.chip
+        c = self.c
         return walk_misses(
-            "columns" if c.deals_one_by_one and c.direction == 1 else c.resident,
+            self.r, "columns" if c.deals_one_by_one and c.direction == 1 else c.resident, c.bm, c.bn, self.length,
             rows=self.rows, columns=self.columns, slices=c.slices, together=self.together, at_m=self.at_m, at_n=self.at_n,
-            a_block=self.size * r.words * self.length * np.minimum(c.bm, r.m),
-            b_block=self.size * r.words * self.length * np.minimum(c.bn, r.n),
-            c_tile=4.0 * np.minimum(c.bm, r.m) * np.minimum(c.bn, r.n), turns=c.deals_one_by_one,
-            distinct=distinct_words(r.terms, r.words, r.warm), l2_bytes=chip.l2_usable_bytes,
+            turns=c.deals_one_by_one,
         )  # fmt: skip
 
     def memory_cycles(self, rate: float) -> np.ndarray:
@@ -179,10 +168,7 @@ class _Forms:
     @cached_property
     def costs(self) -> RowCosts:
         """Bytes that loads cost for each byte of A and B."""
-        r, c, chip = self.r, self.c, self.chip
-        turned = r.terms == 1 and chip.nd_to_nz
-        load_k = c.bk * np.maximum(self.depth // self.count, 1)
-        return nd_costs(r.layout if turned else "nz", (r.m, r.k, r.n), load_k, c.bn, self.size, chip)
+        return nd_costs(self.r, self.c.bk * np.maximum(self.depth // self.count, 1), self.c.bn)
 
     def load(self, size: np.ndarray, operand: int) -> np.ndarray:
         """Cycles to load bytes of A (0) or B (1)."""
@@ -247,11 +233,12 @@ class _Forms:
     def c_copies(self) -> tuple[np.ndarray, np.ndarray]:
         """FP32 copies of C that are read and written over all passes and k groups."""
         r, accumulators = self.r, self.r.accumulators
+        added = (r.merge == "atomic") * (self.c.slices > 1) * (self.walks if r.combination.in_place else 1)  # in memory
         if self.chip.fixpipe:
-            return np.zeros_like(self.groups), self.walks * self.groups * accumulators
+            return np.zeros_like(self.groups), self.walks * self.groups * accumulators + added
         reads = (self.walks * self.groups - 1) if accumulators == 1 else accumulators * (self.groups - 1)
         writes = self.walks * self.groups if accumulators == 1 else accumulators * (self.groups - 1) + 1
-        return reads, writes + (self.c.slices > 1) if r.merge == "atomic" else writes
+        return reads, writes + added
 
     @cached_property
     def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -328,14 +315,3 @@ class _Forms:
         a, b = self.operand_bytes
         operands = a * self.costs.a_memory + b * self.costs.b_memory
         return operands + np.maximum(self.written - self.chip.l2_usable_bytes, 0)
-
-    @cached_property
-    def whole_passes(self) -> np.ndarray:
-        """Bytes of the passes over whole matrices."""
-        r, slices, c_all = self.r, self.c.slices, float(self.r.m) * self.r.n
-        elements = r.m * r.k + r.k * r.n
-        copies = (np.where(slices > 1, slices, 1.0) if r.merge == "reduce" else 1.0) * r.copies_behind_fixpipe
-        whole = np.where(copies > 1, (copies + 1) * ACCUMULATOR_BYTES * c_all, 0.0)
-        whole = whole + (r.merge == "atomic") * (slices > 1) * ACCUMULATOR_BYTES * c_all
-        whole = whole + (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * r.split_elements
-        return whole + r.converts * 2 * self.size * elements

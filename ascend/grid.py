@@ -86,17 +86,12 @@ class Swizzle:
         return f"<{self.offset}, {self.direction}>" + ("" if self.turns else " one way")
 
     def order(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column of every tile in the order in which they are dealt.
+        """Rows and columns of all tiles in the order in which they are dealt.
 
         Parameters
         ----------
         rows, columns : int
             Tiles of C.
-
-        Returns
-        -------
-        rows, columns : ndarray of int
-            One entry for each tile.
         """
         across, along = (rows, columns) if self.direction == 0 else (columns, rows)
         band, place = np.divmod(np.arange(rows * columns), self.offset * along)
@@ -126,22 +121,12 @@ def split_range(start: int, stop: int, step: int) -> tuple[Range, ...]:
 
 
 def balanced_ranges(length: int, most: int, unit: int) -> tuple[Range, ...]:
-    """Ranges that cover [0, length), as few as `most` allows, of nearly equal whole units.
-
-    most: Longest range, a multiple of `unit`.
-    unit: Starts are multiples of it.
-    """
+    """Ranges that cover [0, length), as few as `most` (the longest, in whole units) allows, of nearly equal whole units."""
     return balanced_parts(length, -(-length // most), unit)
 
 
 def balanced_parts(length: int, parts: int, unit: int) -> tuple[Range, ...]:
-    """At most `parts` ranges of nearly equal whole units that cover [0, length).
-
-    Longer ranges come first, so that core 0 has the most work.
-
-    length, parts: The length to divide, and the number of parts.
-    unit: Starts are multiples of it.
-    """
+    """At most `parts` ranges of nearly equal whole units that cover [0, length); longer ones first: core 0 has most work."""
     units = -(-length // unit)
     parts = min(parts, units)
     if not parts:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascend.chips.chip import Chip
+from ascend.blocking import ACCUMULATOR_BYTES
+from ascend.schedule_options import WithOptions
 from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 
 #: Lines in which ND rows should lie (AscendC's performance advice).
@@ -38,41 +39,24 @@ def l2_misses(
     a_block: Any,
     b_block: Any,
     c_tile: Any,
-    resident: str,
+    panels: bool,
     turns: bool,
     distinct: float,
     l2_bytes: int,
 ) -> Misses:
-    """Misses from the counts of a walk.
+    """Misses from the counts of a walk along n, in bands of `at_m` rows, over `rows` x `columns` tiles of C; numbers or arrays.
 
-    rows, columns, slices (number or array): Tiles of C along m and n, slices of k.
-    together (number or array): Slices that the cores work on at one step.
-    at_m, at_n (number or array): Tile rows and columns that the cores work on at one step.
-    a_block, b_block (number or array): Bytes of one tile row of A and one tile column of B over a slice's k, in one
-        pass.
-    c_tile (number or array): Bytes of C that leave for each tile.
-    resident ({"a", "b", "none"}): The operand whose panel stays in L1.
-    turns: Whether the walk goes back and forth (a swizzle with bands).
-    distinct: Share of the operand words of a pass that no earlier pass read.
-    l2_bytes: Capacity of L2.
+    At one step the cores work on `together` slices and `at_m` x `at_n` tiles. `a_block` and `b_block` are the bytes of one
+    tile row of A and one tile column of B over a slice's k in one pass, `c_tile` those that leave for each tile. The walk
+    `turns` with a swizzle that goes back and forth, or keeps `panels` of A, each loaded once for each stay by the cores of one
+    row of the grid; `distinct` is the share of a pass's words that no earlier pass read.
     """
     at_m, at_n = np.minimum(at_m, rows), np.minimum(at_n, columns)
     # One step: what the cores touch together.
     step = together * (at_m * a_block + at_n * b_block + at_m * at_n * c_tile)
-    whole_a, whole_b = together * rows * a_block, together * columns * b_block
-    # The walk goes along n in bands of at_m rows, or along m in bands of at_n columns where B is resident.
-    if resident == "b":
-        b_share = 1 / np.where(step <= l2_bytes, rows, at_m)
-        kept, written = together * at_n * b_block, together * rows * at_n * c_tile
-        a_share = _again(1 / columns, 1 / at_n, whole_a, kept, written, l2_bytes, turns)
-    else:
-        a_share = 1 / np.where(step <= l2_bytes, columns, at_n)
-        kept, written = together * at_m * a_block, together * columns * at_m * c_tile
-        b_share = _again(1 / rows, 1 / at_m, whole_b, kept, written, l2_bytes, turns)
-    if resident == "a":  # a panel is loaded once for each stay: by the cores of one row of the grid
-        a_share = 1 / at_n
-    if resident == "b":
-        b_share = 1 / at_m
+    a_share = 1 / (at_n if panels else np.where(step <= l2_bytes, columns, at_n))
+    kept, written = together * at_m * a_block, together * columns * at_m * c_tile
+    b_share = _again(1 / rows, 1 / at_m, together * columns * b_block, kept, written, l2_bytes, turns)
     everything = slices * (rows * a_block + columns * b_block) + rows * columns * c_tile
     known = np.where(everything <= l2_bytes, distinct, 1.0)
     return Misses(a_share * known, b_share * known)
@@ -105,17 +89,12 @@ def hits_of_a_loop(x: Any) -> Any:
 
     Measured times fall off gradually beyond L2 (pto-isa's 6144^3 and 7680^3), not at once as with the least recently used first
     out. A block survives one miss with probability 1 - 1/blocks, so h = exp(-(1 - h) x).
-
-    x (number or array): Bytes of the loop over bytes of L2.
     """
     return np.interp(x, _LOOPS, _HITS, left=1.0, right=0.0)
 
 
 def schedule_misses(schedule: TileSchedule) -> Misses:
-    """Misses of a schedule on its chip.
-
-    schedule: With a chip.
-    """
+    """Misses of a schedule on its chip."""
     s, b = schedule, schedule.blocking
     longest = s.k_slices[0][1] - s.k_slices[0][0]
     rows, columns = len(s.row_blocks), len(s.column_blocks)
@@ -124,49 +103,38 @@ def schedule_misses(schedule: TileSchedule) -> Misses:
         at_m, at_n = concurrent_tiles(rows, columns, s.cores / together, s.swizzle.offset, s.swizzle.direction)
     else:
         at_m, at_n, together = s.grid.m, s.grid.n, len(s.k_slices)
-    walk = "columns" if s.deals_one_by_one and s.swizzle.direction == 1 else s.resident
-    arguments = {
-        "rows": rows, "columns": columns, "slices": len(s.k_slices), "together": together, "at_m": at_m, "at_n": at_n,
-        "a_block": s.operand_bytes * s.words * longest * min(b.bm, s.m),
-        "b_block": s.operand_bytes * s.words * longest * min(b.bn, s.n),
-        "c_tile": 4 * min(b.bm, s.m) * min(b.bn, s.n), "turns": s.deals_one_by_one and s.swizzle.turns,
-        "distinct": distinct_words(s.terms, s.words, s.warm),
-        "l2_bytes": s.placed_on.l2_usable_bytes,
-    }  # fmt: skip
-    return walk_misses(walk, **arguments)
+    return walk_misses(
+        s, "columns" if s.deals_one_by_one and s.swizzle.direction == 1 else s.resident, b.bm, b.bn, longest,
+        rows=rows, columns=columns, slices=len(s.k_slices), together=together, at_m=at_m, at_n=at_n,
+        turns=s.deals_one_by_one and s.swizzle.turns,
+    )  # fmt: skip
 
 
-def walk_misses(walk: str, **arguments: Any) -> Misses:
-    """:func:`l2_misses` for a walk: "a", "b", "none" (bands of rows) or "columns" (nothing resident, bands of columns).
+def walk_misses(s: WithOptions, walk: str, bm: Any, bn: Any, depth: Any, **counts: Any) -> Misses:
+    """:func:`l2_misses` of blocks of bm x bn and slices of `depth` products; the other arguments are those of that function.
 
-    walk: The order in which tiles are computed.
-    **arguments: Of :func:`l2_misses`.
+    `walk`: "a", "b" (whose panels are resident), "none" (nothing, bands of rows) or "columns" (nothing, bands of columns).
     """
-    if walk != "columns":
-        return l2_misses(resident=walk, **arguments)
+    each, height, width = s.operand_bytes * s.words * depth, np.minimum(bm, s.m), np.minimum(bn, s.n)
+    arguments = counts | {
+        "a_block": each * height, "b_block": each * width, "c_tile": 4.0 * height * width,
+        "distinct": distinct_words(s.terms, s.words, s.warm), "l2_bytes": s.placed_on.l2_usable_bytes,
+    }  # fmt: skip
+    if walk in ("a", "none"):
+        return l2_misses(panels=walk == "a", **arguments)
     swapped = {"rows": "columns", "at_m": "at_n", "a_block": "b_block"}
     swapped |= {new: old for old, new in swapped.items()}
-    turned = l2_misses(resident="none", **{swapped.get(name, name): value for name, value in arguments.items()})
+    turned = l2_misses(panels=walk == "b", **{swapped.get(name, name): value for name, value in arguments.items()})
     return Misses(turned.b, turned.a)
 
 
 def slices_at_once(tiles: Any, slices: Any, cores: int) -> Any:
-    """Slices of k that the cores work on at one step, where tiles of one slice are dealt before the next slice's.
-
-    tiles, slices (number or array): Tiles of C, slices of k.
-    cores: Number of cores.
-    """
+    """Slices of k that the cores work on at one step, where tiles of one slice are dealt before the next slice's."""
     return np.clip(cores / tiles, 1, slices)
 
 
 def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction: int) -> tuple[Any, Any]:
-    """Tile rows and columns that `cores` consecutive tiles of a swizzled order cover.
-
-    rows, columns (number or array): Tiles of C.
-    cores (number or array): Cores for one slice.
-    offset (number or array): Of the swizzle.
-    direction ({0, 1}): 0 for bands of rows, 1 for bands of columns.
-    """
+    """Tile rows and columns that `cores` consecutive tiles of a swizzled order (bands of rows: `direction` 0) cover."""
     across, along = (rows, columns) if direction == 0 else (columns, rows)
     width = np.minimum(np.minimum(offset, across), np.maximum(cores, 1))
     length = np.minimum(np.maximum(cores / width, 1), along)
@@ -175,10 +143,18 @@ def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction
     return (width, length) if direction == 0 else (length, width)
 
 
-def merge_bytes(s: TileSchedule) -> float:
-    """Bytes of the pass that adds slices of k in order."""
-    slices = len(s.k_slices)
-    return (slices + 1) * 4.0 * s.m * s.n if slices > 1 and s.merge == "reduce" else 0.0
+def passes_bytes(s: WithOptions, slices: Any) -> Any:
+    """Bytes of the passes over whole matrices: they split, turn ND rows, clear C, add terms and slices of k."""
+    c_all, elements = ACCUMULATOR_BYTES * float(s.m) * s.n, s.m * s.k + s.k * s.n
+    copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
+    added = (copies > 1) * (copies + 1) * c_all + (s.merge == "atomic") * (slices > 1) * c_all
+    return added + (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * s.split_elements + s.converts * 2 * s.operand_bytes * elements
+
+
+def write_factor(s: TileSchedule, walk: int, group: int) -> int:
+    """2 where a write adds in memory, which reads and writes there."""
+    merges = s.merge == "atomic" and len(s.k_slices) > 1 and group == s.groups - 1
+    return 2 if merges and (walk == len(s.passes) - 1 or s.combination.in_place) else 1
 
 
 def operand_bytes_from_memory(s: TileSchedule) -> tuple[float, float]:
@@ -196,34 +172,20 @@ def operand_bytes_from_memory(s: TileSchedule) -> tuple[float, float]:
 
 def c_bytes(s: TileSchedule) -> float:
     """Bytes of C that the multiplication reads and writes, in memory or in L2."""
-    passes, fixpipe = len(s.passes), bool(s.placed_on.fixpipe)
-    reads = 0 if fixpipe else sum(s.c_reads(p, g) for p in range(passes) for g in range(s.groups))
-    writes = passes * sum(s.accumulators if fixpipe else s.c_writes(g) for g in range(s.groups))
+    fixpipe = bool(s.placed_on.fixpipe)
+    walked = [(walk, group) for walk in range(len(s.passes)) for group in range(s.groups)]
+    reads = 0 if fixpipe else sum(s.c_reads(*at) for at in walked)
+    writes = sum(write_factor(s, *at) * (s.accumulators if fixpipe else s.c_writes(at[1])) for at in walked)
     return 4.0 * s.m * s.n * len(s.k_slices) * (reads + writes)
 
 
-def cube_memory_bytes(schedule: TileSchedule) -> float:
-    """Bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices.
-
-    schedule: With a chip.
-    """
-    s, slices, c_all = schedule, len(schedule.k_slices), 4.0 * schedule.m * schedule.n
-    elements = s.m * s.k + s.k * s.n
-    split = (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * float(s.split_elements)
-    copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
-    last = (copies + 1) * c_all if copies > 1 else 0.0
-    zeroed = 2 * c_all if slices > 1 and s.merge == "atomic" else 0.0
-    converted = 2.0 * s.operand_bytes * elements if s.converts else 0.0
-    return converted + sum(operand_bytes_from_memory(s)) + c_bytes(s) + split + last + zeroed
+def cube_memory_bytes(s: TileSchedule) -> float:
+    """Bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices."""
+    return sum(operand_bytes_from_memory(s)) + c_bytes(s) + passes_bytes(s, len(s.k_slices))
 
 
 def fetched(row: Any, stride: int, extra: float) -> Any:
-    """Bytes that loading pieces of ND rows costs, for each byte of theirs: 1 for whole lines of 512 bytes.
-
-    row (int or array): Bytes of one piece of a row.
-    stride: Bytes from one row to the next.
-    extra: What another piece costs besides its bytes.
-    """
+    """Bytes that loading pieces of ND rows costs, for each of theirs: 1 for whole lines of 512 bytes, else `extra` more."""
     row = np.asarray(row, np.int64)
     aligned = (row % ND_LINE == 0) & (stride % ND_LINE == 0)
     return np.where(aligned, 1.0, (row + extra) / row)
@@ -238,20 +200,13 @@ class RowCosts(NamedTuple):
     b_memory: Any
 
 
-def nd_costs(layout: str, size: tuple[int, int, int], load_k: Any, bn: Any, element: int, chip: Chip) -> RowCosts:
-    """What loads of A and B cost in a layout that MTE2 turns into NZ.
-
-    layout ({"nz", "nd", "nt"}): As in :class:`ascend.tile_schedule.TileSchedule`.
-    size: m, k, n.
-    load_k, bn (number or array): Products that one load brings, columns of B that it brings.
-    element: Bytes of an element.
-    chip: What a piece of a row costs.
-    """
-    if layout == "nz":
+def nd_costs(s: WithOptions, load_k: Any, bn: Any) -> RowCosts:
+    """What loads of A and B cost that MTE2 turns from ND rows; a load brings `load_k` products, `bn` columns of B."""
+    element, chip = s.operand_bytes, s.placed_on
+    if s.layout == "nz" or s.terms > 1 or not chip.nd_to_nz:
         return RowCosts(1.0, 1.0, 1.0, 1.0)
-    _, k, n = size
-    rows = [(np.minimum(load_k, k) * element, k * element)]
-    rows.append(rows[0] if layout == "nt" else (np.minimum(bn, n) * element, n * element))
+    rows = [(np.minimum(load_k, s.k) * element, s.k * element)]
+    rows.append(rows[0] if s.layout == "nt" else (np.minimum(bn, s.n) * element, s.n * element))
     found = [fetched(row, stride, chip.nd_row_bytes) for row, stride in rows]
     return RowCosts(
         *found, *(cost + chip.nd_memory_row_bytes / row for cost, (row, _) in zip(found, rows, strict=True))

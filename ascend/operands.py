@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ascend.slices import merge_slices
-from ascend.sums import Sums
+from ascend.slices import Sums, each_slice
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.formats.rounding import round_to
@@ -27,13 +26,7 @@ INSTRUCTIONS = {
 
 
 def cube_instruction(operand: str) -> Instruction:
-    """The catalogue's row for an operand format.
-
-    Raises
-    ------
-    ValueError
-        If the format has none.
-    """
+    """The catalogue's row for an operand format; raises ValueError if the format has none."""
     if operand == "mxfp8":
         raise ValueError("how the 950 adds MXFP8 products is not published: the time can be simulated, the product not")
     if operand not in INSTRUCTIONS:
@@ -41,44 +34,31 @@ def cube_instruction(operand: str) -> Instruction:
     return get_instruction("ascend910b", INSTRUCTIONS[operand])
 
 
-def operand_product(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """A B (+ C) in the order of a schedule whose operands are not FP16 words.
-
-    sums: Of one term.
-    a, b, c (ndarray of float32, shapes (m, k), (k, n), (m, n)): Rounded to the operand format (RN). For INT8 they must
-        hold integers from -128 to 127 (c: int32).
-    Returns: float32, or int32 for INT8, shape (m, n).
-    Raises ValueError if INT8 operands are other numbers.
-    """
-    return merge_slices(operand_slices(sums, a, b, c))
-
-
 def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """The slices of k before they are merged: shape (slices, m, n)."""
+    """The slices of k of A B (+ C) in the order of a schedule of one term whose operands are not FP16 words.
+
+    Operands are rounded to their format (RN); for INT8 they must hold integers from -128 to 127 (c: int32). The result is
+    float32, or int32 for INT8, of shape (slices, m, n).
+    """
     instruction = cube_instruction(sums.operand)
     a, b, c = (_operand(x, sums.operand, name) for x, name in ((a, "a"), (b, "b"), (c, "c")))
     if sums.operand == "hf32":
         a, b = rounded_to_hf32(a, sums.hf32_rounding), rounded_to_hf32(b, sums.hf32_rounding)
     options: dict[str, Any] = {} if sums.operand == "int8" else {"input_rounding": "rne"}
     found = []
-    for number, (first, *later) in enumerate(sums.slices):
-        seed = c if number == 0 else None
-        total = instruction.gemm(a[:, first[0] : first[1]], b[first[0] : first[1]], seed, **options)
-        for start, stop in later:
-            with np.errstate(over="ignore", invalid="ignore"):
-                total = total + instruction.gemm(a[:, start:stop], b[start:stop], **options)
-        found.append(total)
+    for groups, x, y, seed in each_slice(sums, a, b, c):
+        chains = (instruction.gemm(x[:, i:j], y[i:j], None if i else seed, **options) for i, j in groups)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found.append(sum(chains, next(chains)))
     return np.stack(found)
 
 
 def rounded_to_hf32(x: np.ndarray, rounding: str) -> np.ndarray:
     """FP32 numbers as HF32 has them, 11 fraction bits; infinities and NaNs stay.
 
-    x: ndarray of float32.
-    rounding ({"rne", "rnz", "rz"}): To nearest even, to nearest with ties toward zero, toward zero. SetHF32TransMode
-        (AscendC API reference, 07_0259) chooses between a mode that its text calls rounding "to the nearest even" and
-        one "in the manner towards zero"; nothing published says whether the latter is the second or the third.
-    Returns: float32.
+    rne: to nearest even, rnz: to nearest with ties toward zero, rz: toward zero. SetHF32TransMode (AscendC API reference,
+    07_0259) chooses between a mode that its text calls rounding "to the nearest even" and one "in the manner towards zero";
+    nothing published says whether the latter is rnz or rz.
     """
     if rounding != "rnz":
         return round_to(x, "hf32", rounding=rounding or "rne")

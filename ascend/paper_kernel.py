@@ -29,9 +29,6 @@ def analytic_seconds(sizes: np.ndarray, r: Request | TileSchedule) -> np.ndarray
     A k block takes the longest of cube, memory path and the round trip through its buffers when double buffered, their
     sum when single (the paper's T_comp, T_mem, section 5.1.2); A panels and the split pass are exposed; a C block's way
     to memory is hidden behind the next block's work only where two C blocks fit L0C.
-
-    sizes (ndarray of int, shape (blocks, 3)): bm, bk and bn of each block.
-    r: The product, the chip and the kernel's options.
     """
     m, k, n, chip, terms = r.m, r.k, r.n, r.placed_on, r.terms
     bm, bk, bn = (column.astype(float) for column in sizes.T)

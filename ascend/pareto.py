@@ -200,10 +200,7 @@ def _no_error(schedule: Kernel) -> float:
 
 
 def mark_front(points: list[Point]) -> list[Point]:
-    """The points, fastest first, with the front marked and what each bit costs there.
-
-    points: The plans with their time and error.
-    """
+    """The points, fastest first, with the front marked and what each bit costs there."""
     ordered = sorted(points, key=lambda point: (point.plan.seconds, -point.bits))
     marked: list[Point] = []
     last: Point | None = None

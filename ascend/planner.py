@@ -396,7 +396,7 @@ def plan_of(schedule: Kernel, error: float | None = None, source: str = "given")
     schedule : Kernel
         Placed on a chip.
     error : float, optional
-        Of its product (eq. 13), to carry along; None: the error of a sample of normal elements.
+        Relative error (eq. 13) of its product; None: that of a sample of normal elements.
     source : str
         Where the error comes from.
     """
@@ -443,13 +443,7 @@ def _warnings(p: Plan) -> Iterator[str]:
 
 
 def check_matrices_fit(m: int, k: int, n: int) -> None:
-    """Check that A, B and C fit some chip's memory.
-
-    Raises
-    ------
-    ValueError
-        If they do not, or a size is below 1.
-    """
+    """Refuse sizes below 1, and matrices that fit no chip's memory (ValueError)."""
     check_sizes(m, k, n)
     if max(m, k, n) > LARGEST_SIZE or m * k + k * n + m * n > MOST_ELEMENTS:
         raise ValueError(

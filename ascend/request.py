@@ -13,24 +13,10 @@ TARGETS = ("", "ascendc", "catlass", "pto")
 
 @dataclass(frozen=True)
 class Request(WithOptions):
-    """A product and its kernel's options; the planner chooses the rest.
+    """A product and its kernel's options, as :class:`ascend.tile_schedule.TileSchedule` has them; the planner chooses the rest.
 
-    Parameters
-    ----------
-    m, k, n : int
-        Sizes: A is m x k, B is k x n.
-    chip : Chip
-        The chip whose parameters are used.
-    terms, buffering, mode, operand, merge, layout, warm, presplit
-        As in :class:`ascend.tile_schedule.TileSchedule`.
-    target : {"", "ascendc", "catlass", "pto"}
-        Only schedules that these can say: rectangles of tiles for each core (AscendC's TCubeTiling, pto-isa), or tiles dealt
-        one by one in a swizzled order (CATLASS).
-
-    Raises
-    ------
-    ValueError
-        If `target` or `presplit` is something else.
+    With a `target` only schedules that it can say: rectangles of tiles for each core (AscendC's TCubeTiling, pto-isa), or tiles
+    dealt one by one in a swizzled order (CATLASS).
     """
 
     m: int

@@ -79,13 +79,7 @@ class RooflinePoint(Result):
 
 
 def check_sizes(m: int, k: int, n: int) -> None:
-    """Check that all sizes are positive.
-
-    Raises
-    ------
-    ValueError
-        With the size that is not.
-    """
+    """Raise ValueError unless all sizes are positive."""
     for name, size in (("m", m), ("k", k), ("n", n)):
         if size < 1:
             raise ValueError(f"{name} must be at least 1, got {size}")
@@ -177,11 +171,7 @@ def roofline(
 
 
 def traffic_of_sizes(sizes: np.ndarray, m: int, k: int, n: int, chip: Chip) -> np.ndarray:
-    """Elements of eq. 9 for an array of (bm, bk, bn) rows: float64, one for each.
-
-    sizes (ndarray of int, shape (blocks, 3)): bm, bk and bn of each blocking.
-    m, k, n: Sizes: A is m x k, B is k x n.
-    """
+    """Elements of eq. 9 for each (bm, bk, bn) row of an array: float64."""
     check_sizes(m, k, n)
     bm, bk, bn = sizes.T
     elements = chip.l1_bytes // L1_ELEMENT_BYTES

@@ -136,11 +136,7 @@ def _checked_buffers(s: Kernel) -> Kernel:
 
 
 def variant(schedule: Kernel, **changes: Any) -> Kernel:
-    """The schedule with other fields, checked again; another block, mode or grid brings its own N_fused.
-
-    **changes: Options of :func:`build_schedule`.
-    Raises ValueError, TypeError as :func:`build_schedule`.
-    """
+    """The schedule with other options of :func:`build_schedule`; another block, mode or grid has its own N_fused."""
     values = {f.name: getattr(schedule, f.name) for f in fields(schedule)} | {"kernel": schedule.kernel}
     if changes.keys() & {"blocking", "mode", "buffering", "operand", "terms", "grid", "resident", "kernel"}:
         values |= dict.fromkeys(FOLLOWS_THE_BLOCK)

@@ -21,13 +21,7 @@ MERGES = ("atomic", "reduce")
 
 
 def check_presplit(presplit: str, terms: int) -> None:
-    """Check which operands are split already.
-
-    Raises
-    ------
-    ValueError
-        If they are none, or the kernel has no words.
-    """
+    """Refuse operands that cannot be split already: unknown ones, and those of a kernel without words (ValueError)."""
     if presplit not in PRESPLITS:
         raise ValueError(f"presplit is one of {', '.join(filter(None, PRESPLITS))}, got {presplit!r}")
     if presplit and terms == 1:
@@ -35,13 +29,7 @@ def check_presplit(presplit: str, terms: int) -> None:
 
 
 def check_options(terms: int, mode: str, operand: str) -> None:
-    """Check what does not depend on a chip.
-
-    Raises
-    ------
-    ValueError
-        If an option is unknown, or unsplit operands are given several terms.
-    """
+    """Refuse, whatever the chip, unknown options and several terms of operands that are not split (ValueError)."""
     if terms not in (1, 3, 4):
         raise ValueError(f"terms is 1 (plain), 3 (eq. 7) or 4 (low-low too), got {terms!r}")
     combination(mode)
@@ -62,17 +50,13 @@ class WithOptions:
     mode: Mode
     operand: str
     layout: Layout
+    merge: Merge
+    warm: bool
     presplit: str
 
     @property
     def placed_on(self) -> Chip:
-        """The chip.
-
-        Raises
-        ------
-        ValueError
-            For an unblocked schedule, which has none.
-        """
+        """The chip; raises ValueError for an unblocked schedule, which has none."""
         if self.chip is None:
             raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
         return self.chip

@@ -48,10 +48,7 @@ def tiling_blocks(r: Request) -> np.ndarray:
 
 
 def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates]:
-    """All candidates in groups of one residency and direction.
-
-    split: Only this number of slices.
-    """
+    """All candidates in groups of one residency and direction; `split`: only with this number of slices."""
     sizes = tiling_blocks(r).astype(float)
     if not len(sizes):
         return
@@ -90,12 +87,7 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
 def best_schedules(
     r: Request, count: int, split: int | None = None, by_traffic: bool = False
 ) -> list[tuple[Kernel, float]]:
-    """The schedules that the closed forms put first, with their seconds; some of each kind.
-
-    count: How many to keep.
-    split: Only this number of slices of k.
-    by_traffic: Put those first that move least from and to memory.
-    """
+    """The first `count` schedules by the closed forms' time (or traffic), with their seconds; some of each kind."""
     groups = _groups(r, split)
     if not groups:
         return []

@@ -1,9 +1,13 @@
-"""Adding up slices of k: in order, or in every order in which atomic additions may arrive."""
+"""How the products of an element are added, and how slices of k are: in order, or as atomic additions may arrive."""
 
 import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+
+from ascend.grid import Range
 
 Overflow = Literal["saturate", "inf"]
 #: Orders of up to so many slices are listed.
@@ -11,12 +15,39 @@ MOST_ORDERED_SLICES = 7
 _FP32_MAX = np.finfo(np.float32).max
 
 
-def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
-    """The products of slices of k added in order, each addition RN in FP32.
+@dataclass(frozen=True)
+class Sums:
+    """How the products of one element of C are added: what a numeric interpreter needs of a schedule.
 
-    partial (ndarray of float32 (or int32: wraps round), shape (slices, m, n)): The sums of the slices of k.
-    overflow ({"inf", "saturate"}): What becomes of results beyond the largest number.
-    Returns: float32 or int32, shape (m, n). A NaN is the positive quiet one.
+    Two schedules with equal sums give the same bits.
+    """
+
+    #: For each slice of k its k groups, as half-open ranges: a group is one chain in L0C.
+    slices: tuple[tuple[Range, ...], ...]
+    order: str = "termwise"  #: Order of the terms, see :mod:`ascend.cube`.
+    terms: int = 1  #: Products of words for each product.
+    operand: str = "fp16"  #: Format of the operands.
+    reseeded: bool = False  #: L0C starts each k group after the first from C instead of 0.
+    step: int = 16  #: Products of one cube step.
+    lanes: str = ""  #: The operand that a vector kernel streams ("a", "b"); "" on the cube.
+    #: How FP32 operands become HF32, as :attr:`ascend.Chip.hf32_rounding`; "" for other operands.
+    hf32_rounding: str = ""
+
+
+def each_slice(
+    sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None
+) -> Iterator[tuple[tuple[Range, ...], np.ndarray, np.ndarray, np.ndarray | None]]:
+    """For each slice of k its groups, counted from its start, its part of A and of B, and the c that seeds it: the first."""
+    for number, groups in enumerate(sums.slices):
+        start, stop = groups[0][0], groups[-1][1]
+        own = tuple((first - start, last - start) for first, last in groups)
+        yield own, a[:, start:stop], b[start:stop], None if number else c
+
+
+def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
+    """The products of slices of k (slices, m, n) added in order, each addition RN in FP32; a NaN is the positive quiet one.
+
+    int32 sums wrap round.
     """
     if partial.dtype == np.int32:
         return partial.sum(axis=0, dtype=np.int32)
@@ -34,22 +65,8 @@ def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
 def atomic_results(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
     """Every product that atomic additions of slices can give: one for each order in which the cores may arrive.
 
-    Parameters
-    ----------
-    partial : ndarray of float32, shape (slices, m, n)
-        Products of at most 7 slices (2520 orders; the first two commute).
-    overflow : {"inf", "saturate"}
-        What becomes of results beyond the largest number.
-
-    Returns
-    -------
-    numpy.ndarray
-        float32, shape (orders, m, n); orders that give the same bits everywhere appear once.
-
-    Raises
-    ------
-    ValueError
-        For more slices: :func:`atomic_spread` bounds them.
+    `partial`, shape (slices, m, n), has at most 7 slices (2520 orders; the first two commute); :func:`atomic_spread` bounds
+    more. Returns float32, shape (orders, m, n); orders that give the same bits everywhere appear once.
     """
     slices = len(partial)
     if slices > MOST_ORDERED_SLICES:
@@ -62,14 +79,11 @@ def atomic_results(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarra
 
 
 def atomic_spread(partial: np.ndarray) -> np.ndarray:
-    """A bound on how far two orders of atomic addition can differ, element by element.
+    """A bound on how far two orders of atomic addition can differ, element by element: float64, shape (m, n).
 
     s - 1 additions, the first of which (to 0) is exact, each wrong by at most 2^-24 of a partial sum, which is at most
     the sum of the magnitudes grown by the errors before it: twice (s - 1) u / (1 - (s - 1) u) times that sum (Higham,
     Accuracy and Stability, section 4.2). Subnormal sums are exact.
-
-    partial (ndarray of float32, shape (slices, m, n)): The sums of the slices of k.
-    Returns: float64, shape (m, n).
     """
     growth = (len(partial) - 1) * 2.0**-24
     return 2 * growth / (1 - growth) * np.abs(partial.astype(float)).sum(axis=0)

@@ -59,13 +59,7 @@ MODES: tuple[Mode, ...] = tuple(row.name for row in _ROWS)
 
 
 def combination(mode: str) -> Combination:
-    """The row of a mode.
-
-    Raises
-    ------
-    ValueError
-        If there is none, with those that are.
-    """
+    """The row of a mode; raises ValueError with the known ones if there is none."""
     if mode not in COMBINATIONS:
         raise ValueError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
     return COMBINATIONS[mode]

@@ -10,7 +10,6 @@ order m, k, n everywhere.
 what it computes; nothing outside asks which one it is.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -30,9 +29,9 @@ from ascend.chips.chip import Chip
 from ascend.cube_arguments import checked_matrices
 from ascend.cube_words import CubeArithmetic, words_product, words_slices
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
-from ascend.operands import operand_product, operand_slices
+from ascend.operands import operand_slices
 from ascend.schedule_options import Layout, Merge, Resident, WithOptions, check_options
-from ascend.sums import Sums
+from ascend.slices import Sums, merge_slices
 from ascend.terms import Mode
 from tensorcore_models.integers import integer_arguments, integer_fields
 
@@ -67,7 +66,7 @@ class TileSchedule(WithOptions):
         How the terms are ordered and kept.
     reseed_l0c : bool
         L0C starts each k group after the first from C instead of 0.
-    operand : {"fp16", "fp32"}
+    operand : {"fp16", "bf16", "hf32", "fp32", "int8", "mxfp8"}
         Format of the operands in L1.
     n_fused : int
         Blocks of bk in a k group.
@@ -81,7 +80,7 @@ class TileSchedule(WithOptions):
         How slices of k are merged.
     depth : int
         L1 buffers of a streamed operand.
-    layout : {"nz", "nd"}
+    layout : {"nz", "nd", "nt"}
         How the operands of a kernel of one term lie in memory; the split pass of several terms writes NZ words.
     balanced : bool
         Whether tiles are nearly equal; else all have bm rows and bn columns but for the last ones.
@@ -211,13 +210,7 @@ class TileSchedule(WithOptions):
         return min(along, len(panels) - wave * along) * min(across, len(streamed)) * len(self.k_slices)
 
     def visits(self, core: int) -> tuple[Visit, ...]:
-        """What one core does, stay by stay.
-
-        Parameters
-        ----------
-        core : int
-            From 0; core 0 has the most work.
-        """
+        """What one core does, stay by stay; core 0 has the most work."""
         rows, columns, slices = self.row_blocks, self.column_blocks, len(self.k_slices)
         if core >= self.grid.cores:
             return ()
@@ -227,13 +220,13 @@ class TileSchedule(WithOptions):
             return ()
         own_rows, own_columns = rows[at_m :: self.grid.m], columns[at_n :: self.grid.n]
         if self.resident == "a":
-            return tuple(
-                Visit(row, tuple((row, column) for column in own_columns), k_slice, self.active_cores(wave))
-                for wave, row in enumerate(own_rows if own_columns else ())
-            )
+            stays = [(row, [(row, column) for column in own_columns]) for row in own_rows]
+        else:
+            stays = [(column, [(row, column) for row in own_rows]) for column in own_columns]
         return tuple(
-            Visit(column, tuple((row, column) for row in own_rows), k_slice, self.active_cores(wave))
-            for wave, column in enumerate(own_columns if own_rows else ())
+            Visit(panel, tuple(tiles), k_slice, self.active_cores(wave))
+            for wave, (panel, tiles) in enumerate(stays)
+            if tiles
         )
 
     def timed_by(self, chip: Chip) -> "TileSchedule":
@@ -330,13 +323,7 @@ class TileSchedule(WithOptions):
         return 1 if group == self.groups - 1 else self.accumulators
 
     def buffer_use(self) -> dict[str, tuple[int, int]]:
-        """Bytes used and there, for each buffer of a core.
-
-        Returns
-        -------
-        dict of str to (int, int)
-            Empty for a schedule without a chip.
-        """
+        """Bytes used and there, for each buffer of a core; empty for a schedule without a chip."""
         if self.chip is None:
             return {}
         b, size = self.blocking, self.operand_bytes
@@ -405,33 +392,25 @@ class TileSchedule(WithOptions):
     def product(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
         """A B (+ C) as the kernel computes it, bit for bit.
 
-        Parameters
-        ----------
-        a, b, c : array_like, shapes (m, k), (k, n), (m, n)
-            FP32 values; c may be None.
-        arithmetic : CubeArithmetic, optional
-            What the schedule leaves open; only FP16 words have anything.
-
-        Returns
-        -------
-        numpy.ndarray
-            float32 (int32 for int8 operands, float16 with FP16 accumulation), shape (m, n).
+        a (m, k), b (k, n) and c (m, n), which may be None, hold FP32 values; the result is float32 (int32 for int8 operands,
+        float16 with FP16 accumulation). `arithmetic` is what the schedule leaves open; only FP16 words have anything.
         """
-        return self._multiplied(operand_product, words_product, a, b, c, arithmetic)
+        if self.sums.lanes or self.operand not in SPLIT_OPERANDS:
+            return merge_slices(self.slice_products(a, b, c))
+        return words_product(self.sums, *checked_matrices(a, b, c), self._settled(arithmetic))
 
     def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
         """What the slices of k add up to before they are merged: shape (slices, m, n); c seeds the first one.
 
         Arguments as of :meth:`product`.
         """
-        return self._multiplied(operand_slices, words_slices, a, b, c, arithmetic)
-
-    def _multiplied(self, whole: Callable, of_words: Callable, a: Any, b: Any, c: Any, arithmetic) -> np.ndarray:
-        """By the function for operands that are not split, or by that for words."""
         a, b, c = checked_matrices(a, b, c)
         if self.operand not in SPLIT_OPERANDS:
-            return whole(self.sums, a, b, c)
-        return of_words(self.sums, a, b, c, (arithmetic or CubeArithmetic()).on(self.chip))
+            return operand_slices(self.sums, a, b, c)
+        return words_slices(self.sums, a, b, c, self._settled(arithmetic))
+
+    def _settled(self, arithmetic: CubeArithmetic | None) -> CubeArithmetic:
+        return (arithmetic or CubeArithmetic()).on(self.chip)
 
     def sampled(self, side: int) -> "TileSchedule":
         """The schedule of at most `side` rows and columns with the same sums."""

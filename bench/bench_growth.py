@@ -52,6 +52,12 @@ def product(engine, data):
     return lambda: kernels.matrix_bits(engine, *data)
 
 
+def repeat(call: Callable, calls: int) -> None:
+    """Calls whose results are dropped at once: kept, each would take fresh pages, most of them for small products."""
+    for _ in range(calls):
+        call()
+
+
 def by_size(rng, args) -> list[dict]:
     """Time of a product of n^3, over that at n = 512, in blocks of calls that take equally long up to 1024."""
     records = []
@@ -59,7 +65,7 @@ def by_size(rng, args) -> list[dict]:
         engine, functions = units()[name][0], {}
         for size in (512, 256, 1024, 2048) if args.quick else (512, 256, 1024, 2048, 4096):
             call, calls = product(engine, operands(engine, size, rng)), max(1, (1024 // size) ** 3)
-            functions[f"{size}"] = lambda call=call, calls=calls: [call() for _ in range(calls)] and None
+            functions[f"{size}"] = lambda call=call, calls=calls: repeat(call, calls)
         timings = interleaved(functions, args.repeats, 1, args.clock)
         work = {size: max(1, (1024 // int(size)) ** 3) * int(size) ** 3 for size in timings}
         each = {size: t.median / work[size] for size, t in timings.items()}

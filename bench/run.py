@@ -100,7 +100,7 @@ def units():
         "SFMA fp64": (engine(tcm.SequentialFMA(), "fp64", "fp64"), plain_count(2)),
         "VDPBF16PS": (tcm.get_instruction("x86:vdpbf16ps.k2.f32.bf16.bf16.f32"), plain_count(1)),
         "TDPBF16PS": (tcm.get_instruction("x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"), plain_count(1)),
-        "IntegerDotAdd s8": (engine(tcm.IntegerDotAdd(), "s8", "s32"), vector_count(2 + 3 / 256, 1 + 1 / 256)),
+        "IntegerDotAdd s8": (engine(tcm.IntegerDotAdd(), "s8", "s32"), vector_count(2, 1)),
         "parametric, nearest alignment": (
             engine(tcm.ParametricDotAdd(terms=16, fraction_bits=24, alignment_rounding="rne"), "fp16"),
             vector_count(14 + 36 / 16, 7 + 18 / 16),

@@ -30,16 +30,9 @@ class Package(ModuleType):
 def attach(
     package: str, file: str, submodules: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package.
+    """`__getattr__`, `__dir__` and `__all__` of a package, by its `__name__` and `__file__`: the stub (.pyi) beside that.
 
-    Parameters
-    ----------
-    package : str
-        Its `__name__`.
-    file : str
-        Its `__file__`: the stub of the same name and the suffix .pyi lies beside it.
-    submodules : tuple of str
-        Modules of the package that are attributes of it without being in `__all__`.
+    `submodules` are attributes of the package without being in `__all__`.
     """
     modules = public_names(Path(file).with_suffix(".pyi"))
     here = sys.modules[package]

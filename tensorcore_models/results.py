@@ -12,13 +12,7 @@ MOST_CHARACTERS = 100
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a search that keeps what it has found.
-
-    Attributes
-    ----------
-    known : Any
-        What is known so far: a sentence, or a result without the parts that were not reached.
-    """
+    """Ctrl-C during a search; `known` is what it has found so far: a sentence, or a result without the parts not reached."""
 
     def __init__(self, known: Any):
         super().__init__(known)
@@ -37,13 +31,7 @@ class Result(ABC):
         return (str(self).partition("\n")[0],)
 
     def to_dataframe(self):
-        """The rows as a pandas data frame, numbers in full.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
+        """The rows as a pandas data frame, numbers in full; ImportError if pandas is missing."""
         return data_frame(self.to_rows())
 
     def __repr__(self) -> str:
@@ -91,13 +79,7 @@ def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[ob
 
 
 def data_frame(rows: Sequence[Mapping]):
-    """Rows as a pandas data frame.
-
-    Raises
-    ------
-    ImportError
-        If pandas is missing.
-    """
+    """Rows as a pandas data frame; ImportError if pandas is missing."""
     try:
         import pandas
     except ImportError:

@@ -354,10 +354,7 @@ class Chip:
 
 
 def check_value(name: str, parameter: Parameter, value: object, where: str) -> None:
-    """Check that `value` is a number that `parameter` admits.
-
-    Raises ValueError if it is not, in a message that begins with `where` and says the name, the value and what is expected.
-    """
+    """Raise ValueError, beginning with `where`, unless `value` is a number that `parameter` admits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{where}: {name} must be a number ({parameter.unit}), got {value!r}")
     if parameter.integer and value != int(value):

@@ -88,11 +88,7 @@ def load_chip(path: str | Path) -> Chip:
 
 
 def parse_toml(text: str, file_name: str) -> Chip:
-    """A chip from the text of a TOML row.
-
-    file_name: For messages.
-    Raises ValueError if it is not TOML, a key is unknown or missing, or a value out of range: file, line and key.
-    """
+    """A chip from the text of a TOML row; errors (ValueError) name the file, line and key."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -108,7 +104,7 @@ def parse_toml(text: str, file_name: str) -> Chip:
         if key not in document:
             raise ValueError(f"{file_name}: key {key} is missing")
     sources, rows = document.get("sources", {}), document["parameters"]
-    values: dict[str, float] = {}
+    values: dict[str, Any] = {}
     provenance: dict[str, Provenance] = {}
     for name, row in rows.items():
         values[name], provenance[name] = _toml_row(name, row, sources, where(name))
@@ -120,7 +116,7 @@ def parse_toml(text: str, file_name: str) -> Chip:
         if name not in CALIBRATED_PARAMETERS:
             raise ValueError(f"{where(name)}: only {', '.join(CALIBRATED_PARAMETERS)} can be calibrated, got {name}")
         check_value(name, PARAMETERS[name], value, where(name))
-    return _chip(
+    return Chip(
         name=str(document["name"]), soc_version=str(document["soc_version"]), **values, **facts, provenance=provenance,
         aliases=tuple(map(str, document.get("aliases", ()))),
         calibrated=calibrated, calibration_source=calibration_source,
@@ -129,7 +125,7 @@ def parse_toml(text: str, file_name: str) -> Chip:
 
 def _facts(
     rows: dict, sources: dict, provenance: dict[str, Provenance], where: Callable[[str], str], second_generation: bool
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """The named choices of [arithmetic]; what is left out follows the generation, labelled assumed."""
     found = {"overflow": "inf" if second_generation else "saturate"}
     provenance["overflow"] = Provenance("assumed", "as the other chips with and without FIXPIPE")
@@ -144,11 +140,6 @@ def _facts(
         found[name] = row["value"]
         provenance[name] = Provenance(row["kind"], str(sources.get(row["source"], row["source"])))
     return found
-
-
-def _chip(**fields: Any) -> Chip:
-    """A chip from checked values."""
-    return Chip(**fields)
 
 
 def _toml_row(name: str, row: Any, sources: dict, where: str) -> tuple[float, Provenance]:
@@ -201,16 +192,13 @@ def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
 
 
 def parse_ini(text: str, file_name: str) -> Chip:
-    """A chip from the text of a CANN platform file. All that is read from it is nominal.
+    """A chip from the text of a CANN platform file, whose numbers are all nominal.
 
     The memory bandwidth of the chip is ddr_read_rate (bytes a cycle a core) times cores times clock.
-
-    file_name: For messages, and the source of every number.
-    Raises ValueError if a parameter is missing or not a number.
     """
     entries = _ini_entries(text, file_name)
     source = f"CANN platform file {file_name}"
-    values: dict[str, float] = {}
+    values: dict[str, Any] = {}
     provenance: dict[str, Provenance] = {}
     for name, row in PARAMETERS.items():
         if row.ini_key in entries:
@@ -228,9 +216,10 @@ def parse_ini(text: str, file_name: str) -> Chip:
     provenance["hbm_bytes_per_second"] = Provenance("nominal", f"{source}: ddr_read_rate * cores * clock")
     _fill_defaults(values, provenance, file_name)
     facts = _facts({}, {}, provenance, str, bool(values["fixpipe"]))
-    soc_version = entries[version_key][0]
-    name = soc_version.removeprefix("Ascend")
-    return _chip(name=name, soc_version=soc_version, **values, **facts, provenance=provenance)
+    version = entries[version_key][0]
+    return Chip(
+        name=version.removeprefix("Ascend"), soc_version=version, **values, **facts, provenance=provenance
+    )  # fmt: skip
 
 
 def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:

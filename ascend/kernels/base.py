@@ -32,11 +32,7 @@ class Kernel(TileSchedule):
     @classmethod
     @abstractmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """The schedule that the options mean.
-
-        place: Product, chip and block.
-        options: What is None the kernel chooses; what it cannot do it refuses (ValueError).
-        """
+        """The schedule that the options mean: what is None the kernel chooses, what it cannot do it refuses (ValueError)."""
 
     def misses(self) -> Misses:
         """Share of the loads of A and B that memory serves."""
@@ -73,10 +69,7 @@ class Kernel(TileSchedule):
 
     @abstractmethod
     def multiplication(self, phases: Phases) -> Phase:
-        """The phase between the passes over whole matrices.
-
-        phases: What writes down operations.
-        """
+        """The phase between the passes over whole matrices, as `phases` writes operations down."""
 
 
 class CubeKernel(Kernel):

@@ -26,10 +26,7 @@ class GridKernel(CubeKernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """As :meth:`Kernel.placed`.
-
-        Raises ValueError if a grid is impossible, slices cannot be merged so, or a panel does not fit L1.
-        """
+        """As :meth:`Kernel.placed`: refuses impossible grids, slices that cannot be merged so, panels that do not fit L1."""
         grid, resident = _grid(place, options)
         bare = cls(
             **place.of_schedule(), **options.of_schedule(), n_fused=1, grid=grid, resident=resident,

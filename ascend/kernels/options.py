@@ -67,13 +67,9 @@ class Options:
 
     def of_schedule(self) -> dict[str, Any]:
         """The options that are fields of every schedule."""
-        names = ("terms", "buffering", "mode", "operand", "merge", "layout")
-        return {name: getattr(self, name) for name in names} | {
-            "reseed_l0c": bool(self.reseed_l0c),
-            "warm": bool(self.warm),
-            "unit_flag": bool(self.unit_flag),
-            "presplit": self.presplit,
-        }
+        names = ("terms", "buffering", "mode", "operand", "merge", "layout", "presplit")
+        flags = {name: bool(getattr(self, name)) for name in ("reseed_l0c", "warm", "unit_flag")}
+        return {name: getattr(self, name) for name in names} | flags
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ class BlockedProduct:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def check_slices(self, slices: int) -> None:
-        """Refuse more slices of k than it has blocks. Raises ValueError with both numbers."""
+        """Refuse more slices of k than it has blocks."""
         blocks = -(-self.k // self.blocking.bk)
         if slices > blocks:
             raise ValueError(
@@ -100,10 +96,7 @@ class BlockedProduct:
 
 
 def blocks_in_group(s: TileSchedule, wanted: int | None, choose: Callable[[int, int], int]) -> int:
-    """N_fused where a panel is resident: what was asked for, or `choose` of all k blocks and of how many fit.
-
-    Raises ValueError if not even one block fits L1 beside the stream.
-    """
+    """N_fused where a panel is resident: what was asked for, or `choose` of all k blocks and of how many fit."""
     b, chip = s.blocking, s.placed_on
     panel, streamed = (b.bm, b.bn) if s.resident == "a" else (b.bn, b.bm)
     each = s.words * s.operand_bytes * b.bk
@@ -118,9 +111,8 @@ def blocks_in_group(s: TileSchedule, wanted: int | None, choose: Callable[[int, 
 def stream_depth(left: np.ndarray | float, block_bytes: np.ndarray | float, words: int, count: int) -> np.ndarray:
     """L1 buffers of a streamed operand: as many pairs as fit what is left of L1, at most :data:`DEEPEST_STREAM` words.
 
-    left, block_bytes (number or array): Bytes of L1 beside the panel, and of one k block of all streamed operands.
-    words: Words of each element in L1.
-    count: Buffers that the buffering provides, 1 or 2: with 1 the depth is 1.
+    Sizes are in bytes, `block_bytes` those of one k block of all streamed operands; with a `count` of 1 (single buffers) the
+    depth is 1.
     """
     if count == 1:
         return np.ones_like(np.floor(left / block_bytes))

@@ -31,10 +31,7 @@ class PaperKernel(CubeKernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """As :meth:`Kernel.placed`.
-
-        Raises ValueError if the options ask for something else than row blocks, or a panel does not fit L1.
-        """
+        """As :meth:`Kernel.placed`: refuses what is not row blocks with A kept, and a panel that does not fit L1."""
         own = Grid(m=place.chip.cores)
         asked = options.cores or Grid(k=options.split or 1, m=place.chip.cores)
         if options.resident not in (None, "a") or asked != own:

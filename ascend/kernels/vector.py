@@ -1,7 +1,16 @@
 """Products with few rows or columns on the vector units alone in FP32, without words and terms.
 
-The larger operand is streamed through UB once, in tiles, by cores along its long side and along k. What is computed states
-:mod:`ascend.vector`.
+The larger operand is streamed through UB once, in tiles, by cores along its long side and along k.
+
+Every product is rounded to FP32 and then added, each step RN: whether the units fuse the two is not published.
+
+- B streamed (n >= m): each element of C is one chain over the slice's k in order; a row of B times one element of A at a
+  time, lanes along n.
+- A streamed (n < m): lanes along k: lane l adds the products of k = l, l + 64, ... in order, and the 64 sums are added
+  by halves (lane l and l + 32, then l + 16, and so on).
+
+Slices of k are merged as on the cube (:mod:`ascend.slices`); c is the start of the first slice's chain, or is added
+to its sum of lanes.
 """
 
 from dataclasses import replace
@@ -14,15 +23,16 @@ from ascend.cube_arguments import checked_matrices
 from ascend.grid import Grid
 from ascend.kernels.base import Kernel, Phases
 from ascend.kernels.options import BlockedProduct, Options
-from ascend.memory import Misses, merge_bytes
+from ascend.memory import Misses, passes_bytes
+from ascend.pipes.passes import vector_phase
 from ascend.pipes.program import Phase
-from ascend.pipes.vector import vector_phase
-from ascend.sums import Sums
+from ascend.slices import Sums, each_slice
 from ascend.tile_schedule import TileSchedule
-from ascend.vector import vector_product, vector_slices
 
 #: Operands that the vector units multiply in FP32.
 VECTOR_OPERANDS = ("fp32", "fp16")
+#: FP32 lanes of a 2048-bit vector.
+LANES = 64
 
 
 class VectorKernel(Kernel):
@@ -35,10 +45,7 @@ class VectorKernel(Kernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """As :meth:`Kernel.placed`.
-
-        Raises ValueError for other operands, more terms, a resident panel, or an impossible grid.
-        """
+        """As :meth:`Kernel.placed`: refuses other operands, more terms, a resident panel, an impossible grid."""
         if options.terms != 1 or options.operand not in VECTOR_OPERANDS:
             raise ValueError(
                 f"the vector kernel multiplies {' or '.join(VECTOR_OPERANDS)} in FP32: terms must be 1, got "
@@ -99,7 +106,7 @@ class VectorKernel(Kernel):
         slices = len(self.k_slices)
         added = 2.0 if slices > 1 and self.merge == "atomic" else 1.0
         operands = self.operand_bytes * (float(self.m) * self.k + float(self.k) * self.n)
-        return operands + slices * added * ACCUMULATOR_BYTES * float(self.m) * self.n + merge_bytes(self)
+        return operands + slices * added * ACCUMULATOR_BYTES * float(self.m) * self.n + passes_bytes(self, slices)
 
     def peak_flops(self) -> float:
         """One multiply-add for each FP32 lane in two cycles."""
@@ -119,13 +126,14 @@ class VectorKernel(Kernel):
         """One chain, or one sum of lanes, for each slice of k."""
         return replace(super().sums, lanes=self.streamed, reseeded=False)
 
-    def product(self, a: Any, b: Any, c: Any = None, arithmetic: Any = None) -> np.ndarray:
-        """As :func:`ascend.vector.vector_product`; no arithmetic is open."""
-        return vector_product(*checked_matrices(a, b, c), self.sums)
-
     def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: Any = None) -> np.ndarray:
-        """As :func:`ascend.vector.vector_slices`."""
-        return vector_slices(*checked_matrices(a, b, c), self.sums)
+        """As :meth:`TileSchedule.slice_products`, in float32; no arithmetic is open."""
+        a, b, c = checked_matrices(a, b, c)
+        if self.operand == "fp16":
+            a, b = a.astype(np.float16).astype(np.float32), b.astype(np.float16).astype(np.float32)
+        chain = _chains if self.streamed == "b" else _lanes
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.stack([chain(x, y, seed) for _, x, y, seed in each_slice(self.sums, a, b, c)])
 
     def sampled(self, side: int) -> TileSchedule:
         """At most `side` rows and columns, with the same operand streamed."""
@@ -147,3 +155,22 @@ def _grid(place: BlockedProduct, options: Options) -> Grid:
         )
     place.check_slices(grid.k)
     return grid
+
+
+def _chains(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
+    total = np.zeros((a.shape[0], b.shape[1]), np.float32) if c is None else c.copy()
+    for position in range(a.shape[1]):
+        total += a[:, position, None] * b[position]
+    return total
+
+
+def _lanes(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
+    sums = np.zeros((a.shape[0], b.shape[1], LANES), np.float32)
+    for start in range(0, a.shape[1], LANES):
+        x, y = a[:, start : start + LANES], b[start : start + LANES]
+        sums[:, :, : x.shape[1]] += x[:, None, :] * y.T[None]
+    half = LANES // 2
+    while half:
+        sums = sums[:, :, :half] + sums[:, :, half : 2 * half]
+        half //= 2
+    return sums[:, :, 0] if c is None else c + sums[:, :, 0]

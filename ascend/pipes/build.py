@@ -4,17 +4,17 @@ The order of C read-back is the one point where this is not Algorithm 1 to the l
 of old C for one block are read between the first B blocks of the next one instead of holding them up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from ascend.blocking import ACCUMULATOR_BYTES, fractals
 from ascend.kernels.base import Kernel, Phases
-from ascend.memory import Misses, RowCosts, c_bytes, nd_costs, operand_bytes_from_memory
+from ascend.memory import Misses, c_bytes, nd_costs, operand_bytes_from_memory, write_factor
 from ascend.pipes import program as pipes
 from ascend.pipes.passes import passes_after, passes_before, store, vector_cycles
 from ascend.pipes.program import Loop, Phase, PipeOperation, Program, Segment, Template, shared_programs
-from ascend.pipes.stays import Stay, runs, stays_of
 
 #: Loops of a program beyond this take minutes to write down.
 MOST_LOOPS = 2**20
@@ -26,15 +26,11 @@ L2_MODELS = ("reuse", "shared_b")
 def build_program(
     schedule: Kernel, include_split: bool = True, *, l2: L2Model | None = None, one_core: bool = False
 ) -> Program:
-    """The operations of a schedule on its chip.
+    """The operations of a schedule on its chip: of `one_core`, or of all.
 
-    schedule: With a chip.
-    include_split: Begin with the pass that splits A and B into FP16 words (only with more than one term).
-    l2 ({"reuse", "shared_b"}): ``reuse``: loads hit L2 by their reuse distance (:mod:`ascend.memory`), and a launch
-        takes its time. ``shared_b``: the model of the paper's kernel: B comes from L2, A from memory, launching is
-        free. The default is the kernel's own: "shared_b" for the paper's, "reuse" for a grid.
-    one_core: Only core 0's operations, which is all that simulating one core needs.
-    Raises ValueError for a schedule without a chip, or one that takes minutes to write down.
+    `include_split`: begin with the pass that splits A and B into FP16 words (only with more than one term). `l2` is the
+    kernel's own model by default: ``reuse``: loads hit L2 by their reuse distance (:mod:`ascend.memory`), and a launch takes
+    its time; ``shared_b`` (the paper's kernel): B comes from L2, A from memory, launching is free.
     """
     if l2 not in (None, *L2_MODELS):
         raise ValueError(f"l2 is one of {', '.join(L2_MODELS)}, got {l2!r}")
@@ -49,6 +45,38 @@ def build_program(
         )
     l2 = l2 or schedule.l2_model
     return _Builder(schedule, l2, one_core).program(include_split)
+
+
+class Tiles(NamedTuple):
+    """Equal tiles in a row: (rows, columns) and how many."""
+
+    rows: int
+    columns: int
+    times: int
+
+
+class Stay(NamedTuple):
+    """Sizes of a core's stay: its panel's width (0 without one), its tiles, its slice of k, the cores at work."""
+
+    panel: int
+    tiles: tuple[Tiles, ...]
+    slice: int
+    active: int
+
+
+def stays_of(schedule: Kernel, core: int) -> tuple[Stay, ...]:
+    """A core's stays with equal tiles in runs; stays without a panel in the same slice become one."""
+    stays = []
+    for (panel, k_slice, active), visits in groupby(schedule.visits(core), lambda v: (v.panel, v.slice, v.active)):
+        sizes = [(r1 - r0, c1 - c0) for visit in visits for (r0, r1), (c0, c1) in visit.tiles]
+        tiles = tuple(Tiles(rows, columns, count) for count, (rows, columns) in runs(sizes))
+        stays.append(Stay(panel[1] - panel[0] if panel else 0, tiles, k_slice, active))
+    return tuple(stays)
+
+
+def runs(items: Iterable[tuple]) -> Iterator[tuple[int, tuple]]:
+    """(length, item) of each run of equal items."""
+    return ((len(list(same)), item) for item, same in groupby(items))
 
 
 class _Block(NamedTuple):
@@ -86,7 +114,7 @@ class _Builder(Phases):
         self.simulated = range(1 if one_core else schedule.cores)
         misses = Misses(1.0, 0.0) if l2 == "shared_b" else schedule.misses()
         self.misses = Misses(*(round(float(share), 6) for share in misses))
-        self.costs = self._row_costs()
+        self.costs = nd_costs(schedule, schedule.load_k, schedule.blocking.bn)
         self.templates: dict[tuple, Template] = {}
         self.tiles: dict[tuple, tuple[Segment, ...]] = {}
         self.loops: dict[tuple, tuple[Loop, ...]] = {}
@@ -108,13 +136,6 @@ class _Builder(Phases):
         return Program(s, tuple(phases), flags, (reads, chip.ub_to_ddr_rate, chip.fixpipe_rate))
 
     # -------------------------------------------------------- the multiplication
-
-    def _row_costs(self) -> RowCosts:
-        """What loads of A and B cost that MTE2 turns from ND rows."""
-        s = self.schedule
-        turned = s.terms == 1 and self.chip.nd_to_nz
-        size = (s.m, s.k, s.n)
-        return nd_costs(s.layout if turned else "nz", size, s.load_k, s.blocking.bn, s.operand_bytes, self.chip)
 
     def _memory_bytes(self) -> float:
         """What the memory must carry: misses and C; behind FIXPIPE, which writes to L2, of C what L2 cannot keep.
@@ -165,7 +186,7 @@ class _Builder(Phases):
         """What happens to C in one pass and k group."""
         s = self.schedule
         copies = 0 if self.chip.fixpipe else s.c_reads(walk, group)
-        return _Output(copies, s.c_writes(group), self._write_factor(walk, group), s.reseed_l0c and group > 0)
+        return _Output(copies, s.c_writes(group), write_factor(s, walk, group), s.reseed_l0c and group > 0)
 
     def _group_loops(self, terms: tuple[str, ...], output: _Output, stay: Stay, depth: int) -> Iterator[Loop]:
         """The resident panel, then the tiles: first, inner ones alike, last."""
@@ -204,13 +225,6 @@ class _Builder(Phases):
             yield Loop(tile(*piece), count, active)
         if copies and not seeded:
             yield Loop((self._read_back(*old, copies),), 1, active)
-
-    def _write_factor(self, walk: int, group: int) -> int:
-        """2 where a write adds in memory, which reads and writes there."""
-        s = self.schedule
-        merges = s.merge == "atomic" and len(s.k_slices) > 1 and group == s.groups - 1
-        last = walk == len(s.passes) - 1 or s.combination.in_place
-        return 2 if merges and last else 1
 
     def _read_back(self, rows: int, columns: int, copies: int) -> Segment:
         """Strips of old C."""

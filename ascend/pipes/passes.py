@@ -1,6 +1,6 @@
-"""Passes of the vector units over whole matrices, before and after the multiplication: memory, UB, memory.
+"""What the vector units do: passes over whole matrices, before and after the multiplication, and products of their own.
 
-Elements are dealt evenly to all cores, in chunks as large as UB holds.
+Elements of a pass are dealt evenly to all cores, in chunks as large as UB holds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,19 +10,14 @@ from ascend.chips.chip import Chip
 from ascend.kernels.base import Kernel
 from ascend.pipes import program as pipes
 from ascend.pipes.program import Loop, Phase, PipeOperation, Segment, Template, shared_programs
-from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES
+from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 
 #: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
 SPLIT_INSTRUCTIONS = 5
 
 
 def passes_before(s: Kernel, cores: Sequence[int], include_split: bool) -> Iterator[Phase]:
-    """Words, fractals and zeros that the multiplication needs.
-
-    s: With a chip.
-    cores: Cores whose operations are written down.
-    include_split: Whether A and B are split into FP16 words here: FP32 from memory, two words back, 8 bytes an element.
-    """
+    """Words (with `include_split`), fractals and zeros that the multiplication needs."""
     if include_split and s.split_elements:
         yield _streaming_phase(s, cores, "split", s.split_elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
     if s.converts:
@@ -33,10 +28,7 @@ def passes_before(s: Kernel, cores: Sequence[int], include_split: bool) -> Itera
 
 
 def passes_after(s: Kernel, cores: Sequence[int]) -> Iterator[Phase]:
-    """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k.
-
-    s, cores: As for :func:`passes_before`.
-    """
+    """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k."""
     slices = len(s.k_slices) if s.merge == "reduce" else 1
     terms = s.copies_behind_fixpipe
     if slices * terms > 1:
@@ -97,3 +89,71 @@ def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, 
         pipes.VECTOR, name, vector, in_bytes * count, takes=("OLD_FULL", "UB_FREE"), raises=("OLD_FREE", "UB_FULL")
     )
     return (load(chip, f"{name} read", in_bytes * count), compute, written)
+
+
+# -- a vector kernel: the larger operand through UB once, the other one kept there --------------------------------------------
+def vector_phase(schedule: TileSchedule, simulated: range) -> Phase:
+    """One phase: each core reads its part of the streamed operand tile by tile and stores its part of C.
+
+    A tile costs one vector instruction for each row of the kept operand and each line of the tile: its head, and its
+    FP32 lanes at the vector rate (twice for FP16 operands, which are widened first).
+    """
+    programs = shared_programs((core_part(schedule, core) for core in simulated), lambda own: _loops(schedule, *own))
+    b, kept = schedule.blocking, min(schedule.m, schedule.n)
+    width = b.bn if schedule.sums.lanes == "b" else b.bm
+    pools = {"OLD_FREE": b.bk * width * ACCUMULATOR_BYTES, "UB_FREE": kept * width * ACCUMULATOR_BYTES}
+    return Phase("vector", *programs, pools)
+
+
+def core_part(schedule: TileSchedule, core: int) -> tuple[int, int]:
+    """(lines of the streamed side, length of its slice of k) of a core; (0, 0) for an idle one."""
+    s = schedule
+    side, along = (s.n, s.grid.n) if s.sums.lanes == "b" else (s.m, s.grid.m)
+    place, number = core % along, core // along
+    if number >= len(s.k_slices):
+        return 0, 0
+    share, rest = divmod(side, along)
+    return share + (place < rest), s.k_slices[number][1] - s.k_slices[number][0]
+
+
+def _loops(s: TileSchedule, lines: int, length: int) -> tuple[Loop, ...]:
+    if not lines or not length:
+        return ()
+    chip, b = s.placed_on, s.blocking
+    kept = min(s.m, s.n)
+    width = b.bn if s.sums.lanes == "b" else b.bm
+    active = s.used_cores
+    small = kept * length * s.operand_bytes
+    kept_load = PipeOperation(pipes.MTE2, "kept load", small / chip.l2_read_rate, small, latency=chip.gm_to_l1_latency)
+    loops = [Loop((Segment((kept_load,)),), 1, active)]
+    for count, columns in ((lines // width, width), (1, lines % width)):
+        if not count or not columns:
+            continue
+        full, rest = divmod(length, b.bk)
+        depths = [(full, b.bk), (1, rest)] if rest else [(full, b.bk)]
+        last = depths[-1]
+        depths = [*depths[:-1], (last[0] - 1, last[1])]
+        segments = [Segment(_tile(s, kept, columns, depth, False), times) for times, depth in depths if times]
+        segments.append(Segment(_tile(s, kept, columns, last[1], True)))
+        loops.append(Loop(tuple(segments), count, active))
+    return tuple(loops)
+
+
+def _tile(s: TileSchedule, kept: int, columns: int, depth: int, last: bool) -> Template:
+    chip = s.placed_on
+    # Lanes run along n where B is streamed, along k where A is.
+    instructions, lanes = (kept * depth, columns) if s.sums.lanes == "b" else (kept * columns, depth)
+    widening = 2 if s.operand == "fp16" else 1
+    cycles = widening * instructions * vector_cycles(chip, lanes * ACCUMULATOR_BYTES)
+    size = depth * columns * s.operand_bytes
+    operations = [
+        load(chip, "stream load", size),
+        PipeOperation(
+            pipes.VECTOR, "multiply and add", cycles, size, takes=("OLD_FULL",) + ("UB_FREE",) * last,
+            raises=("OLD_FREE",) + ("UB_FULL",) * last,
+        ),
+    ]  # fmt: skip
+    if last:
+        adds = 2 if s.merge == "atomic" and len(s.k_slices) > 1 else 1
+        operations.append(store(chip, "C write", adds * kept * columns * ACCUMULATOR_BYTES))
+    return tuple(operations)

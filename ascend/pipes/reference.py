@@ -37,13 +37,9 @@ class _Core:
 
 
 def run_phase(program: Program, phase: Phase, all_cores: bool, serial: bool = False) -> list[tuple]:
-    """Simulate a phase.
+    """Every operation of a phase, of all cores or of core 0, in the order of its end; cycles from the start of the phase.
 
-    phase: One of the program's.
-    all_cores: Every core, or core 0 alone.
-    serial: A pipe waits for the latency of a memory transfer.
-    Returns: Every operation in the order of its end; cycles from the start of the phase.
-    Raises RuntimeError if the program deadlocks.
+    `serial`: a pipe waits for the latency of a memory transfer. Raises RuntimeError if the program deadlocks.
     """
     numbers = phase.program_of_core if all_cores else phase.program_of_core[:1]
     cores = [_Core(_queues(phase.programs[number]), dict(program.initial_flags)) for number in numbers]

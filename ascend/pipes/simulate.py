@@ -217,11 +217,7 @@ def run_program(
     steady_state: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Timeline:
-    """As :func:`simulate`, for a program that is there already.
-
-    all_cores, record, latency, steady_state, progress: As for :func:`simulate`.
-    Raises ValueError if `latency` is unknown, the schedule has no chip, or there are too many operations to record.
-    """
+    """As :func:`simulate`, for a program that is there already."""
     if latency not in ("pipelined", "serial"):
         raise ValueError(f"latency is 'pipelined' or 'serial', got {latency!r}")
     options = {"all_cores": all_cores, "latency": latency, "steady_state": steady_state}

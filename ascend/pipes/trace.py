@@ -93,10 +93,7 @@ def _flag_times(phase: PhaseResult, flag: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def trace_events(run: Run, most_operations: int = 100_000) -> list[dict]:
-    """Chrome trace events of core 0: lanes, operations, flag arrows, buffer counters.
-
-    most_operations: Later operations are left out (a trace of millions opens in no viewer).
-    """
+    """Chrome trace events of core 0: lanes, operations, flag arrows, buffer counters; no viewer opens a trace of millions."""
     per_cycle = 1e6 / run.chip.cycles_per_second
     events: list[dict] = [{"ph": "M", "pid": 0, "name": "process_name", "args": {"name": f"{run.chip.name} core 0"}}]
     for lane, pipe in enumerate(PIPES):
@@ -168,12 +165,7 @@ def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, 
 
 
 def write_trace(run: Run, path: str | Path, most_operations: int = 100_000) -> None:
-    """Write the trace as JSON, whole or not at all.
-
-    run: Recorded.
-    most_operations: Later operations are left out.
-    Raises FileNotFoundError if the folder does not exist.
-    """
+    """Write the trace of a recorded run as JSON, whole or not at all; raises FileNotFoundError if the folder does not exist."""
     path, s = Path(path), run.schedule
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: No such file or directory, make the folder {path.parent} first")

@@ -50,10 +50,7 @@ def predict(chip: Chip, size: Size = ASSUMED_SIZE) -> tuple[float, float]:
 
 
 def fit(chip: Chip, size: Size = ASSUMED_SIZE) -> Calibration:
-    """Fit the two parameters to 41.7 and 65.3 TFLOP/s.
-
-    Raises ValueError if the model is slower than a published figure even without the loss: then no value fits.
-    """
+    """Fit the two parameters to 41.7 and 65.3 TFLOP/s; ValueError if the model is slower even without the loss."""
     ideal = chip.replace(sync_cycles_per_block=0, non_overlapped_fraction=0)
     nominal = predict(ideal, size)
     sync = _decreasing_root(

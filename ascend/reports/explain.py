@@ -3,6 +3,7 @@
 Each sentence begins with how it is known, so that nobody quotes an inference as a measurement.
 """
 
+import math
 from collections.abc import Iterator
 
 from ascend.blocking import ACCUMULATOR_BYTES, Blocking, candidate_rejections, optimal_bm
@@ -20,17 +21,12 @@ LANDMARKS = (96, 176, 192)
 
 @default_fp_state
 def explain(schedule: Kernel) -> list[str]:
-    """Sentences on a schedule's block and on the square blocks of 96, 176 and 192 beside it.
+    """Sentences (published:, computed:, simulated: or inferred:) on a schedule's block and square blocks of 96, 176 and 192.
 
     Parameters
     ----------
     schedule : Kernel
         With a chip.
-
-    Returns
-    -------
-    list of str
-        Each begins with "published:", "computed:", "simulated:" or "inferred:".
 
     Raises
     ------
@@ -71,15 +67,10 @@ def _own(s: Kernel) -> Iterator[str]:
     full = -(-s.m // b.bm)
     yield (
         f"computed: {full} row blocks on {s.cores} cores make {s.waves} wave(s); cubes have work for "
-        f"{s.m * s.n * s.k * s.terms / (steps * s.cores * _step(s)):.1%} of their steps and "
+        f"{s.m * s.n * s.k * s.terms / (steps * s.cores * math.prod(s.cube_step)):.1%} of their steps and "
         f"{full / (s.waves * s.cores):.1%} of the cores' turns are used."
     )
     yield from _stream(s)
-
-
-def _step(s: Kernel) -> int:
-    m, k, n = s.cube_step
-    return m * k * n
 
 
 def _stream(s: Kernel) -> Iterator[str]:

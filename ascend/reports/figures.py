@@ -88,15 +88,7 @@ def figure_12(chip: Chip, block: Blocking = PUBLISHED_BLOCK, progress: Progress 
 
 
 def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Progress = None, **options) -> list[dict]:
-    """Simulated speed over (bm, bn) for one bk.
-
-    bk: Size of the block along k.
-    size: m, k, n.
-    progress: ``progress(done, total)``.
-    **options: Of :func:`ascend.build_schedule`.
-    Returns: bm, bk, bn, TFLOP/s and FLOP/B of each block whose kernel fits.
-    Raises ValueError if no feasible block has that bk.
-    """
+    """TFLOP/s and FLOP/B of each block (bm, bn) with one bk whose kernel fits."""
     blocks = [b for b in feasible_blocks(chip) if b.bk == bk]
     if not blocks:
         raise ValueError(f"no feasible block of {chip.name} has bk = {bk}")

@@ -23,10 +23,7 @@ COLOURS = {
 
 
 def require_matplotlib() -> None:
-    """Check that pictures can be made: before long work, not after it.
-
-    Raises ValueError if matplotlib is missing: the extra that brings it.
-    """
+    """Raise ValueError if matplotlib is missing: before long work, not after it."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
@@ -97,10 +94,7 @@ def gantt(timeline: Timeline, path: str | Path) -> Path:
 
 
 def buffering_plot(single: Timeline, double: Timeline, path: str | Path) -> Path:
-    """Single beside double buffers: the first k blocks on the pipes, numbered, in the shades of the two buffers (ping, pong).
-
-    single, double: Runs of a schedule with either buffering, without the split pass.
-    """
+    """Single beside double buffers: the first k blocks on the pipes, numbered, in shades of the two buffers (ping, pong)."""
     cycles = 4_000  # of the multiplication that are shown
     figure = _figure(11, 5.2)
     panels = figure.subplots(2, 1, sharex=True)

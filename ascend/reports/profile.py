@@ -93,11 +93,7 @@ class ProfileFit(NamedTuple):
 
 
 def read_profile(path: str | Path) -> Profile:
-    """The matrix products of an op_summary file.
-
-    Raises ValueError if a column is missing, or no row is a matrix product that is understood.
-    Raises OSError if the file cannot be read.
-    """
+    """The matrix products of an op_summary file; ValueError if a column is missing or no product is understood."""
     path = Path(path)
     rows: list[ProfileRow] = []
     skipped: list[str] = []
@@ -194,12 +190,8 @@ def fit_profile(
     """Fit the free parameters so that the squared logarithms of predicted over measured are least.
 
     With busy ratios the squares of their differences count, too. A coordinate search: each parameter in turn, by golden
-    section over its range, a few rounds. With fewer observations than parameters only the first ones are fitted.
-
-    rows: The measured rows.
-    progress: Called with (done, total) searches.
-    schedule_of: The kernel of a row. Default: the best plan for its shapes.
-    Raises ValueError without rows, or for a row that the chip cannot run.
+    section over its range, a few rounds. With fewer observations than parameters only the first ones are fitted. A row's
+    kernel is the best plan for its shapes unless `schedule_of` gives it.
     """
     if not rows:
         raise ValueError("a fit needs at least one measured product")

@@ -18,11 +18,6 @@ ITERATE_M_FIRST, ITERATE_N_FIRST = 0, 1
 LARGEST_ND = 65535
 
 
-def up(x: int, y: int) -> int:
-    """x / y rounded up."""
-    return -(-x // y)
-
-
 def aligned(size: int) -> int:
     """The size in whole fractals."""
     return fractals(size) * ALIGNMENT
@@ -37,13 +32,13 @@ def core_rectangle(schedule: Kernel) -> tuple[int, int]:
     s, b = schedule, schedule.blocking
     rows, columns = len(s.row_blocks), len(s.column_blocks)
     if not s.deals_one_by_one:
-        return min(up(rows, s.grid.m) * b.bm, s.m), min(up(columns, s.grid.n) * b.bn, s.n)
+        return min(fractals(rows, s.grid.m) * b.bm, s.m), min(fractals(columns, s.grid.n) * b.bn, s.n)
     cores = max(s.cores // len(s.k_slices), 1)
     along_m = min(
         range(1, min(cores, rows) + 1),
-        key=lambda at: (up(rows, at) * up(columns, min(cores // at, columns)), abs(at - cores / at)),
+        key=lambda at: (fractals(rows, at) * fractals(columns, min(cores // at, columns)), abs(at - cores / at)),
     )
-    return min(up(rows, along_m) * b.bm, s.m), min(up(columns, min(cores // along_m, columns)) * b.bn, s.n)
+    return min(fractals(rows, along_m) * b.bm, s.m), min(fractals(columns, min(cores // along_m, columns)) * b.bn, s.n)
 
 
 @default_fp_state
@@ -62,7 +57,7 @@ def tiling_fields(schedule: Kernel) -> dict[str, int]:
         return {}
     core_m, core_n = core_rectangle(s)
     core_k = s.k_slices[0][1] - s.k_slices[0][0]
-    used = up(s.m, core_m) * up(s.n, core_n) * up(s.k, core_k)
+    used = fractals(s.m, core_m) * fractals(s.n, core_n) * fractals(s.k, core_k)
     steps = {name: s.panel_blocks if s.resident == name else max(s.depth // s.stream_slots, 1) for name in ("a", "b")}
     # A stream's depth in whole steps: an odd buffer has no field.
     depths = {name: s.panel_blocks if s.resident == name else steps[name] * s.stream_slots for name in ("a", "b")}
@@ -81,15 +76,14 @@ def tiling_fields(schedule: Kernel) -> dict[str, int]:
 def broken_rules(fields: dict[str, int], chip: Chip, operand: str = "fp16", split_k: bool = False) -> list[str]:
     """The published rules of TCubeTiling that a set of fields breaks; empty for fields that a kernel takes.
 
-    operand: Format of A and B.
-    split_k: Whether EnableMultiCoreSplitK(true) is called, without which singleCoreK = K.
+    `split_k`: EnableMultiCoreSplitK(true) is called, without which singleCoreK = K.
     """
     f, size = fields, OPERAND_BYTES[operand]
     found = [f"{name} = {value} is not above 0" for name, value in f.items() if value < 1 and name != "iterateOrder"]
     if found:
         return found
-    k_parts = up(f["Ka"], f["singleCoreK"]) if split_k else 1
-    parts = up(f["M"], f["singleCoreM"]) * up(f["N"], f["singleCoreN"]) * k_parts
+    k_parts = fractals(f["Ka"], f["singleCoreK"]) if split_k else 1
+    parts = fractals(f["M"], f["singleCoreM"]) * fractals(f["N"], f["singleCoreN"]) * k_parts
     l1 = size * (f["depthA1"] * f["baseM"] * f["baseK"] + f["depthB1"] * f["baseN"] * f["baseK"])
     l0 = {
         "L0A": (f["dbL0A"] * f["baseM"] * f["baseK"] * size, chip.l0a_bytes),
@@ -218,9 +212,7 @@ SNIPPETS = {"ascendc": ascendc_snippet, "catlass": catlass_snippet, "pto": pto_s
 def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
     """The kernel that the fields of a target describe, where it is another one than the schedule; None where it is the same.
 
-    schedule: A plan's schedule.
-    target ({"ascendc", "catlass", "pto"}): AscendC's and pto-isa's fields deal one rectangle of whole tiles to each
-        core, CATLASS's tiles one by one.
+    AscendC's and pto-isa's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one.
     """
     s = schedule
     if not s.on_cube or (s.deals_one_by_one if target == "catlass" else s.owns_rectangles and s.groups == 1):
@@ -230,7 +222,7 @@ def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
         grid = Grid(k=slices)
     else:
         rows, columns = core_rectangle(s)
-        grid = Grid(up(s.m, rows), slices, up(s.n, columns))
+        grid = Grid(fractals(s.m, rows), slices, fractals(s.n, columns))
     merge = {"merge": "atomic"} if slices > 1 and s.terms == 1 and s.operand != "int8" else {}
     return variant(s, kernel="grid", grid=grid, resident="none", balanced=False, **merge)
 

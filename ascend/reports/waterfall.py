@@ -55,7 +55,7 @@ class WaterfallStep(NamedTuple):
 
 @default_fp_state
 def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[WaterfallStep]:
-    """Steps from the FP32-equivalent peak to the simulated speed of a schedule.
+    """Steps from the FP32-equivalent peak, the first, to the speed of :func:`ascend.simulate` for a schedule, the last.
 
     Parameters
     ----------
@@ -63,11 +63,6 @@ def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[Wate
         With a chip; the chip's fitted parameters count as causes where they are not 0.
     latency : {"pipelined", "serial"}
         Whether transfers hide each other's latency.
-
-    Returns
-    -------
-    list of WaterfallStep
-        The first is the peak, the last has the speed of :func:`ascend.simulate`.
     """
     s, chip = schedule, schedule.placed_on
     flop = 2.0 * s.m * s.n * s.k
@@ -183,12 +178,7 @@ def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> lis
 
 @default_fp_state
 def sweep(schedule: Kernel, parameter: str, values: list[float]) -> list[tuple[float, float]]:
-    """(value, TFLOP/s) of a what-if sweep over one chip parameter.
-
-    parameter: A chip parameter.
-    values: In the parameter's unit.
-    Raises ValueError if there is no such parameter or it does not admit a value.
-    """
+    """(value, TFLOP/s) of a what-if sweep over one chip parameter."""
     return [(value, _speed(schedule, schedule.placed_on.replace(**{parameter: value}))) for value in values]
 
 

@@ -46,7 +46,7 @@ typedef struct {
     int64_t *integers;
     double *largest; /* scans: of each row or column; quantised words: of each block */
     uint8_t *finite;
-    /* quantised words; the factor of a product */
+    /* quantised words; the factor of a product; 2^16 modulo the modulus of int32 products */
     double factor, limit;
     void *rest;
     /* int32 products -> residues */
@@ -141,8 +141,8 @@ MPG_INLINE void words_range(const words_task *t, ptrdiff_t start, ptrdiff_t stop
         words_quantise_range(t, start, stop);
         break;
     case WORDS_REDUCE:
-        words_reduce((const int32_t *)t->products[0] + start, t->factor, t->modulus, t->inverse, stop - start, t->accumulate,
-                     t->planes + start, fused);
+        words_reduce((const int32_t *)t->products[0] + start, (float)t->factor, (float)t->modulus, (float)t->inverse,
+                     stop - start, t->accumulate, t->planes + start, fused);
         break;
     case WORDS_REDUCE_SUMS:
         words_reduce_range(t, start, stop);

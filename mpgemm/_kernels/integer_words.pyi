@@ -70,9 +70,7 @@ def quantise(
     level: int,
     threads: int,
 ) -> None: ...
-def reduce(
-    product: np.ndarray, factor: float, modulus: float, accumulate: bool, out: np.ndarray, level: int, threads: int
-) -> None: ...
+def reduce(product: np.ndarray, modulus: int, accumulate: bool, out: np.ndarray, level: int, threads: int) -> None: ...
 def join_slices(
     arrays: list[np.ndarray],
     types: np.ndarray,

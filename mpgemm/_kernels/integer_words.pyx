@@ -169,7 +169,8 @@ def slices(tuple source, const double[:, ::1] powers, bint balanced, int bits, i
 
 def residues(tuple source, const double[:, ::1] powers, int bits, const float[:, ::1] moduli, int8_t[:, ::1] planes, int level,
              int threads):
-    """Balanced residues of RZ(x times its two powers), below 2^bits; moduli: p, 1/p and 2^(PIECE i) modulo p for i below PIECES."""
+    """Balanced residues of RZ(x times its two powers), below 2^bits, times a factor; moduli: p, 1/p and factor 2^(PIECE i) modulo p
+    for i below PIECES."""
     cdef words_task t
     cdef ptrdiff_t size = set_operand(&t, source)
     set_planes(&t, planes, size)
@@ -309,15 +310,17 @@ def join_residues(const int8_t[:, ::1] planes, const double[::1] inverses, const
     run(&t, size, WORDS_BLOCK, planes.shape[0] * weights.shape[0], level, threads)
 
 
-def reduce(const uint8_t[::1] product, double factor, double modulus, bint accumulate, int8_t[::1] out, int level, int threads):
-    """Balanced residues of int32 product * factor, |factor| at most 128, with `out` added if `accumulate`."""
+def reduce(const uint8_t[::1] product, int modulus, bint accumulate, int8_t[::1] out, int level, int threads):
+    """Balanced residues of int32 products, with `out` added if `accumulate`."""
     cdef words_task t
     cdef const void *data = first_of(product, WORDS_INT32, out.shape[0])
     memset(&t, 0, sizeof(t))
-    if not (-128 <= factor <= 128 and 2 <= modulus <= 256):
-        raise ValueError("moduli from 2 to 256 and their residues")
-    t.what, t.products, t.factor, t.accumulate, t.planes = WORDS_REDUCE, &data, factor, accumulate, &out[0]
-    t.modulus, t.inverse = modulus, 1 / modulus
+    if not 2 <= modulus <= 256:
+        raise ValueError("moduli from 2 to 256")
+    t.what, t.products, t.accumulate, t.planes = WORDS_REDUCE, &data, accumulate, &out[0]
+    t.modulus, t.inverse, t.factor = modulus, 1.0 / modulus, (1 << 16) % modulus
+    if 2 * t.factor >= modulus:
+        t.factor -= modulus
     run(&t, out.shape[0], WORDS_BLOCK, 1, level, threads)
 
 

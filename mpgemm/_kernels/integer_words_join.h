@@ -127,27 +127,29 @@ MPG_INLINE void words_add_quantised(const void *product, int type, float factor,
         words_add_type(product, type, factor, fresh, start, size, sums);
 }
 
-/* Balanced residues of product * factor modulo p, with what `residues` holds added if `accumulate`; |factor| is at most 128, so
- * these are integers below 2^39. As words_residues, in binary64. even (whether p is), accumulate and fused are constants. */
-MPG_INLINE void words_reduce_by(const int32_t *MPG_RESTRICT product, double factor, double p, double inverse, ptrdiff_t count,
+/* Balanced residues of products modulo p <= 256, of what `residues` holds and them if `accumulate`; `power` is 2^16 modulo p.
+ *
+ * As words_residues with w = floor(x / 2^16) power + x mod 2^16: |power| is at most 125 (1, 4, 9 and 16 for the moduli 255 to 252), so
+ * |w| <= 2^15 125 + 2^16 + 2^7 < 2^22. even (whether p may be), accumulate and fused are constants. */
+MPG_INLINE void words_reduce_by(const int32_t *MPG_RESTRICT product, float power, float p, float inverse, ptrdiff_t count,
                                 int even, int accumulate, int8_t *MPG_RESTRICT residues, int fused)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
-        const double x = words_madd((double)product[i], factor, accumulate ? (double)residues[i] : 0.0, fused);
-        const double residue = words_madd(-p, words_nearest(x * inverse), x, fused);
-        residues[i] = (int8_t)(int32_t)(even && residue >= 0.5 * p ? residue - p : residue);
+        const int32_t low = (product[i] & 0xFFFF) + (accumulate ? residues[i] : 0);
+        const float w = words_maddf((float)(product[i] >> 16), power, (float)low, fused);
+        residues[i] = words_balanced_byte((int32_t)words_remainder(w, p, inverse, fused), even, (int32_t)p);
     }
 }
 
-MPG_INLINE void words_reduce(const int32_t *product, double factor, double p, double inverse, ptrdiff_t count, int accumulate,
+MPG_INLINE void words_reduce(const int32_t *product, float power, float p, float inverse, ptrdiff_t count, int accumulate,
                              int8_t *residues, int fused)
 {
     if (accumulate)
-        words_reduce_by(product, factor, p, inverse, count, 1, 1, residues, fused);
+        words_reduce_by(product, power, p, inverse, count, 1, 1, residues, fused);
     else if ((int32_t)p % 2 == 0)
-        words_reduce_by(product, factor, p, inverse, count, 1, 0, residues, fused);
+        words_reduce_by(product, power, p, inverse, count, 1, 0, residues, fused);
     else
-        words_reduce_by(product, factor, p, inverse, count, 0, 0, residues, fused);
+        words_reduce_by(product, power, p, inverse, count, 0, 0, residues, fused);
 }
 
 /* Sums of product_j factor_j modulo an odd p, as two bytes: 2^WORDS_HIGH high + low. The sums are integers below 2^53, so exact; a
@@ -266,13 +268,13 @@ MPG_INLINE void words_join_residues(const words_remainders *r, const int8_t *pla
 {
     double numbers[WORDS_MODULI][WORDS_PART], limbs[WORDS_LIMBS][WORDS_PART], quotient[WORDS_PART], near[WORDS_PART];
     int any = 0;
-    for (ptrdiff_t i = 0; i < size; i++)
-        quotient[i] = 0.0;
     for (int j = 0; j < r->moduli; j++) {
         const int8_t *MPG_RESTRICT residues = planes + j * plane + start;
         for (ptrdiff_t i = 0; i < size; i++)
             numbers[j][i] = (double)(int32_t)residues[i];
     }
+    for (ptrdiff_t i = 0; i < size; i++)
+        quotient[i] = 0.0 * numbers[0][i]; /* a plain 0 would become a string instruction, slow for a part as short */
     words_weighted(numbers, r->inverses, r->moduli, size, quotient, fused);
     for (ptrdiff_t i = 0; i < size; i++) {
         const double whole = words_nearest(quotient[i]);

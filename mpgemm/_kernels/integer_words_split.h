@@ -99,11 +99,17 @@ MPG_INLINE void words_balanced(double *MPG_RESTRICT values, ptrdiff_t count, int
     }
 }
 
+/* w less the nearest multiple of p, or one next to that; see words_residues. fused is a constant. */
+MPG_INLINE float words_remainder(float w, float p, float inverse, int fused)
+{
+    return words_maddf(-p, words_maddf(w, inverse, 0x1.8p23f, fused) - 0x1.8p23f, w, fused);
+}
+
 /* The sum of n pieces times powers, less the nearest multiple of p; see words_residues. n and fused are constants. */
 MPG_INLINE float words_residue(float (*MPG_RESTRICT pieces)[WORDS_CHUNK], int n, ptrdiff_t i, float p, float inverse,
                                const float *power, int fused)
 {
-    float sum = pieces[0][i];
+    float sum = pieces[0][i] * power[0];
     if (n > 1)
         sum = words_maddf(pieces[1][i], power[1], sum, fused);
     if (n > 2)
@@ -112,7 +118,14 @@ MPG_INLINE float words_residue(float (*MPG_RESTRICT pieces)[WORDS_CHUNK], int n,
         sum = words_maddf(pieces[3][i], power[3], sum, fused);
     if (n > 4)
         sum = words_maddf(pieces[4][i], power[4], sum, fused);
-    return words_maddf(-p, (sum * inverse + 0x1.8p23f) - 0x1.8p23f, sum, fused);
+    return words_remainder(sum, p, inverse, fused);
+}
+
+/* The byte of a residue in [-p/2, p/2], of which p/2 becomes -p/2. even, a constant: whether p may be. Integers are compared, because
+ * compilers have no vectors for such a choice between floats. */
+MPG_INLINE int8_t words_balanced_byte(int32_t residue, int even, int32_t p)
+{
+    return (int8_t)(even && residue >= (p + 1) / 2 ? residue - p : residue);
 }
 
 /* Balanced residues of sums of `n` pieces times powers. n, even (whether p is) and fused are constants. */
@@ -122,10 +135,8 @@ MPG_INLINE void words_residues_of(float (*MPG_RESTRICT pieces)[WORDS_CHUNK], int
     float power[WORDS_PIECES];
     for (int k = 0; k < n; k++)
         power[k] = powers[k * step];
-    for (ptrdiff_t i = 0; i < count; i++) {
-        const float residue = words_residue(pieces, n, i, p, inverse, power, fused);
-        word[i] = (int8_t)(int32_t)(even && residue >= 0.5f * p ? residue - p : residue);
-    }
+    for (ptrdiff_t i = 0; i < count; i++)
+        word[i] = words_balanced_byte((int32_t)words_residue(pieces, n, i, p, inverse, power, fused), even, (int32_t)p);
 }
 
 /* RZ(x) of numbers below 2^bits, bits at most 62. Compilers have no vector operation for trunc() that keeps its exceptions. */
@@ -141,11 +152,32 @@ MPG_INLINE void words_trunc(double *MPG_RESTRICT values, ptrdiff_t count, int bi
             values[i] = (double)(int64_t)values[i];
 }
 
+/* The pieces of numbers that int32 holds: as words_cut. */
+MPG_INLINE int words_cut_short(const double *MPG_RESTRICT values, ptrdiff_t count, int bits,
+                               float (*MPG_RESTRICT pieces)[WORDS_CHUNK])
+{
+    int32_t whole[WORDS_CHUNK];
+    int n = 0;
+    for (ptrdiff_t i = 0; i < count; i++)
+        whole[i] = (int32_t)values[i];
+    for (int left = bits; left > WORDS_TOP_PIECE; left -= WORDS_PIECE, n++)
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const int32_t high = (whole[i] + (1 << (WORDS_PIECE - 1))) >> WORDS_PIECE;
+            pieces[n][i] = (float)(whole[i] - high * (1 << WORDS_PIECE));
+            whole[i] = high;
+        }
+    for (ptrdiff_t i = 0; i < count; i++)
+        pieces[n][i] = (float)whole[i];
+    return n;
+}
+
 /* RZ(x), |x| < 2^bits, cut into pieces of WORDS_PIECE bits from below, to nearest (so at most 2^11 in magnitude), until at most
  * WORDS_TOP_PIECE bits are left: x = sum of piece_i 2^(12 i). The last piece's index is returned. */
 MPG_INLINE int words_cut(double *MPG_RESTRICT values, ptrdiff_t count, int bits, float (*MPG_RESTRICT pieces)[WORDS_CHUNK])
 {
     int n = 0;
+    if (bits <= 30)
+        return words_cut_short(values, count, bits, pieces);
     words_trunc(values, count, bits);
     for (int left = bits; left > WORDS_TOP_PIECE; left -= WORDS_PIECE, n++)
         for (ptrdiff_t i = 0; i < count; i++) {
@@ -164,10 +196,10 @@ MPG_INLINE void words_no_more(float (*pieces)[WORDS_CHUNK], int n)
         memset(pieces[k], 0, sizeof pieces[k]);
 }
 
-/* Balanced residues, in [-p/2, p/2), of RZ(x), |x| < 2^bits, bits at most 62, modulo each modulus p.
+/* Balanced residues, in [-p/2, p/2), of a multiple of RZ(x), |x| < 2^bits, bits at most 62, modulo each modulus p.
  *
- * x is a sum of piece_i 2^(12 i), five pieces at most (words_cut). With powers[i], at most p/2 <= 2^7 in magnitude, congruent to 2^(12 i),
- * w = sum of piece_i powers_i is congruent to x and |w| <= 2^14 2^7 + 4 2^11 2^7 < 2^22: exact in binary32, as are its partial sums.
+ * x is a sum of piece_i 2^(12 i), five pieces at most (words_cut). With powers[i], at most p/2 <= 2^7 in magnitude, congruent to 2^(12 i)
+ * times a factor, w = sum of piece_i powers_i is congruent to the multiple and |w| <= 2^14 2^7 + 4 2^11 2^7 < 2^22: exact in binary32, as are its partial sums.
  * w (1/p) has a relative error below 2^-23 (1 + 2^-25), so an absolute one below 1/(2p), and w/p is a multiple of 1/p. It therefore
  * rounds to the nearest integer q, or to one of the two nearest where both are equally near, which needs an even p. w - q p is
  * exact; where it is +p/2 it becomes -p/2. */
@@ -180,23 +212,23 @@ MPG_INLINE void words_residues(double *MPG_RESTRICT values, ptrdiff_t count, int
     for (int j = 0; j < moduli; j++) {
         const int even = (int32_t)modulus[j] % 2 == 0;
         int8_t *word = planes + j * plane;
-#define WORDS_RESIDUES_OF(pieces_used, is_even)                                                                                \
-    words_residues_of(pieces, pieces_used, is_even, count, modulus[j], inverse[j], powers + j, moduli, word, fused);           \
+#define WORDS_RESIDUES_OF(pieces_used)                                                                                         \
+    if (even)                                                                                                                  \
+        words_residues_of(pieces, pieces_used, 1, count, modulus[j], inverse[j], powers + j, moduli, word, fused);             \
+    else                                                                                                                       \
+        words_residues_of(pieces, pieces_used, 0, count, modulus[j], inverse[j], powers + j, moduli, word, fused);             \
     break
-        switch (even ? -1 : n) { /* what does not depend on the element is decided outside the loop */
+        switch (n) { /* what does not depend on the element is decided outside the loop */
         case 0:
-            WORDS_RESIDUES_OF(1, 0);
+            WORDS_RESIDUES_OF(1);
         case 1:
-            WORDS_RESIDUES_OF(2, 0);
+            WORDS_RESIDUES_OF(2);
         case 2:
-            WORDS_RESIDUES_OF(3, 0);
+            WORDS_RESIDUES_OF(3);
         case 3:
-            WORDS_RESIDUES_OF(4, 0);
-        case 4:
-            WORDS_RESIDUES_OF(5, 0);
-        default: /* even: once for each matrix */
-            words_no_more(pieces, n);
-            WORDS_RESIDUES_OF(5, 1);
+            WORDS_RESIDUES_OF(4);
+        default:
+            WORDS_RESIDUES_OF(5);
         }
 #undef WORDS_RESIDUES_OF
     }

@@ -61,13 +61,15 @@ def _lowered(words: Words, fmt: Format, scale: int) -> tuple[list[np.ndarray], i
     for j, word in enumerate(words):
         magnitudes = word & ~sign
         largest = int(magnitudes.max(initial=0)) >> fmt.fraction_bits
-        smallest = int((magnitudes - one).min(initial=sign)) + 1 >> fmt.fraction_bits  # 0 less 1 is the largest of all
+        down = np.minimum(magnitudes, one)  # in place from here: fresh pages cost as much as the arithmetic
+        magnitudes -= one  # 0 becomes the largest of all
+        smallest = int(magnitudes.min(initial=sign)) + 1 >> fmt.fraction_bits
         if largest:
             low, high = min(low, smallest - j * scale - fmt.bias), max(high, largest - fmt.bias)
         if largest == top or smallest <= j * scale:
             return None
-        down = container(j * scale << fmt.fraction_bits)
-        lowered.append(word - np.minimum(magnitudes, one) * down if j else word)
+        down *= container(j * scale << fmt.fraction_bits)
+        lowered.append(np.subtract(word, down, out=down) if j else word)
     return lowered, low, high
 
 

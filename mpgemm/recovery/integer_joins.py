@@ -99,13 +99,12 @@ class Remainders:
         return np.array([1 / p for p in self.moduli])
 
     def reduce(self, index: int, product: np.ndarray, out: np.ndarray, accumulate: bool = False) -> None:
-        """y of the modulus `index` from a product of residues, balanced, into int8 `out`; with `accumulate` added to
-        another part of k's."""
+        """y of the modulus `index`, balanced, into int8 `out`, from a product of residues, those of one operand times the
+        modulus' factor; with `accumulate` added to another part of k's."""
         flat = np.ascontiguousarray(product, np.int32).reshape(-1).view(np.uint8)
         if out.size:
             kernel.reduce(
                 flat,
-                self.factors[index],
                 self.moduli[index],
                 accumulate,
                 out.reshape(-1),

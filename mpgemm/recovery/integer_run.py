@@ -191,7 +191,7 @@ class IntegerRun:
         count, bits, found = len(moduli), residue_bits(moduli, self.a.shape[1]), remainders(moduli)
         memory = Scratch(*(count * size for size in (self.a.size, self.b.size, math.prod(shape))))
         planes = [memory.take((count, *s), np.int8) for s in (self.a.shape, self.b.shape, shape)]
-        words_a, rows = residue_words(self.a, 1, bits, moduli, self.rows.exponents, planes[0])
+        words_a, rows = residue_words(self.a, 1, bits, moduli, self.rows.exponents, planes[0], found.factors)
         words_b, columns = residue_words(self.b, 0, bits, moduli, self.columns.exponents, planes[1])
         for i, (a, b) in enumerate(zip(*self._encoded(words_a, words_b), strict=True)):
             for n, part in enumerate(exact_parts(self.engine, a, b, (moduli[i] // 2) ** 2)):

@@ -6,6 +6,7 @@ Rows of A (axis 1) and columns of B (axis 0) share an exponent. Elements that ar
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -180,9 +181,10 @@ def balanced(n: int, p: int) -> int:
 
 
 @functools.lru_cache(maxsize=64)
-def _modulus_facts(moduli: tuple[int, ...]) -> np.ndarray:
-    """p, 1/p and, balanced, 2^(PIECE i) modulo p for i below PIECES, in rows."""
-    powers = [[balanced(1 << (kernel.PIECE * i), p) for p in moduli] for i in range(kernel.PIECES)]
+def _modulus_facts(moduli: tuple[int, ...], factors: tuple[int, ...]) -> np.ndarray:
+    """p, 1/p and, balanced, factor 2^(PIECE i) modulo p for i below PIECES, in rows."""
+    pairs = list(zip(moduli, factors, strict=True))
+    powers = [[balanced(factor << (kernel.PIECE * i), p) for p, factor in pairs] for i in range(kernel.PIECES)]
     return np.array([moduli, [1 / p for p in moduli], *powers], np.float32)
 
 
@@ -226,8 +228,9 @@ def residue_words(
     moduli: tuple[int, ...],
     exponents: np.ndarray | None = None,
     out: np.ndarray | None = None,
+    factors: Sequence[int] | None = None,
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Balanced residues of :func:`integers_below` modulo each modulus.
+    """Balanced residues of :func:`integers_below`, or of multiples of them, modulo each modulus.
 
     Parameters
     ----------
@@ -237,6 +240,8 @@ def residue_words(
         Each from 2 to 256.
     out : ndarray of int8, shape (moduli, *x.shape), C-contiguous, optional
         Where the words go.
+    factors : sequence of int, optional
+        What the integers are multiplied by for each modulus; 1 by default.
 
     Returns
     -------
@@ -251,7 +256,7 @@ def residue_words(
         _source(x, axis),
         _powers(-exponents),
         bits,
-        _modulus_facts(tuple(moduli)),
+        _modulus_facts(tuple(moduli), (1,) * len(moduli) if factors is None else tuple(factors)),
         planes.reshape(len(moduli), x.size),
         isa_level(),
         threads_for(x.size * len(moduli)),
@@ -284,7 +289,7 @@ def residue_entries(
         _source(x, axis),
         _powers(np.int32(_checked_bits(bits)) - exponents),
         bits,
-        _modulus_facts((p,)),
+        _modulus_facts((p,), (1,)),
         around,
         planes.view(np.int8).reshape(len(tables), x.size),
         isa_level(),

@@ -53,10 +53,9 @@ class Builder:
         smallest: Fraction | None = None,
         scales: tuple[int, ...] = SCALES,
     ) -> None:
-        """Add the vector of some products, c and the expected result; as unreachable if the formats have it at no scale.
+        """Add a vector, at the first of the `scales` (powers of two) at which the formats have it; else it is unreachable.
 
-        A wrong unit would return `smallest`, so the result's format must be able to show it. Scales are powers of two: (0,) for
-        vectors about the ends of the exponent range.
+        A wrong unit would return `smallest`, so the result's format must be able to show it.
         """
         for scale in scales:
             try:

@@ -194,10 +194,7 @@ def shifted_right(x: Int, amount: Int, rounding: str = "rz", is_negative: Term =
 
 
 def normalised(x: Int) -> tuple[Term, Int]:
-    """A natural number shifted left until the highest of its `width - 1` bits is 1, and by how many places.
-
-    For 0 the term is 0 and the places are as many as can be.
-    """
+    """A natural number shifted left until the highest of its `width - 1` bits is 1 (0 stays 0), and by how many places."""
     width = x.width - 1
     bits = t.extract(x.term, width - 1, 0) if width else t.constant(0, 1)
     width, places = bits.width, number(0)

@@ -18,10 +18,7 @@ from .terms import Term
 
 
 class Number(NamedTuple):
-    """One number; `nan` and `inf` say what it is otherwise.
-
-    `part` says whether it takes part in an alignment: zeros may not (edge rules zero_operand and zero_c).
-    """
+    """One number; `nan` and `inf` say what it is otherwise, `part` whether an alignment has it (edge rules leave zeros out)."""
 
     nan: Term
     inf: Term

@@ -13,10 +13,9 @@ _known: "WeakValueDictionary[tuple, Term]" = WeakValueDictionary()
 
 
 class Term:
-    """One node; made by the functions of this module only.
+    """One node, made by this module's functions: SMT-LIB's name of the operation (or "var", "const") with its indices or value.
 
-    `op` is SMT-LIB's name of the operation, or "var", "const"; `params` are the indices of the operation (extract), the name of
-    a variable or the value of a constant; `width` is in bits, 0 for a truth value.
+    `width` is in bits, 0 for a truth value.
     """
 
     __slots__ = ("__weakref__", "args", "op", "params", "width")

@@ -16,17 +16,8 @@ __all__ = ["architectures", "default_instruction", "get_instruction", "list_inst
 
 @cache
 def _catalogue() -> dict[tuple[str, str], Instruction]:
-    rows = [
-        *nvidia.rows(),
-        *amd.rows(),
-        *arm.rows(),
-        *other.rows(),
-        *ascend.rows(),
-        *gaudi.rows(),
-        *riscv.rows(),
-        *apple.rows(),
-        *tenstorrent.rows(),
-    ]
+    vendors = (nvidia, amd, arm, other, ascend, gaudi, riscv, apple, tenstorrent)
+    rows = [row for vendor in vendors for row in vendor.rows()]
     for table in load_tables():
         rows = [with_table(row, table) for row in rows]
     known = {(row.arch, row.name): row for row in rows}
@@ -42,10 +33,7 @@ def architectures() -> list[str]:
 
 
 def canonical_device(name: str) -> str:
-    """A device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known, too.
-
-    Raises TypeError for what is no string, ValueError with the nearest names if there is none of that name.
-    """
+    """A device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known, too."""
     if not isinstance(name, str):
         raise TypeError(f"an architecture is a name, got {type(name).__name__}")
     known = architectures()
@@ -132,10 +120,7 @@ def _find(arch: str, name: str) -> Instruction | None:
 
 
 def _spelled(arch: str, name: str) -> Instruction | None:
-    """The one row of an architecture that another spelling of a name means, None for none; of modes of it, the usual one.
-
-    Raises ValueError if it means several.
-    """
+    """The one row of an architecture that another spelling of a name means, None for none; of modes of it, the usual one."""
     rows = [row for row in _answers(name) if row.arch == arch]
     plain = [row for row in rows if all(other.name.startswith(row.name) for other in rows)]
     if plain:  # the others are modes of it, named by a suffix

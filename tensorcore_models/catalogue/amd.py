@@ -3,6 +3,10 @@
 Arithmetic: xie-mma-sim, table IV and section IV; CDNA1 from MMA-Sim's code only. Shapes: AMD CDNA ISA documents.
 """
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+
 from ..accumulators import (
     FusedDotRoundDownAdd,
     GroupFusedDotRoundDownAdd,
@@ -27,21 +31,27 @@ FP64_SHAPES = ((16, 16, 4, 1), (4, 4, 4, 4))
 CDNA3_INT8_SHAPES = ((32, 32, 16, 1), (16, 16, 32, 1), (32, 32, 4, 2), (16, 16, 4, 4), (4, 4, 4, 16))
 
 
-def _mfma(arch, shape, a, b, c, name, accumulator, *, source=MMA_SIM, evidence="published model") -> Instruction:
-    m, n, k, blocks = shape
-    return Instruction(
-        accumulator, arch=arch, name=name, m=m, n=n, k=k, blocks=blocks, a_format=a, b_format=b, c_format=c, d_format=c,
-        path="mfma", source=source, evidence=evidence,
-    )  # fmt: skip
+def _mfma(arch, shapes, a, b, c, spelled, spec, *, source=MMA_SIM, evidence="published model") -> Iterator[Instruction]:
+    """Instructions of all shapes: `spelled` are the names of the result's and the operands' type, `spec` has a sum of k."""
+    for m, n, k, blocks in shapes:
+        apart = "" if arch != "cdna3" else f"_{blocks}b_" if blocks > 1 else "_"
+        yield Instruction(
+            spec(k), arch=arch, name=f"v_mfma_{spelled[0]}_{m}x{n}x{k}{apart}{spelled[1]}", m=m, n=n, k=k, blocks=blocks,
+            a_format=a, b_format=b, c_format=c, d_format=c, path="mfma", source=source, evidence=evidence,
+        )  # fmt: skip
 
 
-def _old_name(shape, cd: str, ab: str) -> str:
-    return f"v_mfma_{cd}_{shape[0]}x{shape[1]}x{shape[2]}{ab}"
+def _fp32(arch, source=MMA_SIM):
+    return _mfma(arch, FP32_SHAPES, "fp32", "fp32", "fp32", ("f32", "f32"), lambda k: SequentialFMA(), source=source)
 
 
-def _new_name(shape, cd: str, ab: str) -> str:
-    blocks = f"{shape[3]}b_" if shape[3] > 1 else ""
-    return f"v_mfma_{cd}_{shape[0]}x{shape[1]}x{shape[2]}_{blocks}{ab}"
+def _fp64(arch):
+    return _mfma(arch, FP64_SHAPES, "fp64", "fp64", "fp64", ("f64", "f64"), lambda k: SequentialFMA())
+
+
+def _int8(arch, shapes):
+    exact = {"source": ISA, "evidence": "vendor document"}
+    return _mfma(arch, shapes, "s8", "s8", "s32", ("i32", "i8"), lambda k: IntegerDotAdd(terms=k), **exact)
 
 
 def _exact(group: int, k: int) -> ParametricDotAdd:
@@ -58,47 +68,29 @@ def _pairwise(group: int, k: int) -> GroupPairwiseSum:
 
 def _cdna1_and_2_rows():
     for arch, unit, source in (("cdna1", _exact, CDNA1), ("cdna2", _pairwise, MMA_SIM)):
-        for shape in FP32_SHAPES:
-            name = _old_name(shape, "f32", "f32")
-            yield _mfma(arch, shape, "fp32", "fp32", "fp32", name, SequentialFMA(), source=source)
-        for shape in FP16_SHAPES:
-            name = _old_name(shape, "f32", "f16")
-            yield _mfma(arch, shape, "fp16", "fp16", "fp32", name, unit(4, shape[2]), source=source)
-        for shape in BF16_SHAPES:
-            name = _old_name(shape, "f32", "bf16")
-            yield _mfma(arch, shape, "bf16", "bf16", "fp32", name, unit(2, shape[2]), source=source)
-        for shape in FP16_SHAPES:
-            name = _old_name(shape, "i32", "i8")
-            spec = IntegerDotAdd(terms=shape[2])
-            yield _mfma(arch, shape, "s8", "s8", "s32", name, spec, source=ISA, evidence="vendor document")
-    for shape in FP16_SHAPES:
-        name = _old_name(shape, "f32", "bf16_1k")
-        yield _mfma("cdna2", shape, "bf16", "bf16", "fp32", name, _pairwise(4, shape[2]))
-    for shape in FP64_SHAPES:
-        yield _mfma("cdna2", shape, "fp64", "fp64", "fp64", _old_name(shape, "f64", "f64"), SequentialFMA())
+        yield from _fp32(arch, source)
+        yield from _mfma(arch, FP16_SHAPES, "fp16", "fp16", "fp32", ("f32", "f16"), partial(unit, 4), source=source)
+        yield from _mfma(arch, BF16_SHAPES, "bf16", "bf16", "fp32", ("f32", "bf16"), partial(unit, 2), source=source)
+        yield from _int8(arch, FP16_SHAPES)
+    yield from _mfma("cdna2", FP16_SHAPES, "bf16", "bf16", "fp32", ("f32", "bf16_1k"), partial(_pairwise, 4))
+    yield from _fp64("cdna2")
 
 
 def _cdna3_rows():
-    for shape in FP64_SHAPES:
-        yield _mfma("cdna3", shape, "fp64", "fp64", "fp64", _new_name(shape, "f64", "f64"), SequentialFMA())
-    for shape in FP32_SHAPES:
-        yield _mfma("cdna3", shape, "fp32", "fp32", "fp32", _new_name(shape, "f32", "f32"), SequentialFMA())
-    for shape in ((16, 16, 8, 1), (32, 32, 4, 1)):
-        spec = FusedDotRoundDownAdd(4)
-        yield _mfma("cdna3", shape, "tf32", "tf32", "fp32", _new_name(shape, "f32", "xf32"), spec)
+    def down(k):
+        return FusedDotRoundDownAdd(min(8, k))
+
+    yield from _fp64("cdna3")
+    yield from _fp32("cdna3")
+    tf32 = ((16, 16, 8, 1), (32, 32, 4, 1))
+    yield from _mfma("cdna3", tf32, "tf32", "tf32", "fp32", ("f32", "xf32"), lambda k: FusedDotRoundDownAdd(4))
     for fmt, spelling in (("fp16", "f16"), ("bf16", "bf16")):
-        for shape in FP16_SHAPES:
-            spec = FusedDotRoundDownAdd(min(8, shape[2]))
-            yield _mfma("cdna3", shape, fmt, fmt, "fp32", _new_name(shape, "f32", spelling), spec)
-    for shape in ((16, 16, 32, 1), (32, 32, 16, 1)):
-        for a, a_name in (("e5m2fnuz", "bf8"), ("e4m3fnuz", "fp8")):
-            for b, b_name in (("e5m2fnuz", "bf8"), ("e4m3fnuz", "fp8")):
-                name = _new_name(shape, "f32", f"{a_name}_{b_name}")
-                yield _mfma("cdna3", shape, a, b, "fp32", name, GroupFusedDotRoundDownAdd(16))
-    for shape in CDNA3_INT8_SHAPES:
-        name = _new_name(shape, "i32", "i8")
-        spec = IntegerDotAdd(terms=shape[2])
-        yield _mfma("cdna3", shape, "s8", "s8", "s32", name, spec, source=ISA, evidence="vendor document")
+        yield from _mfma("cdna3", FP16_SHAPES, fmt, fmt, "fp32", ("f32", spelling), down)
+    fp8 = {"bf8": "e5m2fnuz", "fp8": "e4m3fnuz"}
+    for shape, a, b in product(((16, 16, 32, 1), (32, 32, 16, 1)), fp8, fp8):
+        spelled = "f32", f"{a}_{b}"
+        yield from _mfma("cdna3", (shape,), fp8[a], fp8[b], "fp32", spelled, lambda k: GroupFusedDotRoundDownAdd(16))
+    yield from _int8("cdna3", CDNA3_INT8_SHAPES)
 
 
 def rows() -> list[Instruction]:

@@ -5,6 +5,9 @@ FPDotAdd_ZA, FP8DotAddFP, FP8MatMulAddFP). FPCR as it is after reset: to nearest
 the widening forms. Shapes of SME are those of the smallest vectors (128 bits); the arithmetic of longer ones is the same.
 """
 
+from collections.abc import Iterator
+from itertools import product
+
 from ..accumulators import Accumulator, PairRoundOddSum, ParametricDotAdd, SequentialFMA
 from ..engines.instruction import Instruction
 from ..families.scaled_dot import ScaledDotAdd
@@ -40,19 +43,14 @@ def _square(times: int = 1) -> tuple[tuple[int, tuple[int, ...]], ...]:
     return tuple((times * side, (times * side,)) for side in SIDES)
 
 
-def _bfloat16() -> list[Instruction]:
+def _bfloat16() -> Iterator[Instruction]:
     types = ("fp32", "bf16", "bf16")
-    odd, extended = PairRoundOddSum(), FUSED_PAIR
     without, with_ = "with FPCR.EBF = 0", "with FPCR.EBF = 1 (FEAT_EBF16)"
     shapes = (("bfmmla.m2n2k4", 2, 2, 4, ()), ("bfdot.k2", 1, 1, 2, ()), ("bfmopa.m4n4k2", 4, 4, 2, _square()))
-    found = []
     for stem, m, n, k, legal in shapes:
         name, source = f"{stem}.f32.bf16.bf16.f32", stem.partition(".")[0].upper()
-        found.append(_row(odd, name, m, n, k, types, f"{source} {without}", legal_shapes=legal, note=CHECKED))
-        found.append(
-            _row(extended, f"{name}.ebf", m, n, k, types, f"{source} {with_}", legal_shapes=legal, note=EXTENDED)
-        )
-    return found
+        yield _row(PairRoundOddSum(), name, m, n, k, types, f"{source} {without}", legal_shapes=legal, note=CHECKED)
+        yield _row(FUSED_PAIR, f"{name}.ebf", m, n, k, types, f"{source} {with_}", legal_shapes=legal, note=EXTENDED)
 
 
 def _sme() -> list[Instruction]:
@@ -71,7 +69,7 @@ def _sme() -> list[Instruction]:
     ]  # fmt: skip
 
 
-def _fp8() -> list[Instruction]:
+def _fp8() -> Iterator[Instruction]:
     note = f"LSCALE is with_rules(scale=), OSM with_rules(saturate=True); {UNCHECKED}, no QEMU known here has FP8"
     kinds = (
         ("fdot", 1, 1, 2, "fp16", "FDOT (2-way), FEAT_FP8DOT2", ()),
@@ -81,16 +79,11 @@ def _fp8() -> list[Instruction]:
         ("fmopa", 8, 8, 2, "fp16", "FMOPA (2-way), FEAT_SME_F8F16", _square(2)),
         ("fmopa", 4, 4, 4, "fp32", "FMOPA (4-way), FEAT_SME_F8F32", _square()),
     )
-    found = []
-    for stem, m, n, k, d, source, shapes in kinds:
+    for (stem, m, n, k, d, source, shapes), a, b in product(kinds, FP8, FP8):
         spelled = {"fp16": "f16", "fp32": "f32"}[d]
         shape = f"m{m}n{n}k{k}" if m > 1 else f"k{k}"
-        for a in FP8:
-            for b in FP8:
-                name = f"{stem}.{shape}.{spelled}.{a}.{b}.{spelled}"
-                types = (d, FP8[a], FP8[b])
-                found.append(_row(ScaledDotAdd(k), name, m, n, k, types, source, legal_shapes=shapes, note=note))
-    return found
+        name, types = f"{stem}.{shape}.{spelled}.{a}.{b}.{spelled}", (d, FP8[a], FP8[b])
+        yield _row(ScaledDotAdd(k), name, m, n, k, types, source, legal_shapes=shapes, note=note)
 
 
 def rows() -> list[Instruction]:

@@ -24,26 +24,15 @@ UNKNOWN_UNITS = {
     "thor": "Jetson Thor has compute capability 11.0, of which neither outputs nor a model are published; it compiles tcgen05 "
     "as the B200 (blackwell) does, but that says nothing of the bits",
 }
+#: Products of other vendors' architectures.
+_OTHERS = {
+    "cdna1": "mi100", "cdna2": "mi210 mi250 mi250x", "cdna3": "mi300 mi300a mi300x", "ascend": "910a",
+    "ascend910b": "910b1 910b2 910b3 910b4", "gaudi": "hl-205", "gaudi2": "hl-225h", "gaudi3": "hl-325l hl-338",
+    "wormhole": "n150 n300",
+}  # fmt: skip
 #: device: (architecture, operand formats that its tensor cores lack although the architecture has them).
 DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     **{device: (arch, lacks) for arch, row in ARCHITECTURES.items() for device, lacks in row.devices.items()},
-    "mi100": ("cdna1", ()),
-    "mi210": ("cdna2", ()),
-    "mi250": ("cdna2", ()),
-    "mi250x": ("cdna2", ()),
-    "mi300": ("cdna3", ()),
-    "mi300a": ("cdna3", ()),
-    "mi300x": ("cdna3", ()),
-    "910a": ("ascend", ()),
-    "910b1": ("ascend910b", ()),
-    "910b2": ("ascend910b", ()),
-    "910b3": ("ascend910b", ()),
-    "910b4": ("ascend910b", ()),
-    "hl-205": ("gaudi", ()),
-    "hl-225h": ("gaudi2", ()),
-    "hl-325l": ("gaudi3", ()),
-    "hl-338": ("gaudi3", ()),
-    "n150": ("wormhole", ()),
-    "n300": ("wormhole", ()),
+    **{device: (arch, ()) for arch, devices in _OTHERS.items() for device in devices.split()},
     **{device: row[:2] for device, row in SAME_UNIT.items()},
 }

@@ -42,7 +42,7 @@ def _applied(spec: Spec, rules: Mapping[str, Any]) -> Spec:
 
 
 def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction:
-    """An instruction with the edge rules of a table: its own where the table has them, else what holds for the architecture.
+    """An instruction with a table's edge rules: its own, or the architecture's.
 
     An instruction that the table's run decided takes over its evidence.
     """

@@ -54,10 +54,7 @@ _INTRINSICS = (
 
 @dataclass(frozen=True)
 class Spelling:
-    """What a spelling says of an instruction; None where it says nothing.
-
-    `k` is given where the rest of the shape is free; `stem` is the first word of the name, underscores left out.
-    """
+    """What a spelling says of an instruction (`stem`: its first word without underscores); None where it says nothing."""
 
     path: str | None = None
     shape: tuple[int, int, int] | None = None

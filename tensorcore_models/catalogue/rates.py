@@ -25,10 +25,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class DataSheet:
-    """What one document says about one device: dense TFLOP/s or TOP/s by format (fp64 to fp4, int8, int4).
-
-    `source` is its title; why there is none where `rates` is empty.
-    """
+    """What one document (its title; or why there is none) says of a device: dense TFLOP/s or TOP/s by format, fp64 to int4."""
 
     source: str
     rates: dict[str, float] = field(default_factory=dict)

@@ -26,10 +26,7 @@ def dot(elements: int) -> ParametricDotAdd:
 
 
 def vector_dot(vlen: int, a_format: str, b_format: str | None = None) -> Instruction:
-    """The instruction at a VLEN in bits, a power of two from 32 (Zvl32b): bf16, or "e4m3" and "e5m2" in any pair, to fp32.
-
-    Raises ValueError if VLEN is no power of two or beyond what the model takes, or the unit lacks the operand types.
-    """
+    """The instruction at a VLEN in bits, a power of two from 32 (Zvl32b): bf16, or "e4m3" and "e5m2" in any pair, to fp32."""
     b_format = b_format or a_format
     if not isinstance(vlen, int) or isinstance(vlen, bool) or vlen < 32 or vlen & (vlen - 1):
         raise ValueError(f"VLEN is {vlen!r}, expected a power of two, 32 or more")

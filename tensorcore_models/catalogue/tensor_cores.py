@@ -29,10 +29,7 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Narrow:
-    """Instructions of operands of up to 8 bits.
-
-    `fraction_bits` is F of a unit of its own, which keeps only as many bits of fp32 results; None: the architecture's.
-    """
+    """Instructions of operands of up to 8 bits; `fraction_bits`: F of their own unit, which keeps as many of fp32 results."""
 
     formats: tuple[str, ...] = FP8  # of operands, which go together in all pairs
     ks: tuple[int, ...] = (32,)

@@ -277,7 +277,7 @@ class Engine(abc.ABC):
         return PreparedProduct(self, m, k, n)
 
     def scaled_input(self, c: np.ndarray, scale: int) -> np.ndarray:
-        """What the unit adds its products to where its accumulator input is scaled: encodings of c 2^-scale.
+        """What the unit adds its products to where its accumulator input is scaled: encodings of c 2^-scale, in c's type.
 
         The exponent is lowered and the significand kept. Where the result is subnormal, bits below the smallest encoding are
         cut off, as NVIDIA's units cut results: what they do with such an input is not published.
@@ -288,11 +288,6 @@ class Engine(abc.ABC):
             Encodings in the format of c.
         scale : int
             s, 0 to :attr:`largest_input_scale`.
-
-        Returns
-        -------
-        ndarray
-            Of the shape and type of c.
 
         Raises
         ------
@@ -373,7 +368,7 @@ class Engine(abc.ABC):
 
     @default_fp_state
     def sum_bits(self, a, b, order: Order) -> np.ndarray:
-        """A B on raw encodings in one order of k, nothing added: what the chains and sums of the order give, signed zeros kept.
+        """Encodings of A B in one order of k, nothing added: what the chains and sums of the order give, signed zeros kept.
 
         Parameters
         ----------
@@ -381,11 +376,6 @@ class Engine(abc.ABC):
             Encodings, shapes (m, k), (k, n).
         order : Order
             Values of k that it leaves out are left out of the sum.
-
-        Returns
-        -------
-        ndarray
-            Encodings in the output format, shape (m, n).
 
         Raises
         ------

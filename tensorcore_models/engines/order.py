@@ -89,19 +89,9 @@ KOrder = str | Order | Sequence[tuple[int, int]]
 def order_of(k: int, step: int, k_order: KOrder) -> Order | None:
     """The order in which a kernel sums over k, None for one chain over all of it.
 
-    Parameters
-    ----------
-    k, step : int
-        Length and the engine's k step.
-    k_order : str, Order or sequence of (start, stop)
-        ``"sequential"``: one chain. ``"split_k:S"``: S contiguous parts of equally many steps (the last may be shorter).
-        ``"sliced_k:S"``: S chains, chain s takes steps s, s + S, ... (warps that share a tile). A sequence of half-open
-        ranges that cover 0 to k in order: stream-k. Any other order as an Order.
-
-    Raises
-    ------
-    ValueError
-        On an unknown order, or ranges that do not cover k or do not start on a step.
+    ``"sequential"``: one chain. ``"split_k:S"``: S contiguous parts of equally many steps (the last may be shorter).
+    ``"sliced_k:S"``: S chains, chain s takes steps s, s + S, ... (warps that share a tile). A sequence of half-open ranges
+    that cover 0 to k in order and start on steps: stream-k. Any other order as an Order. Else ValueError.
     """
     if isinstance(k_order, Chain | Sum):
         left_out = uncovered(k_order, k)
@@ -207,10 +197,7 @@ class OrderUnit:
 
 
 def evaluate(order: Order, unit: OrderUnit) -> np.ndarray:
-    """Encodings of the sum, in the unit's result format.
-
-    Raises ValueError for a sum that is rounded to :data:`OUTPUT`, which :func:`with_output` replaces.
-    """
+    """Encodings of the sum, in the unit's result format; it must not be rounded to :data:`OUTPUT` (:func:`with_output`)."""
     if isinstance(order, Chain):
         return unit.chain(order.pieces) if order.pieces else unit.zeros()
     parts = list(order.parts)

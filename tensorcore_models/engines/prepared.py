@@ -29,7 +29,7 @@ class PreparedProduct:
         return f"{self.engine.label}.prepared({self.m}, {self.k}, {self.n})"
 
     def __call__(self, a, b, c=None, scale_a=None, scale_b=None) -> np.ndarray:
-        """d on values; arguments and errors as :meth:`Engine.gemm`, and ValueError for matrices of another shape.
+        """d on values, as :meth:`Engine.gemm`, for the shapes that were prepared.
 
         Arrays in the formats' natural types (float16 for fp16, ...) take the shortest way.
         """

@@ -25,7 +25,6 @@ def scaled_sums(
 
     The other arguments are those of :meth:`tensorcore_models.Engine.gemm`. Where factors are applied after each block of k the
     chain is promoted there in any case; `promote_every` may divide a block, and an order may have parts that start with one.
-    Raises ValueError for other results, and for chains that do not fit the blocks.
     """
     result = engine.formats[3]
     if not isinstance(result, IntegerFormat) and result.name != "fp32":

@@ -188,7 +188,7 @@ def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, p
 def read_scales(
     scale_a, scale_b, m: int, k: int, n: int, unit=None, rules: tuple[ScaleRule, ScaleRule] | None = None
 ) -> Scaling | None:
-    """Factors as a kernel's caller has them, by their shapes and types.
+    """Factors as a kernel's caller has them, by their shapes and types; None where both are None.
 
     Parameters
     ----------
@@ -201,11 +201,6 @@ def read_scales(
         What multiplies; by default any unit can be meant.
     rules : (ScaleRule, ScaleRule), optional
         The rules of A and of B where the caller knows them; some shapes fit several.
-
-    Returns
-    -------
-    Scaling or None
-        None where both are None.
 
     Raises
     ------
@@ -230,10 +225,11 @@ def read_scales(
             raise ValueError(_unfitting(f"scale_{side}", side, size, k, x, each))
     pairs = [(x, y) for x in fitting[0] for y in fitting[1] if _together(x, y)]
     if not pairs:
+        shapes = (f"{r.name}: {r.shape('a', m, k)} and {r.shape('b', n, k)}" for r in known)
         raise ValueError(
             f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}: these are applied at different places. "
             "Both per tensor or per row and column, both in blocks of 128, or both with one unit's blocks. "
-            f"{_expected(known, m, k, n)}"
+            f"Expected shapes of scale_a and scale_b: {'; '.join(shapes)}"
         )
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:
@@ -315,8 +311,3 @@ def _unfitting(name: str, side: str, size: int, k: int, x: np.ndarray, rules: Se
 
 def _row(rule: ScaleRule, side: str, size: int, k: int) -> str:
     return f"{rule.name}: {rule.shape(side, size, k)} {rule.format}"
-
-
-def _expected(rules: Sequence[ScaleRule], m: int, k: int, n: int) -> str:
-    shapes = (f"{r.name}: {r.shape('a', m, k)} and {r.shape('b', n, k)}" for r in rules)
-    return "Expected shapes of scale_a and scale_b: " + "; ".join(shapes)

@@ -24,10 +24,7 @@ class DrawnBox(NamedTuple):
 
 
 def _places(boxes: Sequence[DrawnBox]) -> tuple[dict[int, tuple[float, float]], float]:
-    """The centre of each box that hangs from the last one, and the width of all; a box is centred above those below it.
-
-    A stack in place of recursion: a chain of thousands of additions is thousands deep.
-    """
+    """The centre of each box that hangs from the last one, and the width of all (by a stack: chains are thousands deep)."""
     found: dict[int, tuple[float, float]] = {}
     edge, stack = 2.0, [(len(boxes) - 1, HEIGHT + 16.0, -1.0)]
     while stack:

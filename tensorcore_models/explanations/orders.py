@@ -7,10 +7,7 @@ from .tree import Operation, Tree
 
 
 def tree_of(spec: Accumulator, k: int) -> Tree | None:
-    """The order in which an accumulator sums k products (more than one step takes are a chain) and c, leaf k.
-
-    None where the accumulator does not say.
-    """
+    """The order in which an accumulator sums k products, in chained steps, and c, leaf k; None where it does not say."""
     total: Position = k
     found = SumBuilder(k + 1)
     for start in range(0, k, spec.terms_per_step):

@@ -64,10 +64,7 @@ class Conversion(NamedTuple):
 
 
 class Arrangement(NamedTuple):
-    """How a kernel takes the products of one pass: group after group, and the additions after them.
-
-    The generic kernel of the family reads `tree`, which is empty where it needs none.
-    """
+    """How a kernel takes the products of one pass: group after group, and the additions after them (`tree`, if any)."""
 
     groups: list[list[int]]
     tree: list[int]
@@ -216,11 +213,6 @@ class Accumulator:
         ----------
         p : tensorcore_models.reference.Pass
             Encodings of up to `terms_per_step` products and of the addend.
-
-        Returns
-        -------
-        int
-            Encoding of the result.
 
         Raises
         ------

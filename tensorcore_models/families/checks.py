@@ -24,10 +24,10 @@ def require(condition: bool, spec: object, message: str) -> None:
 
 @lru_cache
 def field_checks(cls: type) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """Names of a dataclass's fields and what checks their values, of those whose annotations are no strings.
+    """Names of a dataclass's fields whose annotations are no strings, and what checks their values.
 
-    A check gives the value as the plain type that the annotation says: NumPy's integers and booleans become Python's. It raises
-    TypeError for another type, and ValueError for none of a Literal's values.
+    A check gives the value as the plain type of the annotation: NumPy's integers and booleans become Python's. Others are a
+    TypeError, and none of a Literal's values a ValueError.
     """
     fields = [field for field in dataclasses.fields(cls) if not isinstance(field.type, str)]
     return tuple((field.name, _check_of(field.type, f"{cls.__name__}: {field.name}")) for field in fields)
@@ -41,7 +41,7 @@ def _check_of(expected: Any, what: str) -> Callable[[Any], Any]:
     if origin in (types.UnionType, Union):
         others = [choice for choice in choices if choice is not type(None)]
         check = _check_of(others[0], what) if len(others) == 1 else _anything
-        return partial(_optional, check=check) if type(None) in choices else check
+        return (lambda value: None if value is None else check(value)) if type(None) in choices else check
     if expected is bool:
         return partial(_truth, what=what)
     if expected is int:
@@ -59,10 +59,6 @@ def _one_of(value: Any, choices: tuple, what: str) -> Any:
     if value not in choices:
         raise ValueError(f"{what} is {value!r}, expected one of {', '.join(map(repr, choices))}")
     return value
-
-
-def _optional(value: Any, check: Callable[[Any], Any]) -> Any:
-    return None if value is None else check(value)
 
 
 def _truth(value: Any, what: str) -> bool:

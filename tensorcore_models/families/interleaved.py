@@ -187,7 +187,10 @@ class InterleavedDotAdd(Accumulator):
                 ("dot.terms", "run", "groups", "group_order"),
                 lambda i, s: [(n, r, g, tuple(range(g))) for n, r, g in _interleavings(i)],
             ),
-            Field(("group_order",), _group_orders),
+            Field(
+                ("group_order",),
+                lambda i, s: [*itertools.permutations(range(s.groups))] if s.groups <= 4 else [tuple(range(s.groups))],
+            ),
             Field(("via_format",), lambda i, s: _carriers(i)),
             Field(("final_rounding",), one_of(*search.ROUNDINGS)),
             *(inside(f, "dot") for f in PARAMETRIC if f.name in names),
@@ -303,10 +306,6 @@ def converted_code(fmt: Format, code: Any, via: Format, spec: Any) -> Any:
     return found if x.nan is t.FALSE else t.choose(x.nan, t.constant(via.nan_encoding(), via.bits), found)
 
 
-def _group_orders(interface: Interface, spec: Any) -> list[tuple[int, ...]]:
-    return list(itertools.permutations(range(spec.groups))) if spec.groups <= 4 else [tuple(range(spec.groups))]
-
-
 def _carriers(interface: Interface) -> list[str]:
     """Formats in which products may be formed: the operands' own, and wider ones for operands of up to 8 bits."""
     own, other = interface.formats[:2]
@@ -316,14 +315,11 @@ def _carriers(interface: Interface) -> list[str]:
 
 def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:
     """(terms, run, groups) that divide a call."""
-    found = []
-    for groups in (2, 4, 8):
-        for run in (1, 2, 4, 8):
-            for terms in divisors(interface):
-                step = terms * groups
-                if interface.k % step == 0 and step % (run * groups) == 0:
-                    found.append((terms, run, groups))
-    return found
+    return [
+        (terms, run, groups)
+        for groups, run, terms in itertools.product((2, 4, 8), (1, 2, 4, 8), divisors(interface))
+        if interface.k % (terms * groups) == 0 and terms % run == 0
+    ]
 
 
 def single_rounding_of_late_c(build: Builder, place: int, rounding: str) -> None:

@@ -31,8 +31,8 @@ def check_rounding(rounding: str) -> str:
 def shift_right_rounded(magnitude: int, shift: int, rounding: str, negative: bool, random: int = 0) -> int:
     """``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 is exact. ru and rd look at the sign.
 
-    `random`, for sr, is a draw from [0, 2**STOCHASTIC_BITS): the result goes away from zero when the first STOCHASTIC_BITS bits
-    of the discarded fraction exceed it. Raises ValueError for an unknown rounding.
+    `random`, for sr, is a draw from [0, 2**STOCHASTIC_BITS): the result goes away from zero when the first STOCHASTIC_BITS
+    bits of the discarded fraction exceed it.
     """
     if shift <= 0:
         return magnitude << -shift
@@ -77,14 +77,8 @@ def round_to_bits(
     `overflow_to_inf`: overflow gives infinity (or NaN) in every rounding mode, as tensor cores do although they round toward
     zero; `saturate`: the largest finite number. `fraction_bits`: fewer than the format stores (the others are 0), as Hopper's
     fp8 instructions do; subnormal results have as many below the smallest normal exponent. `random` is the draw of
-    :func:`shift_right_rounded`.
-
-    Raises
-    ------
-    OverflowError
-        On overflow without `saturate` to a format that has neither infinity nor NaN to say so.
-    ValueError
-        If zero is to be encoded in a format without zero, or a negative number in an unsigned format.
+    :func:`shift_right_rounded`. Raises OverflowError if the format cannot say that the number overflows, ValueError if it lacks
+    zero or the sign.
     """
     sign = fmt.sign_bit if negative else 0
     if magnitude == 0:
@@ -119,7 +113,7 @@ def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: 
     """Encoding of a number beyond the largest finite one of `fmt` (IEEE 754-2019, 7.4, carried over to the other formats).
 
     Modes that never round away from zero on that side give the largest finite number; the others give infinity, NaN where there
-    is no infinity. Raises OverflowError if the format has neither.
+    is no infinity, OverflowError without either.
     """
     sign = fmt.sign_bit if negative else 0
     toward_zero = rounding in ("rz", "ro") or (rounding == "ru" and negative) or (rounding == "rd" and not negative)
@@ -168,17 +162,8 @@ def encode_exact(
 ) -> int:
     """Encode one number: the twin of :func:`tensorcore_models.formats.rounding.encode`, whose rules and parameters it has.
 
-    Parameters
-    ----------
-    x : float, int or Fraction
-        A float may be -0, infinite or NaN. A Fraction must be dyadic (its denominator a power of two).
-    index : int
-        Flat index of the element, the second key of stochastic rounding.
-
-    Raises
-    ------
-    ValueError
-        If the format has no encoding for the number, or a Fraction is not dyadic.
+    A float may be -0, infinite or NaN, a Fraction must be dyadic; `index` is the second key of stochastic rounding. Numbers
+    that the format has no encoding for are a ValueError.
     """
     if isinstance(x, float) and not math.isfinite(x):
         if math.isnan(x):

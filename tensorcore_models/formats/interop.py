@@ -65,7 +65,7 @@ def _is_torch_tensor(x: Any) -> bool:
 
 
 def as_array(x: Any, name: str = "x") -> np.ndarray:
-    """`x` as a numpy array of real numbers in its natural type, without a copy where possible.
+    """`x` as a numpy array of real numbers in its natural type (or ml_dtypes'), a view of it where possible.
 
     Parameters
     ----------
@@ -73,11 +73,6 @@ def as_array(x: Any, name: str = "x") -> np.ndarray:
         See the module's description. Any shape, strides and byte order; never modified.
     name : str
         What to call it in messages.
-
-    Returns
-    -------
-    numpy.ndarray
-        Floating-point or integer type, ml_dtypes types included; possibly a view of `x`.
 
     Raises
     ------

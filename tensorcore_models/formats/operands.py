@@ -14,8 +14,7 @@ def check_bits(
 ) -> np.ndarray:
     """`x` as an array of encodings of `fmt` in its container type, of `ndim` dimensions (None: at least 2).
 
-    tf32's low bits are free, high bits of a container wider than the format must be 0 unless `ignore_high`. Raises TypeError
-    for what holds no unsigned integers of the container's width, ValueError for other dimensions or higher bits.
+    tf32's low bits are free, high bits of a container wider than the format must be 0 unless `ignore_high`.
     """
     array = np.asarray(x)
     if array.dtype != fmt.container:
@@ -42,16 +41,9 @@ def check_bits(
 def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str, saturate: bool = False) -> np.ndarray:
     """Values as encodings of `fmt`; arrays that hold the format already keep their bits (NaN payloads included).
 
-    Values beyond the range become infinities where the format has them, the largest finite number where it has neither infinity
-    nor NaN (fp4, fp6: OCP MX v1.0, section 5.3) or with `saturate`.
-
-    Raises
-    ------
-    TypeError
-        On objects that hold no real numbers, and floating-point values for an integer operand.
-    ValueError
-        If values are not representable and `rounding` is None: how many, and the first. If rounded values are beyond the range
-        of a format that has NaN but no infinity, without `saturate`; NaN for a format without it: how many.
+    Values beyond the range become infinities where the format has them, the largest finite number where it has neither
+    infinity nor NaN (fp4, fp6: OCP MX v1.0, section 5.3) or with `saturate`; with NaN alone they are a ValueError, as are NaN
+    where there is none, and what `rounding` None would have to round.
     """
     array = as_array(x, name)
     if isinstance(fmt, IntegerFormat):

@@ -142,10 +142,7 @@ def encode_target(
 
 
 def source_array(x: Any, name: str = "x") -> np.ndarray:
-    """`x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x` itself).
-
-    Raises TypeError for what holds no real numbers or wider ones, ValueError for integers without an exact float64 value.
-    """
+    """`x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x` itself)."""
     array = as_array(x, name)
     dtype = array.dtype
     if dtype.kind == "f" and dtype.itemsize > 8:
@@ -185,10 +182,7 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 def _encode_exactly(source: np.ndarray, fmt: Format, target: EncodeTarget) -> np.ndarray | None:
-    """Encodings of float32 or float64 numbers by a copy, if `fmt` has the same bits; None if they must be rounded or checked.
-
-    NaNs are left to the kernel: CPUs differ in what conversions make of them.
-    """
+    """Encodings of numbers by a copy if `fmt` has the same bits, else None; NaNs too, which CPUs convert differently."""
     width = {"fp32": 4, "fp64": 8}.get(fmt.name, 0)
     if source.itemsize > width or target.scale or target.flush or target.saturate or np.isnan(source).any():
         return None

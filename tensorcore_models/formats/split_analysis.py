@@ -35,7 +35,7 @@ DEFAULT_SCALE_EXPONENT = 12
 def residual_probability(leading_zeros: int, mode: str) -> float:
     """Eq. 3: probability that the residual has n `leading_zeros` and the high word was "truncated" (T) or "rounded" up (R).
 
-    n = -1 is a residual of exactly half a unit of the high word. Raises ValueError for another mode.
+    n = -1 is a residual of exactly half a unit of the high word.
     """
     if mode not in ("truncated", "rounded"):
         raise ValueError(f"unknown mode {mode!r}; known: truncated, rounded")
@@ -175,8 +175,7 @@ def _measured(exponent: int, scale_exponent: int, rounding: str) -> tuple[Residu
 def count_residuals(exponent: int, scale_exponent: int = 0, rounding: str = "rne") -> ResidualCount:
     """Split every float32 number of exponent E, -126 to 127, and count what happens to its residual.
 
-    Both words are rounded to nearest ("rne") as on Ascend, or toward zero ("rz"), the paper's contrast; others and other
-    exponents raise ValueError.
+    Both words are rounded to nearest ("rne") as on Ascend, or toward zero ("rz"), the paper's contrast.
     """
     return _measured(exponent, scale_exponent, rounding)[0]
 
@@ -336,11 +335,6 @@ def automatic_scale_exponent(x: Any) -> ScaleChoice:
     ----------
     x : array_like
         float32 values or narrower ones.
-
-    Returns
-    -------
-    ScaleChoice
-        The choice with its bounds and the bits that it loses.
 
     Raises
     ------

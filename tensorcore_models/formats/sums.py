@@ -102,9 +102,9 @@ def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, round
 
 @default_fp_state
 def add_all(total: np.ndarray, addends: Iterable[np.ndarray], fmt: Format | IntegerFormat) -> np.ndarray:
-    """total + x_1 + x_2 + ... in `fmt`, from left to right, each addition rounded to nearest even; `total` is not changed.
+    """total + x_1 + x_2 + ... in `fmt`, from left to right, as :func:`add_rounded` to nearest even; `total` is not changed.
 
-    As :func:`add_rounded` one after the other; sums of binary32 and binary64 are added in place, and NaN is looked for once.
+    Sums of binary32 and binary64 are added in place, and NaN is looked for once.
     """
     if isinstance(fmt, IntegerFormat) or fmt.name not in ("fp32", "fp64"):
         for addend in addends:

@@ -43,10 +43,9 @@ OVERFLOWS = ("inf", "saturate")
 
 
 def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tuple[int, ...]:
-    """The exponents s_j of `words` words.
+    """The exponents s_j of `words` words: the sequence that is given, or (0, s, 2s, ...) for an int s.
 
-    An int s means (0, s, 2s, ...): every residual is scaled by 2**s once more than the one before (eq. 7 for two words). A
-    sequence gives each s_j. Raises ValueError if its length is not `words`, TypeError if something is not an integer.
+    The latter scales every residual by 2**s once more than the one before (eq. 7 for two words).
     """
     given = isinstance(scale_exponent, Sequence | np.ndarray)
     numbers: list[Any] = list(scale_exponent) if isinstance(scale_exponent, Sequence | np.ndarray) else [scale_exponent]
@@ -272,7 +271,7 @@ def _word_values(words: Sequence[Any], fmt: str | Format | None) -> list[np.ndar
 
 @default_fp_state
 def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None) -> np.ndarray:
-    """The sum of ``word_j * 2**-s_j``, exactly.
+    """The sum of ``word_j * 2**-s_j``, exactly, as float64; infinite and NaN words follow IEEE addition.
 
     Parameters
     ----------
@@ -282,11 +281,6 @@ def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str
         As given to split.
     fmt : str or Format, optional
         Format of the words where they are encodings (``bits=True``).
-
-    Returns
-    -------
-    numpy.ndarray
-        float64. Infinite and NaN words follow IEEE addition.
 
     Raises
     ------

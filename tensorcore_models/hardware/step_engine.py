@@ -38,14 +38,9 @@ class StepEngine(Engine):
         """Encodings of d; c is a batch, the others are batches or single matrices."""
 
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """The instruction on raw encodings; arguments as :meth:`tensorcore_models.Instruction.mma_bits`.
+        """The instruction on raw encodings; arguments and errors as :meth:`tensorcore_models.Instruction.mma_bits`.
 
-        Raises
-        ------
-        TypeError, ValueError
-            On wrong types or shapes, missing or unwanted scales.
-        OSError, RuntimeError
-            If this machine does not run the instruction (the message says what is missing).
+        Raises OSError or RuntimeError if this machine does not run the instruction.
         """
         row = self.row
         a, b, c = (check_bits(x, f, n) for x, f, n in zip((a, b, c), self.formats, "abc", strict=False))

@@ -83,32 +83,30 @@ class ChainsKernel:
         (m, k), n = a.shape, b.shape[1]
         d = np.array(c, c.dtype, order="C")
         values = d.view(self.dtype)
-        task = {"every": every or self.terms, "lanes": self.lanes, "flush": self.flush}
+        task = {"every": every or self.terms, "lanes": self.lanes, "pairs": self.pairs, "flush": self.flush}
         nan = (
             self.nan if every is None else FORMATS[f"fp{8 * values.itemsize}"].nan_encoding()
         )  # the encoding that sums outside give
-        whole = self.a_format.dtype == self.b_format.dtype == self.dtype and not self.pairs and not self.lanes
-        unit = every or self.terms or (2 if self.pairs else 1)
-        for part in value_slices(m, n, k, unit, 0 if whole else values.itemsize):
-            x, y, order = a[:, part], b[part], self._order(part.stop - part.start)
-            if order is not None:
-                x, y = x.take(order, axis=1), y.take(order, axis=0)
-            x, y = float_values(x, self.a_format, self.dtype), float_values(y, self.b_format, self.dtype)
-            chains.chains(x, y, values, task, nan, level, threads_for(m * n * k))
-        if self.redo:
+        unit, special = every or self.terms or (2 if self.pairs else 1), False
+        made = not (self._taken(self.a_format) and self._taken(self.b_format))
+        for part in value_slices(m, n, k, unit, values.itemsize if made else 0):
+            x, y = self._operand(a[:, part], self.a_format), self._operand(b[part], self.b_format)
+            special |= chains.chains(x, y, values, task, nan, level, threads_for(m * n * k))
+        if self.redo and special:
             again = np.isnan(values) if self.redo == "nan" else ~np.isfinite(values)
             if again.any():
                 redo_elements(low, d, RunningResult.of(values, again.view(np.uint8)), a, b, c)
         return d
 
-    def _order(self, k: int) -> np.ndarray | None:
-        """Position in k of each product as the kernel takes them, None where they are in order."""
-        at = np.arange(k)
-        if self.pairs:
-            return np.where((at ^ 1) < k, at ^ 1, at)
-        if self.lanes:
-            return np.lexsort((at, at % self.terms % self.lanes, at // self.terms))
-        return None
+    def _taken(self, fmt: Format) -> bool:
+        """Whether the kernel takes encodings of the format."""
+        return fmt.dtype == self.dtype or (fmt.name == "bf16" and self.dtype == np.float32)
+
+    def _operand(self, x: np.ndarray, fmt: Format) -> np.ndarray:
+        """Numbers, or encodings that the kernel takes."""
+        if fmt.name == "bf16" and self._taken(fmt):
+            return np.ascontiguousarray(x)
+        return float_values(x, fmt, self.dtype)
 
 
 def _flushed_alike(spec: Any, fmt: Format, result: Format) -> bool:

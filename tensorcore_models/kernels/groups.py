@@ -10,7 +10,7 @@ from .._kernels.groups import groups
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for, threads_for_product
-from .common import RunningResult, Source, lanes_over_rows, redo_elements
+from .common import RunningResult, Source, is_zero, lanes_over_rows, redo_elements
 from .generic import generic_batch_bits
 from .lowering import Lowered
 
@@ -91,8 +91,10 @@ class GroupsKernel:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         (m, k), n = a.shape, b.shape[1]
         bits = np.array(c, np.uint32, order="C")
-        redo = np.ascontiguousarray((bits & 0x7FFFFFFF) >= 0x7F800000, np.uint8)
-        bits[redo != 0] = 0
+        redo = np.zeros(bits.shape, np.uint8)
+        if not is_zero(c):
+            special = ~np.isfinite(bits.view(np.float32))
+            redo, bits[special] = special.view(np.uint8), 0
         result, swapped = RunningResult.of(bits.view(np.float32), redo), lanes_over_rows(m, n)
         if swapped:
             result = result.transposed()

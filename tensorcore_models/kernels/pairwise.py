@@ -8,11 +8,10 @@ from .._kernels.pairwise import pairwise
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
-from .common import RunningResult, float_values, redo_elements, value_slices
+from .common import RunningResult, redo_elements
 from .generic import generic_bits
 from .lowering import Lowered
 
-_SMALLEST_NORMAL = np.float32(2.0**-126)
 #: Operations of vector lanes that take as long as one product here, for `threads_for_product`.
 _OPERATIONS = 4
 
@@ -56,16 +55,7 @@ class PairwiseKernel:
         if a.shape[1] % self.group:
             return generic_bits(low, a, b, c)  # a last group with fewer products
         d = np.array(c, np.uint32, order="C")
-        values = d.view(np.float32)
-        values[(values < _SMALLEST_NORMAL) & (values > -_SMALLEST_NORMAL)] = 0
-        (m, k), n = a.shape, b.shape[1]
-        threads = threads_for_product(_OPERATIONS * d.size * k)
-        for part in value_slices(m, n, k, self.terms, values.itemsize):
-            if part.start:  # what the instruction before ended with is the addend of another
-                values += np.float32(0)
-            x, y = (_values(bits, *rule) for bits, rule in zip((a[:, part], b[part]), self.operands, strict=True))
-            pairwise.pairwise(x, y, values, None, self.group, self.terms, isa_level(), threads)
-        d[np.isnan(values)] = self.nan
+        _run(a, b, d, None, self.operands, {"group": self.group, "terms": self.terms, "nan": self.nan})
         return d
 
 
@@ -101,26 +91,21 @@ class ExactSumKernel:
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         d, redo = np.array(c, np.uint32, order="C"), np.zeros(c.shape, np.uint8)
-        values = d.view(np.float32)
-        (m, k), n = a.shape, b.shape[1]
-        threads, single = threads_for_product(_OPERATIONS * d.size * k), np.dtype(np.float32)
-        for part in value_slices(m, n, k, self.terms, values.itemsize):
-            x, y = (float_values(v, f, single) for v, f in zip((a[:, part], b[part]), self.operands, strict=True))
-            if pad := -x.shape[1] % self.terms:  # zeros beside the last products
-                x, y = np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))
-            pairwise.pairwise(x, y, values, redo, self.terms, self.terms, isa_level(), threads)
-        redo |= ~np.isfinite(values)
+        operands = tuple((fmt, 0) for fmt in self.operands)
+        _run(a, b, d, redo, operands, {"group": self.terms, "terms": self.terms, "nan": 0})
         if redo.any():
-            redo_elements(low, d, RunningResult.of(values, redo), a, b, c)
+            redo_elements(low, d, RunningResult.of(d.view(np.float32), redo), a, b, c)
         return d
+
+
+def _run(a, b, d, redo, operands, task: dict) -> None:
+    """Update the encodings d; operands: formats and what is flushed, redo and task: as the kernel takes them."""
+    rules = tuple((fmt.name == "fp16", below) for fmt, below in operands)
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    threads = threads_for_product(_OPERATIONS * d.size * a.shape[1])
+    pairwise.pairwise(a, b, d.view(np.float32), redo, rules, task, isa_level(), threads)
 
 
 def _flushed_below(fmt: Format, rule: str) -> int:
     """Smallest magnitude that an operand may have and is not flushed."""
     return 1 if rule == "fp32" and fmt.name == "fp16" else 1 << fmt.fraction_bits
-
-
-def _values(x: np.ndarray, fmt: Format, flush_below: int) -> np.ndarray:
-    """float32 values of fp16 or bf16 encodings, small ones and zeros as +0."""
-    x = x * ((x & x.dtype.type(fmt.magnitude_mask)) >= x.dtype.type(flush_below))
-    return float_values(x, fmt, np.dtype(np.float32))

@@ -32,10 +32,7 @@ def summary(order: Order, result: str = "fp32") -> str:
 
 
 def differences(first: Recipe, second: Recipe) -> list[str]:
-    """In what two recipes differ, in words; empty where they compute the same.
-
-    Instructions of one arithmetic (accumulator, formats, k step) count as the same.
-    """
+    """In what two recipes differ, in words; empty where they compute the same (instructions of one arithmetic are the same)."""
     found = []
     if _arithmetic(first) != _arithmetic(second):
         found.append(f"engine: {_engine(first)} against {_engine(second)}")
@@ -89,10 +86,7 @@ class Divergence:
 
 
 def divergence(first: Recipe, second: Recipe, row, column, out_format: str) -> Divergence | None:
-    """Where two recipes part on one row of A (1, k) and one column of B (k, 1), None where they agree all along.
-
-    The scan goes in the smaller of the two k steps.
-    """
+    """Where two recipes part on a row of A (1, k) and a column of B (k, 1), in the smaller k steps; None if they agree."""
     step = min(first.engine.k, second.engine.k)
     for stop in [*range(step, first.k, step), first.k]:
         sums = []

@@ -42,10 +42,7 @@ def platform_of(device: str, version: str) -> Platform:
 
 
 def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
-    """A configuration with every field of :data:`~.cublaslt_tables.FIELDS`, None where it is not set.
-
-    Raises TypeError or ValueError if it is no mapping, a name or a value is not what cuBLASLt has, or ALGO_ID is missing.
-    """
+    """A configuration with every field of :data:`~.cublaslt_tables.FIELDS`, None where it is not set; ALGO_ID must be."""
     if not isinstance(config, Mapping):
         raise TypeError(
             f"config is a mapping of fields to numbers, got {type(config).__name__}; fields: {', '.join(tables.FIELDS)}"
@@ -241,7 +238,7 @@ def _engine(device: str, family: str, fmt: str, step: int) -> Engine:
 def cublaslt(
     device: str, version: str, *, m: int, k: int, n: int, format: str, config: Mapping[str, int | None]
 ) -> Recipe:
-    """The recipe of one cuBLASLt kernel.
+    """The recipe of one cuBLASLt kernel; its `lost` says which values of k are left out (see :func:`tail_loss`).
 
     Parameters
     ----------
@@ -256,11 +253,6 @@ def cublaslt(
     config : mapping
         The algorithm's configuration as cublasLtMatmulAlgoConfigGetAttribute gives it: ALGO_ID, SPLITK_NUM, REDUCTION_SCHEME,
         CUSTOM_OPTION and STAGES_ID decide; fields that are not set may be left out or None.
-
-    Returns
-    -------
-    Recipe
-        Its `lost` says which values of k the library leaves out (see :func:`tail_loss`).
 
     Raises
     ------

@@ -32,39 +32,14 @@ def convert_results(
     clip_infinities: bool = False,
     flush: bool = False,
 ) -> np.ndarray:
-    """Encodings of FP32 results in a narrower format.
+    """Encodings of FP32 results (uint32) in bf16, fp16, e4m3 or e5m2, with the device's rounding (rne by default).
 
-    Parameters
-    ----------
-    results : ndarray of uint32
-        Encodings of FP32 numbers, any shape.
-    target : {"bf16", "fp16", "e4m3", "e5m2"}
-    rounding : {"rne", "rz", "ru", "rd", "sr", "rna"}
-        rne is the device's default.
-    bias : int, optional
-        Exponent bias of the target; its own by default.
-    specials : {"ieee", "finite", "fn"}
-        What its largest exponent means: infinities and NaN; numbers; numbers but for all ones, which is NaN (fp8 only).
-    random : ndarray of uint32, optional
-        For "sr", one number for each result, which goes away from zero unless what is cut off, as a fraction of 32 bits, is
-        below. What is less than half of the smallest number of fp16 or fp8 becomes zero (seen in the vectors that the
-        model gave).
-    clip : bool
-        Infinite results of finite numbers become the largest finite number.
-    clip_infinities : bool
-        With `clip`, those of infinities, too.
-    flush : bool
-        Subnormal results become zero, or the smallest normal number where the rounding is directed towards it.
-
-    Returns
-    -------
-    ndarray
-        Encodings in the target's container type, the shape of `results`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the target, the rounding or the specials are none of these, or "sr" has no random numbers.
+    `bias` is the target's exponent bias, its own by default; `specials` says what its largest exponent means: infinities and
+    NaN ("ieee"), numbers ("finite"), or numbers but for all ones, which is NaN ("fn", fp8 only). `random`, for "sr", has one
+    number for each result, which goes away from zero unless what is cut off, as a fraction of 32 bits, is below; what is less
+    than half of the smallest number of fp16 or fp8 becomes zero (seen in the vectors that the model gave). `clip`: infinite
+    results of finite numbers become the largest finite number; `clip_infinities`: those of infinities, too. `flush`: subnormal
+    results become zero, or the smallest normal number where the rounding is directed towards it.
     """
     fmt = _target(target, bias, specials)
     if rounding not in ROUNDINGS:

@@ -165,7 +165,7 @@ class Recipe:
     def gemm_bits(
         self, a, b, *, out_format: str = "fp32", scale: float = 1.0, scale_result: float | None = None
     ) -> np.ndarray:
-        """What the kernel returns.
+        """What the kernel returns: encodings of the output, shape (m, n).
 
         Parameters
         ----------
@@ -177,11 +177,6 @@ class Recipe:
             One FP32 factor; see :func:`folded_scale` for the product of two.
         scale_result : float, optional
             A second factor, for outputs of 8 bits.
-
-        Returns
-        -------
-        ndarray
-            Encodings of the output, shape (m, n).
 
         Raises
         ------
@@ -228,11 +223,6 @@ class Recipe:
             Factors at the end of the recipe's sum, or after each block of 128 products of its one chain.
         out_format : str
             Format of the output.
-
-        Returns
-        -------
-        ndarray
-            Encodings of the output, shape (m, n).
 
         Raises
         ------

@@ -170,7 +170,7 @@ def scaled_mm(
     scheme: str | None = None,
     scale_result=None,
 ) -> np.ndarray:
-    """What `torch._scaled_mm(a, b, scale_a, scale_b)` returns.
+    """What `torch._scaled_mm(a, b, scale_a, scale_b)` returns: encodings of the output, shape (m, n).
 
     Parameters
     ----------
@@ -184,11 +184,6 @@ def scaled_mm(
         Factor of the output, used for 8-bit outputs only.
     device, a_format, b_format, fast_accumulation, split_k, scheme
         See :func:`scaled_mm_recipe`.
-
-    Returns
-    -------
-    ndarray
-        Encodings of the output, shape (m, n).
 
     Raises
     ------

@@ -45,11 +45,6 @@ def recorded_split(
     fast_accumulation : bool
         torch's `use_fast_accum`.
 
-    Returns
-    -------
-    split_k, scheme : int, str or None
-        Arguments of :func:`scaled_mm_recipe`.
-
     Raises
     ------
     Unknown

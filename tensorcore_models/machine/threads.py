@@ -120,10 +120,7 @@ def threads_for_product(operations: int) -> int:
 
 
 def run_shared(function: Callable[[range], None], count: int, threads: int) -> None:
-    """Call `function` on ranges that make up 0 to `count` - 1: on one in this thread, or on one for each of several threads.
-
-    Kernels that the latter call use no other threads.
-    """
+    """Call `function` on ranges that make up 0 to `count` - 1: in several threads, whose kernels use no others, or here."""
     if threads == 1 or count < 2:
         function(range(count))
         return

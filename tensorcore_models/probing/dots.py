@@ -29,10 +29,7 @@ def unit_scales(engine: Engine, length: int) -> tuple[np.ndarray, np.ndarray] | 
 
 
 def dot_codes(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Encodings of d (batch) of dot products a, b (batch, length) plus c (batch), with scales of 1 where there are any.
-
-    A model's dot products run at once, others' one by one.
-    """
+    """Encodings of d (batch) of dots a, b (batch, length) plus c (batch), with unit scales if any; a model's run at once."""
     count, length = a.shape
     scales = unit_scales(engine, length)
     if isinstance(engine, MatrixEngine) and not length % engine.k:

@@ -142,10 +142,7 @@ def is_nan(bits: np.ndarray, fmt: Any) -> np.ndarray:
 
 
 def along_diagonals(unit: Shaped, batch: DotBatch) -> tuple[Any, ...]:
-    """The dots along the diagonals of a batch of matrices of the unit's shape; what else these hold does not matter.
-
-    a (count, m, k), b (count, k, n), c (count, m, n), scales or None.
-    """
+    """a (count, m, k), b (count, k, n), c (count, m, n) and scales or None with the dots of a batch along their diagonals."""
     width = min(unit.m, unit.n)
     count = -(-batch.size // width)
     tile, place = np.divmod(np.arange(batch.size), width)

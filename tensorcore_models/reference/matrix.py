@@ -43,11 +43,6 @@ def dot_bits(
         Formats of a, b, c and d. Later steps of a chain take their c in the format of d.
     scale_a, scale_b : list of int, optional
         Encodings of the block scales, one for `block_size` products.
-
-    Returns
-    -------
-    int
-        Encoding of d.
     """
     a_format, b_format, c_format, d_format = formats
     step = accumulator.terms_per_step
@@ -66,7 +61,7 @@ def dot_bits(
 
 
 def mma_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """D = A B + C by the reference, raw encodings in and out.
+    """D = A B + C by the reference, raw encodings (..., m, n) in and out.
 
     Parameters
     ----------
@@ -76,11 +71,6 @@ def mma_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         Encodings, shapes (..., m, k), (..., k, n), (..., m, n).
     scale_a, scale_b : array of unsigned integers, optional
         Block scales, shapes (..., m, k/bs) and (..., k/bs, n).
-
-    Returns
-    -------
-    ndarray
-        Encodings of shape (..., m, n) in the container type of the output format.
     """
     formats = tuple(get_format(f) for f in (engine.a_format, engine.b_format, engine.c_format, engine.d_format))
     a, b, c = (np.asarray(x) for x in (a, b, c))

@@ -16,7 +16,7 @@ class SpecialRules(Protocol):
 
 
 class Operand(NamedTuple):
-    """One number: value (-1)^negative * significand * 2^exponent, aligned by `align` (None: takes no part).
+    """One number (-1)^negative * significand * 2^exponent, aligned by `align` (None: takes no part).
 
     The significand of a decoded NaN is its fraction field, and `align` the number of bits of that.
     """

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isas import ISAS, default_isa_and_threads  # noqa: F401 (a fixture of every test)
 
 import ascend
 import tensorcore_models as tcm
@@ -15,15 +16,7 @@ from ascend.cube_arguments import ORDERS, OVERFLOWS, STEP_ORDERS
 from ascend.cube_reference import cube_gemm_reference
 from ascend.tile_schedule import TileSchedule
 
-ISAS = tcm.available_isas()
 MODES = {"termwise": "termwise", "termwise_inplace": "termwise_inplace", "elementwise": "elementwise"}
-
-
-@pytest.fixture(autouse=True)
-def _defaults():
-    yield
-    tcm.set_isa(None)
-    tcm.set_num_threads(None)
 
 
 def schedule(m, k, n, blocks_in_group, mode="termwise", terms=3, reseed=False):

@@ -8,6 +8,7 @@ import pytest
 import ascend
 from ascend.grid import Swizzle
 from ascend.memory import concurrent_tiles, schedule_misses
+from ascend.pipes.simulate import simulate
 from ascend.schedule import build_schedule
 
 A = ascend.get_chip("910A")
@@ -108,6 +109,29 @@ def test_traffic_and_roofline_are_those_of_the_schedule():
     assert gemv.roofline().bound == "memory" and gemv.roofline().operational_intensity < 0.5
     small = build_schedule(1, 4096, 4096, A, ascend.Blocking(16, 64, 256), kernel="grid")
     assert small.roofline().bound == "memory"  # eq. 9 called it compute bound at 371 FLOP/B
+
+
+@pytest.mark.parametrize("merge", ("reduce", "atomic"))
+@pytest.mark.parametrize(
+    ("chip", "options"),
+    [
+        ("910A", {"kernel": "grid", "terms": 1}),
+        ("910B3", {"kernel": "grid", "terms": 1}),
+        ("910A", {"kernel": "grid", "terms": 3, "mode": "termwise"}),
+        ("910A", {"kernel": "grid", "terms": 3, "mode": "termwise_inplace"}),
+        ("910A", {"kernel": "grid", "terms": 3, "mode": "fused"}),
+        ("910A", {"kernel": "vector", "terms": 1, "operand": "fp32"}),
+    ],
+)
+def test_bytes_of_c_are_those_that_a_simulation_moves(chip, options, merge):
+    found = []
+    for split in (1, 4):
+        s = build_schedule(16, 2048, 512, chip, ascend.Blocking(16, 64, 64), split=split, merge=merge, **options)
+        moved = simulate(s, all_cores=True, include_split=True).bytes
+        of_c = sum(moved.get(f"{what} {how}", 0) for what in ("C", "zero", "merge") for how in ("read", "write"))
+        found.append((s.memory_bytes(), of_c))
+    (one, c_one), (four, c_four) = found
+    assert four - one == pytest.approx(c_four - c_one) and c_four > 4 * c_one
 
 
 def test_smaller_l2_never_moves_less():

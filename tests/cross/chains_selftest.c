@@ -43,39 +43,46 @@ static void fill(char *x, int64_t count, int size)
     }
 }
 
+/* All of k as one slice, in one thread. */
+static void run_job(mpg_chain_job *job)
+{
+    mpg_drive *drive = &job->drive;
+    mpg_chain_measure(job, drive->level);
+    drive->length = drive->part = drive->total;
+    char *workspace = malloc((size_t)mpg_chain_bytes(job, drive->length, drive->level));
+    if (!workspace)
+        exit(2);
+    mpg_chain_start(job, workspace, 1);
+    for (int64_t piece = 0; piece < mpg_pieces(drive); piece++)
+        mpg_drive_pack(drive, piece);
+    for (int64_t tile = 0; tile < drive->blocks * drive->panels; tile++)
+        mpg_drive_tile(drive, tile);
+    free(workspace);
+}
+
 /* Elements that differ. */
 static int64_t run_case(int64_t m, int64_t n, int64_t k, int size, int64_t every)
 {
-    const int width = mpg_chain_width(size, MPG_ISA_BASELINE);
-    const int64_t pass = mpg_chain_pass(every, MPG_ISA_BASELINE), passes = (k + pass - 1) / pass;
-    const int64_t groups = (m + MPG_CHAIN_ROWS - 1) / MPG_CHAIN_ROWS, panels = (n + width - 1) / width;
     char *a = malloc((size_t)(m * k * size)), *b = malloc((size_t)(k * n * size)), *d = malloc((size_t)(m * n * size));
-    char *packed_a = malloc((size_t)(groups * MPG_CHAIN_ROWS * passes * MPG_CHAIN_LONGEST * size));
-    char *packed_b = malloc((size_t)(panels * width * passes * pass * size));
     double *expected = malloc((size_t)(m * n) * sizeof *expected);
     int64_t wrong = 0;
-    if (!a || !b || !d || !packed_a || !packed_b || !expected)
+    if (!a || !b || !d || !expected)
         exit(2);
     fill(a, m * k, size), fill(b, k * n, size), fill(d, m * n, size);
     for (int64_t i = 0; i < m * n; i++)
         expected[i] = one_by_one(a + i / n * k * size, b + i % n * size, d + i * size, k, n, size, every);
-    for (int64_t i = 0; i < groups * MPG_CHAIN_ROWS; i++)
-        mpg_chain_pack_a(i < m ? a + i * k * size : 0, i, groups, k, pass, size, packed_a);
-    for (int64_t q = 0; q < k; q++)
-        mpg_chain_pack_b(b + q * n * size, n, q, pass, size, panels, width, packed_b);
-    const mpg_chain_job job = {.drive = {.m = m, .n = n, .d = d, .part = k},
-                               .a = packed_a,
-                               .b = packed_b,
-                               .groups = groups,
-                               .panels = panels,
-                               .pass = pass,
-                               .every = every};
-    mpg_chain_tile(&job, 0, groups, 0, panels, size, MPG_ISA_BASELINE);
+    mpg_chain_job job = {.drive = {.m = m, .n = n, .d = d, .total = k, .level = MPG_ISA_BASELINE},
+                         .a_rows = {a, 0},
+                         .b_rows = {b, 0},
+                         .k = k,
+                         .size = size,
+                         .every = every};
+    run_job(&job);
     for (int64_t i = 0; i < m * n; i++) {
         const float narrow = (float)expected[i];
         wrong += memcmp(d + i * size, size == 4 ? (const void *)&narrow : (const void *)&expected[i], (size_t)size) != 0;
     }
-    free(a), free(b), free(d), free(packed_a), free(packed_b), free(expected);
+    free(a), free(b), free(d), free(expected);
     return wrong;
 }
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "support"), str(Path(__file__).parents[1] / "tensorcore_models")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from test_fast_kernels import NARROW, WIDE  # noqa: E402
-from twins import operands  # noqa: E402
+from fast_units import NARROW, WIDE
+from twins import operands
 
-from tensorcore_models import kernels  # noqa: E402
-from tensorcore_models.kernels import common, narrow, wide  # noqa: E402
+from tensorcore_models import kernels
+from tensorcore_models.kernels import common, narrow, wide
 
 SHAPES = ((3, 70, 37), (5, 17, 130), (1, 1, 33))
 

@@ -124,7 +124,7 @@ def test_slices_that_do_not_fit():
 @pytest.mark.parametrize("axis", (0, 1))
 @pytest.mark.parametrize("dtype", ("f4", "f8"))
 @pytest.mark.parametrize("data", (spread, near))
-@pytest.mark.parametrize("bits", (1, 14, 15, 26, 27, 51, 52, 62))
+@pytest.mark.parametrize("bits", (1, 14, 15, 26, 27, 30, 31, 51, 52, 62))
 def test_residues_and_integers(data, dtype, axis, bits):
     moduli = (*MODULI, 2, 3, 16)
     for shape in SHAPES:
@@ -141,20 +141,21 @@ def test_residues_and_integers(data, dtype, axis, bits):
 
 
 @pytest.mark.parametrize(
-    "bits", (14, 26, 29, 41, 51, 52, 62)
-)  # 51 and 52: two ways to cut fractions off; 26 and 62: the highest piece is as large as it may be
+    "bits", (14, 26, 30, 31, 41, 51, 52, 62)
+)  # 30 and 31, 51 and 52: other ways to cut fractions off; 26 and 62: the highest piece is as large as it may be
 def test_residues_near_every_tie(bits):
-    """All moduli, integers around multiples of p/2 of every size: the quotient rounds as it must."""
+    """All moduli, integers around multiples of p/2 of every size, and multiples of those: the quotient rounds as it must."""
     limit = (1 << bits) - 1
     bases = [0, *(int(v) for v in np.random.default_rng(bits).integers(0, limit, 14)), limit]
     for p in ANY_MODULI:
         whole = [b // p * p + p * n // 2 + off for b in bases for n in (-1, 0, 1, 2) for off in (-1, 0, 1)]
         x = np.array([w for w in whole if abs(w) <= limit], np.float64)
         x = x[np.abs(x) <= limit][None]  # what binary64 made of them
-        wanted = [truth.balanced_residue(int(v), p) for v in x[0]]
+        factors = (1, balanced(p // 2, p))
+        wanted = [[truth.balanced_residue(int(v) * factor, p) for v in x[0]] for factor in factors]
         for isa in every_isa():
-            (word,), _ = residue_words(x, 1, bits, (p,), np.array([bits], np.int32))
-            assert word[0].tolist() == wanted, (isa, p)
+            words, _ = residue_words(x, 1, bits, (p, p), np.array([bits], np.int32), factors=factors)
+            assert [word[0].tolist() for word in words] == wanted, (isa, p)
 
 
 @pytest.mark.parametrize("bits", (16, 40))  # two and four pieces

@@ -58,7 +58,10 @@ ROWS = (
     ),
     "--deselect=tests/tensorcore_models/test_catalogue.py::test_the_generated_page_is_current",  # would notice any change
 )
-FAST = tuple(f"tests/tensorcore_models/test_{name}.py" for name in ("fast_kernels", "fast_groups", "promotion"))
+FAST = tuple(
+    f"tests/tensorcore_models/test_{name}.py"
+    for name in ("fast_kernels", "fast_kernels_ends", "fast_chains", "fast_groups", "promotion")
+)
 LANES = ("tests/tensorcore_models/test_fast_lanes_of_32_bits.py",)
 
 SUITES = ("tests/tensorcore_models/test_suites.py",)
@@ -69,7 +72,7 @@ GAUDI, RISCV, ARM, WORMHOLE = (
     (f"tests/tensorcore_models/test_{name}.py",) for name in ("gaudi", "riscv", "arm", "tenstorrent")
 )
 QEMU = ("tests/tensorcore_models/test_arm_emulated.py",)
-IDENTIFY = ("tests/tensorcore_models/test_identify.py", "-k", "Faults or sign_of_a_sum")
+IDENTIFY = ("tests/tensorcore_models/test_identify_boxes.py",)
 
 MUTANTS = (
     Mutant("kernel: F + 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits - 1;", TWINS),
@@ -141,8 +144,8 @@ MUTANTS = (
     Mutant("catalogue: ada fp8 F", NVIDIA, "_ADA_FP8", "fraction_bits=13", "fraction_bits=14", ROWS),
     Mutant("catalogue: wgmma fp8 F", NVIDIA, "_WGMMA", "fraction_bits=13", "fraction_bits=14", ROWS),
     Mutant("catalogue: block-scaled N", NVIDIA, "_block_scaled_rows", 'arch, 32, "', 'arch, 16, "', ROWS),
-    Mutant("catalogue: CDNA2 group", AMD, "_cdna1_and_2_rows", "_pairwise(4, shape", "_pairwise(2, shape", ROWS),
-    Mutant("catalogue: CDNA3 N", AMD, "_cdna3_rows", "min(8, shape", "min(4, shape"),
+    Mutant("catalogue: CDNA2 group", AMD, "_cdna1_and_2_rows", "partial(_pairwise, 4)", "partial(_pairwise, 2)", ROWS),
+    Mutant("catalogue: CDNA3 N", AMD, "_cdna3_rows", "min(8, k", "min(4, k"),
     Mutant("catalogue: CDNA3 fp8 N", AMD, "_cdna3_rows", "GroupFusedDotRoundDownAdd(16)", "GroupFusedDotRoundDownAdd(8)"),
     Mutant("fast: 32-bit lanes F + 1", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_narrow_step_avx512", "fraction_bits + 254) <<", "fraction_bits + 255) <<", FAST),
     Mutant("fast: AVX2 sums beyond 2^31", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_step_avx2", "far = _mm256_movemask_ps(", "far = 0 & _mm256_movemask_ps(", FAST),
@@ -151,7 +154,7 @@ MUTANTS = (
     Mutant("fast: 64-bit lanes count one too few, AVX2", "tensorcore_models/_kernels/wide/wide_avx2.h", "mpg_wide_sums256", "fraction_bits - 32768);", "fraction_bits - 32767);", FAST),
     Mutant("fast: AVX2 64-bit lanes never careful", "tensorcore_models/_kernels/wide/wide_avx2.h", "mpg_wide_fda256", "        return 1;", "        return 0;", FAST),
     Mutant("fast: nearest alignment of large and small sums in the lanes", "tensorcore_models/_kernels/wide/wide_nearest_isa.h", "VECTOR_NAME(mpg_nearest_step_of)", "& !zero)", "& 0)", FAST),
-    Mutant("fast: slices of pairwise sums hand -0 on", "tensorcore_models/kernels/pairwise.py", "PairwiseKernel.run", "if part.start:", "if False:", FAST),
+    Mutant("fast: slices of pairwise sums hand -0 on", "tensorcore_models/_kernels/pairwise/pairwise.h", "mpg_pairwise_row", " || !last)", ")", FAST),
     Mutant("small: a product that needs the generic kernel stays", "tensorcore_models/kernels/small.py", "SmallProduct._run", "d if taken else", "d if True else", ("tests/tensorcore_models/test_small_products.py",)),
     Mutant("fast: 64-bit lanes count one too few", "tensorcore_models/_kernels/wide/wide_sums_avx512.h", "mpg_wide_sums512", "fraction_bits - 32768);", "fraction_bits - 32767);", FAST),
     Mutant("fast: 64-bit lanes add up outside once too rarely", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_rows_body512", "left == 0) {", "left == -1) {", FAST),
@@ -183,8 +186,8 @@ MUTANTS = (
     Mutant("chains: a pass at the wrong group", "tensorcore_models/_kernels/chains/chains_tile.h", "CHAIN_NAME(tile)", "* job->groups +", "+", FAST),
     Mutant("chains: edge rows not written back", "tensorcore_models/_kernels/chains/chains_tile.h", "CHAIN_NAME(edge)", "memcpy(d", "if (r + 1 < rows) memcpy(d", FAST),
     Mutant("chains: outside sums keep the inner one", "tensorcore_models/_kernels/chains/chains_tile.h", "CHAIN_NAME(run)", "= every ? VECTOR_SET(0) :", "=", FAST),
-    Mutant("chains: NaN keeps its sign", "tensorcore_models/_kernels/chains/chains.h", "mpg_chain_finish", ")nan : bits", ")nan | (bits & 0x80000000u) : bits", FAST),
-    Mutant("chains: padding of the last panel", "tensorcore_models/_kernels/chains/chains.h", "mpg_chain_pack_b", "left > 0;", "left >= bytes;", FAST),
+    Mutant("chains: NaN keeps its sign", "tensorcore_models/_kernels/chains/chains_tile.h", "CHAIN_NAME(finish)", "(bits & ~is_nan)", "(bits & ~(is_nan >> 1))", FAST),
+    Mutant("chains: columns of the last panel", "tensorcore_models/_kernels/chains/chains.h", "mpg_chain_pack_b", "first + column, left,", "first, left,", FAST),
     Mutant("chains: saturated results stay", "tensorcore_models/kernels/chains.py", "ChainsKernel.run", "again.any()", "False", FAST),
     Mutant("fast: chains twice as long", "tensorcore_models/kernels/narrow.py", "NarrowKernel.run", "chain=every /", "chain=2 * every /", FAST),
     Mutant("fast: plain group order", "tensorcore_models/kernels/narrow.py", "NarrowKernel.of", "spec.group_order", "sorted(spec.group_order)", FAST),
@@ -216,7 +219,7 @@ MUTANTS = (
     Mutant("gaudi: the last +0 keeps -0", "tensorcore_models/engines/rollup.py", "Rollup._finished", "negative_zeros, 0, x", "negative_zeros, x, x", GAUDI),
     Mutant("gaudi: flushes forget the sign", "tensorcore_models/families/converted/integers.py", "_flushed", "fmt.sign_bit", "0", GAUDI),
     Mutant("riscv: c added to nearest", "tensorcore_models/catalogue/riscv.py", "dot", 'late_rounding="ro"', 'late_rounding="rne"', RISCV),
-    Mutant("arm: EBF as without", "tensorcore_models/catalogue/arm.py", "_bfloat16", "PairRoundOddSum(), FUSED_PAIR", "PairRoundOddSum(), PairRoundOddSum()", ARM),
+    Mutant("arm: EBF as without", "tensorcore_models/catalogue/arm.py", "_bfloat16", "_row(FUSED_PAIR", "_row(PairRoundOddSum()", ARM),
     Mutant("arm: pairs rounded to odd", "tensorcore_models/catalogue/arm.py", "FUSED_PAIR", 'output_rounding="rne"', 'output_rounding="ro"', ARM),
     Mutant("arm: LSCALE the other way", "tensorcore_models/families/scaled_dot.py", "ScaledDotAdd._scaled", "bias + self", "bias - self", ARM),
     Mutant("arm: OSM holds nothing", "tensorcore_models/families/scaled_dot.py", "ScaledDotAdd.pass_bits", "and overflow else", "and not overflow else", ARM),

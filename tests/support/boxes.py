@@ -6,6 +6,8 @@ import numpy as np
 
 import tensorcore_models as tcm
 from tensorcore_models.probing import Box
+from tensorcore_models.probing.identify.box import model_answer
+from tensorcore_models.probing.identify.inputs import pool
 from tensorcore_models.probing.interface import DotBatch, Interface
 
 ROUNDINGS = ("rne", "rz", "rna", "ru", "rd", "ro")
@@ -74,3 +76,20 @@ def recorded(folder: Path, row: tcm.Instruction) -> Box:
         return np.array([answers[x.tobytes(), y.tobytes(), int(z)] for x, y, z in rows], d.dtype)
 
     return Box(Interface.of(row), answer, f"recorded {row.name}", recorded=DotBatch(a, b, c))
+
+
+#: Dot products that an identification asks at most before its random phase.
+MOST_QUERIES = 10_000
+#: A unit of four products.
+FOUR = tcm.MatrixEngine(tcm.FusedDotAdd(4, 24))
+
+
+def same(unit: tcm.MatrixEngine, found: tcm.MatrixEngine, count: int, seed: int = 99) -> bool:
+    """Whether two engines agree on fresh inputs of all kinds."""
+    rng = np.random.default_rng(seed)
+    one, other, interface = model_answer(unit), model_answer(found), Interface.of(unit)
+    for _ in range(max(1, count // 20_000)):
+        batch = pool(interface, min(count, 20_000), rng)
+        if not np.array_equal(one(batch), other(batch)):
+            return False
+    return True

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from random_encodings import STYLES
 from twins import Unit, assert_same, operands
 
-from tensorcore_models import kernels, list_instructions, reference, set_isa, set_num_threads
+from tensorcore_models import kernels, list_instructions, reference, set_num_threads
 from tensorcore_models._kernels.groups import groups
 from tensorcore_models._kernels.integer import integer
 from tensorcore_models.accumulators import GroupDotFusedSum, IntegerDotAdd
 from tensorcore_models.kernels.groups import GroupsKernel
 from tensorcore_models.kernels.integer import IntegerKernel
-from tensorcore_models.machine.instruction_sets import available_isas
 
 #: The compiled functions, before tests cut their slices.
 ORIGINALS = {"groups": groups.groups, "integer": integer.integer}
@@ -72,13 +71,6 @@ def integers_near_the_end(rng, args) -> tuple:
     a, b, c, *scales = args
     ends = rng.choice(np.array([0x7FFFFFFF, 0x80000000, 0x7FFFF000, 0x80001000], np.uint32), c.shape)
     return (a, b, np.where(rng.random(c.shape) < 0.7, ends, c).astype(np.uint32), *scales)
-
-
-@pytest.fixture(params=available_isas())
-def isa(request):
-    set_isa(request.param)
-    yield request.param
-    set_isa(None)
 
 
 @pytest.fixture

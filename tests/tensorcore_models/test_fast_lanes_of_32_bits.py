@@ -8,7 +8,7 @@ from random_encodings import STYLES
 from twins import Unit, assert_same, operands
 
 import tensorcore_models as tcm
-from tensorcore_models import kernels, reference, set_isa
+from tensorcore_models import kernels, reference
 from tensorcore_models._kernels.narrow import narrow
 from tensorcore_models.accumulators import (
     FusedDotAdd,
@@ -18,7 +18,7 @@ from tensorcore_models.accumulators import (
 )
 from tensorcore_models.kernels.common import KernelFormat, Source
 from tensorcore_models.kernels.narrow import NarrowKernel
-from tensorcore_models.machine.instruction_sets import available_isas, isa_level
+from tensorcore_models.machine.instruction_sets import isa_level
 
 DOWN = (
     Unit(FusedDotRoundDownAdd(8), "fp16", "fp16"),
@@ -44,13 +44,6 @@ SHAPES = ((1, 1, 33), (3, 70, 37), (20, 5, 32), (5, 17, 130))
 
 def of_unit(unit):
     return str(unit)[17:90]
-
-
-@pytest.fixture(params=available_isas())
-def isa(request):
-    set_isa(request.param)
-    yield request.param
-    set_isa(None)
 
 
 def lanes(unit) -> NarrowKernel:

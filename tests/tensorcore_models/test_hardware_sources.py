@@ -9,7 +9,7 @@ import pytest
 
 import tensorcore_models as tcm
 from tensorcore_models.hardware.cuda.compiler import compile_nvcc
-from tensorcore_models.hardware.cuda.generate import kernel
+from tensorcore_models.hardware.cuda.device import kernel
 from tensorcore_models.hardware.cuda.source import KERNEL_NAME, PROLOGUE, mma_text
 from tensorcore_models.hardware.cuda.targets import TARGETS, architecture_of, target_of
 from tensorcore_models.hardware.cuda.tcgen05_source import instruction_descriptor

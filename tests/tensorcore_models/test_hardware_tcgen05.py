@@ -9,8 +9,7 @@ from shared_memory import core_matrix_offset
 
 import tensorcore_models as tcm
 from tensorcore_models.hardware.cuda import layouts
-from tensorcore_models.hardware.cuda.device import BLOCKS_PER_MULTIPROCESSOR, blocks_of
-from tensorcore_models.hardware.cuda.generate import kernel
+from tensorcore_models.hardware.cuda.device import BLOCKS_PER_MULTIPROCESSOR, blocks_of, kernel
 from tensorcore_models.hardware.cuda.group_source import stage_both
 from tensorcore_models.hardware.cuda.tcgen05_source import instruction_descriptor, scale_lines, tcgen05_kind
 

@@ -29,6 +29,8 @@ from tensorcore_models.formats import Format
 from tensorcore_models.machine import instruction_sets as isa
 from tensorcore_models.machine import threads
 
+pytestmark = pytest.mark.usefixtures("generic_kernels")
+
 WIDE = Format("wide40", 11, 40, 1023)  # products of 82 bits
 ODD = Format("odd13", 6, 6, 20, "fn")
 
@@ -193,13 +195,6 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
     ),
 }
 LENGTHS = (1, 2, 3, 4, 7, 8, 9, 16, 17)
-
-
-@pytest.fixture(autouse=True)
-def generic_kernels():
-    kernels.set_kernel("generic")
-    yield
-    kernels.set_kernel(None)
 
 
 def cases():

@@ -19,14 +19,8 @@ from tensorcore_models.formats import Format
 from tensorcore_models.machine import instruction_sets as isa
 
 ROUNDINGS = ("rne", "rna", "rz", "ru", "rd", "ro")
+pytestmark = pytest.mark.usefixtures("generic_kernels")
 FP64 = dict.fromkeys(("a_format", "b_format", "c_format", "d_format"), "fp64")
-
-
-@pytest.fixture(autouse=True)
-def generic_kernels():
-    kernels.set_kernel("generic")
-    yield
-    kernels.set_kernel(None)
 
 
 def assert_all_isas(unit: Unit, *args) -> None:

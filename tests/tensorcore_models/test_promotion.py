@@ -5,7 +5,7 @@ import pytest
 from random_encodings import STYLES
 from twins import Unit, operands
 
-from tensorcore_models import MatrixEngine, kernels, set_isa, set_num_threads
+from tensorcore_models import MatrixEngine, kernels, set_num_threads
 from tensorcore_models._kernels.chains import chains
 from tensorcore_models.accumulators import (
     FusedDotAdd,
@@ -16,7 +16,7 @@ from tensorcore_models.accumulators import (
 )
 from tensorcore_models.formats import get_format
 from tensorcore_models.formats.sums import add_rounded
-from tensorcore_models.machine.instruction_sets import available_isas, isa_level
+from tensorcore_models.machine.instruction_sets import isa_level
 
 IN_LANES = (
     Unit(FusedDotAdd(4, 23), "fp16", "fp16"),
@@ -34,13 +34,6 @@ ELSEWHERE = (
     Unit(InterleavedDotAdd(), "e4m3fn", "e5m2"),  # c is late already
     Unit(SequentialFMA(saturate=True), "fp16", "fp16"),  # clamped on the way
 )
-
-
-@pytest.fixture(params=available_isas())
-def isa(request):
-    set_isa(request.param)
-    yield request.param
-    set_isa(None)
 
 
 def one_by_one(unit, a, b, total, every):

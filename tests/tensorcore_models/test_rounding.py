@@ -32,13 +32,6 @@ def threads():
     tcm.set_num_threads(None)
 
 
-@pytest.fixture(params=tcm.available_isas())
-def each_isa(request):
-    tcm.set_isa(request.param)
-    yield request.param
-    tcm.set_isa(None)
-
-
 def numbers_near(fmt, dtype, count, seed):
     """Random numbers around the range of a format, ties and specials among them, that exist in dtype."""
     rng = np.random.default_rng(seed)
@@ -281,7 +274,7 @@ def test_stochastic_draws_are_splitmix64():
     assert outputs == [6457827717110365317, 3203168211198807973, 9817491932198370423]
 
 
-def test_variants_and_threads_give_the_same_bits(each_isa, threads):
+def test_variants_and_threads_give_the_same_bits(isa, threads):
     x = np.random.default_rng(6).integers(0, 1 << 32, 200_003, dtype=np.uint32).view(np.float32)
     for fmt in ("fp16", "bf16", "tf32", "fp32", "e5m2", "e4m3fn", "e4m3fnuz", "e5m2fnuz", "e3m4"):
         for rules in ({}, {"saturate": True}, {"subnormals": "flush"}, {"rounding": "rna"}, {"rounding": "rz"}):

@@ -16,13 +16,6 @@ SMALL = [fmt for fmt in tcm.FORMATS.values() if fmt.bits <= 16]
 DETERMINISTIC = [mode for mode in ROUNDINGS if mode != "sr"]
 
 
-@pytest.fixture(params=tcm.available_isas())
-def each_isa(request):
-    tcm.set_isa(request.param)
-    yield request.param
-    tcm.set_isa(None)
-
-
 @functools.cache
 def exact_table(fmt):
     """kind, value, parity of the significand of every encoding, from exact integers."""
@@ -121,7 +114,7 @@ def test_every_encoding_encodes_back(fmt, mode):
 @pytest.mark.sweep(40)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["from_float64", "from_float32"])
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
-def test_midpoints_and_neighbours_in_every_mode(fmt, dtype, each_isa):
+def test_midpoints_and_neighbours_in_every_mode(fmt, dtype, isa):
     codes, _, odd, _ = positive_numbers(fmt)
     index, x, side = probes(fmt, dtype)
     for mode in DETERMINISTIC:
@@ -150,7 +143,7 @@ def test_midpoints_and_neighbours_in_every_mode(fmt, dtype, each_isa):
 
 
 @pytest.mark.parametrize("fmt", [f for f in SMALL if f.has_subnormals], ids=lambda f: f.name)
-def test_flushing_takes_exactly_the_subnormal_results(fmt, each_isa):
+def test_flushing_takes_exactly_the_subnormal_results(fmt, isa):
     for dtype in (np.float64, np.float32):
         _, x, _ = probes(fmt, dtype)
         for mode in ("rne", "rz", "ru", "ro"):

@@ -16,13 +16,6 @@ FP16 = tcm.FORMATS["fp16"]
 SCALES = (0, 6, 11, 12, -5, -60, 60, 130, 250, 10**6, -(10**6))
 
 
-@pytest.fixture(params=tcm.available_isas())
-def each_isa(request):
-    tcm.set_isa(request.param)
-    yield request.param
-    tcm.set_isa(None)
-
-
 def float32_bits(count, seed):
     """Random encodings, numbers around the float16 range, and the edges of overflow and underflow."""
     rng = np.random.default_rng(seed)
@@ -58,7 +51,7 @@ def test_float16_pair_equals_rationals(scale, overflow):
     assert low.tolist() == [w for _, w in expected]
 
 
-def test_fused_kernel_equals_the_general_split(each_isa):
+def test_fused_kernel_equals_the_general_split(isa):
     x = float32_bits(2_000, seed=9)
     for scale in SCALES:
         for overflow in ("inf", "saturate"):

@@ -3,7 +3,7 @@
 chains.h has the arithmetic and the layout, docs/kernels.md the contract.
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint64_t
 
 from tensorcore_models._kernels.common.driver cimport drive, mpg_drive, slice_length
 from tensorcore_models._kernels.common.workspace cimport Workspace
@@ -11,18 +11,22 @@ from tensorcore_models._kernels.common.workspace cimport Workspace
 cdef extern from "chains.h":
     enum: MPG_CHAIN_LONGEST
 
+    ctypedef struct mpg_chain_operand:
+        const char *data
+        int halved
+
     ctypedef struct mpg_chain_job:
         mpg_drive drive
-        const char *a_rows
-        const char *b_rows
+        mpg_chain_operand a_rows, b_rows
         int64_t k, every, lanes
-        int size, flush
+        int size, flush, pairs
         uint64_t nan
 
     int mpg_has_chains(int level, int flush)
     void mpg_chain_measure(mpg_chain_job *job, int level)
     int64_t mpg_chain_bytes(const mpg_chain_job *job, int64_t length, int level)
     void mpg_chain_start(mpg_chain_job *job, char *workspace, int threads)
+    int mpg_chain_special(const mpg_chain_job *job)
 
 #: Products between two additions outside, at most.
 LONGEST = MPG_CHAIN_LONGEST
@@ -37,18 +41,40 @@ def available(int level, bint flush=False):
     return bool(mpg_has_chains(level, flush))
 
 
-def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads,
-           int64_t length=0):
-    """Update d (m, n) by a (m, k) and b (k, n).
+cdef mpg_chain_operand _operand(x, real *kind, int64_t rows, int64_t columns) except *:
+    """A matrix of that shape, of numbers of a type or of encodings of bf16; the caller keeps it alive."""
+    cdef mpg_chain_operand operand
+    cdef const uint16_t[:, ::1] codes
+    cdef const real[:, ::1] values
+    if x.shape != (rows, columns):
+        raise ValueError(f"operands of shapes {x.shape} and ({rows}, {columns}) do not fit")
+    operand.data, operand.halved = NULL, x.itemsize == 2
+    if operand.halved and sizeof(real) != 4:
+        raise ValueError("bf16 operands of chains in double")
+    if rows == 0 or columns == 0:
+        return operand
+    if operand.halved:
+        codes = x
+        operand.data = <const char *>&codes[0, 0]
+    else:
+        values = x
+        operand.data = <const char *>&values[0, 0]
+    return operand
+
+
+def chains(a, b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads, int64_t length=0):
+    """Update d (m, n) by a (m, k) and b (k, n); whether a result is infinite or NaN.
 
     Parameters
     ----------
-    a, b, d : memoryview of float or double
-        The operands, and the result that is updated in place.
+    a, b : ndarray
+        The operands, of d's type or encodings of bf16 as uint16 where d is float; C-contiguous.
+    d : memoryview of float or double
+        The result, updated in place.
     task : dict
         `every`: one chain for each element if 0, else chains of so many products from zero, added to d one after the other; k is
-        then a multiple of it. `lanes`: with it operations of `every` products that lie lane after lane; the last one may have
-        fewer. `flush`: as x86 does under FTZ and DAZ.
+        then a multiple of it. `lanes`: with it operations of `every` products, dealt out to so many chains; the last one may have
+        fewer. `pairs`: the odd product of each pair comes first. `flush`: as x86 does under FTZ and DAZ.
     nan : int
         The encoding that NaNs get.
     level, threads : int
@@ -59,27 +85,28 @@ def chains(const real[:, ::1] a, const real[:, ::1] b, real[:, ::1] d, dict task
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1], every = task["every"]
     cdef mpg_chain_job job
     cdef Workspace workspace
-    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:
-        raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
-    job.every, job.lanes, job.flush = every, task["lanes"], task["flush"]
+    job.a_rows, job.b_rows = _operand(a, <real *>NULL, m, k), _operand(b, <real *>NULL, k, n)
+    job.every, job.lanes, job.pairs, job.flush = every, task["lanes"], task["pairs"], task["flush"]
     if not mpg_has_chains(level, job.flush):
         raise ValueError(f"no kernel for chains at level {level}")
     if job.lanes < 0 or (job.lanes and not every):
         raise ValueError(f"{job.lanes} lanes of operations of {every} products")
+    if job.pairs and (every or (length % 2 and length < k)):
+        raise ValueError(f"pairs of products do not fit chains of {every} products and slices of {length}")
     if every < 0 or every > MPG_CHAIN_LONGEST or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
         raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
     if m == 0 or n == 0 or k == 0:
-        return
-    job.k, job.size, job.nan, job.a_rows, job.b_rows = k, sizeof(real), nan, <const char *>&a[0, 0], <const char *>&b[0, 0]
+        return False
+    job.k, job.size, job.nan = k, sizeof(real), nan
     job.drive.m, job.drive.n, job.drive.d = m, n, &d[0, 0]
     mpg_chain_measure(&job, level)
     job.drive.level, job.drive.total = level, k
-    job.drive.length = min(length or _slice(k, every, (m + n) * sizeof(real)), k)
+    job.drive.length = min(length or _slice(k, every or 1 + job.pairs, (m + n) * sizeof(real)), k)
     workspace = Workspace(mpg_chain_bytes(&job, job.drive.length, level))
     mpg_chain_start(&job, workspace.data, threads)
     drive(&job.drive, threads)
+    return bool(mpg_chain_special(&job))
 
 
-cdef int64_t _slice(int64_t k, int64_t every, int64_t bytes_each) noexcept:
-    cdef int64_t group = every or 1
+cdef int64_t _slice(int64_t k, int64_t group, int64_t bytes_each) noexcept:
     return slice_length((k + group - 1) // group * group, group, bytes_each)

@@ -1,5 +1,5 @@
 /* The chains of one element type at every level. Included by chains.h once for each type, with VECTOR_SIZE
- * (vector_set.h) and CHAIN_TYPE, its name.
+ * (vector_set.h), CHAIN_TYPE, its name, CHAIN_BITS, the integer of its size, and CHAIN_INFINITY, the encoding of infinity.
  */
 #define CHAIN_NAME(name) VECTOR_NAME(MPG_JOIN(mpg_chain_##name##_, CHAIN_TYPE))
 
@@ -20,4 +20,6 @@
 
 #undef CHAIN_NAME
 #undef CHAIN_TYPE
+#undef CHAIN_BITS
+#undef CHAIN_INFINITY
 #undef VECTOR_SIZE

@@ -10,7 +10,7 @@
 
 /*                            baseline, AVX2, AVX-512 */
 #define MPG_CHAIN_BYTES_SIZES 64, 64, 256
-#define MPG_CHAIN_DEPTH_SIZES 128, 128, 128
+#define MPG_CHAIN_DEPTH_SIZES 128, 256, 128
 #define MPG_NARROW_DEPTH_SIZES 128, 128, 128 /* 64 columns of 5 bytes */
 #define MPG_WIDE_ROWS_SIZES 4, 4, 2
 #define MPG_WIDE_DEPTH_SIZES 96, 96, 96 /* 32 columns of 12 bytes; at least all terms */

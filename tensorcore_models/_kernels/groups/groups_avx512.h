@@ -92,7 +92,9 @@ MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, c
         uint8_t codes[64] = {0};
         if (s->given == t->group) {
             const int64_t left = s->k - k < rest ? s->k - k : rest;
-            for (int64_t i = 0; i < left; i++)
+            if (left > 0 && s->inner == 1)
+                memcpy(codes, source + k, (size_t)left);
+            for (int64_t i = 0; s->inner != 1 && i < left; i++)
                 codes[i] = source[(k + i) * s->inner];
         } else {
             for (int64_t i = 0; i < rest; i++) {

@@ -1,15 +1,13 @@
 /* Integer dot products into int32 (IntegerDotAdd; PTX ISA, mma.s32), lanes over the columns.
  *
  *  - The products of one operation are summed exactly. Plain C does that in float32, which is exact below 2^24 (tensorcore_models/
- *    kernels/integer.py sees to it); AVX-512 multiplies 16-bit integers and adds neighbours (integer_avx512.h).
+ *X
  *  - Without clamping, c and the sums add up modulo 2^32, however the products are cut into operations.
  *  - With clamping, c plus the sum of an operation overflows only if both have the sign that the result modulo 2^32 has not; then
  *    the result is the largest number of that sign. The next operation starts from it.
  */
 #ifndef MPG_INTEGER_H
 #define MPG_INTEGER_H
-
-#include <math.h>
 
 #include "block_sizes.h"
 #include "lanes.h"
@@ -78,8 +76,11 @@ MPG_INLINE void mpg_integer_pack_b_pairs(const mpg_integer_source *s, int64_t fi
     }
 }
 
-/* The intrinsics of AVX-512 take pairs of int16, everything else float. */
-MPG_INLINE int mpg_integer_in_pairs(int level) { return MPG_X86_VARIANTS && level == MPG_ISA_AVX512; }
+/* AVX2 and AVX-512 take pairs of int16, everything else float. */
+MPG_INLINE int mpg_integer_in_pairs(int level) { return MPG_X86_VARIANTS && level != MPG_ISA_BASELINE; }
+
+/* Bytes of a packed number. */
+MPG_INLINE int64_t mpg_integer_size(int level) { return mpg_integer_in_pairs(level) ? 2 : 4; }
 
 MPG_INLINE void mpg_integer_pack_b_body(int level, const mpg_integer_source *s, int64_t first, int count, int64_t begin,
                                         int64_t end, void *values)
@@ -117,23 +118,20 @@ MPG_INLINE void mpg_integer_pack_a_body(int level, const mpg_integer_source *s, 
 }
 
 /* ---- plain C ------------------------------------------------------------------------------------------------------- */
-/* a b + c, exact: one instruction where there is one. */
-MPG_INLINE float mpg_integer_madd(int fused, float a, float b, float c) { return fused ? fmaf(a, b, c) : a * b + c; }
-
 /* Adds `count` products, 2 or 8, to each lane. Written out, because compilers would rather vectorise along q. */
-MPG_INLINE void mpg_integer_products(int fused, int count, const float *MPG_RESTRICT a, const float *MPG_RESTRICT b,
+MPG_INLINE void mpg_integer_products(int count, const float *MPG_RESTRICT a, const float *MPG_RESTRICT b,
                                      float *MPG_RESTRICT sum)
 {
     const int n = MPG_INTEGER_LANES;
     for (int j = 0; j < MPG_INTEGER_LANES; j++) {
-        float even = mpg_integer_madd(fused, a[0], b[j], sum[j]), odd = a[1] * b[n + j];
+        float even = sum[j] + a[0] * b[j], odd = a[1] * b[n + j];
         if (count == 8) {
-            even = mpg_integer_madd(fused, a[2], b[2 * n + j], even);
-            odd = mpg_integer_madd(fused, a[3], b[3 * n + j], odd);
-            even = mpg_integer_madd(fused, a[4], b[4 * n + j], even);
-            odd = mpg_integer_madd(fused, a[5], b[5 * n + j], odd);
-            even = mpg_integer_madd(fused, a[6], b[6 * n + j], even);
-            odd = mpg_integer_madd(fused, a[7], b[7 * n + j], odd);
+            even += a[2] * b[2 * n + j];
+            odd += a[3] * b[3 * n + j];
+            even += a[4] * b[4 * n + j];
+            odd += a[5] * b[5 * n + j];
+            even += a[6] * b[6 * n + j];
+            odd += a[7] * b[7 * n + j];
         }
         sum[j] = even + odd;
     }
@@ -154,19 +152,17 @@ MPG_INLINE void mpg_integer_add(int clamp, const float *MPG_RESTRICT sum, int32_
     }
 }
 
-/* One row of packed operands, `length` products, against one panel. */
-MPG_INLINE void mpg_integer_row_body(int level, const mpg_integer_task *t, const float *a, const float *b, int32_t *c,
-                                     int64_t length)
+/* One row of packed operands, `length` products, against one panel. Not inlined: its registers are its own. */
+MPG_NOINLINE static void mpg_integer_row(const mpg_integer_task *t, const float *a, const float *b, int32_t *c, int64_t length)
 {
-    const int fused = MPG_X86_VARIANTS && level != MPG_ISA_BASELINE;
     for (int64_t k = 0; k < length; k += t->terms) {
         const int64_t end = k + t->terms < length ? k + t->terms : length;
         float sum[MPG_INTEGER_LANES] = {0};
         int64_t q = k;
         for (; q + 8 <= end; q += 8)
-            mpg_integer_products(fused, 8, a + q, b + q * MPG_INTEGER_LANES, sum);
+            mpg_integer_products(8, a + q, b + q * MPG_INTEGER_LANES, sum);
         for (; q < end; q += 2)
-            mpg_integer_products(fused, 2, a + q, b + q * MPG_INTEGER_LANES, sum);
+            mpg_integer_products(2, a + q, b + q * MPG_INTEGER_LANES, sum);
         if (t->clamp)
             mpg_integer_add(1, sum, c);
         else
@@ -174,8 +170,6 @@ MPG_INLINE void mpg_integer_row_body(int level, const mpg_integer_task *t, const
     }
 }
 
-MPG_PLAIN_VARIANTS(mpg_integer_row, (t, a, b, c, length), const mpg_integer_task *t, const float *a, const float *b, int32_t *c,
-                   int64_t length)
 MPG_VARIANTS(mpg_integer_pack_b, (s, first, count, begin, end, values), const mpg_integer_source *s, int64_t first, int count,
              int64_t begin, int64_t end, void *values)
 MPG_VARIANTS(mpg_integer_pack_a, (s, row, begin, end, values), const mpg_integer_source *s, int64_t row, int64_t begin,

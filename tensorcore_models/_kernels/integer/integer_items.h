@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "driver.h"
-#include "integer_avx512.h"
+#include "integer_x86.h"
 
 typedef struct {
     mpg_batch batch;
@@ -29,7 +29,7 @@ static int mpg_integer_run_items(const mpg_batch *batch, int64_t first, int64_t 
         return 0;
     uint8_t *bv = av + rows * size;
     int32_t *c = (int32_t *)(bv + MPG_INTEGER_LANES * size);
-    const int64_t row_bytes = job->level == MPG_ISA_AVX512 ? size / 2 : size;
+    const int64_t row_bytes = length * mpg_integer_size(job->level);
     for (int64_t item = first; item < last; item++) {
         mpg_integer_source a = job->a, b = job->b;
         int32_t *d = job->d + item * rows * job->columns;

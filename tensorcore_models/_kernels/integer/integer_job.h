@@ -12,8 +12,7 @@ typedef struct {
     uint8_t *av, *bv; /* packed operands of a slice */
 } mpg_integer_job;
 
-/* Bytes of a packed number, and of packed operands for each position of k. */
-static int64_t mpg_integer_size(int level) { return level == MPG_ISA_AVX512 ? 2 : 4; }
+/* Bytes of packed operands for each position of k. */
 static int64_t mpg_integer_bytes(int64_t m, int64_t n)
 {
     return (m + mpg_panels_of(n, MPG_INTEGER_LANES) * MPG_INTEGER_LANES) * 4;

@@ -1,42 +1,59 @@
 """Pairwise sums of float32 operations in lanes (pairwise.h has the arithmetic, docs/kernels.md the contract)."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint8_t
 
 from tensorcore_models._kernels.common.driver cimport drive_slices, mpg_drive
 
 cdef extern from "pairwise.h":
-    enum: MPG_PAIRWISE_LANES
+    ctypedef struct mpg_pairwise_operand:
+        const uint16_t *codes
+        int half, flushed
 
     ctypedef struct mpg_pairwise_job:
         mpg_drive drive
         int group
         int64_t terms, k
-        const float *a
-        const float *b
+        uint32_t nan
+        mpg_pairwise_operand a, b
 
-    int64_t mpg_panels_of(int64_t n, int lanes)
+    int64_t mpg_pairwise_bytes(int64_t m, int64_t n)
     void mpg_pairwise_start(mpg_drive *drive, char *workspace) noexcept
 
 
-def pairwise(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, uint8_t[:, ::1] redo, int group, int64_t terms,
+def pairwise(const uint16_t[:, ::1] a, const uint16_t[:, ::1] b, float[:, ::1] d, uint8_t[:, ::1] redo, tuple rules, dict task,
              int level, int threads, int64_t length=0):
-    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums over `group` of each `terms` products.
+    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums, or exact ones.
 
-    With `redo` (m, n), else None: exact sums of `group` products and the addend; elements that they do not hold are marked.
-    `length` products of k, a multiple of `terms`, are packed at a time; 0: what fits the caches.
+    Parameters
+    ----------
+    a, b : memoryview of uint16
+        Encodings of fp16 or bf16.
+    d, redo : memoryview of float and of uint8
+        The result, updated in place. With `redo`, else None: sums are exact, and elements that they do not hold are marked.
+    rules : tuple of (bool, int)
+        Of a and of b: whether they are fp16, and the magnitudes of encodings below which they count as +0.
+    task : dict
+        `group`, 2 or 4: products of one sum; `terms`: of one instruction; `nan`: encoding of NaN results (of pairwise sums).
+    level, threads : int
+        Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
+    length : int
+        Products that are packed at a time, a multiple of `terms`; 0: what fits the caches.
     """
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1]
     cdef mpg_pairwise_job job
-    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or group not in (2, 4) or k % group or terms % group:
-        raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}), ({m}, {n}) do not fit groups of {group}")
+    job.group, job.terms, job.nan, job.k = task["group"], task["terms"], task["nan"], k
+    if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or job.group not in (2, 4) or job.terms % job.group:
+        raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}), ({m}, {n}) do not fit {task}")
+    if redo is None and k % job.group:
+        raise ValueError(f"{k} products do not fit pairwise sums of {job.group}")
     if redo is not None and (redo.shape[0] != m or redo.shape[1] != n):
         raise ValueError(f"marks of shape ({redo.shape[0]}, {redo.shape[1]}) do not fit ({m}, {n})")
     if m == 0 or n == 0 or k == 0:
         return
-    job.group, job.terms, job.k, job.a, job.b = group, terms, k, &a[0, 0], &b[0, 0]
+    job.a.codes, job.b.codes = &a[0, 0], &b[0, 0]
+    (job.a.half, job.a.flushed), (job.b.half, job.b.flushed) = rules
     job.drive.m, job.drive.n, job.drive.d, job.drive.redo = m, n, &d[0, 0], NULL
     if redo is not None:
         job.drive.redo = &redo[0, 0]
-    job.drive.level, job.drive.total = level, k
-    drive_slices(&job.drive, mpg_pairwise_start, terms, mpg_panels_of(n, MPG_PAIRWISE_LANES) * MPG_PAIRWISE_LANES * sizeof(float),
-                 length, threads)
+    job.drive.level, job.drive.total = level, (k + job.group - 1) // job.group * job.group
+    drive_slices(&job.drive, mpg_pairwise_start, job.terms, mpg_pairwise_bytes(m, n), length, threads)

@@ -73,10 +73,7 @@ def _flushed(codes: np.ndarray, fmt: Format) -> np.ndarray:
 
 
 def convert_array(codes: np.ndarray, fmt: Format, via: Format, flush: bool) -> np.ndarray:
-    """:func:`convert` for an array.
-
-    Formats of up to 16 bits by a table; wider ones have the exponents of `via` (:func:`converts`).
-    """
+    """:func:`convert` for an array: to 16 bits by a table; wider formats have the exponents of `via` (:func:`converts`)."""
     if fmt == via and not flush and not fmt.padding_bits:
         return codes
     if fmt == via and fmt.container.itemsize == 2 and not fmt.padding_bits:

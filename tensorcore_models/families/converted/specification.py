@@ -1,21 +1,27 @@
 """A unit that converts its operands to another format first, and then does what another accumulator does."""
 
 import dataclasses
+import itertools
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
+from ...aspects.search import Field, Interface, Search, divisors, inside, unscaled
 from ...explanations.words import Words
 from ...formats import get_float_format
 from ..base import Accumulator, Conversion, Form
 from ..checks import require
+from ..fma_chain import SequentialFMA
 from ..fused import ParametricDotAdd
+from ..fused.search import FIELDS as PARAMETRIC
 from ..ieee import operand_flush
 from . import integers
 
 SpecialCodes = Literal["own", "ieee", "finite", "fn"]
 #: Edge rules of the conversion itself; all others are the inner accumulator's.
 OWN_RULES = ("bias_a", "bias_b", "specials_a", "specials_b")
+#: Formats in which units multiply.
+CARRIERS = ("fp16", "bf16", "tf32", "fp32")
 
 
 @dataclass(frozen=True)
@@ -198,9 +204,33 @@ class ConvertedDotAdd(Accumulator):
 
     @classmethod
     def searches(cls):
-        from .search import searches
+        conversion = Field(("via_format", "flush"), _carriers)
+        fused = tuple(inside(field, "dot") for field in PARAMETRIC if field.name != "scaled_zero")
+        chain = tuple(inside(field, "dot") for search in SequentialFMA.searches() for field in search.fields)
+        shape = ("dot.terms", "dot.c_position", "via_format")
+        return (
+            Search(
+                "fused sums of converted operands", (conversion, *fused), unscaled(cls._fused_starts), shape, 90,
+                lambda s: isinstance(s.dot.parametric(), ParametricDotAdd),
+            ),
+            Search(
+                "chains of multiply-adds of converted operands", (conversion, *chain), unscaled(cls._chain_starts),
+                ("via_format",), 91, lambda s: isinstance(s.dot, Accumulator) and s.dot.parametric() is None,
+            ),
+        )  # fmt: skip
 
-        return searches(cls)
+    @classmethod
+    def _fused_starts(cls, interface):
+        digits = interface.formats[3].fraction_bits
+        places: tuple[tuple[Any, str], ...] = (("early", "rz"), ("exact", "rne"))
+        shapes = itertools.product(_carriers(interface), divisors(interface), places, (digits + 1, 2 * digits))
+        for (via, flush), terms, (c_position, rounding), bits in shapes:
+            yield cls(ParametricDotAdd(terms, bits, c_position=c_position, output_rounding=rounding), via, flush)
+
+    @classmethod
+    def _chain_starts(cls, interface):
+        for (via, tiny), flush in itertools.product(_carriers(interface), (False, True)):
+            yield cls(SequentialFMA(flush_inputs=flush, flush_outputs=flush), via, tiny)
 
     def simplest(self):
         return dataclasses.replace(self, dot=self.dot.simplest())
@@ -209,3 +239,17 @@ class ConvertedDotAdd(Accumulator):
         from .terms import converted_term_pass
 
         return self.dot.pass_term(converted_term_pass(self, p))
+
+
+def _carriers(interface: Interface, spec: Any = None) -> list[tuple[str, bool]]:
+    """Formats that have the operands' numbers, and whether what is subnormal there becomes zero, where either can show."""
+    operands = interface.formats[:2]
+    found = []
+    for name, flush in itertools.product(CARRIERS, (False, True)):
+        via = get_float_format(name)
+        rounds = any(fmt.padding_bits for fmt in operands)
+        other = rounds or any((fmt.emin, fmt.bias) != (via.emin, via.bias) for fmt in operands)
+        tiny = any(fmt.quantum_exponent < via.emin for fmt in operands)
+        if all(integers.converts(fmt, via) for fmt in operands) and (other or flush) and (tiny or not flush):
+            found.append((name, flush))
+    return found

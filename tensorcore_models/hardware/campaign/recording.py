@@ -84,10 +84,7 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np
 
 
 def replay(folder: Path, model=None) -> dict[str, int]:
-    """Run a recorded set on the models: for each "instruction/kind" the number of dot products that differ.
-
-    ``model(row)`` gives the model of an instruction; the catalogue's row by default.
-    """
+    """For each "instruction/kind" of a recorded set the dots that ``model(row)`` misses, by default the catalogue's row."""
     return {
         f"{row}/{kind}": int(differences(d, (model(row) if model else row).mma_bits(*inputs), row.formats[3]).sum())
         for row, kind, inputs, d in recorded(folder)

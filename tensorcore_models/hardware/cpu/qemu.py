@@ -54,10 +54,7 @@ def unit_of(row: Instruction) -> int | None:
 
 @functools.cache
 def _program() -> Path:
-    """The compiled program; its folder lasts as long as the process.
-
-    Raises RuntimeError if the compiler or the emulator is missing, or the compiler does not accept the program.
-    """
+    """The compiled program, as long as the process lasts; RuntimeError if compiler or emulator is missing or refuses."""
     missing = [name for name in (COMPILER, EMULATOR) if shutil.which(name) is None]
     if missing:
         raise RuntimeError(f"{' and '.join(missing)} not found ({PACKAGES})")

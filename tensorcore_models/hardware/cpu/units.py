@@ -38,11 +38,7 @@ def has_engine(row: Instruction) -> bool:
 
 
 def status(row: Instruction) -> str:
-    """Why this machine cannot run an instruction of x86 or Arm, "" if it can.
-
-    Asks the operating system for AMX's registers where the CPU has them. Raises ValueError if CPU engines do not run it, or
-    :data:`ENVIRONMENT` holds no known setting.
-    """
+    """Why this machine cannot run an instruction of x86 or Arm, "" if it can; asks the system for AMX's registers."""
     if row.path == "amx" and setting() == "refused":
         return f"{cpu_units.STATES[-1]} ({ENVIRONMENT}=refused)"
     number = cpu_units.state(number_of(row))

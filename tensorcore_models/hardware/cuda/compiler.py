@@ -80,10 +80,7 @@ def compile_nvcc(source: str, target: str, nvcc: str = "nvcc") -> bytes:
 
 @cache
 def compile_source(source: str, target: str) -> bytes:
-    """Machine code (cubin) of CUDA C++ source without includes, for a target such as "sm_90a".
-
-    Raises OSError if there is no compiler (the message says what is missing), RuntimeError if it rejects the source.
-    """
+    """Machine code (cubin) of CUDA C++ source without includes, for a target such as "sm_90a"; OSError without a compiler."""
     library = _nvrtc()
     if library is not None:
         return _compile_nvrtc(library, source, target)

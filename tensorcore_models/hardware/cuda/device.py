@@ -1,7 +1,7 @@
 """A CUDA GPU through the driver API (ctypes on libcuda; no package needed), and the launches that run on it."""
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Protocol
@@ -10,17 +10,29 @@ import numpy as np
 
 from ...engines.instruction import Instruction
 from .compiler import compile_source
-from .generate import kernel
-from .source import GEOMETRY, KERNEL_NAME, CudaKernel
-from .targets import architecture_of, target_of
+from .group_source import wgmma_kernel
+from .source import GEOMETRY, KERNEL_NAME, CudaKernel, mma_kernel, wmma_kernel
+from .targets import TARGETS, architecture_of, target_of
+from .tcgen05_source import tcgen05_kernel
+
+GENERATORS: dict[str, Callable[[Instruction, str | None], CudaKernel]] = {
+    "mma": mma_kernel,
+    "wmma": wmma_kernel,
+    "wgmma": wgmma_kernel,
+    "tcgen05": tcgen05_kernel,
+}
+
+
+def kernel(row: Instruction, target: str | None = None) -> CudaKernel:
+    """The CUDA kernel that runs a row, for its architecture's own target by default; ValueError for what is not generated."""
+    if row.arch not in TARGETS or row.path not in GENERATORS:
+        raise ValueError(f"{row}: CUDA kernels are generated for NVIDIA's {', '.join(GENERATORS)} instructions")
+    return GENERATORS[row.path](row, target)
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One run of an instruction over a grid of tiles: encodings, flat in memory as `geometry` (the fields of GEOMETRY) says.
-
-    d has the shape `d_shape` and is addressed like c.
-    """
+    """One run of an instruction over a grid of tiles, flat in memory as `geometry` says (GEOMETRY), d like c."""
 
     row: Instruction
     a: np.ndarray

@@ -207,7 +207,7 @@ def mma_layout(
 ) -> MmaLayout:
     """Fragments of an mma.sync instruction of shape (m, n, k): (8, 8, 4), (8, 8, k) or (16, 8, k).
 
-    fp4 with k = 64 is always packed, `scaled` or not. Raises ValueError on another shape.
+    fp4 with k = 64 is always packed, `scaled` or not.
     """
     m, n, k = shape
     if n != 8 or m not in (8, 16):

@@ -169,10 +169,7 @@ def _pointers(letter: str, fragment: Fragment, tile: str, base: str, stride: str
 
 # -- block scales ------------------------------------------------------------------------------------------------------------
 def block_scale_kind(row: Instruction) -> str:
-    """The .kind of a block-scaled instruction (PTX ISA 9.1, 9.7.14.3 and 9.7.16.10.7.1: which kinds take which scales).
-
-    Raises ValueError if PTX has no kind with these scales.
-    """
+    """The .kind of a block-scaled instruction (PTX ISA 9.1, 9.7.14.3 and 9.7.16.10.7.1: which kinds take which scales)."""
     if row.k == 32 and (row.block_size, row.scale_format) == (32, "ue8m0"):
         return "mxf8f6f4"
     kinds = {"ue8m0": {32: "mxf4", 16: "mxf4nvf4"}, "ue4m3": {16: "mxf4nvf4"}}

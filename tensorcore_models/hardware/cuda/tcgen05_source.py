@@ -194,10 +194,7 @@ def _issue(row: Instruction, plan: _Plan) -> list[str]:
 
 
 def tcgen05_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """Kernel of a tcgen05.mma instruction: on one CTA (m = 64 or 128) or on a pair (m = 256).
-
-    Raises ValueError if PTX has no kind with the row's block scales, or none with its m (scales need m = 128 or 256).
-    """
+    """Kernel of a tcgen05.mma instruction: on one CTA (m = 64 or 128) or on a pair (m = 256; scales need m = 128 or 256)."""
     plan = _plan(row)
     if plan.rows != 128 and (row.scale_format is not None or plan.rows != 64):
         raise ValueError(f"{row}: tcgen05.mma has m = 64 (without block scales), 128 and 256, got m = {row.m}")

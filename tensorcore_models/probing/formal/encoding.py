@@ -39,10 +39,7 @@ class Inputs:
 
 
 def formats_of(engine: Modelled) -> Formats:
-    """Formats of an engine's operands.
-
-    Raises Unencodable for an engine without an accumulator, for integer formats, and where the result has no infinity or NaN.
-    """
+    """Formats of an engine's operands; Unencodable without an accumulator, for integers, for results without infinity, NaN."""
     if not isinstance(getattr(engine, "accumulator", None), Accumulator):
         raise Unencodable(f"{engine!r} has no accumulator; a MatrixEngine or an Instruction is needed")
     if not all(isinstance(fmt, Format) for fmt in engine.formats):
@@ -77,12 +74,8 @@ def finite_inputs(inputs: Inputs, formats: Formats, spec: Accumulator) -> list[T
     rows = [(inputs.a, formats.a), (inputs.b, formats.b), ((inputs.c,), formats.c)]
     if formats.scale is not None:
         rows.append((inputs.scale_a + inputs.scale_b, formats.scale))
-    found = []
-    for codes, fmt in rows:
-        for code in codes:
-            x = n.decode(fmt, code, spec)
-            found.append(t.negation(t.either(x.nan, x.inf)))
-    return found
+    numbers = [n.decode(fmt, code, spec) for codes, fmt in rows for code in codes]
+    return [t.negation(t.either(x.nan, x.inf)) for x in numbers]
 
 
 def result(engine: Modelled, inputs: Inputs, conditions: list[Term]) -> Term:

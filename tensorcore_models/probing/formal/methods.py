@@ -85,10 +85,7 @@ def outside(engine: Modelled) -> Way:
 def rounded_words(
     x: Number, fmt: Format, count: int, scale: int, rounding: str, engine: Modelled, conditions: list[Term]
 ) -> list[Term]:
-    """Encodings of the words that a number is split into: each the rest times 2^(j scale), rounded.
-
-    `conditions` gets that no word overflows.
-    """
+    """Encodings of a number's words: each the rest times 2^(j scale), rounded; `conditions`: that no word overflows."""
     words = []
     rest = x
     for j in range(count):

@@ -106,9 +106,9 @@ def ask(
     limits: SolverLimits,
     share: float = SHAPE_SHARE,
 ) -> tuple[Answer, Inputs | None, list[Term]]:
-    """The first attempt with a model, or the answer to the last one.
+    """The first attempt (inputs, whether they are all there are, what else must hold) with a model, or the answer to the last.
 
-    Attempts are inputs, whether they are all there are, and what else must hold; `share` of the time is for one that is not.
+    `share` of the time is for one that is not all.
     """
     answer = Answer("unknown")
     conditions: list[Term] = []

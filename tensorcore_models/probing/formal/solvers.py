@@ -135,10 +135,7 @@ def solve(
     memory: int = DEFAULT_MEMORY,
     backends: Sequence[str] | None = None,
 ) -> Answer:
-    """Can all assertions hold, and for which values of the variables `wanted`? Limits are those of LimitOptions.
-
-    Raises NoSolver if a solver is needed and none is installed, ValueError for an unknown one or a limit that is not positive.
-    """
+    """Can all assertions hold, and for which values of the variables `wanted`? Limits are those of LimitOptions."""
     if timeout <= 0 or memory < 0:
         raise ValueError(f"timeout {timeout} must be positive, memory {memory} MiB at least 0")
     start, wanted = time.monotonic(), list(wanted)

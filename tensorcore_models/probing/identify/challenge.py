@@ -68,10 +68,7 @@ def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternativ
 
 
 def _most_divisive(parts: np.ndarray) -> list[int]:
-    """Few inputs that separate every alternative that any does; `parts` (alternatives, inputs) says which separates which.
-
-    Each choice is the input that separates most of those that no earlier choice does.
-    """
+    """Few inputs that separate every alternative that any does (`parts`, (alternatives, inputs), says which), greedily."""
     chosen: list[int] = []
     left = parts.any(axis=1)
     while left.any() and len(chosen) < ASKED:

@@ -27,7 +27,7 @@ class Draft:
         self.rows = np.arange(size)
 
     def number(self, fmt: Format, exponent: np.ndarray, negative: np.ndarray, style: np.ndarray) -> np.ndarray:
-        """Encodings with these exponents, clipped to the format's range (subnormal numbers included).
+        """Encodings with these exponents, clipped to the format's range, subnormals too.
 
         `style` says the significand: 0 is 1, 1 has all fraction bits set, 2 is random, 3 is one and a half.
         """

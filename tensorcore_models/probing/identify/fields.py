@@ -24,9 +24,9 @@ SLIDE = (-3, -2, -1, 1, 2, 3)
 
 
 def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
-    """A copy with other values of some fields, all set at once; raises ValueError or TypeError where they do not go together.
+    """A copy with other values of some fields ("inner.field" is one of an inner accumulator), all set at once.
 
-    "inner.field" names a field of an inner accumulator.
+    Raises ValueError or TypeError where they do not go together.
     """
     inner: dict[str, dict[str, Any]] = {}
     outer = {}

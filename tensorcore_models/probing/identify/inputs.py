@@ -300,10 +300,7 @@ def brinks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatc
 
 
 def carried(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """c is a power of two or just below one; an addend lifts it to a number of the result or a tie, a tail follows.
-
-    They show which bits count after a carry.
-    """
+    """c is a power of two or just below one; an addend lifts it to a number of the result or a tie: which tails count then?"""
     draft = Draft(interface, size, rng)
     a, b, c, d = interface.formats
     digits = np.where(rng.integers(0, 2, size) == 1, c.fraction_bits, min(c.fraction_bits, d.fraction_bits))

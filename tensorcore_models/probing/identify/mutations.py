@@ -8,10 +8,7 @@ from .magnitudes import exponents, magnitudes, scaled, signed
 
 
 def mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> DotBatch:
-    """Each dot product of a floating-point unit with one to three random changes; one in eight is also moved by a few binades.
-
-    The batch is not changed in place, and finite numbers stay finite.
-    """
+    """New dot products with one to three random changes, finite numbers finite; one in eight is moved by a few binades."""
     a, b, c = batch.a.copy(), batch.b.copy(), batch.c.copy()
     scales = [s.copy() for s in batch.scales or ()]
     rows = np.arange(batch.size)

@@ -197,10 +197,7 @@ class _Run:
         return Nearest(spec.simplest(), int(np.count_nonzero(missed)), self.first)
 
     def ranked(self) -> list[tuple[int, Family, Accumulator]]:
-        """For each family the specification that misses fewest answers of the first pool, the best family first.
-
-        Every specification that the search has tried is counted on that pool; those of the best families are then improved.
-        """
+        """For each family the specification of all tried that misses fewest answers of the first pool; the best improved."""
         first = self.log.part(np.arange(self.log.size - self.first, self.log.size))
         best: dict[str, tuple[int, Family, Accumulator]] = {}
         for spec, family in ({s: f for _, f, s in self.fits} | self.log.tried).items():

@@ -134,7 +134,7 @@ def _sweep(
 def descend(
     family: Family, log: Log, spec: Accumulator, size: int | None = None, *, sparse: bool = False
 ) -> tuple[Accumulator, int]:
-    """Change fields one by one until no change helps; the specification and how many of the first `size` answers it misses.
+    """Change fields one by one until none helps; the specification, and how many of the first `size` answers it misses.
 
     `sparse`: only some values of long lists are tried.
     """
@@ -176,10 +176,7 @@ def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accu
 def evolve(
     fits: list[tuple[int, Family, Accumulator]], log: Log, rng: np.random.Generator, effort: int
 ) -> tuple[int, Family, Accumulator]:
-    """Cross specifications, the best first, change them at random and let them descend; the best one.
-
-    `effort` is how many products may be evaluated.
-    """
+    """Cross specifications, the best first, change them at random and let them descend; the best one for `effort` products."""
     limit = log.effort.spent + effort
     best = fits[0]
     while best[0] and log.effort.spent < limit:

@@ -1,14 +1,13 @@
 """Test suites, run against any engine: the published ones, and :mod:`.own`.
 
-The published tests are data, one module for each suite (:mod:`.rows` names them); a run gives a table of features, evidence
+The published tests are data, one module for each suite (:data:`SUITES` has them); a run gives a table of features, evidence
 and verdicts. The verdicts are the authors': some misread units that they did not have (khattak-mikaitis, section V-A; `misread`
 says which tests do so on a modelled unit). `tensorcore_models.probing.characterise`, our own suite, does not, and returns its
 findings as one result.
 """
 
 from .model import PublishedTest, Truth
-from .rows import SUITES
-from .table import Judged, SuiteRow, SuiteTable, judged, misread, run, truth_of
+from .table import SUITES, Judged, SuiteRow, SuiteTable, judged, misread, run, truth_of
 
 __all__ = [
     "SUITES",

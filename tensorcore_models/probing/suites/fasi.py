@@ -8,9 +8,13 @@ from fractions import Fraction
 
 from ...aspects.values import ONE, Unreachable, encode_value, leading_exponent, power
 from ...formats import Format
-from .model import Input, PublishedTest, Results, Setting, Truth
-from .reading import (
+from .model import (
     THREE_QUARTERS,
+    Input,
+    PublishedTest,
+    Results,
+    Setting,
+    Truth,
     both_ways,
     choose,
     monotonic,
@@ -128,11 +132,6 @@ def _carry_orders(s: Setting) -> list[Input]:
     return [Input({**places(*[ONE] * 4), i: small}, c) for i in range(4)]
 
 
-def _carried(s: Setting) -> list[Input]:
-    """As :func:`_carry_orders` with the small product replaced by 1: 5 and 3/4 unit."""
-    return both_ways([Input(places(*[ONE] * 4), 1 + power(2 - s.precision) + power(1 - s.precision))])
-
-
 #: Addends of the next tests; FTTN's program asks the first two, too.
 FINAL_ROUNDING = PublishedTest(
     "final rounding", "rounding of the result", "fasi, 3.1.3",
@@ -225,7 +224,9 @@ FASI = (
         lambda s, t: t.terms >= 4 and t.extra >= -18, 4, narrow=True,
     ),
     PublishedTest(
-        "rounding after carries", "rounding of the result", "fasi, 3.1.4", _carried,
+        "rounding after carries", "rounding of the result", "fasi, 3.1.4",
+        # as _carry_orders with the small product replaced by 1: 5 and 3/4 unit
+        lambda s: both_ways([Input(places(*[ONE] * 4), 1 + power(2 - s.precision) + power(1 - s.precision))]),
         lambda s, r: rounding_by_signs(5, power(2 - s.fraction_bits))(r), lambda s, t: rounding_name(t.rounding),
         lambda s, t: t.extra >= 0 and t.terms >= 4, 4,
     ),

@@ -4,8 +4,7 @@ from fractions import Fraction
 
 from ...aspects.values import ONE, power
 from .fasi import EXTRA_BIT, FINAL_ROUNDING
-from .model import Input, PublishedTest, Results, Setting
-from .reading import choose, monotonic, places, truncates
+from .model import Input, PublishedTest, Results, Setting, choose, monotonic, places, truncates
 
 SOURCE = "FTTN (released program)"
 

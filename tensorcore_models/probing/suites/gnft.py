@@ -10,9 +10,13 @@ from fractions import Fraction
 from math import ceil, floor, log2
 
 from ...aspects.values import ONE, Product, Unreachable, power
-from .model import Input, PublishedTest, Results, Setting, Truth
-from .reading import (
+from .model import (
     THREE_QUARTERS,
+    Input,
+    PublishedTest,
+    Results,
+    Setting,
+    Truth,
     both_ways,
     choose,
     leading,
@@ -31,11 +35,8 @@ _EXTRA, _SIZE, _KEPT = "extra bits", "FMA size", "fraction bits"
 
 def _ladder(s: Setting) -> list[Input]:
     """n = 1, 2, 3: n products 2^-P, 2^-(P+1), ... and the last once more."""
-    found = []
-    for n in range(1, min(MOST_EXTRA_BITS, s.length - 1) + 1):
-        steps = [power(-s.precision - i) for i in range(n)]
-        found.append(Input(places(*steps, steps[-1]), ONE))
-    return found
+    steps = [power(-s.precision - i) for i in range(min(MOST_EXTRA_BITS, s.length - 1))]
+    return [Input(places(*steps[:n], steps[n - 1]), ONE) for n in range(1, len(steps) + 1)]
 
 
 def _same_block(s: Setting) -> list[Input]:
@@ -94,11 +95,6 @@ def _next_block(s: Setting) -> list[Input]:
     if block >= s.length:
         raise Unreachable("one operation")
     return both_ways([Input({block: THREE_QUARTERS * last}, 1 + last)])
-
-
-def _from_above(s: Setting) -> list[Input]:
-    """1 and twice 2^-t, t falling from P."""
-    return [Input(places(ONE, power(-t), power(-t))) for t in range(s.precision, 0, -1)]
 
 
 def _first_kept(s: Setting, results: Results) -> str:
@@ -191,9 +187,9 @@ GNFT = (
         lambda s, t: t.extra in (0, 1, 2) and truncates(t) and t.terms > 2 ** (t.extra + 1), 3,
     ),
     PublishedTest(
-        _KEPT, "fraction bits at the alignment, no more than the result's", "khattak-mikaitis, IV-A4", _from_above,
-        _first_kept, lambda s, t: str(s.fraction_bits + t.extra),
-        _finds_kept, 3, ladder=True, narrow=True,
+        _KEPT, "fraction bits at the alignment, no more than the result's", "khattak-mikaitis, IV-A4",
+        lambda s: [Input(places(ONE, power(-t), power(-t))) for t in range(s.precision, 0, -1)],
+        _first_kept, lambda s, t: str(s.fraction_bits + t.extra), _finds_kept, 3, ladder=True, narrow=True,
     ),
     PublishedTest(
         "place of c", "c takes part in the first operation", "khattak-mikaitis, IV-A4", _early,

@@ -12,8 +12,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from ...aspects.values import ONE, Product, Unreachable, encode_value, power
-from .model import Input, PublishedTest, Results, Setting, Truth
-from .reading import THREE_QUARTERS, leading, places, truncates
+from .model import THREE_QUARTERS, Input, PublishedTest, Results, Setting, Truth, leading, places, truncates
 
 SIXTEEN, EIGHT = "Hawkeye (program for 16-bit operands)", "Hawkeye (program for e4m3)"
 #: The programs' large and small numbers are at most 2 to this power and its inverse.

@@ -311,17 +311,12 @@ class _Unit:
 
 @default_fp_state
 def characterise(engine: Engine) -> Characterisation:
-    """Find out by probes what a matrix engine computes.
+    """Find out by probes what a matrix engine computes; ``str()`` gives a table.
 
     Parameters
     ----------
     engine : Engine
         Any engine: a model, a user's callable, a GPU. It is run on dot products of about two of its k steps.
-
-    Returns
-    -------
-    Characterisation
-        What was observed; ``str()`` gives a table.
 
     Raises
     ------

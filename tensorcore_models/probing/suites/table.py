@@ -1,4 +1,9 @@
-"""Runs a suite against an engine and reads its verdicts."""
+"""The published suites by name; runs one against an engine and reads its verdicts.
+
+All are generalised from fp16 operands and fp32 results to any formats: P is the precision of the result, R = P - 1 its fraction
+bits, p the smaller precision of the operands; all addends may be scaled by one power of two, so that 8-bit formats have them.
+Where a published test misreads units, `valid` says for which units it does not; the sources claim more.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,8 +16,16 @@ from ...aspects.values import Unreachable, hex_text
 from ...engines.engine import Engine
 from ...formats import IntegerFormat
 from ..dots import Dots
+from .fasi import FASI
+from .fttn import FTTN
+from .gnft import GNFT
+from .hawkeye import HAWKEYE
 from .model import Input, PublishedTest, Setting, Truth
-from .rows import SUITES
+from .valpey import VALPEY
+
+SUITES: dict[str, tuple[PublishedTest, ...]] = {
+    "fasi": FASI, "gnft": GNFT, "fttn": FTTN, "valpey": VALPEY, "hawkeye": HAWKEYE,
+}  # fmt: skip
 
 #: Verdict of a test that the formats or the length cannot express.
 NOT_EXPRESSIBLE = "the formats cannot express it"
@@ -61,10 +74,7 @@ def _short(evidence: tuple[str, ...]) -> str:
 
 
 def _results(dots: Dots, inputs: Sequence[Input], ladder: bool) -> list[Fraction | None]:
-    """Results of dot products, each at a scale at which the formats have its addends; a ladder may end early.
-
-    Raises Unreachable if a dot product has no such scale.
-    """
+    """Results of dots, each at a scale at which the formats have its addends, else Unreachable; a ladder may end early."""
     encoded: list[tuple[int, tuple]] = []
     for case in inputs:
         try:
@@ -84,10 +94,7 @@ def _results(dots: Dots, inputs: Sequence[Input], ladder: bool) -> list[Fraction
 
 
 def _encoded(dots: Dots, case: Input) -> tuple[int, tuple]:
-    """The scale nearest to 1 at which the formats have a dot product's addends, and their encodings.
-
-    The result's format must reach down to the lowest bit of the smallest addend, too.
-    """
+    """The scale nearest to 1 at which the formats have a dot's addends, the result its lowest bit, and their encodings."""
     if not case.scaled:
         return 0, dots.operands(case.products, case.c, 0)
     addends = {p if isinstance(p, Fraction) else p[0] * p[1] for p in case.products.values()} | {case.c}
@@ -198,8 +205,5 @@ def judged(name: str, engine: Any) -> list[Judged]:
 
 
 def misread(name: str, engine: Any) -> list[tuple[SuiteRow, str]]:
-    """Tests of a suite whose verdict contradicts a modelled unit's specification, with the verdict that it deserves.
-
-    Parameters and errors are those of :func:`judged`.
-    """
+    """Tests of :func:`judged` whose verdict contradicts a modelled unit's specification, with the verdict that it deserves."""
     return [(x.row, x.deserved) for x in judged(name, engine) if x.wrong]

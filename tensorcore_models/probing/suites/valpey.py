@@ -11,8 +11,7 @@ from fractions import Fraction
 
 from ...aspects.values import Product, Unreachable, decode_value, power
 from ...formats.exact_rounding import round_to_bits
-from .model import Input, PublishedTest, Results, Setting, Truth
-from .reading import choose, meaning, places, truncates
+from .model import Input, PublishedTest, Results, Setting, Truth, choose, meaning, places, truncates
 
 TABLE_1, TABLE_3, TABLE_5 = (f"valpey-smt, table {n}" for n in (1, 3, 5))
 PAGE = "valpey-smt, page of data"
