@@ -179,9 +179,12 @@ class EngineArithmetic(Arithmetic):
 
     def banded(self, words_a, words_b, bands, scale):
         engine, (m, n) = self.engine, self.shape
+        bits = self._bands_in_lanes(words_a, words_b, bands, scale)
+        if bits is not None:
+            return self._values(bits)
         unscaled = unscaled_words(engine, words_a, words_b, bands, scale)
         if unscaled is not None:
-            pairs, bits = [(unscaled[0][i], unscaled[1][j]) for band in bands for i, j in band], None
+            pairs = [(unscaled[0][i], unscaled[1][j]) for band in bands for i, j in band]
             for a, b in self._pieces(pairs):
                 bits = engine.gemm_bits(a, b, bits, promote_every=engine.k * len(pairs))
             return self._values(bits)
@@ -191,6 +194,21 @@ class EngineArithmetic(Arithmetic):
         for bits in band_steps(engine, words_a, words_b, bands, scale, steps):
             total = self.add(total, self._values(bits))
         return total
+
+    def _bands_in_lanes(self, words_a, words_b, bands, scale) -> np.ndarray | None:
+        """Encodings of the sums where lanes take the words as they are and scale their sums between the bands."""
+        engine = self.engine
+        if not isinstance(engine, MatrixEngine) or getattr(engine, "rollup", None) is not None:
+            return None
+        pairs = [(words_a[i], words_b[j]) for band in bands for i, j in band]
+        each = engine.k // engine.accumulator.terms_per_step
+        firsts = [each * sum(map(len, bands[:number])) for number in range(1, len(bands))]
+        bits: np.ndarray | None = np.zeros(self.shape, engine.formats[2].container)
+        for a, b in self._pieces(pairs):
+            bits = kernels.scaled_bits(engine, a, b, bits, engine.k * len(pairs), firsts, -scale)
+            if bits is None:
+                return None
+        return bits
 
     def scaled_input(self, value, scale):
         fmt = self.engine.formats[2]

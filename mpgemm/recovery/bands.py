@@ -3,7 +3,8 @@
 A unit whose addends are aligned to the largest exponent computes the same at every scale, away from both ends of the range. So
 bands whose words carry 2^(j s), with the accumulator scaled by 2^-s before each band, have the bits of one plain chain over
 words without their scales (:func:`unscaled_words`): nothing is scaled in between, and a product is one call of the engine.
-:func:`band_steps` is for what remains: many k steps at a time, every band one batch of the engine's kernel.
+:func:`band_steps` is for what remains: many k steps at a time, every band one batch of the engine's kernel. Operands of few
+exponents need neither: their lanes scale sums themselves (:func:`tensorcore_models.kernels.scaled_bits`).
 """
 
 import math

@@ -19,6 +19,7 @@ from .dispatch import (
     lowered,
     matrix_bits,
     promoted_bits,
+    scaled_bits,
     set_kernel,
 )
 from .generic import generic_batch_bits, generic_bits
@@ -38,6 +39,7 @@ __all__ = [
     "lowered",
     "matrix_bits",
     "promoted_bits",
+    "scaled_bits",
     "set_kernel",
     "small_product",
     "tile_product",

@@ -11,6 +11,7 @@ Arguments are validated by :mod:`tensorcore_models.engines.engine` before they c
 
 import math
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -348,6 +349,39 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
     low, a, b, total, scale_a, scale_b = _operands(low, a, b, total, scale_a, scale_b)
     for part in _slices(low, a.shape[1], every):
         total = kernel.run(low, a[:, part], b[part], total, *_scales_of(low, part, scale_a, scale_b), every)
+    return total
+
+
+def scaled_bits(engine, a, b, total, every: int, steps: Collection[int], exponent: int) -> np.ndarray | None:
+    """As :func:`promoted_bits`, with what the unit holds scaled by 2**exponent before some steps of each chain.
+
+    Parameters
+    ----------
+    engine, a, b, total, every
+        As in :func:`promoted_bits`, without block scales.
+    steps : collection of int
+        The steps of the accumulator in a chain, counted from 0, before which its sum is multiplied.
+    exponent : int
+        Negative; over all steps of a chain down to -32, so that sums stay normal numbers or 0.
+
+    Returns
+    -------
+    ndarray of uint32 or None
+        None where the lanes do not take all of it: special or far addends, operands of too many exponents, other accumulators.
+    """
+    low = lowered(engine)
+    if get_kernel() != "auto" or a.shape[1] == 0 or not -32 <= exponent * len(steps) < 0 or max(steps) >= 31:
+        return None
+    _, kernel = _fast_path(low, a.size * b.shape[1])
+    if not isinstance(kernel, NarrowKernel) or kernel.task.output or not kernel.promotes(every):
+        return None
+    if low.c_format != low.d_format:
+        return None
+    places = sum(1 << step for step in steps)
+    for part in _slices(low, a.shape[1], every):
+        total = kernel.run_scaled(a[:, part], b[part], total, every, places, exponent)
+        if total is None:
+            return None
     return total
 
 

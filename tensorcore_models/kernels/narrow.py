@@ -55,6 +55,8 @@ class NarrowTask:
     whole: int = 31
     cutoff: int = 0
     windowed: bool = False
+    scaled: int = 0
+    scale: float = 1.0
     unusable_c: int = _INFINITE
 
 
@@ -125,18 +127,42 @@ class NarrowKernel:
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
-        (m, k), n = a.shape, b.shape[1]
         if self.wide is not None and self.task.output >= _DOWN and isa_level() == ISAS.index("baseline"):
             return self.wide.run(low, a, b, c, every=every)  # no shifts by a number of places for each lane there
-        x, y, shift = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand)), 0
-        if self.wide is not None and self.task.windowed:
-            shifts = narrow.shifts(x, y, isa_level())
-            if shifts is None:
-                return self.wide.run(low, a, b, c, every=every)
-            shift = sum(shifts)
-            x = replace(x, format=self.a_operand.shifted(shifts[0]))
-            y = replace(y, format=self.b_operand.shifted(shifts[1]))
+        operands = self._operands(a, b)
+        if operands is None:
+            assert self.wide is not None
+            return self.wide.run(low, a, b, c, every=every)
         task = self.task if every is None else replace(self.task, chain=every // self.task.terms)
+        result = self._lanes(task, *operands, c, a.shape[1])
+        d = result.d.astype(np.float16).view(np.uint16) if self.task.output == _FP16 else result.d.view(np.uint32)
+        if result.marked:
+            redo_elements(low, d, result, a, b, c, every=every)
+        return d
+
+    def run_scaled(self, a, b, c, every: int, places: int, exponent: int) -> np.ndarray | None:
+        """As `kernels.scaled_bits`; None where lanes do not take all of it."""
+        operands, chain = self._operands(a, b), every // self.task.terms
+        if operands is None or chain > 31:
+            return None
+        task = replace(self.task, chain=chain, scaled=places, scale=2.0**exponent)
+        result = self._lanes(task, *operands, c, a.shape[1])
+        return None if result.marked else result.d.view(np.uint32)
+
+    def _operands(self, a, b) -> tuple[Source, Source, int] | None:
+        """Operands as the lanes take them and the exponent by which their products are shifted; None where they do not fit."""
+        x, y = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand))
+        if not self.task.windowed:
+            return x, y, 0
+        shifts = narrow.shifts(x, y, isa_level())
+        if shifts is None:
+            return None
+        of_a, of_b = self.a_operand.shifted(shifts[0]), self.b_operand.shifted(shifts[1])
+        return replace(x, format=of_a), replace(y, format=of_b), sum(shifts)
+
+    def _lanes(self, task: NarrowTask, x: Source, y: Source, shift: int, c, k: int) -> RunningResult:
+        """What the lanes make of the whole product, and what they mark."""
+        m, n = c.shape
         values, redo, tiny = self._addends(c, task.chain > 0 or task.output >= _DOWN, shift)
         result = RunningResult.of(values, redo)
         swapped = n < 16 < 2 * m and m > n
@@ -149,10 +175,7 @@ class NarrowKernel:
             result.redo |= tiny & (result.d == 0)
         if shift:
             result.d *= np.float32(2.0**shift)
-        d = result.d.astype(np.float16).view(np.uint16) if self.task.output == _FP16 else result.d.view(np.uint32)
-        if result.marked:
-            redo_elements(low, d, result, a, b, c, every=every)
-        return d
+        return result
 
     def run_batch(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""

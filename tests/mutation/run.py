@@ -175,6 +175,7 @@ MUTANTS = (
     Mutant("fast: CDNA3 sum rounded once, 32-bit lanes, AVX-512", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_down_avx512", "large & inexact", "0", LANES),
     Mutant("fast: a window one exponent too wide", "tensorcore_models/_kernels/narrow/narrow_window.h", "mpg_window_of_body", "begin > end", "begin > end + 1", LANES),
     Mutant("fast: addends of a window are not shifted", "tensorcore_models/kernels/narrow.py", "NarrowKernel._addends", "np.float32(2.0**-shift)", "np.float32(1)", LANES),
+    Mutant("fast: sums of bands are not scaled", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_is_scaled", "t->scaled && t->scaled >> place & 1", "0", LANES),
     Mutant("fast: results of a tile are not shifted back", "tensorcore_models/_kernels/narrow/narrow_items.h", "mpg_items_window", "127 + both", "127", LANES),
     Mutant("fast: CDNA3 sum rounded once", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_round_down512", "total = _mm512_andnot_si512", "(void)_mm512_andnot_si512", FAST),
     Mutant("fast: CDNA3 sum rounded once, plain C", "tensorcore_models/_kernels/wide/wide_rows.h", "mpg_wide_down_end", "(UINT64_C(1) << (52 - t->sum_bits)) - 1", "0", FAST),

@@ -201,3 +201,51 @@ def test_numbers_below_the_window_run_in_wide_lanes():
         a[3, 1] = 1
         c = np.zeros((m, n), np.uint32)
         assert np.array_equal(kernels.matrix_bits(unit, a, b, c), reference.mma_bits(unit, a, b, c))
+
+
+@pytest.mark.parametrize("unit", [SHIFTED[0], SHIFTED[2], Unit(FusedDotAdd(8, 24), "fp16", "fp16")], ids=of_unit)
+def test_sums_that_are_scaled_within_a_chain(unit, isa):
+    """As bands of BF16x9: 2^-8 before some steps of each chain, FP32 additions outside."""
+    rng, step, low = np.random.default_rng(7), unit.accumulator.terms, kernels.lowered(unit)
+    m, n, chain, steps = 5, 70, 9, (1, 3, 6, 8)
+    a, b = (
+        within(rng, fmt, shape, -12, 1)
+        for fmt, shape in ((unit.a_format, (m, 27 * step)), (unit.b_format, (27 * step, n)))
+    )
+    a[1, : 4 * step] = 0  # sums that wait for their first product
+    c = within(rng, "fp32", (m, n), -20, 5)
+    total = c.view(np.float32).copy()
+    for start in range(0, 27, chain):
+        d = np.zeros((m, n), np.uint32)
+        for i in range(chain):
+            ks = slice((start + i) * step, (start + i + 1) * step)
+            if i in steps:
+                d = (d.view(np.float32) * np.float32(2.0**-8)).view(np.uint32)
+            d = kernels.generic_bits(low, a[:, ks], b[ks], d)
+        total += d.view(np.float32)
+    found = kernels.scaled_bits(unit, a, b, c, chain * step, steps, -8)
+    assert found is not None and np.array_equal(found, total.view(np.uint32))
+
+
+def test_what_is_not_scaled_within_a_chain():
+    """Operands with an infinity, too many exponents or steps, results other than FP32, the generic kernel alone."""
+    unit = SHIFTED[0]
+    a, b = np.full((4, 9 * 16), 0x3F80, np.uint16), np.full((9 * 16, 80), 0x3F80, np.uint16)
+    c = np.zeros((4, 80), np.uint32)
+    infinite, wide = a.copy(), a.copy()
+    infinite[0, 0], wide[0, 0] = 0x7F80, 0x0080
+    assert kernels.scaled_bits(unit, a, b, c, 144, (1,), -8) is not None
+    for x, every, steps, exponent in (
+        (infinite, 144, (1,), -8),
+        (wide, 144, (1,), -8),
+        (a, 144, (31,), -8),
+        (a, 144, (1, 2, 3, 4, 5), -8),
+    ):
+        assert kernels.scaled_bits(unit, x, b, c, every, steps, exponent) is None
+    half = Unit(FusedDotAdd(16, 25, output_rounding="rne"), "fp16", "fp16", "fp16", "fp16")
+    assert kernels.scaled_bits(half, a, b, c.astype(np.uint16), 144, (1,), -8) is None
+    kernels.set_kernel("generic")
+    try:
+        assert kernels.scaled_bits(unit, a, b, c, 144, (1,), -8) is None
+    finally:
+        kernels.set_kernel(None)

@@ -37,7 +37,9 @@ typedef struct {
     int whole;         /* round down: bits of the total's integer part, in units of F, that leave all guard bits; 31 for any */
     int cutoff;        /* round down in halves: c further below the largest exponent than this is dropped */
     int windowed;      /* operands have more exponents than the lanes and are shifted into their range (narrow_window.h) */
-    int unusable_c;    /* float32 bits from which on an addend's magnitude is left to the generic kernel: at most infinity's */
+    int scaled; /* chain of at most 31: bit i multiplies the sums by `scale`, a power of two, before operation i of each */
+    float scale;
+    int unusable_c; /* float32 bits from which on an addend's magnitude is left to the generic kernel: at most infinity's */
 } mpg_narrow_task;
 
 /* Packed operands from some k on: rows of A, `stride` apart, and a panel of B. */
@@ -58,6 +60,9 @@ typedef struct {
     float *values;
     uint8_t *exponents;
 } mpg_narrow_panel;
+
+/* Whether sums are scaled before operation `place` of a chain. */
+MPG_INLINE int mpg_narrow_is_scaled(const mpg_narrow_task *t, int64_t place) { return t->scaled && t->scaled >> place & 1; }
 
 /* The operands `steps` operations of `terms` products further on. */
 MPG_INLINE mpg_narrow_operands mpg_narrow_after(const mpg_narrow_operands *p, int64_t steps, int terms, int width)
@@ -369,6 +374,9 @@ MPG_INLINE void mpg_narrow_steps_body(int terms, int width, int output, const mp
     mpg_narrow_operands q = *p;                     /* nor this */
     const float least = mpg_least_fp16();
     for (int64_t s = 0; s < steps; s++, q = mpg_narrow_after(&q, 1, terms, width)) {
+        if (mpg_narrow_is_scaled(t, s))
+            for (int j = 0; j < width; j++)
+                c[j] *= t->scale;
         if (output >= MPG_NARROW_DOWN)
             mpg_narrow_down(terms, width, output, t, q.a, q.ea, q.b, q.eb, c);
         else

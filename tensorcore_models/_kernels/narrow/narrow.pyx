@@ -16,7 +16,9 @@ cdef extern from "narrow_job.h":
     ctypedef struct mpg_narrow_task:
         int terms, fraction_bits, output
         uint32_t keep
-        int wide_sum, chain, floor, raw_exponent, guard, whole, cutoff, windowed, unusable_c
+        int wide_sum, chain, floor, raw_exponent, guard, whole, cutoff, windowed, scaled
+        float scale
+        int unusable_c
 
     ctypedef struct mpg_narrow_job:
         mpg_drive drive

@@ -200,6 +200,9 @@ MPG_LANES256 void mpg_narrow_steps_avx2_body(int terms, int width, int output, c
     mpg_narrow_operands p = *operands;
     uint8_t fields[2][MPG_PANEL], *field = fields[0];
     for (int64_t s = 0; s < steps; s++, p = mpg_narrow_after(&p, 1, terms, width)) {
+        if (mpg_narrow_is_scaled(t, s))
+            for (int j = 0; j < width; j += 8)
+                _mm256_storeu_ps(c + j, _mm256_mul_ps(_mm256_loadu_ps(c + j), _mm256_set1_ps(t->scale)));
         for (int h = 0; h < halves; h++)
             mpg_narrow_fields_avx2(each, width, t->floor, p.ea + h * each, p.eb + h * each * width, fields[h]);
         if (output >= MPG_NARROW_DOWN) {

@@ -266,6 +266,10 @@ MPG_LANES512 void mpg_narrow_rows_avx512(int rows, int groups, int terms, int ou
                     added[r][g] = d[r][g];
                     d[r][g] = _mm512_setzero_ps();
                 }
+        if (mpg_narrow_is_scaled(t, place))
+            for (int r = 0; r < rows; r++)
+                for (int g = 0; g < groups; g++)
+                    d[r][g] = _mm512_mul_ps(d[r][g], _mm512_set1_ps(t->scale));
         if (output >= MPG_NARROW_DOWN)
             mpg_narrow_down_avx512(rows, groups, terms, halves, t, &here, d);
         else
