@@ -167,7 +167,7 @@ MUTANTS = (
     Mutant("fast: exact sums rounded twice", "tensorcore_models/_kernels/pairwise/pairwise.h", "mpg_sum_to_odd", "~bits & 1", "0", FAST),
     Mutant("fast: exact sums that are not exact stay", "tensorcore_models/_kernels/pairwise/pairwise.h", "mpg_exact_row", "(lost[j] << 1 != 0)", "0", FAST),
     Mutant("fast: 32-bit lanes one floor too low", "tensorcore_models/kernels/narrow.py", "_fused_task", "exponent_floor + 127)", "exponent_floor + 126)", FAST),
-    Mutant("fast: small addends without products are lost", "tensorcore_models/kernels/narrow.py", "NarrowKernel.run", "result.redo |= tiny & (result.d == 0)", "redo |= False", FAST),
+    Mutant("fast: small addends without products are lost", "tensorcore_models/kernels/narrow.py", "NarrowKernel._lanes", "result.redo |= tiny & (result.d == 0)", "redo |= False", FAST),
     Mutant("fast: subnormal addends align at their leading bit", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_fda512", "(careful)\n", "(0)\n", FAST),
     Mutant("fast: 64-bit lanes never careful", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_fda512", "0 : MPG_REPEAT", "0 : 0", FAST),
     Mutant("fast: CDNA3 sum rounded once, 32-bit lanes", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_down_result", "size >> t->whole", "0", LANES),
