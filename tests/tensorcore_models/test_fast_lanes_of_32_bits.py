@@ -164,13 +164,14 @@ def test_windows(unit, shifts, isa):
     c[::2] = 0
     c[0, :6] = [1, 0x7FFFFF, 66 << 23, 67 << 23, 187 << 23, 0x7F7FFFFF]  # few: with many all is computed again
     args = (a, b, c.astype(np.uint32), None, None)
-    expected = reference.mma_bits(unit, *args[:3])
+    low = kernels.lowered(unit)
+    expected = kernels.generic_bits(low, *args)
     assert_same(unit, run(unit, args), expected, args)
     # as tiles: the first goes to the generic kernel because of its c
     tiles = [np.stack([x, x]) for x in args[:3]]
     tiles[2][1, 0] = 0
-    expected = np.stack([expected, reference.mma_bits(unit, a, b, tiles[2][1])])
-    assert np.array_equal(lanes(unit).run_batch(kernels.lowered(unit), *tiles), expected)
+    expected = np.stack([expected, kernels.generic_bits(low, a, b, tiles[2][1])])
+    assert np.array_equal(lanes(unit).run_batch(low, *tiles), expected)
 
 
 def test_shifts_leave_out_specials_and_zeros(isa):
@@ -200,7 +201,7 @@ def test_numbers_below_the_window_run_in_wide_lanes():
         a, b = within(rng, "bf16", (m, k), -8, 2), within(rng, "bf16", (k, n), -8, 2)
         a[3, 1] = 1
         c = np.zeros((m, n), np.uint32)
-        assert np.array_equal(kernels.matrix_bits(unit, a, b, c), reference.mma_bits(unit, a, b, c))
+        assert np.array_equal(kernels.matrix_bits(unit, a, b, c), kernels.generic_bits(kernels.lowered(unit), a, b, c))
 
 
 @pytest.mark.parametrize("unit", [SHIFTED[0], SHIFTED[2], Unit(FusedDotAdd(8, 24), "fp16", "fp16")], ids=of_unit)
