@@ -1,6 +1,6 @@
 """How cost grows with n, N, F and threads, and what special inputs cost: the tables of docs/performance.md.
 
-    python bench/bench_growth.py [--only n|N|F|threads|inputs] [--quick] [--cpu-time] [--isa avx2] [--json out/growth.json]
+    python bench/bench_growth.py [--only n|N|F|threads|inputs|memory] [--quick] [--cpu-time] [--isa avx2] [--json out/growth.json]
 
 Every line is interleaved with its reference in one run; ratios are of medians, and of the fastest turns where it says so. With
 OMP_WAIT_POLICY=passive threads that wait take no CPU time, and the CPU time of a second says how much of two cores works.
@@ -10,6 +10,9 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
 
 from harness import hold_blas, interleaved, machine, pin, rows, write_json
 from run import operands, units
@@ -19,7 +22,7 @@ PATHS = (
     "FDA fp16 N=16 F=25", "FDA bf16 N=16 F=25", "FDA tf32 N=8 F=25", "FDA fp8 N=32 F=13", "mxfp8 block scaled", "nvfp4 GDFS",
     "CDNA3 FDRDA fp16", "CDNA2 GPS fp16", "SFMA fp32", "SFMA fp64", "IntegerDotAdd s8", "parametric, nearest alignment",
 )  # fmt: skip
-SECTIONS = ("n", "N", "F", "threads", "inputs")
+SECTIONS = ("n", "N", "F", "threads", "inputs", "memory")
 
 
 def arguments() -> argparse.Namespace:
@@ -85,7 +88,7 @@ def by_engine(engines: dict, title: str, rng, args) -> list[dict]:
 def by_terms(rng, args) -> list[dict]:
     from tensorcore_models import FusedDotAdd, MatrixEngine
 
-    sets = (("fp16", 24, "32-bit lanes, F = 24"), ("bf16", 24, "64-bit lanes, F = 24"))
+    sets = (("fp16", 24, "32-bit lanes, F = 24"), ("bf16", 24, "32-bit lanes, shifted, F = 24"))
     return [
         record
         for fmt, bits, title in sets
@@ -192,6 +195,34 @@ def by_inputs(rng, args) -> list[dict]:
     return records
 
 
+def resident(field: str) -> int:
+    """KiB that the kernel says of this process: VmRSS now, VmHWM at most since it was reset."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def added_memory(name: str, size: int) -> int:
+    """KiB that one product takes at most beyond its operands, in a process of its own."""
+    import numpy as np
+
+    engine = units()[name][0]
+    call = product(engine, operands(engine, size, np.random.default_rng(0)))
+    Path("/proc/self/clear_refs").write_text("5")  # the largest size starts anew
+    before = resident("VmRSS")
+    call()
+    return resident("VmHWM") - before
+
+
+def by_memory(_, args) -> list[dict]:
+    records, size = [], 2048 if args.quick else 4096
+    for name in PATHS:
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            found = pool.submit(added_memory, name, size).result() / 1024
+        records.append({"benchmark": "memory", "path": name, "size": size, "mebibytes": found})
+        print(f"memory, {size}^3{'':20} {name:30} {found:7.1f} MiB, the result among them", flush=True)
+    return records
+
+
 def main() -> None:
     args = arguments()
     hold_blas(1)
@@ -204,7 +235,8 @@ def main() -> None:
     tcm.set_num_threads(1)
     rng = np.random.default_rng(1)
     tcm.set_isa(args.isa)
-    sections = dict(zip(SECTIONS, (by_size, by_terms, by_fraction, by_threads, by_inputs), strict=True))
+    tables = by_size, by_terms, by_fraction, by_threads, by_inputs, by_memory
+    sections = dict(zip(SECTIONS, tables, strict=True))
     records = [record for name in SECTIONS if name in args.only for record in sections[name](rng, args)]
     write_json(args.json, {"machine": machine(), "rows": records})
 
