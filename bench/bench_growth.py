@@ -1,6 +1,6 @@
 """How cost grows with n, N, F and threads, and what special inputs cost: the tables of docs/performance.md.
 
-    python bench/bench_growth.py [--only n|N|F|threads|inputs|memory] [--quick] [--cpu-time] [--isa avx2] [--json out/growth.json]
+    python bench/bench_growth.py [--only n|N|F|threads|inputs|memory] [--quick] [--cpu-time] [--isa avx2] [--json FILE]
 
 Every line is interleaved with its reference in one run; ratios are of medians, and of the fastest turns where it says so. With
 OMP_WAIT_POLICY=passive threads that wait take no CPU time, and the CPU time of a second says how much of two cores works.

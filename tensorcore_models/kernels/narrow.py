@@ -1,4 +1,4 @@
-"""Fused dot-add of fp16, fp8, fp6 and fp4 operands in 32-bit lanes (narrow.h): which accumulators, and how they are run."""
+"""Fused sums of operands of few exponents in 32-bit lanes (narrow.h): which accumulators, and how they are run."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,10 +33,10 @@ _FP16, _DOWN, _DOWN_GROUPS = 1, 2, 3
 #: Addends from which on the lanes do not round down: results could become infinite.
 _FARTHEST_C = 227 << 23  # float32 bits of 2^100
 _INFINITE = 255 << 23
-#: Exponents of operands in the lanes, and by how much products of others are shifted at most.
-_LOWEST, _HIGHEST, _WINDOW_SHIFT = -16, 15, 32
-#: Addends other than 0 that are shifted with the operands: 2^-60 to 2^60 (narrow_window.h).
-_WINDOW_C = (67 << 23, 187 << 23)
+#: Float32 bits of the addends that are shifted with the operands: from the first on, below the second.
+_WINDOW_C = (127 - narrow.ADDEND << 23, 127 + narrow.ADDEND << 23)
+#: Addends that are looked at together: masks of all of a large C would take more memory than the product.
+_ADDENDS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,8 @@ class NarrowKernel:
     d_format: Format
     pass_terms: int
     groups: tuple[tuple[int, ...], ...] | None
-    wide: WideKernel | None = (
-        None  # for operands that do not fit in the lanes, and CPUs that are slower with these lanes
-    )
+    #: What runs instead where operands do not fit in the lanes, or where a CPU is slower with them.
+    wide: WideKernel | None = None
     items: dict[int, narrow.NarrowItems] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -211,36 +210,40 @@ class NarrowKernel:
 
         In both c is 0. `late`: c counts however small it is: it is added outside, or rounded down. Lanes hold 2^-shift c.
         """
-        redo, tiny = np.zeros(c.shape, np.uint8), None
+        values, redo, tiny = np.zeros(c.shape, np.float32), np.zeros(c.shape, np.uint8), None
         if is_zero(c):  # a product without addend; the rest would read and write C several times
-            return np.zeros(c.shape, np.float32), redo, tiny
+            return values, redo, tiny
+        together = max(1, _ADDENDS // c.shape[1])
+        for start in range(0, c.shape[0], together):
+            rows = slice(start, start + together)
+            values[rows], unusable, small = self._rows_of_addends(c[rows], shift)
+            if late:
+                unusable |= small
+            elif small.any():
+                tiny = np.zeros(c.shape, bool) if tiny is None else tiny
+                tiny[rows] = small
+            redo[rows] = unusable
+            values[rows][unusable | small] = 0
+        return values, redo, tiny
+
+    def _rows_of_addends(self, c, shift: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """2^-shift c as float32, where c is special or too far, and where it is too small for the lanes."""
         if self.c_format.name == "fp16":
-            values = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
             magnitude = c & 0x7FFF
             unusable = magnitude >= 0x7C00
             if self.d_format.name != "fp16":  # the lanes align c as a number of the output format
                 unusable |= (magnitude != 0) & (magnitude < 0x0400)
-        else:
-            values = np.array(c, np.uint32, order="C").view(np.float32)
-            magnitude = c & 0x7FFFFFFF
-            unusable = magnitude >= self.task.unusable_c
-            if shift:
-                least, beyond = _WINDOW_C
-                unusable |= (magnitude - np.uint32(least) >= np.uint32(beyond - least)) & (magnitude != 0)
-                values[unusable] = 0
-                values *= np.float32(2.0**-shift)
-                magnitude = values.view(np.uint32) & 0x7FFFFFFF
-            tiny = (magnitude - np.uint32(1)) < _TINY - 1
-            if not tiny.any():
-                tiny = None
-            elif late:
-                unusable |= tiny
-            else:
-                values[tiny] = 0
-        if unusable.any():
+            return np.ascontiguousarray(c).view(np.float16).astype(np.float32), unusable, np.zeros(c.shape, bool)
+        values = np.array(c, np.uint32, order="C").view(np.float32)
+        magnitude = c & 0x7FFFFFFF
+        unusable = magnitude >= self.task.unusable_c
+        if shift:
+            least, beyond = _WINDOW_C
+            unusable |= (magnitude - np.uint32(least) >= np.uint32(beyond - least)) & (magnitude != 0)
             values[unusable] = 0
-            redo |= unusable
-        return values, redo, tiny
+            values *= np.float32(2.0**-shift)
+            magnitude = values.view(np.uint32) & 0x7FFFFFFF
+        return values, unusable, (magnitude - np.uint32(1)) < _TINY - 1
 
 
 def _fused_task(dot: Any, formats: Formats, via: Format | None, groups: tuple | None) -> NarrowTask | None:
@@ -284,7 +287,7 @@ def _round_down_task(spec: Any, formats: Formats, via: Format | None) -> NarrowT
     if halves == 2 and spec.c_cutoff < f:  # the lanes drop a far c: truncation leaves nothing of it
         return None
     limit = spec.product_overflow_exponent
-    if limit is not None and limit <= 2 * _HIGHEST + 1 + _WINDOW_SHIFT:
+    if limit is not None and limit <= 2 * narrow.MOST + 1 + narrow.SHIFT:
         return None
     return NarrowTask(
         terms=16 if halves == 2 else 4 if spec.terms <= 4 else 8,
@@ -317,7 +320,7 @@ def _plain_alignment(dot: Any) -> bool:
 def _windowed(a: Format, b: Format, via: Format | None) -> bool:
     """Whether one of the operands has more exponents than the lanes."""
     lowest = (fmt.emin if via is None else max(via.emin, fmt.quantum_exponent) for fmt in (a, b))
-    return max(a.emax, b.emax) > _HIGHEST or min(lowest) < _LOWEST
+    return max(a.emax, b.emax) > narrow.MOST or min(lowest) < narrow.LEAST
 
 
 def _narrow_ranges(dot: Any, a: Format, b: Format, via: Format | None) -> bool:

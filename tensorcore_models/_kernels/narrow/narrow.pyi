@@ -5,6 +5,10 @@ import numpy as np
 from tensorcore_models.kernels.common import RunningResult, Source
 
 FLOOR: int
+LEAST: int
+MOST: int
+SHIFT: int
+ADDEND: int
 
 def narrow(
     a: Source,

@@ -31,6 +31,7 @@ cdef extern from "narrow_job.h":
     void mpg_narrow_start(mpg_drive *drive, char *workspace) noexcept
 
 cdef extern from "narrow_window.h":
+    enum: MPG_WINDOW_LEAST, MPG_WINDOW_MOST, MPG_WINDOW_SHIFT, MPG_WINDOW_ADDEND
     int mpg_window(const mpg_operand *format, const void *const *codes, const int64_t *counts, int *shift, int level)
 
 cdef extern from "narrow_items.h":
@@ -54,6 +55,12 @@ cdef extern from "narrow_items.h":
 
 #: Least alignment exponent of the lanes, as a float32 exponent field.
 FLOOR = MPG_NARROW_FLOOR
+#: Alignment exponents of operands in the lanes.
+LEAST, MOST = MPG_WINDOW_LEAST, MPG_WINDOW_MOST
+#: Largest shift of the products of other operands.
+SHIFT = MPG_WINDOW_SHIFT
+#: Addends other than 0 that are shifted lie between 2^-ADDEND and 2^ADDEND.
+ADDEND = MPG_WINDOW_ADDEND
 
 
 def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, int level, int threads, int64_t length=0):
