@@ -174,6 +174,18 @@ def test_windows(unit, shifts, isa):
     assert np.array_equal(lanes(unit).run_batch(low, *tiles), expected)
 
 
+def test_addends_are_looked_at_in_parts(monkeypatch):
+    """Rows with small, far and special addends in several parts."""
+    monkeypatch.setattr(kernels.narrow, "_ADDENDS", 80)
+    rng, unit = np.random.default_rng(8), SHIFTED[0]
+    a, b = within(rng, "bf16", (9, 32), -30, -10), within(rng, "bf16", (32, 40), -30, -10)
+    a[3] = 0
+    c = within(rng, "fp32", (9, 40), -40, 20)
+    c[:, 0], c[3, 1:4], c[8, 5] = 1, [0x10000000, 0x7F800000, 0x30000000], 0x7FC00000
+    args = (a, b, c, None, None)
+    assert_same(unit, run(unit, args), kernels.generic_bits(kernels.lowered(unit), *args), args)
+
+
 def test_shifts_leave_out_specials_and_zeros(isa):
     codes = np.array([[0x7F80, 0xFFFF, 0x8000, 0, 0x4180, 0x3080]], np.uint16)  # inf, nan, -0, 0, 16, 2^-30
     fmt = vars(KernelFormat.of(tcm.get_format("bf16")))
