@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._kernels.common.addends import prepare
 from ..formats import FORMATS, Format
 from ..formats.rounding import decode
 from ..formats.sums import add_rounded
+from ..machine.instruction_sets import isa_level
 from ..machine.workspace import Scratch
 from .generic import generic_bits
 from .lowering import Lowered
@@ -132,7 +134,48 @@ def flat(x: np.ndarray) -> np.ndarray:
 
 def is_zero(c: np.ndarray) -> bool:
     """Whether an addend is +0 everywhere. One that was not given is a single number with strides of 0."""
-    return not (c[:1, :1] if c.strides == (0, 0) else c).any()
+    if c.strides == (0, 0):
+        c = c[:1, :1]
+    return not (c[:1].any() or c.any())  # one that has been given hardly ever has a row of zeros
+
+
+#: FP32 bits without the sign: of infinity, and of the smallest normal FP16 number.
+INFINITE, _LEAST_FP16 = 0x7F800000, 113 << 23
+
+
+def addends(
+    c: np.ndarray,
+    threads: int,
+    *,
+    least: int = 1,
+    beyond: int = INFINITE,
+    scale: float = 1.0,
+    tiny: int = 1,
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """c as float32 for the lanes, marks of what they cannot take (there c is 0), and all marks, joined by "or".
+
+    Parameters
+    ----------
+    c : ndarray
+        FP32 encodings, or FP16 encodings as uint16, shape (m, n).
+    threads : int
+        Number of threads.
+    least, beyond, scale, tiny
+        As `_kernels.common.addends.prepare` takes them.
+    """
+    if is_zero(c):  # a product without addend; the rest would read and write it several times
+        return np.zeros(c.shape, np.float32), np.zeros(c.shape, np.uint8), 0
+    if c.dtype == np.uint16:
+        values = c.view(np.float16).astype(np.float32, order="C")
+    else:
+        values = np.array(c, np.uint32, order="C").view(np.float32)
+    marks = np.empty(c.shape, np.uint8)
+    return values, marks, prepare(values, marks, least, beyond, scale, tiny, isa_level(), threads)
+
+
+def least_addend(c_format: str, d_format: str) -> int:
+    """`least` for lanes that align c as a number of the output format."""
+    return _LEAST_FP16 if (c_format, d_format) == ("fp16", "fp32") else 1
 
 
 #: Bytes of the values that kernels make of operands at a time.

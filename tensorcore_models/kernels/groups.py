@@ -10,7 +10,7 @@ from .._kernels.groups import groups
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for, threads_for_product
-from .common import RunningResult, Source, is_zero, lanes_over_rows, redo_elements
+from .common import RunningResult, Source, addends, lanes_over_rows, redo_elements
 from .generic import generic_batch_bits
 from .lowering import Lowered
 
@@ -90,16 +90,13 @@ class GroupsKernel:
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         (m, k), n = a.shape, b.shape[1]
-        bits = np.array(c, np.uint32, order="C")
-        redo = np.zeros(bits.shape, np.uint8)
-        if not is_zero(c):
-            special = ~np.isfinite(bits.view(np.float32))
-            redo, bits[special] = special.view(np.uint8), 0
-        result, swapped = RunningResult.of(bits.view(np.float32), redo), lanes_over_rows(m, n)
+        threads = threads_for_product(m * n * k)
+        values, redo, _ = addends(c, threads)
+        result, swapped = RunningResult.of(values, redo), lanes_over_rows(m, n)
         if swapped:
             result = result.transposed()
         operands, tables, task = self._arranged(a, b, scale_a, scale_b, low.block_size, swapped)
-        groups.groups(*operands, tables, k, result, vars(task), isa_level(), threads_for_product(m * n * k))
+        groups.groups(*operands, tables, k, result, vars(task), isa_level(), threads)
         if swapped:
             result = result.transposed()
         d = result.d.view(np.uint32)

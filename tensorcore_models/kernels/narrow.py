@@ -10,12 +10,14 @@ from ..formats import Format, get_float_format
 from ..machine.instruction_sets import ISAS, isa_level
 from ..machine.threads import threads_for, threads_for_product
 from .common import (
+    INFINITE,
     Formats,
     KernelFormat,
     RunningResult,
     Source,
-    is_zero,
+    addends,
     largest_significand,
+    least_addend,
     redo_elements,
     step_order,
 )
@@ -32,11 +34,8 @@ _LONGEST_CHAIN = 1 << 10
 _FP16, _DOWN, _DOWN_GROUPS = 1, 2, 3
 #: Addends from which on the lanes do not round down: results could become infinite.
 _FARTHEST_C = 227 << 23  # float32 bits of 2^100
-_INFINITE = 255 << 23
 #: Float32 bits of the addends that are shifted with the operands: from the first on, below the second.
 _WINDOW_C = (127 - narrow.ADDEND << 23, 127 + narrow.ADDEND << 23)
-#: Addends that are looked at together: masks of all of a large C would take more memory than the product.
-_ADDENDS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,8 @@ class NarrowTask:
     windowed: bool = False
     scaled: int = 0
     scale: float = 1.0
-    unusable_c: int = _INFINITE
+    back: float = 1.0
+    unusable_c: int = INFINITE
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class NarrowKernel:
         x, y = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand))
         if not self.task.windowed:
             return x, y, 0
-        shifts = narrow.shifts(x, y, isa_level())
+        shifts = narrow.shifts(x, y, isa_level(), threads_for_product(a.size * b.shape[1]))
         if shifts is None:
             return None
         of_a, of_b = self.a_operand.shifted(shifts[0]), self.b_operand.shifted(shifts[1])
@@ -162,18 +162,18 @@ class NarrowKernel:
     def _lanes(self, task: NarrowTask, x: Source, y: Source, shift: int, c, k: int) -> RunningResult:
         """What the lanes make of the whole product, and what they mark."""
         m, n = c.shape
-        values, redo, tiny = self._addends(c, task.chain > 0 or task.output >= _DOWN, shift)
+        threads = threads_for_product(m * n * k)
+        values, redo, tiny = self._addends(c, task.chain > 0 or task.output >= _DOWN, shift, threads)
         result = RunningResult.of(values, redo)
         swapped = n < 16 < 2 * m and m > n
         if swapped:  # lanes run over the rows instead
             x, y, result = y, x, result.transposed()
-        narrow.narrow(x, y, *self._order(k), result, vars(task), isa_level(), threads_for_product(m * n * k))
+        task = replace(task, back=2.0**shift) if shift else task
+        narrow.narrow(x, y, *self._order(k), result, vars(task), isa_level(), threads)
         if swapped:
             result = result.transposed()
         if tiny is not None:  # next to a nonzero product such a c adds nothing
             result.redo |= tiny & (result.d == 0)
-        if shift:
-            result.d *= np.float32(2.0**shift)
         return result
 
     def run_batch(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
@@ -205,45 +205,22 @@ class NarrowKernel:
         order = step_order(k, self.pass_terms, self.task.terms // parts, self.groups)
         return order, self.groups is None and order.size == k
 
-    def _addends(self, c, late: bool, shift: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def _addends(self, c, late: bool, shift: int, threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """c as float32 for the lanes, the elements that they cannot compute, and those whose c is too small for them.
 
         In both c is 0. `late`: c counts however small it is: it is added outside, or rounded down. Lanes hold 2^-shift c.
         """
-        values, redo, tiny = np.zeros(c.shape, np.float32), np.zeros(c.shape, np.uint8), None
-        if is_zero(c):  # a product without addend; the rest would read and write C several times
-            return values, redo, tiny
-        together = max(1, _ADDENDS // c.shape[1])
-        for start in range(0, c.shape[0], together):
-            rows = slice(start, start + together)
-            values[rows], unusable, small = self._rows_of_addends(c[rows], shift)
-            if late:
-                unusable |= small
-            elif small.any():
-                tiny = np.zeros(c.shape, bool) if tiny is None else tiny
-                tiny[rows] = small
-            redo[rows] = unusable
-            values[rows][unusable | small] = 0
-        return values, redo, tiny
-
-    def _rows_of_addends(self, c, shift: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """2^-shift c as float32, where c is special or too far, and where it is too small for the lanes."""
-        if self.c_format.name == "fp16":
-            magnitude = c & 0x7FFF
-            unusable = magnitude >= 0x7C00
-            if self.d_format.name != "fp16":  # the lanes align c as a number of the output format
-                unusable |= (magnitude != 0) & (magnitude < 0x0400)
-            return np.ascontiguousarray(c).view(np.float16).astype(np.float32), unusable, np.zeros(c.shape, bool)
-        values = np.array(c, np.uint32, order="C").view(np.float32)
-        magnitude = c & 0x7FFFFFFF
-        unusable = magnitude >= self.task.unusable_c
-        if shift:
-            least, beyond = _WINDOW_C
-            unusable |= (magnitude - np.uint32(least) >= np.uint32(beyond - least)) & (magnitude != 0)
-            values[unusable] = 0
-            values *= np.float32(2.0**-shift)
-            magnitude = values.view(np.uint32) & 0x7FFFFFFF
-        return values, unusable, (magnitude - np.uint32(1)) < _TINY - 1
+        least, beyond = _WINDOW_C if shift else (least_addend(self.c_format.name, self.d_format.name), INFINITE)
+        tiny = 1 if self.c_format.name == "fp16" else _TINY
+        beyond = min(beyond, self.task.unusable_c)
+        values, marks, found = addends(c, threads, least=least, beyond=beyond, scale=2.0**-shift, tiny=tiny)
+        if not found & 2:
+            return values, marks, None
+        if late:
+            return values, np.minimum(marks, 1, out=marks), None
+        small = marks == 2
+        marks &= 1
+        return values, marks, small
 
 
 def _fused_task(dot: Any, formats: Formats, via: Format | None, groups: tuple | None) -> NarrowTask | None:

@@ -14,8 +14,9 @@ from .common import (
     KernelFormat,
     RunningResult,
     Source,
-    is_zero,
+    addends,
     largest_significand,
+    least_addend,
     redo_elements,
     step_order,
 )
@@ -30,6 +31,7 @@ _PADDED_TERMS = (4, 8, 16, 32)
 _LONGEST_CHAIN = 1 << 12
 #: How a late c is added, as wide.h numbers it.
 _EXACT, _ODD = 1, 2
+_SMALLEST_NORMAL = 1 << 23  # FP32 bits
 
 
 def _padded(terms: int) -> int:
@@ -103,41 +105,26 @@ class WideKernel:
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         task = self.task if every is None else replace(self.task, promote=every)
-        result = RunningResult.of(*_addends(c, low.c_format.name, low.d_format.name))
-        if task.late == _EXACT and result.d.any():
-            result.d[np.abs(result.d) < np.float32(2.0**-126)] = 0
+        threads = threads_for_product(a.size * b.shape[1])
+        least, exact = least_addend(low.c_format.name, low.d_format.name), task.late == _EXACT
+        values, redo, found = addends(c, threads, least=least, tiny=_SMALLEST_NORMAL if exact else 1)
+        if found & 2:  # subnormal addends count as zeros
+            redo &= 1
+        result = RunningResult.of(values, redo)
         parts = 1 if self.groups is None else len(self.groups)
         order = step_order(a.shape[1], self.pass_terms, self.task.terms // parts, self.groups)
         plain = self.groups is None and order.size == a.shape[1]
         x = Source.of_a(a, vars(self.a_operand), scale_a, low.block_size)
         y = Source.of_b(b, vars(self.b_operand), scale_b, low.block_size)
-        wide.wide(x, y, order, plain, result, vars(task), isa_level(), threads_for_product(a.size * b.shape[1]))
+        wide.wide(x, y, order, plain, result, vars(task), isa_level(), threads)
         d = result.d.astype(np.float16).view(np.uint16) if self.task.output else result.d.view(np.uint32)
-        if task.late == _EXACT and every is None:
+        if exact and every is None:
             zeros = result.d == 0  # the sign of a zero is one of the products', which the lanes do not follow
             if zeros.any():
                 result.redo |= zeros
         if result.marked:
             redo_elements(low, d, result, a, b, c, scale_a, scale_b, every)
         return d
-
-
-def _addends(c: np.ndarray, c_format: str, d_format: str) -> tuple[np.ndarray, np.ndarray]:
-    """c as float32 for the lanes, and the elements that they cannot compute (there c is 0)."""
-    if is_zero(c):  # a product without addend; the rest would read and write C several times
-        return np.zeros(c.shape, np.float32), np.zeros(c.shape, np.uint8)
-    if c_format == "fp16":
-        values = np.ascontiguousarray(c).view(np.float16).astype(np.float32)
-        magnitude = c & 0x7FFF
-        unusable = magnitude >= 0x7C00
-        if d_format != "fp16":  # the lanes align c as a number of the output format
-            unusable |= (magnitude != 0) & (magnitude < 0x0400)
-    else:
-        values = np.array(c, np.uint32, order="C").view(np.float32)
-        unusable = (c & 0x7FFFFFFF) >= 0x7F800000
-    if unusable.any():
-        values[unusable] = 0
-    return values, np.ascontiguousarray(unusable, np.uint8)
 
 
 def _covered(fmt: Format) -> bool:

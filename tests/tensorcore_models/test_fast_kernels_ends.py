@@ -210,3 +210,22 @@ def test_subnormal_fp16_addends_align_at_the_smallest_normal(name, isa):
     c = (rng.integers(0, 0x400, (9, 40)) | rng.integers(0, 2, (9, 40)) << 15).astype(np.uint16)
     args = (a, b, c, None, None)
     assert_same(unit, run(name, unit, args), reference.mma_bits(unit, a, b, c), args)
+
+
+@pytest.mark.parametrize(
+    ("path", "unit", "large", "k"),
+    [
+        ("lanes of 32 bits", NARROW[6], 0x5800, 400),  # 2^7
+        ("lanes of 64 bits", WIDE[1], 0x5F00, 300),  # 2^63
+    ],
+    ids=["fp16 results", "64-bit lanes"],
+)
+def test_overflows_of_tiles_in_several_passes(path, unit, large, k, isa):
+    """Sums that overflow in the first pass over k or in the last one, beside sums that do not."""
+    a, b, c, _, _ = args = operands(np.random.default_rng(21), unit, 66, k, 33, "normal")
+    a[[0, 7, 65], :9] = a[[7, 30], -9:] = large
+    b[:9, ::5] = b[-9:, 1::5] = large
+    expected = kernels.generic_bits(kernels.lowered(unit), *args)
+    assert_same(unit, run(path, unit, args), expected, args)
+    infinity = 0x7C00 if unit.d_format == "fp16" else 0x7F800000
+    assert (expected == infinity).sum() == 3 * 7 + 2 * 7

@@ -159,7 +159,7 @@ def test_windows(unit, shifts, isa):
     b[:2, 0] = [(e + one.bias) << (one.fraction_bits + one.padding_bits) for e in (low_b, high_b)]
     sources = Source.of_a(a, vars(KernelFormat.of(one))), Source.of_b(b, vars(KernelFormat.of(one)))
     too_far = shifts is None or abs(sum(shifts)) > 32
-    assert narrow.shifts(*sources, isa_level()) == (None if too_far else shifts)
+    assert narrow.shifts(*sources, isa_level(), 1) == (None if too_far else shifts)
     c = rng.integers(67, 187, (6, 33)) << 23 | rng.integers(0, 1 << 23, (6, 33)) | rng.integers(0, 2, (6, 33)) << 31
     c[::2] = 0
     c[0, :6] = [1, 0x7FFFFF, 66 << 23, 67 << 23, 187 << 23, 0x7F7FFFFF]  # few: with many all is computed again
@@ -174,9 +174,7 @@ def test_windows(unit, shifts, isa):
     assert np.array_equal(lanes(unit).run_batch(low, *tiles), expected)
 
 
-def test_addends_are_looked_at_in_parts(monkeypatch):
-    """Rows with small, far and special addends in several parts."""
-    monkeypatch.setattr(kernels.narrow, "_ADDENDS", 80)
+def test_small_far_and_special_addends_of_shifted_operands():
     rng, unit = np.random.default_rng(8), SHIFTED[0]
     a, b = within(rng, "bf16", (9, 32), -30, -10), within(rng, "bf16", (32, 40), -30, -10)
     a[3] = 0
@@ -190,11 +188,11 @@ def test_shifts_leave_out_specials_and_zeros(isa):
     codes = np.array([[0x7F80, 0xFFFF, 0x8000, 0, 0x4180, 0x3080]], np.uint16)  # inf, nan, -0, 0, 16, 2^-30
     fmt = vars(KernelFormat.of(tcm.get_format("bf16")))
     zeros = Source.of_b(np.zeros((6, 1), np.uint16), fmt)
-    assert narrow.shifts(Source.of_a(codes[:, :5], fmt), zeros, isa_level()) == (0, 0)
-    assert narrow.shifts(Source.of_a(codes[:, :4], fmt), zeros, isa_level()) == (0, 0)
-    assert narrow.shifts(Source.of_a(codes, fmt), zeros, isa_level()) is None
+    assert narrow.shifts(Source.of_a(codes[:, :5], fmt), zeros, isa_level(), 1) == (0, 0)
+    assert narrow.shifts(Source.of_a(codes[:, :4], fmt), zeros, isa_level(), 1) == (0, 0)
+    assert narrow.shifts(Source.of_a(codes, fmt), zeros, isa_level(), 1) is None
     codes[0, 4] = 0x3F80
-    assert narrow.shifts(Source.of_a(codes, fmt), zeros, isa_level()) == (-14, 0)
+    assert narrow.shifts(Source.of_a(codes, fmt), zeros, isa_level(), 1) == (-14, 0)
 
 
 @pytest.mark.parametrize("unit", [DOWN[0], DOWN[5], SHIFTED[5]], ids=of_unit)

@@ -9,7 +9,7 @@ from tensorcore_models._kernels.common.driver cimport drive, mpg_drive, slice_le
 from tensorcore_models._kernels.common.workspace cimport Workspace
 
 cdef extern from "chains.h":
-    enum: MPG_CHAIN_LONGEST
+    enum: MPG_CHAIN_LONGEST, MPG_CHAIN_SLICE
 
     ctypedef struct mpg_chain_operand:
         const char *data
@@ -109,4 +109,4 @@ def chains(a, b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads
 
 
 cdef int64_t _slice(int64_t k, int64_t group, int64_t bytes_each) noexcept:
-    return slice_length((k + group - 1) // group * group, group, bytes_each)
+    return slice_length((k + group - 1) // group * group, group, MPG_CHAIN_SLICE, bytes_each)

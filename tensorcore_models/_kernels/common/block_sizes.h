@@ -8,6 +8,14 @@
 
 #include "cpu.h"
 
+/* Positions of k that are packed together, at least; more where they take little memory. */
+#define MPG_CHAIN_SLICE 256
+#define MPG_NARROW_SLICE 512
+#define MPG_WIDE_SLICE 256
+#define MPG_GROUP_SLICE 64 /* groups */
+#define MPG_INTEGER_SLICE 1024
+#define MPG_PAIRWISE_SLICE 512
+
 /*                            baseline, AVX2, AVX-512 */
 #define MPG_CHAIN_BYTES_SIZES 64, 64, 256
 #define MPG_CHAIN_DEPTH_SIZES 128, 256, 128

@@ -11,6 +11,8 @@
 
 /* Rows of A that one tile takes: their packed part of a block of k stays in the second-level cache. */
 #define MPG_TILE_ROWS 64
+/* Columns of its panel, at most. */
+#define MPG_TILE_COLUMNS 64
 
 typedef struct mpg_drive mpg_drive;
 struct mpg_drive {
@@ -84,13 +86,53 @@ static int64_t mpg_block_rows(const mpg_drive *d, int64_t block)
     return rest < MPG_TILE_ROWS ? rest : MPG_TILE_ROWS;
 }
 
-/* Rows of a block and `columns` columns from `first` on. */
+/* Rows of a block and `columns` columns from `first` on; `redo` is NULL where the family marks nothing. */
 static mpg_result_tile mpg_tile_of(const mpg_drive *d, int64_t block, int64_t first, int columns)
 {
     const int64_t place = block * MPG_TILE_ROWS * d->n + first;
     const mpg_result_tile tile = {(float *)d->d + place, d->redo ? d->redo + place : NULL, d->n, mpg_block_rows(d, block),
                                   columns};
     return tile;
+}
+
+/* The same in memory of its own, with marks that start at zero, for a tile that is read and written in several passes: rows of the
+ * result, which may be a power of two apart, share few places of the caches. */
+typedef struct {
+    mpg_result_tile tile, result; /* where the kernel works, and where the tile belongs */
+    float d[MPG_TILE_ROWS * MPG_TILE_COLUMNS];
+    uint8_t redo[MPG_TILE_ROWS * MPG_TILE_COLUMNS];
+} mpg_own_tile;
+
+/* Takes a tile that the kernel passes over `depth` positions of k at a time. */
+static void mpg_take_tile(const mpg_drive *d, int64_t block, int64_t first, int columns, int64_t depth, mpg_own_tile *own)
+{
+    own->tile = own->result = mpg_tile_of(d, block, first, columns);
+    if (d->part <= depth)
+        return;
+    own->tile.d = own->d;
+    own->tile.ld = d->lanes;
+    for (int64_t i = 0; i < own->tile.rows; i++)
+        memcpy(own->d + i * d->lanes, own->result.d + i * d->n, (size_t)columns * sizeof(*own->d));
+    if (d->redo) {
+        own->tile.redo = own->redo;
+        memset(own->redo, 0, (size_t)(own->tile.rows * d->lanes));
+    }
+}
+
+/* Puts it back. */
+static void mpg_give_tile(const mpg_own_tile *own)
+{
+    const mpg_result_tile *from = &own->tile, *to = &own->result;
+    uint8_t any = 0;
+    if (from->d == to->d)
+        return;
+    for (int64_t i = 0; i < from->rows; i++)
+        memcpy(to->d + i * to->ld, from->d + i * from->ld, (size_t)from->columns * sizeof(*from->d));
+    for (int64_t i = 0; to->redo && i < from->rows * from->ld; i++)
+        any |= own->redo[i];
+    for (int64_t i = 0; any && i < from->rows; i++)
+        for (int64_t j = 0; j < from->columns; j++)
+            to->redo[i * to->ld + j] |= from->redo[i * from->ld + j];
 }
 
 /* Positions of k of B that are packed together where they lie row by row. */

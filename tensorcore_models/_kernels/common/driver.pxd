@@ -22,8 +22,9 @@ cdef extern from "driver.h":
 # Lays packed operands out in a workspace and tells the driver what there is to do.
 ctypedef void (*starter)(mpg_drive *d, char *workspace) noexcept
 
-cdef int64_t slice_length(int64_t total, int64_t group, int64_t bytes_per_position) noexcept
+cdef int64_t slice_length(int64_t total, int64_t group, int64_t least, int64_t bytes_per_position) noexcept
 cdef int set_result(mpg_drive *d, result) except -1
 cdef int drive(mpg_drive *d, int threads) except -1
-cdef int drive_slices(mpg_drive *d, starter start, int64_t group, int64_t bytes_each, int64_t length, int threads) except -1
+cdef int drive_slices(mpg_drive *d, starter start, int64_t group, int64_t least, int64_t bytes_each, int64_t length,
+                      int threads) except -1
 cdef int drive_batch(const mpg_batch *b, int threads) except -1

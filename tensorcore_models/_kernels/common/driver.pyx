@@ -8,14 +8,13 @@ from tensorcore_models._kernels.common.workspace cimport Workspace
 # Multiply-adds between two looks at pending signals; shares of a batch.
 cdef double SIGNALS = 4e9
 cdef int64_t SHARES = 1024
-# Bytes of packed operands of a slice, and the least positions that one has.
-cdef int64_t WANTED = 1 << 23
-cdef int64_t SHORTEST = 256
+# Bytes of packed operands of a slice, if it has the least positions then: each slice reads and writes the whole result.
+cdef int64_t WANTED = 1 << 21
 
 
-cdef int64_t slice_length(int64_t total, int64_t group, int64_t bytes_per_position) noexcept:
+cdef int64_t slice_length(int64_t total, int64_t group, int64_t least, int64_t bytes_per_position) noexcept:
     """Positions of k that are packed at a time, a multiple of `group`."""
-    cdef int64_t positions = max(SHORTEST, WANTED // max(bytes_per_position, 1))
+    cdef int64_t positions = max(least, WANTED // max(bytes_per_position, 1))
     return min(total, max(<int64_t>1, positions // group) * group)
 
 
@@ -29,13 +28,14 @@ cdef int set_result(mpg_drive *d, result) except -1:
     return 0
 
 
-cdef int drive_slices(mpg_drive *d, starter start, int64_t group, int64_t bytes_each, int64_t length, int threads) except -1:
-    """All of k in slices of `length` positions, or of as many as fit the caches where that is 0: a multiple of `group`.
+cdef int drive_slices(mpg_drive *d, starter start, int64_t group, int64_t least, int64_t bytes_each, int64_t length,
+                      int threads) except -1:
+    """All of k in slices of `length` positions, multiples of `group`, or where that is 0 of `least` or as many as fit the caches.
 
     `start` gets a workspace of `bytes_each` bytes for each position of a slice.
     """
     cdef Workspace workspace
-    d.length = length or slice_length(d.total, group, bytes_each)
+    d.length = length or slice_length(d.total, group, least, bytes_each)
     workspace = Workspace(bytes_each * d.length)
     start(d, workspace.data)
     return drive(d, threads)

@@ -5,7 +5,7 @@ from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t
 from tensorcore_models._kernels.common.driver cimport drive_batch, drive_slices, mpg_batch, mpg_drive, set_result
 
 cdef extern from "groups_job.h":
-    enum: MPG_GROUPS_MAX, MPG_GROUP_LONGEST, MPG_GROUP_SKIP
+    enum: MPG_GROUPS_MAX, MPG_GROUP_LONGEST, MPG_GROUP_SKIP, MPG_GROUP_SLICE
 
     ctypedef struct mpg_group_task:
         int group, groups, fraction_bits, floor, positive_zero, offset
@@ -104,7 +104,7 @@ def groups(a, b, tuple tables, int64_t k, result, dict task, int level, int thre
     job.a, job.b = _source(a, tables[0], k, task["group"]), _source(b, tables[1], k, task["group"])
     products = job.task.groups * job.a.given
     job.drive.level, job.drive.total = level, (k + products - 1) // products * job.task.groups
-    drive_slices(&job.drive, mpg_group_start, job.task.groups,
+    drive_slices(&job.drive, mpg_group_start, job.task.groups, MPG_GROUP_SLICE,
                  mpg_group_bytes(job.drive.m, job.drive.n, job.task.group), length, threads)
 
 

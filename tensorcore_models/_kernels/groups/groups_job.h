@@ -62,8 +62,11 @@ static void mpg_group_run_tile(const mpg_drive *drive, int64_t block, int64_t pa
     const mpg_group_row a = mpg_group_row_of(job, block * MPG_TILE_ROWS);
     const mpg_group_panel b = mpg_group_panel_of(job, first);
     const mpg_group_operands operands = {a.values, a.scales, a.words, drive->part, b.values, b.start, b.scales, b.words};
-    const mpg_result_tile tile = mpg_tile_of(drive, block, first, mpg_panel_columns(drive, first));
-    mpg_group_tile(&job->task, &operands, &tile, drive->level);
+    mpg_own_tile own;
+    mpg_take_tile(drive, block, first, mpg_panel_columns(drive, first),
+                  MPG_SIZE(drive->level, MPG_GROUP_DEPTH_SIZES) / job->task.group, &own);
+    mpg_group_tile(&job->task, &operands, &own.tile, drive->level);
+    mpg_give_tile(&own);
 }
 
 /* Lays the packed operands out in the workspace and tells the driver what there is to do. */

@@ -1,7 +1,7 @@
 /* Integer dot products into int32 (IntegerDotAdd; PTX ISA, mma.s32), lanes over the columns.
  *
  *  - The products of one operation are summed exactly. Plain C does that in float32, which is exact below 2^24 (tensorcore_models/
- *X
+ *    kernels/integer.py sees to it); AVX2 and AVX-512 multiply 16-bit integers and add neighbours (integer_rows.h).
  *  - Without clamping, c and the sums add up modulo 2^32, however the products are cut into operations.
  *  - With clamping, c plus the sum of an operation overflows only if both have the sign that the result modulo 2^32 has not; then
  *    the result is the largest number of that sign. The next operation starts from it.

@@ -5,6 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from tensorcore_models._kernels.common.driver cimport drive_batch, drive_slices, mpg_batch, mpg_drive
 
 cdef extern from "integer_job.h":
+    enum: MPG_INTEGER_SLICE
+
     ctypedef struct mpg_integer_task:
         int terms, clamp
 
@@ -26,7 +28,7 @@ cdef extern from "integer_job.h":
         int32_t *d
         int level
 
-    int64_t mpg_integer_bytes(int64_t m, int64_t n)
+    int64_t mpg_integer_bytes(int64_t m, int64_t n, int level)
     void mpg_integer_start(mpg_drive *drive, char *workspace) noexcept
     void mpg_integer_items_start(mpg_integer_items *job)
 
@@ -65,9 +67,10 @@ def integer(a, b, int64_t k, int32_t[:, ::1] d, dict task, int level, int thread
     job.task, job.a, job.b = task, _source(a, k), _source(b, k)
     if job.task.terms < 2 or job.task.terms % 2 or length % 2 or (0 < length < total and length % job.task.terms):
         raise ValueError(f"operations of {job.task.terms} products and slices of {length} do not fit {k} products")
-    job.drive.m, job.drive.n, job.drive.d = d.shape[0], d.shape[1], &d[0, 0]
+    job.drive.m, job.drive.n, job.drive.d, job.drive.redo = d.shape[0], d.shape[1], &d[0, 0], NULL
     job.drive.level, job.drive.total = level, total
-    drive_slices(&job.drive, mpg_integer_start, job.task.terms, mpg_integer_bytes(d.shape[0], d.shape[1]), length, threads)
+    drive_slices(&job.drive, mpg_integer_start, job.task.terms, MPG_INTEGER_SLICE,
+                 mpg_integer_bytes(d.shape[0], d.shape[1], level), length, threads)
 
 
 def integer_batch(a, b, int64_t k, int32_t[:, :, ::1] d, bint swapped, dict task, int level, int threads):

@@ -13,9 +13,9 @@ typedef struct {
 } mpg_integer_job;
 
 /* Bytes of packed operands for each position of k. */
-static int64_t mpg_integer_bytes(int64_t m, int64_t n)
+static int64_t mpg_integer_bytes(int64_t m, int64_t n, int level)
 {
-    return (m + mpg_panels_of(n, MPG_INTEGER_LANES) * MPG_INTEGER_LANES) * 4;
+    return (m + mpg_panels_of(n, MPG_INTEGER_LANES) * MPG_INTEGER_LANES) * mpg_integer_size(level);
 }
 
 /* Where a row or the column that starts a panel lies. */
@@ -42,10 +42,13 @@ static void mpg_integer_pack_columns(const mpg_drive *drive, int64_t panel)
 static void mpg_integer_run_tile(const mpg_drive *drive, int64_t block, int64_t panel)
 {
     const mpg_integer_job *job = (const mpg_integer_job *)drive;
-    const int64_t r = block * MPG_TILE_ROWS, first = panel * MPG_INTEGER_LANES;
-    mpg_integer_tile(&job->task, mpg_integer_place(drive, job->av, r), drive->part, mpg_block_rows(drive, block),
-                     mpg_integer_place(drive, job->bv, first), mpg_panel_columns(drive, first),
-                     (int32_t *)drive->d + r * drive->n + first, drive->n, drive->level);
+    const int64_t first = panel * MPG_INTEGER_LANES;
+    mpg_own_tile own; /* int32 as bits */
+    mpg_take_tile(drive, block, first, mpg_panel_columns(drive, first), MPG_SIZE(drive->level, MPG_INTEGER_DEPTH_SIZES), &own);
+    mpg_integer_tile(&job->task, mpg_integer_place(drive, job->av, block * MPG_TILE_ROWS), drive->part, own.tile.rows,
+                     mpg_integer_place(drive, job->bv, first), own.tile.columns, (int32_t *)own.tile.d, own.tile.ld,
+                     drive->level);
+    mpg_give_tile(&own);
 }
 
 /* Lays the packed operands out in the workspace and tells the driver what there is to do. */

@@ -39,6 +39,7 @@ typedef struct {
     int windowed;      /* operands have more exponents than the lanes and are shifted into their range (narrow_window.h) */
     int scaled; /* chain of at most 31: bit i multiplies the sums by `scale`, a power of two, before operation i of each */
     float scale;
+    float back; /* results are multiplied by this at the end, a power of two: 1, or what undoes the shifts of the operands */
     int unusable_c; /* float32 bits from which on an addend's magnitude is left to the generic kernel: at most infinity's */
 } mpg_narrow_task;
 

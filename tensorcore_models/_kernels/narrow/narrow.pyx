@@ -4,6 +4,7 @@ narrow.h has the arithmetic, docs/kernels.md the contract.
 """
 
 from cpython.buffer cimport PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_IsContiguous, PyBuffer_Release, PyObject_GetBuffer
+from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 from libc.string cimport memset
 
@@ -11,13 +12,13 @@ from tensorcore_models._kernels.common.driver cimport drive_batch, drive_slices,
 from tensorcore_models._kernels.common.lanes cimport mpg_operand, mpg_source, source_of
 
 cdef extern from "narrow_job.h":
-    enum: MPG_NARROW_FLOOR
+    enum: MPG_NARROW_FLOOR, MPG_NARROW_SLICE
 
     ctypedef struct mpg_narrow_task:
         int terms, fraction_bits, output
         uint32_t keep
         int wide_sum, chain, floor, raw_exponent, guard, whole, cutoff, windowed, scaled
-        float scale
+        float scale, back
         int unusable_c
 
     ctypedef struct mpg_narrow_job:
@@ -32,7 +33,9 @@ cdef extern from "narrow_job.h":
 
 cdef extern from "narrow_window.h":
     enum: MPG_WINDOW_LEAST, MPG_WINDOW_MOST, MPG_WINDOW_SHIFT, MPG_WINDOW_ADDEND
-    int mpg_window(const mpg_operand *format, const void *const *codes, const int64_t *counts, int *shift, int level)
+    void mpg_window_of(const void *codes, int64_t count, const mpg_operand *f, int32_t *least, int32_t *most, int level) nogil
+    int mpg_window_shift(const mpg_operand *f, int32_t least, int32_t most)
+    int mpg_window_fits(const int *shift)
 
 cdef extern from "narrow_items.h":
     ctypedef struct mpg_narrow_items:
@@ -88,32 +91,47 @@ def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, 
     job.task, job.a_format, job.b_format = task, a.format, b.format
     job.a, job.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
     job.drive.level, job.drive.total = level, order.shape[0]
-    drive_slices(&job.drive, mpg_narrow_start, job.task.terms * max(1, job.task.chain),
+    drive_slices(&job.drive, mpg_narrow_start, job.task.terms * max(1, job.task.chain), MPG_NARROW_SLICE,
                  mpg_narrow_bytes(job.drive.m, job.drive.n), length, threads)
 
 
-def shifts(a, b, int level):
+cdef enum:
+    PIECES = 64  # of an operand that is looked at, at most
+
+
+cdef int _shift(operand, int level, int threads) except *:
+    """The shift of one operand."""
+    cdef const uint8_t[::1] codes = operand.codes
+    cdef mpg_operand f = operand.format
+    cdef int64_t i, count = codes.shape[0] // f.size, pieces = max(<int64_t>1, min(<int64_t>PIECES, count >> 15))
+    cdef int64_t each = (count + pieces - 1) // pieces
+    cdef int32_t[PIECES] least, most
+    with nogil:
+        for i in prange(pieces, num_threads=threads, schedule="static"):
+            mpg_window_of(&codes[0] + i * each * f.size, max(<int64_t>0, min(each, count - i * each)), &f, &least[i], &most[i],
+                          level)
+    for i in range(1, pieces):
+        least[0], most[0] = min(least[0], least[i]), max(most[0], most[i])
+    return mpg_window_shift(&f, least[0], most[0])
+
+
+def shifts(a, b, int level, int threads):
     """Powers of two that take the operands' exponents into the lanes' range when they are divided by them.
 
     Parameters
     ----------
     a, b : tensorcore_models.kernels.common.Source
         The operands, of 2 or 4 bytes each.
-    level : int
-        Instruction set.
+    level, threads : int
+        Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
 
     Returns
     -------
     tuple of int or None
         Exponents for a and b; None where there are none.
     """
-    cdef const uint8_t[::1] x = a.codes, y = b.codes
-    cdef mpg_operand[2] formats = [a.format, b.format]
-    cdef int64_t[2] counts = [x.shape[0] // formats[0].size, y.shape[0] // formats[1].size]
-    cdef const void *codes[2]
-    cdef int[2] found
-    codes[0], codes[1] = &x[0], &y[0]
-    return (found[0], found[1]) if mpg_window(formats, codes, counts, found, level) else None
+    cdef int[2] found = [_shift(a, level, threads), _shift(b, level, threads)]
+    return (found[0], found[1]) if mpg_window_fits(found) else None
 
 
 cdef class NarrowItems:

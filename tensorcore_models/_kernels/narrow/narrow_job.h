@@ -35,14 +35,25 @@ static void mpg_narrow_pack_panel(const mpg_drive *drive, int64_t panel)
                       drive->level);
 }
 
+static void mpg_narrow_shift_back(const mpg_result_tile *tile, float back)
+{
+    for (int64_t i = 0; i < tile->rows; i++)
+        for (int j = 0; j < tile->columns; j++)
+            tile->d[i * tile->ld + j] *= back;
+}
+
 static void mpg_narrow_run_tile(const mpg_drive *drive, int64_t block, int64_t panel)
 {
     const mpg_narrow_job *job = (const mpg_narrow_job *)drive;
     const int64_t part = drive->part, place = block * MPG_TILE_ROWS * part;
     const mpg_narrow_panel p = mpg_panel_of(drive->n, panel, job->bv, job->be, part);
     const mpg_narrow_operands operands = {job->av + place, job->ae + place, part, p.values, p.exponents, 0, NULL};
-    const mpg_result_tile tile = mpg_tile_of(drive, block, p.first, p.count);
-    mpg_narrow_tile(&job->task, &operands, p.width, &tile, drive->level);
+    mpg_own_tile own;
+    mpg_take_tile(drive, block, p.first, p.count, MPG_SIZE(drive->level, MPG_NARROW_DEPTH_SIZES), &own);
+    mpg_narrow_tile(&job->task, &operands, p.width, &own.tile, drive->level);
+    if (job->task.back != 1.0f && drive->begin + part == drive->total)
+        mpg_narrow_shift_back(&own.tile, job->task.back);
+    mpg_give_tile(&own);
 }
 
 /* Lays the packed operands out in the workspace and tells the driver what there is to do. */

@@ -74,8 +74,6 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const mpg_narrow_operands 
             const mpg_result_tile part = {tile->d + i * tile->ld, tile->redo + i * tile->ld, tile->ld, rows - i, count};
             mpg_fetch(p.b + taken * width, i * each * (int64_t)sizeof(*p.b), each * (int64_t)sizeof(*p.b), 2);
             mpg_fetch(p.eb + taken * width, i * each, each, 2);
-            if (each && i + 1 < rows)
-                mpg_fetch(part.d, part.ld * (int64_t)sizeof(*part.d), count * (int64_t)sizeof(*part.d), 1);
 #if MPG_X86_VARIANTS
             if (level == MPG_ISA_AVX512) {
                 const int together = width != MPG_PANEL && rows - i >= 4 ? 4 : 1;

@@ -30,23 +30,36 @@ MPG_INLINE void mpg_window_magnitudes(const void *codes, int size, int64_t count
     *most = high;
 }
 
-MPG_INLINE void mpg_window_of_body(int level, const void *codes, int64_t count, const mpg_operand *f, int *shift)
+MPG_INLINE void mpg_window_of_body(int level, const void *codes, int64_t count, const mpg_operand *f, int32_t *least,
+                                   int32_t *most)
 {
-    int32_t least, most;
-    *shift = 0;
     if (f->size == 2)
-        mpg_window_magnitudes(codes, 2, count, f, &least, &most);
+        mpg_window_magnitudes(codes, 2, count, f, least, most);
     else
-        mpg_window_magnitudes(codes, 4, count, f, &least, &most);
-    if (most == 0)
-        return;
-    const int low = (least + 1) >> f->fraction_bits, high = most >> f->fraction_bits;
-    const int begin = (high > 1 ? high : 1) - f->bias - MPG_WINDOW_MOST, end = (low > 1 ? low : 1) - f->bias - MPG_WINDOW_LEAST;
-    *shift = begin > end ? INT32_MAX : begin > 0 ? begin : end < 0 ? end : 0;
+        mpg_window_magnitudes(codes, 4, count, f, least, most);
 }
 
-/* The shift next to 0 with which the exponents of `count` encodings lie in the lanes' range; INT32_MAX: there is none. */
-MPG_VARIANTS(mpg_window_of, (codes, count, f, shift), const void *codes, int64_t count, const mpg_operand *f, int *shift)
+MPG_VARIANTS(mpg_window_of, (codes, count, f, least, most), const void *codes, int64_t count, const mpg_operand *f,
+             int32_t *least, int32_t *most)
+
+/* The shift next to 0 with which exponents between those of such magnitudes lie in the lanes' range; INT32_MAX: there is none. */
+static int mpg_window_shift(const mpg_operand *f, int32_t least, int32_t most)
+{
+    if (most == 0)
+        return 0;
+    const int low = (least + 1) >> f->fraction_bits, high = most >> f->fraction_bits;
+    const int begin = (high > 1 ? high : 1) - f->bias - MPG_WINDOW_MOST, end = (low > 1 ? low : 1) - f->bias - MPG_WINDOW_LEAST;
+    return begin > end ? INT32_MAX : begin > 0 ? begin : end < 0 ? end : 0;
+}
+
+/* Whether the products of operands that are shifted so are shifted not too far. */
+static int mpg_window_fits(const int *shift)
+{
+    if (shift[0] == INT32_MAX || shift[1] == INT32_MAX)
+        return 0;
+    const int both = shift[0] + shift[1];
+    return -MPG_WINDOW_SHIFT <= both && both <= MPG_WINDOW_SHIFT;
+}
 
 /* The format whose values are those of `f` times 2^-shift. */
 static mpg_operand mpg_shifted(const mpg_operand *f, int shift)
@@ -61,12 +74,11 @@ static mpg_operand mpg_shifted(const mpg_operand *f, int shift)
 static int mpg_window(const mpg_operand *format, const void *const *codes, const int64_t *counts, int *shift, int level)
 {
     for (int i = 0; i < 2; i++) {
-        mpg_window_of(codes[i], counts[i], &format[i], &shift[i], level);
-        if (shift[i] == INT32_MAX)
-            return 0;
+        int32_t least, most;
+        mpg_window_of(codes[i], counts[i], &format[i], &least, &most, level);
+        shift[i] = mpg_window_shift(&format[i], least, most);
     }
-    const int both = shift[0] + shift[1];
-    return -MPG_WINDOW_SHIFT <= both && both <= MPG_WINDOW_SHIFT;
+    return mpg_window_fits(shift);
 }
 
 #endif

@@ -14,6 +14,7 @@
 
 #include <math.h>
 
+#include "block_sizes.h"
 #include "driver.h"
 #include "lanes.h"
 

@@ -5,6 +5,8 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint8_t
 from tensorcore_models._kernels.common.driver cimport drive_slices, mpg_drive
 
 cdef extern from "pairwise.h":
+    enum: MPG_PAIRWISE_SLICE
+
     ctypedef struct mpg_pairwise_operand:
         const uint16_t *codes
         int half, flushed
@@ -56,4 +58,4 @@ def pairwise(const uint16_t[:, ::1] a, const uint16_t[:, ::1] b, float[:, ::1] d
     if redo is not None:
         job.drive.redo = &redo[0, 0]
     job.drive.level, job.drive.total = level, (k + job.group - 1) // job.group * job.group
-    drive_slices(&job.drive, mpg_pairwise_start, job.terms, mpg_pairwise_bytes(m, n), length, threads)
+    drive_slices(&job.drive, mpg_pairwise_start, job.terms, MPG_PAIRWISE_SLICE, mpg_pairwise_bytes(m, n), length, threads)

@@ -6,6 +6,8 @@ from tensorcore_models._kernels.common.driver cimport drive_slices, mpg_drive, s
 from tensorcore_models._kernels.common.lanes cimport mpg_operand, mpg_source, source_of
 
 cdef extern from "wide_job.h":
+    enum: MPG_WIDE_SLICE
+
     ctypedef struct mpg_wide_task:
         int terms, fraction_bits, floor, output, raw_exponent, positive_zero, round_down, dot_bits, c_bits
         int sum_bits, c_cutoff, overflow, late, mark_cut, nearest, promote
@@ -46,5 +48,5 @@ def wide(a, b, const int32_t[::1] order, bint plain_order, result, dict task, in
     job.task, job.a_format, job.b_format = task, a.format, b.format
     job.a, job.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
     job.drive.level, job.drive.total = level, order.shape[0]
-    drive_slices(&job.drive, mpg_wide_start, job.task.promote or job.task.terms,
+    drive_slices(&job.drive, mpg_wide_start, job.task.promote or job.task.terms, MPG_WIDE_SLICE,
                  mpg_wide_bytes(job.drive.m, job.drive.n), length, threads)

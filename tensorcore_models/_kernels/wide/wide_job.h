@@ -55,8 +55,10 @@ static void mpg_wide_run_tile(const mpg_drive *drive, int64_t block, int64_t pan
                                         b.values,
                                         b.exponents,
                                         b.lowest};
-    const mpg_result_tile tile = mpg_tile_of(drive, block, first, mpg_panel_columns(drive, first));
-    mpg_wide_tile(&job->task, &operands, &tile, drive->level);
+    mpg_own_tile own;
+    mpg_take_tile(drive, block, first, mpg_panel_columns(drive, first), MPG_SIZE(drive->level, MPG_WIDE_DEPTH_SIZES), &own);
+    mpg_wide_tile(&job->task, &operands, &own.tile, drive->level);
+    mpg_give_tile(&own);
 }
 
 /* Lays the packed operands out in the workspace and tells the driver what there is to do. */

@@ -92,8 +92,6 @@ static void mpg_wide_tile(const mpg_wide_task *t, const mpg_wide_operands *whole
             mpg_fetch(next.b, i * each * (int64_t)sizeof(*p.b), present * each * (int64_t)sizeof(*p.b), 2);
             mpg_fetch(next.eb, i * each * (int64_t)sizeof(*p.eb), present * each * (int64_t)sizeof(*p.eb), 2);
             mpg_fetch(next.lb, i * each * (int64_t)sizeof(*p.lb), present * each * (int64_t)sizeof(*p.lb), 2);
-            for (int64_t r = present; each && r < 2 * present && i + r < rows; r++)
-                mpg_fetch(part.d, r * ldd * (int64_t)sizeof(*part.d), count * (int64_t)sizeof(*part.d), 1);
             (fresh ? mpg_wide_fresh_rows : mpg_wide_few_rows)(t, &p, &part, steps, level);
         }
     }

@@ -1,0 +1,58 @@
+"""Addends as the lanes take them (addends.h)."""
+
+from cython.parallel cimport prange
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
+
+cdef extern from "addends.h":
+    ctypedef struct mpg_addend_range:
+        uint32_t least, beyond
+        float scale
+        uint32_t tiny
+
+    void mpg_addends(const mpg_addend_range *range, float *values, uint8_t *marks, int64_t count, int *found, int level) nogil
+
+
+cdef int _row(const mpg_addend_range *taken, float *values, uint8_t *marks, int64_t count, int level) noexcept nogil:
+    cdef int found = 0
+    cdef mpg_fp_state state = mpg_fp_enter()
+    mpg_addends(taken, values, marks, count, &found, level)
+    mpg_fp_leave(state)
+    return found
+
+
+def prepare(float[:, ::1] values, uint8_t[:, ::1] marks, uint32_t least, uint32_t beyond, float scale, uint32_t tiny, int level,
+            int threads):
+    """Change FP32 addends (m, n) in place to what the lanes take, and mark the others, which become 0.
+
+    Parameters
+    ----------
+    values, marks : memoryview
+        The addends and where their marks go, both (m, n): 1 for what is not taken, 2 for what is too small, else 0.
+    least, beyond : int
+        Bits without the sign from which on, and below which, numbers are taken; zeros always are.
+    scale : float
+        The power of two by which they are multiplied.
+    tiny : int
+        Bits without the sign below which the multiplied numbers, zeros left out, are too small; 1: none are.
+    level, threads : int
+        Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
+
+    Returns
+    -------
+    int
+        All marks, joined by "or".
+    """
+    cdef int64_t i, rows = values.shape[0], columns = values.shape[1]
+    cdef int found = 0
+    cdef mpg_addend_range taken
+    if marks.shape[0] != rows or marks.shape[1] != columns:
+        raise ValueError(f"marks of shape {marks.shape[0], marks.shape[1]} for addends of shape {rows, columns}")
+    if rows == 0 or columns == 0:
+        return 0
+    taken.least, taken.beyond, taken.scale, taken.tiny = least, beyond, scale, tiny
+    with nogil:
+        for i in prange(rows, num_threads=threads, schedule="static"):
+            found |= _row(&taken, &values[i, 0], &marks[i, 0], columns, level)
+    return found
