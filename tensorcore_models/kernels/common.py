@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._kernels.common.addends import prepare
+from .._kernels.common.addends import any_marks, prepare
 from ..formats import FORMATS, Format
 from ..formats.rounding import decode
 from ..formats.sums import add_rounded
@@ -59,7 +59,7 @@ class KernelFormat:
         return vars(replace(self, bias=self.bias + by, emin=self.emin - by))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Source:
     """Where the encodings of an operand are, and what they mean.
 
@@ -104,7 +104,7 @@ class Source:
         return cls(flat(b), 1, n, fmt, flat(scales), 1, n, block_size or 0)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class RunningResult:
     """The running result of a product in float32, and what needs the generic kernel: elements, whole rows and columns."""
 
@@ -125,7 +125,7 @@ class RunningResult:
     @property
     def marked(self) -> bool:
         """Whether anything needs the generic kernel."""
-        return bool(self.rows.any() or self.columns.any() or self.redo.any())
+        return any_marks(self.rows, self.columns, self.redo)
 
 
 def flat(x: np.ndarray) -> np.ndarray:
@@ -136,7 +136,7 @@ def is_zero(c: np.ndarray) -> bool:
     """Whether an addend is +0 everywhere. One that was not given is a single number with strides of 0."""
     if c.strides == (0, 0):
         c = c[:1, :1]
-    return not (c[:1].any() or c.any())  # one that has been given hardly ever has a row of zeros
+    return not (c.size and c[0, 0] or c.any())
 
 
 #: FP32 bits without the sign: of infinity, and of the smallest normal FP16 number.

@@ -33,4 +33,17 @@ MPG_INLINE void mpg_addends_body(int level, const mpg_addend_range *range, float
 MPG_VARIANTS(mpg_addends, (range, values, marks, count, found), const mpg_addend_range *range, float *MPG_RESTRICT values,
              uint8_t *MPG_RESTRICT marks, int64_t count, int *found)
 
+enum { MPG_MARKS_TOGETHER = 1 << 12 }; /* that are looked at before it may end */
+
+static int mpg_any_marks(const uint8_t *marks, int64_t count)
+{
+    uint8_t any = 0;
+    for (int64_t i = 0; i < count && !any; i += MPG_MARKS_TOGETHER) {
+        const int64_t left = count - i, end = i + (left < MPG_MARKS_TOGETHER ? left : MPG_MARKS_TOGETHER);
+        for (int64_t j = i; j < end; j++)
+            any |= marks[j];
+    }
+    return any;
+}
+
 #endif

@@ -1,4 +1,4 @@
-"""Addends as the lanes take them (addends.h)."""
+"""Addends as the lanes take them, and marks of what they do not (addends.h)."""
 
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -12,6 +12,7 @@ cdef extern from "addends.h":
         uint32_t tiny
 
     void mpg_addends(const mpg_addend_range *range, float *values, uint8_t *marks, int64_t count, int *found, int level) nogil
+    int mpg_any_marks(const uint8_t *marks, int64_t count) nogil
 
 
 cdef int _row(const mpg_addend_range *taken, float *values, uint8_t *marks, int64_t count, int level) noexcept nogil:
@@ -56,3 +57,12 @@ def prepare(float[:, ::1] values, uint8_t[:, ::1] marks, uint32_t least, uint32_
         for i in prange(rows, num_threads=threads, schedule="static"):
             found |= _row(&taken, &values[i, 0], &marks[i, 0], columns, level)
     return found
+
+
+def any_marks(const uint8_t[::1] rows, const uint8_t[::1] columns, const uint8_t[:, ::1] elements):
+    """Whether anything of a result (m, n) is marked."""
+    cdef int64_t m = elements.shape[0], n = elements.shape[1]
+    if m == 0 or n == 0:
+        return False
+    return bool(mpg_any_marks(&rows[0], rows.shape[0]) or mpg_any_marks(&columns[0], columns.shape[0])
+                or mpg_any_marks(&elements[0, 0], m * n))

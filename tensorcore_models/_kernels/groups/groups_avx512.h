@@ -80,6 +80,12 @@ MPG_TARGET_AVX512 static void mpg_group_pack_b_avx512(const mpg_group_task *t, c
     }
 }
 
+/* The first `count` of 64 lanes; none where it is negative. */
+MPG_LANES512 uint64_t mpg_group_first512(int64_t count)
+{
+    return count >= 64 ? UINT64_MAX : count <= 0 ? 0 : (UINT64_C(1) << count) - 1;
+}
+
 /* A row of A: pairs of bytes with the offset, twice over in 32 bits; which numbers are not zero. */
 MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, const mpg_group_source *s, int64_t row,
                                                       int64_t begin, int64_t end, uint32_t *values, uint32_t *words)
@@ -92,8 +98,8 @@ MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, c
         uint8_t codes[64] = {0};
         if (s->given == t->group) {
             const int64_t left = s->k - k < rest ? s->k - k : rest;
-            if (left > 0 && s->inner == 1)
-                memcpy(codes, source + k, (size_t)left);
+            if (s->inner == 1)
+                _mm512_storeu_si512(codes, _mm512_maskz_loadu_epi8(mpg_group_first512(left), source + k));
             for (int64_t i = 0; s->inner != 1 && i < left; i++)
                 codes[i] = source[(k + i) * s->inner];
         } else {
@@ -104,12 +110,15 @@ MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, c
         }
         const __m512i numbers = mpg_group_decode512(s, _mm512_loadu_si512(codes));
         const uint64_t filled = _mm512_test_epi8_mask(numbers, numbers);
-        uint16_t pairs[32];
-        _mm512_storeu_si512(pairs, _mm512_add_epi8(numbers, offset));
+        const __m512i pairs = _mm512_add_epi8(numbers, offset);
+        const __m512i low = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(pairs));
+        const __m512i high = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(pairs, 1));
+        const uint64_t exist = mpg_group_first512(rest / 2);
         for (int64_t i = 0; t->group == 16 && i < rest / 16; i++)
             words[2 * (at / 16 + i) + 1] = 0x00010001u * (uint16_t)(filled >> 16 * i);
-        for (int64_t i = 0; i < rest / 2; i++)
-            values[at / 2 + i] = 0x00010001u * pairs[i];
+        _mm512_mask_storeu_epi32(values + at / 2, (__mmask16)exist, _mm512_or_si512(low, _mm512_slli_epi32(low, 16)));
+        _mm512_mask_storeu_epi32(values + at / 2 + 16, (__mmask16)(exist >> 16),
+                                 _mm512_or_si512(high, _mm512_slli_epi32(high, 16)));
     }
     for (int64_t g = begin; t->group != 16 && g < end; g++)
         words[2 * (g - begin) + 1] = mpg_group_filled(t, s, row, g);

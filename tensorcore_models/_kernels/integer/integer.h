@@ -58,12 +58,14 @@ MPG_INLINE void mpg_integer_pack_b_pairs(const mpg_integer_source *s, int64_t fi
         uint8_t codes[2 * MPG_INTEGER_LANES] = {0};
         const uint8_t *source = s->data + first * outer + k * inner;
         const int both = k + 1 < s->k;
-        if (both && outer == 1 && count == MPG_INTEGER_LANES)
-            for (int j = 0; j < MPG_INTEGER_LANES; j++) {
-                codes[2 * j] = source[j];
-                codes[2 * j + 1] = source[inner + j];
-            }
-        else if (both && inner == 1)
+        if (both && outer == 1 && count == MPG_INTEGER_LANES) { /* nearly always */
+            uint32_t *MPG_RESTRICT pairs = (uint32_t *)values;
+            for (int j = 0; j < MPG_INTEGER_LANES; j++)
+                pairs[j] = (uint16_t)mpg_integer_value(source[j], keep, flip) |
+                           (uint32_t)mpg_integer_value(source[inner + j], keep, flip) << 16;
+            continue;
+        }
+        if (both && inner == 1)
             for (int j = 0; j < count; j++)
                 memcpy(codes + 2 * j, source + j * outer, 2);
         else

@@ -138,7 +138,8 @@ MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_o
     for (int64_t k = begin; k < end; k++) {
         double *MPG_RESTRICT v = panel->values + (k - begin) * MPG_WIDE;
         int32_t x[MPG_WIDE], l[MPG_WIDE];
-        uint64_t quads[2][MPG_WIDE / 4];
+        uint64_t *MPG_RESTRICT exponents = (uint64_t *)(panel->exponents + (k - begin) * MPG_WIDE);
+        uint64_t *MPG_RESTRICT lowest = (uint64_t *)(panel->lowest + (k - begin) * MPG_WIDE);
         const int64_t position = s->order[k];
         mpg_fetch_position(s, f.size, first, count, k, end);
         if (position >= 0) {
@@ -160,11 +161,9 @@ MPG_INLINE void mpg_wide_pack_b_body(int level, const mpg_source *s, const mpg_o
             flags[j] |= flag;
         }
         for (int i = 0; i < MPG_WIDE / 4; i++) {
-            quads[0][i] = (uint64_t)x[i] | (uint64_t)x[8 + i] << 16 | (uint64_t)x[16 + i] << 32 | (uint64_t)x[24 + i] << 48;
-            quads[1][i] = (uint64_t)l[i] | (uint64_t)l[8 + i] << 16 | (uint64_t)l[16 + i] << 32 | (uint64_t)l[24 + i] << 48;
+            exponents[i] = (uint64_t)x[i] | (uint64_t)x[8 + i] << 16 | (uint64_t)x[16 + i] << 32 | (uint64_t)x[24 + i] << 48;
+            lowest[i] = (uint64_t)l[i] | (uint64_t)l[8 + i] << 16 | (uint64_t)l[16 + i] << 32 | (uint64_t)l[24 + i] << 48;
         }
-        memcpy(panel->exponents + (k - begin) * MPG_WIDE, quads[0], sizeof(quads[0]));
-        memcpy(panel->lowest + (k - begin) * MPG_WIDE, quads[1], sizeof(quads[1]));
     }
     for (int j = 0; j < count; j++)
         special[first + j] |= (uint8_t)(flags[j] != 0);
@@ -179,7 +178,6 @@ MPG_INLINE void mpg_wide_pack_a_body(int level, const mpg_source *s, const mpg_o
     uint32_t *MPG_RESTRICT exponents = packed->exponents, *MPG_RESTRICT lowest = packed->lowest;
     const mpg_operand f = *format;
     int32_t flags = 0, scale = 0;
-    int64_t block = -1;
     for (int64_t k = begin; k < end; k += MPG_WIDE_CHUNK) {
         const int count = (int)(end - k < MPG_WIDE_CHUNK ? end - k : MPG_WIDE_CHUNK);
         uint32_t codes[MPG_WIDE_CHUNK];
@@ -192,16 +190,17 @@ MPG_INLINE void mpg_wide_pack_a_body(int level, const mpg_source *s, const mpg_o
                 codes[i] = position < 0 ? 0 : mpg_code(s->data, f.size, row * s->outer + position * s->inner);
             }
         }
-        if (s->scales)
-            for (int i = 0; i < count; i++) {
-                const int64_t position = s->order[k + i];
-                if (position >= 0 &&
-                    (block < 0 || position < block * s->block_size || position >= (block + 1) * s->block_size)) {
-                    block = position / s->block_size;
-                    scale = mpg_scale(s, row, block, &flags);
-                }
-                scales[i] = scale;
+        for (int i = 0; s->scales && i < count;) {
+            const int64_t position = s->order[k + i];
+            int64_t same = 1; /* positions of one scale: all of a block where they are in order */
+            if (position >= 0) {
+                const int64_t block = position / s->block_size;
+                scale = mpg_scale(s, row, block, &flags);
+                same = plain_order ? (block + 1) * s->block_size - position : 1;
             }
+            for (const int end = (int)(same < count - i ? i + same : count); i < end; i++)
+                scales[i] = scale;
+        }
         for (int i = 0; i < count; i++) {
             const mpg_wide_number number = mpg_wide_decode(codes[i], scales[i], signs, &f, &flags);
             values[k - begin + i] = number.value;
