@@ -180,12 +180,18 @@ def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
     return None, None
 
 
-def small_kernel(low: Lowered, size: int) -> Any:
-    """The kernel of batches that takes a single product of m n k = `size`; None: another one does."""
+def _kernel_of_one(low: Lowered, size: int) -> tuple[Any, bool]:
+    """The fast kernel that takes a single product of m n k = `size`, None if there is none; whether it does as a batch of one."""
     path, kernel = _fast_path(low, size)
     if path is None:
-        return _fast_batch(low, size)[1]
-    return kernel if size < path.largest_item else None
+        return _fast_batch(low, size)[1], True
+    return kernel, size < path.largest_item
+
+
+def small_kernel(low: Lowered, size: int) -> Any:
+    """The kernel of batches that takes a single product of m n k = `size`; None: another one does."""
+    kernel, as_batch = _kernel_of_one(low, size)
+    return kernel if as_batch else None
 
 
 def _taken_as_given(low: Lowered, size: int) -> bool:
@@ -305,13 +311,12 @@ def slice_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
     chosen = get_kernel()
     if chosen == "auto":
         size = m * n * k
-        _, kernel = _fast_path(low, size)
-        small = small_kernel(low, size)
-        if kernel is not None and small is None:
+        kernel, as_batch = _kernel_of_one(low, size)
+        if kernel is not None and not as_batch:
             return kernel.run(low, a, b, c, scale_a, scale_b)
-        if small is not None and size > 0:
+        if kernel is not None and size > 0:
             scales = (None, None) if scale_a is None else (scale_a[None], scale_b[None])
-            return small.run_batch(low, a[None], b[None], c[None], *scales)[0]
+            return kernel.run_batch(low, a[None], b[None], c[None], *scales)[0]
     if chosen == "reference":
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
     return generic_bits(low, a, b, c, scale_a, scale_b)
