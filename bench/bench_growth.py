@@ -2,8 +2,9 @@
 
     python bench/bench_growth.py [--only n|N|F|threads|inputs|memory] [--quick] [--cpu-time] [--isa avx2] [--json FILE]
 
-Every line is interleaved with its reference in one run; ratios are of medians, and of the fastest turns where it says so. With
-OMP_WAIT_POLICY=passive threads that wait take no CPU time, and the CPU time of a second says how much of two cores works.
+Every line is interleaved with its reference in one run; ratios are of medians, and of the fastest turns where it says so. Two
+threads stand beside two processes of one thread each that run the same product at a time: cores of a shared machine are seldom
+alike, and two seldom twice one. With OMP_WAIT_POLICY=passive threads that wait take no CPU time.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import Pipe, get_context
 from pathlib import Path
 
 from harness import hold_blas, interleaved, machine, pin, rows, write_json
@@ -111,38 +112,87 @@ def by_fraction(rng, args) -> list[dict]:
     return by_engine(engines, "F", rng, args)
 
 
-def busy_cores(call: Callable) -> float:
-    """CPU time of a call over its elapsed time."""
+def neighbour(commands) -> None:
+    """Another process: products in one thread, from one message to the next; it answers how many it does in a second."""
+    import numpy as np
+
+    import tensorcore_models as tcm
+
+    tcm.set_num_threads(1)
+    while name := commands.recv():
+        engine = units()[name][0]
+        call = product(engine, operands(engine, 1024, np.random.default_rng(1)))
+        while commands.recv() == "run":
+            commands.send("running")
+            start, count = time.perf_counter(), 0
+            while not commands.poll():
+                call()
+                count += 1
+            commands.recv()
+            commands.send(count / (time.perf_counter() - start))
+
+
+def elapsed(call: Callable, calls: int = 1) -> tuple[float, float]:
+    """Elapsed and CPU seconds of a call."""
     start, cpu = time.perf_counter(), time.process_time()
-    call()
-    return (time.process_time() - cpu) / (time.perf_counter() - start)
+    repeat(call, calls)
+    return (time.perf_counter() - start) / calls, (time.process_time() - cpu) / calls
+
+
+def beside(other, call: Callable, calls: int) -> float:
+    """Products in a second of this process and of another one that runs at the same time."""
+    other.send("run")
+    other.recv()
+    mine = 1 / elapsed(call, calls)[0]
+    other.send("rest")
+    return mine + other.recv()
+
+
+def threads_of(name: str, other, rng, args) -> dict:
+    """One path: two threads beside one, and beside two processes of one thread each, the most that two cores give."""
+    import tensorcore_models as tcm
+
+    engine = units()[name][0]
+    call = product(engine, operands(engine, 1024, rng))
+    calls = 1 + int(0.1 / elapsed(call)[0])
+    one, two, both, cores = [], [], [], []
+    other.send(name)
+    for _ in range(args.repeats):
+        one.append(1 / elapsed(call, calls)[0])
+        both.append(beside(other, call, calls))
+        tcm.set_num_threads(2)
+        seconds, cpu = elapsed(call, 2 * calls)
+        tcm.set_num_threads(1)
+        two.append(1 / seconds)
+        cores.append(cpu / seconds)
+    other.send("next")
+    median = statistics.median
+    return {
+        "benchmark": "threads",
+        "path": name,
+        "gmacs": 1024**3 / 1e9 * median(one),
+        "two_threads": median(two) / median(one),
+        "two_processes": median(both) / median(one),
+        "share": median(x / y for x, y in zip(two, both, strict=True)),
+        "cpu_seconds_a_second": median(cores),
+    }
 
 
 def by_threads(rng, args) -> list[dict]:
-    import tensorcore_models as tcm
-
+    mine, other = Pipe()
+    process = get_context("spawn").Process(target=neighbour, args=(other,), daemon=True)
+    process.start()
     records = []
     for name in PATHS:
-        engine = units()[name][0]
-        data = operands(engine, 1024, rng)
-        functions = {}
-        for threads in (1, 2):
-
-            def run(threads=threads, engine=engine, data=data):
-                tcm.set_num_threads(threads)
-                product(engine, data)()
-
-            functions[f"{name}, {threads} thread(s)"] = run
-        wall = argparse.Namespace(repeats=args.repeats, clock=time.perf_counter)
-        found = table("threads, 1024^3", functions, f"{name}, 1 thread(s)", 1024**3, wall)
-        best = found[0]["fastest"] / found[1]["fastest"]
-        busy = statistics.median(busy_cores(functions[f"{name}, 2 thread(s)"]) for _ in range(args.repeats))
+        r = threads_of(name, mine, rng, args)
         print(
-            f"{'':34} two threads are {1 / found[1]['ratio']:.2f} x one by medians, {best:.2f} x by the fastest turns; they "
-            f"take {busy:.2f} CPU seconds a second"
+            f"threads, 1024^3  {name:30} {r['gmacs']:7.2f} GMAC/s  two threads {r['two_threads']:.2f} x  two processes "
+            f"{r['two_processes']:.2f} x  share {r['share']:.2f}  {r['cpu_seconds_a_second']:.2f} CPU s a second",
+            flush=True,
         )
-        records += found
-    tcm.set_num_threads(1)
+        records.append(r)
+    mine.send("")
+    process.join()
     return records
 
 
