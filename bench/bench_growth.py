@@ -4,7 +4,7 @@
 
 Every line is interleaved with its reference in one run; ratios are of medians, and of the fastest turns where it says so. Two
 threads stand beside two processes of one thread each that run the same product at a time: cores of a shared machine are seldom
-alike, and two seldom twice one. With OMP_WAIT_POLICY=passive threads that wait take no CPU time.
+alike, and two seldom twice one.
 """
 
 import argparse
@@ -132,18 +132,18 @@ def neighbour(commands) -> None:
             commands.send(count / (time.perf_counter() - start))
 
 
-def elapsed(call: Callable, calls: int = 1) -> tuple[float, float]:
-    """Elapsed and CPU seconds of a call."""
-    start, cpu = time.perf_counter(), time.process_time()
+def rate(call: Callable, calls: int) -> float:
+    """Calls in a second."""
+    start = time.perf_counter()
     repeat(call, calls)
-    return (time.perf_counter() - start) / calls, (time.process_time() - cpu) / calls
+    return calls / (time.perf_counter() - start)
 
 
 def beside(other, call: Callable, calls: int) -> float:
     """Products in a second of this process and of another one that runs at the same time."""
     other.send("run")
     other.recv()
-    mine = 1 / elapsed(call, calls)[0]
+    mine = rate(call, calls)
     other.send("rest")
     return mine + other.recv()
 
@@ -154,17 +154,15 @@ def threads_of(name: str, other, rng, args) -> dict:
 
     engine = units()[name][0]
     call = product(engine, operands(engine, 1024, rng))
-    calls = 1 + int(0.1 / elapsed(call)[0])
-    one, two, both, cores = [], [], [], []
+    calls = 1 + int(0.1 * rate(call, 1))
+    one, two, both = [], [], []
     other.send(name)
     for _ in range(args.repeats):
-        one.append(1 / elapsed(call, calls)[0])
+        one.append(rate(call, calls))
         both.append(beside(other, call, calls))
         tcm.set_num_threads(2)
-        seconds, cpu = elapsed(call, 2 * calls)
+        two.append(rate(call, 2 * calls))
         tcm.set_num_threads(1)
-        two.append(1 / seconds)
-        cores.append(cpu / seconds)
     other.send("next")
     median = statistics.median
     return {
@@ -174,7 +172,6 @@ def threads_of(name: str, other, rng, args) -> dict:
         "two_threads": median(two) / median(one),
         "two_processes": median(both) / median(one),
         "share": median(x / y for x, y in zip(two, both, strict=True)),
-        "cpu_seconds_a_second": median(cores),
     }
 
 
@@ -187,7 +184,7 @@ def by_threads(rng, args) -> list[dict]:
         r = threads_of(name, mine, rng, args)
         print(
             f"threads, 1024^3  {name:30} {r['gmacs']:7.2f} GMAC/s  two threads {r['two_threads']:.2f} x  two processes "
-            f"{r['two_processes']:.2f} x  share {r['share']:.2f}  {r['cpu_seconds_a_second']:.2f} CPU s a second",
+            f"{r['two_processes']:.2f} x  share {r['share']:.2f}",
             flush=True,
         )
         records.append(r)

@@ -9,7 +9,7 @@ from .._kernels.chains import chains
 from ..formats import FORMATS, Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
-from .common import RunningResult, float_values, generic_promoted, redo_elements, value_slices
+from .common import RunningResult, float_values, generic_promoted, redo_elements, running_sum, value_slices
 from .generic import generic_bits
 from .lowering import Lowered
 
@@ -81,7 +81,8 @@ class ChainsKernel:
         if not chains.available(level, self.flush):
             return generic_bits(low, a, b, c) if every is None else generic_promoted(low, a, b, c, None, None, every)
         (m, k), n = a.shape, b.shape[1]
-        d = np.array(c, c.dtype, order="C")
+        threads = threads_for(m * n * k)
+        d = running_sum(c, threads)
         values = d.view(self.dtype)
         task = {"every": every or self.terms, "lanes": self.lanes, "pairs": self.pairs, "flush": self.flush}
         nan = (
@@ -91,7 +92,7 @@ class ChainsKernel:
         made = not (self._taken(self.a_format) and self._taken(self.b_format))
         for part in value_slices(m, n, k, unit, values.itemsize if made else 0):
             x, y = self._operand(a[:, part], self.a_format), self._operand(b[part], self.b_format)
-            special |= chains.chains(x, y, values, task, nan, level, threads_for(m * n * k))
+            special |= chains.chains(x, y, values, task, nan, level, threads)
         if self.redo and special:
             again = np.isnan(values) if self.redo == "nan" else ~np.isfinite(values)
             if again.any():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._kernels.common.addends import any_marks, prepare
+from .._kernels.common.addends import any_marks, copy, prepare
 from ..formats import FORMATS, Format
 from ..formats.rounding import decode
 from ..formats.sums import add_rounded
@@ -137,6 +137,17 @@ def is_zero(c: np.ndarray) -> bool:
     if c.strides == (0, 0):
         c = c[:1, :1]
     return not (c.size and c[0, 0] or c.any())
+
+
+def running_sum(c: np.ndarray, threads: int) -> np.ndarray:
+    """A copy of an addend, C-contiguous, which becomes the result."""
+    if c.strides == (0, 0) and is_zero(c):
+        return np.zeros(c.shape, c.dtype)
+    if threads == 1 or not c.flags.c_contiguous:
+        return np.array(c, order="C")
+    d = np.empty(c.shape, c.dtype)
+    copy(flat(c), flat(d), threads)
+    return d
 
 
 #: FP32 bits without the sign: of infinity, and of the smallest normal FP16 number.

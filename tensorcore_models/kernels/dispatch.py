@@ -181,7 +181,7 @@ def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
 
 
 def _kernel_of_one(low: Lowered, size: int) -> tuple[Any, bool]:
-    """The fast kernel that takes a single product of m n k = `size`, None if there is none; whether it does as a batch of one."""
+    """The fast kernel that takes a single product of m n k = `size`, or None; whether it does as a batch of one."""
     path, kernel = _fast_path(low, size)
     if path is None:
         return _fast_batch(low, size)[1], True

@@ -8,7 +8,7 @@ from .._kernels.integer import integer
 from ..formats import IntegerFormat
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for, threads_for_product
-from .common import Source, lanes_over_rows
+from .common import Source, lanes_over_rows, running_sum
 from .lowering import Lowered
 
 # Where nothing is clamped, sums may be cut anywhere: so many products of 8-bit integers have a sum that is exact in float32.
@@ -62,8 +62,8 @@ class IntegerKernel:
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         operands, swapped = self._arranged(a, b)
-        d = np.array(c.T if swapped else c, np.uint32, order="C")
         threads = threads_for_product(a.size * b.shape[1])
+        d = running_sum(c.T if swapped else c, threads)
         integer.integer(*operands, a.shape[1], d.view(np.int32), vars(self.task), isa_level(), threads)
         return d.T.copy() if swapped else d
 

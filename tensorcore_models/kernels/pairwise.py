@@ -8,7 +8,7 @@ from .._kernels.pairwise import pairwise
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
-from .common import RunningResult, redo_elements
+from .common import RunningResult, redo_elements, running_sum
 from .generic import generic_bits
 from .lowering import Lowered
 
@@ -54,9 +54,7 @@ class PairwiseKernel:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         if a.shape[1] % self.group:
             return generic_bits(low, a, b, c)  # a last group with fewer products
-        d = np.array(c, np.uint32, order="C")
-        _run(a, b, d, None, self.operands, {"group": self.group, "terms": self.terms, "nan": self.nan})
-        return d
+        return _run(a, b, c, None, self.operands, {"group": self.group, "terms": self.terms, "nan": self.nan})
 
 
 @dataclass(frozen=True)
@@ -90,20 +88,22 @@ class ExactSumKernel:
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
-        d, redo = np.array(c, np.uint32, order="C"), np.zeros(c.shape, np.uint8)
+        redo = np.zeros(c.shape, np.uint8)
         operands = tuple((fmt, 0) for fmt in self.operands)
-        _run(a, b, d, redo, operands, {"group": self.terms, "terms": self.terms, "nan": 0})
+        d = _run(a, b, c, redo, operands, {"group": self.terms, "terms": self.terms, "nan": 0})
         if redo.any():
             redo_elements(low, d, RunningResult.of(d.view(np.float32), redo), a, b, c)
         return d
 
 
-def _run(a, b, d, redo, operands, task: dict) -> None:
-    """Update the encodings d; operands: formats and what is flushed, redo and task: as the kernel takes them."""
+def _run(a, b, c, redo, operands, task: dict) -> np.ndarray:
+    """Encodings of A B + C; operands: formats and what is flushed, redo and task: as the kernel takes them."""
     rules = tuple((fmt.name == "fp16", below) for fmt, below in operands)
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
-    threads = threads_for_product(_OPERATIONS * d.size * a.shape[1])
+    threads = threads_for_product(_OPERATIONS * c.size * a.shape[1])
+    d = running_sum(c, threads)
     pairwise.pairwise(a, b, d.view(np.float32), redo, rules, task, isa_level(), threads)
+    return d
 
 
 def _flushed_below(fmt: Format, rule: str) -> int:

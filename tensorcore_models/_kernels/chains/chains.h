@@ -207,7 +207,7 @@ static void mpg_chain_start(mpg_chain_job *job, char *workspace, int threads)
     do {
         drive->blocks = (job->groups + job->high - 1) / job->high;
         drive->panels = (job->panels + job->wide - 1) / job->wide;
-        if (threads == 1 || job->high <= 2 || drive->blocks * drive->panels >= 3 * threads)
+        if (threads == 1 || job->high <= 2 || drive->blocks * drive->panels >= 12 * threads)
             break;
         if (job->wide > 1)
             job->wide /= 2;

@@ -2,6 +2,7 @@
 
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy
 
 from tensorcore_models._kernels.common.fp_state cimport mpg_fp_enter, mpg_fp_leave, mpg_fp_state
 
@@ -13,6 +14,9 @@ cdef extern from "addends.h":
 
     void mpg_addends(const mpg_addend_range *range, float *values, uint8_t *marks, int64_t count, int *found, int level) nogil
     int mpg_any_marks(const uint8_t *marks, int64_t count) nogil
+
+# Bytes that a thread copies at a time.
+cdef int64_t COPIED = 1 << 16
 
 
 cdef int _row(const mpg_addend_range *taken, float *values, uint8_t *marks, int64_t count, int level) noexcept nogil:
@@ -66,3 +70,13 @@ def any_marks(const uint8_t[::1] rows, const uint8_t[::1] columns, const uint8_t
         return False
     return bool(mpg_any_marks(&rows[0], rows.shape[0]) or mpg_any_marks(&columns[0], columns.shape[0])
                 or mpg_any_marks(&elements[0, 0], m * n))
+
+
+def copy(const uint8_t[::1] source, uint8_t[::1] to, int threads):
+    """Copy all bytes of `source` to the beginning of `to`."""
+    cdef int64_t i, size = source.shape[0], pieces = (size + COPIED - 1) // COPIED
+    if to.shape[0] < size:
+        raise ValueError(f"{size} bytes do not fit in {to.shape[0]}")
+    with nogil:
+        for i in prange(pieces, num_threads=threads, schedule="static"):
+            memcpy(&to[i * COPIED], &source[i * COPIED], <size_t>min(COPIED, size - i * COPIED))
