@@ -402,38 +402,31 @@ MPG_NOINLINE static void mpg_narrow_add(int width, int output, const float *MPG_
 }
 
 /* One row of A over several operations; c holds the lanes of a panel. */
-typedef void (*mpg_narrow_run)(const mpg_narrow_task *, const mpg_narrow_operands *, float *c, int64_t steps,
+typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const mpg_narrow_operands *, float *c, int64_t steps,
                                uint8_t *overflow);
-/* The same of a few rows, whose c and marks are MPG_PANEL apart. */
-typedef void (*mpg_narrow_rows)(const mpg_narrow_task *, const mpg_narrow_operands *, int64_t rows, float *c, int64_t steps,
-                                uint8_t *overflow);
 
-/* Rows that go through a chain together: changes of the rounding, two for each link, cost as much as an operation. */
-#define MPG_NARROW_CHAINED 8
-
-/* Runs of operations in their rounding (toward zero; to nearest where they round down), chained addends between them. */
-MPG_INLINE void mpg_narrow_rows_body(mpg_narrow_run run, int terms, int width, int output, const mpg_narrow_task *t,
-                                     const mpg_narrow_operands *p, int64_t rows, float *c, int64_t steps, uint8_t *overflow)
+/* One row: runs of operations in their rounding (toward zero; to nearest where they round down), chained addends between them. */
+MPG_INLINE void mpg_narrow_row_body(mpg_narrow_row run, int terms, int width, int output, const mpg_narrow_task *t,
+                                    const mpg_narrow_operands *p, float *c, int64_t steps, uint8_t *overflow)
 {
     const int64_t each = t->chain ? t->chain : steps;
-    float added[MPG_NARROW_CHAINED * MPG_PANEL];
+    float added[MPG_PANEL];
     for (int64_t s = 0; s < steps; s += each) {
-        const int64_t count = steps - s < each ? steps - s : each;
-        const mpg_rounding mode = output < MPG_NARROW_DOWN ? mpg_round_toward_zero() : 0;
-        for (int64_t r = 0; r < rows; r++) {
-            mpg_narrow_operands q = mpg_narrow_after(p, s, terms, width);
-            q.a += r * p->stride;
-            q.ea += r * p->stride;
-            if (t->chain) {
-                memcpy(added + r * MPG_PANEL, c + r * MPG_PANEL, (size_t)width * sizeof(float));
-                memset(c + r * MPG_PANEL, 0, (size_t)width * sizeof(float));
-            }
-            run(t, &q, c + r * MPG_PANEL, count, overflow + r * MPG_PANEL);
+        if (t->chain) {
+            memcpy(added, c, (size_t)width * sizeof(float));
+            memset(c, 0, (size_t)width * sizeof(float));
         }
-        if (output < MPG_NARROW_DOWN)
+        const mpg_narrow_operands q = mpg_narrow_after(p, s, terms, width);
+        const int64_t count = steps - s < each ? steps - s : each;
+        if (output >= MPG_NARROW_DOWN) {
+            run(t, &q, c, count, overflow);
+        } else {
+            const mpg_rounding mode = mpg_round_toward_zero();
+            run(t, &q, c, count, overflow);
             mpg_restore_rounding(mode);
-        for (int64_t r = 0; r < rows && t->chain && steps - s >= each; r++)
-            mpg_narrow_add(width, output, added + r * MPG_PANEL, c + r * MPG_PANEL, overflow + r * MPG_PANEL);
+        }
+        if (t->chain && steps - s >= each)
+            mpg_narrow_add(width, output, added, c, overflow);
     }
 }
 
@@ -443,10 +436,9 @@ MPG_INLINE void mpg_narrow_rows_body(mpg_narrow_run run, int terms, int width, i
     {                                                                                                                          \
         STEPS(TERMS, WIDTH, OUTPUT, t, p, c, steps, overflow);                                                                 \
     }                                                                                                                          \
-    static void NAME(const mpg_narrow_task *t, const mpg_narrow_operands *p, int64_t rows, float *c, int64_t steps,            \
-                     uint8_t *overflow)                                                                                        \
+    static void NAME(const mpg_narrow_task *t, const mpg_narrow_operands *p, float *c, int64_t steps, uint8_t *overflow)       \
     {                                                                                                                          \
-        mpg_narrow_rows_body(NAME##_steps, TERMS, WIDTH, OUTPUT, t, p, rows, c, steps, overflow);                              \
+        mpg_narrow_row_body(NAME##_steps, TERMS, WIDTH, OUTPUT, t, p, c, steps, overflow);                                     \
     }
 #define MPG_NARROW_TERMS(NAME, TARGET, STEPS, WIDTH, OUTPUT)                                                                   \
     MPG_NARROW_ROW(mpg_n4_##NAME, TARGET, STEPS, 4, WIDTH, OUTPUT)                                                             \
@@ -481,12 +473,12 @@ MPG_INLINE void mpg_narrow_rows_body(mpg_narrow_run run, int terms, int width, i
 
 MPG_NARROW_SIZES(baseline, , mpg_narrow_steps_body)
 
-static const mpg_narrow_rows MPG_NARROW_ROWS_BASELINE[2][2][4] = MPG_NARROW_TABLE(baseline);
-static const mpg_narrow_rows MPG_NARROW_DOWN_BASELINE[2][3] = MPG_NARROW_DOWN_TABLE(baseline);
+static const mpg_narrow_row MPG_NARROW_ROWS_BASELINE[2][2][4] = MPG_NARROW_TABLE(baseline);
+static const mpg_narrow_row MPG_NARROW_DOWN_BASELINE[2][3] = MPG_NARROW_DOWN_TABLE(baseline);
 
 /* The kernel of a task in a panel of that width, from two tables of one level. */
-static mpg_narrow_rows mpg_narrow_rows_of(const mpg_narrow_task *t, int width, const mpg_narrow_rows (*rows)[2][4],
-                                          const mpg_narrow_rows (*down)[3])
+static mpg_narrow_row mpg_narrow_row_of(const mpg_narrow_task *t, int width, const mpg_narrow_row (*rows)[2][4],
+                                        const mpg_narrow_row (*down)[3])
 {
     const int narrow = width != MPG_PANEL, terms = mpg_terms_index(t->terms);
     return t->output >= MPG_NARROW_DOWN ? down[narrow][terms] : rows[narrow][t->output][terms];

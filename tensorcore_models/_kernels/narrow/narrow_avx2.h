@@ -226,7 +226,7 @@ MPG_LANES256 void mpg_narrow_steps_avx2_body(int terms, int width, int output, c
 
 MPG_NARROW_SIZES(avx2, MPG_TARGET_AVX2, mpg_narrow_steps_avx2_body)
 
-static const mpg_narrow_rows MPG_NARROW_ROWS_AVX2[2][2][4] = MPG_NARROW_TABLE(avx2);
-static const mpg_narrow_rows MPG_NARROW_DOWN_AVX2[2][3] = MPG_NARROW_DOWN_TABLE(avx2);
+static const mpg_narrow_row MPG_NARROW_ROWS_AVX2[2][2][4] = MPG_NARROW_TABLE(avx2);
+static const mpg_narrow_row MPG_NARROW_DOWN_AVX2[2][3] = MPG_NARROW_DOWN_TABLE(avx2);
 #endif
 #endif

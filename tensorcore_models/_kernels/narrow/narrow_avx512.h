@@ -319,8 +319,7 @@ MPG_NARROW_AVX512_DOWN(mpg_down4, 4, MPG_NARROW_DOWN)
 MPG_NARROW_AVX512_DOWN(mpg_down8, 8, MPG_NARROW_DOWN)
 MPG_NARROW_AVX512_DOWN(mpg_halves16, 16, MPG_NARROW_DOWN_GROUPS)
 
-typedef void (*mpg_narrow_rows512)(const mpg_narrow_task *, const mpg_narrow_operands *, const mpg_result_tile *,
-                                   int64_t steps);
+typedef void (*mpg_narrow_rows)(const mpg_narrow_task *, const mpg_narrow_operands *, const mpg_result_tile *, int64_t steps);
 
 #define MPG_NARROW_SHAPE(NAME, SHAPE) {NAME##_fp32##SHAPE, NAME##_fp16##SHAPE}
 #define MPG_NARROW_SHAPES(NAME)                                                                                                \
@@ -328,16 +327,16 @@ typedef void (*mpg_narrow_rows512)(const mpg_narrow_task *, const mpg_narrow_ope
      MPG_NARROW_SHAPE(NAME, _4x8x2), MPG_NARROW_SHAPE(NAME, _1x8x2)}
 
 /* Kernels by [terms 4, 8, 16, 16 with wide sums, 32][1x64, 4x16, 1x16, 4 rows of two products, 1][fp32, fp16]. */
-static const mpg_narrow_rows512 MPG_NARROW_KERNELS[5][5][2] = {MPG_NARROW_SHAPES(mpg_n4), MPG_NARROW_SHAPES(mpg_n8),
-                                                               MPG_NARROW_SHAPES(mpg_n16), MPG_NARROW_SHAPES(mpg_n16_wide),
-                                                               MPG_NARROW_SHAPES(mpg_n32)};
+static const mpg_narrow_rows MPG_NARROW_KERNELS[5][5][2] = {MPG_NARROW_SHAPES(mpg_n4), MPG_NARROW_SHAPES(mpg_n8),
+                                                            MPG_NARROW_SHAPES(mpg_n16), MPG_NARROW_SHAPES(mpg_n16_wide),
+                                                            MPG_NARROW_SHAPES(mpg_n32)};
 
 /* Kernels that round down by [terms 4, 8, 16 in two halves][the first three shapes]. */
 #define MPG_NARROW_DOWN_SHAPES(NAME) {NAME##_1x64, NAME##_4x16, NAME##_1x16}
-static const mpg_narrow_rows512 MPG_NARROW_DOWN_KERNELS[3][3] = {
+static const mpg_narrow_rows MPG_NARROW_DOWN_KERNELS[3][3] = {
     MPG_NARROW_DOWN_SHAPES(mpg_down4), MPG_NARROW_DOWN_SHAPES(mpg_down8), MPG_NARROW_DOWN_SHAPES(mpg_halves16)};
 
-static mpg_narrow_rows512 mpg_narrow_kernel(const mpg_narrow_task *t, int shape)
+static mpg_narrow_rows mpg_narrow_kernel(const mpg_narrow_task *t, int shape)
 {
     if (t->output >= MPG_NARROW_DOWN && shape < 3)
         return MPG_NARROW_DOWN_KERNELS[mpg_terms_index(t->terms)][shape];

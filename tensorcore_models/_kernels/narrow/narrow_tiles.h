@@ -41,28 +41,6 @@ static void mpg_narrow_pack_a(const mpg_source *s, const mpg_operand *f, int64_t
     mpg_narrow_pack_a_plain(s, f, row, begin, end, plain_order, values, exponents, special, level);
 }
 
-/* The first rows of a tile over several operations: as many as go together, which it returns. */
-static int64_t mpg_narrow_few_rows(mpg_narrow_rows run, const mpg_narrow_task *t, const mpg_narrow_operands *p,
-                                   const mpg_result_tile *tile, int64_t steps)
-{
-    const int64_t most = t->chain ? MPG_NARROW_CHAINED : 1, rows = tile->rows < most ? tile->rows : most, ld = tile->ld;
-    const size_t count = (size_t)tile->columns;
-    float c[MPG_NARROW_CHAINED * MPG_PANEL], *d = tile->d; /* the struct's address is known elsewhere */
-    uint8_t overflow[MPG_NARROW_CHAINED * MPG_PANEL], *redo = tile->redo;
-    for (int64_t r = 0; r < rows; r++) {
-        memcpy(c + r * MPG_PANEL, d + r * ld, count * sizeof(float));
-        memset(c + r * MPG_PANEL + count, 0, (MPG_PANEL - count) * sizeof(float));
-    }
-    memset(overflow, 0, (size_t)rows * MPG_PANEL);
-    run(t, p, rows, c, steps, overflow);
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(d + r * ld, c + r * MPG_PANEL, count * sizeof(float));
-    for (int64_t r = 0; r < rows && t->output == MPG_OUT_FP16; r++)
-        for (size_t j = 0; j < count; j++)
-            redo[r * ld + (int64_t)j] |= overflow[r * MPG_PANEL + (int64_t)j];
-    return rows;
-}
-
 /* Packed rows of A (each `length` positions, its stride) against one packed panel of `width` lanes. */
 static void mpg_narrow_tile(const mpg_narrow_task *t, const mpg_narrow_operands *whole, int width, const mpg_result_tile *tile,
                             int level)
@@ -71,13 +49,15 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const mpg_narrow_operands 
     const int count = tile->columns;
     const int64_t group = t->terms * (t->chain ? t->chain : 1); /* c may be handed on between these only */
     const int64_t depth = MPG_SIZE(level, MPG_NARROW_DEPTH_SIZES), block = depth / group > 0 ? depth / group * group : group;
-    mpg_narrow_rows run = mpg_narrow_rows_of(t, width, MPG_NARROW_ROWS_BASELINE, MPG_NARROW_DOWN_BASELINE);
+    float c[MPG_PANEL];
+    uint8_t overflow[MPG_PANEL];
+    mpg_narrow_row row = mpg_narrow_row_of(t, width, MPG_NARROW_ROWS_BASELINE, MPG_NARROW_DOWN_BASELINE);
 #if MPG_X86_VARIANTS
     const unsigned mode = _mm_getcsr();
     if (level == MPG_ISA_AVX512)
         _mm_setcsr(mode | MPG_FLUSH_TO_ZERO);
     if (level == MPG_ISA_AVX2)
-        run = mpg_narrow_rows_of(t, width, MPG_NARROW_ROWS_AVX2, MPG_NARROW_DOWN_AVX2);
+        row = mpg_narrow_row_of(t, width, MPG_NARROW_ROWS_AVX2, MPG_NARROW_DOWN_AVX2);
 #endif
     for (int64_t k = 0; k < length; k += block) {
         const int64_t taken = length - k < block ? length - k : block, steps = taken / t->terms;
@@ -102,7 +82,17 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const mpg_narrow_operands 
                 continue;
             }
 #endif
-            i += mpg_narrow_few_rows(run, t, &p, &part, steps);
+            float *d = part.d; /* the struct's address is known elsewhere */
+            uint8_t *redo = part.redo;
+            memcpy(c, d, (size_t)count * sizeof(float));
+            memset(c + count, 0, (size_t)(MPG_PANEL - count) * sizeof(float));
+            memset(overflow, 0, sizeof(overflow));
+            row(t, &p, c, steps, overflow);
+            memcpy(d, c, (size_t)count * sizeof(float));
+            if (t->output == MPG_OUT_FP16)
+                for (int j = 0; j < count; j++)
+                    redo[j] |= overflow[j];
+            i++;
         }
     }
 #if MPG_X86_VARIANTS
