@@ -387,17 +387,19 @@ MPG_INLINE void mpg_narrow_steps_body(int terms, int width, int output, const mp
     }
 }
 
-/* c += added, to nearest: with its own rounding. */
-MPG_NOINLINE static void mpg_narrow_add(int width, int output, const float *MPG_RESTRICT added, float *MPG_RESTRICT c,
-                                        uint8_t *MPG_RESTRICT overflow)
+/* c += the results of `count` chains one after the other, to nearest: with its own rounding. */
+MPG_NOINLINE static void mpg_narrow_add(int width, int output, const float *MPG_RESTRICT chains, int64_t count,
+                                        float *MPG_RESTRICT c, uint8_t *MPG_RESTRICT overflow)
 {
     const float least = mpg_least_fp16();
-    for (int j = 0; j < width; j++)
-        c[j] += added[j];
-    if (output == MPG_OUT_FP16) {
+    for (int64_t i = 0; i < count; i++, chains += width) {
         for (int j = 0; j < width; j++)
-            c[j] = mpg_nearest_fp16(c[j], least);
-        mpg_mark_overflow(c, width, overflow);
+            c[j] += chains[j];
+        if (output == MPG_OUT_FP16) {
+            for (int j = 0; j < width; j++)
+                c[j] = mpg_nearest_fp16(c[j], least);
+            mpg_mark_overflow(c, width, overflow);
+        }
     }
 }
 
@@ -405,28 +407,30 @@ MPG_NOINLINE static void mpg_narrow_add(int width, int output, const float *MPG_
 typedef void (*mpg_narrow_row)(const mpg_narrow_task *, const mpg_narrow_operands *, float *c, int64_t steps,
                                uint8_t *overflow);
 
-/* One row: runs of operations in their rounding (toward zero; to nearest where they round down), chained addends between them. */
+/* One row: operations in their rounding (toward zero; to nearest where they round down). Chains start from zero: several are run
+ * before their results are added, so that the rounding changes seldom. */
 MPG_INLINE void mpg_narrow_row_body(mpg_narrow_row run, int terms, int width, int output, const mpg_narrow_task *t,
                                     const mpg_narrow_operands *p, float *c, int64_t steps, uint8_t *overflow)
 {
-    const int64_t each = t->chain ? t->chain : steps;
-    float added[MPG_PANEL];
-    for (int64_t s = 0; s < steps; s += each) {
+    enum { TOGETHER = 8 };
+    float chains[TOGETHER * MPG_PANEL];
+    const int64_t each = t->chain ? t->chain : steps, most = t->chain ? TOGETHER * each : each;
+    for (int64_t s = 0; s < steps; s += most) {
+        const int64_t count = steps - s < most ? (steps - s) / each : most / each;
+        float *to = c;
         if (t->chain) {
-            memcpy(added, c, (size_t)width * sizeof(float));
-            memset(c, 0, (size_t)width * sizeof(float));
+            memset(chains, 0, (size_t)(count * width) * sizeof(float));
+            to = chains;
         }
-        const mpg_narrow_operands q = mpg_narrow_after(p, s, terms, width);
-        const int64_t count = steps - s < each ? steps - s : each;
-        if (output >= MPG_NARROW_DOWN) {
-            run(t, &q, c, count, overflow);
-        } else {
-            const mpg_rounding mode = mpg_round_toward_zero();
-            run(t, &q, c, count, overflow);
+        const mpg_rounding mode = output < MPG_NARROW_DOWN ? mpg_round_toward_zero() : 0;
+        for (int64_t i = 0; i < count; i++, to += width) {
+            const mpg_narrow_operands q = mpg_narrow_after(p, s + i * each, terms, width);
+            run(t, &q, to, each, overflow);
+        }
+        if (output < MPG_NARROW_DOWN)
             mpg_restore_rounding(mode);
-        }
-        if (t->chain && steps - s >= each)
-            mpg_narrow_add(width, output, added, c, overflow);
+        if (t->chain)
+            mpg_narrow_add(width, output, chains, count, c, overflow);
     }
 }
 
