@@ -88,7 +88,7 @@ def units():
         "mxfp8 block scaled": (engine(tcm.FusedDotAdd(32, 25), "e4m3fn", **mx), wide_count(32)),
         "nvfp4 GDFS": (
             engine(tcm.GroupDotFusedSum(), "e2m1", scale_format="ue4m3", block_size=16),
-            vector_count(8, 2.06),
+            vector_count(5.44, 2.06),
         ),
         "CDNA3 FDRDA fp16": (engine(tcm.FusedDotRoundDownAdd(8), "fp16"), down_count(8)),
         "CDNA3 FDRDA bf16": (engine(tcm.FusedDotRoundDownAdd(8), "bf16"), down_count(8)),

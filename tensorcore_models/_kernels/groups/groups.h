@@ -296,18 +296,16 @@ MPG_INLINE void mpg_group_step(const mpg_group_task *t, const mpg_group_operands
         c[j] = mpg_group_to_fp32(total[j] * unit[j]) + zero_sign;
 }
 
-MPG_INLINE void mpg_group_row_body(int level, const mpg_group_task *t, const mpg_group_operands *operands, double *c,
-                                   int64_t steps, uint8_t *overflow)
+/* One row of a tile over several operations. */
+static void mpg_group_row_baseline(const mpg_group_task *t, const mpg_group_operands *operands, double *c, int64_t steps,
+                                   uint8_t *overflow)
 {
     mpg_group_operands p = *operands;
     for (int64_t s = 0; s < steps; s++) {
         mpg_group_step(t, &p, c);
         mpg_mark_beyond(c, MPG_GROUP_LANES, 0x1p128, overflow);
-        p = mpg_group_from(level, &p, 0, t->groups, t->group);
+        p = mpg_group_from(MPG_ISA_BASELINE, &p, 0, t->groups, t->group);
     }
 }
-
-MPG_PLAIN_VARIANTS(mpg_group_row, (t, p, c, steps, overflow), const mpg_group_task *t, const mpg_group_operands *p, double *c,
-                   int64_t steps, uint8_t *overflow)
 
 #endif

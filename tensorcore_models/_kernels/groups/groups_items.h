@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "driver.h"
-#include "groups_avx512.h"
+#include "groups_tiles.h"
 
 typedef struct {
     mpg_batch batch;
