@@ -14,7 +14,7 @@
 #define MPG_WIDE_SLICE 256
 #define MPG_GROUP_SLICE 64 /* groups */
 #define MPG_INTEGER_SLICE 1024
-#define MPG_PAIRWISE_SLICE 512
+#define MPG_PAIRWISE_SLICE 256
 
 /*                            baseline, AVX2, AVX-512 */
 #define MPG_CHAIN_BYTES_SIZES 64, 64, 256
