@@ -209,7 +209,10 @@ def _prepared(low: Lowered, path: FastPath) -> Any:
 
 
 def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
-    """Name of the kernel that would run a product of this shape, with the reason where that is the reference."""
+    """Name of the kernel that would run a product of this shape, with the reason where that is the reference.
+
+    Products of bf16 and tf32 whose operands use more than 32 exponents run in lanes of 64 bits, whatever is named.
+    """
     low = lowered(engine)
     if low.converted is not None and not _taken_as_given(low, m * n * k):
         low = low.converted
