@@ -21,9 +21,12 @@ SHAPES = ((3, 70, 37), (5, 17, 130), (1, 1, 33))
 
 
 def words(record) -> bytes:
-    """The fields of a task or an operand as the C structures have them: 32-bit integers."""
+    """The fields of a task or an operand as the C structures have them: 32-bit integers, and floats."""
     values = dataclasses.astuple(record)
-    return b"".join(int(x).to_bytes(4, "little", signed=int(x) < 0) for x in values)
+    return b"".join(
+        np.float32(x).tobytes() if isinstance(x, float) else int(x).to_bytes(4, "little", signed=int(x) < 0)
+        for x in values
+    )
 
 
 def case(unit, plan, m: int, n: int, k: int, rng) -> bytes:
@@ -35,12 +38,11 @@ def case(unit, plan, m: int, n: int, k: int, rng) -> bytes:
     a, b, c = (np.ascontiguousarray(x) for x in (a, b, c))
     expected = kernels.generic_bits(low, a, b, c)
     is_wide = isinstance(plan, wide.WideKernel)
-    names = low.c_format.name, low.d_format.name
     if is_wide:
-        d, left_out = wide._addends(c, *names)
+        d, left_out, _ = common.addends(c, 1, least=common.least_addend(low.c_format.name, low.d_format.name))
     else:
-        d, left_out, tiny = plan._addends(c, plan.task.chain > 0)
-        left_out |= False if tiny is None else tiny
+        d, left_out, tiny = plan._addends(c, plan.task.chain > 0, shift=0, threads=1)
+        left_out |= np.uint8(0) if tiny is None else tiny
     each = plan.task.terms // max(1, plan.task.round_down) if is_wide else plan.task.terms
     order = common.step_order(k, plan.pass_terms, each, plan.groups)
     if expected.dtype == np.uint16:
