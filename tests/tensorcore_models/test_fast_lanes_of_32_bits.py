@@ -174,6 +174,39 @@ def test_windows(unit, shifts, isa):
     assert np.array_equal(lanes(unit).run_batch(low, *tiles), expected)
 
 
+def test_a_zero_in_a_window_is_zero(isa):
+    """Ones, one zero and -1.5 * 2^-21: the shift by -5 once made the power of two of the zero infinite, and -49 of 15."""
+    unit = tcm.get_instruction("hopper", "mma.m16n8k16.f32.bf16.bf16.f32")
+    a, b = np.ones((16, 16), np.float32), np.ones((16, 16), np.float32)
+    a[14, 13], a[10, 8] = 0, -1.5 * 2.0**-21
+    expected = a.sum(1, keepdims=True) @ np.ones((1, 16), np.float32)
+    assert np.array_equal(unit.gemm(a, b)[14], expected[14])
+
+
+@pytest.mark.parametrize("unit", [SHIFTED[0], SHIFTED[2], SHIFTED[5]], ids=of_unit)
+@pytest.mark.sweep(9)
+@pytest.mark.parametrize("shift", range(-110, 111))
+def test_zeros_at_every_window(unit, shift, isa):
+    """Zeros of either sign, and rows and columns of specials, beside operands that are shifted by each number of exponents."""
+    rng = np.random.default_rng(shift + 200)
+    other = -shift if abs(shift) > 16 else shift
+    ends = [((s, s + 15) if s > 0 else (s - 16, s - 1) if s < 0 else (-16, 15)) for s in (shift, other)]
+    a, b = within(rng, unit.a_format, (12, 40), *ends[0]), within(rng, unit.b_format, (40, 70), *ends[1])
+    for x, bounds in ((a, ends[0]), (b, ends[1])):
+        sign = x.dtype.type(1 << (8 * x.itemsize - 1))
+        x[rng.random(x.shape) < 0.3] = 0
+        x[rng.random(x.shape) < 0.1] = sign
+        x[1, :2] = [tcm.encode(np.float32(2.0**e), unit.a_format) for e in bounds]
+        x[2, 3] = tcm.encode(np.float32(np.inf), unit.a_format)
+    sources = tuple(
+        make(x, vars(KernelFormat.of(tcm.get_format(f))))
+        for make, x, f in ((Source.of_a, a, unit.a_format), (Source.of_b, b, unit.b_format))
+    )
+    assert narrow.shifts(*sources, isa_level(), 1) == (shift, other)
+    args = (a, b, np.zeros((12, 70), np.uint32), None, None)
+    assert_same(unit, run(unit, args), kernels.generic_bits(kernels.lowered(unit), *args), args)
+
+
 def test_small_far_and_special_addends_of_shifted_operands():
     rng, unit = np.random.default_rng(8), SHIFTED[0]
     a, b = within(rng, "bf16", (9, 32), -30, -10), within(rng, "bf16", (32, 40), -30, -10)

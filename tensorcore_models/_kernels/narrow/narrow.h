@@ -83,11 +83,12 @@ MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int sc
                                      int32_t *special)
 {
     const mpg_parts x = mpg_take_apart(code, f);
-    const float power = mpg_as_float((uint32_t)(x.exponent + scale + 127) << 23);
+    *nonzero = mpg_if_negative(-x.significand);
+    /* The shift of a window may take the exponent of a zero out of float32's range: its power is 0, too. */
+    const float power = mpg_as_float((uint32_t)((x.exponent + scale + 127) & *nonzero) << 23);
     const uint32_t bits = mpg_as_bits((float)x.significand * power);
     const int32_t leading = (int32_t)(bits >> 23) - 127 - scale;
     *exponent = leading > f->emin ? leading : f->emin;
-    *nonzero = mpg_if_negative(-x.significand);
     *special |= x.special;
     return bits | (uint32_t)x.negative << 31;
 }
