@@ -147,3 +147,15 @@ def test_the_citation_has_what_a_doi_service_asks_for():
         assert re.search(rf"^{key}:", text, re.M), key
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert f"\nversion: {version}\n" in text
+
+
+def test_the_paper_cites_what_its_bibliography_has():
+    """Every citation has an entry, every entry is cited, and works that CITATION.cff names, too, have the same DOI there."""
+    entries = dict(
+        re.findall(r"^@\w+\{(\w+),\n(.*?)^\}", (ROOT / "paper/paper.bib").read_text(encoding="utf-8"), re.M | re.S)
+    )
+    paper = (ROOT / "paper/paper.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"@(\w+)", paper.partition("# Summary")[2])) == set(entries)
+    dois = {match[1] for entry in entries.values() if (match := re.search(r"doi = \{(.+?)\}", entry))}
+    cited = set(re.findall(r"^    doi: (\S+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M))
+    assert len(cited) >= 8 and cited <= dois
