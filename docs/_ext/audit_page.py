@@ -18,10 +18,11 @@ HEADER = """# The five papers, item by item
 
 <!-- Generated from docs/audit.toml by `python docs/_ext/audit_page.py > docs/audit.md`; do not edit. -->
 
-Every table, figure, algorithm and quantitative claim of the five papers that this package implements, with the command or the test
-that covers it. *agrees*: computed here with the same outcome. *partly*: a part of it, or within a spread that is named. *differs*: our
-number is another one, which stands beside theirs. *missing*: not computed, and why. *outside*: no claim about arithmetic, accuracy or
-time. Numbers were measured here by the command of the row unless the row says predicted.
+Every table, figure, algorithm and quantitative claim of the five papers that this package implements, with the
+command or the test that covers it. *agrees*: computed here with the same outcome. *partly*: a part of it, or within a
+spread that is named. *differs*: our number is another one, which stands beside theirs. *missing*: not computed, and
+why. *outside*: no claim about arithmetic, accuracy or time. Numbers were measured here by the command of the row
+unless the row says predicted.
 
 """
 
