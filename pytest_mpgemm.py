@@ -18,9 +18,9 @@ def gemm_tolerance():
 
     The faults of kernels that its tolerances would let pass are listed at the end of the run.
     """
-    from mpgemm.integrations.kernel_misses import missed_faults
-    from mpgemm.integrations.kernel_overflow import too_many_unbounded
     from mpgemm.testing import gemm_tolerance as unchecked
+    from mpgemm.testing.overflow import too_many_unbounded
+    from mpgemm.testing.power import missed_faults
 
     def checked(*args, **options):
         found = unchecked(*args, **options)

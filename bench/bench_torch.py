@@ -14,7 +14,7 @@ def main() -> None:
 
     import mpgemm.torch
     import tensorcore_models as tcm
-    from mpgemm.integrations.torch_tensors import to_array
+    from mpgemm.frameworks.torch_tensors import to_array
 
     tcm.set_num_threads(args.threads)
     torch.set_num_threads(args.threads)

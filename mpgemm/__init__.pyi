@@ -4,9 +4,9 @@ from mpgemm.bounds.attribution import Attribution as Attribution, attribute as a
 from mpgemm.bounds.bounds import gemm_bound as gemm_bound
 from mpgemm.bounds.method_bounds import MethodBound as MethodBound, method_bound as method_bound
 from mpgemm.bounds.published_bounds import block_fma_bounds as block_fma_bounds, multiword_bound as multiword_bound
-from mpgemm.bounds.tolerance_result import Tolerance as Tolerance
-from mpgemm.bounds.tolerances import tolerance as tolerance
-from mpgemm.bounds.vacuity import Vacuity as Vacuity, check_tolerance as check_tolerance
+from mpgemm.testing.tolerance_result import Tolerance as Tolerance
+from mpgemm.testing.tolerances import tolerance as tolerance
+from mpgemm.testing.vacuity import Vacuity as Vacuity, check_tolerance as check_tolerance
 from mpgemm.exact.errors import ErrorMeter as ErrorMeter, ErrorReport as ErrorReport, errors as errors
 from mpgemm.exact.mp import mp_gemm as mp_gemm, mp_gemm_entries as mp_gemm_entries
 from mpgemm.exact.product import (

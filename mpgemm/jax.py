@@ -5,8 +5,8 @@ layers that take a `dot_general`. See docs/jax.md.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)
-from mpgemm.integrations.extras import require
+from mpgemm.frameworks.extras import require
 
 require("jax", "jax")
 
-from mpgemm.integrations.jax_dots import ALGORITHMS, Algorithm, dot_general  # noqa: E402
+from mpgemm.frameworks.jax_dots import ALGORITHMS, Algorithm, dot_general  # noqa: E402

@@ -6,12 +6,12 @@ layers of a model multiplied, for `mpgemm trace compare`. See docs/torch.md.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)
-from mpgemm.integrations.extras import require
+from mpgemm.frameworks.extras import require
 
 require("torch", "torch")
 
-from mpgemm.integrations.call_log import CallRow, Report, Site  # noqa: E402
-from mpgemm.integrations.multiplier import Product  # noqa: E402
-from mpgemm.integrations.torch_mode import Emulation, emulate  # noqa: E402
-from mpgemm.integrations.torch_ops import matmul  # noqa: E402
-from mpgemm.integrations.torch_recorder import record  # noqa: E402
+from mpgemm.frameworks.call_log import CallRow, Report, Site  # noqa: E402
+from mpgemm.frameworks.multiplier import Product  # noqa: E402
+from mpgemm.frameworks.torch_mode import Emulation, emulate  # noqa: E402
+from mpgemm.frameworks.torch_ops import matmul  # noqa: E402
+from mpgemm.frameworks.torch_recorder import record  # noqa: E402

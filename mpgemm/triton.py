@@ -5,9 +5,9 @@ docs/triton.md.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)
-from mpgemm.integrations.extras import require
+from mpgemm.frameworks.extras import require
 
 require("triton", "triton")
 
-from mpgemm.integrations.call_log import CallRow, Report, Site  # noqa: E402
-from mpgemm.integrations.triton_dots import TritonEmulation, emulate  # noqa: E402
+from mpgemm.frameworks.call_log import CallRow, Report, Site  # noqa: E402
+from mpgemm.frameworks.triton_dots import TritonEmulation, emulate  # noqa: E402

@@ -18,7 +18,7 @@ MODULES = sorted(
     if "\n    >>> " in file.read_text(encoding="utf-8")
 )
 #: Modules whose examples need an extra.
-NEEDED = {"mpgemm.integrations.torch_mode": "torch", "mpgemm.integrations.torch_recorder": "torch"}
+NEEDED = {"mpgemm.frameworks.torch_mode": "torch", "mpgemm.frameworks.torch_recorder": "torch"}
 
 
 @pytest.mark.parametrize("name", MODULES)

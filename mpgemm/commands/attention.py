@@ -5,8 +5,8 @@ import sys
 
 import tensorcore_models as tcm
 from mpgemm.experiments.attention import attention_errors, table
+from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.files import read_matrix
-from mpgemm.integrations.multiplier import Multiplier
 from mpgemm.reporting import report
 from mpgemm.reporting.provenance import environment
 from tensorcore_models.files import write_text

@@ -5,15 +5,15 @@ import argparse
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.bounds.tolerance_result import NONE_MISSED
 from mpgemm.commands.library_options import read_operand
 from mpgemm.commands.scale_options import scales_of
 from mpgemm.inputs.files import read_array
-from mpgemm.integrations.kernel_checks import INTEGERS, assert_gemm_close
-from mpgemm.integrations.kernel_misses import missed_faults
-from mpgemm.integrations.kernel_tolerance import gemm_tolerance
 from mpgemm.options.prose import wrapped
 from mpgemm.reporting import report
+from mpgemm.testing.asserts import INTEGERS, assert_gemm_close
+from mpgemm.testing.case import gemm_tolerance
+from mpgemm.testing.power import missed_faults
+from mpgemm.testing.tolerance_result import NONE_MISSED
 from tensorcore_models.formats import get_format, operand_format
 from tensorcore_models.formats.operands import values_of_bits
 

@@ -4,9 +4,6 @@ import argparse
 import math
 import sys
 
-from mpgemm.bounds.tolerance_result import Checked, Line, Statistical, Tolerance
-from mpgemm.bounds.tolerances import SHAPE, tolerance
-from mpgemm.bounds.vacuity import Vacuity
 from mpgemm.commands.check import orders_of
 from mpgemm.commands.matrices import given_pair
 from mpgemm.commands.parameters import numbers_of
@@ -15,6 +12,9 @@ from mpgemm.inputs.files import read_matrix
 from mpgemm.options.prose import wrapped
 from mpgemm.options.tolerance import K
 from mpgemm.reporting import report
+from mpgemm.testing.tolerance_result import Checked, Line, Statistical, Tolerance
+from mpgemm.testing.tolerances import SHAPE, tolerance
+from mpgemm.testing.vacuity import Vacuity
 from tensorcore_models.results import Interrupted
 
 

@@ -37,5 +37,5 @@ SUITES = ("fasi", "fttn", "gnft", "hawkeye", "valpey")
 SOLVERS = ("bitwuzla", "z3", "cvc5")
 SOLVER_SECONDS, SOLVER_MEGABYTES = 60.0, 8192
 
-# Rows and columns of `tolerance` without data: mpgemm.bounds.tolerances.
+# Rows and columns of `tolerance` without data: mpgemm.testing.tolerances.
 TOLERANCE_SHAPE = (256, 256)

@@ -21,7 +21,7 @@ import hosting  # noqa: E402
 from terminal import COLUMNS, in_a_terminal  # noqa: E402
 
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
-#: Those that need an extra keep their results; tests/integrations/test_pages.py looks at them.
+#: Those that need an extra keep their results; tests/frameworks/test_pages.py looks at them.
 STORED = ("pytest", "torch")
 RUN = [path for path in NOTEBOOKS if path.stem not in STORED]
 

@@ -13,7 +13,6 @@ from ascend.reports.tiling import SNIPPETS
 from ascend.schedule import KERNELS
 from ascend.schedule_options import LAYOUTS, MERGES, RESIDENTS
 from ascend.terms import MODES
-from mpgemm.bounds.tolerances import SHAPE
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.curves import AXES
 from mpgemm.experiments.curves import SHAPE as CURVE_SHAPE
@@ -22,6 +21,7 @@ from mpgemm.experiments.slice_advice import DEVICES as COST_DEVICES
 from mpgemm.experiments.slice_advice import METHODS as COUNTED_METHODS
 from mpgemm.options import words
 from mpgemm.options.discovery import all_commands, command_parser
+from mpgemm.testing.tolerances import SHAPE
 from tensorcore_models.probing.formal.solvers import BACKENDS, DEFAULT_MEMORY, DEFAULT_TIMEOUT
 from tensorcore_models.probing.identify.limits import EFFORTS
 from tensorcore_models.probing.identify.solver import EACH, TOTAL

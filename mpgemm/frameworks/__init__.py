@@ -1,0 +1,1 @@
+"""Emulated matrix products inside other libraries: PyTorch, Triton, JAX."""

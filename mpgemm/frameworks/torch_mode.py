@@ -1,0 +1,386 @@
+"""Torch's matrix products on emulated matrix units: a dispatch mode under which every product of a model runs on an engine.
+
+What reaches the mode is what torch dispatches after autograd: `mm`, `addmm`, `bmm`, `baddbmm`, convolutions, and products with
+scales, of groups and of integers (:mod:`mpgemm.frameworks.torch_scaled`), of the forward and of the backward pass;
+`linear`, `matmul`, `einsum` and the math path of attention are made of these. A product that this module does not form
+raises (or, with ``strict=False``, runs natively and is counted).
+
+The end of a product: the engine's sum from +0, RN(alpha sum), RN(beta c), RN of their sum in the sum's format, then one
+rounding to the output's type. That is the order in :meth:`tensorcore_models.Instruction.gemm` for alpha or beta other than 1.
+A bias of a convolution is added after the rounding, in the output's type, as torch does with cuDNN.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.module_tracker import ModuleTracker
+
+from mpgemm.frameworks import torch_convolution as convolution
+from mpgemm.frameworks import torch_grouped as grouped
+from mpgemm.frameworks import torch_scaled as scaled
+from mpgemm.frameworks.call_log import CallLog, Report, Site
+from mpgemm.frameworks.multiplier import Multiplier, Product, multipliers
+from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array, to_tensor
+from tensorcore_models import libraries
+from tensorcore_models.formats.operands import operand_bits, values_of_bits
+from tensorcore_models.formats.sums import add_rounded, scale_rounded
+
+aten = torch.ops.aten
+OUTSIDE = "(outside of modules)"
+
+#: Words of an operation's name that say that it multiplies matrices.
+_PRODUCT_WORDS = re.compile(
+    r"mm|bmm|addmm|baddbmm|addbmm|matmul|gemm|mv|addmv|dot|vdot|linear|conv([123]d)?|convolution|convtranspose[123]d"
+    r"|attention|rnn|lstm|gru|cdist|trilinear|transformer"
+)
+#: Operations with such a name that form no product: gates of recurrent cells, choices, packed layouts of weights.
+_NO_PRODUCTS = re.compile(
+    r"_thnn_(fused|differentiable)_.*|_fused_sdp_choice|_use_cudnn_rnn.*|.*_flatten_weight|.*prepack.*"
+)
+_INSTEAD = {
+    "mv": "write it as a product of matrices: (A @ x[:, None])[:, 0]",
+    "dot": "write it as a product of matrices: (x[None] @ y[:, None])[0, 0]",
+    "_scaled_dot_product_flash_attention_for_cpu": "leave the backend to emulate(), which takes the math path",
+}
+
+
+class Emulation(TorchDispatchMode):
+    """Products on engines; made by :func:`emulate`, whose parameters it has.
+
+    Attributes
+    ----------
+    multipliers : list of Multiplier
+        One for each engine; the first one's results go on.
+    """
+
+    def __init__(self, targets: list[Multiplier], strict: bool, errors: bool):
+        super().__init__()
+        self.multipliers, self.strict, self.errors = targets, strict, errors
+        self._log = CallLog([each.name for each in targets])
+        self.tracker = ModuleTracker()
+        self._forward_sites: dict[int, str] = {}  # by the number of the autograd node
+
+    def report(self) -> Report:
+        """What ran so far, call site by call site."""
+        return self._log.report()
+
+    # -- dispatch ---------------------------------------------------------------------------------------------------------
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if any(issubclass(t, FakeTensor) for t in types):
+            return func(*args, **kwargs)
+        if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
+            return NotImplemented  # the subclass says of what its products are made
+        handler = _HANDLERS.get(func.overloadpacket)
+        if handler is None and _is_composite(func):
+            with self:
+                return func.decompose(*args, **kwargs)
+        if handler is None and not _forms_a_product(func.overloadpacket):
+            return func(*args, **kwargs)
+        if _without_values(args):
+            return func(*args, **kwargs)
+        try:
+            if handler is None:
+                name = func.overloadpacket.__name__
+                advice = _INSTEAD.get(name.rstrip("_"), "write it with torch.matmul")
+                raise NotImplementedError(f"{name}: its products are not emulated; {advice}, or pass strict=False")
+            return _deliver(func, handler(self, *args, **{k: v for k, v in kwargs.items() if k != "out"}), args, kwargs)
+        except (ValueError, TypeError, NotImplementedError) as error:
+            if self.strict:
+                # The operators of tensors replace a TypeError by one of their own.
+                raised = ValueError(str(error)) if isinstance(error, TypeError) else error
+                raised.add_note(f"while {func} in {self.site()[0]} ran on {self.multipliers[0].name}")
+                raise raised from None
+            self._log.fall_back(f"{func}: {error}")
+            return func(*args, **kwargs)
+
+    def site(self) -> tuple[str, str]:
+        """(path of the innermost module that runs, "forward" or "backward")."""
+        path = max(self.tracker.parents - {"Global"}, key=len, default=OUTSIDE)
+        if not self.tracker.is_bw:
+            if torch.is_grad_enabled():  # autograd has just made the node of this operation, if it made one
+                self._forward_sites.setdefault(torch.autograd._get_sequence_nr() - 1, path)
+            return path, "forward"
+        node = torch._C._current_autograd_node()
+        return self._forward_sites.get(-1 if node is None else node._sequence_nr(), path), "backward"
+
+    # -- products ---------------------------------------------------------------------------------------------------------
+    def products(
+        self,
+        op: str,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        out_dtype=None,
+        c=None,
+        *,
+        alpha=1,
+        beta=1,
+        kind: str = "matmul",
+    ) -> torch.Tensor:
+        """alpha A B + beta C for a batch of matrices, on every engine; the first one's, in a type that is a's by default.
+
+        `op` is the name for the report; `kind`, "matmul" or "convolution", says whose precision flags hold.
+        """
+        out_dtype = out_dtype or a.dtype
+        arrays = to_array(a, "a"), to_array(b, "b")
+        formats = [self._operand_format(x.dtype, name, kind) for x, name in ((a, "a"), (b, "b"))]
+        out_format = format_of(out_dtype, "the result")
+        (batch, m, k), n = arrays[0].shape, arrays[1].shape[2]
+        sums = "fp16" if formats == ["fp16", "fp16"] and out_format == "fp16" and adds_in_fp16() else "fp32"
+        product = Product(op, m, k, n, formats[0], formats[1], out_format, sums)
+        added = None if c is None or beta == 0 else to_array(c, "c")
+        multiply = partial(
+            _run_batch, arrays=arrays, product=product, added=added, alpha=alpha, beta=beta, out_dtype=out_dtype
+        )
+        return self.on_all(product, batch, arrays, multiply)
+
+    def _operand_format(self, dtype: torch.dtype, name: str, kind: str) -> str:
+        fmt = format_of(dtype, name)
+        return "tf32" if fmt == "fp32" and allows_tf32(kind) else fmt
+
+    def on_all(
+        self,
+        product: Product,
+        batch: int,
+        arrays,
+        multiply: Callable[[Multiplier], tuple],
+        end: str = "",
+        describe=None,
+    ) -> torch.Tensor:
+        """The first engine's result of a product of `batch` matrices, `arrays` holding A and B.
+
+        `multiply` gives (result, products before c is added, in the output's type) of a multiplier; `describe` gives its
+        (engine, order of k) as text, by default those of its plain products; `end` says what is done to the sums.
+        """
+        found = []
+        for each in self.multipliers:
+            try:
+                found.append(multiply(each))
+            except ValueError as error:
+                if "tf32" in (product.a_format, product.b_format) and each.input_rounding is None:
+                    raise ValueError(f"{error}. {_TF32_ADVICE}") from None
+                raise
+        out, plain = found[0]
+        differing = tuple(int((~same_bits(out, other)).sum()) for other, _ in found[1:])
+        described = [describe(each) if describe else each.describe(product) for each in self.multipliers]
+        formats = f"{product.a_format} x {product.b_format} to {product.out_format}{f', {end}' if end else ''}"
+        engines, orders = zip(*described, strict=True)
+        site = Site(*self.site(), product.op, batch, product.m, product.k, product.n, formats, engines, orders)
+        self._log.add(site, out.numel(), differing)
+        if self.errors:
+            for index in range(batch):
+                self._log.measure(site, arrays[0][index], arrays[1][index], to_array(plain[index], "result"))
+        return out
+
+
+_TF32_ADVICE = (
+    "Torch's flags let the GPU form this FP32 product in TF32, and how a library rounds to TF32 is its own choice: pass "
+    "input_rounding='rna' (cvt.rna.tf32) or 'rz' (the unit ignores the low bits), or turn TF32 off "
+    "(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)"
+)
+
+
+def _run_batch(each: Multiplier, *, arrays, product: Product, added, alpha, beta, out_dtype):
+    """(results, products before c is added), both in the output's type."""
+    pairs = list(zip(*arrays, strict=True))
+    sums = [each.multiply(x, y, product) for x, y in pairs]
+    plain = [to_tensor(d).to(out_dtype) for d in sums]
+    if alpha != 1 or added is not None:
+        if each.recipe_for(product) is not None:
+            raise libraries.Unknown(
+                f"{product.op}: how a library's kernel adds a bias or scales is not known", field="bias", known=("none",),
+                advice="Multiply first and add afterwards",
+            )  # fmt: skip
+        engine = each.engine_for(product.a_format, product.b_format, product.accumulator)
+        cs = [None] * len(sums) if added is None else added
+        ended = [to_tensor(_end(d, engine, alpha, beta, c)).to(out_dtype) for d, c in zip(sums, cs, strict=True)]
+    else:
+        ended = plain
+    shape = (len(pairs), product.m, product.n)
+    out = ended[0][None] if len(ended) == 1 else torch.stack(ended) if ended else torch.zeros(shape, dtype=out_dtype)
+    return out, plain
+
+
+def _end(d: np.ndarray, engine, alpha: float, beta: float, c: np.ndarray | None) -> np.ndarray:
+    """RN(RN(alpha d) + RN(beta c)) in the format of the sums."""
+    fmt = engine.formats[3]
+    bits = scale_rounded(operand_bits(d, fmt, None, "d"), float(alpha), fmt, fmt)
+    if c is not None:
+        bits = add_rounded(bits, scale_rounded(operand_bits(c, fmt, "rne", "c"), float(beta), fmt, fmt), fmt)
+    return values_of_bits(bits, fmt)
+
+
+# -- what torch calls --------------------------------------------------------------------------------------------------------
+def _addmm(run: Emulation, c, a, b, out_dtype=None, *, beta=1, alpha=1):
+    c = c.expand(a.shape[0], b.shape[1])
+    return run.products("addmm", a[None], b[None], out_dtype, c[None], alpha=alpha, beta=beta)[0]
+
+
+def _baddbmm(run: Emulation, c, a, b, out_dtype=None, *, beta=1, alpha=1):
+    c = c.expand(a.shape[0], a.shape[1], b.shape[2])
+    return run.products("baddbmm", a, b, out_dtype, c, alpha=alpha, beta=beta)
+
+
+def _convolution(run: Emulation, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    geometry = convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups)
+    multiply = partial(run.products, "convolution", kind="convolution")
+    if transposed:
+        sizes = convolution.transposed_sizes(x, weight, geometry)
+        out = convolution.input_gradient(x, weight, sizes, geometry, multiply)
+    else:
+        out = convolution.forward(x, weight, geometry, multiply)
+    return out.contiguous() if bias is None else out + bias.reshape(-1, *(1,) * (x.dim() - 2))
+
+
+def _convolution_backward(
+    run: Emulation, y, x, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
+):
+    geometry = convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups)
+    kernel = weight.shape[2:]
+    op = "convolution_backward, "
+    into_x, into_w = (partial(run.products, op + name, kind="convolution") for name in ("input", "weight"))
+    grad_x = grad_w = grad_b = None
+    if output_mask[0]:
+        if transposed:  # output padding can leave room for more
+            grad_x = convolution.forward(y, weight, geometry, into_x)[(..., *(slice(size) for size in x.shape[2:]))]
+        else:
+            grad_x = convolution.input_gradient(y, weight, x.shape[2:], geometry, into_x)
+    if output_mask[1]:
+        pair = (y, x) if transposed else (x, y)
+        grad_w = convolution.weight_gradient(*pair, kernel, geometry, into_w)
+    if output_mask[2]:
+        grad_b = y.sum((0, *range(2, y.dim())))
+    return grad_x, grad_w, grad_b
+
+
+_SCALED: dict[str, Callable] = {
+    "_scaled_mm": scaled.scaled_mm,
+    "_scaled_mm_v2": scaled.scaled_mm_v2,
+    "_grouped_mm": grouped.grouped_mm,
+    "_scaled_grouped_mm": grouped.scaled_grouped_mm,
+    "_scaled_grouped_mm_v2": grouped.scaled_grouped_mm_v2,
+    "_int_mm": scaled.int_mm,
+}
+_HANDLERS: dict[Any, Callable] = {
+    aten.mm: lambda run, a, b, out_dtype=None: run.products("mm", a[None], b[None], out_dtype)[0],
+    aten.bmm: lambda run, a, b, out_dtype=None: run.products("bmm", a, b, out_dtype),
+    aten.addmm: _addmm,
+    aten.addmm_: _addmm,
+    aten.baddbmm: _baddbmm,
+    aten.baddbmm_: _baddbmm,
+    **{getattr(aten, name): handler for name, handler in _SCALED.items() if hasattr(aten, name)},
+    aten.convolution: _convolution,
+    aten.convolution_backward: _convolution_backward,
+}
+
+
+def _deliver(func, result, args, kwargs):
+    """The result where the overload wants it: new, in `out`, or in the first argument."""
+    out = kwargs.get("out")
+    if out is None and func.overloadpacket.__name__.endswith("_"):
+        out = args[0]
+    if out is None:
+        return result
+    if out.shape != result.shape:
+        out.resize_(result.shape)
+    return out.copy_(result)
+
+
+@cache
+def _is_composite(func) -> bool:
+    """Whether torch gives an operation by others for every device; such ones come here in inference mode."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
+
+
+@cache
+def _forms_a_product(packet) -> bool:
+    namespace, _, name = packet._qualified_op_name.partition("::")
+    if namespace == "mpgemm" or _NO_PRODUCTS.fullmatch(name):
+        return False
+    return any(_PRODUCT_WORDS.fullmatch(word) for word in name.split("_"))
+
+
+def _without_values(args) -> bool:
+    """Whether an argument is on the meta device: there is nothing to compute."""
+    return any(isinstance(x, torch.Tensor) and x.is_meta for x in args)
+
+
+@contextmanager
+def emulate(
+    engine,
+    *,
+    k_order="sequential",
+    promote_every: int | None = None,
+    recipe=None,
+    input_rounding: str | None = None,
+    input_saturate: bool = False,
+    strict: bool = True,
+    errors: bool = False,
+) -> Iterator[Emulation]:
+    """Run the matrix products of a torch program, forward and backward, on emulated matrix units.
+
+    Parameters
+    ----------
+    engine : str, Engine or sequence of them
+        What multiplies: a device or architecture ("h100"; "h100/mma" names the path), for which each product takes the
+        instruction of its operands' types and FP32 (not TF32) runs on fused multiply-adds; an instruction "arch:name" or an
+        engine, which takes every product; or "ieee". Of several the first one's results go on, and the report says where the
+        others give other bits on the same operands.
+    k_order, promote_every : optional
+        As for :meth:`tensorcore_models.Instruction.gemm`. The default, one chain over k, is an assumption about the library.
+    recipe : Recording or callable, optional
+        What the library does instead: a recording of its choices (:func:`tensorcore_models.libraries.load_recording`), or a
+        function of a :class:`Product` that gives a :class:`tensorcore_models.libraries.Recipe`, or None for the engine's order.
+    input_rounding, input_saturate : optional
+        As for :meth:`tensorcore_models.Instruction.gemm`: how values are rounded that an operand format lacks. Needed for FP32
+        where torch's flags allow TF32.
+    strict : bool
+        Raise where a product cannot be emulated. False: such a product runs natively, and the report counts it.
+    errors : bool
+        Measure each product's error against the exact product and against FP32; takes several times as long.
+
+    Yields
+    ------
+    Emulation
+        Its `report()` says what ran.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no such engine, or options contradict each other. Inside of the block a ValueError for types, layouts and
+        values that an engine does not take, with what to do.
+    NotImplementedError
+        Inside of the block, for products that are not emulated.
+
+    Examples
+    --------
+    >>> import torch
+    >>> a, b = torch.randn(8, 32).half(), torch.randn(32, 4).half()
+    >>> with emulate(["h100", "a100"]) as run:
+    ...     c = a @ b
+    >>> run.report().rows[0].site.engines
+    ('hopper:mma.m16n8k16.f32.f16.f16.f32', 'ampere:mma.m16n8k16.f32.f16.f16.f32')
+    """
+    targets = multipliers(
+        engine, k_order=k_order, promote_every=promote_every, recipe=recipe, input_rounding=input_rounding,
+        input_saturate=input_saturate,
+    )  # fmt: skip
+    run = Emulation(targets, strict, errors)
+    with ExitStack() as stack:
+        # The math path is made of products that the mode sees; fused layers of oneDNN and of nn.Transformer are not.
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        stack.callback(setattr, torch.backends.mkldnn, "enabled", torch.backends.mkldnn.enabled)
+        torch.backends.mkldnn.enabled = False
+        stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
+        torch.backends.mha.set_fastpath_enabled(False)
+        stack.enter_context(run.tracker)
+        stack.enter_context(run)
+        yield run

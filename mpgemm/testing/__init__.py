@@ -1,0 +1,11 @@
+"""Assertions for tests of matrix kernels, with or without pytest; see docs/pytest.md.
+
+:func:`assert_gemm_close` holds a result against a certified tolerance, :func:`assert_bits` against a recipe's bits,
+:func:`gemm_tolerance` gives the tolerance itself, :func:`faults_of` and :func:`missed_faults` which faults a test with it
+does not see.
+"""
+
+# ruff: noqa: F401  (what is imported here is the public interface)
+from mpgemm.testing.asserts import assert_bits, assert_gemm_close
+from mpgemm.testing.case import KernelTolerance, gemm_tolerance
+from mpgemm.testing.power import faults_of, missed_faults

@@ -1,0 +1,177 @@
+"""Was a kernel's sum, or its result, kept in a narrow format by mistake?
+
+A value that was stored in a narrow format is one of that format's numbers: of an FP32 result all of whose values are FP16
+numbers the format is known. Whether the sums were kept in it, or only the result went through it, the size of the errors
+tells. In which order a kernel adds is not known, so that errors of sums can only be compared with those of several orders.
+"""
+
+import math
+
+import numpy as np
+
+from mpgemm.bounds.kernel_model import model_results
+from mpgemm.testing.diagnosis.failure import Failure, Finding
+from tensorcore_models.catalogue import get_instruction
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.scaling import Scaling
+from tensorcore_models.formats import Format, get_float_format
+
+#: Narrow formats that accumulators and results have by mistake.
+NARROW = ("fp16", "bf16")
+#: Products that are added exactly before each rounding of a narrow sum.
+STEPS = (1, 4, 8, 16, 32, 64, 128)
+#: Share of elements that are finite, or not, in both of two results that overflow alike.
+ALIKE = 0.95
+#: Sums are called narrow where errors are this near to theirs, as a power of two.
+APART = 1.5
+
+
+def on_grid(values: np.ndarray, name: str) -> bool:
+    """Whether all values are numbers of a format."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool((values.astype(get_float_format(name).dtype).astype(np.float64) == values).all())
+
+
+def _wider(f: Failure, name: str) -> bool:
+    """Whether the kernel's results have more bits than a narrow format."""
+    out = get_float_format(f.tolerance.out_format)
+    return isinstance(out, Format) and out.fraction_bits > get_float_format(name).fraction_bits
+
+
+def narrow_findings(f: Failure) -> list[Finding]:
+    """What is certain: the result went through a narrow format, or sums kept in one in the order of k give just this."""
+    found = []
+    every = f.anywhere()
+    for name in NARROW if f.tolerance.scaling is None else ():
+        if not _wider(f, name) or not on_grid(every.got, name):
+            continue
+        unit = get_float_format(name).unit_roundoff
+        reach = unit * np.abs(f.true) * (1 + 2.0**-6) + 4 * f.usual
+        if (np.abs(f.got - f.true) <= reach).all():
+            found.append(Finding(0.0, 0.0, f"the output rounded twice: every result is a number of {name}"))
+    if found:
+        return found[-1:]  # numbers of bf16 are often numbers of fp16, too
+    products = _unscaled(f)
+    steps = [step for step in STEPS if step < max(products.shape[1], 2)]
+    found = [f.finding(_summed(f, products, name, step), _accumulation(name)) for name in NARROW for step in steps]
+    found += [f.finding(_of_engine(f, engine), text) for text, engine in _hopper(f)]
+    return [near for near in sorted(found)[:1] if near.fit <= 1]
+
+
+def _accumulation(name: str) -> str:
+    return f"{name} accumulation: sums are kept in {name}"
+
+
+def _summed(f: Failure, products: np.ndarray, name: str, step: int) -> np.ndarray:
+    """The elements with sums in a narrow format, rounded after every `step` products."""
+    dtype = get_float_format(name).dtype
+    block = products.shape[1] if f.tolerance.order.block is None else f.tolerance.order.block
+    scaling, c = f.tolerance.scaling, f.tolerance.c
+    outside = scaling is not None and scaling.roundings > 0
+    total = np.zeros(len(products)) if c is None or outside else c[f.rows, f.columns]
+    if outside and scaling is not None:
+        for start in range(0, products.shape[1], block):
+            found = _narrow_chain(products[:, start : start + block], dtype, step, np.zeros(len(products)))
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = total + found * _factors(f, scaling, start)
+        total = total if c is None else total + c[f.rows, f.columns]
+    else:
+        total = _narrow_chain(products, dtype, step, total)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return total.astype(get_float_format(f.tolerance.out_format).dtype).astype(np.float64)
+
+
+def _narrow_chain(products: np.ndarray, dtype, step: int, total: np.ndarray) -> np.ndarray:
+    """Sums of products that are rounded to a type after every `step` of them."""
+    whole = products.shape[1] // step * step
+    parts = products[:, :whole].reshape(len(products), -1, step).sum(2)
+    if whole < products.shape[1]:
+        parts = np.concatenate([parts, products[:, whole:].sum(1, keepdims=True)], 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in np.ascontiguousarray(parts.T):
+            total = (total + part).astype(dtype).astype(np.float64)
+    return total
+
+
+def _unscaled(f: Failure) -> np.ndarray:
+    """Products as the unit forms them, without scales that are applied outside."""
+    scaling = f.tolerance.scaling
+    if scaling is None or not scaling.roundings or scaling.applied == "product":
+        return f.products()
+    x, y = f.tolerance.operands
+    return x[f.rows].astype(np.float64) * y[:, f.columns].T.astype(np.float64)
+
+
+def _factors(f: Failure, scaling: Scaling, start: int) -> np.ndarray:
+    """What a chain from `start` of k is multiplied with, for each element."""
+    if scaling.applied == "product":
+        return np.ones(len(f.rows))  # the products have it
+    a, b = scaling.at(start)
+    return a[f.rows, 0].astype(np.float64) * b[0, f.columns].astype(np.float64)
+
+
+def narrow_sums(f: Failure) -> str | None:
+    """Errors of the size that a narrower accumulator makes on the same operands."""
+    if not isinstance(f.tolerance.engine.formats[3], Format):
+        return None
+    f = f.anywhere()
+    if not np.isfinite(f.got).all():
+        return None
+    error = _rms(f.got - f.true)
+    if not error > 0:
+        return None
+    products = _unscaled(f)
+    apart: dict[str, float] = {}
+    for name in NARROW:
+        if f.tolerance.scaling is None and _wider(f, name) and not on_grid(f.got, name):
+            continue  # a sum that is kept in this format ends in it
+        sizes = [_rms(_summed(f, products, name, step) - f.true) for step in STEPS if step < max(products.shape[1], 2)]
+        logs = [math.log2(error / size) for size in sizes if 0 < size < math.inf]
+        if logs:  # between the orders tried it is as near as it can be
+            apart[_accumulation(name)] = max(min(logs), -max(logs), 0.0)
+    for text, engine in _hopper(f):
+        typical = _rms(_of_engine(f, engine) - f.true)
+        if 0 < typical < math.inf:
+            apart[text] = abs(math.log2(error / typical))
+    own = _accumulation(f.tolerance.out_format)
+    best = min(apart, key=lambda text: (apart[text], text != own), default=None)
+    if best is None or apart[best] > APART:
+        return None
+    return f"{best} (errors of the size that it makes on these operands)"
+
+
+def overflowing_sums(f: Failure) -> str | None:
+    """Sums in a narrow format that overflow where the kernel's results are not finite."""
+    f = f.anywhere()
+    got, products = np.isfinite(f.got), _unscaled(f)
+    for name in NARROW:
+        for step in (step for step in STEPS if step < max(products.shape[1], 2)):
+            with np.errstate(over="ignore", invalid="ignore"):
+                summed = np.isfinite(_summed(f, products, name, step))
+            if not summed.all() and np.mean(summed == got) >= ALIKE:
+                return f"{_accumulation(name)}, which overflow where these results are not finite"
+    return None
+
+
+def _hopper(f: Failure) -> list[tuple[str, Engine]]:
+    """Hopper's FP8 units, where the operands could be theirs and another unit is asked about, or one with sums outside."""
+    own = f.tolerance.engine
+    spelled = [{"e4m3fn": "e4m3", "e5m2": "e5m2"}.get(fmt.name) for fmt in own.formats[:2]]
+    if None in spelled or own.scale_format is not None or f.tolerance.order.block is not None:
+        return []
+    unit = get_instruction("hopper", f"wgmma.m64n8k32.f32.{spelled[0]}.{spelled[1]}")
+    if own.label == unit.label and f.tolerance.promote_every is None:
+        return []
+    return [("sums with 13 fraction bits, as Hopper's FP8 units have (no promotion to FP32)", unit)]
+
+
+def _of_engine(f: Failure, engine: Engine) -> np.ndarray:
+    """The elements as another engine computes them in one chain."""
+    rows, at_row = np.unique(f.rows, return_inverse=True)
+    columns, at_column = np.unique(f.columns, return_inverse=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return model_results(engine, *f.tolerance.part(rows, columns), {})[-1][at_row, at_column]
+
+
+def _rms(x: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(x)))) if np.isfinite(x).all() else math.inf

@@ -1,0 +1,211 @@
+"""Faults of kernels, and how often a test with a tolerance sees them.
+
+A fault is a function that makes, of right results, what a kernel with this fault returns. How often it is seen in whole
+products follows from the tail of its errors over what the tolerance allows (:mod:`mpgemm.bounds.tails`), and from how many
+elements it reaches.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, Errors
+from mpgemm.bounds.tails import exceedance
+from mpgemm.recovery.engines import ieee_engine
+from mpgemm.testing.sampled import ratio
+from tensorcore_models.formats import Format, get_float_format
+from tensorcore_models.formats.rounding import round_to
+
+#: Rows and columns of a tile, and products of k, that are at fault together.
+TILE, BLOCK = 16, 32
+#: Nanoseconds that a product of narrow sums takes, and what all of them may take.
+OF_PRODUCT, BUDGET = 15.0, 0.6e9
+#: Rows and columns of a block on which faults are tried, and blocks at most.
+SIDE, BLOCKS = 32, 4
+#: Formats in which an accumulator may be by mistake.
+ACCUMULATORS = ("fp16", "bf16")
+
+
+@dataclass(frozen=True)
+class FaultCase:
+    """One right product, computed before it is rounded to the output's format, from the operands that are multiplied."""
+
+    product: BoundedProduct
+    data: Data
+    right: Errors
+    used: tuple[np.ndarray, np.ndarray, np.ndarray | None]
+
+    @property
+    def result(self) -> Format:
+        """Format of the kernel's results."""
+        return self.product.out_format or self.product.engine.formats[3]
+
+
+#: Values of a kernel with a fault, not yet rounded to its output's format; NaN where the fault does not reach. None: no such
+#: fault on these operands.
+Faulty = Callable[[FaultCase], np.ndarray | None]
+
+
+def _dropped_block(case: FaultCase) -> np.ndarray | None:
+    """A block of k is left out: the one that matters least."""
+    a, b, _ = case.used
+    if a.shape[1] <= BLOCK:
+        return None
+    lost = [a[:, start : start + BLOCK] @ b[start : start + BLOCK] for start in range(0, a.shape[1], BLOCK)]
+    return case.right.computed - min(lost, key=lambda x: float(np.linalg.norm(x)))
+
+
+def _dropped_k(case: FaultCase) -> np.ndarray | None:
+    """One k is left out: the one that matters least."""
+    a, b, _ = case.used
+    if a.shape[1] < 2:
+        return None
+    least = int(np.argmin(np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=1)))
+    return case.right.computed - np.outer(a[:, least], b[least])
+
+
+def _accumulator(fmt: str) -> Faulty:
+    """Every sum is rounded to a narrow format, one product after the other."""
+
+    def faulty(case: FaultCase) -> np.ndarray | None:
+        narrow = get_float_format(fmt)
+        own = case.product.engine.formats[3]
+        if not isinstance(own, Format) or own.fraction_bits <= narrow.fraction_bits:
+            return None
+        return narrow_sums(fmt, *case.used)
+
+    return faulty
+
+
+def narrow_sums(fmt: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+    """A B + C by fused multiply-adds whose sums are rounded to a format, in order of k; float64 of values that FP32 holds."""
+    engine = ieee_engine("fp32", fmt)
+    with np.errstate(over="ignore", invalid="ignore"):
+        added = None if c is None else round_to(c.astype(np.float64), get_float_format(fmt))
+        return engine.gemm(a.astype(np.float32), b.astype(np.float32), added).astype(np.float64)
+
+
+def _rounded_twice(case: FaultCase) -> np.ndarray | None:
+    """The result goes through another narrow format first."""
+    fmt = case.result
+    if not isinstance(fmt, Format) or fmt.name == "fp64":
+        return None
+    return round_to(case.right.computed, get_float_format(twice_through(fmt)))
+
+
+def twice_through(fmt: Format) -> str:
+    """The narrow format through which an output goes by mistake."""
+    return "bf16" if fmt.name in ("fp32", "fp16") else "fp16"
+
+
+def _no_sums_outside(case: FaultCase) -> np.ndarray | None:
+    """One chain over all of k where sums outside of the unit are meant."""
+    product = case.product
+    if not isinstance(product, EngineProduct) or product.promote_every is None:
+        return None
+    return replace(product, promote_every=None).errors(case.data).computed
+
+
+def _tf32_operands(case: FaultCase) -> np.ndarray | None:
+    """Operands in TF32 where the kernel has wider ones."""
+    tf32 = get_float_format("tf32")
+    a, b, c = case.used
+    narrow = [round_to(x, tf32) for x in (a, b)]
+    if all(np.array_equal(x, y) for x, y in zip(narrow, (a, b), strict=True)):
+        return None
+    return narrow[0] @ narrow[1] + (0.0 if c is None else c.astype(np.float64))
+
+
+def _transposed_tile(case: FaultCase) -> np.ndarray | None:
+    side = min(TILE, *case.right.computed.shape)
+    if side < 2:
+        return None
+    moved = np.full_like(case.right.computed, np.nan)
+    moved[:side, :side] = case.right.computed[:side, :side].T
+    moved[np.arange(side), np.arange(side)] = np.nan
+    return moved
+
+
+def _stale_accumulator(case: FaultCase) -> np.ndarray | None:
+    """A tile starts from the sums of the tile before."""
+    if case.right.computed.size < 2:
+        return None
+    axis = int(case.right.computed.shape[0] < 2)
+    return case.right.computed + np.roll(case.right.computed, 1, axis)
+
+
+#: (name, what it returns, elements of a product that it reaches at most).
+FAULTS: tuple[tuple[str, Faulty, int | None], ...] = (
+    ("zeros", lambda case: np.zeros_like(case.right.computed), None),
+    (f"the least block of {BLOCK} k dropped", _dropped_block, None),
+    ("the least single k dropped", _dropped_k, None),
+    ("FP16 accumulation", _accumulator("fp16"), None),
+    ("BF16 accumulation", _accumulator("bf16"), None),
+    ("no sums outside of the unit", _no_sums_outside, None),
+    ("output rounded twice", _rounded_twice, None),
+    ("TF32 operands", _tf32_operands, None),
+    (f"a transposed tile of {TILE} x {TILE}", _transposed_tile, TILE * (TILE - 1)),
+    (f"a stale accumulator in a tile of {TILE} x {TILE}", _stale_accumulator, TILE * TILE),
+)
+
+
+def case_of(product: BoundedProduct, data: Data) -> FaultCase:
+    """A right product, on which faults are tried."""
+    expected = product.expected(data)
+    if isinstance(product, EngineProduct):
+        expected = *product.multiplied(data), data.c
+    return FaultCase(product, data, product.errors(data), expected)
+
+
+def blocks_for(rows: int, k: int, columns: int) -> int:
+    """Blocks on which faults can be tried in the time there is."""
+    cost = max(1.0, OF_PRODUCT * len(ACCUMULATORS) * rows * k * columns)
+    return int(min(max(BUDGET // cost, 1), BLOCKS))
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a test allows: atol (one, or one an element) + rtol |exact| + relative S; `together` judges errors taken
+    together."""
+
+    rtol: float = 0.0
+    atol: float | np.ndarray = 0.0
+    relative: float = 0.0
+    together: Callable[[np.ndarray], bool] | None = None
+
+    def of(self, found: Errors) -> np.ndarray:
+        """For each element."""
+        with np.errstate(invalid="ignore"):
+            by_value = self.rtol * np.abs(found.exact) if self.rtol else 0.0
+            by_size = self.relative * found.sizes if self.relative else 0.0
+            return np.broadcast_to(self.atol + by_value + by_size, found.exact.shape)
+
+
+def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], elements: int) -> dict[str, dict[str, float]]:
+    """For each tolerance and fault the share of whole products, of so many elements, in which the fault is seen."""
+    found: dict[str, dict[str, float]] = {name: {} for name in limits}
+    for fault, faulty, reach in FAULTS:
+        made = [(case, values) for case in cases if (values := faulty(case)) is not None]
+        if len(made) < len(cases):
+            continue
+        count = elements if reach is None else min(reach, elements)
+        for name, limit in limits.items():
+            ratios = np.concatenate([_over(case, values, limit) for case, values in made])
+            found[name][fault] = 1 - (1 - exceedance(ratios, 1.0)) ** count
+            if limit.together is not None and reach is None and not all(limit.together(_rounded(*x)) for x in made):
+                found[name][fault] = 1.0
+    return found
+
+
+def _rounded(case: FaultCase, values: np.ndarray) -> np.ndarray:
+    """A fault's values in the output's format."""
+    return values if case.product.out_format is None else round_to(values, case.product.out_format)
+
+
+def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
+    """Errors of a fault over what is allowed, where it reaches; infinite where the result is not finite."""
+    reached = ~np.isnan(values) | ~np.isfinite(case.right.computed)
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.abs(_rounded(case, values[reached]) - case.right.exact[reached])
+    return ratio(np.where(np.isfinite(error), error, np.inf), limit.of(case.right)[reached])

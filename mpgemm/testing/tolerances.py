@@ -1,0 +1,461 @@
+"""Tolerances for tests of GPU kernels: a certified one, a statistical one, and whether a test with them could fail at all."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mpgemm.bounds import bounds
+from mpgemm.bounds.bounded_product import Bounded, BoundedProduct, Data, EngineProduct, MethodProduct, upwards
+from mpgemm.bounds.kernel_bound import used_operands
+from mpgemm.bounds.kernel_order import ANY, kernel_order
+from mpgemm.bounds.populations import SIDE, Drawn, Orders, Population, corner, evenly_spread, part_of
+from mpgemm.bounds.published_bounds import block_fma_bounds
+from mpgemm.bounds.tails import exceedance
+from mpgemm.inputs.sizes import check_shapes
+from mpgemm.recovery.engines import plain_engine, resolve_engine
+from mpgemm.recovery.methods import RecoveryMethod, get_method
+from mpgemm.testing.faults import SIDE as FAULT_SIDE
+from mpgemm.testing.faults import Limit, blocks_for, case_of, faults_seen
+from mpgemm.testing.sampled import FEWEST, Sample, check_share, estimate, largest_ratio, plan, sample, tightest_line
+from mpgemm.testing.tolerance_result import Checked, Line, Tolerance
+from mpgemm.testing.vacuity import Vacuity, check_line, check_tolerance, on_the_whole
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.order import KOrder
+from tensorcore_models.engines.scaling import read_scales
+from tensorcore_models.formats import Format, IntegerFormat, get_float_format
+from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.machine.threads import one_thread
+from tensorcore_models.results import Interrupted
+
+#: Multiplications up to which every element of a given product is looked at; of larger ones rows and columns are.
+WHOLE = 1 << 32
+#: Rows and columns of a product of which only k is given.
+SHAPE = (256, 256)
+#: Rows and columns on which a dropped block and a dropped k are put in one after the other.
+SMALL = 32
+
+Progress = Callable[[int, int, str], None]
+
+
+@default_fp_state
+def tolerance(
+    engine: Engine | str | None = None,
+    k: int | None = None,
+    data=None,
+    *,
+    method: str | RecoveryMethod | None = None,
+    fmt: str | None = None,
+    distribution: str | None = None,
+    parameters: Mapping[str, float] | None = None,
+    shape: tuple[int, int] = SHAPE,
+    seed: int = 0,
+    promote_every: int | tuple[int, int] | None = None,
+    k_order: KOrder = "sequential",
+    splits: int = 1,
+    scale_a=None,
+    scale_b=None,
+    reference: str = "given",
+    out_format: str | None = None,
+    quantile: float = 0.99,
+    confidence: float = 0.95,
+    check: tuple[float, float] | None = None,
+    progress: Progress | None = None,
+    first: Callable[[Tolerance], None] | None = None,
+) -> Tolerance:
+    """The tolerance that a test of a kernel may use, with its derivation (see :mod:`mpgemm.bounds`).
+
+    Certified means never violated by a kernel that computes as the model does, whatever the operands (`relative`, `absolute`)
+    or on the data (`bound`, `certified`). The statistical one is measured on the exact model
+    (:mod:`mpgemm.testing.sampled`).
+
+    Parameters
+    ----------
+    engine : Engine or str
+        The modelled instruction, its "arch:name" in any spelling, or a device (its usual instruction for `fmt`). The kernel may
+        chain its k steps in order only. With `method` what it runs on; the method's own engine by default.
+    k : int
+        Length of the dot products; that of the data by default.
+    data : (a, b) or (a, b, c), optional
+        The operands, shapes (m, k), (k, n), (m, n), as values. Values that the engine's formats lack are rounded to nearest.
+        Without them exponents are taken to be the formats' largest.
+    method : str or RecoveryMethod, optional
+        A recovery method instead of the plain product; needs data or a distribution.
+    fmt : str, optional
+        Operand format where `engine` is a device ("fp8", "half", ...; fp16 by default).
+    distribution, parameters, shape, seed
+        Draw the data instead: a name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`, its parameters, (m, n) of the products
+        that the tolerance is for, and the seed of the pair for which a line is certified.
+    promote_every : int or (least, most), optional
+        Products after which the kernel adds its chain to a sum in FP32 outside of the unit and starts anew.
+    scale_a, scale_b : array_like, optional
+        Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact
+        product are then those of the scaled operands.
+    k_order, splits : optional
+        Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`.
+    reference : {"given", "rounded"}
+        Whether the test computes its expected result from the operands as given, so that their rounding counts, or from the
+        rounded ones. Without data nothing is known of a rounding: it is left out.
+    out_format : str, optional
+        Format to which the kernel rounds its result to nearest.
+    quantile, confidence : float
+        Of the statistical tolerance: the share of whole right products that pass.
+    check : (rtol, atol), optional
+        A tolerance to judge.
+    progress : callable, optional
+        (done, total, label) of the draws.
+    first : callable, optional
+        Called with what is certified, before anything is drawn.
+
+    Raises
+    ------
+    Interrupted
+        A KeyboardInterrupt with what was known by then.
+    ValueError
+        If no bound is known for the core, k does not fit the data, scales are missing or not wanted, or names are unknown.
+    TypeError
+        If k is not an integer.
+
+    Examples
+    --------
+    >>> import numpy as np, tensorcore_models as tcm
+    >>> x = np.random.default_rng(0).standard_normal((8, 128))
+    >>> a, b = tcm.quantize_blocks(x, "mxfp8_e4m3", axis=1), tcm.quantize_blocks(x.T, "mxfp8_e4m3", axis=0)
+    >>> engine = tcm.get_instruction("rtx_blackwell:mma.m16n8k32.block32.f32.e4m3.e4m3.f32.ue8m0")
+    >>> found = tolerance(engine, 128, (a.elements, b.elements), scale_a=a.scales, scale_b=b.scales)
+    >>> d = engine.gemm(a.elements, b.elements, scale_a=a.scales, scale_b=b.scales)
+    >>> bool((abs(d - a.values() @ b.values()) <= found.bound).all()), found.vacuity.vacuous
+    (True, False)
+    """
+    product = _product(engine, method, fmt, reference, out_format, promote_every, k_order, splits)
+    check_share(quantile, confidence)
+    if check is not None:
+        check_line(*check)
+    population = _population(product, k, data, distribution, parameters, shape, seed, scale_a, scale_b)
+    if population is None:
+        return _without_data(product, k, scale_a, scale_b)
+    m, length, n = population.shape
+    if k is not None and length != _length(k):
+        raise ValueError(f"k is {k}, the data have {length}")
+    if 0 in (m, n):
+        raise ValueError(f"the product is {m} x {n}: a test of an empty product has nothing to allow")
+    question = _Question(product, population, quantile, confidence, check)
+    known = _certified(question)
+    if first is not None:
+        first(known.tolerance)
+    return _by_sampling(question, known, progress)
+
+
+def _population(product, k, data, distribution, parameters, shape, seed, scale_a, scale_b) -> Population | None:
+    """Where products come from: a distribution, or the data in other orders; None without both."""
+    if distribution is not None:
+        if data is not None:
+            raise ValueError("data or a distribution, not both")
+        if k is None:
+            raise ValueError("a distribution needs k, the length of the dot products")
+        sizes = (shape[0], _length(k), shape[1])
+        return Drawn(shape=sizes, distribution=distribution, seed=seed, parameters=dict(parameters or {}))
+    if data is None:
+        return None
+    given = _given(data, scale_a, scale_b, product.engine)
+    together = (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1
+    return Orders(shape=(*given.a.shape, given.b.shape[1]), data=given, together=together)
+
+
+def _length(k) -> int:
+    if isinstance(k, bool) or not hasattr(k, "__index__") or np.ndim(k):
+        raise TypeError(f"k is the length of the dot products, an integer, got {type(k).__name__}")
+    if int(k) < 0:
+        raise ValueError(f"k is {int(k)}, expected at least 0")
+    return int(k)
+
+
+def _product(
+    engine, method, fmt, reference: str, out_format: str | None, every, k_order: KOrder, splits: int
+) -> EngineProduct | MethodProduct:
+    """What is tested."""
+    narrow = None if out_format is None else get_float_format(out_format)
+    if method is not None:
+        row = get_method(method)
+        if every is not None or k_order != "sequential" or splits != 1:
+            raise ValueError("a method says itself where it adds up: leave promote_every out, and k_order and splits")
+        if fmt is not None:
+            raise ValueError("a method has a word format of its own: leave fmt out, or give it as the method's option")
+        return MethodProduct(row, resolve_engine(engine, row), narrow)
+    if engine is None:
+        raise ValueError("a tolerance needs an engine or a method")
+    engine = plain_engine(engine, fmt) if isinstance(engine, str) else engine
+    if engine.formats[3].name == (narrow.name if narrow else None):
+        narrow = None
+    kernel_order(engine, engine.k, splits, k_order if isinstance(k_order, str) else "sequential", every, None)
+    return EngineProduct(engine, every, reference, narrow, k_order, splits)
+
+
+def _given(data, scale_a, scale_b, engine: Engine) -> Data:
+    arrays = [np.asarray(x) for x in data if x is not None]
+    a, b = arrays[:2]
+    check_shapes(a, b)
+    for x, name in zip(arrays, "abc", strict=False):
+        if not np.isfinite(x.astype(np.float64)).all():
+            raise ValueError(f"{name} holds values that are not finite: nothing can be said of such a product")
+    scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], engine)
+    return Data(a, b, arrays[2] if len(arrays) > 2 else None, scaling)
+
+
+# -- the parts -----------------------------------------------------------------------------------------------------------
+def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[float, float, list[str], dict[str, float]]:
+    """(relative, absolute, derivation, published bounds) of an engine, its operands exact."""
+    engine = product.engine
+    step = bounds.step_error(engine, facts)
+    order = kernel_order(engine, k, product.splits, product.k_order, product.promote_every, scaling)
+    chains = order.additions + 1
+    whole = order.promote_every is None and order.block is None  # the steps of all chains together
+    ragged = order.additions if whole and order.k_order != ANY else 0
+    steps = bounds.steps_of(engine, order.longest, step.terms) + ragged * bounds.steps_of(engine, engine.k, step.terms)
+    relative, absolute = bounds.chain_error(step, steps)
+    compounded = relative == bounds.growth(step.relative, steps)
+    relative, absolute = relative * bounds.MARGIN**2, absolute * bounds.MARGIN
+    many = "" if whole else f"{chains} chains of "
+    lines = [f"{engine.label}: {many}{steps} steps of {step.terms} products"]
+    lines += [f"each step: {text}" for text in step.derivation]
+    lines.append(
+        f"alpha = {step.relative:.4g}, beta = {step.absolute:.4g}; {_in_all(step, steps, relative, compounded)}"
+    )
+    if order.additions and isinstance(engine.formats[3], Format):
+        outside = bounds.growth(
+            2.0**-24 if not whole else engine.formats[3].unit_roundoff, chains if not whole else order.additions
+        )
+        relative = (relative + (1 + relative) * outside) * bounds.MARGIN
+        absolute = (absolute * (1 + outside) + 2.0**-149) * (1 if whole else chains) * bounds.MARGIN
+        lines.append(f"the chains are added up{'' if whole else ' in FP32'} outside: {outside:.4g} of the sum more")
+    if scaling is not None and scaling.roundings:
+        both = bounds.growth(2.0**-24, scaling.roundings + isinstance(engine.formats[3], IntegerFormat))
+        largest = float(np.max(np.abs(scaling.a), initial=0.0) * np.max(np.abs(scaling.b), initial=0.0))
+        largest *= abs(scaling.whole_a * scaling.whole_b) if scaling.applied == "product" else 1.0
+        relative = (relative + (1 + relative) * both) * bounds.MARGIN
+        scaled = 1.0 if scaling.applied == "product" else largest
+        absolute = absolute * scaled * (1 + both) * bounds.MARGIN + (2 + largest) * chains * 2.0**-148
+        lines.append(f"scales: {scaling.in_words()}; their roundings: {both:.4g} of the sum more")
+    published = {}
+    if isinstance(engine.formats[0], Format):
+        found = block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)
+        published = {f"block FMA, {name}": value for name, value in found.items()}
+    return relative, absolute, lines, published
+
+
+def _in_all(step, steps: int, relative: float, compounded: bool) -> str:
+    """How the error of a step becomes that of all."""
+    if compounded:
+        return f"(1 + alpha)^{steps} - 1 = {relative:.6g}"
+    products, sums = steps * step.alignment.products, steps * (step.alignment.sums + step.alignment.rounding)
+    return (
+        f"all is cut towards zero, so that nothing compounds: p = {products:.4g} of products, q = {sums:.4g} of sums, "
+        f"(p + q) / (1 + p) = {relative:.6g}"
+    )
+
+
+def _rounded_output(relative: float, absolute: float, fmt: Format | None, lines: list[str]) -> tuple[float, float]:
+    if fmt is None:
+        return relative, absolute
+    u = fmt.unit_roundoff
+    lines.append(f"the result is rounded to {fmt.name}: {u:.4g} of it more")
+    return (relative + u + relative * u) * bounds.MARGIN, (absolute * (1 + u) + fmt.min_subnormal) * bounds.MARGIN
+
+
+def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
+    if scale_a is not None or scale_b is not None:
+        raise ValueError("scale_a and scale_b go with data")
+    if k is None:
+        raise ValueError("a tolerance needs k, the length of the dot products, or data")
+    if not isinstance(product, EngineProduct):
+        raise ValueError(f"what the words of {product.label} lose depends on the operands: give data or a distribution")
+    k = _length(k)
+    relative, absolute, lines, published = _a_priori(product, k, None)
+    if product.engine.scale_format is not None:
+        lines.append(
+            "without data beta is that of zeros below the largest scales; give data for the one of your scales"
+        )
+    relative, absolute = _rounded_output(relative, absolute, product.out_format, lines)
+    return Tolerance(
+        relative, absolute, None, "\n".join(lines), published, None, label=product.label, k=k,
+        notes=("for operands that the formats hold (rounding wider ones comes on top), where no sum overflows",),
+        reference="rounded",
+    )  # fmt: skip
+
+
+def _rounding_of_operands(engine: Engine, a, b, used_a, used_b, relative: float, absolute: float, lines: list[str]):
+    """(relative, absolute) with the rounding of the operands, where they are rounded."""
+    if np.array_equal(a, used_a) and np.array_equal(b, used_b):
+        return relative, absolute
+    u, tiny, largest = [], [], []
+    for fmt, x in zip(engine.formats[:2], (a, b), strict=True):
+        u.append(fmt.unit_roundoff)
+        tiny.append(fmt.min_subnormal)
+        largest.append(float(np.max(np.abs(x), initial=0.0)))
+    both = u[0] + u[1] + u[0] * u[1]
+    lines.append(
+        f"operands are rounded to {engine.formats[0].name}: (1 + u)^2 - 1 = {both:.4g} of |A||B| more, and what is below "
+        "the format's range"
+    )
+    k = a.shape[1]
+    absolute += k * (1 + relative) * (tiny[0] * largest[1] + tiny[1] * largest[0] + tiny[0] * tiny[1])
+    return (relative + both + relative * both) * bounds.MARGIN, absolute * bounds.MARGIN
+
+
+def _size_form(product: BoundedProduct, data: Data, found: Bounded):
+    """(relative, absolute, derivation, published, the first two before an output's rounding) of relative S + absolute."""
+    if not isinstance(product, EngineProduct):
+        relative = largest_ratio(found.bound, found.sizes)
+        lines = [f"{product.label}: largest bound over |A||B| + |C| on the data"]
+        return relative, 0.0, lines, {}, (relative, 0.0)
+    engine, k = product.engine, data.a.shape[1]
+    used = product.rounded(data)
+    facts = used_operands(engine, *used, data.scaling).facts
+    relative, absolute, lines, published = _a_priori(product, k, facts, data.scaling)
+    if product.reference == "given" and data.scaling is None:
+        given = (data.a.astype(np.float64), data.b.astype(np.float64))
+        relative, absolute = _rounding_of_operands(engine, *given, *used, relative, absolute, lines)
+    inner = relative, absolute
+    return *_rounded_output(relative, absolute, product.out_format, lines), lines, published, inner
+
+
+class _Question(NamedTuple):
+    """What is asked where there are data."""
+
+    product: BoundedProduct
+    population: Population
+    quantile: float
+    confidence: float
+    check: tuple[float, float] | None
+
+
+class _Known(NamedTuple):
+    """What is certified; by size not rounded up, for the results before they are rounded to an output format."""
+
+    tolerance: Tolerance
+    shown: Data
+    complete: bool
+    inner: tuple[float, float]
+    looked: "_Looked"
+
+
+def _certified(question: _Question) -> _Known:
+    """What follows from the specification."""
+    product, population = question.product, question.population
+    m, k, n = population.shape
+    complete = m * k * n <= WHOLE
+    shown = population.whole() if complete else population.corner()
+    found = product.bounded(shown)
+    relative, absolute, lines, published, inner = _size_form(product, shown, found)
+    line = tightest_line(found)
+    if line is None:
+        relative, absolute = math.inf, math.inf
+    vacuities, certified, looked = {}, None, _Looked(product, shown, found)
+    if line is not None:
+        certified = Line(upwards(line[0]), upwards(line[1]))
+        vacuities["certified"] = looked.at(certified)
+    vacuity = looked.at(found.bound)
+    tolerance = Tolerance(
+        upwards(relative), upwards(absolute), found.bound if complete else None, "\n".join(lines), published, vacuity,
+        label=product.label, k=k, certified=certified, lines=vacuities,
+        notes=_notes(product, population, shown, complete, line), reference=getattr(product, "reference", "given"),
+    )  # fmt: skip
+    return _Known(tolerance, shown, complete, inner, looked)
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """A product in which zeros, lost blocks and lost products are looked for."""
+
+    product: BoundedProduct
+    data: Data
+    found: Bounded
+
+    def at(self, allowed: Line | np.ndarray) -> Vacuity:
+        """What a line, or a bound of each element, lets pass."""
+        if isinstance(allowed, Line):
+            allowed = allowed.atol + allowed.rtol * self.found.least
+        a, b, _ = self.product.expected(self.data)
+        rows, columns = evenly_spread(self.data, SMALL)
+        small = self.product.expected(part_of(self.data, rows, columns))
+        part = check_tolerance(*small, bound=allowed[np.ix_(rows, columns)])
+        return on_the_whole(part, a, b, self.found.least, allowed)
+
+
+def _by_sampling(question: _Question, known: _Known, progress: Progress | None) -> Tolerance:
+    """What draws tell."""
+    product, population, *_, check = question
+    side, count = plan(population.shape, SIDE)
+    found, whole = Sample([], [], [], []), Sample([], [], [], [])
+    try:
+        if not population.fresh and known.complete:
+            whole.add(product.errors(known.shown))
+        with one_thread():
+            sample(product, replace(population, side=side).blocks(count), count, found, progress)
+    except KeyboardInterrupt:
+        enough = len(found.error) >= FEWEST
+        raise Interrupted(_with_lines(question, known, found, whole) if enough else known.tolerance) from None
+    tolerance = _with_lines(question, known, found, whole)
+    m, k, n = population.shape
+    faulty = replace(population, side=FAULT_SIDE)
+    try:
+        with one_thread():
+            cases = [case_of(product, data) for data in faulty.blocks(blocks_for(faulty.block[0], k, faulty.block[1]))]
+        limits = {"certified by size": Limit(atol=tolerance.absolute, relative=tolerance.relative)}
+        lines = {"certified": tolerance.certified, "statistical": tolerance.statistical}
+        lines |= {"given": None if check is None else Line(*check)}
+        limits |= {name: Limit(line.rtol, line.atol) for name, line in lines.items() if line is not None}
+        limits = {name: limit for name, limit in limits.items() if math.isfinite(limit.atol)}
+        with one_thread(), np.errstate(over="ignore", invalid="ignore"):
+            return replace(tolerance, faults=faults_seen(cases, limits, m * n))
+    except KeyboardInterrupt:
+        raise Interrupted(tolerance) from None
+
+
+def _with_lines(question: _Question, known: _Known, found: Sample, whole: Sample) -> Tolerance:
+    """The statistical line, and how often right products fail the given one."""
+    product, population, quantile, confidence, check = question
+    statistical = estimate(found, whole, population, quantile, confidence, known.inner, product.out_format)
+    vacuities, notes = dict(known.tolerance.lines or {}), list(known.tolerance.notes)
+    if math.isfinite(statistical.atol):
+        vacuities["statistical"] = known.looked.at(Line(statistical.rtol, statistical.atol))
+    else:
+        notes.append("no line by sampling: results overflow in the products drawn")
+    tolerance = replace(known.tolerance, statistical=statistical, lines=vacuities, notes=tuple(notes))
+    if check is None:
+        return tolerance
+    ratios = found.rounded_over(Line(*check), product.out_format)
+    m, _, n = population.shape
+    failing = 1 - (1 - exceedance(np.concatenate(ratios), 1.0)) ** (m * n)
+    if any(bool((x > 1).any()) for x in whole.rounded_over(Line(*check), product.out_format)):
+        failing = 1.0
+    failures = sum(bool((x > 1).any()) for x in ratios)
+    vacuity = known.looked.at(Line(*check))
+    return replace(tolerance, checked=Checked(Line(*check), vacuity, len(ratios), failures, failing))
+
+
+def _notes(product, population: Population, shown: Data, complete: bool, line) -> tuple[str, ...]:
+    notes = []
+    if line is None:
+        notes.append("nothing is certified: an operand or a sum may overflow")
+    if not complete:
+        rows, columns = shown.a.shape[0], shown.b.shape[1]
+        notes.append(f"the certified line covers {rows} x {columns} elements, evenly spread; by size it covers all")
+    if isinstance(population, Drawn):
+        notes.append(
+            f"the certified line covers the pair of seed {population.seed}; by size it covers all operands whose largest "
+            "exponents are no larger"
+        )
+    if isinstance(product, EngineProduct) and product.reference == "given":
+        small = corner(shown, SIDE)
+        pairs = zip((small.a, small.b), product.rounded(small), strict=True)
+        changed = sum(int(np.count_nonzero(given.astype(np.float64) != used)) for given, used in pairs)
+        if changed:
+            share = changed / max(1, small.a.size + small.b.size)
+            notes.append(
+                f"{share:.0%} of the operands are rounded to {product.engine.formats[0].name}, which counts here; where the "
+                'expected result is computed from the rounded operands, take the reference "rounded"'
+            )
+    return tuple(notes)
