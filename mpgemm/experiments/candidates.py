@@ -157,7 +157,7 @@ def candidates(
         return
     if a.dtype.kind not in "iu" and b.dtype.kind not in "iu" and isinstance(result, Format):
         yield from _cpu(a, b, result)
-    if any(x.dtype in (np.float32, np.float64) for x in (a, b)):
+    if any(x.dtype in (np.float32, np.float64) for x in (a, b)) and isinstance(result, Format):
         yield from _methods(list_methods() if methods is None else methods, result, asked)
 
 

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -28,9 +28,18 @@ def check_matrix(array: object, name: str) -> np.ndarray:
     """`array` as a real matrix in native byte order, not copied without need. Raises TypeError, ValueError with `name`
     if it is none."""
     array = tcm.as_array(array, name)
-    if array.ndim != 2:
-        raise ValueError(f"{name}: a matrix has 2 dimensions, got shape {array.shape}")
+    _check_matrix_shape(array.shape, name)
     return _native(array)
+
+
+def _check_matrix_shape(shape: Sequence[int], name: str) -> None:
+    if len(shape) != 2:
+        raise ValueError(f"{name}: a matrix has 2 dimensions, got shape {tuple(shape)}")
+
+
+def _check_stack_shape(shape: Sequence[int], name: str) -> None:
+    if len(shape) < 2:
+        raise ValueError(f"{name}: a matrix has 2 dimensions, got shape {tuple(shape)}")
 
 
 def _native(array: np.ndarray) -> np.ndarray:
@@ -48,7 +57,7 @@ def read_matrix(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
         array is no matrix.
     Raises TypeError if the elements are not real numbers.
     """
-    return check_matrix(_read(Path(path), name), str(path))
+    return check_matrix(_read(Path(path), name, _check_matrix_shape), str(path))
 
 
 def read_stack(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
@@ -58,16 +67,15 @@ def read_stack(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
 
     Returns: Two dimensions for one matrix, three for a stack: the leading dimensions taken together.
     """
-    array = tcm.as_array(_read(Path(path), name), str(path))
-    if array.ndim < 2:
-        raise ValueError(f"{path}: a matrix has 2 dimensions, got shape {array.shape}")
+    array = tcm.as_array(_read(Path(path), name, _check_stack_shape), str(path))
+    _check_stack_shape(array.shape, str(path))
     return _native(array if array.ndim == 2 else array.reshape(-1, *array.shape[-2:]))
 
 
 def read_array(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
     """Read one array of numbers of any number of dimensions; as :func:`read_matrix` otherwise."""
     path = Path(path)
-    array = _read(path, name)
+    array = _read(path, name, lambda shape, name: None)
     return _native(tcm.as_array(array, f"{path}: {name}" if name else str(path)))
 
 
@@ -83,17 +91,21 @@ def array_names(path: str | os.PathLike) -> list[str | None]:
     return [None]
 
 
-def _read(path: Path, name: str | None) -> object:
-    """What the file's reader gives."""
-    try:
-        reader = _READERS[path.suffix.lower()]
-    except KeyError:
-        raise ValueError(f"{path}: unknown matrix format {path.suffix!r}; known: {', '.join(_READERS)}") from None
+#: Looks at the shape that a file promises, and its name in messages, before the numbers are read.
+Look = Callable[[Sequence[int], str], None]
+
+
+def _read(path: Path, name: str | None, look: Look) -> object:
+    """What the file's reader gives; `look` refuses shapes of .npy and .npz before they are read and inflated."""
+    suffix = path.suffix.lower()
+    if suffix not in (*_NPY_READERS, *_READERS):
+        known = ", ".join((*_NPY_READERS, *_READERS))
+        raise ValueError(f"{path}: unknown matrix format {path.suffix!r}; known: {known}")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     if name is not None and path.suffix.lower() in (".npy", ".mtx", ".csv"):
         raise ValueError(f"{path}: a {path.suffix} file holds one matrix; drop the name {name!r}")
-    return reader(path, name)
+    return _READERS[suffix](path, name) if suffix in _READERS else _NPY_READERS[suffix](path, name, look)
 
 
 @contextmanager
@@ -105,7 +117,7 @@ def _damage(path: Path, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, _Refused):
+    except (OSError, _Refused, _RefusedType):
         raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -116,13 +128,17 @@ class _Refused(ValueError):
     """A message that is clear as it is."""
 
 
-def _read_npy(path: Path, name: str | None) -> np.ndarray:
+class _RefusedType(TypeError):
+    """The same on types."""
+
+
+def _read_npy(path: Path, name: str | None, look: Look) -> np.ndarray:
     with _damage(path, ".npy file of numbers"), path.open("rb") as stream:
-        return _read_array(stream, path.stat().st_size, path)
+        return _read_array(stream, path.stat().st_size, path, look)
 
 
-def _read_array(stream: IO[bytes], size: int, path: Path) -> np.ndarray:
-    """The array of a .npy stream of `size` bytes; its header is believed only as far as there are bytes and memory."""
+def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, whether in Fortran's order, and type of a .npy stream."""
     version = np.lib.format.read_magic(stream)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
     if read is None:
@@ -130,6 +146,19 @@ def _read_array(stream: IO[bytes], size: int, path: Path) -> np.ndarray:
     shape, fortran_order, dtype = read(stream)
     if dtype.hasobject:
         raise ValueError("it holds Python objects")
+    return shape, fortran_order, dtype
+
+
+def _read_array(stream: IO[bytes], size: int, path: Path, look: Look) -> np.ndarray:
+    """The array of a .npy stream of `size` bytes; its header is believed only as far as there are bytes and memory."""
+    shape, fortran_order, dtype = _read_header(stream)
+    try:
+        look(shape, str(path))
+        tcm.as_array(np.empty(0, dtype), str(path))
+    except ValueError as error:
+        raise _Refused(str(error)) from None
+    except TypeError as error:
+        raise _RefusedType(str(error)) from None
     _check_size(shape, dtype.itemsize, path)
     count, left = math.prod(shape), size - stream.tell()
     if left != count * dtype.itemsize:
@@ -152,14 +181,15 @@ def _check_size(shape: Sequence[int], itemsize: int, path: Path) -> None:
         raise _Refused(str(error)) from None
 
 
-def _read_npz(path: Path, name: str | None) -> np.ndarray:
+def _read_npz(path: Path, name: str | None, look: Look) -> np.ndarray:
     with _damage(path, ".npz file"), zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         if name is None and {"format", "shape", "data"} <= members.keys():
+            _check_sparse_sizes(archive, path)
             return _read_sparse(path)
         member = members[_choose(path, name, list(members))]
         with archive.open(member) as stream:
-            return _read_array(stream, member.file_size, path)
+            return _read_array(stream, member.file_size, path, look)
 
 
 def _scipy(module: str, path: Path, what: str) -> Any:
@@ -168,6 +198,26 @@ def _scipy(module: str, path: Path, what: str) -> Any:
         return importlib.import_module(f"scipy.{module}")
     except ImportError:
         raise _Refused(f"{path}: {what} needs the extra: pip install 'mpgemm[sparse]'") from None
+
+
+def _check_sparse_sizes(archive: zipfile.ZipFile, path: Path) -> None:
+    """Refuse parts of a sparse matrix that are larger than a dense one with room for padding, before they are inflated."""
+
+    def pair(shape: Sequence[int], name: str) -> None:
+        if tuple(shape) != (2,):
+            raise ValueError(f"{name}: a matrix has 2 dimensions, its shape has {math.prod(shape)} numbers")
+
+    with archive.open("shape.npy") as stream:
+        rows, columns = _read_array(stream, archive.getinfo("shape.npy").file_size, path, pair).tolist()
+    _check_size((rows, columns), 8, path)
+    most = (rows + columns + 1) * (max(rows, columns) + 1) + 16
+    for info in archive.infolist():
+        with archive.open(info) as stream:
+            shape, _, dtype = _read_header(stream)
+        if math.prod(shape) > most or info.file_size > 4096 + most * dtype.itemsize:
+            raise _Refused(
+                f"{path}: {info.filename} has {info.file_size} bytes, too many for {rows} x {columns} numbers"
+            )
 
 
 def _read_sparse(path: Path) -> np.ndarray:
@@ -305,9 +355,8 @@ def _read_mtx(path: Path, name: str | None) -> np.ndarray:
     return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), np.float64)
 
 
+_NPY_READERS = {".npy": _read_npy, ".npz": _read_npz}
 _READERS = {
-    ".npy": _read_npy,
-    ".npz": _read_npz,
     ".mtx": _read_mtx,
     ".csv": _read_csv,
     ".safetensors": _read_safetensors,

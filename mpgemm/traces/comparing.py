@@ -176,7 +176,8 @@ def _recipes(first: Trace, second: Trace, key) -> tuple[str, str] | None:
     one, other = (trace.tensor(key, "output") for trace in (first, second))
     if one is None or other is None:
         return None
-    apart = (one.astype(np.float64) != other.astype(np.float64)).reshape(-1, one.shape[-1])
+    apart = np.atleast_1d(one.astype(np.float64) != other.astype(np.float64))
+    apart = apart.reshape(-1, apart.shape[-1])
     found = [_who(trace, key, apart) for trace in (first, second)]
     return None if None in found else (str(found[0]), str(found[1]))
 
@@ -192,14 +193,14 @@ def _telling(apart: np.ndarray, axis: int) -> np.ndarray:
 def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
     """Which arithmetics give a module's output from its input and weight; `apart`: elements that differ in the runs."""
     x, weight, bias, out = (trace.tensor(key, kind) for kind in ("input", "weight", "bias", "output"))
-    if x is None or weight is None or out is None or weight.ndim != 2:
+    if x is None or weight is None or out is None or weight.ndim != 2 or 0 in (x.ndim, out.ndim):
         return None
     rows, found = x.reshape(-1, x.shape[-1]), out.reshape(-1, out.shape[-1])
     if (rows.shape[1], found.shape[1]) != weight.shape[::-1] or len(rows) != len(found):
         return None
     taken, columns = _telling(apart, 0), _telling(apart, 1)
-    addend = None if bias is None else np.broadcast_to(bias[columns].astype(np.float32), (len(taken), len(columns)))
     try:
+        addend = None if bias is None else _addend(bias, len(weight))[columns][None].repeat(len(taken), 0)
         answer = whodunit(
             np.ascontiguousarray(rows[taken]), np.ascontiguousarray(weight[columns].T),
             np.ascontiguousarray(found[np.ix_(taken, columns)]), addend=addend, methods=(),
@@ -212,6 +213,13 @@ def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
     orders, _, ends = zip(*(each.how.partition(", result ") for each in answer.exact), strict=True)
     how = " or ".join(dict.fromkeys(orders)) + (f", result {ends[0]}" if ends[0] else "")
     return f"{answer.exact[0].who}, {how}; none of the others of {answer.tried} candidates gives these bits"
+
+
+def _addend(bias: np.ndarray, size: int) -> np.ndarray:
+    """A bias as FP32 numbers, one for each column. Raises ValueError if it has another size."""
+    if bias.size not in (1, size):
+        raise ValueError(f"the bias has the shape {bias.shape}, the output {size} columns")
+    return np.broadcast_to(bias.reshape(-1).astype(np.float32), size)
 
 
 def _scales(trace: Trace, key, sizes: tuple[int, int, int], rows: np.ndarray, columns: np.ndarray) -> dict:
@@ -243,7 +251,7 @@ def _logits(first: Trace, second: Trace, keys, wanted: str | None) -> LogitsDiff
         at = np.arange(len(x))
         changes.append(y[at, best] - x[at, best])
         ranks.append(np.argmax(y, 1) != best)
-    if not changes:
+    if not any(x.size for x in changes):
         return None
     change, moved = np.concatenate(changes), np.concatenate(ranks)
     ratios = np.exp(change)
@@ -253,6 +261,7 @@ def _logits(first: Trace, second: Trace, keys, wanted: str | None) -> LogitsDiff
 
 
 def _log_probabilities(logits: np.ndarray) -> np.ndarray:
-    x = logits.reshape(-1, logits.shape[-1]).astype(np.float64)
+    x = np.atleast_1d(logits).astype(np.float64)
+    x = x.reshape(-1, x.shape[-1])
     x = x - x.max(1, keepdims=True)
     return x - np.log(np.exp(x).sum(1, keepdims=True))

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from mpgemm.inputs.files import array_names, read_array
-from mpgemm.traces.recording import INDEX, KINDS
+from mpgemm.traces.recording import INDEX, KINDS, VERSION
 
 #: Files that hold tensors.
 SUFFIXES = (".safetensors", ".npz", ".npy", ".pt", ".pth")
@@ -67,15 +67,23 @@ def read_trace(folder: str | Path) -> Trace:
 
 def _indexed(folder: Path) -> dict:
     try:
-        rows = json.loads((folder / INDEX).read_text(encoding="utf-8"))["modules"]
-        return {
-            (int(row["step"]), str(row["module"])): {
-                kind: TensorPlace(folder / entry["file"], None, entry["type"]) for kind, entry in row["tensors"].items()
-            }
-            for row in rows
-        }
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        rows, version = index["modules"], index["version"]
+        if version == VERSION:
+            return _places(folder, rows)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder / INDEX}: not an index of a trace ({type(error).__name__}: {error})") from None
+    raise ValueError(f"{folder / INDEX}: version {version!r} of a trace, this package reads {VERSION}: record it again")
+
+
+def _places(folder: Path, rows: list) -> dict:
+    """Where an index's tensors lie."""
+    return {
+        (int(row["step"]), str(row["module"])): {
+            kind: TensorPlace(folder / entry["file"], None, entry["type"]) for kind, entry in row["tensors"].items()
+        }
+        for row in rows
+    }
 
 
 def _by_name(folder: Path) -> dict:

@@ -1,5 +1,6 @@
 """Writes the tensors of a run: one .npy file for each, and an index with the order in which modules ran."""
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -11,8 +12,9 @@ import numpy as np
 import tensorcore_models as tcm
 from tensorcore_models.files import atomic_writer, write_text
 
-#: The index of a folder that this module wrote.
+#: The index of a folder that this module wrote, and the version of its fields.
 INDEX = "trace.json"
+VERSION = 1
 #: What a module's tensor is.
 KINDS = ("input", "weight", "bias", "output", "input_scale", "weight_scale")
 
@@ -44,7 +46,9 @@ class TraceRecorder:
             raise ValueError(f"{self.folder} holds a trace already; name another folder")
         self.step = 0
         self._rows: list[dict] = []
-        self._weights: dict[str, str] = {}
+        self._weights: dict[tuple[str, str], str] = {}
+        self._files: set[str] = set()
+        self._runs: dict[str, int] = {}
 
     def __enter__(self) -> "TraceRecorder":
         return self
@@ -58,7 +62,7 @@ class TraceRecorder:
         Parameters
         ----------
         module : str
-            Its path in the model; numbered where it runs again in a step.
+            Its path in the model; "#2" is added to the second run in a step, and so on ("#" of its own is doubled).
         **tensors : array_like
             "input" and "weight" as the module multiplies them (input @ weight.T), "bias", "output"; "input_scale" and
             "weight_scale" of quantised ones, of one rule of :func:`tensorcore_models.read_scales`, that of the weight
@@ -72,30 +76,48 @@ class TraceRecorder:
         unknown = set(tensors) - set(KINDS)
         if unknown:
             raise ValueError(f"{module}: tensors are called {', '.join(KINDS)}, got {', '.join(sorted(unknown))}")
-        times = sum(row["step"] == self.step and row["module"].partition("#")[0] == module for row in self._rows)
-        name = module if not times else f"{module}#{times + 1}"
+        name = self._run_name(module.replace("#", "##"))
         files = {kind: self._written(name, kind, tcm.as_array(x, kind)) for kind, x in tensors.items() if x is not None}
         self._rows.append({"step": self.step, "module": name, "tensors": files})
 
     def next_step(self) -> None:
         """What is recorded from now on belongs to the next step."""
         self.step += 1
+        self._runs = {}
 
     def close(self) -> None:
         """Write the index."""
-        write_text(self.folder / INDEX, json.dumps({"version": 1, "modules": self._rows}, indent=1) + "\n")
+        write_text(self.folder / INDEX, json.dumps({"version": VERSION, "modules": self._rows}, indent=1) + "\n")
+
+    def _run_name(self, module: str) -> str:
+        """The module's name, numbered from its second run in the step on."""
+        self._runs[module] = times = self._runs.get(module, 0) + 1
+        return module if times == 1 else f"{module}#{times}"
 
     def _written(self, module: str, kind: str, array: np.ndarray) -> dict:
-        """The file's name and the type of its elements; a weight that is the same in every step is written once."""
-        array = np.ascontiguousarray(array)
+        """The file's name and the type of its elements; a weight of the same bits in every step is written once."""
+        array = np.asarray(array, order="C")
         named = array.dtype.name
         carrier = array.view(f"u{array.dtype.itemsize}") if array.dtype.type.__module__ == ml_dtypes.__name__ else array
-        name = f"step{self.step}/{re.sub(r'[^A-Za-z0-9_.#-]', '_', module)}.{kind}.npy"
-        known = self._weights.get(f"{module}.{kind}")
-        if known is not None and np.array_equal(np.load(self.folder / known), carrier):
+        known = self._weights.get((module, kind))
+        if known is not None and _same_bits(np.load(self.folder / known), carrier):
             return {"file": known, "type": named}
+        name = self._free_file(module, kind)
         with atomic_writer(self.folder / name) as stream:
             np.save(stream, carrier, allow_pickle=False)
         if kind in ("weight", "bias", "weight_scale"):
-            self._weights[f"{module}.{kind}"] = name
+            self._weights[module, kind] = name
         return {"file": name, "type": named}
+
+    def _free_file(self, module: str, kind: str) -> str:
+        """A name that no file of this trace has, on systems that do not tell cases apart either."""
+        stem = f"step{self.step}/{re.sub(r'[^A-Za-z0-9_.#-]', '_', module)}"
+        stems = itertools.chain((stem,), (f"{stem}~{i}" for i in itertools.count(2)))
+        name = next(n for s in stems if (n := f"{s}.{kind}.npy").lower() not in self._files)
+        self._files.add(name.lower())
+        return name
+
+
+def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether two arrays are the same, signs of zeros and NaNs included."""
+    return (x.dtype, x.shape) == (y.dtype, y.shape) and x.tobytes() == y.tobytes()

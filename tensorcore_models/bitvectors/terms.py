@@ -4,12 +4,31 @@ A term has a width in bits; width 0 is a truth value. Equal terms are the same o
 they have in common, and a difference that folds away needs no solver.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from weakref import WeakValueDictionary
 
 BOOL = 0
 
 _known: "WeakValueDictionary[tuple, Term]" = WeakValueDictionary()
+#: When terms are no longer built, on the monotonic clock.
+_deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
+
+
+class OutOfTime(Exception):
+    """Terms were to be built beyond the time of :func:`built_before`."""
+
+
+@contextmanager
+def built_before(deadline: float) -> Iterator[None]:
+    """Raise OutOfTime where a term is built after `deadline`, in seconds of the monotonic clock."""
+    token = _deadline.set(deadline)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
 
 
 class Term:
@@ -44,6 +63,8 @@ def _make(op: str, width: int, args: tuple[Term, ...] = (), params: tuple = ()) 
     key = (op, width, params, *map(id, args))  # ids stay valid: the term holds its arguments
     term = _known.get(key)
     if term is None:
+        if time.monotonic() > _deadline.get():
+            raise OutOfTime
         term = object.__new__(Term)
         term.op, term.args, term.params, term.width = op, args, params, width
         _known[key] = term

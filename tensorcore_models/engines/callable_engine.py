@@ -34,7 +34,8 @@ class CallableEngine(Engine):
 
     def _chain_bits(self, a, b, c, scale_a, scale_b):
         formats = self.formats
-        total, total_format = c.copy(), formats[2]  # the function may write to what it is given
+        # The function may write to what it is given.
+        a, b, total, total_format = a.copy(), b.copy(), c.copy(), formats[2]
         for start in range(0, a.shape[1], self.k):
             part = slice(start, start + self.k)
             d = self.function(

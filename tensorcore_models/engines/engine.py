@@ -435,6 +435,8 @@ class Engine(abc.ABC):
         c_format, d_format = self.formats[2:]
         if isinstance(d_format, IntegerFormat):
             raise ValueError(f"promote_every adds in FP32; {self.label} accumulates integers")
+        if 0 in c.shape:
+            return self._c_as_result(c)
         outside = get_format("fp64" if d_format.name == "fp64" else "fp32")
         total = scale_rounded(c, 1.0, c_format, outside)
         zero = _zeros(c.shape, c.dtype)

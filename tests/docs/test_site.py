@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,28 @@ def test_a_notebook_runs(path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def test_what_pages_that_run_import_is_installed_for_the_site():
+    """By the group docs, as a core dependency, or by the extra plot, which every target installs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    asked = [
+        *project["dependency-groups"]["docs"],
+        *project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"]["plot"],
+    ]
+    known = {re.match(r"[\w-]+", each)[0].replace("-", "_") for each in asked} | set(sys.stdlib_module_names)
+    pages = [DOCS / "quickstart.md", *(DOCS / "tutorials").glob("*.md"), *(DOCS / "how-to").glob("*.md")]
+    blocks = [b for path in pages for b in re.findall(r"^```python\n(.*?)^```$", path.read_text(), re.S | re.M)]
+    codes = [*blocks, *("\n".join(code_cells(path)) for path in RUN)]
+    found = {
+        (node.module if isinstance(node, ast.ImportFrom) else alias.name).partition(".")[0]
+        for code in codes
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    assert "scipy" in found and found <= known | {"tensorcore_models", "ascend", "mpgemm"}
 
 
 PAGES = sorted(path for path in DOCS.rglob("*.md") if not str(path.relative_to(DOCS)).startswith(GENERATED))

@@ -1,6 +1,7 @@
 """Recovery methods as terms: they compute what the methods compute, and solvers find operands on which one beats another."""
 
 import json
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -111,6 +112,21 @@ def test_a_method_does_not_beat_itself():
 @needs_solver
 def test_no_time_is_an_answer():
     assert beating.beating_operands("markidis", "ootomo", "v100", timeout=0.05).status == "timeout"
+
+
+def test_the_time_holds_for_building_the_question():
+    """3000 products take half a minute to build; without a deadline that is how long this takes."""
+    start = time.monotonic()
+    assert beating.beating_operands("markidis", "ootomo", "v100", k=3000, timeout=0.3).status == "timeout"
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("k", [0, -1, 4097, 99999999999999999999])
+def test_lengths_that_no_solver_answers_are_refused(k, capsys):
+    assert main(["beats", "markidis", "ootomo", "--k", str(k), "--timeout", "1"]) == 2
+    assert capsys.readouterr().err == (
+        f"mpgemm beats: solvers are asked about dot products of 1 to 4096 products, got k = {k}\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -206,3 +207,45 @@ def test_a_dying_cluster_is_one_line(monkeypatch, capsys):
     assert main(["models"]) == 2
     shown = capsys.readouterr().err
     assert "cluster" in shown and shown.count("\n") == 1
+
+
+ZEROS = 1 << 22  # of 8 bytes
+
+
+def bomb(path, members: dict[str, bytes], name: str, shape: str):
+    """An .npz of which one member inflates to 32 MiB of zeros, whatever shape its header says."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each, content in members.items():
+            archive.writestr(f"{each}.npy", content)
+        archive.writestr(f"{name}.npy", header_only(shape) + bytes(8 * ZEROS))
+
+
+SPARSE = {"format": npy_bytes(np.array(b"csr")), "shape": npy_bytes(np.array([3, 3]))}
+
+
+@pytest.mark.parametrize(
+    ("members", "name", "shape", "message"),
+    [
+        ({}, "x", f"({ZEROS},)", "a matrix has 2 dimensions"),
+        ({}, "x", f"(1, {ZEROS}, 1, 1)", "a matrix has 2 dimensions"),
+        (SPARSE, "data", f"({ZEROS},)", "data.npy has 33554560 bytes, too many for 3 x 3"),
+        (SPARSE, "data", "(3,)", "data.npy has 33554560 bytes, too many for 3 x 3"),
+        ({"format": SPARSE["format"], "data": SPARSE["shape"]}, "shape", f"({ZEROS},)", "a matrix has 2 dimensions"),
+    ],
+)
+def test_compressed_zeros_are_refused_before_they_are_inflated(tmp_path, members, name, shape, message):
+    bomb(tmp_path / "x.npz", members, name, shape)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=message):
+            read_matrix(tmp_path / "x.npz")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()
+
+
+def test_types_that_are_no_numbers_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "x.npz", np.zeros((2, 2), complex))
+    monkeypatch.setattr(np, "frombuffer", None)  # what numbers are made by
+    with pytest.raises(TypeError, match="must hold real numbers"):
+        read_matrix(tmp_path / "x.npz")

@@ -145,3 +145,66 @@ def test_bad_traces(tmp_path, capsys):
         assert message in capsys.readouterr().err
     assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "a"), "--logits", "head"]) == 2
     assert "no module 'head'" in capsys.readouterr().err
+
+
+def test_modules_that_differ_in_special_characters_stay_apart(tmp_path):
+    """Names whose letters a file name cannot have, or that look like a second run, are modules of their own."""
+    names = (
+        "blk/0",
+        "blk:0",
+        "blk_0",
+        "Blk/0",
+        "\u0441\u043b\u043e\u0439",
+        "\u0441\u043b\u043e\u0438",
+        "l",
+        "l",
+        "l#2",
+        "l#2",
+        "l#",
+    )
+    with TraceRecorder(tmp_path) as trace:
+        for _ in range(2):
+            for value, name in enumerate(names):
+                trace.record(name, weight=np.full((1, 1), value, np.float32), output=np.full(2, value, np.float32))
+            trace.next_step()
+    read = read_trace(tmp_path)
+    for step in range(2):
+        keys = [key for key in read.modules if key[0] == step]
+        assert [read.tensor(key, "output")[0] for key in keys] == list(range(len(names)))
+        assert [read.tensor(key, "weight").item() for key in keys] == list(range(len(names)))
+    assert {key[1] for key in read.modules} >= {"l", "l#2", "l##2", "l##2#2", "l##"}
+    assert len(list(tmp_path.rglob("*.weight.npy"))) == len(names)  # weights once
+
+
+def test_a_weight_whose_zero_changes_its_sign_is_recorded_again(tmp_path):
+    with TraceRecorder(tmp_path) as trace:
+        for zero in (0.0, -0.0, -0.0):
+            trace.record("up", weight=np.array([[zero, 1]], np.float32), output=np.zeros(1, np.float32))
+            trace.next_step()
+    signs = [np.signbit(read_trace(tmp_path).tensor((step, "up"), "weight")[0, 0]) for step in range(3)]
+    assert signs == [False, True, True]
+    assert len(list(tmp_path.rglob("*.weight.npy"))) == 2
+
+
+def test_an_index_of_another_version_is_refused(tmp_path, capsys):
+    run(tmp_path)
+    index = json.loads((tmp_path / "trace.json").read_text())
+    (tmp_path / "trace.json").write_text(json.dumps({**index, "version": 99}))
+    assert main(["trace", "compare", str(tmp_path), str(tmp_path)]) == 2
+    assert "version 99 of a trace, this package reads 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kinds", [("output",), ("input", "output", "weight"), ("input", "output", "weight", "bias")])
+def test_tensors_without_dimensions(tmp_path, capsys, kinds):
+    """A loss or a scalar gate among the modules; one called logits, too."""
+    for name, value in (("a", 1.0), ("b", 2.0)):
+        with TraceRecorder(tmp_path / name) as trace:
+            for module in ("gate", "logits"):
+                tensors = dict.fromkeys(kinds, np.float32(value))
+                if "weight" in kinds:
+                    tensors |= {"weight": np.ones((1, 1), np.float32), "input": np.ones((1, 1), np.float32)}
+                trace.record(module, **tensors)
+    assert read_trace(tmp_path / "a").tensor((0, "gate"), "output").shape == ()
+    assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert "the first module whose bits differ is gate" in capsys.readouterr().out
+    assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "a"), "--logits", "gate"]) == 0

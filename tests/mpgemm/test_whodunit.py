@@ -206,6 +206,12 @@ def test_tiles_of_two_orders():
     assert [s.how for s in answer.exact] == ["tiles of one chain or two (even and odd k)"]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_integer_results_of_float_operands_are_nobodys(dtype):
+    with pytest.raises(ValueError, match="nothing modelled takes .* and gives s32"):
+        whodunit(A.astype(dtype), B.astype(dtype), np.zeros((len(A), B.shape[1]), np.int32))
+
+
 def test_what_is_known_when_it_is_interrupted():
     def stop(done, total, label):
         if done == 5:

@@ -1,5 +1,6 @@
 """Engines: shapes, padding, alpha and beta, k orders, promotion, and what they refuse."""
 
+import itertools
 from fractions import Fraction
 
 import ml_dtypes
@@ -102,6 +103,15 @@ def test_nothing_runs_for_k_zero():
     assert HOPPER.gemm(a, b).tolist() == [[0.0, 0.0]]
     assert HOPPER.gemm(a, b, c, beta=0.5).tolist() == [[0.75, 0.0]]
     assert HOPPER.gemm(np.zeros((0, 3), np.float16), np.zeros((3, 2), np.float16)).shape == (0, 2)
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(3, 40, 0), (0, 40, 3), (0, 0, 0), (3, 0, 4)])
+def test_promoted_products_without_elements(m, k, n):
+    """Of any interval: shorter than k, which runs in the lanes, and longer."""
+    a, b = np.ones((m, k), np.float16), np.ones((k, n), np.float16)
+    for every, rounding in itertools.product((16, 32, 64), ("rne", "rz")):
+        d = HOPPER.gemm(a, b, promote_every=every, promote_rounding=rounding)
+        assert d.shape == (m, n) and d.dtype == np.float32 and (d == 0).all()
 
 
 def test_split_k_adds_parts_in_order():

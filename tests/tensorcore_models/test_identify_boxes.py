@@ -46,6 +46,37 @@ class TestFaults:
         assert "raises: OverflowError: no NaN, please" in result.fault
         assert result.counterexample.c & 0x7FFFFFFF > 0x7F800000
 
+    def test_ends_the_program(self):
+        """Where it is asked for many dot products, and where the culprit among them is looked for."""
+
+        def leaving(a, b, c):
+            raise SystemExit(0)
+
+        assert "raises: SystemExit: 0" in self.identify(leaving).fault
+
+    @pytest.mark.parametrize("raw", [True, False])
+    def test_one_that_overwrites_its_operands_is_identified(self, raw):
+        unit = self.unit.gemm_bits if raw else self.unit.gemm
+
+        def scratching(a, b, c):
+            d = unit(a, b, c)
+            for x in (a, b, c):
+                x[:] = 1
+            return d
+
+        result = probing.identify(scratching, **self.formats, raw=raw, vectors=2000)
+        assert result.engine is not None and result.specification == self.unit.accumulator
+
+    def test_an_engine_of_a_function_that_overwrites_its_operands_leaves_the_callers_alone(self):
+        def scratching(a, b, c):
+            a[:] = b[:] = 7
+            return np.zeros((len(a), b.shape[1]), np.float32)
+
+        engine = tcm.as_engine(scratching, a_format="fp16", d_format="fp32", k=4)
+        a, b = np.ones((2, 8), np.float16), np.ones((8, 3), np.float16)
+        engine.gemm(a, b)
+        assert (a == 1).all() and (b == 1).all()
+
     def test_wrong_type(self):
         assert "type: " in self.identify(lambda a, b, c: np.zeros((1, 1))).fault
 

@@ -67,7 +67,9 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np
         raise ValueError(f"{Path(folder) / INDEX} is no index of recorded vectors: {error!r}") from error
     with path.open("rb") as file:
         try:
-            if (bad := zipfile.ZipFile(file).testzip()) is not None:  # numpy reads headers before it looks at checksums
+            archive = zipfile.ZipFile(file)
+            _check_sizes(archive, counts)
+            if (bad := archive.testzip()) is not None:  # numpy reads headers before it looks at checksums
                 raise ValueError(f"the checksum of {bad} is wrong")
             file.seek(0)
             arrays = np.load(file, allow_pickle=False)
@@ -81,6 +83,18 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np
                 yield get_instruction(instruction), kind, operands, parts["d"]
         except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(f"{path} is damaged or no set of recorded vectors: {error}") from error
+
+
+def _check_sizes(archive: zipfile.ZipFile, counts: dict[str, int]) -> None:
+    """Refuse arrays that are larger than the listed results need, before they are inflated."""
+    sizes = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}
+    for name, count in counts.items():
+        most = (
+            4096 + 16 * count * get_instruction(name.rsplit("/", 1)[0]).k
+        )  # a result has 2 k operands of 8 bytes at most
+        for field in FIELDS:
+            if sizes.get(f"{name}/{field}", 0) > most:
+                raise ValueError(f"{name}/{field} has {sizes[f'{name}/{field}']} bytes, too many for {count} results")
 
 
 def replay(folder: Path, model=None) -> dict[str, int]:

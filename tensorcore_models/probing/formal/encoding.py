@@ -21,6 +21,10 @@ from ...formats import Format, get_float_format
 Modelled = MatrixEngine | Instruction
 
 
+#: The longest dot product that is asked about: one of its length takes minutes to build, and no solver answers it.
+LONGEST = 4096
+
+
 @dataclass(frozen=True)
 class Inputs:
     """Encodings of one dot product's operands as terms: K of a and b each, c, and one scale for each `block_size` products."""
@@ -53,9 +57,10 @@ def formats_of(engine: Modelled) -> Formats:
 
 
 def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = None) -> Inputs:
-    """Free operands of a dot product of k products; those not in `active` are +0. Raises ValueError if k is not positive."""
-    if k < 1:
-        raise ValueError(f"a dot product of {k} products has no inputs to choose; k must be at least 1")
+    """Free operands of a dot product of k products, 1 to LONGEST; those not in `active` are +0. Raises ValueError if k
+    is outside."""
+    if not 1 <= k <= LONGEST:
+        raise ValueError(f"solvers are asked about dot products of 1 to {LONGEST} products, got k = {k}")
     chosen = set(range(k) if active is None else active)
 
     def operands(name: str, fmt: Format) -> tuple[Term, ...]:

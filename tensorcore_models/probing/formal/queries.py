@@ -108,16 +108,20 @@ def ask(
 ) -> tuple[Answer, Inputs | None, list[Term]]:
     """The first attempt (inputs, whether they are all there are, what else must hold) with a model, or the answer to the last.
 
-    `share` of the time is for one that is not all.
+    `share` of the time is for one that is not all. Terms that are not built in time end the question like solvers do.
     """
     answer = Answer("unknown")
     conditions: list[Term] = []
-    for inputs, whole, restrictions in attempts:
-        conditions = []
-        goal = question(inputs, conditions)
-        answer = limits.solve([*restrictions, *conditions, goal], inputs.variables, 1.0 if whole else share)
-        if answer.status == "sat":
-            return answer, inputs, conditions
+    try:
+        with t.built_before(limits.start + limits.timeout):
+            for inputs, whole, restrictions in attempts:
+                conditions = []
+                goal = question(inputs, conditions)
+                answer = limits.solve([*restrictions, *conditions, goal], inputs.variables, 1.0 if whole else share)
+                if answer.status == "sat":
+                    return answer, inputs, conditions
+    except t.OutOfTime:
+        answer = Answer("timeout")
     return answer, None, conditions
 
 

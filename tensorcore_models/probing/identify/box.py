@@ -95,9 +95,9 @@ class Box:
         try:
             with np.errstate(all="ignore"):  # a user's callable may be numpy, and specials are what is probed
                 d = function(*args)
-        except (KeyboardInterrupt, SystemExit, MemoryError):
+        except (KeyboardInterrupt, MemoryError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a box that ends the program does not answer
             raise Fault("raises", f"{type(error).__name__}: {error}", self._culprit(batch)) from error
         container = self.interface.formats[3].container
         if not isinstance(d, np.ndarray) or d.dtype.kind not in "ui" or d.dtype.itemsize != container.itemsize:
@@ -115,16 +115,16 @@ class Box:
             one = batch.rows(slice(index, index + 1))
             try:
                 self.answer(one)
-            except Exception:
+            except (Exception, SystemExit):
                 return one
         return None
 
 
 def _wrapped(function: Callable) -> Callable:
-    """The function, called without the arguments for scales where there are none."""
+    """The function on copies, which it may overwrite, and without the arguments for scales where there are none."""
 
-    def run(a, b, c, scale_a=None, scale_b=None):
-        return function(a, b, c) if scale_a is None else function(a, b, c, scale_a, scale_b)
+    def run(*operands):
+        return function(*(x.copy() for x in operands if x is not None))
 
     return run
 
