@@ -17,7 +17,7 @@ from ascend.pipes.simulate import Timeline as Timeline, simulate as simulate
 from ascend.planner import Plan as Plan, plan as plan, plan_of as plan_of
 from ascend.reports.byte_table import byte_table as byte_table
 from ascend.reports.explain import explain as explain
-from ascend.reports.tiling import tiling_fields as tiling_fields
+from ascend.tiling.fields import tiling_fields as tiling_fields
 from ascend.reports.waterfall import sensitivities as sensitivities, waterfall as waterfall
 from ascend.roofline import (
     RooflinePoint as RooflinePoint,

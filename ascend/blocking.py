@@ -25,6 +25,8 @@ UB_BYTES_PER_ELEMENT = 6
 #: L0C holds FP32.
 ACCUMULATOR_BYTES = 4
 ALIGNMENT = 16
+#: Products in a whole number of fractals where they are not 16 (INT8), or that MxMatmul takes at least.
+WHOLE_K = {"int8": 32, "mxfp8": 64}
 
 
 def fractals(length: int, step: int = ALIGNMENT) -> int:
@@ -133,7 +135,9 @@ class Blocking:
         elements). L0C is named apart from UB because on other chips than 910A it can be the smaller one. Arguments as of
         :meth:`n_fused`.
         """
-        size = OPERAND_BYTES[operand]
+        size, unit = OPERAND_BYTES[operand], WHOLE_K.get(operand, ALIGNMENT)
+        if self.bk % unit:
+            return [Rejection("bk alignment", self.bk, unit)]
         needs = (
             ("L0A capacity (half, for ping-pong)", self.bm * self.bk * size, chip.l0a_bytes // 2),
             ("L0B capacity (half, for ping-pong)", self.bk * self.bn * size, chip.l0b_bytes // 2),
@@ -181,15 +185,16 @@ def feasible_sizes(
 
     Kernels that bring a block of C to UB in strips do not need it `whole_in_ub`, as eq. 12 asks for.
     """
-    size = OPERAND_BYTES[operand]
+    size, unit = OPERAND_BYTES[operand], WHOLE_K.get(operand, ALIGNMENT)
     c_elements = chip.l0c_bytes // ACCUMULATOR_BYTES
     if whole_in_ub:
         c_elements = min(chip.ub_bytes // UB_BYTES_PER_ELEMENT, c_elements)
     a_elements, b_elements = chip.l0a_bytes // 2 // size, chip.l0b_bytes // 2 // size
     most_m = min(a_elements, c_elements) // ALIGNMENT**2
-    most_k = min(a_elements, b_elements) // ALIGNMENT**2
+    most_k = min(a_elements, b_elements) // (ALIGNMENT * unit)
     most_n = min(b_elements, c_elements) // ALIGNMENT**2
-    m, k, n = (ALIGNMENT * np.arange(1, most + 1, dtype=np.int64) for most in (most_m, most_k, most_n))
+    sides = ((most_m, ALIGNMENT), (most_k, unit), (most_n, ALIGNMENT))
+    m, k, n = (step * np.arange(1, most + 1, dtype=np.int64) for most, step in sides)
     # Two planes first: the whole cube of candidates would be a thousand times the feasible space.
     im, ik = np.nonzero(m[:, None] * k[None, :] <= a_elements)
     of_b, of_c = k[ik][:, None] * n, m[im][:, None] * n

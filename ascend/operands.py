@@ -25,6 +25,11 @@ INSTRUCTIONS = {
 }
 
 
+def product_is_published(operand: str) -> bool:
+    """Whether anything published says how the cube adds products of an operand."""
+    return operand in INSTRUCTIONS
+
+
 def cube_instruction(operand: str) -> Instruction:
     """The catalogue's row for an operand format; raises ValueError if the format has none."""
     if operand == "mxfp8":

@@ -17,6 +17,7 @@ from ascend.blocking import Blocking, Buffering, feasible_sizes
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
 from ascend.kernels.base import Kernel
+from ascend.operands import cube_instruction, product_is_published
 from ascend.paper_kernel import analytic_seconds
 from ascend.pipes.simulate import Timeline, simulate
 from ascend.request import Request
@@ -334,6 +335,8 @@ def plan(
     _check_request(m, k, n, rank, max_error, data, top, simulated, kernel)
     check_options(terms, mode or "termwise", operand)
     chip.cube_step_k(operand)
+    if not product_is_published(operand) and (max_error is not None or data is not None):
+        cube_instruction(operand)  # says why there is no error
     source = "given" if error_of else "data" if data is not None else f"sample of {distribution} elements"
     if error_of is None:
         error_of = data_error(*data) if data is not None else sampled_error(distribution)
@@ -345,6 +348,8 @@ def plan(
     count = max(simulated or planner.simulated, top) if rank == "time" else top
     plans = _candidates(requests, planner, rank, split, count, top, max_error, error_of, progress)
     plans = _distinct(planner.ranked(plans, rank))[:top]
+    if not product_is_published(operand):
+        return [with_error(p, None, f"how the cube adds {operand} products is not published") for p in plans]
     return [with_error(p, error_of(p.schedule), source) for p in plans]
 
 
@@ -382,7 +387,7 @@ def _candidates(
     return plans
 
 
-def with_error(plan: Plan, error: float, source: str) -> Plan:
+def with_error(plan: Plan, error: float | None, source: str) -> Plan:
     """The plan with an error and where it comes from."""
     return Plan(plan.schedule, plan.timeline, plan.analytic_seconds, plan.roofline, error, source, plan.traffic)
 

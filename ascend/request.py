@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 from ascend.blocking import Buffering
 from ascend.chips.chip import Chip
+from ascend.dialects import check_dialect
 from ascend.schedule_options import Layout, Merge, WithOptions, check_presplit
 from ascend.terms import Mode
-
-#: Where a plan is typed into; "": anywhere.
-TARGETS = ("", "ascendc", "catlass", "pto")
 
 
 @dataclass(frozen=True)
@@ -34,11 +32,16 @@ class Request(WithOptions):
     target: str = ""
 
     def __post_init__(self):
-        if self.target not in TARGETS:
-            raise ValueError(f"target is one of {', '.join(filter(None, TARGETS))}, got {self.target!r}")
+        if self.target:
+            check_dialect(self.target, self.chip)
         check_presplit(self.presplit, self.terms)
 
     def options(self) -> dict:
         """Keywords of :func:`ascend.build_schedule`."""
         names = ("terms", "buffering", "mode", "operand", "merge", "layout", "warm", "presplit")
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def balanced(self) -> bool | None:
+        """Whether tiles are nearly equal: a target's are whole blocks but for the last; None where the kernel chooses."""
+        return False if self.target else None

@@ -14,6 +14,7 @@ from ascend.kernels.base import Kernel
 from ascend.kernels.vector import VECTOR_OPERANDS
 from ascend.request import Request
 from ascend.schedule import build_schedule
+from ascend.tiling.fields import is_said_by
 
 #: Slices of k that are tried.
 SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
@@ -76,10 +77,13 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
             if across > left:
                 break
             along = float(left // across)
+            if r.target:
+                # Fields count upwards: a core more than there are whole shares has no place in them.
+                at_m, at_n = up(r_, up(r_, along)), up(c_, up(c_, across))
+                yield Candidates(m_, k_, n_, at_m, slices * ones, at_n, "none")
+                continue
             if left > 1:
                 yield Candidates(m_, k_, n_, ones * along, slices * ones, ones * float(across), "none")
-            if r.target:
-                continue
             yield Candidates(m_, k_, n_, np.minimum(along, r_), slices * ones, np.minimum(float(across), c_), "a")
             yield Candidates(m_, k_, n_, np.minimum(float(across), r_), slices * ones, np.minimum(along, c_), "b")
 
@@ -149,17 +153,19 @@ def _first(
 
 
 def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
-    """One candidate as a schedule; None if a buffer that the closed forms leave out overflows."""
+    """One candidate as a schedule; None if a buffer that the closed forms leave out overflows, or a target cannot say it."""
     block = Blocking(int(c.bm[index]), int(c.bk[index]), int(c.bn[index]))
     at_m, slices, at_n = int(c.at_m[index]), int(c.slices[index]), int(c.at_n[index])
     grid = Grid(k=slices) if c.deals_one_by_one else Grid(at_m, slices, at_n)
     swizzle = Swizzle(at_m, c.direction or 0) if c.deals_one_by_one else None
     try:
-        return build_schedule(
-            r.m, r.k, r.n, r.chip, block, kernel="grid", grid=grid, resident=c.resident, swizzle=swizzle, **r.options()
+        schedule = build_schedule(
+            r.m, r.k, r.n, r.chip, block, kernel="grid", grid=grid, resident=c.resident, swizzle=swizzle,
+            balanced=r.balanced, **r.options(),
         )  # fmt: skip
     except ValueError:
         return None
+    return schedule if not r.target or is_said_by(schedule, r.target) else None
 
 
 def vector_schedules(r: Request) -> list[Kernel]:

@@ -56,6 +56,14 @@ def get_chip(name: str | Chip) -> Chip:
     begun = [chip for version, chip in chips.items() if version.startswith(key) and len(key) > len("ascend910")]
     if len(begun) == 1:
         return begun[0]
+    plain = key.removeprefix("ascend")
+    for chip in chips.values():
+        for known in (chip.soc_version.lower().removeprefix("ascend"), *map(str.lower, chip.aliases)):
+            if "_" in plain and plain.startswith(known):  # Ascend910_9362, Ascend950PR_9599
+                raise ValueError(
+                    f"'{name}' belongs to the series of {chip.name}, but how many cores it has is not known here: give them, "
+                    f"--chip {chip.name} --set cores=N (get_chip('{chip.name}').replace(cores=N))"
+                )
     near = difflib.get_close_matches(key.removeprefix("ascend"), [chip.name.lower() for chip in chips.values()], 3)
     hint = f"; did you mean {' or '.join(name.upper() for name in near)}?" if near else ";"
     raise ValueError(

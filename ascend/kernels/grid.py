@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from ascend.blocking import fractals
-from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts
+from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, split_range
 from ascend.kernels.base import CubeKernel
 from ascend.kernels.options import BlockedProduct, Options, blocks_in_group, stream_depth
 from ascend.schedule_options import Resident
@@ -135,9 +135,13 @@ class GridKernel(CubeKernel):
     @cached_property
     def _rectangles(self) -> list[tuple[tuple[Range, ...], tuple[Range, ...], int]]:
         """(rows, columns, slice of k) that each core owns, the largest first."""
-        rows = [self.row_blocks[i:j] for i, j in balanced_parts(len(self.row_blocks), self.grid.m, 1)]
-        columns = [self.column_blocks[i:j] for i, j in balanced_parts(len(self.column_blocks), self.grid.n, 1)]
+        rows = [self.row_blocks[i:j] for i, j in self._dealt(len(self.row_blocks), self.grid.m)]
+        columns = [self.column_blocks[i:j] for i, j in self._dealt(len(self.column_blocks), self.grid.n)]
         return [(r, c, k_slice) for k_slice in range(len(self.k_slices)) for r in rows for c in columns]
+
+    def _dealt(self, blocks: int, cores: int) -> tuple[Range, ...]:
+        """Blocks of each core along one side: nearly equal, or whole shares counted upwards, as a TCubeTiling deals them."""
+        return balanced_parts(blocks, cores, 1) if self.balanced else split_range(0, blocks, -(-blocks // cores))
 
 
 def _grid(place: BlockedProduct, options: Options) -> tuple[Grid, Resident]:

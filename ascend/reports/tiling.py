@@ -1,120 +1,21 @@
 """What to type into a kernel: AscendC's TCubeTiling, CATLASS's tile shapes, and what neither has a field for.
 
-Source of the fields and rules: AscendC API reference, TCubeTiling structure (CANN commercial 8.0, page
-atlasascendc_api_07_0673, and its 8.0.RC3 edition for the L0 capacities; EnableMultiCoreSplitK, 07_0682); CATLASS
-(examples/00_basic_matmul and docs 1_Practice/11_matmul_optimization.md) for GemmShape<M, N, K> and the swizzle.
+Fields and rules: :mod:`ascend.tiling`. Sources of the calls: AscendC API reference, MultiCoreMatmulTiling, of which
+EnableMultiCoreSplitK (07_0682) comes before GetTiling; CATLASS (examples/00_basic_matmul and docs
+1_Practice/11_matmul_optimization.md) for GemmShape<M, N, K> and the swizzle.
 """
 
-from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, fractals
-from ascend.chips.chip import Chip
-from ascend.grid import Grid
+from ascend.dialects import DIALECTS
 from ascend.kernels.base import Kernel
-from ascend.schedule import variant
-from tensorcore_models.machine.fp_state import default_fp_state
+from ascend.tiling.fields import layout_of, tiling_fields
+from ascend.tiling.rules import LARGEST_ND
 
-#: AscendC's iterateOrder: 0 steps along M first, 1 along N first.
-ITERATE_M_FIRST, ITERATE_N_FIRST = 0, 1
-#: Largest inner size of an ND matrix without the check that intrinsicsCheck switches on.
-LARGEST_ND = 65535
-
-
-def aligned(size: int) -> int:
-    """The size in whole fractals."""
-    return fractals(size) * ALIGNMENT
-
-
-def core_rectangle(schedule: Kernel) -> tuple[int, int]:
-    """Rows and columns of C that one core computes when AscendC deals rectangles.
-
-    A grid's own cut; the row blocks of the paper's kernel; where tiles are dealt one by one, the rectangles of whole tiles
-    that leave the busiest core the fewest.
-    """
-    s, b = schedule, schedule.blocking
-    rows, columns = len(s.row_blocks), len(s.column_blocks)
-    if not s.deals_one_by_one:
-        return min(fractals(rows, s.grid.m) * b.bm, s.m), min(fractals(columns, s.grid.n) * b.bn, s.n)
-    cores = max(s.cores // len(s.k_slices), 1)
-    along_m = min(
-        range(1, min(cores, rows) + 1),
-        key=lambda at: (fractals(rows, at) * fractals(columns, min(cores // at, columns)), abs(at - cores / at)),
-    )
-    return min(fractals(rows, along_m) * b.bm, s.m), min(fractals(columns, min(cores // along_m, columns)) * b.bn, s.n)
-
-
-@default_fp_state
-def tiling_fields(schedule: Kernel) -> dict[str, int]:
-    """AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
-
-    Returns
-    -------
-    dict of str to int
-        usedCoreNum, M, N, Ka, Kb; singleCoreM/N/K (what one core computes); baseM/N/K (the block in L0); depthA1, depthB1
-        (base blocks in L1); stepM, stepN, stepKa, stepKb (base blocks loaded together); dbL0A, dbL0B, dbL0C (2:
-        ping-pong); iterateOrder. A fused kernel runs them for each word.
-    """
-    s, b = schedule, schedule.blocking
-    if not s.on_cube:
-        return {}
-    core_m, core_n = core_rectangle(s)
-    core_k = s.k_slices[0][1] - s.k_slices[0][0]
-    used = fractals(s.m, core_m) * fractals(s.n, core_n) * fractals(s.k, core_k)
-    steps = {name: s.panel_blocks if s.resident == name else max(s.depth // s.stream_slots, 1) for name in ("a", "b")}
-    # A stream's depth in whole steps: an odd buffer has no field.
-    depths = {name: s.panel_blocks if s.resident == name else steps[name] * s.stream_slots for name in ("a", "b")}
-    return {
-        "usedCoreNum": used,
-        "M": s.m, "N": s.n, "Ka": s.k, "Kb": s.k,
-        "singleCoreM": core_m, "singleCoreN": core_n, "singleCoreK": core_k,
-        "baseM": min(b.bm, aligned(core_m)), "baseN": min(b.bn, aligned(core_n)), "baseK": min(b.bk, aligned(core_k)),
-        "depthA1": depths["a"], "depthB1": depths["b"],
-        "stepM": 1, "stepN": 1, "stepKa": steps["a"], "stepKb": steps["b"],
-        "dbL0A": s.stream_slots, "dbL0B": s.stream_slots, "dbL0C": min(s.l0c_slots, 2),
-        "iterateOrder": ITERATE_M_FIRST if s.resident == "b" else ITERATE_N_FIRST,
-    }  # fmt: skip
-
-
-def broken_rules(fields: dict[str, int], chip: Chip, operand: str = "fp16", split_k: bool = False) -> list[str]:
-    """The published rules of TCubeTiling that a set of fields breaks; empty for fields that a kernel takes.
-
-    `split_k`: EnableMultiCoreSplitK(true) is called, without which singleCoreK = K.
-    """
-    f, size = fields, OPERAND_BYTES[operand]
-    found = [f"{name} = {value} is not above 0" for name, value in f.items() if value < 1 and name != "iterateOrder"]
-    if found:
-        return found
-    k_parts = fractals(f["Ka"], f["singleCoreK"]) if split_k else 1
-    parts = fractals(f["M"], f["singleCoreM"]) * fractals(f["N"], f["singleCoreN"]) * k_parts
-    l1 = size * (f["depthA1"] * f["baseM"] * f["baseK"] + f["depthB1"] * f["baseN"] * f["baseK"])
-    l0 = {
-        "L0A": (f["dbL0A"] * f["baseM"] * f["baseK"] * size, chip.l0a_bytes),
-        "L0B": (f["dbL0B"] * f["baseK"] * f["baseN"] * size, chip.l0b_bytes),
-        "L0C": (f["dbL0C"] * f["baseM"] * f["baseN"] * ACCUMULATOR_BYTES, chip.l0c_bytes),
-        "L1": (l1, chip.l1_bytes),
-    }
-    rules = [
-        (f["usedCoreNum"] <= chip.cores, f"usedCoreNum = {f['usedCoreNum']} is above the {chip.cores} cores"),
-        (f["usedCoreNum"] == parts, f"usedCoreNum = {f['usedCoreNum']} is not ceil(M / singleCoreM) x ... = {parts}"),
-        (split_k or f["singleCoreK"] == f["Ka"], f"singleCoreK = {f['singleCoreK']} is not K, and K is not split"),
-        (f["Ka"] == f["Kb"], f"Ka = {f['Ka']} and Kb = {f['Kb']} differ"),
-        *((f[f"singleCore{x}"] <= f[x], f"singleCore{x} is above {x}") for x in "MN"),
-        (f["singleCoreK"] <= f["Ka"], "singleCoreK is above K"),
-        *(
-            (f[f"base{x}"] <= aligned(f[f"singleCore{x}"]), f"base{x} = {f[f'base{x}']} is above singleCore{x}")
-            for x in "MNK"
-        ),
-        *((f[f"base{x}"] % ALIGNMENT == 0, f"base{x} = {f[f'base{x}']} is not in whole fractals") for x in "MNK"),
-        *(
-            (
-                f[f"depth{x}1"] % (f[f"step{y}"] * f[f"stepK{x.lower()}"]) == 0,
-                f"depth{x}1 = {f[f'depth{x}1']} is no multiple of step{y} x stepK{x.lower()}",
-            )
-            for x, y in (("A", "M"), ("B", "N"))
-        ),
-        *((used <= there, f"{name}: {used} bytes needed, {there} there") for name, (used, there) in l0.items()),
-        *((f[f"dbL0{x}"] in (1, 2), f"dbL0{x} is 1 or 2") for x in "ABC"),
-        (f["iterateOrder"] in (0, 1), "iterateOrder is 0 or 1"),
-    ]
-    return [message for kept, message in rules if not kept]
+#: How A and B lie in memory, in words.
+LAYOUT_WORDS = {
+    "nz": "A and B in NZ fractals", "nd": "A (m x k) and B (k x n) in ND rows", "nt": "A (m x k) and B (n x k) in ND rows",
+}  # fmt: skip
+#: CANN's data types.
+_DATA_TYPES = {"fp16": "FLOAT16", "bf16": "BFLOAT16", "fp32": "FLOAT", "hf32": "FLOAT", "int8": "INT8"}
 
 
 def notes(schedule: Kernel) -> list[str]:
@@ -124,11 +25,12 @@ def notes(schedule: Kernel) -> list[str]:
         return [
             "a vector kernel has no Matmul: stream the larger operand through UB with DataCopy, multiply and add there"
         ]
+    fields = tiling_fields(s)
     found = []
     if len(s.k_slices) > 1:
         in_order = "this schedule adds the slices in order instead, which needs a pass of its own"
         found.append(
-            f"K is split {len(s.k_slices)} ways: EnableMultiCoreSplitK(true), C cleared before and added atomically; "
+            f"K is split {len(s.k_slices)} ways: EnableMultiCoreSplitK(true) before GetTiling, C cleared and then added to; "
             f"{in_order if s.merge == 'reduce' else ''}"
         )
     if s.deals_one_by_one:
@@ -147,8 +49,14 @@ def notes(schedule: Kernel) -> list[str]:
         )
     if s.words > 1:
         found.append("a fused kernel keeps both words in L1 and L0: the fields describe one word")
-    if s.k > LARGEST_ND or s.n > LARGEST_ND:
+    layout = layout_of(s)
+    if layout != "nz" and max(s.k, 0 if layout == "nt" else s.n) > LARGEST_ND and s.placed_on.name != "950":
         found.append(f"K or N above {LARGEST_ND} in ND format: set intrinsicsCheck in MatmulConfig")
+    if layout == "nz" and (fields["M"], fields["Ka"], fields["N"]) != (s.m, s.k, s.n):
+        found.append(
+            f"NZ operands are padded to M, K, N = {fields['M']}, {fields['Ka']}, {fields['N']} with zeros, and the fields say "
+            "so: C has the padded rows and columns, too"
+        )
     if s.operand == "hf32":
         found.append(
             "HF32: float operands, SetHF32(true) on the Matmul object; the rounding is SetHF32TransMode's, which is set after "
@@ -157,19 +65,60 @@ def notes(schedule: Kernel) -> list[str]:
     return found
 
 
+def layout_words(schedule: Kernel) -> str:
+    """How the operands that the caller gives lie in memory, and what becomes of them."""
+    s = schedule
+    if s.terms > 1:
+        return "A and B in FP32; a pass splits them into words in NZ fractals"
+    turned = "; a pass turns them into NZ fractals" if s.converts else ""
+    return LAYOUT_WORDS[s.layout] + turned
+
+
 def ascendc_snippet(schedule: Kernel) -> str:
-    """C++ that sets the fields of a TCubeTiling."""
-    fields = tiling_fields(schedule)
-    if not fields:
+    """C++ of the host that sets a TCubeTiling, in the order that the API asks for."""
+    s, fields = schedule, tiling_fields(schedule)
+    if not fields or s.operand not in _DATA_TYPES:
         return ""
-    lines = [
-        f"// C = A B with A {schedule.m} x {schedule.k}, B {schedule.k} x {schedule.n}",
-        "// after GetTiling(), in place of what it chose",
+    layout, kind = layout_of(s), _DATA_TYPES[s.operand]
+    form = "NZ" if layout == "nz" else "ND"
+    result = "INT32" if s.operand == "int8" else "FLOAT"
+    calls = [
+        f"SetDim({fields['usedCoreNum']})",
+        f"SetAType(TPosition::GM, CubeFormat::{form}, DataType::DT_{kind}, false)",
+        f"SetBType(TPosition::GM, CubeFormat::{form}, DataType::DT_{kind}, {'true' if layout == 'nt' else 'false'})",
+        f"SetCType(TPosition::GM, CubeFormat::ND, DataType::DT_{result})",
+        f"SetShape({fields['M']}, {fields['N']}, {fields['Ka']})",
+        f"SetOrgShape({fields['M']}, {fields['N']}, {fields['Ka']})",
+        "EnableBias(false)",
     ]
-    if len(schedule.k_slices) > 1:
-        lines.append("tilingApi.EnableMultiCoreSplitK(true);")
-    lines += [f"tiling.set_{name}({value});" for name, value in fields.items()]
-    return "\n".join([*lines, "tiling.set_isBias(0);"])
+    if len(s.k_slices) > 1:
+        calls.append("EnableMultiCoreSplitK(true)")
+    return "\n".join(
+        [
+            f"// C = A B with A {s.m} x {s.k}, B {s.k} x {s.n}; {layout_words(s)}",
+            "using namespace matmul_tiling;",
+            "MultiCoreMatmulTiling tilingApi(platform);",
+            *(f"tilingApi.{call};" for call in calls),
+            "tilingApi.GetTiling(tiling);",
+            "// in place of what it chose:",
+            *(f"tiling.set_{name}({value});" for name, value in fields.items()),
+            "tiling.set_isBias(0);",
+        ]
+    )
+
+
+def basic_snippet(schedule: Kernel) -> str:
+    """C++ constants for a kernel in AscendC's basic API, the only one of the first generation."""
+    s, b = schedule, schedule.blocking
+    sizes = {
+        "baseM": b.bm, "baseK": b.bk, "baseN": b.bn, "kBlocksInL0C": s.n_fused, "l1BlocksA": s.l1_blocks("a"),
+        "l1BlocksB": s.l1_blocks("b"), "words": s.words, "l0Buffers": s.l0_slots, "l0cBuffers": s.l0c_slots,
+        "stripRows": s.strip_rows,
+    }  # fmt: skip
+    return "\n".join(
+        [f"// {layout_words(s)}; DataCopy, LoadData, Mmad; the high-level Matmul does not exist on {s.placed_on.name}"]
+        + [f"constexpr uint32_t {name} = {value};" for name, value in sizes.items()]
+    )
 
 
 def catlass_snippet(schedule: Kernel) -> str:
@@ -179,6 +128,7 @@ def catlass_snippet(schedule: Kernel) -> str:
         return ""
     loaded = max(s.depth // s.stream_slots, 1) * b.bk
     lines = [
+        f"// {layout_words(s)}",
         f"using L1TileShape = GemmShape<{b.bm}, {b.bn}, {loaded}>;",
         f"using L0TileShape = GemmShape<{b.bm}, {b.bn}, {b.bk}>;",
     ]
@@ -201,30 +151,19 @@ def pto_snippet(schedule: Kernel) -> str:
     names = (
         "singleCoreM", "singleCoreK", "singleCoreN", "baseM", "baseK", "baseN", "stepM", "stepKa", "stepKb", "stepN",
     )  # fmt: skip
-    lines = [f"// m = {s.m}, k = {s.k}, n = {s.n}; two buffers in L1, L0A and L0B; A m x k, B n x k rows (ND)"]
+    lines = [f"// m = {s.m}, k = {s.k}, n = {s.n}; two buffers in L1, L0A and L0B; {layout_words(s)}"]
     lines.append(f"constexpr uint32_t blockDim = {fields['usedCoreNum']};")
     return "\n".join(lines + [f"constexpr uint32_t {name} = {fields[name]};" for name in names])
 
 
+#: What is printed for each dialect.
 SNIPPETS = {"ascendc": ascendc_snippet, "catlass": catlass_snippet, "pto": pto_snippet}
 
 
-def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
-    """The kernel that the fields of a target describe, where it is another one than the schedule; None where it is the same.
-
-    AscendC's and pto-isa's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one.
-    """
-    s = schedule
-    if not s.on_cube or (s.deals_one_by_one if target == "catlass" else s.owns_rectangles and s.groups == 1):
-        return None
-    slices = len(s.k_slices)
-    if target == "catlass":
-        grid = Grid(k=slices)
-    else:
-        rows, columns = core_rectangle(s)
-        grid = Grid(fractals(s.m, rows), slices, fractals(s.n, columns))
-    merge = {"merge": "atomic"} if slices > 1 and s.terms == 1 and s.operand != "int8" else {}
-    return variant(s, kernel="grid", grid=grid, resident="none", balanced=False, **merge)
+def snippets(schedule: Kernel) -> dict[str, str]:
+    """Text for each dialect that the chip has, and that has the operand; for the basic API where there is none."""
+    found = {name: SNIPPETS[name](schedule) for name, row in DIALECTS.items() if row.has(schedule.placed_on)}
+    return {name: text for name, text in found.items() if text} or {"AscendC, basic API": basic_snippet(schedule)}
 
 
 def tile_shapes(schedule: Kernel) -> list[tuple[str, str, str, int, int]]:

@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import ascend
+from ascend.dialects import DIALECTS
 from ascend.planner import Plan
 from ascend.reports import figures, plots
 from ascend.reports.calibration import PUBLISHED_BLOCK
-from ascend.reports.tiling import SNIPPETS, described, notes, tile_shapes
+from ascend.reports.tiling import layout_words, notes, snippets, tile_shapes
 from ascend.schedule import variant
 from ascend.terms import Mode, combination
+from ascend.tiling.fields import described
 from mpgemm.commands.ascend_options import (
     chip_of,
     chips_of,
@@ -31,9 +33,6 @@ from mpgemm.reporting.report import Progress, Table, json_text, say
 from tensorcore_models.files import write_text
 
 Size = tuple[int, int, int]
-
-#: Headings of the snippets.
-TITLES = {"ascendc": "AscendC (TCubeTiling)", "catlass": "CATLASS", "pto": "PTO (as pto-isa's gemm_performance)"}
 
 #: Options that take one shape and one chip.
 OF_ONE_SHAPE = (
@@ -95,9 +94,11 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
         sys.stdout.write(json_text(result))
         return
     how = "simulated" if best.timeline else "by closed forms"
-    say(f"{evidence(args, chip)}; time {how}; bits from {best.error_source}")
+    bits = "no bits: " if best.error is None else "bits from "
+    say(f"{evidence(args, chip)}; time {how}; {bits}{best.error_source}")
     s = best.schedule
     title = f"{chip.name}, C = A B with A {m} x {k}, B {k} x {n}, {s.terms} term(s) of {s.operand}, {args.buffering} buffers"
+    title += f"; {layout_words(s)}"
     if args.kernel == "paper":
         feasible = len(ascend.feasible_blocks(chip, args.buffering, s.words, s.operand))
         title += f", the paper's kernel: {feasible} feasible blocks"
@@ -194,11 +195,13 @@ def _table(plans: list[Plan], title: str) -> Table:
 
 
 def _print_tiling(plan: Plan, target: str | None) -> None:
-    if ascend.tiling_fields(plan.schedule):
-        for name in (target,) if target else SNIPPETS:
-            print(f"\n{TITLES[name]}:\n")
-            print(SNIPPETS[name](plan.schedule))
-            other = described(plan.schedule, name)
+    if plan.schedule.on_cube:
+        for name, text in snippets(plan.schedule).items():
+            if target not in (None, name):
+                continue
+            print(f"\n{DIALECTS[name].title if name in DIALECTS else name}:\n")
+            print(text)
+            other = described(plan.schedule, name) if name in DIALECTS else None
             if other is not None:
                 time = ascend.simulate(other).seconds
                 say(

@@ -77,6 +77,21 @@ def test_bare_910b_names_the_candidates():
             ascend.get_chip(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "chip"),
+    [("Ascend910_9382", "A3"), ("Ascend910_9392", "A3"), ("910_9391", "A3"), ("910c", "A3"), ("Ascend910B2C", "910B2"),
+     ("Ascend910B4-1", "910B4"), ("Ascend950PR", "950"), ("Ascend310P3", "310P3")],
+)  # fmt: skip
+def test_names_as_cann_spells_them(name, chip):
+    assert ascend.get_chip(name) is ascend.get_chip(chip)
+
+
+@pytest.mark.parametrize(("name", "chip"), [("Ascend910_9362", "A3"), ("Ascend950PR_9599", "950")])
+def test_a_chip_of_a_series_with_other_cores_is_no_alias(name, chip):
+    with pytest.raises(ValueError, match=f"series of {chip}.*--chip {chip} --set cores=N"):
+        ascend.get_chip(name)
+
+
 def test_unknown_chip_names_the_known_ones():
     with pytest.raises(ValueError, match="910PremiumA"):
         ascend.get_chip("911")

@@ -36,7 +36,7 @@ def test_plan_prints_a_table_and_the_tiling(capsys):
     lines = out.splitlines()
     assert "nominal" in lines[0] and "2329 feasible blocks" in lines[1]
     assert lines[4].split()[:4] == ["176", "64", "176", "44"]
-    assert "tiling.set_baseM(176);" in out and "tiling.set_depthA1(44);" in out and "1036288" in out
+    assert "baseM = 176;" in out and "l1BlocksA = 44;" in out and "1036288" in out
 
 
 def test_plan_json_and_csv(capsys, tmp_path):

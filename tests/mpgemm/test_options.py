@@ -7,9 +7,9 @@ import pytest
 
 from ascend.accuracy import DISTRIBUTIONS
 from ascend.blocking import OPERAND_BYTES
+from ascend.dialects import DIALECTS
 from ascend.planner import PLAN_KERNELS, RANKS, SIMULATED
 from ascend.reports.calibration import ASSUMED_SIZE
-from ascend.reports.tiling import SNIPPETS
 from ascend.schedule import KERNELS
 from ascend.schedule_options import LAYOUTS, MERGES, RESIDENTS
 from ascend.terms import MODES
@@ -38,7 +38,7 @@ STATED = {
     "RANKS": RANKS,
     "SIMULATED": SIMULATED,
     "DISTRIBUTIONS": tuple(DISTRIBUTIONS),
-    "TARGETS": tuple(SNIPPETS),
+    "TARGETS": tuple(DIALECTS),
     "ASSUMED_SIZE": ASSUMED_SIZE,
     "NAMED_METHODS": tuple(NAMED_METHODS),
     "ON_REQUEST": tuple(ON_REQUEST),

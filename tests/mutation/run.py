@@ -67,6 +67,7 @@ LANES = ("tests/tensorcore_models/test_fast_lanes_of_32_bits.py",)
 SUITES = ("tests/tensorcore_models/test_suites.py",)
 BEATING = ("tests/mpgemm/test_beating.py",)
 SEARCH, GRID = ("tests/ascend/test_search.py",), ("tests/ascend/test_grid.py",)
+RULES = ("tests/ascend/test_tiling_rules.py",)
 BYTES = ("tests/ascend/test_memory.py", "tests/ascend/test_simulate.py")
 GAUDI, RISCV, ARM, WORMHOLE = (
     (f"tests/tensorcore_models/test_{name}.py",) for name in ("gaudi", "riscv", "arm", "tenstorrent")
@@ -218,6 +219,9 @@ MUTANTS = (
     Mutant("ascend: nothing bounds the memory", "ascend/pipes/simulate.py", "_run_phase", "max(engine.end_time(), floor", "engine.end_time(", SEARCH),
     Mutant("ascend: a stay's latency for each tile", "ascend/estimate.py", "_Forms.multiplication", "streamed + filling", "streamed + tiles * filling", SEARCH),
     Mutant("ascend: k blocks all full", "ascend/estimate.py", "_Forms.__init__", "self.length / (self.blocks * c.bk", "np.ones_like(self.length", SEARCH),
+    Mutant("ascend: NZ sizes as given", "ascend/tiling/fields.py", "tiling_fields", "aligned(size, unit) if in_nz", "size if in_nz", RULES),
+    Mutant("ascend: loads of a panel and of a stream apart", "ascend/tiling/fields.py", "_dividing", "more % fewer == 0", "True", RULES),
+    Mutant("ascend: int8 in blocks of 16", "ascend/blocking.py", "WHOLE_K", '"int8": 32', '"int8": 16', RULES),
     Mutant("ascend: bands never turn", "ascend/grid.py", "Swizzle.order", "self.turns", "False", GRID),
     Mutant("ascend: a tile dealt twice", "ascend/kernels/grid.py", "GridKernel.visits", "[first :: self", "[first // 2 :: self", GRID),
     Mutant("ascend: all of L2 keeps what turns", "ascend/memory.py", "_again", "(l2_bytes - 2 * kept)", "l2_bytes", BYTES),

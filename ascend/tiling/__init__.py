@@ -1,0 +1,1 @@
+"""AscendC's TCubeTiling: the fields that describe a schedule, and the published rules that they keep."""

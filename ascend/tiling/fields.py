@@ -1,0 +1,155 @@
+"""The TCubeTiling of a schedule, and the kernel that a target's fields describe."""
+
+from collections.abc import Iterator
+
+from ascend.blocking import fractals
+from ascend.chips.chip import Chip
+from ascend.grid import Grid
+from ascend.kernels.base import Kernel
+from ascend.schedule import variant
+from ascend.schedule_options import Layout
+from ascend.tiling.rules import ITERATE_M_FIRST, ITERATE_N_FIRST, Tiling, broken, whole_k
+from tensorcore_models.machine.fp_state import default_fp_state
+
+
+def aligned(size: int, unit: int = 16) -> int:
+    """The size in whole units."""
+    return fractals(size, unit) * unit
+
+
+def layout_of(schedule: Kernel) -> Layout:
+    """How the operands of the multiplication lie in memory: NZ where a pass writes words or turns rows before it."""
+    return "nz" if schedule.terms > 1 or schedule.converts else schedule.layout
+
+
+def core_rectangle(schedule: Kernel) -> tuple[int, int]:
+    """Rows and columns of C that one core computes when AscendC deals rectangles.
+
+    A grid's own cut; the row blocks of the paper's kernel; where tiles are dealt one by one, the rectangles of whole tiles
+    that leave the busiest core the fewest.
+    """
+    s, b = schedule, schedule.blocking
+    rows, columns = len(s.row_blocks), len(s.column_blocks)
+    if not s.deals_one_by_one:
+        return min(fractals(rows, s.grid.m) * b.bm, s.m), min(fractals(columns, s.grid.n) * b.bn, s.n)
+    cores = max(s.cores // len(s.k_slices), 1)
+    along_m = min(
+        range(1, min(cores, rows) + 1),
+        key=lambda at: (fractals(rows, at) * fractals(columns, min(cores // at, columns)), abs(at - cores / at)),
+    )
+    return min(fractals(rows, along_m) * b.bm, s.m), min(fractals(columns, min(cores // along_m, columns)) * b.bn, s.n)
+
+
+@default_fp_state
+def tiling_fields(schedule: Kernel) -> dict[str, int]:
+    """AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
+
+    Where A and B lie in NZ (also words, which a pass splits) sizes are padded to whole fractals, as the published rules ask.
+
+    Returns
+    -------
+    dict of str to int
+        usedCoreNum, M, N, Ka, Kb; singleCoreM/N/K (what one core computes); baseM/N/K (the block in L0); depthA1, depthB1
+        (base blocks in L1); stepM, stepN, stepKa, stepKb (base blocks loaded together); dbL0A, dbL0B, dbL0C (2:
+        ping-pong); iterateOrder. A fused kernel runs them for each word.
+    """
+    s, b = schedule, schedule.blocking
+    if not s.on_cube:
+        return {}
+    in_nz, unit_k = layout_of(s) == "nz", whole_k(s.operand)
+    m, k, n = (aligned(size, unit) if in_nz else size for size, unit in ((s.m, 16), (s.k, unit_k), (s.n, 16)))
+    core_m, core_n = (aligned(size) if in_nz else size for size in core_rectangle(s))
+    core_k = k if len(s.k_slices) == 1 else s.k_slices[0][1] - s.k_slices[0][0]
+    steps, depths = _in_l1(s, fractals(core_k, b.bk))
+    return {
+        "usedCoreNum": fractals(m, core_m) * fractals(n, core_n) * fractals(k, core_k),
+        "M": m, "N": n, "Ka": k, "Kb": k,
+        "singleCoreM": core_m, "singleCoreN": core_n, "singleCoreK": core_k,
+        "baseM": min(b.bm, aligned(core_m)), "baseN": min(b.bn, aligned(core_n)), "baseK": min(b.bk, aligned(core_k, unit_k)),
+        "depthA1": depths[0], "depthB1": depths[1],
+        "stepM": 1, "stepN": 1, "stepKa": steps[0], "stepKb": steps[1],
+        "dbL0A": s.stream_slots, "dbL0B": s.stream_slots, "dbL0C": min(s.l0c_slots, 2),
+        "iterateOrder": ITERATE_M_FIRST if s.resident == "b" else ITERATE_N_FIRST,
+    }  # fmt: skip
+
+
+def _in_l1(s: Kernel, blocks: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """stepKa and stepKb, depthA1 and depthB1 of a core that walks so many k blocks.
+
+    A stream's depth is in whole steps: an odd buffer has no field. Of a panel and a stream as much is kept as lets the loads
+    of one divide those of the other, as the MDL template asks.
+    """
+    stream = max(s.depth // s.stream_slots, 1)
+    if s.resident == "none":
+        return (stream, stream), (stream * s.stream_slots,) * 2
+    panel, stream = next(_dividing(s.panel_blocks, stream, blocks))
+    steps, depths = (panel, stream), (panel, stream * s.stream_slots)
+    return (steps, depths) if s.resident == "a" else (steps[::-1], depths[::-1])
+
+
+def _dividing(panel: int, stream: int, blocks: int) -> Iterator[tuple[int, int]]:
+    """Steps of a panel and of a stream, the largest first, of which one is loaded a whole number of times for the other."""
+    for p in range(panel, 0, -1):
+        for q in range(stream, 0, -1):
+            more, fewer = sorted((fractals(blocks, p), fractals(blocks, q)), reverse=True)
+            if more % fewer == 0:
+                yield p, q
+
+
+def broken_rules(
+    fields: dict[str, int],
+    chip: Chip,
+    operand: str = "fp16",
+    split_k: bool = False,
+    layout: Layout = "nd",
+    intrinsics_check: bool = True,
+) -> list[str]:
+    """The published rules of TCubeTiling that a set of fields breaks; empty for fields that a kernel takes.
+
+    Parameters
+    ----------
+    fields : dict of str to int
+        As :func:`tiling_fields` returns them.
+    chip : Chip
+        Whose cores and buffers they use.
+    operand : str
+        Format of A and B.
+    split_k : bool
+        EnableMultiCoreSplitK(true) is called, without which singleCoreK = K.
+    layout : {"nz", "nd", "nt"}
+        How A and B lie in memory.
+    intrinsics_check : bool
+        MatmulConfig has intrinsicsCheck, without which ND rows have at most 65535 elements.
+    """
+    return broken(Tiling(fields, chip, operand, layout, split_k, intrinsics_check))
+
+
+def broken_rules_of(schedule: Kernel) -> list[str]:
+    """The published rules that the fields of a schedule on the cube break."""
+    s = schedule
+    return broken_rules(tiling_fields(s), s.placed_on, s.operand, len(s.k_slices) > 1, layout_of(s))
+
+
+def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
+    """The kernel that the fields of a target describe, where it is another one than the schedule; None where it is the same.
+
+    AscendC's and pto-isa's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one.
+    """
+    s = schedule
+    if not s.on_cube:
+        return None
+    slices = fractals(s.k, s.k_slices[0][1] - s.k_slices[0][0])
+    if target == "catlass":
+        grid = Grid(k=slices)
+    else:
+        rows, columns = core_rectangle(s)
+        grid = Grid(fractals(s.m, rows), slices, fractals(s.n, columns))
+    if s.resident == "none" and s.groups == 1 and s.grid == grid and s.kernel == "grid":
+        return None
+    merge = {"merge": "atomic"} if slices > 1 and s.terms == 1 and s.operand != "int8" else {}
+    return variant(s, kernel="grid", grid=grid, resident="none", balanced=False, **merge)
+
+
+def is_said_by(schedule: Kernel, target: str) -> bool:
+    """Whether a target's fields say this schedule, and are legal."""
+    return described(schedule, target) is None and (target != "ascendc" or not broken_rules_of(schedule))
