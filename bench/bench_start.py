@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--json", default="out/start.json")
     args = parser.parse_args()
     hold_blas(1)
-    from mpgemm.options.discovery import all_commands
+    from mpgemm.cli.common.discovery import all_commands
 
     runs = {"python": ("-c", "pass"), "import numpy": ("-c", "import numpy"), "import mpgemm": ("-c", "import mpgemm")}
     runs |= {

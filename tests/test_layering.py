@@ -159,7 +159,7 @@ def test_no_module_imports_itself_by_a_detour():
 
 
 def test_rooms_of_mpgemm_import_in_one_direction():
-    """`reporting` stands below `experiments`, both below `commands`: no room imports what imports it, not even elsewhere."""
+    """`reporting` stands below `experiments`, both below `cli`: no room imports what imports it, not even elsewhere."""
 
     def room(module: str) -> str:
         return ".".join(module.split(".")[:2])

@@ -14,13 +14,12 @@ import pytest
 
 import ascend
 import mpgemm
-import mpgemm.commands
-import mpgemm.options
+import mpgemm.cli
 import tensorcore_models as tcm
 from ascend.chips import files
 from mpgemm.bounds import bounds
 from mpgemm.cli import main
-from mpgemm.options.discovery import all_commands
+from mpgemm.cli.common.discovery import all_commands
 from mpgemm.recovery.rows import ROWS
 from tensorcore_models import families, kernels, probing
 from tensorcore_models.catalogue import nvidia
@@ -62,7 +61,7 @@ class WholeSum(Accumulator):
         return round_to_bits(total < 0, int(abs(total)), 0, p.formats[3], "rz")
 '''
 
-OPTIONS = """
+COMMAND = """
 QUESTION = "plan a block"
 SUMMARY = "says it once or twice"
 EXAMPLES = (("--twice", "says it twice"),)
@@ -70,9 +69,8 @@ EXAMPLES = (("--twice", "says it twice"),)
 
 def add_arguments(parser):
     parser.add_argument("--twice", action="store_true", help="say it twice")
-"""
 
-COMMAND = """
+
 def run(args):
     print("twice" if args.twice else "once")
     return 0
@@ -153,13 +151,10 @@ def test_a_chip_is_one_file(tmp_path, monkeypatch, capsys):
         files._built_in.cache_clear()
 
 
-def test_a_command_is_two_files(tmp_path, monkeypatch, capsys):
-    assert "what may be said to it in `options/`" in RECIPES and "what it does in\n  `commands/`" in RECIPES
-    for package, text in ((mpgemm.options, OPTIONS), (mpgemm.commands, COMMAND)):
-        folder = tmp_path / package.__name__
-        folder.mkdir()
-        (folder / "made_up.py").write_text(text, encoding="utf-8")
-        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+def test_a_command_is_one_file(tmp_path, monkeypatch, capsys):
+    assert "one file in `mpgemm/cli/`" in RECIPES
+    (tmp_path / "made_up.py").write_text(COMMAND, encoding="utf-8")
+    monkeypatch.setattr(mpgemm.cli, "__path__", [*mpgemm.cli.__path__, str(tmp_path)])
     importlib.invalidate_caches()
     try:
         assert main(["made-up", "--twice"]) == 0 and capsys.readouterr().out == "twice\n"
@@ -174,5 +169,4 @@ def test_a_command_is_two_files(tmp_path, monkeypatch, capsys):
             text = capsys.readouterr().out
             assert "made-up" in text and shown in text
     finally:
-        for package in (mpgemm.options, mpgemm.commands):
-            sys.modules.pop(f"{package.__name__}.made_up", None)
+        sys.modules.pop("mpgemm.cli.made_up", None)

@@ -4,7 +4,7 @@ import argparse
 import re
 from collections.abc import Iterator
 
-from mpgemm.options.discovery import all_commands, by_question, command_parser
+from mpgemm.cli.common.discovery import all_commands, by_question, command_module, command_parser
 
 HEADER = """# Commands
 
@@ -109,8 +109,8 @@ def row(action: argparse.Action, formatter: argparse.HelpFormatter) -> str:
 
 def section(command: str) -> Iterator[str]:
     """The lines of one command."""
-    options = all_commands()[command]
-    summary = options.SUMMARY
+    module = command_module(command)
+    summary = module.SUMMARY
     parser = command_parser(command)
     formatter = argparse.HelpFormatter(parser.prog)
     yield from (f"### {command}", "")
@@ -123,7 +123,7 @@ def section(command: str) -> Iterator[str]:
         if not isinstance(action, argparse._HelpAction):
             yield row(action, formatter)
     yield from ("", "```console")
-    for arguments, meaning in options.EXAMPLES:
+    for arguments, meaning in module.EXAMPLES:
         yield f"$ mpgemm {command} {arguments}".rstrip() + (f"  # {meaning}" if meaning else "")
     yield from ("```", "")
 

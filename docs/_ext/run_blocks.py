@@ -21,7 +21,7 @@ from sphinx.util import logging
 from terminal import COLUMNS, in_a_terminal
 
 from mpgemm.cli import main
-from mpgemm.options.discovery import command_parser
+from mpgemm.cli.common.discovery import command_parser
 
 LOGGER = logging.getLogger(__name__)
 #: Commands of a console block that are shown and not run.

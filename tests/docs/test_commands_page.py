@@ -6,7 +6,7 @@ from pathlib import Path
 import commands_page
 import pytest
 
-from mpgemm.options.discovery import all_commands, by_question, command_parser
+from mpgemm.cli.common.discovery import all_commands, by_question, command_names, command_parser
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
 
@@ -50,5 +50,5 @@ def test_the_head_tells_apart_the_commands_that_explain_results():
 
 def test_every_command_stands_under_one_question():
     names = [name for commands in by_question().values() for name in commands]
-    assert sorted(names) == sorted(set(names)) == sorted(all_commands())
+    assert sorted(names) == sorted(set(names)) == command_names()
     assert set(commands_page.PAGES) <= set(all_commands())

@@ -9,8 +9,7 @@ import pytest
 from ascend.reports.calibration import Statement
 from ascend.reports.published import MEASUREMENTS, comparisons
 from mpgemm.cli import main
-from mpgemm.commands import simulate
-from mpgemm.commands.plan import read_shapes
+from mpgemm.cli.plan import read_shapes
 
 
 def run(capsys, *words):
@@ -148,8 +147,8 @@ def test_simulate_what_if(capsys):
 def test_simulate_published(capsys, monkeypatch):
     """A few of the rows; tests/ascend/test_evidence.py has all of them."""
     some, said = comparisons(MEASUREMENTS[:10]), [Statement("double buffer", "65.3", 69.1, 65.3, True)]
-    monkeypatch.setattr(simulate, "comparisons", lambda: some)
-    monkeypatch.setattr(simulate, "statements", lambda: said)
+    monkeypatch.setattr("ascend.reports.published.comparisons", lambda: some)
+    monkeypatch.setattr("ascend.reports.calibration.statements", lambda: said)
     rows = run_json(capsys, "simulate", "--published")
     assert len(rows["times"]) == 10 and rows["spread"]["predicted"]["rows"] == 5
     assert [row["calibrated"] for row in rows["statements"]] == [65.3]

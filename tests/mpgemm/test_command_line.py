@@ -13,11 +13,11 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.cli import main
-from mpgemm.options.discovery import QUESTIONS, all_commands, by_question, command_parser
-from mpgemm.options.parser import Parser
+from mpgemm.cli.common.discovery import QUESTIONS, all_commands, by_question, command_module, command_parser
+from mpgemm.cli.common.parser import Parser
 from mpgemm.traces.recording import TraceRecorder
 
-ALL_EXAMPLES = [(command, arguments) for command, module in all_commands().items() for arguments, _ in module.EXAMPLES]
+ALL_EXAMPLES = [(command, arguments) for command in all_commands() for arguments, _ in command_module(command).EXAMPLES]
 
 
 @pytest.mark.parametrize("command", all_commands())
@@ -41,7 +41,7 @@ def test_help_groups_commands_by_question(columns, monkeypatch, capsys):
         question = line[:-1] if line.endswith(":") and not line.startswith(" ") else question
         if (word := re.match(r"  ([a-z-]+) +\S", line)) and question in QUESTIONS:
             found.setdefault(question, []).append(word[1])
-    assert found == by_question()
+    assert found == {question: list(commands) for question, commands in by_question().items()}
 
 
 def single_valued(command):

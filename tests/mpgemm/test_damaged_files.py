@@ -190,7 +190,7 @@ class Failing:
 
 @pytest.mark.parametrize("error", [MemoryError(), OverflowError("too large"), RecursionError()])
 def test_errors_of_any_command_are_one_line(error, monkeypatch, capsys):
-    from mpgemm.commands import models
+    from mpgemm.cli import models
 
     Failing.error = error
     monkeypatch.setattr(models, "run", Failing.run)
@@ -199,7 +199,7 @@ def test_errors_of_any_command_are_one_line(error, monkeypatch, capsys):
 
 
 def test_a_dying_cluster_is_one_line(monkeypatch, capsys):
-    from mpgemm.commands import models
+    from mpgemm.cli import models
 
     killed = type("KilledWorker", (Exception,), {"__module__": "distributed.scheduler"})
     Failing.error = killed("the task was lost")

@@ -10,7 +10,7 @@ import pytest
 import mpgemm
 import tensorcore_models as tcm
 from mpgemm.cli import main
-from mpgemm.commands.explain import _number
+from mpgemm.cli.explain import _number
 from mpgemm.explanations.dots import MOST, explain
 from mpgemm.explanations.two_engines import side_by_side
 from mpgemm.inputs.matrices import generate

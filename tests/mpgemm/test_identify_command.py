@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from mpgemm.cli import main
-from mpgemm.commands import identify
+from mpgemm.cli import identify, main
 
 MODULE = """
 import numpy as np

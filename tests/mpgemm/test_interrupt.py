@@ -14,7 +14,7 @@ def test_interrupted(command, arguments, monkeypatch, capsys):
     def interrupt(args):
         raise KeyboardInterrupt
 
-    module = importlib.import_module(f"mpgemm.commands.{command.replace('-', '_')}")
+    module = importlib.import_module(f"mpgemm.cli.{command.replace('-', '_')}")
     monkeypatch.setattr(module, "run", interrupt)
     assert main([command, *arguments]) == 130
     assert capsys.readouterr().err.strip() == f"mpgemm {command}: interrupted"

@@ -6,33 +6,24 @@ import sys
 import pytest
 
 from ascend.accuracy import DISTRIBUTIONS
-from ascend.blocking import OPERAND_BYTES
 from ascend.dialects import DIALECTS
 from ascend.planner import PLAN_KERNELS, RANKS, SIMULATED
 from ascend.reports.calibration import ASSUMED_SIZE
 from ascend.schedule import KERNELS
-from ascend.schedule_options import LAYOUTS, MERGES, RESIDENTS
-from ascend.terms import MODES
+from mpgemm.cli.common import words
+from mpgemm.cli.common.discovery import all_commands, command_module, command_parser, stated
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.curves import AXES
 from mpgemm.experiments.curves import SHAPE as CURVE_SHAPE
 from mpgemm.experiments.methods import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
 from mpgemm.experiments.slice_advice import DEVICES as COST_DEVICES
 from mpgemm.experiments.slice_advice import METHODS as COUNTED_METHODS
-from mpgemm.options import words
-from mpgemm.options.discovery import all_commands, command_parser
 from mpgemm.testing.tolerances import SHAPE
 from tensorcore_models.probing.formal.solvers import BACKENDS, DEFAULT_MEMORY, DEFAULT_TIMEOUT
-from tensorcore_models.probing.identify.limits import EFFORTS
 from tensorcore_models.probing.identify.solver import EACH, TOTAL
 from tensorcore_models.probing.suites import SUITES
 
 STATED = {
-    "MODES": MODES,
-    "OPERANDS": tuple(OPERAND_BYTES),
-    "LAYOUTS": LAYOUTS,
-    "MERGES": MERGES,
-    "RESIDENTS": RESIDENTS,
     "KERNELS": tuple(KERNELS),
     "PLAN_KERNELS": PLAN_KERNELS,
     "RANKS": RANKS,
@@ -49,7 +40,6 @@ STATED = {
     "CURVE_SHAPE": CURVE_SHAPE,
     "COUNTED_METHODS": COUNTED_METHODS,
     "COST_DEVICES": COST_DEVICES,
-    "EFFORTS": tuple(EFFORTS),
     "SECONDS_EACH": EACH,
     "SECONDS_TOTAL": TOTAL,
     "SUITES": tuple(sorted(SUITES)),
@@ -71,14 +61,28 @@ def test_words(name):
 
 def test_help_imports_nothing_that_computes():
     code = (
-        "import sys, mpgemm.cli; from mpgemm.options.discovery import all_commands, command_parser;"
+        "import sys, mpgemm.cli; from mpgemm.cli.common.discovery import all_commands, command_parser;"
         "[command_parser(name) for name in all_commands()];"
-        "print([m for m in sys.modules if m.startswith(('mpgemm.commands.', 'mpgemm.bounds', 'ascend.planner')) "
+        "print([m for m in sys.modules if m.startswith(('mpgemm.bounds', 'mpgemm.experiments.evaluate', 'ascend.planner')) "
         "or m in ('tensorcore_models.kernels', 'tensorcore_models.catalogue', 'mpmath')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
     assert len(all_commands()) > 15
+
+
+@pytest.mark.parametrize("command", all_commands())
+def test_the_list_of_commands_reads_what_their_modules_say(command):
+    module = command_module(command)
+    assert stated(command) == (module.QUESTION, module.SUMMARY)
+
+
+def test_a_command_is_imported_without_numpy():
+    code = (
+        "import sys, mpgemm.cli; from mpgemm.cli.common.discovery import all_commands, command_module;"
+        "[command_module(name) for name in all_commands()]; print('numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 def test_the_list_of_commands_needs_no_numpy():

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from mpgemm.commands.library_options import make_recipe
+from mpgemm.cli.common.library_options import make_recipe
 from tensorcore_models.libraries import Unknown, recorded_split, scaled_mm_recipe
 
 

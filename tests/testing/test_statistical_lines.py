@@ -142,12 +142,10 @@ def test_what_is_certified_comes_first_and_an_interruption_keeps_what_is_known()
 
 
 def test_an_interrupted_command_prints_what_is_known(monkeypatch, capsys):
-    from mpgemm.commands import tolerance as command
-
     def interrupted(*args, **options):
         raise Interrupted(tolerance("h100", 16, distribution="normal", shape=(4, 4)))
 
-    monkeypatch.setattr(command, "tolerance", interrupted)
+    monkeypatch.setattr("mpgemm.bounds.tolerances.tolerance", interrupted)
     assert main(["tolerance", "--k", "16"]) == 130
     shown = capsys.readouterr()
     assert shown.out.count("certified (no kernel") == 1 and "statistical (0.99 of right 4 x 16 x 4" in shown.out

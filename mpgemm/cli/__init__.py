@@ -1,0 +1,122 @@
+"""The `mpgemm` command line: finds a command, runs it, and says in one line why it cannot be carried out.
+
+`mpgemm some-command` is the module `mpgemm.cli.some_command`: `add_arguments` says what may be said to it, `run(args) -> int`
+carries it out (`mpgemm.cli.common.discovery`). Functions import what computes, so that `--help` is quick. Bad input is a
+ValueError, TypeError or OSError from `run`: it becomes one line on standard error and exit status 2.
+"""
+
+import argparse
+import csv
+import difflib
+import os
+import sys
+from concurrent.futures import BrokenExecutor, CancelledError
+
+from mpgemm.cli.common.discovery import all_commands, command_module, command_names, command_parser, overview
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.prose import wrapped
+from mpgemm.reporting.report import running
+from tensorcore_models.machine.fp_state import default_fp_state
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        from mpgemm.reporting.provenance import package_version
+
+        print(f"{parser.prog} {package_version()}")
+        parser.exit(0)
+
+
+def _general_parser() -> Parser:
+    """What `mpgemm` itself says: its commands, its version."""
+    parser = Parser(
+        prog="mpgemm",
+        usage="mpgemm COMMAND [OPTION ...]",
+        description=f"Mixed-precision GEMM on modelled matrix hardware.\n{overview()}",
+        epilog=wrapped("mpgemm COMMAND --help lists a command's options and shows examples."),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    return parser
+
+
+# Threads of the kernels sleep while they wait: spinning costs a command more CPU time than its work, and is read when a command
+# loads OpenMP's library.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+@default_fp_state
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit status: 0, 2 on bad input, 130 after Ctrl-C."""
+    argv = sys.argv[1:] if argv is None else argv
+    command = argv[0] if argv else ""
+    if command.startswith("-") or not command:
+        parser = _general_parser()
+        parser.parse_args(argv[:1])  # help and the version end here
+        parser.error("a COMMAND is missing")
+    if command not in command_names():
+        sys.exit(_refuse(command, _unknown_command(command)))
+    try:
+        args = command_parser(command).parse_args(argv[1:])
+    except ValueError as error:
+        return _refuse(command, str(error))
+    if sys.stdout is None:  # it was closed before we started; whatever is printed is not wanted
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
+    try:
+        with running(argv, args.wide):
+            status = command_module(command).run(args)
+        sys.stdout.flush()  # a full disk shows here, not when the interpreter ends
+        return status
+    except BrokenPipeError:  # the reader of our output went away, as `mpgemm ... | head` does
+        _silence()
+        return 1
+    except MemoryError as error:
+        return _refuse(command, f"more memory is needed than there is {error}")
+    except RecursionError:
+        return _refuse(command, "an input is nested too deeply")
+    except (CancelledError, BrokenExecutor) as error:
+        return _refuse(
+            command,
+            f"the workers were lost ({str(error) or type(error).__name__}); with --out, run again to resume",
+        )
+    except (ValueError, TypeError, OSError, OverflowError, csv.Error) as error:
+        if isinstance(error, OSError):
+            _silence_if_broken()
+        return _refuse(command, str(error) or type(error).__name__)
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "distributed":
+            raise
+        return _refuse(
+            command, f"the cluster failed ({type(error).__name__}: {error}); with --out, run again to resume"
+        )
+    except KeyboardInterrupt:  # commands that keep finished work say themselves how to go on
+        print(f"\nmpgemm {command}: interrupted", file=sys.stderr)
+        return 130
+
+
+def _unknown_command(name: str) -> str:
+    near = difflib.get_close_matches(name, all_commands(), 1)
+    hint = f" did you mean {near[0]}?" if near else ""
+    return f"no such command;{hint} known: {', '.join(all_commands())}"
+
+
+def _refuse(command: str, reason: str) -> int:
+    """Say why a command cannot be carried out, in one line; the exit status."""
+    print(f"mpgemm {command}: {' '.join(reason.split())}", file=sys.stderr)
+    return 2
+
+
+def _silence() -> None:
+    """Let what is still to be written to standard output go nowhere: the interpreter flushes it at its end."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+def _silence_if_broken() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence()

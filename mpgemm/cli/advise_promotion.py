@@ -1,0 +1,75 @@
+"""`mpgemm advise-promotion`: how often to add a chain up outside of the core, and what each interval costs and brings."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from mpgemm.cli.common.matrices import add_matrix_arguments, pair_of
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.prose import wrapped
+from mpgemm.reporting import report
+
+if TYPE_CHECKING:
+    from mpgemm.experiments.promotion import PromotionAdvice
+
+QUESTION = "evaluate a scheme"
+SUMMARY = "how often to add up outside of the core: error, bound, cost"
+EXAMPLES = (
+    ("A.npy B.npy --engine h100", "error, bound and cost of every interval"),
+    ("--engine h100 --wanted 1e-4 --shape 1 7168 64", "the interval that a wanted error needs"),
+    ("--engine a100 --format half --distribution uniform_nonnegative", ""),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add_matrix_arguments(parser, "normal 64 x 4096 x 64")
+    add = parser.add_argument
+    add("--engine", default="h100", help="device (default h100), path (h100/mma) or arch:name")
+    add("--format", metavar="FORMAT", help="operands of a device's unit (default: fp8 if it has that, else fp16)")
+    add("--wanted", type=float, metavar="ERROR", help="relative error of the sums that is wanted")
+    add("--intervals", nargs="+", type=int, metavar="Q", help="products (default 16, 32, ..., 4096)")
+    add("--no-scale", action="store_true", help="leave operands of narrow formats unscaled")
+    add("--json", action="store_true", help="print JSON")
+    add("--quiet", action="store_true", help="no progress on a terminal")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    from mpgemm.experiments.promotion import INTERVALS, advise_promotion
+
+    intervals = args.intervals or INTERVALS
+    wrong = [q for q in intervals if q < 1]
+    if wrong:
+        raise ValueError(f"--intervals: {wrong[0]} is no number of products")
+    a, b, label = pair_of(args, "normal", (64, 4096, 64))
+    advice = advise_promotion(
+        a, b, args.engine, fmt=args.format, wanted=args.wanted, intervals=intervals, scale=not args.no_scale,
+        progress=report.Progress(sys.stderr, args.quiet),
+    )  # fmt: skip
+    if args.json:
+        print(report.json_text({"input": label, **advice.to_dict(), "verdict": advice.verdict}), end="")
+    else:
+        print("\n".join(_lines(advice, label)))
+    return 0
+
+
+def _lines(advice: PromotionAdvice, label: str):
+    cells = [
+        ["never" if i.every is None else str(i.every), f"{i.additions:.3%}", i.error, i.bits, i.bound, i.whole]
+        for i in advice.intervals
+    ]
+    headings = ["every", "additions", "error", "bits", "bound", "whole error"]
+    yield wrapped(f"{label} on {advice.engine} ({' x '.join(map(str, advice.shape))} computed)")
+    yield ""
+    title = "relative errors (Frobenius): of the sums; whole: with the operands' rounding"
+    yield report.Table(title, headings, cells).shown()
+    yield ""
+    yield wrapped(advice.verdict)
+    yield wrapped(advice.beside)
+    if any(advice.scaled):
+        yield wrapped(
+            f"A was multiplied by 2^{advice.scaled[0]} and B by 2^{advice.scaled[1]} first (--no-scale leaves that out)."
+        )

@@ -1,0 +1,220 @@
+"""Options that `mpgemm plan` and `mpgemm simulate` share: the size, the chip, the kernel."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import ascend
+from ascend.terms import MODES
+from mpgemm.cli.common.words import ASSUMED_SIZE
+
+#: Options of the kernel, which not everything that these commands show depends on.
+KERNEL_OPTIONS = (
+    "--terms", "--buffering", "--mode", "--operand", "--merge", "--layout", "--split", "--presplit", "--warm",
+)  # fmt: skip
+
+
+def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> argparse._ArgumentGroup:
+    """The group "chip": which one, and what is changed of it."""
+    from ascend.chips.files import list_chips  # its names are in the help of these commands alone
+
+    chip = parser.add_argument_group("chip")
+    add = chip.add_argument
+    add(
+        "--chip", metavar="NAME", action="append",
+        help=f"{', '.join(list_chips())}, or a .toml or CANN .ini file (default 910A)"
+        + ("; more than once to compare chips" if several_chips else ""),
+    )  # fmt: skip
+    add("--calibrated", action="store_true", help="use the chip's fitted parameters, too")
+    add(
+        "--set", action="append", default=[], metavar="PARAMETER=VALUE", dest="changes",
+        help="what if: another value of a chip parameter (mpgemm plan --list-parameters)",
+    )  # fmt: skip
+    return chip
+
+
+def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
+    """Size, chip and kernel."""
+    from ascend.blocking import OPERAND_BYTES
+    from ascend.schedule_options import LAYOUTS, MERGES
+
+    parser.add_argument(
+        "size", nargs="*", type=int, metavar="M K N",
+        help=f"A is M x K, B is K x N (default {' '.join(map(str, ASSUMED_SIZE))})",
+    )  # fmt: skip
+    chip = add_chip_arguments(parser, several_chips=several_chips)
+    chip.add_argument("--list-parameters", action="store_true", help="the chip's numbers and where they come from")
+    kernel = parser.add_argument_group("kernel")
+    add = kernel.add_argument
+    add(
+        "--terms", type=int, choices=(1, 3, 4),
+        help="products for each FP32 product (simulate: 3; plan: compares them all unless --terms or --operand says which)",
+    )  # fmt: skip
+    add("--buffering", default="double", choices=("single", "double"))
+    add("--mode", choices=MODES, help="how the terms are combined (termwise; plan: or fused, if faster)")
+    add("--operand", choices=tuple(OPERAND_BYTES), help="format of A and B on the cube (fp16); others have one term")
+    add(
+        "--merge",
+        default="reduce",
+        choices=MERGES,
+        help="slices of k: added in order, or atomically in memory (reduce)",
+    )
+    add(
+        "--layout",
+        default="nz",
+        choices=LAYOUTS,
+        help="how A and B lie in memory, with one term: NZ fractals, ND rows, or ND with B as N x K rows (nz)",
+    )
+    add("--split", type=int, metavar="COUNT", help="slices of k")
+    add(
+        "--presplit", default="", choices=("a", "b", "ab"),
+        help="operands whose words are there already: weights that were split once",
+    )  # fmt: skip
+    add("--warm", action="store_true", help="A, B and C are in L2 at the start if they fit, as in a timing loop")
+
+
+def kernel_of(args: argparse.Namespace) -> dict:
+    """Terms, operand and the other options of a kernel, with what was left out at its default."""
+    from ascend.blocking import SPLIT_OPERANDS
+
+    operand = args.operand or "fp16"
+    terms = args.terms if args.terms is not None else 3 if operand in SPLIT_OPERANDS else 1
+    names = ("buffering", "merge", "layout", "presplit", "warm")
+    return {"terms": terms, "operand": operand} | {name: getattr(args, name) for name in names}
+
+
+def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
+    """(m, k, n); the size assumed for the published figures if none is given. Raises ValueError if it is not three numbers."""
+    if not args.size:
+        return ASSUMED_SIZE
+    if len(args.size) != 3:
+        raise ValueError(f"the size is three numbers, M K N; got {len(args.size)}")
+    return tuple(args.size)
+
+
+def chip_of(args: argparse.Namespace) -> ascend.Chip:
+    """The one chip that the options name, with calibration and changes in force. Raises ValueError if they name several."""
+    chips = chips_of(args)
+    if len(chips) > 1:
+        raise ValueError(f"one --chip at a time here, got {len(chips)}")
+    return chips[0]
+
+
+def chips_of(args: argparse.Namespace) -> list[ascend.Chip]:
+    """Every chip that the options name, with calibration and changes in force."""
+    return [_chip(args, name) for name in args.chip or ["910A"]]
+
+
+def _chip(args: argparse.Namespace, name: str) -> ascend.Chip:
+    is_file = Path(name).suffix.lower() in (".toml", ".ini")
+    chip = ascend.load_chip(name) if is_file else ascend.get_chip(name)
+    if args.calibrated:
+        chip = chip.with_calibration()
+    changes = list(map(parse_change, args.changes or ()))
+    names = [name for name, _ in changes]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"--set gives {twice[0]} twice, expected one value")
+    return chip.replace(**dict(changes)) if changes else chip
+
+
+def evidence(args: argparse.Namespace, chip: ascend.Chip) -> str:
+    """Whether a chip's predictions are nominal or calibrated: the first thing that a command says."""
+    if args.calibrated:
+        return f"{chip.name}: calibrated predictions ({chip.calibration_source})"
+    if any(where.kind == "calibrated" for where in chip.provenance.values()):
+        return f"{chip.name}: predictions with rates fitted to published measurements (--list-parameters)"
+    return f"{chip.name}: nominal predictions, not measured on a chip"
+
+
+def parse_change(text: str) -> tuple[str, float | str]:
+    """ "PARAMETER=VALUE" as a pair; whole numbers stay integers.
+
+    Raises ValueError if it is no such pair, or the chip has no such parameter.
+    """
+    from ascend.chips.chip import FACTS
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"expected PARAMETER=VALUE, got {text!r}")
+    if name.strip() in FACTS:
+        return name.strip(), value.strip()
+    return name.strip(), parse_number(name.strip(), value)
+
+
+def parse_number(name: str, text: str) -> float:
+    """A value for a chip parameter. Raises ValueError if the chip has no such parameter, or the text is no number."""
+    from ascend.chips.chip import PARAMETERS
+
+    if name not in PARAMETERS:
+        raise ValueError(f"a chip has no parameter {name!r}; --list-parameters shows them")
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{name} must be a number ({PARAMETERS[name].unit}), got {text!r}") from None
+    return int(number) if PARAMETERS[name].integer and number == int(number) else number
+
+
+def _integers(text: str, count: int, expected: str) -> list[int]:
+    """So many integers, with commas or x between them."""
+    try:
+        found = [int(word) for word in text.replace("x", ",").split(",")]
+    except ValueError:
+        found = []
+    if len(found) != count:
+        raise ValueError(f"{expected}; got {text!r}")
+    return found
+
+
+def parse_block(text: str) -> tuple[int, int, int]:
+    """ "BM,BK,BN" as three integers. Raises ValueError if it is not three integers."""
+    bm, bk, bn = _integers(text, 3, "a block is BM,BK,BN, for instance 176,64,176")
+    return bm, bk, bn
+
+
+def parse_grid(text: str) -> tuple[int, int, int]:
+    """ "M,K,N" or "MxKxN", cores along each, as three integers. Raises ValueError if it is not three integers."""
+    m, k, n = _integers(text, 3, "a grid is M,K,N, cores along each, for instance 8,1,4")
+    return m, k, n
+
+
+def parse_pair(text: str) -> tuple[int, int]:
+    """ "OFFSET,DIRECTION" of a swizzle as two integers. Raises ValueError if it is not two integers."""
+    offset, direction = _integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0")
+    return offset, direction
+
+
+def print_parameters(chip: ascend.Chip, as_json: bool) -> None:
+    """The chip's numbers with units and provenance."""
+    from mpgemm.reporting.report import Table, json_text, say
+
+    headings = ("parameter", "value", "unit", "kind", "source")
+    if as_json:
+        facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
+        print(json_text({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}), end="")
+        return
+    rows = [(name, f"{value:g}", unit, kind, source) for name, value, unit, kind, source in chip.describe()]
+    Table(f"{chip.name} ({chip.soc_version})", headings, rows).print()
+    if chip.calibrated:
+        values = ", ".join(f"{name} = {value:g}" for name, value in chip.calibrated.items())
+        say(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}")
+
+
+def folder_of(args: argparse.Namespace) -> Path:
+    """The folder of --out, created if need be. Raises ValueError if it is a file."""
+    folder = Path(args.out or "out")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--out {folder} is not a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def write_rows(folder: Path, name: str, rows: list[dict]) -> list[Path]:
+    """The rows as JSON and CSV next to each other."""
+    from mpgemm.reporting.report import Table, json_text
+    from tensorcore_models.files import write_text
+
+    paths = [folder / f"{name}.json", folder / f"{name}.csv"]
+    write_text(paths[0], json_text(rows))
+    write_text(paths[1], Table.of_rows(name, rows).to_csv())
+    return paths

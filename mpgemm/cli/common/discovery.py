@@ -1,0 +1,93 @@
+"""The commands there are: the modules of `mpgemm.cli`.
+
+Such a module states the `QUESTION` that its command answers, its `SUMMARY` (one line of help), its `EXAMPLES` (arguments, and
+what they show or ""), `add_arguments(parser)` and `run(args) -> int`. Nothing lists the modules: a file put there is a command.
+"""
+
+import argparse
+import importlib
+import pkgutil
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.prose import wrapped
+
+#: The questions that bring a person, in the order in which help shows them.
+QUESTIONS = (
+    "evaluate a scheme",
+    "plan a block",
+    "compare corrections",
+    "debug a kernel",
+    "look into a unit",
+    "repeat a paper",
+    "keep results, check the installation",
+)
+
+#: The package of the commands.
+PACKAGE = __package__.rpartition(".")[0]
+
+
+def command_names() -> list[str]:
+    """The names of all commands, by letters; no file is read."""
+    modules = pkgutil.iter_modules(importlib.import_module(PACKAGE).__path__)
+    return [module.name.replace("_", "-") for module in modules if not module.ispkg]
+
+
+def command_module(command: str) -> ModuleType:
+    """The module of one command; no other command's is imported."""
+    return importlib.import_module(_module_name(command))
+
+
+def _module_name(command: str) -> str:
+    return f"{PACKAGE}.{command.replace('-', '_')}"
+
+
+def stated(command: str) -> tuple[str, str]:
+    """The question and the summary that a command's file states; it is read, not imported, so that `mpgemm --help` is quick."""
+    spec = find_spec(_module_name(command))
+    assert spec is not None and spec.origin is not None
+    text = Path(spec.origin).read_text(encoding="utf-8")
+    found = dict(re.findall(r'^(QUESTION|SUMMARY) = "(.+)"$', text, re.MULTILINE))
+    return found["QUESTION"], found["SUMMARY"]
+
+
+def by_question() -> dict[str, dict[str, str]]:
+    """The commands under each question, with their summaries."""
+    commands = {name: stated(name) for name in command_names()}
+    return {q: {name: summary for name, (of, summary) in commands.items() if of == q} for q in QUESTIONS}
+
+
+def all_commands() -> list[str]:
+    """The names of all commands, by questions and then by letters."""
+    return [name for commands in by_question().values() for name in commands]
+
+
+def command_parser(command: str) -> Parser:
+    """The parser of one command's arguments; its help ends with the examples."""
+    module = command_module(command)
+    examples = ["examples:"]
+    for arguments, meaning in module.EXAMPLES:
+        examples += [f"  # {meaning}"] if meaning else []
+        examples.append(f"  mpgemm {command} {arguments}".rstrip())
+    parser = Parser(
+        prog=f"mpgemm {command}", description=module.SUMMARY, epilog="\n".join(examples),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.set_defaults(command=command)
+    module.add_arguments(parser)
+    parser.add_argument("--wide", action="store_true", help="tables with all columns, however wide")
+    return parser
+
+
+def overview() -> str:
+    """All commands with a line for each, under the questions that they answer."""
+    indent = max(map(len, command_names())) + 4
+    lines = []
+    for question, commands in by_question().items():
+        lines += ["", f"{question}:"]
+        for name, summary in commands.items():
+            lines.append(wrapped(f"  {name}".ljust(indent) + summary, hang=" " * indent))
+    return "\n".join(lines)

@@ -1,0 +1,179 @@
+"""What the commands on GPU libraries share: operands in a library's formats, and recipes from options."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from mpgemm.cli.common.library_names import resolve_library
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tensorcore_models import libraries
+
+#: How to learn what cuBLASLt chose.
+RECORD = (
+    "`python -m tensorcore_models.hardware.libraries.cublaslt_heuristic --device h100 --format fp16 --shape M K N --out "
+    "chosen.json` where the GPU is"
+)
+#: How to get the recorded choices of torch._scaled_mm.
+RECORDED_CHOICES = "choices recorded by the package mmaemu: pip install --no-deps mmaemu"
+
+
+def add_format_arguments(parser: argparse.ArgumentParser, out_default: str = "that of A; fp8: bf16") -> None:
+    """Formats of operands and output."""
+    add = parser.add_argument
+    add("--format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned "
+                        "integers of its width are encodings")  # fmt: skip
+    add(
+        "--input-rounding",
+        metavar="MODE",
+        help="round values that the format lacks (rne, rz, ...); default: refuse them",
+    )
+    add("--out-format", metavar="FORMAT", help=f"format of the result (default: {out_default})")
+
+
+CUTLASS_OPTIONS = ("tile_k", "split_k", "split_mode", "grain", "sliced_k", "residue")
+SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
+
+
+def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.ndarray, str]:
+    """Encodings of a matrix file and their format."""
+    from mpgemm.inputs.files import read_matrix
+    from tensorcore_models.formats import operand_format
+    from tensorcore_models.formats.interop import format_of_dtype
+    from tensorcore_models.formats.operands import operand_bits
+
+    array = read_matrix(path)
+    fmt = format_of_dtype(array.dtype) if name is None else operand_format(name)
+    if fmt is None:
+        raise ValueError(f"{path}: {array.dtype} is no format of a matrix unit; name one with --format")
+    if array.dtype.kind == "u" and array.dtype == fmt.container:
+        return array, fmt.name
+    return operand_bits(array, fmt, rounding, str(path)), fmt.name
+
+
+def read_operands(args: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, str, str]:
+    """A, B, their format and the output format, shapes checked."""
+    a, fmt = read_operand(args.a, args.format, args.input_rounding)
+    b, other = read_operand(args.b, args.format, args.input_rounding)
+    if fmt != other:
+        raise ValueError(f"A is {fmt} and B is {other}; libraries here take one format for both: name it with --format")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"A is {a.shape} and B is {b.shape}: the columns of A must be as many as the rows of B")
+    if min(*a.shape, b.shape[1]) < 1:
+        raise ValueError(f"A is {a.shape} and B is {b.shape}: empty products have no recipe")
+    return a, b, fmt, output_format(args, fmt)
+
+
+def output_format(args: argparse.Namespace, fmt: str) -> str:
+    """The format of --out-format; by default that of the operands where a library returns it, else bf16."""
+    from tensorcore_models.formats import operand_format
+
+    if args.out_format is not None:
+        return operand_format(args.out_format).name
+    return fmt if fmt in ("fp16", "bf16", "fp32") else "bf16"
+
+
+def parse_config(texts: list[str]) -> dict[str, str]:
+    """FIELD=VALUE options, separated by spaces or commas."""
+    config = {}
+    for item in (part for text in texts for part in text.split(",") if part):
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise ValueError(f"--config {item!r}: expected FIELD=VALUE, as in ALGO_ID=66,STAGES_ID=35")
+        if name.strip() in config:
+            raise ValueError(f"--config gives {name.strip()} twice, expected once")
+        config[name.strip()] = value.strip()
+    return config
+
+
+def _integer(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"--config {name}={text}: expected an integer") from None
+
+
+def integer_config(config: dict[str, str]) -> dict[str, int | None]:
+    """A configuration of cuBLASLt with its numbers read."""
+    return {field: _integer(field, text) for field, text in config.items()}
+
+
+def make_recipe(
+    gpu: str,
+    library: str,
+    config: dict[str, str],
+    recorded: str | None,
+    m: int,
+    k: int,
+    n: int,
+    fmt: str,
+    out_format: str,
+) -> libraries.Recipe:
+    """The recipe that options name."""
+    from tensorcore_models import libraries
+    from tensorcore_models.libraries.recorded import Problem, load_recording
+
+    name, version = resolve_library(library)
+    called = library.partition("-")[0]
+    if recorded is not None and name != "cublaslt" and (name, recorded) != ("scaled_mm", "mmaemu"):
+        raise ValueError("--recorded FILE goes with --library cublaslt-VERSION, --recorded mmaemu with scaled_mm")
+    if recorded is not None and name == "cublaslt" and config:
+        raise ValueError("--recorded names the configuration: leave --config out")
+    if name == "cublaslt":
+        if recorded is not None:
+            recording = load_recording(recorded, device=gpu, version=version or None)
+            return recording.recipe(Problem(fmt, out_format, k, n, m))
+        if not version:
+            ends = "" if called == name else ": it calls cuBLASLt"
+            raise ValueError(f"--library {called} needs a version, as in {called}-13.1{ends}")
+        if not config:
+            raise ValueError(
+                "cuBLASLt chooses its kernel and nothing is guessed: name it with --config ALGO_ID=... or give a --recorded "
+                f"file, written by {RECORD}"
+            )
+        return libraries.cublaslt(gpu, version, m=m, k=k, n=n, format=fmt, config=integer_config(config))
+    if name == "scaled_mm":
+        _known(config, SCALED_OPTIONS)
+        fast = config.get("fast_accumulation", "false").lower()
+        if fast not in ("true", "false", "1", "0"):
+            raise ValueError(f"--config fast_accumulation={fast}: expected true or false")
+        accumulation = fast in ("true", "1")
+        if recorded is None:
+            split_k, scheme = _integer("split_k", config.get("split_k", "1")), config.get("scheme")
+        elif {"split_k", "scheme"} & set(config):
+            raise ValueError("--recorded mmaemu names split_k and scheme: leave them out of --config")
+        else:
+            split_k, scheme = libraries.recorded_split(
+                m, k, n, device=gpu, a_format=fmt, b_format=fmt, out_format=out_format, fast_accumulation=accumulation
+            )
+        return libraries.scaled_mm_recipe(
+            k, device=gpu, a_format=fmt, b_format=fmt, fast_accumulation=accumulation, split_k=split_k, scheme=scheme
+        )
+    _known(config, CUTLASS_OPTIONS)
+    options: dict[str, Any] = {f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()}
+    return libraries.cutlass(gpu, k=k, format=fmt, **options)
+
+
+def _known(config: dict[str, str], names: tuple[str, ...]) -> None:
+    unknown = [name for name in config if name not in names]
+    if unknown:
+        raise ValueError(f"--config has the field {unknown[0]!r}; known: {', '.join(names)}")
+
+
+def facts(recipe: libraries.Recipe, config: dict[str, str], recorded: str | None) -> dict:
+    """A recipe for JSON."""
+    return {
+        "name": recipe.name,
+        "engine": recipe.engine.label,
+        "k": recipe.k,
+        "source": recipe.source,
+        "status": "predicted",
+        "config": config,
+        "recorded": recorded,
+        "lost_k": [int(x) for x in recipe.lost],
+        "chains": len(recipe.chains),
+        "picture": recipe.picture(),
+    }

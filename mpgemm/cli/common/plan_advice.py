@@ -1,0 +1,104 @@
+"""What `mpgemm plan` says besides plans of one kernel: which operands to take, batches, what matters."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+import ascend
+from mpgemm.cli.common.ascend_options import evidence, kernel_of
+from mpgemm.reporting.report import Progress, Table, json_text, say
+
+if TYPE_CHECKING:
+    from ascend.kernels.base import Kernel
+
+Size = tuple[int, int, int]
+
+
+def compares(args: argparse.Namespace) -> bool:
+    """Whether ways to compute are compared: nothing says which one is meant."""
+    named = args.terms is not None or args.operand or args.mode or args.max_error is not None or args.rank != "time"
+    if args.reach is not None and (named or args.block or args.kernel != "grid"):
+        raise ValueError(
+            "--reach compares ways to compute: leave out --terms, --operand, --mode, --max-error, --block, --kernel"
+        )
+    return not (named or args.block or args.kernel != "grid")
+
+
+def advice_of(
+    args: argparse.Namespace, chip: ascend.Chip, size: Size, data: tuple | None, best_only: bool = False
+) -> ascend.Advice:
+    """The ways compared."""
+    from ascend.advice import WAYS
+
+    progress = Progress()
+    options = kernel_of(args)
+    del options["terms"], options["operand"]
+    return ascend.advise(
+        *size, chip, bits=args.reach, data=data, distribution=args.distribution, split=args.split,
+        simulated=args.simulate, target=args.target or "", ways=WAYS, best_only=best_only,
+        progress=lambda done, total: progress(done, total, "ways"), **options,
+    )  # fmt: skip
+
+
+def sensitivity_table(schedule: Kernel) -> Table:
+    """TFLOP/s when a number of the chip changes by 20 %, strongest first."""
+    rows = [
+        (r.parameter, f"{r.value:g}", r.unit, r.kind, r.lower, r.higher, r.elasticity)
+        for r in ascend.sensitivities(schedule)
+        if abs(r.elasticity) > 1e-6
+    ]
+    headings = ("parameter", "value", "unit", "kind", "-20 %", "+20 %", "elasticity")
+    return Table("TFLOP/s when a number changes", headings, rows)
+
+
+def print_batch(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    """Products dealt to groups of cores."""
+    rows, k, n = _products(args)
+    options = kernel_of(args) | {"mode": args.mode, "split": args.split, "distribution": args.distribution}
+    options["target"] = args.target or ""
+    found = ascend.plan_batch(rows, k, n, chip, **options)
+    best = found[0]
+    if args.json:
+        result = {
+            "chip": chip.name, "k": k, "n": n, "products": len(rows), "seconds": best.seconds, "groups": best.groups,
+            "cores": best.cores, "plans": best.to_rows(),
+            "others": [{"groups": b.groups, "cores": b.cores, "seconds": b.seconds} for b in found[1:]],
+        }  # fmt: skip
+        sys.stdout.write(json_text(result))
+        return
+    say(evidence(args, chip))
+    for sentence in best.sentences():
+        say(sentence)
+    lines = [
+        (
+            rows.count(m), f"{m} x {k} x {n}", str(p.blocking), p.schedule.placement(), p.schedule.cores_text(),
+            f"{p.seconds:.3e}", p.bound[0], f"{p.bits:.1f}" if p.bits else "",
+        )
+        for m, p in best.plans.items()
+    ]  # fmt: skip
+    headings = ("products", "m x k x n", "block", "placed", "cores of a group", "seconds alone", "bound", "bits")
+    Table(f"{chip.name}, {options['terms']} term(s) of {options['operand']}", headings, lines).print()
+    others = [(b.groups, b.cores, f"{1e6 * b.seconds:.4g}") for b in found]
+    Table("Groups of cores", ("groups", "cores each", "us"), others).print()
+
+
+def _products(args: argparse.Namespace) -> tuple[list[int], int, int]:
+    """m of each product, k and n."""
+    if args.batch is not None and args.grouped:
+        raise ValueError("--batch and --grouped contradict each other: give one of them")
+    if args.grouped:
+        if len(args.size) != 2:
+            raise ValueError(f"--grouped takes the size K N, got {len(args.size)} number(s)")
+        try:
+            rows = [int(m) for m in args.grouped.split(",")]
+        except ValueError:
+            raise ValueError(f"--grouped is M1,M2,..., whole numbers, got {args.grouped!r}") from None
+        return rows, *args.size
+    if args.batch < 1:
+        raise ValueError(f"--batch must be at least 1, got {args.batch}")
+    if len(args.size) != 3:
+        raise ValueError(f"--batch takes the size M K N, got {len(args.size)} number(s)")
+    m, k, n = args.size
+    return [m] * args.batch, k, n

@@ -1,0 +1,99 @@
+"""What the commands that measure share: where results go, and how a run that is interrupted goes on."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.words import METRICS
+from mpgemm.reporting.report import Progress
+
+if TYPE_CHECKING:
+    from mpgemm.experiments.journal import Journal
+    from mpgemm.experiments.outcome import Context
+
+
+def add_run_arguments(parser: Parser) -> None:
+    """The group "how": workers and clusters, of a command that has --repeats already."""
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="measurements side by side, in threads (default 1)"
+    )
+    how.add_argument(
+        "--cluster",
+        metavar="ADDRESS|local:N",
+        help="on a dask cluster instead (tcp://host:8786), or in N processes of this machine",
+    )
+    parser.goes_without(("--workers",), ("--cluster",))
+    parser.at_least(1, "--workers", "--repeats")
+
+
+def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> None:
+    """The group "output"; the metric is that of pictures alone (`metric_needs_out`), or that of a table, too."""
+    output = parser.add_argument_group("output")
+    add = output.add_argument
+    add("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
+    add("--fresh", action="store_true", help="measure again what the journal in --out holds")
+    add("--no-figures", action="store_true", help="no pictures")
+    add("--json", action="store_true", help="print JSON instead of tables")
+    add("--quiet", action="store_true", help="no progress on a terminal")
+    add("--csv", action="store_true", help="print CSV instead of tables")
+    add("--metric", choices=METRICS, help="what the figures show (default relative_frobenius)")
+    parser.goes_without(("--csv",), ("--json",))
+    parser.goes_with(("--fresh", "--no-figures"), ("--out",))
+    if metric_needs_out:
+        parser.goes_with(("--metric",), ("--out",))
+
+
+def metric_of(args: argparse.Namespace) -> str:
+    """What the figures show."""
+    return args.metric or "relative_frobenius"
+
+
+def check_run(args: argparse.Namespace) -> None:
+    """Refuse an output folder that cannot be, and figures without matplotlib."""
+    from mpgemm.reporting import plots
+
+    if args.out and args.out.exists() and not args.out.is_dir():
+        raise ValueError(f"--out {args.out} is not a folder")
+    if args.out and not args.no_figures:
+        plots.require_matplotlib()
+
+
+def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], int]) -> int:
+    """`work` with the journal of --out and the workers; after Ctrl-C, how many results are kept, and exit status 130."""
+    from mpgemm.experiments.executors import open_executor
+    from mpgemm.experiments.outcome import Context
+
+    journal = _open_journal(args)
+    try:
+        with open_executor(args.workers, args.cluster) as executor:
+            return work(args, Context(journal=journal, progress=Progress(sys.stderr, args.quiet), executor=executor))
+    except KeyboardInterrupt:
+        kept = f"; {len(journal)} results are kept in {journal.path}, run again to resume" if journal.path else ""
+        print(f"\nmpgemm {args.command}: interrupted{kept}", file=sys.stderr)
+        return 130
+
+
+def _open_journal(args: argparse.Namespace) -> Journal:
+    from mpgemm.experiments.journal import Journal
+    from mpgemm.reporting.provenance import code_digest
+
+    if args.out is None:
+        return Journal()
+    path = args.out / "journal.jsonl"
+    if args.fresh:
+        path.unlink(missing_ok=True)
+    journal = Journal(path, code_digest())
+    for count, what in (
+        (journal.dropped, f"damaged, dropped from {path}"),
+        (journal.outdated, f"of another version of the code, left in {path} and not used"),
+    ):
+        if count:
+            entries = "1 result is" if count == 1 else f"{count} results are"
+            print(f"mpgemm {args.command}: {entries} {what}; what is missing is measured again", file=sys.stderr)
+    return journal

@@ -1,0 +1,138 @@
+"""`mpgemm compare`: recovery methods times engines times matrices."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from mpgemm.cli.common.inputs import add_input_arguments, cases_of, check_inputs, seeds_of
+from mpgemm.cli.common.parameters import numbers_of
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
+from mpgemm.reporting import report
+from tensorcore_models.files import write_text
+
+if TYPE_CHECKING:
+    from mpgemm.experiments.cases import Case
+    from mpgemm.experiments.comparison import Comparison
+    from mpgemm.experiments.outcome import Context
+
+QUESTION = "compare corrections"
+SUMMARY = "recovery methods times matrix engines: errors, bits, passes, bounds"
+EXAMPLES = (
+    ("A.npy B.npy --engines a100 h100", "the cheapest method that reaches FP32 on each engine"),
+    ("A.npy B.npy --methods 3xTF32 bf16x9 ootomo --bits 20", "or at least 20 bits; names of the frameworks will do"),
+    ("--methods markidis ootomo --engines h100 --distribution normal --shape 32 4096 32 --bounds", ""),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    from mpgemm.experiments.framework_names import FRAMEWORK_NAMES  # their names are in the help of this command alone
+    from mpgemm.recovery.methods import list_methods
+
+    what = parser.add_argument_group("what to compare")
+    add = what.add_argument
+    add(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help=f"methods, with options as in multiword:words=3,format=bf16 ({', '.join(m.name for m in list_methods())}), "
+        f"or names of frameworks ({', '.join(row.name for row in FRAMEWORK_NAMES.values())})",
+    )
+    add(
+        "--engine",
+        "--engines",
+        dest="engines",
+        nargs="+",
+        action="extend",
+        metavar="ENGINE",
+        help="devices (a100), paths (h100/wgmma), arch:name, ieee, or default (each method's own)",
+    )
+    add("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
+    add(
+        "--rates", nargs="+", default=[], metavar="ENGINE=TFLOPS",
+        help="peak rates of engines that no data sheet names, or others than the data sheet's",
+    )  # fmt: skip
+    add("--bounds", action="store_true", help="deterministic bounds beside the errors")
+    add("--strict", action="store_true", help="elements beyond the range of the words are an error")
+    add("--overflow", choices=("inf", "saturate"), help="what a word that overflows becomes (default: as the engine)")
+    add_input_arguments(parser, "uniform_symmetric and ootomo_type1, 64 256 64")
+    add_run_arguments(parser)
+    add_output_arguments(parser, metric_needs_out=True)
+    for option in ("--figure", "--table", "--quick"):
+        parser.moved(option, "mpgemm reproduce khattak7 (mpgemm reproduce --list names the others)")
+
+
+DEFAULT_METHODS = (
+    "fp16", "tf32", "markidis", "egemm", "ootomo", "ootomo_inside", "sgemm_cube", "multiword", "bf16x9:restart_every=16",
+    "ozaki_int8",
+)  # fmt: skip
+
+DEFAULT_ENGINES = ("a100", "h100")
+DEFAULT_INPUTS = ("uniform_symmetric", "ootomo_type1")
+DEFAULT_SHAPE = (64, 256, 64)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status."""
+    if args.bits is not None and not args.bits > 0:
+        raise ValueError(f"--bits is {args.bits:g}, expected a number of bits above 0")
+    check_inputs(args)
+    check_run(args)
+    return run_resumable(args, _compare)
+
+
+def _default_cases(args: argparse.Namespace) -> list[Case]:
+    from mpgemm.experiments.cases import generated_cases
+
+    shapes = args.shape or [DEFAULT_SHAPE]
+    return [
+        case
+        for name in DEFAULT_INPUTS
+        for shape in shapes
+        for case in generated_cases(name, shape, seeds_of(args, 1), precision=args.precision or "fp32")
+    ]
+
+
+def _compare(args: argparse.Namespace, context: Context) -> int:
+    from mpgemm.experiments.comparison import compare_cases
+
+    engines = [None if name == "default" else name for name in args.engines or DEFAULT_ENGINES]
+    cases = cases_of(args, _default_cases(args))
+    comparison = compare_cases(
+        cases, args.methods or DEFAULT_METHODS, engines, bounds=args.bounds, strict=args.strict, overflow=args.overflow,
+        rates=numbers_of(args.rates, "--rates"), journal=context.journal, progress=context.progress,
+        executor=context.executor,
+    )  # fmt: skip
+    if args.json:
+        sys.stdout.write(comparison.to_json(args.bits))
+    elif args.csv:
+        sys.stdout.write(comparison.to_csv())
+    else:
+        print(report.fitted(comparison.text(report.shown_width(), args.bits)))
+    if args.out:
+        written = _write_comparison(args, comparison)
+        if not (args.json or args.csv):
+            print(f"\nwritten to {args.out}: {', '.join(written)}")
+    return 0
+
+
+def _write_comparison(args, comparison: Comparison) -> list[str]:
+    from mpgemm.exact.errors import RELATIVE_METRICS
+    from mpgemm.reporting import plots
+
+    write_text(args.out / "comparison.json", comparison.to_json(args.bits))
+    write_text(args.out / "comparison.csv", comparison.to_csv())
+    written = ["comparison.json", "comparison.csv", "journal.jsonl"]
+    if not args.no_figures:
+        groups: dict[str, list] = {}
+        for record in comparison:
+            groups.setdefault(record.case, []).append(
+                (record.method, record.requested, getattr(record.errors, metric_of(args)))
+            )
+        figure = plots.method_comparison(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)])
+        plots.save_figure(figure, args.out / "comparison.png")
+        written.append("comparison.png")
+    return written

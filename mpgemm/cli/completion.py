@@ -1,0 +1,87 @@
+"""`mpgemm completion`: a script that completes commands, options and choices in bash, zsh or fish."""
+
+import argparse
+import sys
+
+from mpgemm.cli.common.discovery import all_commands, command_parser
+
+QUESTION = "keep results, check the installation"
+SUMMARY = "a script that completes commands and options in bash, zsh or fish"
+EXAMPLES = (("bash", "then: source <(mpgemm completion bash)"),)
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("shell", choices=SHELLS, help="bash, zsh: source <(mpgemm completion bash); fish: ... | source")
+
+
+_BASH = """_mpgemm() {{
+    local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}"
+    local command="${{COMP_WORDS[1]}}" words=""
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words="{commands}"
+    else
+        case "$command $previous" in
+{choices}
+        esac
+        if [ -z "$words" ]; then
+            case "$command" in
+{options}
+            esac
+        fi
+    fi
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+}}
+complete -o default -F _mpgemm mpgemm
+"""
+
+_ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status."""
+    words = {name: _words(name) for name in all_commands()}
+    if args.shell == "fish":
+        sys.stdout.write(_fish(words))
+    else:
+        sys.stdout.write((_ZSH if args.shell == "zsh" else "") + _bash(words))
+    return 0
+
+
+def _words(command: str) -> dict[str, list[str]]:
+    """Option (or "" for positional words) -> choices, of one command."""
+    found: dict[str, list[str]] = {"": []}
+    for action in command_parser(command)._actions:
+        choices = [str(choice) for choice in action.choices or ()]
+        if not action.option_strings:
+            found[""] += choices
+        for option in action.option_strings:
+            found[option] = choices
+    return found
+
+
+def _bash(words: dict[str, dict[str, list[str]]]) -> str:
+    choices = [
+        f'            "{command} {option}") words="{" ".join(values)}" ;;'
+        for command, options in words.items()
+        for option, values in options.items()
+        if option and values
+    ]
+    options = [
+        f'                {command}) words="{" ".join([*found[""], *(o for o in found if o)])}" ;;'
+        for command, found in words.items()
+    ]
+    return _BASH.format(commands=" ".join(words), choices="\n".join(choices), options="\n".join(options))
+
+
+def _fish(words: dict[str, dict[str, list[str]]]) -> str:
+    lines = [f"complete -c mpgemm -n __fish_use_subcommand -a '{' '.join(words)}'"]
+    for command, options in words.items():
+        start = f"complete -c mpgemm -n '__fish_seen_subcommand_from {command}'"
+        for option, values in options.items():
+            name = f" -l {option[2:]}" if option.startswith("--") else f" -s {option[1:]}" if option else ""
+            given = f" -xa '{' '.join(values)}'" if values and option else f" -a '{' '.join(values)}'" if values else ""
+            lines += [f"{start}{name}{given}"] if name or given else []
+    return "\n".join(lines) + "\n"

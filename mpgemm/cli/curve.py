@@ -1,0 +1,121 @@
+"""`mpgemm curve`: errors of methods against k, the operands' exponent or the condition number, with their spread."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mpgemm.cli.common.outcomes import print_outcome
+from mpgemm.cli.common.parameters import numbers_of
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
+from mpgemm.cli.common.words import AXES, CURVE_SHAPE
+from mpgemm.reporting import report
+from tensorcore_models.files import write_text
+
+if TYPE_CHECKING:
+    from mpgemm.experiments.outcome import Context, Outcome
+
+QUESTION = "compare corrections"
+SUMMARY = "errors of methods against k, exponent or condition number, with their spread"
+EXAMPLES = (
+    ("--over k 16 65536 --methods markidis@h100 ootomo@h100 fp32 --out out", "a picture with bands, PNG and SVG"),
+    ("--over condition 1 1e12 --precision fp64 --methods fp64 ozaki_int8:slices=8@h100", "emulated FP64 beside DGEMM"),
+)
+
+#: Two methods that differ in where they add up, on every kind of unit; FP32 beside them.
+METHODS = ("markidis@v100", "ootomo@v100", "markidis@h100", "ootomo@h100", "fp32")
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    from mpgemm.inputs import matrices  # its names are in the help of this command alone
+
+    what = parser.add_argument_group("what to draw")
+    add = what.add_argument
+    add(
+        "--over",
+        nargs=3,
+        default=["k", "16", "16384"],
+        metavar=("AXIS", "LOW", "HIGH"),
+        help=f"{', '.join(AXES)} and its ends (default k 16 16384)",
+    )
+    add("--points", type=int, default=6, metavar="N", help="values of the axis (default 6)")
+    add(
+        "--methods",
+        nargs="+",
+        default=list(METHODS),
+        metavar="METHOD@ENGINE",
+        help=f"curves: as for evaluate, or fp32, fp64 (default {' '.join(METHODS)})",
+    )
+    add("--distribution", metavar="NAME", help=f"operands: {', '.join(matrices.DISTRIBUTIONS)}")
+    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
+    add("--precision", choices=("fp32", "fp64"), default="fp32", help="of the operands (default fp32)")
+    sizes = " ".join(map(str, CURVE_SHAPE))
+    add(
+        "--shape",
+        nargs=3,
+        type=int,
+        default=list(CURVE_SHAPE),
+        metavar=("M", "K", "N"),
+        help=f"sizes (default {sizes}; k is that of --over where it runs)",
+    )
+    add("--seed", type=int, default=0, help="first seed (default 0)")
+    add("--repeats", type=int, default=5, help="seeds, whose spread is the band (default 5)")
+    add_run_arguments(parser)
+    add_output_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    if args.over[0] not in AXES:
+        raise ValueError(f"--over {args.over[0]}: expected {', '.join(AXES)}")
+    check_run(args)
+    return run_resumable(args, _run)
+
+
+def _run(args: argparse.Namespace, context: Context) -> int:
+    from mpgemm.experiments.curves import AXES as axes
+    from mpgemm.experiments.curves import error_curves, points_csv
+
+    axis = axes[args.over[0]]
+    ends = numbers_of([f"LOW={args.over[1]}", f"HIGH={args.over[2]}"], "--over")
+    points = axis.points(ends["LOW"], ends["HIGH"], args.points)
+    context = replace(context, seeds=range(args.seed, args.seed + args.repeats))
+    outcome = error_curves(
+        axis, points, args.methods, context, distribution=args.distribution, shape=tuple(args.shape),
+        metric=metric_of(args), precision=args.precision, parameters=numbers_of(args.param, "--param"),
+    )  # fmt: skip
+    written = _write(args, outcome) if args.out else []
+    if args.json:
+        sys.stdout.write(report.json_text({**outcome.data, "written": written}))
+    elif args.csv:
+        sys.stdout.write(points_csv(outcome))
+    else:
+        print_outcome(outcome)
+        if written:
+            print(f"\nwritten to {args.out}: {', '.join(written)}")
+    return 0
+
+
+def _write(args: argparse.Namespace, outcome: Outcome) -> list[str]:
+    """JSON, CSV and the picture twice, as points and as lines; the names of the files."""
+    from mpgemm.exact.errors import RELATIVE_METRICS
+    from mpgemm.experiments.curves import points_csv
+    from mpgemm.reporting import plots
+
+    write_text(args.out / "curve.json", report.json_text(dict(outcome.data)))
+    write_text(args.out / "curve.csv", points_csv(outcome))
+    written = ["curve.csv", "curve.json"]
+    if args.no_figures:
+        return written
+    (panel,) = outcome.panels
+    figure = plots.curves(
+        panel.curves, panel.title, panel.x_label, RELATIVE_METRICS[metric_of(args)],
+        log_x=panel.log_x, log_base=2 if args.over[0] == "k" else 10,
+    )  # fmt: skip
+    for name in ("curve.png", "curve.svg"):
+        plots.save_figure(figure, args.out / name)
+    return [*written, "curve.png", "curve.svg"]

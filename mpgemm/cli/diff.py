@@ -1,0 +1,137 @@
+"""`mpgemm diff`: are two results of one product explained by recipes of their GPUs, and where and why do they part?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+import tensorcore_models as tcm
+from mpgemm.cli.common import library_options
+from mpgemm.cli.common import library_options as options
+from mpgemm.cli.common.parser import Parser
+from mpgemm.reporting import report
+
+if TYPE_CHECKING:
+    from tensorcore_models.libraries import Recipe
+
+QUESTION = "debug a kernel"
+SUMMARY = "two GPUs' results of one product: explained by their recipes? where and why do they part?"
+EXAMPLES = (("A.npy B.npy C1.npy C2.npy --gpus a100 h100 --format fp16", "where and why do two GPUs' results differ?"),)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    for name, text in (("a", "A"), ("b", "B"), ("c1", "the first GPU's result"), ("c2", "the second GPU's result")):
+        add(name, metavar=name.upper(), help=f"matrix file: {text}")
+    add("--gpus", nargs=2, required=True, metavar="GPU", help="the two devices")
+    add("--libraries", nargs=2, metavar="NAME[-VERSION]",
+                        help="as --library of predict, for each; default: one chain and split-k are tried")  # fmt: skip
+    add("--configs", nargs=2, default=["", ""], metavar="FIELD=VALUE,...", help="as --config of predict, for each")
+    library_options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
+    add("--json", action="store_true", help="print JSON")
+    parser.goes_with(("--configs",), ("--libraries",))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    from mpgemm.inputs.files import read_matrix
+    from tensorcore_models.formats.interop import format_of_dtype
+
+    if args.out_format is None:
+        held = format_of_dtype(read_matrix(args.c1).dtype)
+        args.out_format = held.name if held else None
+    a, b, fmt, out_format = options.read_operands(args)
+    shape = (a.shape[0], b.shape[1])
+    results = []
+    for path in (args.c1, args.c2):
+        bits, name = options.read_operand(path, out_format, None)
+        if bits.shape != shape:
+            raise ValueError(f"{path} is {bits.shape}, expected {shape} from A {a.shape} and B {b.shape}")
+        results.append(bits)
+    explained = [_explain(args, index, a, b, fmt, out_format, results[index]) for index in (0, 1)]
+    facts = _facts(args, a, b, out_format, results, explained)
+    if args.json:
+        print(report.json_text(facts), end="")
+    else:
+        report.say("\n".join(_lines(facts)))
+    return 0
+
+
+def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[Recipe, int, list[str]]:
+    """The first recipe that agrees with most elements, with how many, and all others that agree with every one: none is
+    picked."""
+    from tensorcore_models.libraries.compare import candidates
+
+    gpu = args.gpus[index]
+    if args.libraries is not None:
+        config = options.parse_config([args.configs[index]])
+        sizes = a.shape[0], a.shape[1], b.shape[1]
+        recipes = [options.make_recipe(gpu, args.libraries[index], config, None, *sizes, fmt, out_format)]
+    else:
+        recipes = list(candidates(gpu, a.shape[1], fmt))
+        if not recipes:
+            raise ValueError(f"{gpu} has no unit for {fmt} with fp32 sums; name another --format, or --libraries")
+    agreed = [int((recipe.gemm_bits(a, b, out_format=out_format) == bits).sum()) for recipe in recipes]
+    best = agreed.index(max(agreed))
+    others = [f"{r.name} on {r.engine.label}" for i, r in enumerate(recipes) if i != best and agreed[i] == bits.size]
+    return recipes[best], agreed[best], others
+
+
+def _facts(args, a, b, out_format, results, explained) -> dict:
+    import numpy as np
+
+    from tensorcore_models.formats.operands import values_of_bits
+    from tensorcore_models.libraries.compare import differences, divergence
+
+    size = results[0].size
+    sides = [
+        {
+            "gpu": gpu, "recipe": recipe.name, "engine": recipe.engine.label, "agree": agreed, "of": size,
+            "explained": agreed == size, "also": others,
+        }
+        for gpu, (recipe, agreed, others) in zip(args.gpus, explained, strict=True)
+    ]  # fmt: skip
+    unequal = np.argwhere(results[0] != results[1])
+    facts: dict = {"sides": sides, "differ": len(unequal), "of": size, "first": None, "why": [], "part_at": None}
+    if not len(unequal):
+        return facts
+    i, j = (int(x) for x in unequal[0])
+    values = [float(values_of_bits(bits[i : i + 1, j : j + 1], tcm.get_format(out_format))[0, 0]) for bits in results]
+    facts["first"] = {"row": i, "column": j, "values": values, "encodings": [int(bits[i, j]) for bits in results]}
+    if all(side["explained"] for side in sides):
+        first, second = explained[0][0], explained[1][0]
+        facts["why"] = differences(first, second)
+        point = divergence(first, second, a[i : i + 1], b[:, j : j + 1], out_format)
+        facts["part_at"] = None if point is None else {"k": point.k, "sums": [point.first, point.second]}
+    return facts
+
+
+def _lines(facts):
+    for side in facts["sides"]:
+        verdict = "explained" if side["explained"] else "NOT explained"
+        yield (
+            f"{side['gpu']}: {verdict}: {side['agree']} of {side['of']} elements agree with {side['recipe']} on "
+            f"{side['engine']}"
+        )
+        if side["also"]:
+            yield (
+                f"  as do {len(side['also'])} other recipes that were tried, such as {side['also'][0]}: this result "
+                "does not tell them apart"
+            )
+    if not facts["differ"]:
+        yield f"the results are the same in all {facts['of']} elements"
+        return
+    first = facts["first"]
+    values = " and ".join(f"{v:.9g} ({e:#x})" for v, e in zip(first["values"], first["encodings"], strict=True))
+    yield (
+        f"the results differ in {facts['differ']} of {facts['of']} elements; the first, row {first['row']} "
+        f"column {first['column']}: {values}"
+    )
+    for reason in facts["why"]:
+        yield f"why: {reason}"
+    if facts["part_at"]:
+        sums = facts["part_at"]["sums"]
+        yield f"there the sums part within the first {facts['part_at']['k']} products: {sums[0]:.9g} and {sums[1]:.9g}"
+    if not all(side["explained"] for side in facts["sides"]):
+        yield "another kernel, or another input, computed what is not explained: name what ran with --libraries and --configs"

@@ -1,0 +1,306 @@
+"""`mpgemm evaluate`: how accurate SGEMM-cube and native GEMMs are on given or generated matrices."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, fields
+from typing import TYPE_CHECKING
+
+from mpgemm.cli.common import attention
+from mpgemm.cli.common.ascend_options import parse_block
+from mpgemm.cli.common.inputs import add_input_arguments, cases_of, check_inputs
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
+from mpgemm.cli.common.words import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
+from mpgemm.reporting import report
+from tensorcore_models.files import write_text
+
+if TYPE_CHECKING:
+    from mpgemm.experiments import evaluate as evaluation
+    from mpgemm.experiments.cases import Case
+    from mpgemm.experiments.methods import CubeOptions
+    from mpgemm.experiments.operand_ranges import MatrixRange
+    from mpgemm.experiments.outcome import Context
+    from mpgemm.experiments.verdict import Verdict
+
+QUESTION = "evaluate a scheme"
+SUMMARY = "accuracy of SGEMM-cube and native GEMMs on files or generated matrices"
+EXAMPLES = (
+    ("A.npy B.npy", "is SGEMM-cube accurate enough for these matrices?"),
+    ("W.safetensors X.npy --a-name layers.0.weight", "a tensor by its name"),
+    ("X.npy W.npy --transpose-b", "x @ W.T"),
+    ("--distribution normal --shape 64 1024 64 --repeats 3 --out out", "generated, three seeds, files in out"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add_input_arguments(parser, "the pairs that ship with the package")
+    what = parser.add_argument_group("what to compare")
+    add_method_arguments(what, "all of these")
+    add_cube_arguments(what, "0 6 12 auto", "both")
+    add = what.add_argument
+    add("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
+    add(
+        "--verify",
+        nargs="?",
+        const=16,
+        type=int,
+        metavar="N",
+        help="check N sampled entries of the exact product against mpmath (default 16)",
+    )
+    add("--attention", nargs=3, metavar=("Q", "K", "V"), help="attention of one head instead: three matrix files")
+    add("--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)")
+    add_run_arguments(parser)
+    add_output_arguments(parser, metric_needs_out=True)
+    parser.at_least(1, "--verify")
+    parser.goes_with(("--shape", "--precision"), ("--distribution",))
+    parser.goes_with(("--kv-tile",), ("--attention",))
+    parser.moved("--figure", "mpgemm reproduce xue8a (mpgemm reproduce --list names the others)")
+
+
+def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
+    """Methods and engines."""
+    what.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help=f"{', '.join(NAMED_METHODS)} (default {default}); on request {', '.join(ON_REQUEST)}; "
+        "recovery methods as METHOD or METHOD@ENGINE; engine:ARCH:INSTRUCTION",
+    )
+    what.add_argument(
+        "--engine",
+        "--engines",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="ENGINE",
+        help="add matrix engines: devices (a100: its FP16 instruction) or arch:name",
+    )
+
+
+def add_cube_arguments(what: argparse._ArgumentGroup, scale_exponents: str, step_orders: str) -> None:
+    """How SGEMM-cube runs."""
+    add = what.add_argument
+    add("--orders", nargs="+", choices=ORDERS, help="of SGEMM-cube's terms (elementwise termwise)")
+    add(
+        "--scale-exponents",
+        nargs="+",
+        type=_scale_exponent,
+        metavar="S_B",
+        help=f's_b of SGEMM-cube: integers or "auto" (default {scale_exponents})',
+    )
+    add(
+        "--step-orders",
+        nargs="+",
+        choices=STEP_ORDERS,
+        help="rounding inside a cube step of 16 products, which is not published: sequential, after every product, or exact, "
+        f"once a step (default {step_orders})",
+    )
+
+
+def _scale_exponent(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'a scale exponent is an integer or "auto", got {text!r}') from None
+
+
+#: How a cube step of 16 products rounds is not published: after every product (pessimistic) and once (optimistic).
+DEFAULT_STEP_ORDERS = ("sequential", "exact")
+
+#: Metrics of the table, the most telling first: those at the end are left out first where the terminal is narrow.
+METRICS = ("effective_bits", "relative_frobenius", "componentwise", "grade")
+MORE_METRICS = ("bits_equal", "relative_inf", "rowwise", "normwise", "mean_ulp", "max_ulp")
+
+#: Where there is nothing to judge, or by.
+NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status."""
+    attention.check(args)
+    if args.attention:
+        return attention.run(args)
+    check_inputs(args)
+    check_run(args)
+    return run_resumable(args, _run_cases)
+
+
+def _run_cases(args: argparse.Namespace, context: Context) -> int:
+    from mpgemm.amx import USUAL, unit_missing
+    from mpgemm.experiments import evaluate as evaluation
+    from mpgemm.experiments.cases import shipped_case
+    from mpgemm.experiments.methods import build_methods
+    from mpgemm.inputs import matrices
+
+    cases = cases_of(args, [shipped_case(name) for name in matrices.SHIPPED])
+    names = [*(args.methods or NAMED_METHODS), *(f"engine:{name}" for name in args.engine)]
+    options = _cube_options(args)
+    if "amx" in names and (missing := unit_missing(USUAL)):
+        print(f"mpgemm evaluate: amx is left out: {missing}", file=sys.stderr)
+        names = [name for name in names if name != "amx"]
+    methods = build_methods(names, options)
+    records = evaluation.evaluate(cases, methods, context.journal, context.progress, context.executor)
+    summaries = evaluation.summarise(records)
+    inputs = [InputFindings(case, methods, summaries, options.scale_exponents) for case in _one_each(cases)]
+    checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
+    result: dict = {
+        "inputs": [entry.to_dict() for entry in inputs],
+        "summaries": [asdict(summary) for summary in summaries],
+        "records": [record.to_dict() for record in records],
+        "verified": [{"case": case.label, "checked": n, "agreeing": good} for case, n, good in checks],
+    }
+    table = report.Table("", [field.name for field in fields(evaluation.Summary)], [astuple(s) for s in summaries])
+    if args.out:
+        result["written"] = _write_cases(args, result, table, inputs, summaries)
+    if args.json:
+        sys.stdout.write(report.json_text(result))
+    elif args.csv:
+        sys.stdout.write(table.to_csv())
+    else:
+        _print_cases(inputs, summaries, checks)
+        for line in dict.fromkeys(f"{r.case}: {r.details['count']}." for r in records if r.details.get("count")):
+            report.say(line)
+        for record in records:
+            if record.method == "amx" and record.details["path"] == "numpy":
+                report.say(f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}")
+        if args.out:
+            print(f"\nwritten to {args.out}: {', '.join(sorted(result['written']))}")
+    wrong = [case.label for case, n, good in checks if good != n]
+    if wrong:
+        print(f"mpgemm evaluate: the exact product disagrees with mpmath on {', '.join(wrong)}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+class InputFindings:
+    """What is said about one input beside its errors: the range of its operands, and the verdict."""
+
+    def __init__(self, case: Case, methods: list, summaries: list, scale_exponents: Sequence[int | str]):
+        from mpgemm.experiments.cases import as_fp32
+        from mpgemm.experiments.fp64_judging import judge_fp64
+        from mpgemm.experiments.judging import judge
+        from mpgemm.experiments.not_finite import not_finite
+        from mpgemm.experiments.operand_ranges import matrix_range
+
+        fixed = [scale for scale in scale_exponents if isinstance(scale, int)]
+        self.case = case
+        self.operands = [matrix_range(name, as_fp32(x), fixed) for name, x in zip("AB", case.load(), strict=True)]
+        self.verdict: Verdict | None = judge(case, methods, summaries)
+        a, b = case.load()
+        self.fp64 = judge_fp64(case.group, summaries, len(a) * b.shape[1])
+        if self.fp64 and self.verdict is None and (beyond := not_finite(case)).results:
+            self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
+
+    def to_dict(self) -> dict:
+        """JSON-compatible values."""
+        return {
+            "case": self.case.label,
+            "identity": dict(self.case.identity),
+            "note": self.case.note,
+            "operands": [asdict(operand) for operand in self.operands],
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "fp64": self.fp64,
+        }
+
+
+def _cube_options(args: argparse.Namespace) -> CubeOptions:
+    from mpgemm.experiments.methods import DEFAULT_SCALE_EXPONENTS, CubeOptions
+
+    return CubeOptions(
+        tuple(args.orders or ("elementwise", "termwise")),
+        tuple(args.scale_exponents or DEFAULT_SCALE_EXPONENTS),
+        tuple(args.step_orders or DEFAULT_STEP_ORDERS),
+        parse_block(args.block) if args.block else None,
+    )
+
+
+def _one_each(cases: list[Case]) -> list[Case]:
+    """The first case of each group."""
+    return list({case.group: case for case in reversed(cases)}.values())[::-1]
+
+
+def _print_cases(inputs: list[InputFindings], summaries: list, checks: list) -> None:
+    """The verdicts, then the tables that they rest on."""
+    for number, entry in enumerate(inputs):
+        if len(inputs) > 1:
+            report.say("\n" * bool(number) + entry.case.group)
+        for text in [*([str(entry.verdict)] if entry.verdict else []), *entry.fp64] or [NO_VERDICT]:
+            report.say(text)
+    for entry in inputs:
+        members = [summary for summary in summaries if summary.group == entry.case.group]
+        print()
+        accuracy_table(entry.case.group, members).print()
+        if entry.case.note:
+            report.say(f"Input: {entry.case.note}")
+        print()
+        range_table(entry.operands).print()
+    if checks:
+        print()
+    for case, count, agreeing in checks:
+        report.say(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
+
+
+def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Table:
+    """Errors of the methods on one input; the ways in which a cube step may round are side by side."""
+    seeds = max((summary.count for summary in summaries), default=1)
+    title = group + (f", mean over {seeds} seeds" if seeds > 1 else "")
+    steps = list(dict.fromkeys(s.step_order for s in summaries if s.step_order)) or [""]
+    by_label: dict[str, dict[str, evaluation.Summary]] = {}
+    for summary in summaries:
+        by_label.setdefault(summary.label, {})[summary.step_order] = summary
+    columns = [(metric, step) for metrics in (METRICS, MORE_METRICS) for metric in metrics for step in steps]
+    rows = [
+        [label, *(getattr(found.get(s, found.get("")), m) for m, s in columns), next(iter(found.values())).format]
+        for label, found in by_label.items()
+    ]
+    headings = ["label", *(f"{metric} {step}" if len(steps) > 1 else metric for metric, step in columns), "format"]
+    if any(s.method == "amx" for s in summaries):  # a real unit's time; of the models it is the model's
+        headings.append("seconds")
+        rows = [[*row, next(iter(by_label[row[0]].values())).seconds] for row in rows]
+    return report.Table(title, headings, rows)
+
+
+def range_table(operands: Sequence[MatrixRange]) -> report.Table:
+    """Range and bits kept of both operands."""
+    rows = []
+    for operand in operands:
+        exponents = f"{operand.smallest_exponent} to {operand.largest_exponent}" if operand.histogram else "-"
+        for kept in operand.choices:
+            bits = ["-" if x is None else f"{x:.1f}" for x in (kept.fewest_bits, kept.mean_bits)]
+            auto = " (auto)" if kept.scale_exponent == operand.auto else ""
+            scale = f"{kept.scale_exponent}{auto}"
+            counts = [operand.zeros, operand.overflow, operand.vanishing, operand.subnormal]
+            rows.append([operand.name, exponents, scale, *bits, kept.below_22_bits, *counts])
+            exponents = ""
+    headings = ["operand", "exponents", "s_b", "fewest_bits", "mean_bits", "below_22_bits"]
+    headings += ["zeros", "overflow", "vanishing", "subnormal"]
+    return report.Table("Range of the operands in fp16, and bits kept by two fp16 words", headings, rows)
+
+
+def _write_cases(args, result, table, inputs, summaries) -> list[str]:
+    from mpgemm.exact.errors import RELATIVE_METRICS
+    from mpgemm.reporting import plots
+
+    write_text(args.out / "results.json", report.json_text(result))
+    write_text(args.out / "results.csv", table.to_csv())
+    written = ["results.json", "results.csv", "journal.jsonl"]
+    if args.no_figures:
+        return written
+    groups = {
+        case.group: [(s.full_label, getattr(s, metric_of(args))) for s in summaries if s.group == case.group]
+        for case in (entry.case for entry in inputs)
+    }
+    figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)])
+    plots.save_figure(figure, args.out / "errors.png")
+    written.append("errors.png")
+    for number, entry in enumerate(inputs, 1):
+        name = f"exponents_{number}.png" if len(inputs) > 1 else "exponents.png"
+        histograms = {operand.name: operand.histogram for operand in entry.operands}
+        plots.save_figure(plots.exponent_histogram(histograms, entry.case.group), args.out / name)
+        written.append(name)
+    return written

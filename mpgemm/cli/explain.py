@@ -1,0 +1,304 @@
+"""`mpgemm explain`: one dot product step by step and where its error comes from, or why two engines differ on it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tensorcore_models as tcm
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.prose import wrapped
+from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
+from mpgemm.reporting import report
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mpgemm.explanations.two_engines import SideBySide
+
+QUESTION = "debug a kernel"
+SUMMARY = "one recovered dot product step by step, and where its error comes from"
+EXAMPLES = (
+    ("", "Valpey et al., table 5: every step and every bit"),
+    ("ootomo --engine a100 --a 1.5 2 --b 0.25 3", "your own dot product"),
+    ("markidis --files A.npy B.npy --element 3 7 --attribution-only", "where one result's error comes from"),
+    ("--engine a100 h100 --distribution normal --k 1024", "why do two GPUs differ?"),
+    ("fp16 --engine v100 --a 1 -1e-3 2^-12 --b 1 1 1/3", "numbers in any notation"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add(
+        "method",
+        metavar="METHOD",
+        nargs="?",
+        help="method, with options as in ootomo:terms=4 (default ootomo; with two engines their plain product)",
+    )
+    add(
+        "--engine",
+        nargs="+",
+        default=[],
+        metavar="ENGINE",
+        help="arch:name, a device, or ieee (default: the method's); two: why do they differ?",
+    )
+    add("--format", metavar="FORMAT", help="operands of the plain product: half, bf16, tf32, fp8, ...")
+    source = parser.add_argument_group("dot product (default: Valpey et al., table 5)")
+    add = source.add_argument
+    add("--a", nargs="+", metavar="X", help="elements of the row of A: -1e-3, 1/3, 2^-12, 0x1.8p-4")
+    add("--b", nargs="+", metavar="X", help="elements of the column of B")
+    add(
+        "--c",
+        metavar="X|FILE|NAME",
+        help="c: a number; with --files or --distribution also a matrix file or distribution",
+    )
+    add("--files", nargs=2, metavar="FILE", help="A and B instead; see --element")
+    add("--distribution", metavar="NAME", help="generate A and B instead; see --element")
+    add("--k", type=int, help="length of a generated dot product (default 8)")
+    add("--seed", type=int, default=0, help="seed of a generated one")
+    add(
+        "--element",
+        nargs=2,
+        type=int,
+        metavar=("I", "J"),
+        help="which element of the product (default 0 0; with two engines the first that differs)",
+    )
+    add = parser.add_argument
+    add("--all", action="store_true", help="every step of a long dot product, not only those that matter")
+    add("--attribution-only", action="store_true", help="only where the error comes from")
+    add("--json", action="store_true", help="print JSON")
+    add_scale_arguments(source)
+    parser.goes_with(("--scale-a", "--scale-b"), ("--a", "--files", "--distribution"))
+    parser.goes_without(("--scale-a", "--scale-b"), ("method", "--c", "--attribution-only", "--all"))
+    parser.goes_without(("--format",), ("method",))
+    parser.goes_with(("--a",), ("--b",))
+    parser.goes_with(("--b",), ("--a",))
+    parser.goes_with(("--k", "--seed"), ("--distribution",))
+    parser.goes_with(("--element",), ("--files", "--distribution"))
+    parser.goes_without(("--all",), ("--attribution-only", "--json"))
+
+
+#: Rows and columns of a generated product in which an element that differs is looked for.
+SIDE = 8
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    from mpgemm.explanations.dots import explain
+    from mpgemm.recovery.methods import get_method
+
+    if len(args.engine) > 2:
+        raise ValueError(f"--engine takes one engine, or two to compare, got {len(args.engine)}")
+    if len(args.engine) == 2:
+        if args.scale_a is not None or args.scale_b is not None:
+            raise ValueError("--scale-a and --scale-b take one engine")
+        return _compare(args)
+    engine = args.engine[0] if args.engine else None
+    if args.scale_a is not None or args.scale_b is not None:
+        return _scaled(args, engine or "h100")
+    method = args.method or ("ootomo" if args.format is None else _plain(args.format))
+    a, b, c = _operands(args)
+    explanation = explain(get_method(method), a, b, c, engine)
+    if args.json:
+        whole = explanation.attribution.to_dict() if args.attribution_only else explanation.to_dict()
+        print(report.json_text(whole), end="")
+        return 0
+    text = explanation.attribution if args.attribution_only else explanation if args.all else explanation.folded()
+    print("\n".join(wrapped(line, hang="    ") if line.strip() else line for line in str(text).split("\n")))
+    return 0
+
+
+def _scaled(args, name: str) -> int:
+    """The plain product of operands with scales."""
+    import numpy as np
+
+    from mpgemm.explanations.scaled_dots import explain_scaled
+    from mpgemm.recovery.engines import plain_engine
+    from tensorcore_models.engines.scaling import read_scales
+
+    matrices = _scaled_operands(args)
+    engine = plain_engine(name, None if ":" in name else args.format or "fp8")
+    a, b = matrices
+    i, j = args.element or (0, 0)
+    if not (0 <= i < a.shape[0] and 0 <= j < b.shape[1]):
+        raise ValueError(f"--element {i} {j} is outside the {a.shape[0]} x {b.shape[1]} product")
+    scaling = read_scales(**scales_of(args), m=a.shape[0], k=a.shape[1], n=b.shape[1], unit=engine)
+    assert scaling is not None
+    found = explain_scaled(engine, a[i], b[:, j], scaling.part(np.array([i]), np.array([j])))
+    if args.json:
+        print(report.json_text(found.to_dict()), end="")
+        return 0
+    first, *others = found.sentences()
+    print(wrapped(first))
+    headings = ("k", "chain", "exact", "times", "total")
+    rows = [
+        (f"{s.start}:{s.stop}", f"{s.chain:.9g}", f"{s.exact:.9g}", f"{s.factor:.9g}", f"{s.total:.9g}")
+        for s in found.steps
+    ]
+    print(f"\n{report.Table('chains of the unit', headings, rows).shown()}\n")
+    print("\n".join(wrapped(text) for text in others))
+    return 0
+
+
+def _scaled_operands(args) -> tuple[np.ndarray, np.ndarray]:
+    """A and B as matrices."""
+    if args.a:
+        return _vector(args.a, "a")[None], _vector(args.b, "b")[:, None]
+    a, b, _ = _matrices(args, None)
+    return a, b
+
+
+# -- operands ------------------------------------------------------------------------------------------------------------
+def _operands(args):
+    """Row of A, column of B, c."""
+    from mpgemm.reproductions.valpey_table5 import VALPEY_A, VALPEY_B, VALPEY_C
+
+    given = [name for name in ("a", "files", "distribution") if getattr(args, name)]
+    if len(given) > 1:
+        raise ValueError(f"one kind of input at a time, got --{' and --'.join(given)}")
+    if args.k is not None and args.k < 0:
+        raise ValueError(f"--k must not be negative, got {args.k}")
+    c = _number(args.c)
+    if args.c is not None and c is None and not (args.files or args.distribution):
+        raise ValueError(f"--c {args.c!r} is not a number; a file or distribution goes with --files or --distribution")
+    if args.a:
+        return _vector(args.a, "a"), _vector(args.b, "b"), c
+    if not given:
+        return VALPEY_A, VALPEY_B, VALPEY_C if args.c is None else c
+    matrix_a, matrix_b, matrix_c = _matrices(args, c)
+    i, j = _element(args, matrix_a, matrix_b, matrix_c, c)
+    if not (0 <= i < matrix_a.shape[0] and 0 <= j < matrix_b.shape[1]):
+        raise ValueError(f"--element {i} {j} is outside the {matrix_a.shape[0]} x {matrix_b.shape[1]} product")
+    return matrix_a[i], matrix_b[:, j], c if matrix_c is None else matrix_c[i, j]
+
+
+def _matrices(args, c):
+    """A, B and the matrix C or None."""
+    from mpgemm.experiments.cases import file_case, generated_cases, with_addend
+
+    if args.files:
+        case = file_case(Path(args.files[0]), Path(args.files[1]))
+    else:
+        least = SIDE if len(args.engine) == 2 and args.element is None else 1
+        i, j = (max(least - 1, index) for index in args.element or (0, 0))
+        case = generated_cases(args.distribution, (i + 1, 8 if args.k is None else args.k, j + 1), [args.seed])[0]
+    if args.c is not None and c is None:
+        case = with_addend(case, args.c)
+    return case.operands()
+
+
+def _element(args, a, b, matrix_c, c) -> tuple[int, int]:
+    """The element that is asked for; with two engines by default the first whose bits differ."""
+    import numpy as np
+
+    from mpgemm.recovery.run import recovered_gemm
+
+    if args.element is not None:
+        return args.element[0], args.element[1]
+    if len(args.engine) < 2 or 0 in (*a.shape, *b.shape):
+        return 0, 0
+    addend = matrix_c if c is None else np.full((a.shape[0], b.shape[1]), c, np.float32)
+    results = [recovered_gemm(a, b, addend, _method(args), engine) for engine in args.engine]
+    unequal = np.argwhere(results[0] != results[1])
+    size = results[0].size
+    if not args.json:
+        print(wrapped(f"the results differ in {len(unequal)} of {size} elements"))
+    if not len(unequal):
+        return 0, 0
+    i, j = (int(x) for x in unequal[0])
+    if not args.json:
+        print(f"the first that differs, row {i} column {j}:\n")
+    return i, j
+
+
+def _vector(texts: list[str], name: str) -> np.ndarray:
+    import numpy as np
+
+    values = [_number(text) for text in texts]
+    wrong = [text for text, value in zip(texts, values, strict=True) if value is None]
+    if wrong:
+        raise ValueError(f"--{name} {wrong[0]!r} is not a number; write it as -1e-3, 1/3, 2^-12 or 0x1.8p-4")
+    return np.array(values, np.float32)
+
+
+def _number(text: str | None) -> np.float32 | None:
+    """The number that a text is, None where it is none: decimal, hexadecimal, a fraction, or a power of two."""
+    import numpy as np
+
+    if text is None:
+        return None
+    power = re.fullmatch(r"(-?)2(?:\^|\*\*)(-?\d{1,4})", text)
+    try:
+        if power:
+            return np.float32(float(f"{power[1]}1") * 2.0 ** int(power[2]))
+        if "0x" in text.lower():
+            return np.float32(float.fromhex(text))
+        return np.float32(float(Fraction(text)) if "/" in text else text)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+
+
+# -- two engines ---------------------------------------------------------------------------------------------------------
+def _plain(fmt: str) -> str:
+    """The method that is the plain product of a format."""
+    from tensorcore_models.formats.names import FP8, format_family, operand_format
+
+    if format_family(fmt) == FP8:
+        return "fp8"
+    name = operand_format(fmt).name
+    if name in ("fp16", "bf16", "tf32", "fp32", "fp64"):
+        return name
+    if name in FP8:
+        return f"fp8:format={name}"
+    raise ValueError(f"the plain product of {name} is not explained; fp16, bf16, tf32, fp8, fp32 and fp64 are")
+
+
+def _method(args) -> str:
+    """The method that two engines run: their plain product unless another is named."""
+    from mpgemm.recovery.engines import plain_engine
+
+    if args.method is not None:
+        return args.method
+    if args.format is not None:
+        return _plain(args.format)
+    named = [tcm.get_instruction(name).a_format for name in args.engine if ":" in name]
+    devices = [name for name in args.engine if name != "ieee"]
+    return _plain(named[0] if named else plain_engine(devices[0]).formats[0].name if devices else "fp32")
+
+
+def _compare(args) -> int:
+    from mpgemm.explanations.two_engines import side_by_side
+    from mpgemm.recovery.methods import get_method
+
+    if args.attribution_only:
+        raise ValueError("--attribution-only takes one engine")
+    a, b, c = _operands(args)
+    found = side_by_side(get_method(_method(args)), a, b, c, tuple(args.engine))
+    if args.json:
+        print(report.json_text(found.to_dict()), end="")
+    else:
+        print("\n".join(_lines(found, args.all)))
+    return 0
+
+
+def _lines(found: SideBySide, everything: bool):
+    names = [name.partition(":")[0] for name in found.engines]
+    if names[0] == names[1]:
+        names = ["first", "second"]
+    yield wrapped(f"{found.method}: {found.engines[0]} and {found.engines[1]}", hang="  ")
+    cells, before = [], -1
+    for index in range(len(found.rows)) if everything else found.shown():
+        if index > before + 1:
+            alike = sum(row.alike for row in found.rows[before + 1 : index])
+            cells.append([f"... {index - before - 1} more", "", "", f"{alike} alike"])
+        row, before = found.rows[index], index
+        mark = "<- first that differs" if index == found.first else "" if row.alike else "differ"
+        cells.append([f"{row.text}, k < {row.stop}", f"{row.first:.9g}", f"{row.second:.9g}", mark])
+    yield ""
+    yield report.Table("sum after these products", ["products", *names, ""], cells).shown()
+    yield f"\nresults: {found.results[0]:.9g} and {found.results[1]:.9g}\n"
+    yield wrapped(found.why)

@@ -1,0 +1,166 @@
+"""`mpgemm identify`: what does a matrix unit compute? A black box in, its specification out, with the evidence."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import tensorcore_models as tcm
+from mpgemm.cli.common.words import SECONDS_EACH, SECONDS_TOTAL, SOLVERS, SUITES
+from mpgemm.reporting.report import json_text, say
+from tensorcore_models import probing
+from tensorcore_models.files import atomic_writer
+from tensorcore_models.probing import formal
+from tensorcore_models.probing.identify.limits import EFFORTS
+from tensorcore_models.results import Interrupted
+
+QUESTION = "look into a unit"
+SUMMARY = "what a matrix unit computes: a black box in, its specification out"
+EXAMPLES = (
+    ("--instruction volta:mma.m8n8k4.f32.f16.f16.f32", "a catalogued unit as a black box"),
+    ("--engine cpu:vdpbf16ps --html unit.html", "this machine's own unit; a page to keep"),
+    ("--python my_model:dot --a-format bf16 --d-format fp32 --k 8", "a function f(a, b, c) of your own"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    box = parser.add_mutually_exclusive_group(required=True)
+    add = box.add_argument
+    add("--instruction", metavar="ARCH:NAME", help="a modelled instruction of the catalogue")
+    add("--python", metavar="MODULE:FUNCTION", help="f(a, b, c) -> d on arrays (m, k), (k, n), (m, n)")
+    add("--engine", metavar="NAME", help="hardware: cuda:..., cpu:..., cpu-emulated:..., torch:...")
+    add = parser.add_argument
+    for name in "abcd":
+        add(f"--{name}-format", metavar="FORMAT", help=f"of {name}, for --python")
+    add("--k", type=int, help="products of one call, for --python")
+    add("--scale-format", metavar="FORMAT", help="of block scales, for --python with --raw")
+    add("--block-size", type=int, help="products that share a scale, for --python with --raw")
+    add("--raw", action="store_true", help="the function takes and returns encodings, not values")
+    add("--vectors", type=int, default=1_000_000, help="random vectors that must not refute it (%(default)s)")
+    add("--seed", type=int, default=0, help="of all random choices")
+    add(
+        "--effort", choices=tuple(EFFORTS), default="normal",
+        help="how far to go before a box counts as outside of the families: quick crosses no specifications, thorough takes up "
+        "to some three times as long as normal",
+    )  # fmt: skip
+    add("--quiet", action="store_true", help="no progress on a terminal")
+    add("--suite", choices=SUITES, help="run a published suite first")
+    add(
+        "--solver", nargs="*", choices=SOLVERS, metavar="NAME",
+        help=f"ask SMT solvers what no input decided: {', '.join(SOLVERS)}; without names all that are installed",
+    )  # fmt: skip
+    add("--solver-timeout", type=float, default=SECONDS_EACH, help="seconds for each question (default %(default)s)")
+    add("--solver-total", type=float, default=SECONDS_TOTAL, help="seconds for all questions (default %(default)s)")
+    add("--json", action="store_true", help="print JSON")
+    add("--html", metavar="FILE", help="write a page with all evidence")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status: 0 if the box was identified, 1 if it is outside of the families or faulty, 130
+    after Ctrl-C, which tells the best specification so far.
+
+    Raises ValueError, TypeError, OSError, RuntimeError if the box cannot be had, or something that a function must be
+        told is missing.
+    """
+    from tensorcore_models.probing.identify.page import page
+
+    unit, interface = _box(args)
+    if args.suite:
+        if not hasattr(unit, "formats"):
+            unit, interface = tcm.as_engine(unit, **_values_only(args, interface)), {}
+        print(probing.suites.run(args.suite, unit), file=sys.stderr if args.json else sys.stdout)
+    sources = _solvers(args)
+    try:
+        result = probing.identify(
+            unit, vectors=args.vectors, seed=args.seed, sources=sources, effort=args.effort, progress=_progress(args.quiet),
+            **interface,
+        )  # fmt: skip
+    except Interrupted as stopped:
+        print(f"\nmpgemm identify: interrupted: {stopped.known}", file=sys.stderr)
+        return 130
+    if args.html:
+        with atomic_writer(args.html) as stream:
+            stream.write(page(result).encode())
+    if args.json:
+        print(json_text(result.to_dict()), end="")
+    else:
+        say(str(result))
+        if result.engine is not None:
+            print(f"row to paste:\n{result.catalogue_row()}")
+    return 0 if result.engine is not None else 1
+
+
+def _solvers(args: argparse.Namespace) -> tuple[probing.Solver, ...]:
+    """The solvers that are asked for, none without --solver."""
+    if args.solver is None:
+        return ()
+    try:
+        return (probing.Solver(args.solver_timeout, args.solver_total, backends=args.solver or None),)
+    except formal.NoSolver as error:
+        raise ValueError(str(error)) from None
+
+
+def _progress(quiet: bool) -> Callable[[str], None]:
+    """Lines on standard error with the time so far, where it is a terminal: how much is left depends on the box's answers."""
+    if quiet or not sys.stderr.isatty():
+        return lambda line: None
+    start = time.monotonic()
+    return lambda line: print(f"{line}, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+
+
+def _box(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """What to identify, and what it must be told."""
+    names = ("a_format", "b_format", "c_format", "d_format", "k", "scale_format", "block_size")
+    told = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if args.raw:
+        told["raw"] = True
+    if args.python is None:
+        if told:
+            given = ", ".join("--" + name.replace("_", "-") for name in told)
+            raise ValueError(f"{given}: only --python is told; an instruction or engine says it itself")
+        if args.instruction is not None:
+            return tcm.get_instruction(args.instruction), {}
+        return _hardware(args.engine), {}
+    return _function(args.python), told
+
+
+def _hardware(name: str) -> Any:
+    from tensorcore_models import hardware
+
+    engine = hardware.engine(name)
+    require = getattr(engine, "require", None)
+    if require is not None:
+        try:
+            require()
+        except RuntimeError as error:
+            raise ValueError(str(error)) from error
+    return engine
+
+
+def _function(name: str) -> Any:
+    """A function by MODULE:FUNCTION, looked for in the current folder too."""
+    module_name, separator, attribute = name.partition(":")
+    if not separator or not module_name or not attribute:
+        raise ValueError(f"--python takes MODULE:FUNCTION, got {name!r}")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ValueError(f"--python {name}: {error}") from error
+    if not hasattr(module, attribute):
+        raise ValueError(f"--python {name}: module {module_name} has no {attribute}")
+    return getattr(module, attribute)
+
+
+def _values_only(args: argparse.Namespace, told: dict[str, Any]) -> dict[str, Any]:
+    """What a function on values must be told to be an engine, which suites need."""
+    if args.raw or args.a_format is None or args.d_format is None or args.k is None:
+        raise ValueError("--suite with --python needs a function on values, --a-format, --d-format and --k")
+    return {name: value for name, value in told.items() if name not in ("scale_format", "block_size")}

@@ -1,0 +1,185 @@
+"""`mpgemm invariance`: do rows of a GEMM change their bits with the batch size, and with which change of recipe?"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import tensorcore_models as tcm
+from mpgemm.cli.common import library_options as options
+from mpgemm.cli.common.library_names import resolve_library
+from mpgemm.cli.common.library_options import RECORD
+from mpgemm.reporting import report
+
+if TYPE_CHECKING:
+    from tensorcore_models.libraries import Recipe
+    from tensorcore_models.libraries.recorded import Problem, Recording
+
+QUESTION = "debug a kernel"
+SUMMARY = "do rows of a GEMM change their bits with the batch size on a GPU library?"
+EXAMPLES = (
+    ("--recorded chosen.json", "which weights' rows change their bits with the batch?"),
+    (
+        "--gpu h100 --library cublaslt-13.1 --shape 4096 4096 --config 1:ALGO_ID=13,CUSTOM_OPTION=42 "
+        "64:ALGO_ID=66,STAGES_ID=35",
+        "the same for configurations that are known",
+    ),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {RECORD}")
+    add = parser.add_argument_group("or the configurations themselves").add_argument
+    add("--gpu", help="device: h100, b200, gb200, b300 or gb300")
+    add("--library", metavar="NAME-VERSION", help="cublaslt-13.1, also as torch.matmul-13.1")
+    add("--shape", nargs=2, type=int, metavar=("K", "N"), help="of the weight matrix")
+    add("--format", metavar="FORMAT", default="fp16", help="of the operands (default fp16)")
+    add("--out-format", metavar="FORMAT", help="of the result (default: that of the operands; fp8: bf16)")
+    add(
+        "--config",
+        nargs="+",
+        default=[],
+        metavar="M:FIELD=VALUE,...",
+        help="a batch size and the configuration chosen for it",
+    )
+    add = parser.add_argument
+    add("--seed", type=int, default=0, help="of the random rows on which recipes are compared")
+    add("--json", action="store_true", help="print JSON")
+
+
+#: Rows and columns of the random product on which two recipes are compared.
+SAMPLE = (16, 128)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status.
+
+    Raises ValueError, OSError if the recording cannot be used, or holds no product at two batch sizes.
+    """
+    recording = _recording(args)
+    weights = [_weight(recording, list(group), args.seed) for _, group in groupby(recording.problems(), _layer)]
+    weights = [weight for weight in weights if len(weight["batches"]) > 1]
+    if not weights:
+        where = recording.path or "--config"
+        raise ValueError(f"{where}: no product at two values of m; give a range of batch sizes, recorded by {RECORD}")
+    if args.json:
+        facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
+        print(report.json_text(facts), end="")
+        return 0
+    for weight in weights:
+        report.say("\n".join(_lines(weight)))
+    return 0
+
+
+def _recording(args: argparse.Namespace) -> Recording:
+    """The recording of --recorded, or one made of --config."""
+    from tensorcore_models.formats import operand_format
+    from tensorcore_models.libraries.recorded import Problem, Recording, load_recording
+
+    inline = {f"--{name}": getattr(args, name) for name in ("gpu", "library", "shape", "config")}
+    given = [name for name, value in inline.items() if value]
+    if args.recorded is not None:
+        if given:
+            raise ValueError(f"--recorded names {', '.join(given)}: leave them out")
+        return load_recording(args.recorded)
+    if len(given) < len(inline):
+        missing = [name for name in inline if name not in given]
+        raise ValueError(
+            f"give --recorded FILE, written by {RECORD}; or --gpu h100 --library cublaslt-13.1 --shape K N --config "
+            f"M:ALGO_ID=66,STAGES_ID=35 M:... (missing here: {', '.join(missing)})"
+        )
+    name, version = resolve_library(args.library)
+    if name != "cublaslt" or not version:
+        raise ValueError(
+            f"--library {args.library}: configurations are known for cublaslt-VERSION, as in cublaslt-13.1"
+        )
+    fmt = operand_format(args.format).name
+    out = options.output_format(args, fmt)
+    configs: dict[Problem, dict[str, int | None] | None] = {}
+    for text in args.config:
+        m, colon, fields = text.partition(":")
+        if not colon or not m.isdigit():
+            raise ValueError(f"--config {text!r}: expected M:FIELD=VALUE,..., as in 64:ALGO_ID=66,STAGES_ID=35")
+        k, n = args.shape
+        problem = Problem(fmt, out, k, n, int(m))
+        if problem in configs:
+            raise ValueError(f"--config names m {m} twice")
+        configs[problem] = options.integer_config(options.parse_config([fields]))
+    return Recording(args.gpu, version, 0, configs)
+
+
+def _layer(problem: Problem) -> tuple:
+    return problem.format, problem.out_format, problem.k, problem.n
+
+
+def _recipe(recording: Recording, problem: Problem) -> tuple[Recipe | None, str]:
+    from tensorcore_models.libraries import Unknown
+
+    try:
+        return recording.recipe(problem), ""
+    except Unknown as error:
+        return None, str(error)
+
+
+def _weight(recording: Recording, problems: list[Problem], seed: int) -> dict:
+    """One weight matrix: what changes from each recorded m to the next."""
+    from tensorcore_models.libraries.compare import differences, summary
+
+    fmt, out_format, k, n = _layer(problems[0])
+    steps: list[dict] = []
+    previous: Recipe | None = None
+    invariant: bool | None = True
+    for problem in problems:
+        recipe, unknown = _recipe(recording, problem)
+        why: list[str] = []
+        changed = False
+        if previous is not None and recipe is not None:
+            why = differences(previous, recipe)
+            changed = bool(why) and _bits_change(previous, recipe, out_format, n, seed)
+        if changed:
+            invariant = False
+        elif invariant and (why or recipe is None):
+            invariant = None
+        steps.append({
+            "m": problem.m, "recipe": recipe.name if recipe else None, "order": summary(recipe.order) if recipe else None,
+            "changes": why, "bits_change": changed, "unknown": unknown,
+        })  # fmt: skip
+        previous = recipe or previous
+    return {"format": fmt, "out_format": out_format, "k": k, "n": n, "batches": steps, "invariant": invariant}
+
+
+def _bits_change(first: Recipe, second: Recipe, out_format: str, n: int, seed: int) -> bool:
+    """Whether two recipes give different bits on random rows."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    rows, columns = SAMPLE[0], min(n, SAMPLE[1])
+    fmt = first.engine.formats[0]
+    a, b = (
+        tcm.encode(rng.standard_normal((rows, first.k)), fmt),
+        tcm.encode(rng.standard_normal((first.k, columns)), fmt),
+    )
+    results = [
+        dataclasses.replace(recipe, shape=None).gemm_bits(a, b, out_format=out_format) for recipe in (first, second)
+    ]
+    return bool((results[0] != results[1]).any())
+
+
+def _lines(weight: dict):
+    verdict = {
+        True: "predicted: rows keep their bits at every recorded m",
+        False: "predicted: rows change their bits with m",
+        None: "not known for every m",
+    }
+    yield f"{weight['format']} to {weight['out_format']}, k {weight['k']}, n {weight['n']}: {verdict[weight['invariant']]}"
+    for step in weight["batches"]:
+        if step["unknown"]:
+            yield f"  m {step['m']}: unknown: {step['unknown']}"
+            continue
+        yield f"  m {step['m']}: {step['order']}"
+        if step["changes"]:
+            effect = "bits change" if step["bits_change"] else "another recipe, but no bit of the sample changes"
+            yield f"    {effect}: {'; '.join(step['changes'])}"

@@ -1,0 +1,102 @@
+"""`mpgemm predict`: what a GPU library returns for two matrices, predicted bit for bit."""
+
+import argparse
+from hashlib import sha256
+
+import tensorcore_models as tcm
+from mpgemm.cli.common import library_options
+from mpgemm.cli.common import library_options as options
+from mpgemm.cli.common.library_names import which_library
+from mpgemm.cli.common.library_options import RECORDED_CHOICES
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
+from mpgemm.reporting import report
+from tensorcore_models.files import write_text
+
+QUESTION = "debug a kernel"
+SUMMARY = "what a GPU library returns for two matrices, bit for bit"
+EXAMPLES = (
+    (
+        "A.npy B.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35 --format fp16 --input-rounding rne",
+        "the bits that cuBLASLt returns",
+    ),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
+    add("b", metavar="B", help="matrix file")
+    add("--gpu", required=True, help="device: h100, b200, gb200, b300, gb300, rtx4060, a100, ...")
+    add("--library", metavar="NAME[-VERSION]",
+                        help="cublaslt-13.1 (also as cublas-13.1, torch.matmul-13.1), scaled_mm (torch._scaled_mm) or cutlass; "
+                        "without, the command says what each needs")  # fmt: skip
+    add("--config", nargs="+", default=[], metavar="FIELD=VALUE",
+                        help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; scaled_mm: "
+                        "fast_accumulation, "
+                        "split_k, scheme; cutlass: tile_k, split_k, split_mode, grain, sliced_k, residue")  # fmt: skip
+    add("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is; "
+                        f"for scaled_mm: mmaemu, the {RECORDED_CHOICES}")  # fmt: skip
+    library_options.add_format_arguments(parser)
+    add("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
+    add_scale_arguments(parser)
+    parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
+    add("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
+    add("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum")
+    add("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status.
+
+    Raises ValueError, TypeError, OSError on bad input; what nobody has measured is named with what is known.
+    """
+    import numpy as np
+
+    from mpgemm.inputs.files import write_matrix
+    from tensorcore_models.engines.scaling import read_scales
+    from tensorcore_models.explanations.orders import tree_of_order
+    from tensorcore_models.formats.operands import values_of_bits
+
+    a, b, fmt, out_format = options.read_operands(args)
+    if args.library is None:
+        raise ValueError(which_library(args.gpu))
+    config = options.parse_config(args.config)
+    (m, k), n = a.shape, b.shape[1]
+    recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, m, k, n, fmt, out_format)
+    scaling = read_scales(**scales_of(args), m=m, k=k, n=n)
+    if scaling is None:
+        bits = recipe.gemm_bits(a, b, out_format=out_format, scale=args.scale)
+    else:
+        bits = recipe.scaled_bits(a, b, scaling, out_format=out_format)
+    values = values_of_bits(bits, tcm.get_format(out_format))
+    native = values if values.dtype.kind == "f" and values.dtype.isbuiltin == 1 else bits
+    if args.out:
+        write_matrix(args.out, native)
+    if args.picture:
+        write_text(args.picture, tree_of_order(recipe.order).svg(f"Order of {recipe.name}", shown=4) + "\n")
+    digest = sha256(np.ascontiguousarray(bits).tobytes()).hexdigest()
+    if args.json:
+        whole = {"recipe": options.facts(recipe, config, args.recorded), "m": m, "k": k, "n": n, "format": fmt,
+                 "out_format": out_format,
+                 "scales": None if scaling is None else scaling.in_words(),
+                 "sha256": digest, "first": float(values[0, 0]), "out": args.out}  # fmt: skip
+        print(report.json_text(whole), end="")
+        return 0
+    report.say(str(recipe))
+    if scaling is not None:
+        report.say(f"  scales: {scaling.in_words()}")
+    report.say(
+        f"\npredicted result: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} "
+        f"({int(bits[0, 0]):#x}), sha256 {digest[:16]}"
+    )
+    if recipe.lost.size:
+        report.say(
+            f"warning: this kernel leaves the last {recipe.lost.size} values of k out of the sum, and so does the prediction"
+        )
+    if args.picture:
+        print(f"wrote {args.picture}")
+    if args.out:
+        print(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
+    return 0

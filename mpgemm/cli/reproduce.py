@@ -1,0 +1,141 @@
+"""`mpgemm reproduce`: figures and tables of papers, computed again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from mpgemm.cli.common.ascend_options import add_chip_arguments, chip_of, parse_block
+from mpgemm.cli.common.inputs import seeds_of
+from mpgemm.cli.common.outcomes import csv_of, print_outcome, write_outcome
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, run_resumable
+from mpgemm.cli.common.solver_options import add_limit_arguments
+from mpgemm.cli.evaluate import add_cube_arguments, add_method_arguments
+from mpgemm.reporting import report
+
+if TYPE_CHECKING:
+    from mpgemm.experiments.outcome import Context
+    from mpgemm.reproductions.rows import Reproduction
+
+QUESTION = "repeat a paper"
+SUMMARY = "figures and tables of papers, computed again"
+EXAMPLES = (
+    ("--list", "what there is, from which paper, how long it takes"),
+    ("xue8a xue8b --out out", "two figures of the SGEMM-cube paper: table, JSON, CSV, picture"),
+    ("xue9b --step-orders sequential exact", "with another rounding inside of the cube's steps"),
+    ("khattak7 --quick --out out", "fewer and smaller points"),
+    ("xue11 --chip 910B3", "a figure about speed, for another chip"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="figures and tables; --list shows them")
+    add("--list", action="store_true", help="what there is, from which paper, how long it takes")
+    drawn = parser.add_argument_group("drawn matrices")
+    add = drawn.add_argument
+    add("--seed", type=int, metavar="N", help="first seed (default 0)")
+    add("--repeats", type=int, metavar="N", help="number of seeds (default: the figure's own)")
+    add("--quick", action="store_true", help="fewer and smaller points")
+    add("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes, where the figure does not sweep them")
+    what = parser.add_argument_group("what figures 8 and 9 of the SGEMM-cube paper compare")
+    add_method_arguments(what, "fp16, fp32, sgemm_cube")
+    add_cube_arguments(what, "0 6 12", "sequential")
+    what.add_argument(
+        "--block",
+        metavar="BM,BK,BN",
+        help="block sizes on the 910A (default: all of k in one chain; fig. 12: 176,64,176)",
+    )
+    add_chip_arguments(parser)
+    add_limit_arguments(parser.add_argument_group("SMT solvers"))
+    add_run_arguments(parser)
+    add_output_arguments(parser)
+    shown = ("--list", "--json", "--csv", "-h", "--help")
+    parser.goes_without(("names", *(name for name in parser._option_string_actions if name not in shown)), ("--list",))
+
+
+#: Options that are keywords of what computes, and those that say where and how it runs.
+KEYWORDS = (
+    "methods", "engine", "orders", "scale_exponents", "step_orders", "shape", "metric", "timeout", "memory", "solver",
+)  # fmt: skip
+HOW = ("seed", "repeats", "quick", "workers", "cluster", "block", "chip", "calibrated", "changes")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status."""
+    from mpgemm.reproductions.rows import get_reproduction
+
+    if args.list:
+        return _list(args)
+    if not args.names:
+        raise ValueError("what is to be reproduced? mpgemm reproduce --list names it")
+    rows = [get_reproduction(name) for name in dict.fromkeys(args.names)]
+    for row in rows:
+        useless = [f"--{'set' if name == 'changes' else name.replace('_', '-')}" for name in (*KEYWORDS, *HOW)
+                   if name in args.given and name not in row.takes]  # fmt: skip
+        if useless:
+            raise ValueError(
+                f"{' and '.join(useless)} {'has' if len(useless) == 1 else 'have'} no effect on {row.name}"
+            )
+    check_run(args)
+    return run_resumable(args, lambda args, context: _run(args, rows, context))
+
+
+def _list(args: argparse.Namespace) -> int:
+    from mpgemm.experiments.outcome import Outcome
+    from mpgemm.reproductions.rows import PAPERS, REPRODUCTIONS
+
+    rows = [asdict(row) for row in REPRODUCTIONS.values()]
+    shown = ("name", "part", "what", "seconds")
+    if args.json:
+        facts = [{name: row[name] for name in ("source", *shown)} for row in rows]
+        sys.stdout.write(report.json_text({"rows": facts, "papers": PAPERS}))
+        return 0
+    tables = [
+        report.Table(f"{source}: {paper}", shown, [[row[name] for name in shown] for row in rows
+                                                   if row["source"] == source])
+        for source, paper in PAPERS.items()
+    ]  # fmt: skip
+    if args.csv:
+        sys.stdout.write(csv_of(Outcome("", tables, {})))
+        return 0
+    for table in tables:
+        table.print()
+        print()
+    report.say("seconds: CPU time of one run, measured on one x86-64 machine; --quick takes less")
+    return 0
+
+
+def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context) -> int:
+    outcomes = {}
+    for row in rows:
+        own = replace(context, seeds=tuple(seeds_of(args, row.repeats)), quick=args.quick)
+        outcomes[row.name] = row.run(own, **_options(args, row))
+    written = [file for outcome in outcomes.values() for file in write_outcome(args, outcome)] if args.out else []
+    if args.json:
+        found = {name: dict(outcome.data) for name, outcome in outcomes.items()}
+        sys.stdout.write(report.json_text({"reproductions": found, "written": written}))
+        return 0
+    for outcome in outcomes.values():
+        sys.stdout.write(csv_of(outcome)) if args.csv else print_outcome(outcome)
+    if written and not args.csv:
+        print(f"\nwritten to {args.out}: {', '.join(sorted(written))}")
+    return 0
+
+
+def _options(args: argparse.Namespace, row: Reproduction) -> dict:
+    """The keywords that the options say."""
+    found = {name: getattr(args, name) for name in KEYWORDS if name in args.given}
+    if "solver" in found:
+        found["backends"] = found.pop("solver")
+    if "shape" in found:
+        found["shape"] = tuple(found["shape"])
+    if args.block:
+        found["block"] = parse_block(args.block)
+    if "chip" in row.takes:
+        found["chip"] = chip_of(args)
+    return found

@@ -1,0 +1,58 @@
+"""`mpgemm selftest`: does the installed package compute what it should on this machine?"""
+
+import argparse
+import sys
+import time
+from dataclasses import asdict
+
+from mpgemm.reporting.report import Table, json_text, say
+from tensorcore_models.machine.instruction_sets import available_isas
+
+QUESTION = "keep results, check the installation"
+SUMMARY = "kernels beside their exact twins, and outputs of real GPUs: about a minute"
+EXAMPLES = (
+    ("", "about half a minute"),
+    ("--seconds 120", "more of it"),
+)
+
+#: Seconds of random comparisons; the other checks take a few more.
+SECONDS = 30.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add("--seconds", type=float, default=SECONDS, metavar="S", help=f"time for random comparisons ({SECONDS:g})")
+    add("--seed", type=int, default=0, help="of the random encodings (0)")
+    add("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status: 1 if anything differs.
+
+    Raises ValueError if there is no time to compare anything, or the seed is negative.
+    """
+    from mpgemm.selftest import checks
+
+    if not args.seconds > 0:
+        raise ValueError(f"--seconds is {args.seconds:g}, expected more than 0")
+    if args.seed < 0:
+        raise ValueError(f"--seed is {args.seed}, expected 0 or more")
+    start = time.monotonic()
+    found = [checks.hardware_outputs(), checks.derived_vectors(), checks.twins(args.seconds, args.seed)]
+    wrong = [check for check in found if check.different]
+    if args.json:
+        facts = {
+            "passed": not wrong,
+            "instruction_sets": available_isas(),
+            "checks": [asdict(check) for check in found],
+        }
+        sys.stdout.write(json_text(facts))
+    else:
+        rows = [[check.name, check.compared, check.different] for check in found]
+        Table("Self-test", ["check", "dot products", "different"], rows).print()
+        for check in wrong:
+            say(f"{check.name}: the first that differs is {check.first}")
+        result = "FAILED: do not trust results of this installation" if wrong else "passed"
+        say(f"{result} ({time.monotonic() - start:.0f} s; instruction sets: {', '.join(available_isas())})")
+    return 1 if wrong else 0

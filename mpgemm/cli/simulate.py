@@ -1,0 +1,378 @@
+"""`mpgemm simulate`: a tile schedule in time, on the pipes of an Ascend core."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+import ascend
+from mpgemm.cli.common.ascend_options import (
+    KERNEL_OPTIONS,
+    add_shared_arguments,
+    chip_of,
+    evidence,
+    kernel_of,
+    parse_block,
+    parse_grid,
+    parse_number,
+    parse_pair,
+    print_parameters,
+    size_of,
+)
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.plan_advice import sensitivity_table
+from mpgemm.cli.common.words import KERNELS
+from mpgemm.reporting.report import Progress, Table, json_text, say
+
+if TYPE_CHECKING:
+    from ascend.kernels.base import Kernel
+    from ascend.reports.profile import ProfileRow
+    from ascend.reports.published import PredictedTime
+
+QUESTION = "plan a block"
+SUMMARY = "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
+EXAMPLES = (
+    ("--block 176,64,176 --trace trace.json", "one schedule; the trace opens in Perfetto"),
+    ("4096 4096 4096 --chip 910B3 --waterfall", "where the time goes"),
+    ("--published", "predictions beside published numbers"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    from ascend.schedule_options import RESIDENTS
+
+    add_shared_arguments(parser)
+    add = parser.add_argument_group("schedule and simulation").add_argument
+    add("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
+    add("--kernel", choices=KERNELS, help="paper: SGEMM-cube's; grid; vector (paper; --calibrate: grid)")
+    add("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
+    add("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
+    add("--swizzle", metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident")
+    add("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
+    add("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
+    add("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")
+    add("--no-split", action="store_true", help="leave out the pass that splits A and B")
+    add("--latency", default="pipelined", choices=("pipelined", "serial"))
+    add("--all-cores", action="store_true", help="every core event by event")
+    show = parser.add_argument_group("also show")
+    add = show.add_argument
+    add("--waterfall", action="store_true", help="from the peak to this speed, cause by cause")
+    add("--bytes", action="store_true", help="the schedule's bytes beside eq. 9, factor by factor")
+    add("--sensitivity", action="store_true", help="what 20 %% on each number changes")
+    add("--sweep", metavar="PARAMETER=V1,V2,...", help="speed over values of a chip parameter")
+    add("--published", action="store_true", help="the published speeds and times beside this model's")
+    files = parser.add_argument_group("files")
+    add = files.add_argument
+    add(
+        "--calibrate",
+        metavar="PROFILE.csv",
+        help="fit the free parameters to an op_summary file of msprof; the residuals",
+    )
+    add("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
+    add(
+        "--trace-operations",
+        type=int,
+        default=100_000,
+        metavar="COUNT",
+        help="operations in the trace at most (100000)",
+    )
+    add("--gantt", metavar="FILE", help="picture of the pipes where a C block leaves")
+    add("--ping-pong", metavar="FILE", help="picture of single beside double buffers, block by block")
+    add("--occupancy", metavar="FILE", help="picture of the buffers in use")
+    add("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    _state_what_goes_together(parser)
+    parser.moved("--figure", "mpgemm reproduce xue10, xue11 or xue12")
+
+
+def _state_what_goes_together(parser: Parser) -> None:
+    """Which options have no effect beside others: none is ignored."""
+    schedule = ("--kernel", "--grid", "--resident", "--swizzle", "--n-fused", "--unit-flag")
+    run = ("--reseed-l0c", "--no-split", "--latency", "--all-cores")
+    shown = ("--waterfall", "--bytes", "--sensitivity", "--sweep")
+    files = ("--trace", "--trace-operations", "--gantt", "--ping-pong", "--occupancy", "--waterfall-plot")
+    one_run = (*schedule, *run, *shown, *files)
+    parser.goes_without(
+        (*one_run, *KERNEL_OPTIONS, "--block", "size", "--chip", "--calibrated", "--set", "--calibrate"),
+        ("--published",), "one run",
+    )  # fmt: skip
+    parser.goes_without(
+        (*run, *shown, *files, "size", "--terms", "--mode", "--operand", "--presplit"), ("--calibrate",),
+        "one run: the profile says sizes and operands",
+    )  # fmt: skip
+    parser.goes_without((*one_run, *KERNEL_OPTIONS, "--block", "--calibrate", "--published"), ("--list-parameters",))
+    parser.goes_with(("--trace-operations",), ("--trace",))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status."""
+    chip = chip_of(args)
+    if args.list_parameters:
+        print_parameters(chip, args.json)
+    elif args.calibrate:
+        _calibrate(args, chip)
+    elif args.published:
+        _published(args)
+    else:
+        _simulate(args, chip)
+    return 0
+
+
+def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    schedule = _schedule(args, size_of(args), chip, args.kernel or "paper", kernel_of(args))
+    progress = Progress()
+    timeline = ascend.simulate(
+        schedule, include_split=not args.no_split, all_cores=args.all_cores, latency=args.latency,
+        progress=lambda done: progress(done, done + 1, "operations"),
+    )  # fmt: skip
+    written = _write_files(args, timeline, schedule)
+    if args.json:
+        sys.stdout.write(json_text(_as_dict(args, timeline, schedule, written)))
+        return
+    _print_summary(args, timeline)
+    for table in _more_tables(args, schedule):
+        print()
+        table.print()
+    if written:
+        print(f"\nwritten: {', '.join(written)}")
+
+
+def _schedule(
+    args: argparse.Namespace, size: tuple[int, int, int], chip: ascend.Chip, kernel: str, options: dict
+) -> Kernel:
+    """The schedule that the options describe."""
+    from ascend.grid import Swizzle
+    from ascend.reports.calibration import PUBLISHED_BLOCK
+
+    block = ascend.Blocking(*parse_block(args.block)) if args.block else PUBLISHED_BLOCK
+    return ascend.build_schedule(
+        *size, chip, block, mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
+        kernel=kernel, grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split,
+        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag, **options,
+    )  # fmt: skip
+
+
+def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:
+    """The files asked for; the run is recorded once for all of them."""
+    from ascend.reports import plots
+    from ascend.schedule import variant
+
+    written = [path for path in (args.trace, args.gantt, args.occupancy, args.waterfall_plot, args.ping_pong) if path]
+    if not written:
+        return []
+    recorded = timeline.recorded() if args.trace or args.gantt or args.occupancy else timeline
+    if args.trace:
+        recorded.to_trace(args.trace, args.trace_operations)
+    if args.ping_pong:
+        runs = [ascend.simulate(variant(schedule, buffering=x), include_split=False) for x in ("single", "double")]
+        plots.buffering_plot(runs[0], runs[1], args.ping_pong)
+    if args.gantt:
+        plots.gantt(recorded, args.gantt)
+    if args.occupancy:
+        plots.occupancy_plot(recorded, args.occupancy)
+    if args.waterfall_plot:
+        title = f"{timeline.chip.name}, block {schedule.blocking}, {schedule.buffering} buffers"
+        plots.waterfall_plot(ascend.waterfall(schedule, args.latency), args.waterfall_plot, title)
+    return written
+
+
+def _as_dict(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel, written: list[str]) -> dict:
+    result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written}
+    if args.waterfall:
+        result["waterfall"] = [step._asdict() for step in ascend.waterfall(schedule, args.latency)]
+    if args.bytes:
+        result["byte_table"] = [
+            row._asdict() | {"ratio": row.ratio, "factors": [factor._asdict() for factor in row.factors]}
+            for row in ascend.byte_table(schedule)
+        ]
+    if args.sensitivity:
+        result["sensitivities"] = [row._asdict() for row in ascend.sensitivities(schedule)]
+    if args.sweep:
+        name, rows = _swept(args, schedule)
+        result["sweep"] = {"parameter": name, "rows": rows}
+    return result
+
+
+def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
+    s = timeline.schedule
+    point = s.roofline()
+    placed = f"{s.placement()}, {s.used_cores} cores ({s.cores_text()}), "
+    say(
+        f"{evidence(args, timeline.chip)}\n"
+        f"m, k, n = {s.m}, {s.k}, {s.n}, {s.kernel} kernel, {placed}block {s.blocking}, N_fused {s.n_fused}, "
+        f"{s.mode}, {s.buffering} buffers, {s.terms} term(s) of {s.operand}\n"
+        f"{timeline.tflops:.2f} TFLOP/s in {1e3 * timeline.seconds:.3f} ms ({timeline.cycles:.0f} cycles); "
+        f"cube steps fill {timeline.cube_efficiency:.1%}; {s.waves} wave(s), {s.groups} k group(s), "
+        f"{len(s.k_slices)} slice(s) of k\n"
+        f"roofline: {point.flops / 1e12:.1f} TFLOP/s, {point.bound} bound at "
+        f"{point.operational_intensity:.3g} FLOP/B (knee {point.knee:.1f})\n"
+        f"phases: {', '.join(f'{p.name} {p.cycles / timeline.cycles:.1%}' for p in timeline.phases)}\n"
+    )
+    rows = [row for row in timeline.to_rows() if row["busy"]]
+    Table("Pipes", tuple(rows[0]), [tuple(row.values()) for row in rows]).print()
+    print()
+    stalls = [(s.pipe, s.reason, round(s.cycles), s.fraction) for s in timeline.stalls if s.pipe == "CUBE"]
+    Table("What the cube waits for", ("pipe", "reason", "cycles", "fraction"), stalls).print()
+
+
+def _more_tables(args: argparse.Namespace, schedule: Kernel) -> list[Table]:
+    tables = []
+    rows: list[tuple]
+    if args.waterfall:
+        rows = [
+            (step.cause, step.tflops, f"{step.lost:.2f}", round(step.cycles), "fitted" if step.fitted else "")
+            for step in ascend.waterfall(schedule, args.latency)
+        ]
+        tables.append(Table("From the peak to the simulated speed", ("cause", "TFLOP/s", "lost", "cycles", ""), rows))
+    if args.bytes:
+        rows = []
+        for row in ascend.byte_table(schedule):
+            ratio = f"{row.ratio:.3f}" if row.eq9_bytes else "-"
+            rows.append((row.operand, f"{row.eq9_bytes:.4g}", f"{row.schedule_bytes:.4g}", ratio, ""))
+            if row.eq9_bytes:
+                rows.extend(("", "", "", f"{factor.value:.3f}", factor.reason) for factor in row.factors)
+            else:
+                rows[-1] = (*rows[-1][:4], row.factors[0].reason)
+        columns = ("operand", "eq. 9 (bytes)", "schedule (bytes)", "ratio", "factors")
+        tables.append(Table("Bytes: eq. 9 and this schedule, all cores", columns, rows))
+    if args.sensitivity:
+        tables.append(sensitivity_table(schedule))
+    if args.sweep:
+        name, rows = _swept(args, schedule)
+        tables.append(Table(f"What if {name} were", (name, "TFLOP/s"), rows))
+    return tables
+
+
+def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[float, float]]]:
+    from ascend.reports.waterfall import sweep
+
+    name, equals, values = args.sweep.partition("=")
+    if not equals:
+        raise ValueError(f"expected --sweep PARAMETER=V1,V2,..., got {args.sweep!r}")
+    return name, sweep(schedule, name, [parse_number(name, value) for value in values.split(",")])
+
+
+def _published(args: argparse.Namespace) -> None:
+    from ascend.reports.calibration import PUBLISHED_BLOCK, statements
+    from ascend.reports.published import comparisons, spread
+
+    rows = statements()
+    compared = comparisons()
+    if args.json:
+        times = [
+            {
+                **{key: value for key, value in c.measurement._asdict().items() if key != "deal"}, "predicted": c.predicted,
+                "error": c.error, "predicted_busy": c.busy, "block": str(c.schedule.blocking),
+            }
+            for c in compared
+        ]  # fmt: skip
+        spreads = {kind: spread(chosen)._asdict() for kind, chosen in _kinds(compared).items()}
+        result = {"statements": [row._asdict() for row in rows], "times": times, "spread": spreads}
+        sys.stdout.write(json_text(result))
+        return
+    headings = ("statement", "published", "nominal", "calibrated", "")
+    lines = [
+        (r.statement, r.published, r.nominal, r.calibrated, "fitted to" if r.used_in_fit else "predicted") for r in rows
+    ]
+    say("910A and 910B: predictions beside published numbers; the fitted ones prove nothing")
+    Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines).print()
+    say(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.\n")
+    _print_times(compared)
+
+
+def _kinds(compared: list[PredictedTime]) -> dict[str, list[PredictedTime]]:
+    return {
+        "predicted": [c for c in compared if not c.measurement.fitted],
+        "fitted": [c for c in compared if c.measurement.fitted],
+    }
+
+
+def _print_times(compared: list[PredictedTime]) -> None:
+    """Published times and busy ratios beside the predictions, and how far these are off."""
+    from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, spread
+
+    times, busy = [], []
+    for c in compared:
+        r = c.measurement
+        kind = "fitted to" if r.fitted else "predicted"
+        size = f"{r.m} x {r.k} x {r.n}"
+        times.append(
+            (
+                r.source, r.name, r.chip, size, r.operand, str(c.schedule.blocking), c.schedule.placement(),
+                f"{r.microseconds:.4g}", f"{c.predicted:.4g}", f"{c.error:+.0%}", kind,
+            )
+        )  # fmt: skip
+        pairs = (f"{here:.2f} / {there:.2f}" for there, here in zip(c.busy, r.busy, strict=True))
+        if r.busy:
+            busy.append((r.name, r.chip, size, *pairs, kind))
+    columns = (
+        "source", "case", "chip", "m x k x n", "operand", "block", "placed", "published us", "predicted", "error", "",
+    )  # fmt: skip
+    Table("Published times and simulated ones", columns, times).print()
+    print()
+    Table("Busy ratios, published / simulated", ("case", "chip", "m x k x n", *BUSY_PIPES, ""), busy).print()
+    print()
+    for kind, chosen in _kinds(compared).items():
+        found = spread(chosen)
+        say(
+            f"{kind}: {found.rows} rows, rms of log(predicted / published) {found.time:.1%}, of busy ratios {found.busy:.3f}"
+        )
+    for c in compared:
+        if abs(c.error) > FAR_OFF:
+            r = c.measurement
+            say(f"{r.source}, {r.name}, {r.m} x {r.k} x {r.n}: {c.error:+.0%}; {r.remark}")
+    for name, source in SOURCES.items():
+        say(f"{name}: {source}")
+
+
+def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    from ascend.reports.profile import fit_profile, read_profile
+
+    progress = Progress()
+    rows, skipped = read_profile(args.calibrate)
+    named = any((args.block, args.kernel, args.grid, args.swizzle, args.resident, args.n_fused, args.unit_flag))
+
+    def schedule_of(row: ProfileRow) -> Kernel:
+        options = kernel_of(args) | {"terms": 1, "operand": row.operand}
+        return _schedule(args, (row.m, row.k, row.n), chip, args.kernel or "grid", options)
+
+    def planned(row: ProfileRow) -> Kernel:
+        options = kernel_of(args) | {"terms": 1, "operand": row.operand}
+        found = ascend.plan(
+            row.m, row.k, row.n, chip, simulated=4, top=4, error_of=lambda s: 0.0, split=args.split, **options
+        )
+        return next((p.schedule for p in found if p.schedule.on_cube), found[0].schedule)
+
+    fit = fit_profile(
+        chip, rows, lambda done, total: progress(done, total, "searches"), schedule_of if named else planned
+    )
+    if args.json:
+        result = {
+            "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "spread_nominal": fit.spread(False),
+            "spread": fit.spread(),
+            "residuals": [
+                row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated} for row in fit.residuals
+            ],
+        }  # fmt: skip
+        sys.stdout.write(json_text(result))
+        return
+    say(f"{chip.name}: calibrated to {len(rows)} product(s) of {args.calibrate}")
+    for reason in skipped:
+        say(f"left out: {reason}")
+    lines = [
+        (
+            r.row.name, f"{r.row.m} x {r.row.k} x {r.row.n}", r.row.operand, f"{1e6 * r.row.seconds:.1f}",
+            f"{1e6 * r.nominal:.1f}", f"{r.nominal / r.row.seconds - 1:+.0%}", f"{1e6 * r.calibrated:.1f}",
+            f"{r.calibrated / r.row.seconds - 1:+.0%}",
+        )
+        for r in fit.residuals
+    ]  # fmt: skip
+    headings = ("operator", "m x k x n", "operand", "measured us", "nominal", "error", "calibrated", "error")
+    title = f"Residuals: rms {fit.spread(False):.1%} nominal, {fit.spread():.1%} calibrated"
+    Table(title, headings, lines).print()
+    observed = sum(1 + len(row.busy) for row in rows)
+    if observed <= len(fit.parameters):
+        say(f"{len(fit.parameters)} parameter(s) and {observed} measured number(s): that they agree proves nothing")
+    say("use it: " + " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items()))

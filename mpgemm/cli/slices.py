@@ -1,0 +1,84 @@
+"""`mpgemm slices`: how many integer slices or moduli does this product need, and what do they cost?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from mpgemm.cli.common.matrices import add_matrix_arguments, pair_of
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.prose import wrapped
+from mpgemm.cli.common.words import COST_DEVICES, COUNTED_METHODS
+from mpgemm.reporting import report
+
+if TYPE_CHECKING:
+    from mpgemm.experiments.slice_advice import SliceAdvice
+
+QUESTION = "compare corrections"
+SUMMARY = "how many integer slices or moduli a product needs, proved and measured"
+EXAMPLES = (
+    ("A.npy B.npy", "how many slices until emulated FP64 is as good as DGEMM here?"),
+    ("A.npy B.npy --target 40 --engine b300 h100", "or 40 bits, and what that costs on two devices"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add_matrix_arguments(parser, "normal 64 x 256 x 64")
+    add = parser.add_argument
+    add(
+        "--target",
+        default="fp64",
+        metavar="fp64|fp32|BITS",
+        help="the accuracy of DGEMM (default) or SGEMM on these matrices, or bits of |A||B|",
+    )
+    add(
+        "--methods",
+        nargs="+",
+        default=list(COUNTED_METHODS),
+        metavar="NAME",
+        help=f"default {' '.join(COUNTED_METHODS)}",
+    )
+    add(
+        "--engine",
+        "--engines",
+        nargs="+",
+        default=list(COST_DEVICES),
+        metavar="DEVICE",
+        help=f"devices whose costs are told (default {' '.join(COST_DEVICES)})",
+    )
+    add("--output", choices=("fp64", "fp32"), help="format of the results (default: the target's)")
+    add("--json", action="store_true", help="print JSON")
+    add("--csv", action="store_true", help="print CSV")
+    add("--quiet", action="store_true", help="no progress on a terminal")
+    parser.goes_without(("--csv",), ("--json",))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    from mpgemm.experiments.slice_advice import slice_advice
+
+    a, b, label = pair_of(args, "normal", (64, 256, 64))
+    progress = report.Progress(sys.stderr, args.quiet)
+    advice = slice_advice(a, b, args.target, args.methods, args.engine, output=args.output, progress=progress)
+    if args.json:
+        sys.stdout.write(report.json_text({"input": label, **advice.to_dict()}))
+    elif args.csv:
+        sys.stdout.write(_table(advice, label).to_csv())
+    else:
+        if advice.counts:
+            _table(advice, label).print()
+            print()
+        for sentence in advice.sentences():
+            print(wrapped(sentence))
+    return 0
+
+
+def _table(advice: SliceAdvice, label: str) -> report.Table:
+    target = {"fp64": "DGEMM's accuracy", "fp32": "SGEMM's accuracy"}.get(advice.target, f"{advice.target} bits")
+    rows = advice.to_rows()
+    bits = f"{advice.span} bit{'s' * (advice.span != 1)}"
+    title = f"{label}: {target}, {advice.output} results; exponents span {bits}; costs in ms for 10^12 operations"
+    cells = [["-" if value is None else value for value in row.values()] for row in rows]
+    return report.Table(title, list(rows[0]) if rows else [], cells)

@@ -1,0 +1,216 @@
+"""`mpgemm tolerance`: what a test of a kernel may allow, certified and by sampling, and what a given tolerance would miss."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from typing import TYPE_CHECKING
+
+from mpgemm.cli.check import add_order_arguments, orders_of
+from mpgemm.cli.common.matrices import add_matrix_arguments, given_pair
+from mpgemm.cli.common.parameters import numbers_of
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.prose import wrapped
+from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
+from mpgemm.cli.common.words import TOLERANCE_SHAPE
+from mpgemm.reporting import report
+from tensorcore_models.results import Interrupted
+
+if TYPE_CHECKING:
+    from mpgemm.testing.tolerance_result import Checked, Line, Statistical, Tolerance
+    from mpgemm.testing.vacuity import Vacuity
+
+QUESTION = "debug a kernel"
+SUMMARY = "what a kernel's test may allow, and what a tolerance would miss"
+EXAMPLES = (
+    ("--engine h100 --k 512", "what may a test of this kernel allow?"),
+    ("--engine h100 --format fp8 --reference rounded --k 512", "against the product of the rounded operands"),
+    ("--engine a100 --format bf16 --out-format bf16 A.npy B.npy", "on your data"),
+    ("--method ootomo --engine a100 --shipped digits", "of a recovery method"),
+    ("--engine h100 --k 512 --check-rtol 1e-2 --check-atol 1e-2", "what would this tolerance miss?"),
+)
+
+K = 1024
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    what = parser.add_argument_group("what is tested")
+    add = what.add_argument
+    add("--engine", help="device (h100), path (h100/mma) or arch:name; default h100, or the method's own")
+    add("--format", metavar="FORMAT", help="operands of a device's unit: half, bf16, tf32, fp8, ... (default fp16)")
+    add("--method", metavar="NAME", help="a recovery method instead of the plain product")
+    add("--out-format", metavar="FORMAT", help="the kernel rounds its result to this format (bf16, fp16, ...)")
+    add_order_arguments(what)
+    add(
+        "--reference",
+        choices=("given", "rounded"),
+        default="given",
+        help="the test computes its expected result from the operands as given (default), or as rounded for the kernel",
+    )
+    source = add_matrix_arguments(parser, f"normal, {TOLERANCE_SHAPE[0]} x {K} x {TOLERANCE_SHAPE[1]}", k=True)
+    source.add_argument("--c", metavar="FILE", help="C, added to the product of two files")
+    add_scale_arguments(source)
+    parser.goes_with(("--scale-a", "--scale-b"), ("files",), "two matrix files")
+    parser.goes_without(("--k-order", "--splits", "--promote-every"), ("--method",))
+    how = parser.add_argument_group("how sure")
+    add = how.add_argument
+    add("--quantile", type=float, default=0.99, help="share of whole products that pass (default 0.99)")
+    add("--confidence", type=float, default=0.95, help="confidence of that share (default 0.95)")
+    check = parser.add_argument_group("judge a tolerance")
+    add = check.add_argument
+    add("--check-rtol", type=float, metavar="RTOL", help="relative part, as of numpy.allclose")
+    add("--check-atol", type=float, metavar="ATOL", help="absolute part")
+    add = parser.add_argument
+    add("--quiet", action="store_true", help="no progress on standard error")
+    add("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    if args.json:
+        print(report.json_text(_tolerance(args).to_dict()), end="")
+        return 0
+    try:
+        print("\n".join(_lines(_tolerance(args))))
+    except Interrupted as stop:
+        print("\n".join(_lines(stop.known)))
+        print("\nmpgemm tolerance: interrupted; what is above is what was known", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _lines(found: Tolerance):
+    """The verdict, then what it rests on."""
+    yield from _decision(found)
+    yield from _certified_lines(found)
+    yield from _sampled_lines(found)
+    yield from _given_lines(found)
+
+
+def _decision(found: Tolerance):
+    """What a test may allow and what it then sees, a line for each tolerance; the given one first."""
+    yield wrapped(f"Verdict, {found.label}, k = {found.k}:")
+    seen, lines, s = found.lines or {}, [], found.statistical
+    if found.checked is not None and s is not None:
+        line, judged = found.checked.line, _judged(found.checked, s, found.certified)
+        lines.append(f"your rtol={line.rtol:g} atol={line.atol:g}: {judged}; {found.checked.vacuity.verdict}")
+    if found.certified is not None and "certified" in seen:
+        line = found.certified
+        lines.append(f"certified, rtol={line.rtol:.3g} atol={line.atol:.3g}: {seen['certified'].verdict}")
+    elif not math.isfinite(found.relative):
+        lines.append("nothing is certified: an operand or a sum may overflow")
+    else:
+        sees = "" if found.vacuity is None else f": {found.vacuity.verdict}"
+        lines.append(f"certified, {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}{sees}")
+    if s is not None and math.isfinite(s.atol) and "statistical" in seen:
+        lines.append(f"statistical, rtol={s.rtol:.3g} atol={s.atol:.3g}: {seen['statistical'].verdict}")
+    yield from (wrapped(line, "  ", "    ") for line in lines)
+
+
+def _tolerance(args: argparse.Namespace) -> Tolerance:
+    from mpgemm.inputs.files import read_matrix
+    from mpgemm.testing.tolerances import tolerance
+
+    check = None
+    if args.check_rtol is not None or args.check_atol is not None:
+        check = (args.check_rtol or 0.0, args.check_atol or 0.0)
+    pair, parameters = given_pair(args), numbers_of(args.param, "--param")
+    if args.c is not None and not args.files:
+        raise ValueError("--c goes with two files")
+    if args.k is not None and args.shape is not None and args.k != args.shape[1]:
+        raise ValueError(f"--k is {args.k} and --shape has k = {args.shape[1]}: give one of them, or the same")
+    if args.k is not None and args.k < 1:
+        raise ValueError(f"--k is {args.k}, expected at least 1")
+    if pair is None:
+        m, k, n = args.shape or (TOLERANCE_SHAPE[0], args.k or K, TOLERANCE_SHAPE[1])
+        where: dict = {"k": k, "distribution": args.distribution or "normal", "parameters": parameters, "shape": (m, n),
+                       "seed": args.seed}  # fmt: skip
+    else:
+        c = () if args.c is None else (read_matrix(args.c),)
+        where = {"k": args.k, "data": (pair.a, pair.b, *c)}
+    engine = args.engine or (None if args.method else "h100")
+    return tolerance(
+        engine, method=args.method, fmt=args.format, reference=args.reference, out_format=args.out_format,
+        **{**orders_of(args), "k_order": args.k_order or "sequential"}, **scales_of(args),
+        quantile=args.quantile, confidence=args.confidence, check=check,
+        progress=None if args.quiet or not sys.stderr.isatty() else report.Progress(sys.stderr), **where,
+    )  # fmt: skip
+
+
+def _certified_lines(found: Tolerance):
+    yield "\n" + wrapped("certified (no kernel that computes so exceeds it):")
+    if math.isfinite(found.relative):
+        yield wrapped(f"|d - expected| <= {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}", "  ", "    ")
+    else:
+        yield wrapped("nothing: an operand or a sum may overflow", "  ", "    ")
+    if found.certified is not None:
+        yield wrapped(f"rtol={found.certified.rtol:.3g} atol={found.certified.atol:.3g} on these data", "  ", "    ")
+    yield from (wrapped(f"because {line}" if not i else line, "  ", "    ")
+                for i, line in enumerate(found.derivation.split("\n")))  # fmt: skip
+
+
+def _sampled_lines(found: Tolerance):
+    s = found.statistical
+    if s is not None:
+        m, k, n = s.shape
+        yield "\n" + wrapped(
+            f"statistical ({s.quantile:.4g} of right {m} x {k} x {n} products, confidence {s.confidence:.4g}):"
+        )
+        if math.isfinite(s.atol):
+            size = f"{s.relative:.3g} (|A||B| + |C|)" + (f" + {s.absolute:.3g}" if s.absolute else "")
+            yield wrapped(f"rtol={s.rtol:.3g} atol={s.atol:.3g}, or {size}", "  ", "    ")
+            yield wrapped(
+                f"from {s.elements} elements in {s.draws} draws: {s.population}; the largest error is {s.largest:.0%} of what "
+                f"is allowed, the rest is the step to {m * n} elements and the margin; errors reach {s.of_bound:.2%} of their "
+                "certified bounds", "  ", "    ",
+            )  # fmt: skip
+        else:
+            yield wrapped("nothing: results overflow", "  ", "    ")
+
+
+def _given_lines(found: Tolerance):
+    yield "\nwhat a test with it sees:"
+    for name, v in _vacuities(found):
+        yield wrapped(f"{name}: {_verdict(v)}", "  ", "    ")
+        if found.misses(name) is not None:
+            yield wrapped(f"misses {found.misses(name)}", "    ", "      ")
+    if found.faults:
+        yield wrapped(f"faults tried: {', '.join(next(iter(found.faults.values())))}", "  ", "    ")
+    yield from _checked(found)
+    yield from (wrapped(f"note: {text}", "", "  ") for text in ("", *found.notes) if text)
+    yield f"\n{found.snippet}"
+
+
+def _vacuities(found: Tolerance) -> list[tuple[str, Vacuity]]:
+    first = [] if found.vacuity is None else [("certified by size", found.vacuity)]
+    return [*first, *(found.lines or {}).items()]
+
+
+def _verdict(v: Vacuity) -> str:
+    zeros = v.zero_passes / max(1, v.elements)
+    return (
+        f"{v.verdict} (on {v.elements} elements: zeros pass in {zeros:.1%}; unseen if left out: {v.unseen_blocks} of "
+        f"{v.blocks} blocks of {v.block} products, {v.unseen_terms} of {v.terms} single k)"
+    )
+
+
+def _checked(found: Tolerance):
+    if found.checked is None:
+        return
+    yield f"\nyour rtol={found.checked.line.rtol:g} atol={found.checked.line.atol:g}:"
+    yield wrapped(_verdict(found.checked.vacuity), "  ", "    ")
+    if found.misses("given") is not None:
+        yield wrapped(f"misses {found.misses('given')}", "    ", "      ")
+
+
+def _judged(checked: Checked, statistical: Statistical, certified: Line | None) -> str:
+    """Whether right kernels pass the tolerance that was given."""
+    shape = "x".join(map(str, statistical.shape))
+    if checked.failures or checked.failing > 0.5:
+        return f"TOO TIGHT: a right kernel fails it in {checked.failing:.0%} of {shape} products, as {checked.draws} draws tell"
+    line = checked.line
+    if certified is not None and line.rtol >= certified.rtol and line.atol >= certified.atol:
+        return "a right kernel never fails it: it is wider than the certified one"
+    return f"a right kernel passed it in all {checked.draws} draws; about {checked.failing:.2g} of {shape} products fail it"

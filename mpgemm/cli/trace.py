@@ -1,0 +1,84 @@
+"""`mpgemm trace compare RUN1 RUN2`: where two recorded runs of a model part, why, and what becomes of it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from mpgemm.cli.common.prose import wrapped
+from mpgemm.reporting import report
+
+if TYPE_CHECKING:
+    from mpgemm.traces.comparing import ModuleDifference, TraceComparison
+
+QUESTION = "debug a kernel"
+SUMMARY = "two recorded runs of a model: which module's bits part first, who made each side, what the logits say"
+EXAMPLES = (
+    ("compare training rollout", "two folders of recorded tensors"),
+    ("compare a100 h100 --logits model.lm_head --no-recipes", "the module of the logits by its name"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add("what", choices=("compare",), help="compare: two runs, module by module")
+    for name in ("first", "second"):
+        add(
+            name, metavar=f"RUN{1 + (name == 'second')}",
+            help="folder of recorded tensors: .safetensors, .npz, .npy or .pt with names of modules and steps",
+        )  # fmt: skip
+    add("--logits", metavar="MODULE", help="the module whose output are logits (default: lm_head or logits)")
+    add("--no-recipes", action="store_true", help="do not look for who made the first output that differs")
+    add("--json", action="store_true", help="print JSON")
+
+
+#: Modules that the table shows.
+SHOWN = 16
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    from mpgemm.traces.comparing import compare_traces
+    from mpgemm.traces.reading import read_trace
+
+    found = compare_traces(
+        read_trace(args.first), read_trace(args.second), logits=args.logits, explain=not args.no_recipes
+    )
+    if args.json:
+        print(report.json_text(found.to_dict()), end="")
+        return 0
+    sentences = found.sentences()
+    print(wrapped(sentences[0]))
+    if args.no_recipes and found.first is not None:
+        sentences = [text for text in sentences if not text.startswith("what made it is not known")]
+    for text in sentences[1:]:
+        print(wrapped(text, "  ", "    "))
+    if found.first is not None:
+        headings = ("step", "module", "inputs", "bits differ", "relative", "largest")
+        print(f"\n{report.Table('from there on', headings, [_cells(row) for row in _shown(found)]).shown()}")
+    return 0
+
+
+def _shown(found: TraceComparison) -> list[ModuleDifference]:
+    """The modules from the first that differs on, thinned evenly."""
+    start = next(i for i, row in enumerate(found.modules) if row is found.first)
+    rows = found.modules[start:]
+    places = (
+        {round(i * (len(rows) - 1) / max(1, SHOWN - 1)) for i in range(SHOWN)}
+        if len(rows) > SHOWN
+        else range(len(rows))
+    )
+    return [rows[i] for i in sorted(places)]
+
+
+def _cells(row: ModuleDifference) -> tuple:
+    inputs = {None: "?", True: "equal", False: "differ"}[row.inputs]
+    return (
+        row.step,
+        row.module,
+        inputs,
+        f"{row.differing} of {row.elements}",
+        f"{row.relative:.2g}",
+        f"{row.largest:.2g}",
+    )

@@ -1,0 +1,140 @@
+"""`mpgemm whodunit`: which instruction, order of k, recovery method or CPU kernel gives a result bit for bit."""
+
+import argparse
+import sys
+
+import tensorcore_models as tcm
+from mpgemm.cli.common import library_options as options
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.prose import wrapped
+from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
+from mpgemm.experiments.suspects import Suspect, Whodunit
+from mpgemm.reporting import report
+from tensorcore_models.results import Interrupted
+
+QUESTION = "debug a kernel"
+SUMMARY = "which GPU's arithmetic, order of k or recovery method made these bits?"
+EXAMPLES = (
+    ("A.npy B.npy C.npy", "which instruction, order of k or method made C?"),
+    ("A.npy B.npy C.npy --format e4m3fn", "operands are encodings of FP8"),
+    (
+        "A.npy B.npy C.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35",
+        "a library's kernel among the candidates",
+    ),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    for name, text in (("a", "A"), ("b", "B"), ("c", "the result")):
+        add(name, metavar=name.upper(), help=f"matrix file: {text}")
+    add("--format", metavar="FORMAT", help="format of A and B where their files hold encodings (unsigned integers)")
+    add("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
+    add("--addend", metavar="FILE", help="C0, where the result is A B + C0")
+    add("--methods", nargs="+", metavar="NAME", help="only these recovery methods (default: all)")
+    add("--gpu", help="the device asked about (h100, rtx4060, ...): what it computes comes first, by its name")
+    add_scale_arguments(parser)
+    library = parser.add_argument_group("a library's kernel on that device, to try as well")
+    add = library.add_argument
+    add("--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass")
+    add("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
+    parser.goes_with(("--config",), ("--library",))
+    parser.goes_with(("--library",), ("--gpu",))
+    add = parser.add_argument
+    add("--quiet", action="store_true", help="no progress on standard error")
+    add("--json", action="store_true", help="print JSON")
+
+
+#: Formats of integer files; unsigned ones may be encodings, so they need a name.
+INTEGERS = {"int8": "s8", "int32": "s32"}
+
+#: Arithmetics that are spelled out where many give the same.
+SHOWN = 12
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    from mpgemm.experiments.whodunit import whodunit
+    from mpgemm.inputs.files import read_matrix
+    from mpgemm.recovery.methods import get_method
+    from tensorcore_models.formats.operands import values_of_bits
+
+    a_bits, a_format = _read(args.a, args.format)
+    b_bits, b_format = _read(args.b, args.format)
+    found, result = _read(args.c, args.out_format)
+    a, b = values_of_bits(a_bits, tcm.get_format(a_format)), values_of_bits(b_bits, tcm.get_format(b_format))
+    addend = None if args.addend is None else read_matrix(args.addend)
+    if addend is not None and addend.shape != found.shape:
+        raise ValueError(f"--addend {args.addend} is {addend.shape}, the result {found.shape}")
+    methods = None if args.methods is None else [get_method(name) for name in args.methods]
+    recipes = _recipes(args, a.shape[0], a.shape[1], b.shape[1], a_format, result)
+    progress = report.Progress(sys.stderr, args.quiet)
+    fmt = tcm.get_format(result)
+    try:
+        answer = whodunit(
+            a,
+            b,
+            found,
+            fmt,
+            addend,
+            methods=methods,
+            recipes=recipes,
+            device=args.gpu,
+            progress=progress,
+            **scales_of(args),
+        )
+    except Interrupted as stopped:
+        print(f"\nmpgemm whodunit: interrupted: {stopped.known}", file=sys.stderr)
+        return 130
+    if args.json:
+        print(report.json_text(answer.to_dict()), end="")
+    else:
+        print("\n".join(_lines(answer)))
+    return 0
+
+
+def _read(path: str, fmt: str | None):
+    """Encodings of a matrix and their format: that of its elements, or the one that is named."""
+    from mpgemm.inputs.files import read_matrix
+
+    if fmt is None:
+        fmt = INTEGERS.get(read_matrix(path).dtype.name)
+    return options.read_operand(path, fmt, None)
+
+
+def _recipes(args, m: int, k: int, n: int, fmt: str, out_format: str):
+    if args.library is None:
+        return []
+    config = options.parse_config(args.config)
+    return [options.make_recipe(args.gpu, args.library, config, None, m, k, n, fmt, out_format)]
+
+
+def _lines(answer: Whodunit):
+    yield wrapped(answer.verdict)
+    groups = list(answer.by_who().items())
+    for who, suspects in groups[:SHOWN]:
+        yield ""
+        yield wrapped(f"exact: {who}", hang="  ")
+        yield from (wrapped(s.how, "  ", "    ") for s in suspects)
+        yield from _same(suspects[0])
+    if len(groups) > SHOWN:
+        yield f"\n... and {len(groups) - SHOWN} more (--json has them all)"
+    if answer.nearest:
+        yield "\nwhat tells others from it:" if answer.exact else "\nnearest:"
+    for suspect in answer.nearest:
+        yield wrapped(f"{suspect.agree} of {suspect.of} elements: {suspect.who}, {suspect.how}", "  ", "    ")
+        if suspect.first is not None:
+            d = suspect.first
+            yield f"    row {d.row} column {d.column}: C {d.found:.9g}, this {d.candidate:.9g}"
+
+
+def _same(suspect: Suspect):
+    """The other instructions of the same arithmetic, by architecture."""
+    if not suspect.same:
+        return
+    by_arch: dict[str, int] = {}
+    for name in suspect.same:
+        by_arch[name.partition(":")[0]] = by_arch.get(name.partition(":")[0], 0) + 1
+    text = ", ".join(f"{arch} ({count})" for arch, count in by_arch.items())
+    yield wrapped(f"the same arithmetic: {text}", "  ", "    ")
