@@ -15,7 +15,16 @@ import numpy as np
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, panel_capacity, slots
 from ascend.kernels.options import stream_depth
-from ascend.memory import Misses, RowCosts, concurrent_tiles, nd_costs, passes_bytes, slices_at_once, walk_misses
+from ascend.memory import (
+    Misses,
+    RowCosts,
+    concurrent_tiles,
+    nd_costs,
+    passes_bytes,
+    passes_latency,
+    slices_at_once,
+    walk_misses,
+)
 from ascend.request import Request
 from ascend.schedule_options import Resident
 from ascend.tile_schedule import STRIP_BYTES
@@ -76,7 +85,8 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     forms = _Forms(r, c)
     multiplied, whole = forms.memory_bytes, passes_bytes(r, c.slices)
     bandwidth = r.chip.hbm_bytes_per_cycle
-    cycles = np.maximum(forms.multiplication, forms.carried_bytes / bandwidth) + whole / bandwidth
+    cycles = np.maximum(forms.multiplication, forms.carried_bytes / bandwidth)
+    cycles = cycles + whole / bandwidth + passes_latency(r, c.slices)
     seconds = cycles / r.chip.cycles_per_second + r.chip.launch_us * 1e-6
     core = forms.multiplication / r.chip.cycles_per_second
     return Estimate(np.where(forms.fits, seconds, np.inf), multiplied + whole, forms.active, core)
@@ -241,27 +251,29 @@ class _Forms:
         return reads, writes + added
 
     @cached_property
-    def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Cycles for one tile: C read back, C written, L0C held after the last product, the end of the last tile."""
+    def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Cycles for one tile: C read, C written, in the vector unit, L0C held after the last product, the last one's end."""
         r, chip, walked = self.r, self.chip, self.walks * self.groups
         if chip.fixpipe:
             row = np.maximum(chip.fixpipe_row_cycles, ACCUMULATOR_BYTES * self.tn / chip.fixpipe_rate)
             write = r.accumulators * (chip.fixpipe_head + self.tm * row)
-            return 0 * write, write, write, write
+            return 0 * write, write, 0 * write, write, write
         reads, writes = self.c_copies
         c_bytes = ACCUMULATOR_BYTES * np.minimum(self.tm, r.m) * np.minimum(self.tn, r.n)
         read = c_bytes * reads / walked * self.read_cycles
         write = c_bytes * writes / walked * self.memory_cycles(chip.ub_to_ddr_rate)
-        vector = c_bytes * r.accumulators / chip.l0c_to_ub_rate + (reads > 0) * c_bytes / chip.vector_rate
         # L0C is free when the last strip has left it: two strips are still on their way to memory.
         strips = np.maximum(c_bytes * r.accumulators / STRIP_BYTES, 1)
+        additions = reads / walked + r.accumulators - 1
+        vector = c_bytes * (r.accumulators / chip.l0c_to_ub_rate + additions / chip.vector_rate)
+        vector = vector + (r.accumulators + additions) * chip.vector_head * up(c_bytes / STRIP_BYTES, 1)
         held = np.maximum(vector, np.maximum(read, write) * np.maximum(1 - 2 / strips, 0))
-        return read, write, held, write + vector / strips
+        return read, write, vector, held, write + vector / strips
 
     @cached_property
     def multiplication(self) -> np.ndarray:
         """Cycles of the busiest core."""
-        walked, (read, write, held, end) = self.walks * self.groups, self.outputs
+        walked, (read, write, vector, held, end) = self.walks * self.groups, self.outputs
         tiles, in_group = self.visits * walked * self.stream, self.blocks / self.groups
         multiplied, loads = in_group * self.block, in_group * self.loads + read
         both = write
@@ -278,7 +290,7 @@ class _Forms:
         two = np.floor(self.chip.l0c_bytes / (self.r.accumulators * ACCUMULATOR_BYTES * self.c.bm * self.c.bn)) >= 2
         tile = np.maximum(np.where(two, multiplied, multiplied + waits), loads)
         # The last tile's end follows all tiles; where writes are slower, they follow the first tile.
-        streamed = np.maximum.reduce([tiles * tile + end, tiles * write + tile, tiles * both])
+        streamed = np.maximum.reduce([tiles * tile + end, tiles * np.maximum(write, vector) + tile, tiles * both])
         filling = self.way - self.block
         if (
             self.c.resident == "none"

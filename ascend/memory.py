@@ -151,6 +151,15 @@ def passes_bytes(s: WithOptions, slices: Any) -> Any:
     return added + (SPLIT_IN_BYTES + SPLIT_OUT_BYTES) * s.split_elements + s.converts * 2 * s.operand_bytes * elements
 
 
+def passes_latency(s: WithOptions, slices: Any) -> Any:
+    """Cycles in which those passes wait for their first bytes and for the last ones to arrive."""
+    chip = s.placed_on
+    copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
+    reading = (copies > 1) + (s.split_elements > 0) + s.converts
+    there, back = chip.memory_read_latency, chip.memory_write_latency
+    return reading * (there + back) + (s.merge == "atomic") * (slices > 1) * back
+
+
 def write_factor(s: TileSchedule, walk: int, group: int) -> int:
     """2 where a write adds in memory, which reads and writes there."""
     merges = s.merge == "atomic" and len(s.k_slices) > 1 and group == s.groups - 1

@@ -6,7 +6,7 @@ into a kernel.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -184,9 +184,12 @@ class _OnGrids:
     hopeless = HOPELESS
 
     @staticmethod
-    def modes(terms: int) -> tuple[Mode, ...]:
-        """Modes that are tried where none is named."""
-        return TERMWISE_MODES if terms > 1 else TERMWISE_MODES[:1]
+    def modes(r: Request, split: int | None) -> tuple[Mode, ...]:
+        """Modes that are tried where none is named; only one sum of all terms can be added slice by slice behind FIXPIPE."""
+        if r.terms == 1:
+            return TERMWISE_MODES[:1]
+        sliced = r.merge == "atomic" and not r.adds_slices_in_memory and (split or 1) > 1
+        return ("elementwise",) if sliced else TERMWISE_MODES
 
     @staticmethod
     def schedules(r: Request, count: int, rank: str, split: int | None) -> Found:
@@ -220,7 +223,7 @@ class _OfThePaper:
     hopeless = math.inf
 
     @staticmethod
-    def modes(terms: int) -> tuple[Mode, ...]:
+    def modes(r: Request, split: int | None) -> tuple[Mode, ...]:
         """Termwise order, as the paper has it."""
         return ("termwise",)
 
@@ -306,8 +309,8 @@ def plan(
     kernel : {"grid", "paper"}
         Grids of cores, and the vector units for few rows or columns; or the paper's kernel.
     mode : Mode, optional
-        How the terms are combined. Default: the faster of termwise and fused, which give the same bits (grids), or
-        termwise (the paper's kernel).
+        How the terms are combined. Default: the faster of termwise and fused, which give the same bits (grids), or termwise
+        (the paper's kernel); elementwise where a `split` is to be merged atomically behind FIXPIPE, which those cannot.
     split : int, optional
         Slices of k; searched if None.
     simulated : int, optional
@@ -341,10 +344,8 @@ def plan(
     if error_of is None:
         error_of = data_error(*data) if data is not None else sampled_error(distribution)
     planner = _PLANNERS[kernel]
-    requests = [
-        Request(m, k, n, chip, terms, buffering, each, operand, **options)
-        for each in ((mode,) if mode else planner.modes(terms))
-    ]
+    asked = Request(m, k, n, chip, terms, buffering, mode or "termwise", operand, **options)
+    requests = [replace(asked, mode=each) for each in ((mode,) if mode else planner.modes(asked, split))]
     count = max(simulated or planner.simulated, top) if rank == "time" else top
     plans = _candidates(requests, planner, rank, split, count, top, max_error, error_of, progress)
     plans = _distinct(planner.ranked(plans, rank))[:top]

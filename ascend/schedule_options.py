@@ -87,6 +87,20 @@ class WithOptions:
         return self.combination.copies_behind_fixpipe(self.terms) if self.placed_on.fixpipe else 1
 
     @property
+    def adds_slices_in_memory(self) -> bool:
+        """Whether slices of k can be merged atomically: not where FIXPIPE writes terms that a later pass combines."""
+        return not (self.placed_on.fixpipe and len(self.passes) * self.accumulators > 1)
+
+    def check_merge(self, slices: int) -> None:
+        """Refuse slices of k that cannot be merged as the options ask (ValueError)."""
+        if self.merge == "atomic" and slices > 1 and not self.adds_slices_in_memory:
+            raise ValueError(
+                f"atomic merging on {self.placed_on.name}: FIXPIPE adds what is in L0C, but the {self.terms} terms of a slice "
+                f"are combined ({self.mode}) by a later pass, before slices may be added; take merge='reduce', "
+                "mode='elementwise' (one sum in L0C), or one slice"
+            )
+
+    @property
     def split_elements(self) -> int:
         """Elements of A and B that the split pass reads."""
         if self.terms == 1:

@@ -55,6 +55,9 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
         return
     bm, bk, bn = sizes.T
     cores = r.chip.cores
+    if r.merge == "atomic" and not r.adds_slices_in_memory:
+        r.check_merge(split or 1)
+        split = 1
     rows, columns, blocks = up(r.m, bm), up(r.n, bn), up(r.k, bk)
     splits = [s for s in (SPLITS if split is None else (split,)) if s <= cores]
     for slices in splits:

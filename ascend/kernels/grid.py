@@ -33,7 +33,7 @@ class GridKernel(CubeKernel):
             swizzle=options.swizzle or Swizzle(3, 0 if place.m >= place.n else 1),
             balanced=options.balanced is None or bool(options.balanced),
         )  # fmt: skip
-        _check_merge(bare)
+        bare.check_merge(len(bare.k_slices))
         start, stop = bare.k_slices[0]
         if resident == "none":
             grouped = replace(bare, n_fused=options.n_fused or fractals(stop - start, bare.blocking.bk))
@@ -163,13 +163,3 @@ def _grid(place: BlockedProduct, options: Options) -> tuple[Grid, Resident]:
     if grid.cores > chip.cores:
         raise ValueError(f"a grid of {grid} has {grid.cores} cores, {chip.name} {chip.cores}")
     return grid, resident
-
-
-def _check_merge(s: GridKernel) -> None:
-    if s.merge == "reduce":
-        return
-    if len(s.k_slices) > 1 and s.placed_on.fixpipe and len(s.passes) * s.accumulators > 1:
-        raise ValueError(
-            f"atomic merging on {s.placed_on.name}: FIXPIPE adds what is in L0C, the {s.terms} terms are combined later; "
-            "take merge='reduce', or mode='elementwise'"
-        )

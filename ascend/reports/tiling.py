@@ -68,6 +68,8 @@ def notes(schedule: Kernel) -> list[str]:
 def layout_words(schedule: Kernel) -> str:
     """How the operands that the caller gives lie in memory, and what becomes of them."""
     s = schedule
+    if not s.on_cube:
+        return f"A and B in {s.operand.upper()} rows"
     if s.terms > 1:
         return "A and B in FP32; a pass splits them into words in NZ fractals"
     turned = "; a pass turns them into NZ fractals" if s.converts else ""
