@@ -145,7 +145,7 @@ def test_an_interrupted_command_prints_what_is_known(monkeypatch, capsys):
     def interrupted(*args, **options):
         raise Interrupted(tolerance("h100", 16, distribution="normal", shape=(4, 4)))
 
-    monkeypatch.setattr("mpgemm.bounds.tolerances.tolerance", interrupted)
+    monkeypatch.setattr("mpgemm.testing.tolerances.tolerance", interrupted)
     assert main(["tolerance", "--k", "16"]) == 130
     shown = capsys.readouterr()
     assert shown.out.count("certified (no kernel") == 1 and "statistical (0.99 of right 4 x 16 x 4" in shown.out
