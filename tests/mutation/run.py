@@ -62,6 +62,7 @@ FAST = tuple(
     f"tests/tensorcore_models/test_{name}.py"
     for name in ("fast_kernels", "fast_kernels_ends", "fast_chains", "fast_groups", "promotion")
 )
+EDGES = ("tests/tensorcore_models/test_edges.py",)
 LANES = ("tests/tensorcore_models/test_fast_lanes_of_32_bits.py",)
 
 SUITES = ("tests/tensorcore_models/test_suites.py",)
@@ -174,6 +175,16 @@ MUTANTS = (
     Mutant("fast: CDNA3 sum rounded once, 32-bit lanes", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_down_result", "size >> t->whole", "0", LANES),
     Mutant("fast: CDNA3 sum rounded once, 32-bit lanes, AVX2", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_down_avx2", "_mm256_andnot_si256(lost, low), lost)", "low, zero)", LANES),
     Mutant("fast: CDNA3 sum rounded once, 32-bit lanes, AVX-512", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_down_avx512", "large & inexact", "0", LANES),
+    Mutant("edges: windows, the power of a zero is infinite", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_value", "((x.exponent + scale + 127) & *nonzero)", "(x.exponent + scale + 127)", EDGES),
+    Mutant("edges: windows, products shifted by one too much", "tensorcore_models/_kernels/narrow/narrow_window.h", "mpg_window_fits", "-MPG_WINDOW_SHIFT <= both && both <=", "-64 <= both && both - 32 <=", EDGES),
+    Mutant("edges: range, a result that overflows is not computed with care", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_fda512", "((120 - smallest) << 4)", "((127 - smallest) << 4)", EDGES),
+    Mutant("edges: largest sums, they never leave 32 bits", "tensorcore_models/kernels/narrow.py", "_fused_task", "wide_sum=terms == 16 and", "wide_sum=terms < 16 and", EDGES),
+    Mutant("edges: addends, those of a window may be as large as any", "tensorcore_models/kernels/narrow.py", "NarrowKernel._addends", "_WINDOW_C if shift", "(1, INFINITE) if shift", EDGES),
+    Mutant("edges: pruned, zeros of B take part in the alignment", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_pack_lanes", "| ~nonzero", "", EDGES),
+    Mutant("edges: pairs of rows, the fourth has the exponents of the third", "tensorcore_models/_kernels/narrow/narrow_items.h", "mpg_items_quads", "(ea[3 * length + k] & 0xFF0000u)", "(ea[2 * length + k] & 0xFF0000u)", EDGES),
+    Mutant("edges: cancelling, zeros of an exact c are all +0", "tensorcore_models/kernels/wide.py", "WideKernel.run", "if exact and every is None:", "if exact and every:", EDGES),
+    Mutant("edges: specials, rows of A are not marked", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_pack_a_plain_body", "special[row] |= (uint8_t)(flags != 0)", "special[row] |= 0", EDGES),
+    Mutant("edges: tails, the last columns of a panel keep what was there", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_pack_b_plain_body", "x[j] = MPG_NO_BYTE_B;", "", EDGES),
     Mutant("fast: infinite addends are taken", "tensorcore_models/_kernels/common/addends.h", "mpg_addends_body", ">= span", "> span", FAST),
     Mutant("fast: small addends are kept", "tensorcore_models/_kernels/common/addends.h", "mpg_addends_body", "small << 1", "0 * small", FAST),
     Mutant("fast: marks of a tile are lost", "tensorcore_models/_kernels/common/driver.h", "mpg_give_tile", "any |= own->redo[i]", "any |= 0", FAST),
