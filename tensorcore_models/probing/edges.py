@@ -84,8 +84,17 @@ def _in_turn(lists: list[list[Subject]]) -> tuple[Subject, ...]:
 @cache
 def _subjects_at(edge: str) -> tuple[Subject, ...]:
     """The units that an edge is drawn for."""
-    shifted = [x for x in subjects() if x.windowed]
-    return tuple(dict.fromkeys(shifted)) if edge == "windows" else subjects()
+    if edge == "windows":
+        return tuple(x for x in dict.fromkeys(subjects()) if x.windowed)
+    return tuple(x for x in subjects() if _reaches_ends(x.low)) if edge == "range" else subjects()
+
+
+def _reaches_ends(low: Lowered) -> bool:
+    """Whether products are as small as the result's smallest numbers."""
+    if low.floating is None:
+        return False
+    a, b, _, d = low.floating
+    return a.quantum_exponent + b.quantum_exponent <= d.emin
 
 
 # -- operands ---------------------------------------------------------------------------------------------------------------
@@ -170,6 +179,8 @@ def _factors(rng, low: Lowered, a_shape, b_shape, edge: str, turn: int) -> tuple
     )
     if kind == "largest sums":
         a, b = (x | f.container.type(_fraction(f)) for x, f in zip((a, b), formats, strict=True))
+        if rng.random() < 0.6:  # of one sign
+            a, b = (x & f.container.type(f.magnitude_mask) for x, f in zip((a, b), formats, strict=True))
     return a, b, spans[0][1] + spans[1][1]
 
 
@@ -203,7 +214,7 @@ def _range(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
     target = int(rng.choice(marks)) + int(rng.integers(-2, 3))
     first = int(np.clip(target // 2 + rng.integers(-20, 21), a.emin - 2, a.emax))
     second = int(np.clip(target - first, b.emin - 2, b.emax))
-    wide = int(rng.choice([0, 1, 3, 12, 40]))
+    wide = int(rng.choice([0, 1, 3, 12, 12, 40]))
     return (first - wide, first), (second - wide, second)
 
 
@@ -239,7 +250,7 @@ def _addends(rng, low: Lowered, shape: tuple, top: int, edge: str) -> np.ndarray
     fmt = low.c_format
     assert isinstance(fmt, Format)
     kind = rng.integers(5) if edge != "addends" else 1 + rng.integers(4)
-    if kind == 0 or (kind == 4 and edge != "addends"):
+    if kind == 0 or (kind == 4 and edge != "addends") or (kind == 3 and edge == "range"):
         return np.zeros(shape, fmt.container)
     if kind == 1:
         bits = rng.integers(0, (1 << fmt.bits) - 1, shape, np.uint64, endpoint=True).astype(fmt.container)
