@@ -98,7 +98,7 @@ def twins(seconds: float, seed: int = 0, clock=time.monotonic) -> Check:
     return _count("kernels beside their exact twins", _twins(seconds, np.random.default_rng(seed), clock))
 
 
-#: Seconds of products at edges, at most.
+#: Seconds of products at edges, at most; one of each in any case.
 EDGE_SECONDS = 2.0
 
 

@@ -465,13 +465,13 @@ def differences(subject: Subject, edge: str, seed: int, turn: int, against_refer
     return EdgeResult(edge, compared, different, first)
 
 
-def sweep(seconds: float, seed: int = 0, clock=time.monotonic, rounds: int | None = None) -> Iterator[EdgeResult]:
-    """Products at each edge in turn until `seconds` are over or, where given, `rounds` products of each edge are done.
+def sweep(seconds: float = 0, seed: int = 0, clock=time.monotonic, rounds: int = 1) -> Iterator[EdgeResult]:
+    """Products at each edge in turn: `rounds` of each, and more until `seconds` are over.
 
     A result is yielded for each product; the choice of kernel and instruction set is as before between them.
     """
     start, turn = clock(), 0
-    while (rounds is None or turn < rounds * len(EDGES)) and clock() - start < seconds:
+    while turn < rounds * len(EDGES) or clock() - start < seconds:
         edge, which = EDGES[turn % len(EDGES)], turn // len(EDGES)
         members = _subjects_at(edge)
         yield differences(members[which % len(members)], edge, seed, turn, against_reference=turn % 10 == 0)
