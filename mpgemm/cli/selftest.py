@@ -39,7 +39,12 @@ def run(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise ValueError(f"--seed is {args.seed}, expected 0 or more")
     start = time.monotonic()
-    found = [checks.hardware_outputs(), checks.derived_vectors(), checks.twins(args.seconds, args.seed)]
+    found = [
+        checks.hardware_outputs(),
+        checks.derived_vectors(),
+        *checks.edge_products(args.seconds, args.seed),
+        checks.twins(args.seconds, args.seed),
+    ]
     wrong = [check for check in found if check.different]
     if args.json:
         facts = {

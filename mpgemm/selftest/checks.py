@@ -13,7 +13,7 @@ from tensorcore_models import kernels, reference
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.formats import IntegerFormat
 from tensorcore_models.machine.instruction_sets import available_isas, set_isa
-from tensorcore_models.probing import probe_vectors
+from tensorcore_models.probing import edges, probe_vectors
 
 #: Encodings of 1 of the block scales.
 ONE_SCALE = {"ue8m0": 127, "ue4m3": 0x38}
@@ -96,6 +96,18 @@ def twins(seconds: float, seed: int = 0, clock=time.monotonic) -> Check:
     """Kernels of every instruction set of this CPU beside the algorithms in plain integers; nothing new starts after
     `seconds`."""
     return _count("kernels beside their exact twins", _twins(seconds, np.random.default_rng(seed), clock))
+
+
+#: Seconds of products at edges, at most; one of each in any case.
+EDGE_SECONDS = 2.0
+
+
+def edge_products(seconds: float, seed: int = 0, clock=time.monotonic) -> list[Check]:
+    """Fast kernels of every instruction set beside the generic one, a check for each edge of `probing.edges`."""
+    found: dict[str, list[tuple[str, int, int]]] = {edge: [] for edge in edges.EDGES}
+    for x in edges.sweep(min(seconds, EDGE_SECONDS), seed, clock):
+        found[x.edge].append((x.first, x.compared, x.different))
+    return [_count(f"fast kernels at edges: {edge}", iter(results)) for edge, results in found.items()]
 
 
 def _encodings(rng: np.random.Generator, fmt, shape: tuple[int, int], near: bool) -> np.ndarray:

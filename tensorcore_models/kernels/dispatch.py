@@ -208,6 +208,20 @@ def _prepared(low: Lowered, path: FastPath) -> Any:
     return low.fast_kernels[path.name]
 
 
+def fast_kernels(engine) -> list[tuple[str, Lowered, Any]]:
+    """Every fast path that covers an engine, whatever the size of a product: its name, what it runs, and its kernel.
+
+    What it runs is the engine's arithmetic, or what follows the conversion of the operands where only that is covered.
+    """
+    low, found = lowered(engine), []
+    for path in FAST_PATHS:
+        for taken in (low, low.converted):
+            if taken is not None and (kernel := _prepared(taken, path)) is not None:
+                found.append((path.name, taken, kernel))
+                break
+    return found
+
+
 def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
     """Name of the kernel that would run a product of this shape, with the reason where that is the reference.
 

@@ -107,7 +107,8 @@ class WideKernel:
         task = self.task if every is None else replace(self.task, promote=every)
         threads = threads_for_product(a.size * b.shape[1])
         least, exact = least_addend(low.c_format.name, low.d_format.name), task.late == _EXACT
-        values, redo, found = addends(c, threads, least=least, tiny=_SMALLEST_NORMAL if exact else 1)
+        tiny = _SMALLEST_NORMAL if exact and every is None else 1  # sums outside are kept as they are
+        values, redo, found = addends(c, threads, least=least, tiny=tiny)
         if found & 2:  # subnormal addends count as zeros
             redo &= 1
         result = RunningResult.of(values, redo)

@@ -33,7 +33,7 @@ def _random_bits(fmt: Format | IntegerFormat, shape: Shape, rng: np.random.Gener
     return rng.integers(0, 1 << fmt.bits, shape, dtype=fmt.container, endpoint=False)
 
 
-def _fields(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def of_exponents(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Random sign and fraction with the given exponent fields (never infinities or NaN)."""
     top = (1 << fmt.exponent_bits) - (2 if fmt.specials == "ieee" else 1)
     field = np.clip(exponent, 0, top).astype(np.uint64)
@@ -57,17 +57,17 @@ def _normals(fmt, shape, rng):
 def _clustered(fmt, shape, rng):
     """Exponents within a few binades of one centre for each matrix."""
     centre = rng.integers(1, (1 << fmt.exponent_bits) - 1, (shape[0], *(1,) * (len(shape) - 1)))
-    return _fields(fmt, centre + rng.integers(-3, 4, shape), rng)
+    return of_exponents(fmt, centre + rng.integers(-3, 4, shape), rng)
 
 
 def _near_one(fmt, shape, rng):
     """Exponents around the exponent of 1, from wide to narrow."""
-    return _fields(fmt, fmt.bias + rng.integers(-12, 13, shape), rng)
+    return of_exponents(fmt, fmt.bias + rng.integers(-12, 13, shape), rng)
 
 
 def _zeros(fmt, shape, rng):
     """Two of three elements are zeros of either sign, the others of any exponent."""
-    numbers = _fields(fmt, rng.integers(0, 1 << fmt.exponent_bits, shape), rng)
+    numbers = of_exponents(fmt, rng.integers(0, 1 << fmt.exponent_bits, shape), rng)
     signs = np.where(rng.integers(0, 2, shape) == 1, fmt.sign_bit if fmt.has_negative_zero else 0, 0)
     return np.where(rng.integers(0, 3, shape) > 0, signs.astype(fmt.container), numbers)
 
@@ -77,12 +77,12 @@ def _subnormals(fmt, shape, rng):
     any_exponent = rng.integers(0, 1 << fmt.exponent_bits, shape)
     small = rng.integers(0, 4, shape)
     wide = rng.integers(0, 2, (shape[0], *(1,) * (len(shape) - 1))) == 1
-    return _fields(fmt, np.where(rng.integers(0, 2, shape) == 1, 0, np.where(wide, any_exponent, small)), rng)
+    return of_exponents(fmt, np.where(rng.integers(0, 2, shape) == 1, 0, np.where(wide, any_exponent, small)), rng)
 
 
 def _underflow(fmt, shape, rng):
     """Small numbers and zeros, for c; A and B come from :func:`_underflowing_factors`."""
-    numbers = _fields(fmt, rng.integers(0, 3, shape), rng)
+    numbers = of_exponents(fmt, rng.integers(0, 3, shape), rng)
     return np.where(rng.integers(0, 2, shape) == 1, fmt.container.type(0), numbers)
 
 
@@ -106,8 +106,8 @@ def _underflowing_factors(
     target = d_format.quantum_exponent + rng.integers(*UNDERFLOWING[kind], (a_shape[0], 1, 1))
     share = np.clip(target // 2, a_format.emin, a_format.emax)
     rest = np.clip(target - share, b_format.emin, b_format.emax)
-    a = _fields(a_format, share + a_format.bias + rng.integers(-2, 3, a_shape), rng)
-    return a, _fields(b_format, rest + b_format.bias + rng.integers(-2, 3, b_shape), rng)
+    a = of_exponents(a_format, share + a_format.bias + rng.integers(-2, 3, a_shape), rng)
+    return a, of_exponents(b_format, rest + b_format.bias + rng.integers(-2, 3, b_shape), rng)
 
 
 def edge_encodings(fmt: Format) -> np.ndarray:

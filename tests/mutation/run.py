@@ -62,6 +62,7 @@ FAST = tuple(
     f"tests/tensorcore_models/test_{name}.py"
     for name in ("fast_kernels", "fast_kernels_ends", "fast_chains", "fast_groups", "promotion")
 )
+EDGES = ("tests/tensorcore_models/test_edges.py",)
 LANES = ("tests/tensorcore_models/test_fast_lanes_of_32_bits.py",)
 
 SUITES = ("tests/tensorcore_models/test_suites.py",)
@@ -174,6 +175,15 @@ MUTANTS = (
     Mutant("fast: CDNA3 sum rounded once, 32-bit lanes", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_down_result", "size >> t->whole", "0", LANES),
     Mutant("fast: CDNA3 sum rounded once, 32-bit lanes, AVX2", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_down_avx2", "_mm256_andnot_si256(lost, low), lost)", "low, zero)", LANES),
     Mutant("fast: CDNA3 sum rounded once, 32-bit lanes, AVX-512", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_down_avx512", "large & inexact", "0", LANES),
+    Mutant("edges: windows, the power of a zero is infinite", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_value", "((x.exponent + scale + 127) & *nonzero)", "(x.exponent + scale + 127)", EDGES),
+    Mutant("edges: range, subnormal results are rounded to nearest", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_to_fp32_512", "_mm512_cvt_roundpd_ps(x, MPG_TOWARD_ZERO)", "_mm512_cvtpd_ps(x)", EDGES),
+    Mutant("edges: largest sums, they never leave 32 bits", "tensorcore_models/kernels/narrow.py", "_fused_task", "wide_sum=terms == 16 and", "wide_sum=terms < 16 and", EDGES),
+    Mutant("edges: addends, those of a window may be as large as any", "tensorcore_models/kernels/narrow.py", "NarrowKernel._addends", "_WINDOW_C if shift", "(1, INFINITE) if shift", EDGES),
+    Mutant("edges: pruned, zeros of B take part in the alignment", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_pack_lanes", "| ~nonzero", "", EDGES),
+    Mutant("edges: pairs of rows, the fourth has the exponents of the third", "tensorcore_models/_kernels/narrow/narrow_items.h", "mpg_items_quads", "(ea[3 * length + k] & 0xFF0000u)", "(ea[2 * length + k] & 0xFF0000u)", EDGES),
+    Mutant("edges: cancelling, negative products are rounded down", "tensorcore_models/_kernels/wide/wide_sums_avx512.h", "mpg_wide_sums512", "low[r], inexact, low[r], one", "low[r], 0, low[r], one", EDGES),
+    Mutant("edges: specials, rows of A are not marked", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_pack_a_plain_body", "special[row] |= (uint8_t)(flags != 0)", "special[row] |= 0", EDGES),
+    Mutant("edges: tails, one column more than panels is in none", "tensorcore_models/_kernels/narrow/narrow_tiles.h", "mpg_panels", "(rest + 15) / 16", "(rest + 14) / 16", EDGES),
     Mutant("fast: infinite addends are taken", "tensorcore_models/_kernels/common/addends.h", "mpg_addends_body", ">= span", "> span", FAST),
     Mutant("fast: small addends are kept", "tensorcore_models/_kernels/common/addends.h", "mpg_addends_body", "small << 1", "0 * small", FAST),
     Mutant("fast: marks of a tile are lost", "tensorcore_models/_kernels/common/driver.h", "mpg_give_tile", "any |= own->redo[i]", "any |= 0", FAST),
