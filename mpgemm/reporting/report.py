@@ -71,6 +71,8 @@ class Table:
     title: str  #: The heading.
     headings: Sequence[str]  #: One for each column.
     rows: Sequence[Sequence[object]]  #: Strings and numbers; numbers are aligned to the right.
+    #: No column is left out: a table that is too wide is turned, or cut in parts that repeat what tells its rows apart.
+    whole: bool = False
 
     def __post_init__(self):
         for row in self.rows:
@@ -88,12 +90,53 @@ class Table:
 
     def text(self, width: int | None = None) -> str:
         """Plain text at most `width` columns wide: long texts are wrapped, the first only alone, then columns left out
-        from the right."""
-        kept, widths = self._fit(width)
-        right = self._right()
+        from the right; a whole table is turned or cut instead."""
         lines = [] if width is None else textwrap.wrap(self.title, width)
-        lines = lines or [self.title]
-        rule = "  ".join("-" * widths[i] for i in kept)
+        return "\n".join([*(lines or [self.title]), *self._body(width)])
+
+    def _body(self, width: int | None) -> list[str]:
+        """The lines below the title."""
+        kept, widths = self._fit(width)
+        left_out = self.headings[len(kept) :]
+        if width is None or not left_out:
+            return self._lines(kept, widths)
+        if not self.whole:
+            remark = f"(left out, --wide shows them: {', '.join(left_out)})"
+            return [*self._lines(kept, widths), *textwrap.wrap(remark, width)]
+        turned = self._turned()
+        places, turned_widths = turned._fit(width)
+        if len(self.rows) < len(self.headings) and len(places) == len(turned.headings):
+            return turned._lines(places, turned_widths)
+        keys, begin, lines = self._keys(width), 0, []
+        while begin < len(self.headings):
+            columns = [*range(min(keys, begin)), *range(begin, len(self.headings))]
+            headings, *rows = ([row[i] for i in columns] for row in (self.headings, *self.rows))
+            part = Table("", headings, rows)
+            kept, widths = part._fit(width)
+            shown = max(len(kept), min(keys, begin) + 1)
+            if shown > len(kept):  # a part has a column of its own, however narrow it gets
+                widths[shown - 1] = max(width - sum(widths[: shown - 1]) - 2 * (shown - 1), 1)
+            lines += [*([""] if lines else []), *part._lines(range(shown), widths)]
+            begin += shown - min(keys, begin)
+        return lines
+
+    def _keys(self, width: int) -> int:
+        """Columns from the left that tell the rows apart, if they take three quarters of the width at most; else one."""
+        texts = self._texts()
+        widths = [max(map(len, column)) + 2 for column in zip(self.headings, *texts, strict=True)]
+        for n in range(1, len(widths)):
+            if len({tuple(row[:n]) for row in texts}) == len(texts):
+                return n if sum(widths[:n]) <= 0.75 * width else 1
+        return 1
+
+    def _turned(self) -> "Table":
+        """Rows as columns."""
+        headings, *rows = zip(self.headings, *self._texts(), strict=True)
+        return Table(self.title, headings, rows)
+
+    def _lines(self, kept: Sequence[int], widths: Sequence[int]) -> list[str]:
+        """Some columns, as wide as asked, under their headings."""
+        right, lines = self._right(), []
         for number, row in enumerate([self.headings, *self._texts()]):
             cells = [_wrapped(row[i], widths[i]) for i in kept]
             for level in range(max(map(len, cells), default=0)):
@@ -104,11 +147,8 @@ class Table:
                 )
                 lines.append("  ".join(padded).rstrip())
             if number == 0:
-                lines.append(rule)
-        if width is not None and len(kept) < len(self.headings):
-            left_out = f"(left out, --wide shows them: {', '.join(self.headings[len(kept) :])})"
-            lines += textwrap.wrap(left_out, width)
-        return "\n".join(lines)
+                lines.append("  ".join("-" * widths[i] for i in kept))
+        return lines
 
     def _texts(self) -> list[list[str]]:
         return [[format_cell(cell) for cell in row] for row in self.rows]

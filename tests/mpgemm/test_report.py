@@ -158,3 +158,18 @@ def test_progress_says_how_many_how_long_and_how_much_is_left():
     assert stream.getvalue() == "\r1/3 case, 10 s, about 20 s left"
     progress(3, 3, "")
     assert stream.getvalue().endswith("\r" + " " * len("1/3 case, 10 s, about 20 s left") + "\r")
+
+
+def test_whole_tables_leave_nothing_out():
+    """Too wide ones are cut in parts that repeat what tells rows apart, or turned where that fits."""
+    headings = ["unit", "k", "a long heading", "another long heading", "error"]
+    rows = [["volta", 4, 1.5, "x", 1e-7], ["volta", 16, 2.5, "y", 2e-7], ["ampere", 4, 3.5, "z", 3e-7]] * 1
+    many = Table("t", headings, [[*row[:1], i, *row[2:]] for i, row in enumerate(rows * 3)], whole=True)
+    text = many.text(30)
+    assert all(len(line) <= 30 for line in text.splitlines()) and "left out" not in text
+    parts = text.split("\n\n")
+    assert len(parts) > 1 and all(part.splitlines()[part is parts[0]].split()[:2] == ["unit", "k"] for part in parts)
+    assert [word in text for word in ("error", "another", "3.00e-07")] == [True] * 3
+    turned = Table("t", headings, rows[:2], whole=True).text(40)
+    assert turned.splitlines()[1].split() == ["unit", "volta", "volta"] and "\n\n" not in turned
+    assert "left out" in Table("t", headings, rows[:2]).text(30)

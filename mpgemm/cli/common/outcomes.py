@@ -20,7 +20,7 @@ def print_outcome(outcome: Outcome) -> None:
     """Tables and remarks on standard output; of a long table the first rows."""
     for table in outcome.tables:
         print()
-        replace(table, rows=table.rows[:MOST_ROWS]).print()
+        replace(table, rows=table.rows[:MOST_ROWS], whole=True).print()
         if len(table.rows) > MOST_ROWS:
             report.say(f"{len(table.rows) - MOST_ROWS} more rows: --csv prints them, --out FOLDER writes them")
     if outcome.remarks:
