@@ -138,7 +138,7 @@ def curves(
 
 
 def method_errors(
-    groups: Mapping[str, Sequence[tuple[str, float]]], title: str, x_label: str, reference: str = "FP32 SGEMM (NumPy)"
+    groups: Mapping[str, Sequence[tuple[str, float]]], title: str, x_label: str, reference: str = "FP32, chains of 256"
 ):
     """Errors of methods as dots on a logarithmic axis, one colour for each input.
 

@@ -18,7 +18,7 @@ import mpgemm
 import tensorcore_models as tcm
 from ascend.tile_schedule import TileSchedule
 from mpgemm.cli import main
-from mpgemm.recovery.engines import plain_engine
+from mpgemm.recovery.engines import ieee_engine, plain_engine
 
 RUNS = [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 200))]
 
@@ -85,6 +85,9 @@ class Cube:
 
     def __call__(self, a, b, **options):
         return ascend.cube_gemm(a, b, **options)
+
+    def fp32(self, a, b):
+        return ieee_engine("fp32").gemm(a, b, promote_every=256)
 
     def short_chains(self, a, b, setting, step_order):
         order, scale, _ = setting
