@@ -135,8 +135,9 @@ PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method, "re
 #: The unit of HF32: chips of the 910B generation and later have it, and FP32 on the cube, whose bits are `fp32_chain`'s.
 HF32 = "ascend910b:cube.m16n16k8.f32.hf32.hf32.f32"
 
-#: Methods that are compared by default. `fp32` is in a fixed order of ours, `fp32_numpy` the library's of this machine. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
-#: the extension beyond the paper that brings each row of A and column of B into range by a power of two.
+#: Methods that are compared by default. `fp32` is in a fixed order of ours, `fp32_numpy` this machine's library. fp16 and
+#: SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is the extension beyond the paper that brings each
+#: row of A and column of B into range by a power of two.
 NAMED_METHODS: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
     "fp16": lambda options: options.methods(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation"),
     "fp16_accumulate": lambda options: options.methods(

@@ -1,4 +1,4 @@
-"""Intervals over seeds: how often they hold what is true, what verdicts make of them, and the FP32 that they are relative to."""
+"""Intervals over seeds: how often they hold what is true, what verdicts make of them, and FP32, which they are relative to."""
 
 import math
 from fractions import Fraction

@@ -387,8 +387,9 @@ SENTENCES = (
     (r"Verdict: results are lost, in FP32, too: they or their products leave FP32's range\.", VerdictJudge.too),
     (rf"Verdict: it depends on how the cube rounds inside a step, which is not published: {_STATUS} if rounding after every "
      rf"product; {_STATUS} if rounding once a step(, with rows and columns scaled)?\.", VerdictJudge.depends),
-    (rf"{_HOW}: {_BITS}, FP32 {_BITS}: (within what two FP32 products differ \()?(nothing is left|FP32 leaves its range|an error [\d.]+ times "
-     r"\w+|([\d.]+) bits (more|less))\)?(?:, but single results are ([\d.]+) bits worse \(componentwise\))?"
+    (rf"{_HOW}: {_BITS}, FP32 {_BITS}: (within what two FP32 products differ \()?(nothing is left|FP32 leaves its range|"
+     r"an error [\d.]+ times \w+|([\d.]+) bits (more|less))\)?"
+     r"(?:, but single results are ([\d.]+) bits worse \(componentwise\))?"
      r"(?:; ([\d.]+) bits (within|beyond) the threshold of ([\d.]+)( of the largest result)?)?", VerdictJudge.step),
     (r"Beside it: (.*)\.", VerdictJudge.beside),
     (rf"{_HOW}: (\d+) of (\d+) results are lost", VerdictJudge.lost_step),
