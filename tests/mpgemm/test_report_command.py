@@ -82,6 +82,5 @@ def test_the_page_of_a_comparison_has_its_sentences_and_caveats(tmp_path, capsys
     page = capsys.readouterr().out
     assert len(said) >= 4 and all(line.replace("[", "\\[") in page for line in said)
     assert (
-        "*Which method is cheap and accurate enough for normal(mean=0, deviation=1) 6x32x6 on a100 and h100?*"
-        in page
+        "*Which method is cheap and accurate enough for normal(mean=0, deviation=1) 6x32x6 on a100 and h100?*" in page
     )
