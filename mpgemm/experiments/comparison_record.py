@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mpgemm.exact.errors import GRADES, METRICS, ErrorReport
-from mpgemm.experiments.spread import Spread
+from mpgemm.experiments.spread import SeedSpread
 from mpgemm.experiments.verdict import spelled_bits
 from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.results import Result
@@ -119,14 +119,18 @@ class Runs:
         return self.records[0]
 
     @property
-    def bits(self) -> Spread:
+    def bits(self) -> SeedSpread:
         """Effective bits; NaN where exact results are not finite."""
         found = [record.effective_bits for record in self.records]
-        return Spread(math.nan, math.nan, math.nan, len(found)) if any(map(math.isnan, found)) else Spread.of(found)
+        return (
+            SeedSpread(math.nan, math.nan, math.nan, len(found))
+            if any(map(math.isnan, found))
+            else SeedSpread.of(found)
+        )
 
-    def spread(self, metric: str) -> Spread:
+    def spread(self, metric: str) -> SeedSpread:
         """Of a metric of the error reports."""
-        return Spread.of([getattr(record.errors, metric) for record in self.records])
+        return SeedSpread.of([getattr(record.errors, metric) for record in self.records])
 
     def row(self) -> dict:
         """A row as the first record has it, with the medians of all numbers and the counts of the largest seed."""

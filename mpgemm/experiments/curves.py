@@ -15,7 +15,7 @@ from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.judging import BORDERLINE_BITS, FP32_ROUNDOFF, differences_of, noise_bits, side_of
 from mpgemm.experiments.methods import CubeOptions, build_methods
 from mpgemm.experiments.outcome import Context, Outcome
-from mpgemm.experiments.spread import METHOD, Spread, interval_of
+from mpgemm.experiments.spread import METHOD, SeedSpread, interval_of
 from mpgemm.inputs.matrices import get_distribution
 from mpgemm.reporting.plots import Curve, Panel
 from mpgemm.reporting.report import Table
@@ -153,7 +153,7 @@ def _built(names: Sequence[str]) -> list[GemmMethod]:
 
 
 def _point(method: GemmMethod, x: float, records: Sequence[Record], metric: str) -> CurvePoint:
-    errors = Spread.of([getattr(record.errors, metric) for record in records])
+    errors = SeedSpread.of([getattr(record.errors, metric) for record in records])
     return CurvePoint(method.name, method.label, x, errors.median, errors.low, errors.high, errors.seeds)
 
 
@@ -164,7 +164,7 @@ def _beside(point: CurvePoint, records: Sequence[Record], others: Sequence[Recor
     noise = noise_bits(errors.m * errors.n * len(records))[base]
     differences = differences_of(records, others, metric, BASELINES[others[0].method][1])
     interval = interval_of(differences)
-    more = Spread.of(differences).median if interval is None else interval.mean
+    more = SeedSpread.of(differences).median if interval is None else interval.mean
     side = side_of(more, interval, noise, BORDERLINE_BITS[base])
     ends = None if interval is None else (interval.low, interval.high)
     return replace(point, more=more, interval=ends, side=side)

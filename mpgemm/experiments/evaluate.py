@@ -15,7 +15,7 @@ from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal, content_key
-from mpgemm.experiments.spread import Spread
+from mpgemm.experiments.spread import SeedSpread
 from mpgemm.experiments.tasks import Task, results_of
 
 Operands = tuple[np.ndarray, np.ndarray, np.ndarray | None]
@@ -150,9 +150,9 @@ class Summary:
     grade: str
 
     @property
-    def bits(self) -> Spread:
+    def bits(self) -> SeedSpread:
         """Of the seeds."""
-        return Spread(self.median_bits, self.least_bits, self.most_bits, self.count)
+        return SeedSpread(self.median_bits, self.least_bits, self.most_bits, self.count)
 
     @property
     def full_label(self) -> str:
@@ -174,7 +174,7 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
             if name != "max_ulp"
         }
         error = mean["relative_frobenius"]
-        bits = Spread.of([member.errors.effective_bits() for member in members])
+        bits = SeedSpread.of([member.errors.effective_bits() for member in members])
         summaries.append(
             Summary(
                 group=group,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mpgemm.experiments.evaluate import Record, summarise
 from mpgemm.experiments.judging import BORDERLINE_BITS, differences_of, noise_bits, side_of
-from mpgemm.experiments.spread import METHOD, Spread, interval_of
+from mpgemm.experiments.spread import METHOD, SeedSpread, interval_of
 
 #: Unit roundoff of FP64.
 FP64_ROUNDOFF = 2.0**-53
@@ -30,7 +30,7 @@ def judge_fp64(group: str, records: Sequence[Record], results: int) -> list[str]
     for method, summary in summaries.items():
         own = [record for record in mine if record.method == method]
         found = {m: differences_of(own, baseline, m, FP64_ROUNDOFF) for m in noise}
-        middle = {m: Spread.of(found[m]).median for m in noise}
+        middle = {m: SeedSpread.of(found[m]).median for m in noise}
         side = min(side_of(middle[m], interval_of(found[m]), noise[m], BORDERLINE_BITS[m]) for m in noise)
         if side >= 0:
             good[side].append(f"{summary.label} (grade {summary.grade})")

@@ -36,7 +36,7 @@ from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.methods import CubeOptions, build_methods, fp32_baseline
 from mpgemm.experiments.not_finite import not_finite
 from mpgemm.experiments.operand_ranges import FP16_OVERFLOW
-from mpgemm.experiments.spread import Interval, Spread, interval_of
+from mpgemm.experiments.spread import MeanInterval, SeedSpread, interval_of
 from mpgemm.experiments.verdict import (
     BASELINES,
     METRICS,
@@ -74,7 +74,7 @@ def noise_bits(results: int, base: Mapping[str, float] = NOISE_BITS) -> dict[str
     return {metric: max(bits, sampling) for metric, bits in base.items()}
 
 
-def side_of(difference: float, interval: Interval | None, noise: float, margin: float) -> int:
+def side_of(difference: float, interval: MeanInterval | None, noise: float, margin: float) -> int:
     """1 where a method is no more than `noise` bits behind another, -1 where it is, 0 where that is not decided.
 
     difference, interval: Bits more than the other method, and their interval where there are seeds enough.
@@ -92,12 +92,12 @@ Measured = Mapping[CubeSetting, Mapping[str, tuple[GemmMethod, Errors]]]
 
 def median_of(records: Errors, name: str) -> float:
     """The median of a field of the error reports."""
-    return Spread.of([getattr(record.errors, name) for record in records]).median
+    return SeedSpread.of([getattr(record.errors, name) for record in records]).median
 
 
 def bits_of(records: Errors) -> float:
     """The median of the effective bits."""
-    return Spread.of([record.errors.effective_bits() for record in records]).median
+    return SeedSpread.of([record.errors.effective_bits() for record in records]).median
 
 
 def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) -> Verdict | None:
@@ -268,7 +268,7 @@ class _Look:
         of_words = error if self.exact_of_words is self.exact else np.asarray(self.exact_of_words.error_of(product))
         by_seed = {m: differences_of(records, self.fp32, m) for m in METRICS}
         intervals = {m: interval for m in METRICS if (interval := interval_of(by_seed[m])) is not None}
-        differences = {m: intervals[m].mean if m in intervals else Spread.of(by_seed[m]).median for m in METRICS}
+        differences = {m: intervals[m].mean if m in intervals else SeedSpread.of(by_seed[m]).median for m in METRICS}
         sides = {m: side_of(differences[m], intervals.get(m), self.noise[m], BORDERLINE_BITS[m]) for m in METRICS}
         behind = [metric for metric in METRICS if sides[metric] <= 0]
         status = "lost" if lost.any() else {-1: "less accurate", 0: "borderline", 1: "as accurate"}[min(sides.values())]

@@ -10,7 +10,7 @@ from mpgemm.exact.errors import ErrorReport
 from mpgemm.experiments.comparison_record import ComparisonRecord, Runs
 from mpgemm.experiments.judging import BORDERLINE_BITS, LOST, bits_between, noise_bits, side_of
 from mpgemm.experiments.not_finite import NotFinite
-from mpgemm.experiments.spread import METHOD, MOST, Interval, Spread, interval_of
+from mpgemm.experiments.spread import METHOD, MOST, MeanInterval, SeedSpread, interval_of
 from mpgemm.experiments.verdict import FEWEST_BITS, METRICS, ZERO_PRODUCT, spelled_bits
 
 _INFINITE = float("inf")
@@ -65,7 +65,7 @@ class OneInput:
         if not self.fp32:
             return "FP32 was not measured."
         normwise, relative = (
-            Spread.of([getattr(errors, metric) for errors in self.fp32.values()]).median
+            SeedSpread.of([getattr(errors, metric) for errors in self.fp32.values()]).median
             for metric in ("normwise", "relative_frobenius")
         )
         if normwise > LOST:
@@ -89,7 +89,7 @@ class OneInput:
         pairs = [(record.errors, self.fp32[record.case]) for record in runs.records]
         differences = [bits_between(getattr(mine, metric), getattr(theirs, metric)) for mine, theirs in pairs]
         interval = interval_of(differences)
-        difference = Spread.of(differences).median if interval is None else interval.mean
+        difference = SeedSpread.of(differences).median if interval is None else interval.mean
         seeds = None if interval is None else interval.seeds_to_decide(-noise)
         side = side_of(difference, interval, noise, BORDERLINE_BITS[metric])
         return side, Margin(metric, difference + noise, -noise, seeds)
@@ -102,7 +102,7 @@ class OneInput:
         return side, Margin("relative_frobenius", runs.bits.median - bits, bits, seeds)
 
     @staticmethod
-    def _side_of_bits(interval: Interval, bits: float) -> int:
+    def _side_of_bits(interval: MeanInterval, bits: float) -> int:
         return 1 if interval.low >= bits else interval.beside(bits)
 
 
@@ -159,7 +159,7 @@ def remarks(found: OneInput, bits: float | None) -> list[str]:
 
 
 def _median_bits(reports: Mapping[str, ErrorReport]) -> str:
-    return spelled_bits(Spread.of([errors.effective_bits() for errors in reports.values()]).median)
+    return spelled_bits(SeedSpread.of([errors.effective_bits() for errors in reports.values()]).median)
 
 
 def _sentence(row: Recommendation, found: Mapping[str, Runs]) -> str:
@@ -198,7 +198,7 @@ def _worst(runs: Runs, wanted: str) -> str:
     error, bits = runs.spread("componentwise"), wanted.removesuffix(" bits")
     if bits == wanted or error.median <= 2.0 ** -float(bits):
         return ""
-    worst = Spread.of([record.errors.effective_bits("componentwise") for record in runs.records]).median
+    worst = SeedSpread.of([record.errors.effective_bits("componentwise") for record in runs.records]).median
     return f" in the norm, {spelled_bits(worst)} in the worst element over |A||B| (grade {runs.row()['grade']})"
 
 

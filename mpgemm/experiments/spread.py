@@ -24,7 +24,7 @@ METHOD = f"{CONFIDENCE:.0%} interval, Student's t over seeds"
 
 
 @dataclass(frozen=True)
-class Spread:
+class SeedSpread:
     """What several seeds gave."""
 
     median: float
@@ -33,7 +33,7 @@ class Spread:
     seeds: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
+    def of(cls, values: Sequence[float]) -> "SeedSpread":
         """Of one number or more."""
         ordered = sorted(values)
         middle, odd = divmod(len(ordered), 2)
@@ -48,7 +48,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Interval:
+class MeanInterval:
     """Where the mean of a quantity lies."""
 
     mean: float
@@ -83,7 +83,7 @@ class Interval:
         return f"{self.low:.2f} to {self.high:.2f}"
 
 
-def interval_of(values: Sequence[float]) -> Interval | None:
+def interval_of(values: Sequence[float]) -> MeanInterval | None:
     """The interval of the mean; None below :data:`FEWEST` values. Where one is infinite it spans the values.
 
     >>> interval_of([1.0, 2.0]) is None
@@ -95,11 +95,11 @@ def interval_of(values: Sequence[float]) -> Interval | None:
     if x.size < FEWEST:
         return None
     if not np.isfinite(x).all():
-        median = Spread.of(values).median
-        return Interval(median, float(x.min()), float(x.max()), math.nan, x.size)
+        median = SeedSpread.of(values).median
+        return MeanInterval(median, float(x.min()), float(x.max()), math.nan, x.size)
     mean, deviation = float(x.mean()), float(x.std(ddof=1))
     half = student_quantile(x.size - 1) * deviation / math.sqrt(x.size)
-    return Interval(mean, mean - half, mean + half, deviation, x.size)
+    return MeanInterval(mean, mean - half, mean + half, deviation, x.size)
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from ascend.cube_words import ROW_SCALING_EXPONENT
 from mpgemm.experiments.not_finite import NotFinite
-from mpgemm.experiments.spread import FEWEST, METHOD, MOST, Interval
+from mpgemm.experiments.spread import FEWEST, METHOD, MOST, MeanInterval
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
 from tensorcore_models.results import Result
 
@@ -58,7 +58,7 @@ class Judgement:
     chain_bits: float
     #: For each of :data:`METRICS`, bits more than FP32 (less where negative): the mean of the seeds' differences.
     differences: Mapping[str, float]
-    intervals: Mapping[str, Interval]  #: Of those means; empty where there are too few seeds.
+    intervals: Mapping[str, MeanInterval]  #: Of those means; empty where there are too few seeds.
     cause: str  #: Which of :data:`mpgemm.bounds.error_parts.CAUSES` is the largest part of the error.
     sources: Mapping[str, float]  #: The parts' Frobenius norms over that of the error's largest.
     lost_results: int  #: Results that are lost.
@@ -278,7 +278,7 @@ def _step(judgement: Judgement, verdict: Verdict) -> str:
     return f"{how}: {bits}: {found}"
 
 
-def _weighed(found: str, difference: float, interval: Interval | None, noise: float) -> str:
+def _weighed(found: str, difference: float, interval: MeanInterval | None, noise: float) -> str:
     """What a difference is worth: without an interval nothing is called none."""
     if interval is None:
         return f"within what two FP32 products differ ({found})" if abs(difference) <= noise else found

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from mpgemm.cli import main
-from mpgemm.experiments.spread import Spread
+from mpgemm.experiments.spread import SeedSpread
 from mpgemm.reporting import plots
 from tensorcore_models.formats.words import bits_kept, split_fp16
 
@@ -81,7 +81,7 @@ def test_comparison_has_a_group_for_each_method_and_a_colour_for_each_engine():
         "two": [("x", "volta:mma.a.b", 0.0), ("y", "hopper:mma.a.b", 1e-6)],
     }
     spreads = {
-        name: [(method, engine, Spread.of([e])) for method, engine, e in found] for name, found in groups.items()
+        name: [(method, engine, SeedSpread.of([e])) for method, engine, e in found] for name, found in groups.items()
     }
     figure = plots.method_comparison(spreads, "t", "error")
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["one", "two"]
@@ -157,7 +157,7 @@ def test_no_legend_is_cut(length):
     """Every label lies inside of its picture, however long and however many they are."""
     names = [f"{i} {'name ' * (length // 5)}" for i in range(9)]
     errors = plots.method_errors({name: [("fp16", 1e-4), ("fp32", 1e-7)] for name in names}, "t", "x")
-    bars = plots.method_comparison({"x": [("fp16", name, Spread.of([1e-4, 2e-4])) for name in names]}, "t", "x")
+    bars = plots.method_comparison({"x": [("fp16", name, SeedSpread.of([1e-4, 2e-4])) for name in names]}, "t", "x")
     grid = plots.panel_grid([plots.Panel("t", [plots.Curve(name, [1, 2], [1, 2]) for name in names], "x", "y")])
     beside = plots.curves([plots.Curve(name, [1, 2], [1, 2]) for name in names], names[0], "x", "y")
     exponents = plots.exponent_histogram({name: {0: 1} for name in names[:2]}, names[0])

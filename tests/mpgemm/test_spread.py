@@ -14,7 +14,7 @@ from mpgemm.experiments.evaluate import evaluate
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.judging import differences_of, judge, side_of
 from mpgemm.experiments.methods import CubeOptions, build_methods, fp32_baseline
-from mpgemm.experiments.spread import FEWEST, Interval, Spread, interval_of, student_quantile
+from mpgemm.experiments.spread import FEWEST, MeanInterval, SeedSpread, interval_of, student_quantile
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 8, 29, 100, 1001])
@@ -35,19 +35,19 @@ def test_an_interval_holds_the_true_mean_as_often_as_it_says(seeds):
 def test_too_few_seeds_have_no_interval():
     assert interval_of([0.5] * (FEWEST - 1)) is None
     assert interval_of([0.5] * FEWEST).beside(0.4) == 1
-    assert Spread.of([3.0, 1.0]) == Spread(2.0, 1.0, 3.0, 2)
-    assert Spread.of([math.inf, 1.0, math.inf]).median == math.inf
+    assert SeedSpread.of([3.0, 1.0]) == SeedSpread(2.0, 1.0, 3.0, 2)
+    assert SeedSpread.of([math.inf, 1.0, math.inf]).median == math.inf
     assert interval_of([1.0, math.inf, 2.0]).beside(0.5) == 1
 
 
 def test_seeds_that_decide():
     """With as many seeds the half-width is below the distance, with one fewer it is not."""
-    found = Interval(-0.70, -0.9, -0.5, 0.3, 8)
+    found = MeanInterval(-0.70, -0.9, -0.5, 0.3, 8)
     seeds = found.seeds_to_decide(-0.75)
     half = [student_quantile(n - 1) * 0.3 / math.sqrt(n) for n in (seeds - 1, seeds)]
     assert half[1] < 0.05 <= half[0]
     assert found.seeds_to_decide(-0.70) is None
-    assert Interval(-0.5, -0.6, -0.4, 0.1, 8).seeds_to_decide(-0.75) == 8
+    assert MeanInterval(-0.5, -0.6, -0.4, 0.1, 8).seeds_to_decide(-0.75) == 8
 
 
 def test_one_seed_decides_nothing_near_the_threshold():
