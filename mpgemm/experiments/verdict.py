@@ -281,7 +281,7 @@ def _step(judgement: Judgement, verdict: Verdict) -> str:
 def _weighed(found: str, difference: float, interval: MeanInterval | None, noise: float) -> str:
     """What a difference is worth: without an interval nothing is called none."""
     if interval is None:
-        return f"within what two FP32 products differ ({found})" if abs(difference) <= noise else found
+        return f"{found} (within {noise:.2f})" if abs(difference) <= noise else found
     if interval.beside(0.0):
         small = "a small, certain difference: " if abs(difference) <= noise else ""
         return f"{small}{found} ({interval})"

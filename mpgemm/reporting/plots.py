@@ -233,7 +233,7 @@ def short_engines(engines: Sequence[str]) -> dict[str, str]:
 
 def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, Any]]], title: str, x_label: str):
     """Errors as grouped bars: a panel for each input, groups of methods, a colour for each engine; 0 has no bar, inf
-    reaches the edge. Each is the median of a `SeedSpread` (:mod:`mpgemm.experiments.spread`), its ends a line of several seeds."""
+    reaches the edge. Each is the median of a `SeedSpread` of :mod:`mpgemm.experiments.spread`; its ends are a line."""
     methods = list(dict.fromkeys(method for members in groups.values() for method, _, _ in members))
     labels = short_engines([engine for members in groups.values() for _, engine, _ in members])
     finite = [

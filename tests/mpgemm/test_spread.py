@@ -85,7 +85,7 @@ def known(name, bits, spread=0.0):
         (0.75, 0.1, 8, "borderline", "The interval holds the threshold"),
         (0.75, 0.0, 1, "borderline", "1 seed gives no interval: --repeats 3 or more"),
         (0.75, 0.0, 2, "borderline", "2 seeds give no interval: --repeats 3 or more"),
-        (0.3, 0.0, 1, "as accurate", "within what two FP32 products differ (0.3 bits less)"),
+        (0.3, 0.0, 1, "as accurate", "0.3 bits less (within 0.75)"),
     ],
 )  # fmt: skip
 def test_verdicts_on_known_effects(behind, spread, seeds, status, said):

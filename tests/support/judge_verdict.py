@@ -182,7 +182,7 @@ class VerdictJudge:
     def depends(self, first, second, scaled):
         return bool(scaled) == self.setting[2] and self.statuses(self.setting) == [first, second] and first != second
 
-    def step(self, how, bits, fp32, within, found, more, way, element, margin, place, threshold, largest_one):
+    def step(self, how, bits, fp32, found, more, way, within, element, margin, place, threshold, largest_one):
         ours = self.measured(*self.setting, STEPS[how])
         norm, largest = self.bits_behind(ours)
         if not (bits_fit(bits, ours.errors.bits) and bits_fit(fp32, self.fp32.errors.bits)):
@@ -194,6 +194,8 @@ class VerdictJudge:
         if not self.margin_is(margin, place, threshold, largest_one, (norm, largest), how):
             return False
         if (within is not None) != (abs(norm) <= self.norm_noise + 1e-9 and math.isfinite(norm)):
+            return False
+        if within is not None and within != f" (within {self.norm_noise:.2f})":
             return False
         if found == "nothing is left":
             return norm == math.inf
@@ -387,8 +389,9 @@ SENTENCES = (
     (r"Verdict: results are lost, in FP32, too: they or their products leave FP32's range\.", VerdictJudge.too),
     (rf"Verdict: it depends on how the cube rounds inside a step, which is not published: {_STATUS} if rounding after every "
      rf"product; {_STATUS} if rounding once a step(, with rows and columns scaled)?\.", VerdictJudge.depends),
-    (rf"{_HOW}: {_BITS}, FP32 {_BITS}: (within what two FP32 products differ \()?(nothing is left|FP32 leaves its range|"
-     r"an error [\d.]+ times \w+|([\d.]+) bits (more|less))\)?"
+    (rf"{_HOW}: {_BITS}, FP32 {_BITS}: (nothing is left|FP32 leaves its range|"
+     r"an error [\d.]+ times \w+|([\d.]+) bits (more|less))"
+     r"( \(within [\d.]+\))?"
      r"(?:, but single results are ([\d.]+) bits worse \(componentwise\))?"
      r"(?:; ([\d.]+) bits (within|beyond) the threshold of ([\d.]+)( of the largest result)?)?", VerdictJudge.step),
     (r"Beside it: (.*)\.", VerdictJudge.beside),
