@@ -43,9 +43,10 @@ def test_a_question_has_the_answer_that_is_shown(command, shown, tmp_path, monke
         write_all(tmp_path)
     assert main(shlex.split(command)[1:]) == int("FAILS" in shown)
     printed = iter(capsys.readouterr().out.splitlines())
-    if " FP32 " in shown and blas_digest() != BLAS_OF_THE_PAGES:
-        return  # NumPy's FP32 product has other bits here
+    same_blas = blas_digest() == BLAS_OF_THE_PAGES
     for line in shown.splitlines():
+        if "NumPy" in line and not same_blas:
+            continue
         assert line.rstrip() in printed, line  # a search in an iterator: the lines keep their order
 
 

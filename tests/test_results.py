@@ -12,6 +12,7 @@ import ascend
 import mpgemm
 import tensorcore_models as tcm
 from mpgemm.experiments.comparison import compare
+from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
 from tensorcore_models import probing
 from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.results import Result
@@ -85,6 +86,7 @@ MAKERS = {
     "Plan": plan,
     "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],
     "PromotionAdvice": lambda: mpgemm.advise_promotion(A, B, "h100"),
+    "PromotionOverSeeds": lambda: PromotionOverSeeds.of([mpgemm.advise_promotion(A, B, "h100")]),
     "RecoveryResult": lambda: mpgemm.recovered_gemm_report(A, B, method="ootomo", engine="h100"),
     "RooflinePoint": lambda: plan().roofline,
     "SliceAdvice": lambda: mpgemm.slice_advice(A, B, 12, ["ozaki_int8"]),

@@ -6,26 +6,30 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.matrices import add_matrix_arguments, pair_of
+from mpgemm.cli.common.matrices import add_matrix_arguments, pair_of, seeded_pairs
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.prose import wrapped
 from mpgemm.reporting import report
 
 if TYPE_CHECKING:
     from mpgemm.experiments.promotion import PromotionAdvice
+    from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
 
 QUESTION = "evaluate a scheme"
 SUMMARY = "how often to add up outside of the core: error, bound, cost"
 EXAMPLES = (
     ("A.npy B.npy --engine h100", "error, bound and cost of every interval"),
     ("--engine h100 --wanted 1e-4 --shape 1 7168 64", "the interval that a wanted error needs"),
-    ("--engine a100 --format half --distribution uniform_nonnegative", ""),
+    ("--engine a100 --format half --distribution uniform_nonnegative --repeats 8", "one answer from eight seeds"),
 )
 
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
-    add_matrix_arguments(parser, "normal 64 x 4096 x 64")
+    source = add_matrix_arguments(parser, "normal 64 x 4096 x 64")
+    source.add_argument("--repeats", type=int, default=1, metavar="N", help="seeds, which decide together (default 1)")
+    parser.goes_without(("--repeats",), ("files", "--shipped"), "matrices that are drawn")
+    parser.at_least(1, "--repeats")
     add = parser.add_argument
     add("--engine", default="h100", help="device (default h100), path (h100/mma) or arch:name")
     add("--format", metavar="FORMAT", help="operands of a device's unit (default: fp8 if it has that, else fp16)")
@@ -44,16 +48,50 @@ def run(args: argparse.Namespace) -> int:
     wrong = [q for q in intervals if q < 1]
     if wrong:
         raise ValueError(f"--intervals: {wrong[0]} is no number of products")
-    a, b, label = pair_of(args, "normal", (64, 4096, 64))
-    advice = advise_promotion(
-        a, b, args.engine, fmt=args.format, wanted=args.wanted, intervals=intervals, scale=not args.no_scale,
-        progress=report.Progress(sys.stderr, args.quiet),
-    )  # fmt: skip
+
+    def advice_on(a, b) -> PromotionAdvice:
+        return advise_promotion(
+            a, b, args.engine, fmt=args.format, wanted=args.wanted, intervals=intervals, scale=not args.no_scale,
+            progress=report.Progress(sys.stderr, args.quiet),
+        )  # fmt: skip
+
+    advice: PromotionAdvice | PromotionOverSeeds
+    if args.repeats == 1:
+        a, b, label = pair_of(args, "normal", (64, 4096, 64))
+        advice = advice_on(a, b)
+        lines = _lines(advice, label)
+    else:
+        from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
+
+        pairs = seeded_pairs(args, "normal", (64, 4096, 64))
+        advice = PromotionOverSeeds.of([advice_on(pair.a, pair.b) for pair in pairs])
+        label = f"{pairs[0].label} to {args.seed + args.repeats - 1}"
+        lines = _lines_over_seeds(advice, label)
     if args.json:
         print(report.json_text({"input": label, **advice.to_dict(), "verdict": advice.verdict}), end="")
     else:
-        print("\n".join(_lines(advice, label)))
+        print("\n".join(lines))
     return 0
+
+
+def _lines_over_seeds(found: PromotionOverSeeds, label: str):
+    yield wrapped(f"{label} on {found.by_seed[0].engine} ({' x '.join(map(str, found.by_seed[0].shape))} computed)")
+    yield ""
+    cells = [
+        [
+            "never" if i.every is None else str(i.every),
+            f"{i.additions:.3%}",
+            i.error.text(".2e"),
+            i.whole.text(".2e"),
+            i.bound,
+        ]
+        for i in found.intervals
+    ]
+    headings = ["every", "additions", "error", "whole error", "bound"]
+    title = "relative errors (Frobenius), median (smallest to largest): of the sums; whole: with the operands' rounding"
+    yield report.Table(title, headings, cells).shown()
+    yield ""
+    yield from map(wrapped, found.sentences())
 
 
 def _lines(advice: PromotionAdvice, label: str):

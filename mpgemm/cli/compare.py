@@ -127,11 +127,10 @@ def _write_comparison(args, comparison: Comparison) -> list[str]:
     write_text(args.out / "comparison.csv", comparison.to_csv())
     written = ["comparison.json", "comparison.csv", "journal.jsonl"]
     if not args.no_figures:
-        groups: dict[str, list] = {}
-        for record in comparison:
-            groups.setdefault(record.case, []).append(
-                (record.method, record.requested, getattr(record.errors, metric_of(args)))
-            )
+        groups = {
+            group: [(r.first.method, r.first.requested, r.spread(metric_of(args))) for r in comparison.runs(group)]
+            for group in comparison.groups
+        }
         figure = plots.method_comparison(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)])
         plots.save_figure(figure, args.out / "comparison.png")
         written.append("comparison.png")

@@ -147,7 +147,7 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     methods = build_methods(names, options)
     records = evaluation.evaluate(cases, methods, context.journal, context.progress, context.executor)
     summaries = evaluation.summarise(records)
-    inputs = [InputFindings(case, methods, summaries, options.scale_exponents) for case in _one_each(cases)]
+    inputs = [InputFindings(case, methods, records, options.scale_exponents) for case in _one_each(cases)]
     checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
     result: dict = {
         "inputs": [entry.to_dict() for entry in inputs],
@@ -180,7 +180,7 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
 class InputFindings:
     """What is said about one input beside its errors: the range of its operands, and the verdict."""
 
-    def __init__(self, case: Case, methods: list, summaries: list, scale_exponents: Sequence[int | str]):
+    def __init__(self, case: Case, methods: list, records: list, scale_exponents: Sequence[int | str]):
         from mpgemm.experiments.cases import as_fp32
         from mpgemm.experiments.fp64_judging import judge_fp64
         from mpgemm.experiments.judging import judge
@@ -190,9 +190,9 @@ class InputFindings:
         fixed = [scale for scale in scale_exponents if isinstance(scale, int)]
         self.case = case
         self.operands = [matrix_range(name, as_fp32(x), fixed) for name, x in zip("AB", case.load(), strict=True)]
-        self.verdict: Verdict | None = judge(case, methods, summaries)
+        self.verdict: Verdict | None = judge(case, methods, records)
         a, b = case.load()
-        self.fp64 = judge_fp64(case.group, summaries, len(a) * b.shape[1])
+        self.fp64 = judge_fp64(case.group, records, len(a) * b.shape[1])
         if self.fp64 and self.verdict is None and (beyond := not_finite(case)).results:
             self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
 
@@ -248,14 +248,16 @@ def _print_cases(inputs: list[InputFindings], summaries: list, checks: list) -> 
 def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Table:
     """Errors of the methods on one input; the ways in which a cube step may round are side by side."""
     seeds = max((summary.count for summary in summaries), default=1)
-    title = group + (f", mean over {seeds} seeds" if seeds > 1 else "")
+    title = group + (
+        f", {seeds} seeds: median (smallest to largest) of the bits, means of the rest" if seeds > 1 else ""
+    )
     steps = list(dict.fromkeys(s.step_order for s in summaries if s.step_order)) or [""]
     by_label: dict[str, dict[str, evaluation.Summary]] = {}
     for summary in summaries:
         by_label.setdefault(summary.label, {})[summary.step_order] = summary
     columns = [(metric, step) for metrics in (METRICS, MORE_METRICS) for metric in metrics for step in steps]
     rows = [
-        [label, *(getattr(found.get(s, found.get("")), m) for m, s in columns), next(iter(found.values())).format]
+        [label, *(_cell(found.get(s, found.get("")), m) for m, s in columns), next(iter(found.values())).format]
         for label, found in by_label.items()
     ]
     headings = ["label", *(f"{metric} {step}" if len(steps) > 1 else metric for metric, step in columns), "format"]
@@ -263,6 +265,13 @@ def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Ta
         headings.append("seconds")
         rows = [[*row, next(iter(by_label[row[0]].values())).seconds] for row in rows]
     return report.Table(title, headings, rows)
+
+
+def _cell(summary: evaluation.Summary | None, metric: str):
+    """A metric as the table shows it."""
+    if metric == "effective_bits" and summary is not None and summary.count > 1:
+        return summary.bits.text()
+    return getattr(summary, metric)
 
 
 def range_table(operands: Sequence[MatrixRange]) -> report.Table:

@@ -3,19 +3,20 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 
 from mpgemm.exact.errors import METRICS, ErrorReport
 from mpgemm.experiments import recommending
 from mpgemm.experiments.cases import Case, as_fp32, given_case
-from mpgemm.experiments.comparison_record import ComparisonRecord, csv_of
+from mpgemm.experiments.comparison_record import ComparisonRecord, Runs, csv_of
 from mpgemm.experiments.costs import check_rates, rate_of
 from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.framework_names import framework_name
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.methods import native_fp32
+from mpgemm.experiments.methods import FP32_CHAIN, fp32_baseline, native_fp32
 from mpgemm.experiments.not_finite import NotFinite, not_finite
 from mpgemm.experiments.recommending import OneInput, Recommendation
 from mpgemm.experiments.recovery_methods import MethodOnEngine, pair_method, resolve_pairs
@@ -43,8 +44,8 @@ class Comparison(list, Result):
     ----------
     skipped : tuple of (method, engine, reason)
         Pairs that were not run, and why.
-    fp32 : dict of str to ErrorReport
-        NumPy's FP32 product of each case.
+    fp32, fp32_numpy : dict of str to ErrorReport
+        The FP32 baseline of each case (:func:`mpgemm.experiments.methods.fp32_baseline`), and NumPy's FP32 product here.
     not_finite : dict of str to NotFinite
         Cases with operands that are not finite.
     inputs : dict of str to str
@@ -58,10 +59,12 @@ class Comparison(list, Result):
         fp32: Mapping[str, ErrorReport] | None = None,
         not_finite: Mapping[str, NotFinite] | None = None,
         inputs: Mapping[str, str] | None = None,
+        fp32_numpy: Mapping[str, ErrorReport] | None = None,
     ):
         super().__init__(records)
         self.skipped = tuple(skipped)
         self.fp32 = dict(fp32 or {})
+        self.fp32_numpy = dict(fp32_numpy or {})
         self.not_finite = dict(not_finite or {})
         self.inputs = dict(inputs or {})
 
@@ -70,23 +73,47 @@ class Comparison(list, Result):
         mine = (record for record in self if record.case == case)
         return sorted(mine, key=lambda r: (r.errors.relative_frobenius, float("inf") if r.cost is None else r.cost))
 
-    def recommendations(self, bits: float | None = None) -> list[Recommendation]:
-        """For each case and engine the cheapest method that reaches FP32, and one for `bits` where they are given.
+    def runs(self, group: str) -> list[Runs]:
+        """The records of one input, the seeds of a method on an engine together; the smallest median error first."""
+        found: dict[tuple, list[ComparisonRecord]] = {}
+        for record in self:
+            if record.group == group:
+                found.setdefault((record.method, record.engine, record.requested), []).append(record)
+        together = [Runs(tuple(members)) for members in found.values()]
 
-        FP32 is reached where neither the norm nor a single result is worse than NumPy's FP32 product by more than two FP32
-        products of one input may differ (:mod:`mpgemm.experiments.judging`). Where FP32 itself has nothing to reach
+        def order(runs: Runs) -> tuple[float, float]:
+            return runs.spread("relative_frobenius").median, float(
+                "inf"
+            ) if runs.first.cost is None else runs.first.cost
+
+        return sorted(together, key=order)
+
+    def recommendations(self, bits: float | None = None) -> list[Recommendation]:
+        """For each input and engine the cheapest method that reaches FP32, and one for `bits` where they are given.
+
+        FP32 is reached where neither the norm nor a single result is worse than the FP32 baseline by more than two FP32
+        products of one input may differ (:mod:`mpgemm.experiments.judging`): of several seeds where the interval of the
+        paired differences says so. Where FP32 itself has nothing to reach
         (:attr:`mpgemm.experiments.recommending.OneInput.why_no_fp32`), or operands are not finite, none is recommended.
         """
-        found = [row for case in self.cases for row in recommending.recommendations(self._input(case), bits)]
+        found = [row for group in self.groups for row in recommending.recommendations(self._input(group), bits)]
         return sorted(found, key=lambda row: (row.case, row.engine))
 
-    def _input(self, case: str) -> OneInput:
-        return OneInput(case, self.ranked(case), self.fp32.get(case), self.not_finite.get(case))
+    def _input(self, group: str) -> OneInput:
+        cases = list(dict.fromkeys(record.case for record in self if record.group == group))
+        beyond = next((self.not_finite[case] for case in cases if case in self.not_finite), None)
+        fp32, numpy = ({case: of[case] for case in cases if case in of} for of in (self.fp32, self.fp32_numpy))
+        return OneInput(group, self.runs(group), fp32, beyond, numpy)
 
     @property
     def cases(self) -> list[str]:
         """Their names, in order."""
         return list(dict.fromkeys(record.case for record in self))
+
+    @property
+    def groups(self) -> list[str]:
+        """The inputs, in order: cases that differ in their seed only are one."""
+        return list(dict.fromkeys(record.group for record in self))
 
     def to_json(self, bits: float | None = None) -> str:
         """All rows as JSON text."""
@@ -94,8 +121,9 @@ class Comparison(list, Result):
             {
                 "records": [record.row() for record in self],
                 "fp32": {case: errors.to_dict() for case, errors in self.fp32.items()},
+                "fp32_numpy": {case: errors.to_dict() for case, errors in self.fp32_numpy.items()},
                 "recommendations": [asdict(row) for row in self.recommendations(bits)],
-                "remarks": {case: self.remarks(case, bits) for case in self.cases},
+                "remarks": {group: self.remarks(group, bits) for group in self.groups},
                 "notes": self.notes(),
                 "skipped": [dict(zip(("method", "engine", "reason"), row, strict=True)) for row in self.skipped],
             }
@@ -110,19 +138,22 @@ class Comparison(list, Result):
         return [record.row() for record in self]
 
     def tables(self) -> list[Table]:
-        """A table for each case, the smallest error first; engines that compute alike at the same rate share a row."""
+        """A table for each input, the smallest error first; engines that compute alike at the same rate share a row."""
         tables = []
-        for case in self.cases:
+        for group in self.groups:
+            alike = _alike(self.runs(group))
             rows = [
-                [rank, *(_cell(members[0], name, [r.requested for r in members]) for name in COLUMNS)]
-                for rank, members in enumerate(_alike(self.ranked(case)), 1)
+                [rank, *(_cell(members[0], name, [runs.first.requested for runs in members]) for name in COLUMNS)]
+                for rank, members in enumerate(alike, 1)
             ]
-            tables.append(Table(case, ("rank", *COLUMNS), rows))
+            seeds = len(alike[0][0].records)
+            title = f"{group}, {seeds} seeds: medians (bits: smallest to largest)" if seeds > 1 else group
+            tables.append(Table(title, ("rank", *COLUMNS), rows))
         return tables
 
-    def remarks(self, case: str, bits: float | None = None) -> list[str]:
-        """What the table of a case says, in sentences: what to take comes first."""
-        return recommending.remarks(self._input(case), bits)
+    def remarks(self, group: str, bits: float | None = None) -> list[str]:
+        """What the table of an input says, in sentences: what to take comes first."""
+        return recommending.remarks(self._input(group), bits)
 
     def notes(self) -> list[str]:
         """What names and costs mean, which orders are ours, and what was left out."""
@@ -158,10 +189,10 @@ class Comparison(list, Result):
         return self.text()
 
     def text(self, width: int | None = None, bits: float | None = None) -> str:
-        """What to take for each case, then the tables that say why, at most `width` columns wide."""
-        said = {case: self.remarks(case, bits) for case in self.cases}
+        """What to take for each input, then the tables that say why, at most `width` columns wide."""
+        said = {group: self.remarks(group, bits) for group in self.groups}
         verdicts = [
-            "\n".join([f"Verdict, {case}:", *(f"  {x}" for x in lines)]) for case, lines in said.items() if lines
+            "\n".join([f"Verdict, {group}:", *(f"  {x}" for x in lines)]) for group, lines in said.items() if lines
         ]
         tables = [table.text(width) for table in self.tables()]
         return "\n\n".join([*verdicts, *tables, "\n".join(self.notes())]).strip()
@@ -170,17 +201,17 @@ class Comparison(list, Result):
         return "".join(table._repr_html_() for table in self.tables())
 
 
-def _alike(records: Sequence[ComparisonRecord]) -> list[list[ComparisonRecord]]:
-    """Records of one method on engines that compute alike and have the same rate, together."""
-    groups: dict[tuple, list[ComparisonRecord]] = {}
-    for record in records:
-        groups.setdefault((record.method, record.engine, record.rate), []).append(record)
+def _alike(found: Sequence[Runs]) -> list[list[Runs]]:
+    """Runs of one method on engines that compute alike and have the same rate, together."""
+    groups: dict[tuple, list[Runs]] = {}
+    for runs in found:
+        groups.setdefault((runs.first.method, runs.first.engine, runs.first.rate), []).append(runs)
     return list(groups.values())
 
 
-def _cell(record: ComparisonRecord, column: str, requested: Sequence[str]):
+def _cell(runs: Runs, column: str, requested: Sequence[str]):
     """A cell of the table: the field of the row, both operands' counts in one."""
-    row = record.row()
+    row, record = runs.row(), runs.first
     if column == "method" and record.certainty == "reconstruction":
         return f"{record.method} [reconstruction]"
     if column == "requested":
@@ -189,6 +220,8 @@ def _cell(record: ComparisonRecord, column: str, requested: Sequence[str]):
         return f"{row[f'{column}_a']}, {row[f'{column}_b']}"
     if record.results_not_finite and column in ("effective_bits", *METRICS):
         return "-"
+    if column == "effective_bits" and len(runs.records) > 1:
+        return runs.bits.text()
     return "-" if row[column] is None else row[column]
 
 
@@ -278,9 +311,12 @@ def compare_cases(
         of_method = measured.setdefault(method.name, (method, []))[1]
         if pair.requested not in [other.requested for other in of_method]:
             of_method.append(pair)
-    methods_run = [_FP32, *(method for method, _ in measured.values())]
+    methods_run = [_FP32, _FP32_NUMPY, *(method for method, _ in measured.values())]
     records = evaluate(cases, methods_run, journal, progress, executor)
-    fp32 = {record.case: record.errors for record in records if record.method == _FP32.name}
+    fp32, native = (
+        {record.case: record.errors for record in records if record.method == method.name}
+        for method in (_FP32, _FP32_NUMPY)
+    )
     found = [
         _comparison_record(record, pair, rates, beyond[record.case])
         for record in records
@@ -288,17 +324,25 @@ def compare_cases(
         for pair in measured[record.method][1]
     ]
     notes = {case.group: case.note for case in cases if case.note}
-    return Comparison(found, skipped, fp32, {case: facts for case, facts in beyond.items() if facts.results}, notes)
+    return Comparison(
+        found, skipped, fp32, {case: facts for case, facts in beyond.items() if facts.results}, notes, native
+    )
 
 
-def _fp32_product(a, b, c=None):
-    """NumPy's FP32 product, and C added to it in FP32."""
-    product = native_fp32(a, b)
+def _with_addend(multiply, a, b, c=None):
+    """An FP32 product, and C added to it in FP32."""
+    product = multiply(a, b)
     with np.errstate(over="ignore", invalid="ignore"):
         return product if c is None else product + as_fp32(c)
 
 
-_FP32 = GemmMethod("fp32", "FP32 SGEMM (NumPy)", _fp32_product, takes_addend=True)
+_FP32, _FP32_NUMPY = (
+    GemmMethod(name, label, partial(_with_addend, multiply), takes_addend=True)
+    for name, label, multiply in (
+        ("fp32", f"FP32, chains of {FP32_CHAIN}", fp32_baseline),
+        ("fp32_numpy", "FP32 SGEMM (NumPy)", native_fp32),
+    )
+)
 
 
 def _comparison_record(
@@ -309,6 +353,7 @@ def _comparison_record(
     bound, rate = facts.pop("bound"), rate_of(pair, rates, facts["operands"])
     return ComparisonRecord(
         case=record.case,
+        group=record.group,
         method=pair.name,
         engine=pair.engine.label,
         requested=pair.requested,

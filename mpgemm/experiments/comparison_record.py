@@ -1,17 +1,19 @@
 """What a comparison knows about one method on one engine on one input."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mpgemm.exact.errors import METRICS, ErrorReport
+from mpgemm.exact.errors import GRADES, METRICS, ErrorReport
+from mpgemm.experiments.spread import SeedSpread
 from mpgemm.experiments.verdict import spelled_bits
 from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.results import Result
 
 #: Columns of a record's row; of the error report those of :data:`_OF_ERRORS`.
 _COLUMNS = (
-    "case", "method", "engine", "requested", "operands", "m", "n", "k", "passes", "rate", "rate_source", "cost", "certainty",
-    "effective_bits", *METRICS, "grade", "overflow_a", "overflow_b", "underflow_a", "underflow_b", "nonfinite",
+    "case", "group", "method", "engine", "requested", "operands", "m", "n", "k", "passes", "rate", "rate_source", "cost",
+    "certainty", "effective_bits", *METRICS, "grade", "overflow_a", "overflow_b", "underflow_a", "underflow_b", "nonfinite",
     "results_not_finite", "bound", "seconds", "count", "sums",
 )  # fmt: skip
 _OF_ERRORS = {"m", "n", "k", *METRICS, "grade", "nonfinite"}
@@ -23,8 +25,8 @@ class ComparisonRecord(Result):
 
     Attributes
     ----------
-    case, method, engine : str
-        Their names.
+    case, group, method, engine : str
+        Their names; cases of one group differ in their seed only.
     requested : str
         The engine as it was asked for: a device has several.
     operands : str
@@ -75,6 +77,7 @@ class ComparisonRecord(Result):
     results_not_finite: int = 0
     count: str = ""
     sums: str = ""
+    group: str = ""
 
     @property
     def effective_bits(self) -> float:
@@ -102,6 +105,42 @@ class ComparisonRecord(Result):
 
     def __str__(self) -> str:
         return f"{self.case}: {self.method} on {self.engine}: {spelled_bits(self.effective_bits)}, {self.passes} passes"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The records of one method on one engine over the seeds of an input."""
+
+    records: tuple[ComparisonRecord, ...]
+
+    @property
+    def first(self) -> ComparisonRecord:
+        """Has what the seeds share: names, passes, cost."""
+        return self.records[0]
+
+    @property
+    def bits(self) -> SeedSpread:
+        """Effective bits; NaN where exact results are not finite."""
+        found = [record.effective_bits for record in self.records]
+        return (
+            SeedSpread(math.nan, math.nan, math.nan, len(found))
+            if any(map(math.isnan, found))
+            else SeedSpread.of(found)
+        )
+
+    def spread(self, metric: str) -> SeedSpread:
+        """Of a metric of the error reports."""
+        return SeedSpread.of([getattr(record.errors, metric) for record in self.records])
+
+    def row(self) -> dict:
+        """A row as the first record has it, with the medians of all numbers and the counts of the largest seed."""
+        rows = [record.row() for record in self.records]
+        medians = {name: self.spread(name).median for name in METRICS}
+        counts = {
+            name: max(row[name] for row in rows) for name in rows[0] if name.startswith(("overflow", "underflow"))
+        }
+        grade = max((record.errors.grade for record in self.records), key=[*GRADES, "-"].index)
+        return {**rows[0], **medians, **counts, "grade": grade, "effective_bits": self.bits.median}
 
 
 def csv_of(records: Sequence[ComparisonRecord]) -> str:

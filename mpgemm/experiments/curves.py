@@ -3,15 +3,19 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.cases import Case, generated_cases
 from mpgemm.experiments.evaluate import Record, evaluate
+from mpgemm.experiments.fp64_judging import FP64_ROUNDOFF
 from mpgemm.experiments.gemm_method import GemmMethod
+from mpgemm.experiments.judging import BORDERLINE_BITS, FP32_ROUNDOFF, differences_of, noise_bits, side_of
 from mpgemm.experiments.methods import CubeOptions, build_methods
 from mpgemm.experiments.outcome import Context, Outcome
+from mpgemm.experiments.spread import METHOD, SeedSpread, interval_of
 from mpgemm.inputs.matrices import get_distribution
 from mpgemm.reporting.plots import Curve, Panel
 from mpgemm.reporting.report import Table
@@ -54,13 +58,16 @@ AXES = {
         Axis("condition", "condition number of A", "conditioned", "condition", True, 1, False),
     )
 }
+#: Methods that others are put beside, the first that is there: what they are called, and the floor of their error.
+BASELINES = {"fp32": ("FP32, chains of 256", FP32_ROUNDOFF), "fp64": ("FP64 (NumPy)", FP64_ROUNDOFF)}
+SIDES = {1: "as accurate", 0: "borderline", -1: "less accurate"}
 #: m, k and n where they do not run.
 SHAPE = (16, 1024, 16)
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One method at one place of the axis: the mean of log errors over the seeds as an error, and the smallest and largest."""
+    """One method at one place of the axis: the median of the errors over the seeds, and the smallest and largest."""
 
     method: str
     label: str
@@ -69,6 +76,11 @@ class CurvePoint:
     low: float
     high: float
     seeds: int
+    #: For methods beside a baseline (fp32, else fp64): bits more than it, the mean of the seeds' differences, the ends of its
+    #: interval (None where there are too few seeds), and 1, 0, -1 for as accurate, borderline, less accurate.
+    more: float | None = None
+    interval: tuple[float, float] | None = None
+    side: int | None = None
 
 
 def error_curves(
@@ -112,11 +124,17 @@ def error_curves(
         cases += found
     built = _built(methods)
     records = evaluate(cases, built, context.journal, context.progress, context.executor)
-    found_points = [
-        _point(method, x, [r for r in records if r.method == method.name and places[r.case] == x], metric)
-        for method in built
-        for x in points
-    ]
+    baseline = next((method.name for name in BASELINES for method in built if method.name == name), "")
+    found_points = []
+    for method in built:
+        for x in points:
+            mine, others = (
+                [r for r in records if r.method == name and places[r.case] == x] for name in (method.name, baseline)
+            )
+            point = _point(method, x, mine, metric)
+            found_points.append(
+                point if method.name == baseline or not others else _beside(point, mine, others, metric)
+            )
     return _outcome(axis, points, found_points, metric, f"{name}, {m} x {'k' if axis.name == 'k' else k} x {n}")
 
 
@@ -135,9 +153,49 @@ def _built(names: Sequence[str]) -> list[GemmMethod]:
 
 
 def _point(method: GemmMethod, x: float, records: Sequence[Record], metric: str) -> CurvePoint:
-    errors = [getattr(record.errors, metric) for record in records]
-    middle = 0.0 if min(errors) == 0 else math.inf if max(errors) == math.inf else math.exp(np.mean(np.log(errors)))
-    return CurvePoint(method.name, method.label, x, float(middle), min(errors), max(errors), len(errors))
+    errors = SeedSpread.of([getattr(record.errors, metric) for record in records])
+    return CurvePoint(method.name, method.label, x, errors.median, errors.low, errors.high, errors.seeds)
+
+
+def _beside(point: CurvePoint, records: Sequence[Record], others: Sequence[Record], metric: str) -> CurvePoint:
+    """The point with what its seeds say beside the baseline's."""
+    base = "componentwise" if metric in ("componentwise", "rowwise") else "relative_frobenius"
+    errors = records[0].errors
+    noise = noise_bits(errors.m * errors.n * len(records))[base]
+    differences = differences_of(records, others, metric, BASELINES[others[0].method][1])
+    interval = interval_of(differences)
+    more = SeedSpread.of(differences).median if interval is None else interval.mean
+    side = side_of(more, interval, noise, BORDERLINE_BITS[base])
+    ends = None if interval is None else (interval.low, interval.high)
+    return replace(point, more=more, interval=ends, side=side)
+
+
+def _remarks(axis: Axis, lines: dict[str, list[CurvePoint]]) -> list[str]:
+    """One verdict for each method beside the baseline: where it is as accurate, and how far behind it ends."""
+    found = []
+    for label, line in lines.items():
+        if line[0].side is None:
+            continue
+        parts = []
+        for side, members in groupby(line, key=lambda point: point.side):
+            ends = [f"{point.x:g}" for point in members]
+            parts.append(f"{SIDES[side or 0]} at {axis.name} = {ends[0]}{f' to {ends[-1]}' if len(ends) > 1 else ''}")
+        last = line[-1]
+        bits = (
+            "" if last.more is None else f"; {abs(last.more):.1f} bits {'more' if last.more > 0 else 'less'} at the end"
+        )
+        ends_of = "" if last.interval is None else f" ({last.interval[0]:.2f} to {last.interval[1]:.2f})"
+        found.append(f"{label}: {', '.join(parts)}{bits}{ends_of}.")
+    if found:
+        name = next(BASELINES[line[0].method][0] for line in lines.values() if line[0].method in BASELINES)
+        seeds = next(iter(lines.values()))[0].seeds
+        how = (
+            f"{METHOD} ({seeds}), paired"
+            if interval_of([0.0] * seeds)
+            else f"{seeds} seed{'s' * (seeds > 1)}, no interval"
+        )
+        found.insert(0, f"Beside {name}, in bits of the error shown ({how}):")
+    return found
 
 
 def _outcome(axis: Axis, points, found: Sequence[CurvePoint], metric: str, what: str) -> Outcome:
@@ -146,7 +204,7 @@ def _outcome(axis: Axis, points, found: Sequence[CurvePoint], metric: str, what:
         lines.setdefault(point.label, []).append(point)
     seeds = found[0].seeds
     title = f"{what}; {RELATIVE_METRICS[metric]}"
-    title += f", geometric mean of {seeds} seeds, smallest and largest in brackets" if seeds > 1 else ""
+    title += f", median of {seeds} seeds, smallest and largest in brackets" if seeds > 1 else ""
     rows = [[x, *(_cell(line[i]) for line in lines.values())] for i, x in enumerate(points)]
     table = Table(title, [axis.name, *lines], rows)
     looks = _looks(list(lines))
@@ -158,7 +216,7 @@ def _outcome(axis: Axis, points, found: Sequence[CurvePoint], metric: str, what:
     bands = f"; bands: smallest and largest of {seeds} seeds" if seeds > 1 else ""
     panel = Panel(f"{what}{bands}", curves, axis.label, RELATIVE_METRICS[metric], axis.logarithmic, True)
     data = {"over": axis.name, "metric": metric, "input": what, "seeds": seeds, "points": [asdict(p) for p in found]}
-    return Outcome("curve", [table], data, [panel], 1)
+    return Outcome("curve", [table], data, [panel], 1, _remarks(axis, lines))
 
 
 def _looks(labels: Sequence[str]) -> dict[str, tuple[str, int]]:

@@ -15,6 +15,7 @@ from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal, content_key
+from mpgemm.experiments.spread import SeedSpread
 from mpgemm.experiments.tasks import Task, results_of
 
 Operands = tuple[np.ndarray, np.ndarray, np.ndarray | None]
@@ -140,9 +141,18 @@ class Summary:
     mean_ulp: float
     bits_equal: float
     effective_bits: float
+    #: median_bits, least_bits, most_bits: Effective bits over the seeds.
+    median_bits: float
+    least_bits: float
+    most_bits: float
     nonfinite: int
     seconds: float
     grade: str
+
+    @property
+    def bits(self) -> SeedSpread:
+        """Of the seeds."""
+        return SeedSpread(self.median_bits, self.least_bits, self.most_bits, self.count)
 
     @property
     def full_label(self) -> str:
@@ -164,6 +174,7 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
             if name != "max_ulp"
         }
         error = mean["relative_frobenius"]
+        bits = SeedSpread.of([member.errors.effective_bits() for member in members])
         summaries.append(
             Summary(
                 group=group,
@@ -174,6 +185,9 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
                 count=len(members),
                 max_ulp=max(member.errors.max_ulp for member in members),
                 effective_bits=float(np.inf) if error == 0 else float(-np.log2(error)),
+                median_bits=bits.median,
+                least_bits=bits.low,
+                most_bits=bits.high,
                 nonfinite=sum(member.errors.nonfinite for member in members),
                 seconds=float(np.mean([member.seconds for member in members])),
                 grade=max((member.errors.grade for member in members), key=[*GRADES, "-"].index),

@@ -6,10 +6,15 @@ and the largest ``|dC_ij| / (|A||B|)_ij``, which sees single elements, and rows 
 What counts as a difference. The floor of both metrics is 2^-24: a correctly rounded FP32 result may have that error. Above
 it, two FP32 products of the same data differ, too: halving the chains in which k is summed changes the error by sqrt(2), half
 a bit, how long they are is the choice of a BLAS, and random orders of k through one BLAS spread by 0.1 to 0.4 bits on uniform,
-normal and digits' data, by 0.7 on the sparse diffusion pair (measured). So three quarters of a bit of the norm are no
-difference (:data:`NOISE_BITS`), and twice that of the largest element, which spread by up to 1.0. With few elements the
-estimate itself is uncertain: the ratio of two mean squares over N elements is Fisher's F, and 95 % of its root lies within
-``1.96 / sqrt(N - 1)`` nats (:func:`noise_bits`).
+normal and digits' data, by 0.7 on the sparse diffusion pair (measured). So up to three quarters of a bit of the norm a
+method is as accurate as FP32 (:data:`NOISE_BITS`), and twice that of the largest element, which spread by up to 1.0. With few
+elements the estimate itself is uncertain: the ratio of two mean squares over N elements is Fisher's F, and 95 % of its root
+lies within ``1.96 / sqrt(N - 1)`` nats (:func:`noise_bits`). FP32 is :func:`mpgemm.experiments.methods.fp32_baseline`, whose
+bits are the same on every machine.
+
+Near the threshold nothing is decided: with several seeds a method is *borderline* where the interval of its paired differences
+(:mod:`mpgemm.experiments.spread`) holds the threshold, with fewer where the difference is within :data:`BORDERLINE_BITS` of it,
+which is what the order of the sums alone changes.
 
 A result is *lost* where its error exceeds 2^-10 |A||B|, twice fp16's unit roundoff: a plain FP16 product of operands in range
 is better. An element of an operand beyond fp16's range is lost where results are; up to twice that range the second word can
@@ -26,12 +31,22 @@ from ascend.tile_schedule import TileSchedule
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case, as_fp32, given_case
 from mpgemm.experiments.error_sources import error_sources
-from mpgemm.experiments.evaluate import Summary, evaluate, summarise
+from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.gemm_method import GemmMethod
-from mpgemm.experiments.methods import CubeOptions, build_methods, native_fp32
+from mpgemm.experiments.methods import CubeOptions, build_methods, fp32_baseline
 from mpgemm.experiments.not_finite import not_finite
 from mpgemm.experiments.operand_ranges import FP16_OVERFLOW
-from mpgemm.experiments.verdict import METRICS, SHORT_CHAIN, STATUSES, CubeSetting, Judgement, LostOperand, Verdict
+from mpgemm.experiments.spread import MeanInterval, SeedSpread, interval_of
+from mpgemm.experiments.verdict import (
+    BASELINES,
+    METRICS,
+    SHORT_CHAIN,
+    STATUSES,
+    CubeSetting,
+    Judgement,
+    LostOperand,
+    Verdict,
+)
 from tensorcore_models.formats.split_analysis import automatic_scale_exponent
 
 #: Unit roundoff of FP32, the floor of both metrics.
@@ -40,6 +55,8 @@ FP32_ROUNDOFF = 2.0**-24
 LOST = 2.0**-10
 #: Bits of each metric by which two FP32 products of one input may differ; see the module.
 NOISE_BITS = {"relative_frobenius": 0.75, "componentwise": 1.5}
+#: Bits around that threshold within which one seed decides nothing: half of what random orders of k change.
+BORDERLINE_BITS = {"relative_frobenius": 0.25, "componentwise": 0.5}
 #: Bits by which settings of one method are the same, so that the usual one is taken: 7 % of the error.
 SAME_BITS = {"relative_frobenius": 0.1, "componentwise": 0.5}
 
@@ -57,14 +74,40 @@ def noise_bits(results: int, base: Mapping[str, float] = NOISE_BITS) -> dict[str
     return {metric: max(bits, sampling) for metric, bits in base.items()}
 
 
-Measured = Mapping[CubeSetting, Mapping[str, tuple[GemmMethod, Summary]]]
+def side_of(difference: float, interval: MeanInterval | None, noise: float, margin: float) -> int:
+    """1 where a method is no more than `noise` bits behind another, -1 where it is, 0 where that is not decided.
+
+    difference, interval: Bits more than the other method, and their interval where there are seeds enough.
+    """
+    if interval is not None:
+        return interval.beside(-noise)
+    if abs(difference + noise) < margin:
+        return 0
+    return 1 if difference > -noise else -1
 
 
-def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary]) -> Verdict | None:
-    """The verdict on one input; None where FP32 or SGEMM-cube without scaled rows was not measured, or there are no
-    elements."""
-    mine = {summary.method: summary for summary in summaries if summary.group == case.group}
-    measured: dict[CubeSetting, dict[str, tuple[GemmMethod, Summary]]] = {}
+Errors = Sequence[Record]  #: Of one method on the seeds of one input.
+Measured = Mapping[CubeSetting, Mapping[str, tuple[GemmMethod, Errors]]]
+
+
+def median_of(records: Errors, name: str) -> float:
+    """The median of a field of the error reports."""
+    return SeedSpread.of([getattr(record.errors, name) for record in records]).median
+
+
+def bits_of(records: Errors) -> float:
+    """The median of the effective bits."""
+    return SeedSpread.of([record.errors.effective_bits() for record in records]).median
+
+
+def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) -> Verdict | None:
+    """The verdict on the input of a case and of all others of its group; None where FP32 or SGEMM-cube without scaled rows
+    was not measured, or there are no elements."""
+    mine: dict[str, list[Record]] = {}
+    for record in records:
+        if record.group == case.group:
+            mine.setdefault(record.method, []).append(record)
+    measured: dict[CubeSetting, dict[str, tuple[GemmMethod, Errors]]] = {}
     for method in methods:
         if method.name.startswith("sgemm_cube") and method.name in mine:
             facts = method.settings
@@ -76,7 +119,8 @@ def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary
     look = _Look(case, mine["fp32"], mine.get("fp32_chain"))
     if not look.results:
         return None
-    best, same = _choose(plain, look.results * mine["fp32"].count)
+    seeds = len(mine["fp32"])
+    best, same = _choose(plain, look.results * seeds)
     judgements = look.judgements(best, plain[best])
     scaled = next((look.judgements(setting, found) for setting, found in measured.items() if setting.row_scaling), ())
     recommended = best
@@ -87,7 +131,8 @@ def judge(case: Case, methods: Sequence[GemmMethod], summaries: Sequence[Summary
     return Verdict(
         case.group, max(statuses, key=STATUSES.index), len(set(statuses)) > 1, recommended, same, judgements, scaled,
         look.noise, look.lost_operands(), int(np.count_nonzero(look.fp32_lost)), look.a.shape[1], look.results,
-        not_finite(case), not look.values.any(),
+        not_finite(case), not look.values.any(), seeds, "seed" in case.identity,
+        {label: bits_of(mine[name]) for name, label in BASELINES.items() if name in mine},
     )  # fmt: skip
 
 
@@ -122,8 +167,8 @@ def verdict(a, b) -> Verdict:
     if 0 in (a.shape[0], b.shape[1]):
         raise ValueError(f"a is {a.shape} and b is {b.shape}: the product is empty, so there is nothing to judge")
     options = CubeOptions(step_orders=("sequential", "exact"))
-    methods = build_methods(["fp32", "fp32_chain", "sgemm_cube", "sgemm_cube_scaled"], options)
-    found = judge(case, methods, summarise(evaluate([case], methods)))
+    methods = build_methods(["fp32", *BASELINES, "sgemm_cube", "sgemm_cube_scaled"], options)
+    found = judge(case, methods, evaluate([case], methods))
     if found is None:
         raise AssertionError("FP32 and SGEMM-cube were measured")
     return found
@@ -135,6 +180,16 @@ def bits_between(error: float, other: float, floor: float = FP32_ROUNDOFF) -> fl
     if math.isinf(error) or math.isinf(other):
         return 0.0 if error == other else math.copysign(math.inf, -1 if math.isinf(error) else 1)
     return math.log2(other / error)
+
+
+def differences_of(records: Errors, others: Errors, metric: str, floor: float = FP32_ROUNDOFF) -> list[float]:
+    """Bits by which one method's error is smaller than another's, seed by seed: on each case that both have."""
+    of_others = {record.case: getattr(record.errors, metric) for record in others}
+    return [
+        bits_between(getattr(record.errors, metric), of_others[record.case], floor)
+        for record in records
+        if record.case in of_others
+    ]
 
 
 def _gain(scaled: Sequence[Judgement], plain: Sequence[Judgement]) -> float:
@@ -156,7 +211,7 @@ def _choose(plain: Measured, results: int) -> tuple[CubeSetting, tuple[CubeSetti
     """The preferred setting among those as good as the best in every step order, and the others among them."""
     tolerance = noise_bits(results, SAME_BITS)
     errors = {
-        setting: {(step, metric): getattr(found[step][1], metric) for step in found for metric in METRICS}
+        setting: {(step, metric): median_of(found[step][1], metric) for step in found for metric in METRICS}
         for setting, found in plain.items()
     }
     best = {key: min(errors[setting][key] for setting in plain) for key in next(iter(errors.values()))}
@@ -174,7 +229,7 @@ def _choose(plain: Measured, results: int) -> tuple[CubeSetting, tuple[CubeSetti
 class _Look:
     """The exact product of one input, and what is lost where."""
 
-    def __init__(self, case: Case, fp32: Summary, chain: Summary | None):
+    def __init__(self, case: Case, fp32: Errors, chain: Errors | None):
         self.a, self.b, _ = case.operands()
         self.fp32, self.chain = fp32, chain
         self.exact = exact_gemm(self.a, self.b)
@@ -184,10 +239,10 @@ class _Look:
         self.exact_of_words = exact_gemm(*self.words_of) if rounded else self.exact
         self.values = np.asarray(self.exact.rounded("fp64"))
         self.results = self.values.size
-        self.noise = noise_bits(self.results * fp32.count)
+        self.noise = noise_bits(self.results * len(fp32))
         with np.errstate(invalid="ignore", over="ignore"):
             self.sizes = np.abs(self.a.astype(np.float64)) @ np.abs(self.b.astype(np.float64))
-        self.fp32_lost = self._lost(native_fp32(self.a, self.b))[0]
+        self.fp32_lost = self._lost(fp32_baseline(self.a, self.b))[0]
 
     def _lost(self, product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(which results are lost, computed - exact)."""
@@ -197,41 +252,44 @@ class _Look:
             far = ~(np.isfinite(error) & (np.abs(error) <= LOST * self.sizes))
         return far & ~same, error
 
-    def judgements(
-        self, setting: CubeSetting, found: Mapping[str, tuple[GemmMethod, Summary]]
-    ) -> tuple[Judgement, ...]:
-        """One setting for each step order. What differs between them by no more than noise is no other status."""
+    def judgements(self, setting: CubeSetting, found: Mapping[str, tuple[GemmMethod, Errors]]) -> tuple[Judgement, ...]:
+        """One setting for each step order. What differs between them by no more than noise decides nothing."""
         judged = tuple(self._judgement(setting, *pair) for pair in found.values())
         spread = {m: max(j.differences[m] for j in judged) - min(j.differences[m] for j in judged) for m in METRICS}
-        if any(j.status == "lost" for j in judged) or any(not spread[m] <= self.noise[m] for m in METRICS):
+        statuses = {j.status for j in judged}
+        if len(statuses) == 1 or "lost" in statuses or any(not spread[m] <= self.noise[m] for m in METRICS):
             return judged
-        best = min((j.status for j in judged), key=STATUSES.index)
-        return tuple(replace(j, status=best, cause="" if best == "as accurate" else j.cause) for j in judged)
+        return tuple(replace(j, status="borderline") for j in judged)
 
-    def _judgement(self, setting: CubeSetting, method: GemmMethod, summary: Summary) -> Judgement:
+    def _judgement(self, setting: CubeSetting, method: GemmMethod, records: Errors) -> Judgement:
         """One setting beside FP32."""
         product = method.multiply(self.a, self.b)
         lost, error = self._lost(product)
         of_words = error if self.exact_of_words is self.exact else np.asarray(self.exact_of_words.error_of(product))
-        differences = {m: bits_between(getattr(summary, m), getattr(self.fp32, m)) for m in METRICS}
-        behind = [metric for metric in METRICS if differences[metric] < -self.noise[metric]]
-        status = "lost" if lost.any() else "less accurate" if behind else "as accurate"
+        by_seed = {m: differences_of(records, self.fp32, m) for m in METRICS}
+        intervals = {m: interval for m in METRICS if (interval := interval_of(by_seed[m])) is not None}
+        differences = {m: intervals[m].mean if m in intervals else SeedSpread.of(by_seed[m]).median for m in METRICS}
+        sides = {m: side_of(differences[m], intervals.get(m), self.noise[m], BORDERLINE_BITS[m]) for m in METRICS}
+        behind = [metric for metric in METRICS if sides[metric] <= 0]
+        status = "lost" if lost.any() else {-1: "less accurate", 0: "borderline", 1: "as accurate"}[min(sides.values())]
         sources = self._sources(setting, of_words, lost, by_element=bool(behind) and behind[0] == "componentwise")
         cause = max(sources, key=lambda source: sources[source]) if status != "as accurate" and sources else ""
+        bits = bits_of(records)
         return Judgement(
             setting=setting,
             step_order=method.step_order,
             status=status,
-            effective_bits=summary.effective_bits,
-            fp32_bits=self.fp32.effective_bits,
-            chain_bits=math.nan if self.chain is None else self.chain.effective_bits,
+            effective_bits=bits,
+            fp32_bits=bits_of(self.fp32),
+            chain_bits=math.nan if self.chain is None else bits_of(self.chain),
             differences=differences,
+            intervals=intervals,
             cause=cause,
             sources=sources,
             lost_results=int(np.count_nonzero(lost)),
             worst=self._worst(lost, error),
-            low_low_bits=self._bits_with(method, summary, error, low_low=True) if cause == "dropped term" else None,
-            short_chain_bits=self._short_chain_bits(method, summary, error) if cause == "accumulation" else None,
+            low_low_bits=self._bits_with(method, bits, error, low_low=True) if cause == "dropped term" else None,
+            short_chain_bits=self._short_chain_bits(method, bits, error) if cause == "accumulation" else None,
         )
 
     def _worst(self, lost: np.ndarray, error: np.ndarray) -> tuple[int, int] | None:
@@ -243,19 +301,19 @@ class _Look:
         i, j = np.unravel_index(int(np.argmax(share)), share.shape)
         return int(i), int(j)
 
-    def _bits_with(self, method: GemmMethod, summary: Summary, error: np.ndarray, **options) -> float:
+    def _bits_with(self, method: GemmMethod, bits: float, error: np.ndarray, **options) -> float:
         """Bits of the same method with other options."""
         changed = np.asarray(self.exact.error_of(method.multiply(self.a, self.b, **options)))
-        return summary.effective_bits + bits_between(float(np.linalg.norm(changed)), float(np.linalg.norm(error)), 0.0)
+        return bits + bits_between(float(np.linalg.norm(changed)), float(np.linalg.norm(error)), 0.0)
 
-    def _short_chain_bits(self, method: GemmMethod, summary: Summary, error: np.ndarray) -> float | None:
+    def _short_chain_bits(self, method: GemmMethod, bits: float, error: np.ndarray) -> float | None:
         """Bits of the same method where each chain of k has :data:`SHORT_CHAIN` products; None where k is no longer."""
         (m, k), n = self.a.shape, self.b.shape[1]
         if k <= SHORT_CHAIN:
             return None
         whole = TileSchedule.unblocked(m=m, k=k, n=n, mode=method.settings["order"])
         short = replace(whole, blocking=replace(whole.blocking, bk=SHORT_CHAIN))
-        return self._bits_with(method, summary, error, schedule=short, blocking=None)
+        return self._bits_with(method, bits, error, schedule=short, blocking=None)
 
     def _sources(
         self, setting: CubeSetting, error: np.ndarray, lost: np.ndarray, by_element: bool

@@ -20,7 +20,7 @@ from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.framework_names import is_method
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.recovery_methods import recovery_method
-from mpgemm.recovery.engines import named_engine
+from mpgemm.recovery.engines import ieee_engine, named_engine
 from mpgemm.recovery.run import recovered_gemm
 from tensorcore_models.hardware.cpu.units import setting
 
@@ -30,9 +30,19 @@ ScaleExponent = int | str
 DEFAULT_SCALE_EXPONENTS: tuple[ScaleExponent, ...] = (0, 6, 12, "auto")
 
 
+#: Products of a chain of :func:`fp32_baseline`.
+FP32_CHAIN = 256
+
+
 def _of_fp32(multiply: Callable[..., np.ndarray], *operands: np.ndarray, **options) -> np.ndarray:
     """A product that takes FP32 numbers only, of operands rounded to them."""
     return multiply(*map(as_fp32, operands), **options)
+
+
+def fp32_baseline(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The float32 product that others are judged by: chains of :data:`FP32_CHAIN` fused multiply-adds, each from zero, added
+    up in float32 in the order of k. The same bits on every machine; a BLAS sums about as many products in a chain."""
+    return ieee_engine("fp32").gemm(as_fp32(a), as_fp32(b), promote_every=FP32_CHAIN)
 
 
 def native_fp32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -83,7 +93,8 @@ class CubeOptions:
 
 
 def fp32_chain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The float32 product with all of k in one chain of fused multiply-adds, in order: what a simple SGEMM does."""
+    """The float32 product with all of k in one chain of fused multiply-adds, in order: what a simple SGEMM does, and, as the
+    catalogue assumes, FP32 on the cube of the 910B."""
     return recovered_gemm(as_fp32(a), as_fp32(b), None, "fp32", "ieee")
 
 
@@ -121,15 +132,21 @@ def _engine_gemm(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 #: What makes a method from the part of a name behind "PREFIX:".
 PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method, "recovery": recovery_method}
 
-#: Methods that are compared by default. fp16 and SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is
-#: the extension beyond the paper that brings each row of A and column of B into range by a power of two.
+#: The unit of HF32: chips of the 910B generation and later have it, and FP32 on the cube, whose bits are `fp32_chain`'s.
+HF32 = "ascend910b:cube.m16n16k8.f32.hf32.hf32.f32"
+
+#: Methods that are compared by default. `fp32` is in a fixed order of ours, `fp32_numpy` this machine's library. fp16 and
+#: SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is the extension beyond the paper that brings each
+#: row of A and column of B into range by a power of two.
 NAMED_METHODS: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
     "fp16": lambda options: options.methods(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation"),
     "fp16_accumulate": lambda options: options.methods(
         ascend.cube_hgemm, "fp16_accumulate", "FP16, FP16 accumulation", accumulate="fp16"
     ),
-    "fp32": lambda _: [GemmMethod("fp32", "FP32 SGEMM (NumPy)", native_fp32)],
-    "fp32_chain": lambda _: [GemmMethod("fp32_chain", "FP32, one chain of k", fp32_chain)],
+    "fp32": lambda _: [GemmMethod("fp32", f"FP32, chains of {FP32_CHAIN}", fp32_baseline)],
+    "fp32_numpy": lambda _: [GemmMethod("fp32_numpy", "FP32 SGEMM (NumPy)", native_fp32)],
+    "fp32_chain": lambda _: [GemmMethod("fp32_chain", "FP32, one chain of k (910B's cube)", fp32_chain)],
+    "hf32": lambda _: [GemmMethod("hf32", "HF32 (910B's cube)", partial(_of_fp32, partial(_engine_gemm, HF32)))],
     "fp64": lambda _: [GemmMethod("fp64", "FP64 DGEMM (NumPy)", native_fp64)],
     "sgemm_cube": _sgemm_cube,
     "sgemm_cube_scaled": lambda options: options.methods(

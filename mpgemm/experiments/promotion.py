@@ -107,16 +107,16 @@ class PromotionAdvice(Result):
         if self.measured is None:
             return (
                 f"No interval reaches {self.wanted:.3g} ({self.wanted_by}): the smallest error is {best.error:.3g}, "
-                f"{_spelled(best)}."
+                f"{spelled(best.every)}."
             )
-        text = f"Add up outside {_spelled(self.measured)}: {self.measured.error:.3g} on these data, "
+        text = f"Add up outside {spelled(self.measured.every)}: {self.measured.error:.3g} on these data, "
         text += f"within {self.wanted:.3g} ({self.wanted_by}), for {self.measured.additions:.2%} extra additions."
         if self.measured.every is None:
             text = f"Nothing needs to be added up outside: the error {self.measured.error:.3g} is within {self.wanted:.3g} "
             text += f"({self.wanted_by})."
         if self.certain is None:
             return f"{text} No interval is certified to reach it."
-        return f"{text} Certified to reach it: {_spelled(self.certain)}."
+        return f"{text} Certified to reach it: {spelled(self.certain.every)}."
 
     @property
     def matters(self) -> bool:
@@ -137,14 +137,16 @@ class PromotionAdvice(Result):
     def __str__(self) -> str:
         lines = [f"{self.engine}, {' x '.join(map(str, self.shape))}"]
         lines += [
-            f"  {_spelled(i):20}  {i.additions:8.3%} additions  error {i.error:.3e}  bound {i.bound:.3e}  whole {i.whole:.3e}"
+            f"  {spelled(i.every):20}  {i.additions:8.3%} additions  error {i.error:.3e}  bound {i.bound:.3e}  "
+            f"whole {i.whole:.3e}"
             for i in self.intervals
         ]
         return "\n".join([*lines, self.verdict, self.beside])
 
 
-def _spelled(interval: Interval) -> str:
-    return "never" if interval.every is None else f"every {interval.every} products"
+def spelled(every: int | None) -> str:
+    """An interval in words."""
+    return "never" if every is None else f"every {every} products"
 
 
 @default_fp_state

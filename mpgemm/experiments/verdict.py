@@ -8,7 +8,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from ascend.cube_words import ROW_SCALING_EXPONENT
 from mpgemm.experiments.not_finite import NotFinite
+from mpgemm.experiments.spread import FEWEST, METHOD, MOST, MeanInterval
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
 from tensorcore_models.results import Result
 
@@ -17,7 +19,9 @@ SHORT_CHAIN = 256
 #: Metrics that are compared with FP32's, as fields of an error report.
 METRICS = ("relative_frobenius", "componentwise")
 #: From good to bad.
-STATUSES = ("as accurate", "less accurate", "lost")
+STATUSES = ("as accurate", "borderline", "less accurate", "lost")
+#: Other FP32 products that are named beside the baseline, as methods.
+BASELINES = {"fp32_numpy": "FP32 of NumPy here", "fp32_chain": "FP32 on the cube (910B)", "hf32": "HF32 there"}
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,14 @@ class Judgement:
     setting: CubeSetting
     step_order: str  #: "sequential" rounds after every product, "exact" once a step of 16, "pairwise" in a tree.
     status: str  #: One of :data:`STATUSES`.
-    #: effective_bits, fp32_bits, chain_bits: -log2 of `relative_frobenius` of the method, of NumPy's FP32 product, and
-    #: of an FP32 product with all of k in one chain (NaN where it was not measured).
+    #: effective_bits, fp32_bits, chain_bits: -log2 of `relative_frobenius` of the method, of the FP32 baseline, and
+    #: of an FP32 product with all of k in one chain (NaN where it was not measured): medians over the seeds.
     effective_bits: float
     fp32_bits: float
     chain_bits: float
-    differences: Mapping[str, float]  #: For each of :data:`METRICS`, bits more than FP32 (less where negative).
+    #: For each of :data:`METRICS`, bits more than FP32 (less where negative): the mean of the seeds' differences.
+    differences: Mapping[str, float]
+    intervals: Mapping[str, MeanInterval]  #: Of those means; empty where there are too few seeds.
     cause: str  #: Which of :data:`mpgemm.bounds.error_parts.CAUSES` is the largest part of the error.
     sources: Mapping[str, float]  #: The parts' Frobenius norms over that of the error's largest.
     lost_results: int  #: Results that are lost.
@@ -106,6 +112,12 @@ class Verdict(Result):
         Operands that are not finite, and results that are therefore not.
     zero : bool
         Whether the exact product is 0, so that there are no leading bits.
+    seeds : int
+        Products that were measured.
+    drawn : bool
+        Whether there can be more of them: given matrices have no seeds.
+    beside : dict of str to float
+        Bits of other FP32 products: NumPy's on this machine, and those of chips that have FP32 or HF32 on their cube.
     """
 
     group: str
@@ -122,6 +134,9 @@ class Verdict(Result):
     results: int
     not_finite: NotFinite
     zero: bool
+    seeds: int
+    drawn: bool
+    beside: Mapping[str, float]
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
@@ -157,6 +172,7 @@ STEPS = {
 }
 HEADLINES = {
     "as accurate": "as accurate as FP32",
+    "borderline": "borderline, about as far behind FP32 as two FP32 products may differ",
     "less accurate": "less accurate than FP32",
     "lost": "results are lost",
 }
@@ -174,6 +190,8 @@ CAUSE_MEANINGS = {
 FEWEST_BITS = 1.0
 #: What is said of a product that is exactly zero.
 ZERO_PRODUCT = "The exact product is 0: there are no leading bits to compare, only errors over |A||B| (componentwise)."
+#: Where the scaled rows and columns have their largest elements.
+SCALED_TO = f"2^{ROW_SCALING_EXPONENT} up to 2^{ROW_SCALING_EXPONENT + 1}"
 #: Bits that are worth telling where scaling does not change the decision.
 SCALING_BITS = 0.5
 
@@ -183,6 +201,7 @@ def sentences(verdict: Verdict) -> list[str]:
     judged = verdict.scaled if verdict.recommended.row_scaling else verdict.judgements
     lines = [_headline(verdict, judged), *_nothing_to_compare(verdict)]
     lines += [_step(judgement, verdict) for judgement in judged]
+    lines += [*_spread(verdict, judged), *_beside(verdict)]
     if verdict.depends_on_step_order:
         lines.append("The SGEMM-cube paper's own figure 9 fits rounding once a step (docs/results.md).")
     if verdict.noise["relative_frobenius"] > 1:  # twice what it is on many results
@@ -204,7 +223,11 @@ def _headline(verdict: Verdict, judged: Sequence[Judgement]) -> str:
     if verdict.status == "lost" and verdict.fp32_lost and verdict.fp32_lost >= max(j.lost_results for j in judged):
         return "Verdict: results are lost, in FP32, too: they or their products leave FP32's range."
     always = ", however the cube rounds inside a step" if len(judged) > 1 else ""
-    return f"Verdict: {HEADLINES[verdict.status]}{how}{always}."
+    chain = ""
+    if verdict.status in ("borderline", "less accurate") and any(j.short_chain_bits is not None for j in judged):
+        enough = all(j.status == "as accurate" or _short_chains_suffice(j, verdict) for j in judged)
+        chain = f" in one chain of k = {verdict.k}; {'' if enough else 'not '}as accurate in chains of {SHORT_CHAIN}"
+    return f"Verdict: {HEADLINES[verdict.status]}{how}{always}{chain}."
 
 
 def spelled_bits(bits: float) -> str:
@@ -246,12 +269,60 @@ def _step(judgement: Judgement, verdict: Verdict) -> str:
         found = f"{abs(norm):.1f} bits {'more' if norm > 0 else 'less'}"
         if max(judgement.effective_bits, judgement.fp32_bits) < FEWEST_BITS:
             found = f"an error {2 ** abs(norm):.1f} times {'smaller' if norm > 0 else 'larger'}"
-        if abs(norm) <= verdict.noise["relative_frobenius"]:
-            found = f"no difference ({found})" if abs(norm) >= 0.05 else "no difference"
+        found = _weighed(found, norm, judgement.intervals.get(METRICS[0]), verdict.noise[METRICS[0]])
     if element < -verdict.noise["componentwise"] and norm >= -verdict.noise["relative_frobenius"]:
         found += f", but single results are {abs(element):.1f} bits worse (componentwise)"
+    if judgement.status == "borderline":
+        found += f"; {_margin(judgement, verdict)}"
     bits = f"{_fp32_bits(judgement.effective_bits)}, FP32 {_fp32_bits(judgement.fp32_bits)}"
     return f"{how}: {bits}: {found}"
+
+
+def _weighed(found: str, difference: float, interval: MeanInterval | None, noise: float) -> str:
+    """What a difference is worth: without an interval nothing is called none."""
+    if interval is None:
+        return f"{found} (within {noise:.2f})" if abs(difference) <= noise else found
+    if interval.beside(0.0):
+        small = "a small, certain difference: " if abs(difference) <= noise else ""
+        return f"{small}{found} ({interval})"
+    return f"{'no difference' if abs(difference) <= noise else 'undecided'} ({interval})"
+
+
+def _margin(judgement: Judgement, verdict: Verdict) -> str:
+    """How far a borderline difference lies from the threshold."""
+    metric = min(METRICS, key=lambda m: judgement.differences[m] + verdict.noise[m])
+    margin, noise = judgement.differences[metric] + verdict.noise[metric], verdict.noise[metric]
+    what = " of the largest result" if metric == "componentwise" else ""
+    return f"{abs(margin):.2f} bits {'within' if margin >= 0 else 'beyond'} the threshold of {noise:.2f}{what}"
+
+
+def _spread(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
+    """What the seeds are worth, and how many would decide what they leave open."""
+    intervals = [j.intervals for j in judged if j.intervals]
+    if not intervals:
+        few = verdict.drawn and any(j.status == "borderline" for j in judged)
+        seeds = "1 seed gives" if verdict.seeds == 1 else f"{verdict.seeds} seeds give"
+        return [f"{seeds} no interval: --repeats {FEWEST} or more tell how certain that is."] if few else []
+    lines = [f"In brackets: {METHOD} ({verdict.seeds}), of the paired differences in bits; negative: less than FP32."]
+    needed = [
+        found[m].seeds_to_decide(-verdict.noise[m]) for found in intervals for m in METRICS if m in found
+        if not found[m].beside(-verdict.noise[m])
+    ]  # fmt: skip
+    if needed:
+        most = None if None in needed else max(n for n in needed if n is not None)
+        lines.append(
+            f"The interval holds the threshold: more than {MOST} seeds would be needed."
+            if most is None
+            else f"The interval holds the threshold: about {most} seeds would decide (--repeats {most})."
+        )
+    return lines
+
+
+def _beside(verdict: Verdict) -> list[str]:
+    """Other FP32 products."""
+    if verdict.not_finite.results or verdict.zero or not verdict.beside:
+        return []
+    return [f"Beside it: {', '.join(f'{label} {_fp32_bits(bits)}' for label, bits in verdict.beside.items())}."]
 
 
 def _causes(verdict: Verdict) -> list[str]:
@@ -273,7 +344,7 @@ def _causes(verdict: Verdict) -> list[str]:
         chain = steps[0].chain_bits
         if cause == "accumulation" and abs(chain - steps[0].effective_bits) <= verdict.noise["relative_frobenius"]:
             lines.append(
-                f"FP32 with all of k in one chain has {_fp32_bits(chain)}, too: this machine's BLAS sums shorter chains."
+                f"FP32 with all of k in one chain has {_fp32_bits(chain)}, too: FP32 here is in chains of {SHORT_CHAIN}."
             )
     return lines
 
@@ -315,6 +386,8 @@ def _advice(verdict: Verdict) -> str:
     same = _same(verdict.recommended, verdict.same)
     name = " (method sgemm_cube_scaled)" if verdict.recommended.row_scaling else ""
     use = f"Use {verdict.recommended}{name}{f'; {same} the same' if same else ''}"
+    if verdict.recommended.row_scaling:
+        use += f". Scaled: each row of A and column of B by the power of two that brings its largest element to {SCALED_TO}"
     if verdict.status == "as accurate":
         return f"{use}."
     enough = all(j.status == "as accurate" or _short_chains_suffice(j, verdict) for j in verdict.judgements)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import tensorcore_models as tcm
@@ -128,8 +129,8 @@ def _add_verdict(entry: Mapping, found: Findings) -> None:
 
 
 def cases_of(records: Sequence[Mapping]) -> list[str]:
-    """The inputs of records."""
-    return list(dict.fromkeys(str(record["case"]) for record in records))
+    """The inputs of records; seeds of one are together."""
+    return list(dict.fromkeys(str(record.get("group") or record["case"]) for record in records))
 
 
 def asked(records: Sequence[Mapping]) -> list[str]:
@@ -140,12 +141,14 @@ def asked(records: Sequence[Mapping]) -> list[str]:
 def _add_comparison(records: Sequence[Mapping], data: Mapping, found: Findings) -> None:
     remarks = data.get("remarks") or {}
     for case in cases_of(records):
-        members = [
-            r for r in records if r["case"] == case and _error(r) is not None and not r.get("results_not_finite")
-        ]
-        if members:
-            best = min(members, key=lambda record: _error(record) or 0.0)
-            text = f"{case}: {best['method']} on {asked([best])[0]} has the smallest error, {_error(best):.2e}."
+        errors: dict[tuple[str, str], list[float]] = {}
+        for record in records:
+            if cases_of([record]) == [case] and not record.get("results_not_finite") and _error(record) is not None:
+                errors.setdefault((record["method"], asked([record])[0]), []).append(_error(record) or 0.0)
+        if errors:
+            (method, engine), seeds = min(errors.items(), key=lambda item: median(item[1]))
+            of = f" (median of {len(seeds)} seeds)" if len(seeds) > 1 else ""
+            text = f"{case}: {method} on {engine} has the smallest error, {median(seeds):.2e}{of}."
             found.verdicts.append((text, []))
         found.recommendations.extend(f"{case}: {line}" for line in remarks.get(case, ()))
     for row in [] if remarks else data.get("recommendations", []):

@@ -5,6 +5,7 @@ import os
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -138,7 +139,7 @@ def curves(
 
 
 def method_errors(
-    groups: Mapping[str, Sequence[tuple[str, float]]], title: str, x_label: str, reference: str = "FP32 SGEMM (NumPy)"
+    groups: Mapping[str, Sequence[tuple[str, float]]], title: str, x_label: str, reference: str = "FP32, chains of 256"
 ):
     """Errors of methods as dots on a logarithmic axis, one colour for each input.
 
@@ -230,26 +231,30 @@ def short_engines(engines: Sequence[str]) -> dict[str, str]:
     return labels if len(set(labels.values())) == len(unique) else {engine: engine for engine in unique}
 
 
-def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, float]]], title: str, x_label: str):
+def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, Any]]], title: str, x_label: str):
     """Errors as grouped bars: a panel for each input, groups of methods, a colour for each engine; 0 has no bar, inf
-    reaches the edge."""
+    reaches the edge. Each is the median of a `SeedSpread` of :mod:`mpgemm.experiments.spread`; its ends are a line."""
     methods = list(dict.fromkeys(method for members in groups.values() for method, _, _ in members))
     labels = short_engines([engine for members in groups.values() for _, engine, _ in members])
-    finite = [error for members in groups.values() for _, _, error in members if 0 < error < np.inf]
+    finite = [
+        x for members in groups.values() for *_, e in members for x in (e.median, e.low, e.high) if 0 < x < np.inf
+    ]
     low, high = (min(finite) / 3, max(finite) * 3) if finite else (1e-9, 1.0)
     thick = 0.8 / max(len(labels), 1)
     figure = _figure(8.0, 0.9 + len(groups) * (0.5 + len(methods) * (0.2 + 0.13 * len(labels))))
     grid = figure.subplots(max(len(groups), 1), 1, squeeze=False, sharex=True).ravel()
     order = list(labels)
     for axes, (group, members) in zip(grid, groups.items(), strict=False):
-        for method, engine, error in members:
-            number = order.index(engine)
+        for method, engine, spread in members:
+            number, error = order.index(engine), spread.median
             place = methods.index(method) + (number + 0.5) * thick - 0.4
             if error == 0:
                 axes.annotate("exact", (low, place), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6)
                 continue
             axes.barh(place, min(error, high) - low, thick * 0.92, left=low, color=_COLOURS[number % len(_COLOURS)],
                       hatch=None if np.isfinite(error) else "////")  # fmt: skip
+            if spread.seeds > 1:
+                axes.plot([max(spread.low, low), min(spread.high, high)], [place, place], color="black", linewidth=0.8)
         axes.set_yticks(range(len(methods)), methods, fontsize=8)
         axes.set_ylim(len(methods) - 0.5, -0.5)
         axes.set_xscale("log")

@@ -28,7 +28,7 @@ def run(context: Context) -> Outcome:
     panels: list[Panel] = []
     tables: list[Table] = []
     data: dict = {"k": points, "seeds": list(context.seeds), "curves": {}}
-    methods = [*labelled_methods(rows), *build_methods(["fp32"])]
+    methods = [*labelled_methods(rows), *build_methods(["fp32_numpy"])]
     for distribution in ("uniform_nonnegative", "uniform_symmetric"):
         cases = [case for k in points for case in generated_cases(distribution, (16, k, 16), context.seeds)]
         summaries = summarise(evaluate(cases, methods, context.journal, context.progress, context.executor))

@@ -61,7 +61,7 @@ SWEEP_FIGURES: dict[str, SweepFigure] = {
 }
 
 #: What the paper's figs. 8 and 9 compare (:func:`mpgemm.experiments.methods.build_methods`).
-SWEEP_METHODS = ("fp16", "fp32", "sgemm_cube")
+SWEEP_METHODS = ("fp16", "fp32_numpy", "sgemm_cube")
 SWEEP_OPTIONS = CubeOptions(scale_exponents=(0, 6, 12))
 
 
@@ -188,5 +188,5 @@ def corrections(context: Context, name: str) -> Outcome:
     points, base = CORRECTION_POINTS[name], None
     if context.quick:
         points, base = points[:4] if name[0] == "9" else points[::4], (16, 64, 16)
-    methods = [*labelled_methods(CORRECTIONS), *build_methods(["fp32"])]
+    methods = [*labelled_methods(CORRECTIONS), *build_methods(["fp32_numpy"])]
     return run_sweep(name, methods, context, base, points).outcome(f"xue{name}-corrections")

@@ -345,6 +345,7 @@ JSON_RUNS = {
     "tolerance": "tolerance --engine h100 --k 32 --check-rtol 1e-2",
     "check": "check C.npy A.npy B.npy --engine ieee",
     "advise-promotion": "advise-promotion --engine h100 --shape 2 64 2",
+    "advise-promotion --repeats N": "advise-promotion --engine h100 --shape 2 64 2 --repeats 3",
     "curve": "curve --over k 16 32 --points 2 --repeats 2 --methods fp32 fp16@a100",
     "slices": "slices A.npy B.npy --target 12 --methods ozaki_int8",
     "whodunit": "whodunit A.npy B.npy C.npy --methods fp16",

@@ -61,7 +61,7 @@ def test_command_writes_and_resumes(tmp_path, capsys):
     assert main([*SMALL, "--out", str(out), "--json"]) == 0
     first = capsys.readouterr().out
     lines = (out / "journal.jsonl").read_text().splitlines()
-    assert len(lines) == 10 and {p.name for p in out.iterdir()} == {
+    assert len(lines) == 12 and {p.name for p in out.iterdir()} == {
         "comparison.json",
         "comparison.csv",
         "comparison.png",
@@ -71,7 +71,7 @@ def test_command_writes_and_resumes(tmp_path, capsys):
     assert main([*SMALL, "--out", str(out), "--json", "--no-figures"]) == 0
     second = capsys.readouterr().out
     again = (out / "journal.jsonl").read_text().splitlines()
-    assert again[:5] == lines[:5] and len(again) == 10
+    assert again[:5] == lines[:5] and len(again) == 12
     drop = lambda text: [{k: v for k, v in r.items() if k != "seconds"} for r in json.loads(text)["records"]]  # noqa: E731
     assert drop(first) == drop(second) == drop((out / "comparison.json").read_text())
     seconds = [json.loads(text)["records"][0]["seconds"] for text in (first, second)]
@@ -119,7 +119,7 @@ def test_killed_runs_keep_what_is_finished(tmp_path):
     assert main(arguments) == 0
     after = journal.read_text().splitlines()
     whole = [line for line in before if line.endswith("}")]
-    assert len(before) >= 2 and after[: len(whole)] == whole and len(after) == len(Journal(journal)) == 32
+    assert len(before) >= 2 and after[: len(whole)] == whole and len(after) == len(Journal(journal)) == 40
 
 
 def test_command_with_workers_and_csv(capsys):

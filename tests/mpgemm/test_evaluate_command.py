@@ -39,7 +39,7 @@ def test_two_files_to_a_folder(files, tmp_path, capsys):
         "results.json",
     ]
     result = json.loads((out / "results.json").read_text(), parse_constant=pytest.fail)
-    assert len(result["records"]) == len(result["summaries"]) == 25
+    assert len(result["records"]) == len(result["summaries"]) == 27
     assert result["inputs"][0]["verdict"]["text"][0].startswith("Verdict: ")
     assert result["schema"] == 2 and result["command"][0] == "evaluate"
     assert result["environment"]["numpy"] == np.__version__
@@ -69,7 +69,7 @@ def test_generated_input_with_parameters(capsys):
     arguments += ["--workers", "2", "--repeats", "3", "--scale-exponents", "3", "auto", "--orders", "termwise"]
     assert main(["evaluate", *arguments]) == 0
     out = capsys.readouterr().out
-    assert "uniform_nonnegative(exponent=-6) 8x16x4, mean over 3 seeds" in out
+    assert "uniform_nonnegative(exponent=-6) 8x16x4, 3 seeds: median (smallest to largest) of the bits" in out
     assert "s_b = 3" in out
 
 

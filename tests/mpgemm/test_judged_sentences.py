@@ -18,7 +18,7 @@ import mpgemm
 import tensorcore_models as tcm
 from ascend.tile_schedule import TileSchedule
 from mpgemm.cli import main
-from mpgemm.recovery.engines import plain_engine
+from mpgemm.recovery.engines import ieee_engine, plain_engine
 
 RUNS = [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 200))]
 
@@ -46,6 +46,11 @@ def recovered(a, b, method, engine):
     return mpgemm.recovered_gemm(a, b, None, {"3xTF32": "tf32x3"}.get(method, method), engine)
 
 
+def fp32(a, b):
+    """The baseline that everything is judged by."""
+    return ieee_engine("fp32").gemm(a, b, promote_every=256)
+
+
 @pytest.mark.parametrize("seed", RUNS)
 def test_compare(seed, said):
     rng = np.random.default_rng(seed)
@@ -58,7 +63,7 @@ def test_compare(seed, said):
     text = said(
         "compare", a, b, "--methods", *methods, "--engines", *engines, *(["--bits", bits] if bits else []), "--wide"
     )
-    judge = ComparisonJudge(a, b, methods, engines, bits, recovered)
+    judge = ComparisonJudge(a, b, methods, engines, bits, recovered, fp32)
     false = judge.judge(text)
     assert not false, "\n".join([f"{kind} {a.dtype} {a.shape} {b.shape}", *false, text])
 
@@ -68,7 +73,7 @@ def test_the_judge_notices_a_wrong_number(said):
     a, b = np.random.default_rng(3).standard_normal((2, 5, 5))
     methods, engines = ["fp16", "ootomo", "fp64"], ["a100", "b300"]
     text = said("compare", a, b, "--methods", *methods, "--engines", *engines, "--bits", 50, "--wide")
-    judge = ComparisonJudge(a, b, methods, engines, 50, recovered)
+    judge = ComparisonJudge(a, b, methods, engines, 50, recovered, fp32)
     assert not judge.judge(text)
     end = text.index("\n\n")
     numbers = [
@@ -85,6 +90,8 @@ class Cube:
 
     def __call__(self, a, b, **options):
         return ascend.cube_gemm(a, b, **options)
+
+    fp32 = staticmethod(fp32)
 
     def short_chains(self, a, b, setting, step_order):
         order, scale, _ = setting

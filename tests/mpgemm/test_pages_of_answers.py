@@ -1,7 +1,7 @@
 """The pages of answers show what their commands print: every line shown is among the lines printed, in their order.
 
-A page may leave lines out ("..." or the tables above a verdict). FP32 there is NumPy's, whose bits are those of a machine's
-BLAS: where it adds up otherwise, the page that judges by it is left out.
+A page may leave lines out ("..." or the tables above a verdict). Where this machine's BLAS adds up otherwise than the page's,
+lines that name NumPy are left out: nothing else depends on it.
 """
 
 import re
@@ -39,7 +39,8 @@ def test_the_page_shows_what_the_command_prints(page, command, text, tmp_path, m
     files = [word for word in words if word.endswith(".npy")]
     if files and page != "whodunit":
         pytest.skip("files that the page makes")
-    if (page == "answers" or any("np" in Path(file).stem for file in files)) and blas_digest() != BLAS_OF_THE_PAGES:
+    same_blas = blas_digest() == BLAS_OF_THE_PAGES
+    if any("np" in Path(file).stem for file in files) and not same_blas:
         pytest.skip("this machine's BLAS adds up FP32 otherwise than the page's")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
@@ -49,5 +50,5 @@ def test_the_page_shows_what_the_command_prints(page, command, text, tmp_path, m
     assert main(words) == 0
     printed = iter(line.rstrip() for line in capsys.readouterr().out.splitlines())
     for line in text.splitlines():
-        if line.strip() not in ("", "..."):
+        if line.strip() not in ("", "...") and (same_blas or "NumPy" not in line):
             assert line.rstrip() in printed, line  # a search in an iterator: the lines keep their order

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from mpgemm.cli import main
+from mpgemm.experiments.spread import SeedSpread
 from mpgemm.reporting import plots
 from tensorcore_models.formats.words import bits_kept, split_fp16
 
@@ -41,7 +42,7 @@ def test_method_errors_shows_exact_and_lost_results_at_the_edges():
 
 
 def test_fp32_is_a_line_and_fp64_stands_off_the_axis():
-    members = [("FP16", 1e-3), ("FP32 SGEMM (NumPy)", 1e-7), ("FP64", 1e-16)]
+    members = [("FP16", 1e-3), ("FP32, chains of 256", 1e-7), ("FP64", 1e-16)]
     axes = plots.method_errors({"in": members}, "t", "error").axes[0]
     lines = [line for line in axes.get_lines() if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2]
     assert [line.get_xdata()[0] for line in lines] == [1e-7]
@@ -79,7 +80,10 @@ def test_comparison_has_a_group_for_each_method_and_a_colour_for_each_engine():
         "one": [("x", "volta:mma.a.b", 1e-3), ("x", "hopper:mma.a.b", 1e-4), ("y", "volta:mma.a.b", np.inf)],
         "two": [("x", "volta:mma.a.b", 0.0), ("y", "hopper:mma.a.b", 1e-6)],
     }
-    figure = plots.method_comparison(groups, "t", "error")
+    spreads = {
+        name: [(method, engine, SeedSpread.of([e])) for method, engine, e in found] for name, found in groups.items()
+    }
+    figure = plots.method_comparison(spreads, "t", "error")
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["one", "two"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["volta", "hopper"]
     bars = [bar[0] for bar in figure.axes[0].containers[:3]]
@@ -153,7 +157,7 @@ def test_no_legend_is_cut(length):
     """Every label lies inside of its picture, however long and however many they are."""
     names = [f"{i} {'name ' * (length // 5)}" for i in range(9)]
     errors = plots.method_errors({name: [("fp16", 1e-4), ("fp32", 1e-7)] for name in names}, "t", "x")
-    bars = plots.method_comparison({"x": [("fp16", name, 1e-4) for name in names]}, "t", "x")
+    bars = plots.method_comparison({"x": [("fp16", name, SeedSpread.of([1e-4, 2e-4])) for name in names]}, "t", "x")
     grid = plots.panel_grid([plots.Panel("t", [plots.Curve(name, [1, 2], [1, 2]) for name in names], "x", "y")])
     beside = plots.curves([plots.Curve(name, [1, 2], [1, 2]) for name in names], names[0], "x", "y")
     exponents = plots.exponent_histogram({name: {0: 1} for name in names[:2]}, names[0])

@@ -8,6 +8,8 @@ import pytest
 import mpgemm
 import tensorcore_models as tcm
 from mpgemm.cli import main
+from mpgemm.experiments.promotion import WANTED, Interval, PromotionAdvice
+from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
 from mpgemm.inputs.matrices import generate
 
 PAIR = generate("normal", 8, 512, 8)
@@ -111,3 +113,45 @@ def test_operands_beyond_the_format_are_refused():
         ValueError, match=r"1 element of A is beyond fp16's largest number, 65504, .* A\[2, 5\] = 1e\+06"
     ):
         mpgemm.advise_promotion(a, PAIR[1], "a100", fmt="half")
+
+
+# -- several seeds -------------------------------------------------------------------------------------------------------
+def drawn(factors, spread, seeds, wanted=1e-3):
+    """Advice whose errors are the wanted one times known factors, each seed's off by a factor of its own around 1."""
+    found = []
+    for off in 2.0 ** (spread * np.linspace(-1, 1, seeds)):
+        rows = [
+            Interval(every, 0.0, wanted * factor * off, 1.0, wanted * factor * off + 1e-3)
+            for every, factor in zip((32, 64, 128, None), factors, strict=True)
+        ]
+        found.append(PromotionAdvice("e", (8, 8, 8), tuple(rows), wanted, WANTED, None, None, 0.0, 0.0, (0, 0)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("factors", "spread", "seeds", "said"),
+    [
+        ((0.1, 0.5, 2, 4), 0.1, 8, "Add up outside every 64 products"),
+        ((0.1, 0.5, 1.0, 4), 0.3, 8, "Borderline: every 128 products"),
+        ((2, 3, 4, 5), 0.1, 4, "No interval surely reaches"),
+        ((0.1, 0.1, 0.1, 0.2), 0.1, 3, "Nothing needs to be added up outside"),
+        ((0.1, 0.5, 2, 4), 0.1, 2, "2 seeds give no interval: every seed must agree."),
+    ],
+)
+def test_seeds_decide_together(factors, spread, seeds, said):
+    found = PromotionOverSeeds.of(drawn(factors, spread, seeds))
+    assert said in str(found), str(found)
+    sides = [interval.side for interval in found.intervals]
+    assert all((side == 0) == (factor == 1.0) for side, factor in zip(sides, factors, strict=True))
+    undecided = [interval for interval in found.intervals if interval.side == 0]
+    assert all(interval.seeds_to_decide is None or interval.seeds_to_decide > seeds for interval in undecided)
+
+
+def test_seeds_of_a_distribution():
+    pairs = [generate("uniform_nonnegative", 8, 512, 8, seed) for seed in range(3)]
+    each = [mpgemm.advise_promotion(*pair, "h100", wanted=1e-3) for pair in pairs]
+    found = PromotionOverSeeds.of(each)
+    assert [i.error.median for i in found.intervals] == [
+        sorted(a.intervals[n].error for a in each)[1] for n in range(len(each[0].intervals))
+    ]
+    assert json.loads(json.dumps(found.to_dict()))["seeds"][0]["engine"] == each[0].engine

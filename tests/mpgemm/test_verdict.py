@@ -15,7 +15,7 @@ from mpgemm.bounds.error_parts import CAUSES
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import generated_cases, given_case, shipped_case
 from mpgemm.experiments.error_sources import error_sources
-from mpgemm.experiments.evaluate import evaluate, summarise
+from mpgemm.experiments.evaluate import evaluate
 from mpgemm.experiments.judging import bits_between, judge, noise_bits
 from mpgemm.experiments.methods import CubeOptions, build_methods
 from mpgemm.experiments.verdict import SHORT_CHAIN, CubeSetting
@@ -27,7 +27,7 @@ METHODS = build_methods(
 
 
 def verdict_on(case, methods=METHODS):
-    return judge(case, methods, summarise(evaluate([case], methods)))
+    return judge(case, methods, evaluate([case], methods))
 
 
 def generated(name, shape, **parameters):

@@ -57,14 +57,15 @@ def behind(error, other):
 class ComparisonJudge:
     """Truth about one run; `false` collects what is not."""
 
-    def __init__(self, a, b, methods, engines, bits, product):
+    def __init__(self, a, b, methods, engines, bits, product, fp32):
         self.a, self.b, self.bits = a, b, bits
         self.exact, self.sizes = exact_product(a, b), sizes_of(a, b)
         self.results = a.shape[0] * b.shape[1]
         self.missing = sum(x is None for row in self.exact for x in row)
         self.zero = all(x == 0 for row in self.exact for x in row if x is not None)
         with np.errstate(all="ignore"):
-            self.fp32 = self.errors(a.astype(np.float32) @ b.astype(np.float32))
+            narrow = a.astype(np.float32), b.astype(np.float32)
+            self.fp32, self.fp32_numpy = self.errors(fp32(*narrow)), self.errors(narrow[0] @ narrow[1])
         self.measured = {}
         for method in methods:
             for engine in engines:
@@ -97,14 +98,39 @@ class ComparisonJudge:
         return self.zero and any(e.frobenius == math.inf for e in (self.fp32, *self.measured.values()))
 
     def reaches(self, wanted, method, engine):
+        return self.side(wanted, method, engine)[0] == 1
+
+    def side(self, wanted, method, engine):
+        """(1 it reaches it, -1 it does not, 0 borderline; bits within the threshold that decides, that threshold)."""
         errors = self.measured[method, engine]
         if wanted != "FP32":
-            return errors.bits >= float(wanted.split()[0])
-        norm, largest = chance(self.results)
-        return (
-            behind(errors.frobenius, self.fp32.frobenius) <= norm + 1e-9
-            and behind(errors.componentwise, self.fp32.componentwise) <= largest + 1e-9
+            bits = float(wanted.split()[0])
+            return 1 if errors.bits >= bits else -1, errors.bits - bits, bits
+        found = []
+        for metric, threshold, margin in zip(
+            ("frobenius", "componentwise"), chance(self.results), (0.25, 0.5), strict=True
+        ):
+            within = threshold - behind(getattr(errors, metric), getattr(self.fp32, metric))
+            found.append((0 if abs(within) < margin else 1 if within > 0 else -1, within, threshold))
+        return min(found)
+
+    def undecided(self, told, wanted, engine):
+        """Whether exactly the borderline methods are named, each with its distance from the threshold."""
+        names = re.findall(
+            r" Borderline: ([\w:=,]+?), ([\d.]+) bits (within|beyond) the threshold of ([\d.]+)(?: of the largest result)?\.",
+            told or "",
         )
+        sides = {name: self.side(wanted, name, engine) for name in self.of(engine)}
+        if {name for name, *_ in names} != {name for name, (side, *_) in sides.items() if side == 0}:
+            return False
+        for name, bits, where, threshold in names:
+            _, within, of = sides[name]
+            if (
+                abs(float(bits) * (1 if where == "within" else -1) - within) > 0.0051
+                or abs(float(threshold) - of) > 0.0051
+            ):
+                return False
+        return True
 
     def of(self, engine):
         return [method for method, other in self.measured if other == engine]
@@ -168,8 +194,8 @@ class ComparisonJudge:
             and self.missing
         )
 
-    def fp32_bits(self, said, bits):
-        return same_bits(bits, self.fp32.bits) and not self.missing
+    def fp32_bits(self, said, bits, here):
+        return same_bits(bits, self.fp32.bits) and same_bits(here, self.fp32_numpy.bits) and not self.missing
 
     def product_is_zero(self, said):
         return self.zero and not self.missing
@@ -181,10 +207,12 @@ class ComparisonJudge:
         near = math.isclose(float(of_sizes), self.fp32.normwise, rel_tol=0.06)
         return near and math.isclose(float(of_product), self.fp32.frobenius, rel_tol=0.06) and self.fp32.bits < 1
 
-    def cheapest(self, said, engines, wanted, method, passes, rate, cost, bits, worst, grade, others):
+    def cheapest(self, said, engines, wanted, method, passes, rate, cost, bits, worst, grade, others, undecided):
         unknown = set(others.split(", ")) if others else set()
         for engine in engines.split(", "):
             said.add((engine, wanted))
+            if not self.undecided(undecided, wanted, engine):
+                return False
             reached = [name for name in self.of(engine) if self.reaches(wanted, name, engine)]
             costs = {name: self.cost(name, engine) for name in reached}
             known = {name: value for name, value in costs.items() if value is not None}
@@ -209,10 +237,12 @@ class ComparisonJudge:
             return not fewer
         return fewer and same_bits(told, kept) and (grade == "A") == (error <= (self.a.shape[1] + 1) * 2.0**-24)
 
-    def no_cost(self, said, engines, wanted, listed):
+    def no_cost(self, said, engines, wanted, listed, undecided):
         names = re.findall(r"([\w:=,]+?) \((\d+) pass(?:es)?, " + _BITS + r"\)", listed)
         for engine in engines.split(", "):
             said.add((engine, wanted))
+            if not self.undecided(undecided, wanted, engine):
+                return False
             reached = {name for name in self.of(engine) if self.reaches(wanted, name, engine)}
             if {name for name, *_ in names} != reached or any(self.cost(name, engine) for name in reached):
                 return False
@@ -220,9 +250,11 @@ class ComparisonJudge:
                 return False
         return True
 
-    def none_reaches(self, said, engines, wanted, best, bits):
+    def none_reaches(self, said, engines, surely, wanted, best, bits, undecided):
         for engine in engines.split(", "):
             said.add((engine, wanted))
+            if not self.undecided(undecided, wanted, engine) or bool(surely) != bool(undecided):
+                return False
             if any(self.reaches(wanted, name, engine) for name in self.of(engine)):
                 return False
             errors = {name: self.measured[name, engine] for name in self.of(engine)}
@@ -240,11 +272,12 @@ class ComparisonJudge:
         return (method, engine) not in self.measured
 
 
+_UNDECIDED = r"((?: Borderline: .*?\.(?=$| B))*)"
 _WANTED = r"(FP32|[\d.]+ bits)"
 SENTENCES = (
     (r"([AB] holds .*): (\d+) of (\d+) results are infinite or NaN whatever computes them\. No bits are told "
      r"and no method is recommended: replace them first\.", ComparisonJudge.not_finite),
-    (rf"FP32 here \(NumPy\): {_BITS}\.", ComparisonJudge.fp32_bits),
+    (rf"FP32, chains of 256: {_BITS}; NumPy's here {_BITS}\.", ComparisonJudge.fp32_bits),
     (r"The exact product is 0: there are no leading bits to compare, only errors over \|A\|\|B\| \(componentwise\)\.",
      ComparisonJudge.product_is_zero),
     (r"FP32 itself loses this product, which leaves its range: scale A or B first\.", ComparisonJudge.fp32_loses),
@@ -252,9 +285,11 @@ SENTENCES = (
      r"reach here\.", ComparisonJudge.cancels),
     (rf"(.*): the cheapest that reaches {_WANTED} is {_METHOD}: (\d+) pass(?:es)? at ([\d.]+) TFLOP/s, ([\d.]+) ms for 10\^12 "
      rf"operations, {_BITS}(?: in the norm, {_BITS} in the worst element over \|A\|\|B\| \(grade ([ABC-])\))?\."
-     r"(?: Reached, too, at a cost that is not known, by (.*)\.)?", ComparisonJudge.cheapest),
-    (rf"(.*): {_WANTED} is reached by (.*); which is cheapest is not known, as no rate is\.", ComparisonJudge.no_cost),
-    (rf"(.*): none reaches {_WANTED}; the best is {_METHOD} \({_BITS}\)\.", ComparisonJudge.none_reaches),
+     rf"(?: Reached, too, at a cost that is not known, by ([^.]*)\.)?{_UNDECIDED}", ComparisonJudge.cheapest),
+    (rf"(.*): {_WANTED} is reached by (.*); which is cheapest is not known, as no rate is\.{_UNDECIDED}",
+     ComparisonJudge.no_cost),
+    (rf"(.*): none( surely)? reaches {_WANTED}; the best is {_METHOD} \({_BITS}\)\.{_UNDECIDED}",
+     ComparisonJudge.none_reaches),
     (r"Rate of (.*): (.*)\.", ComparisonJudge.rate_of),
     (r"Left out: (\S+) on (\S+): .*", ComparisonJudge.left_out),
     (r"rate: dense peak of the device.*|3xTF32 is tf32x3 \(.*\)\.|The order of bf16x3 .*|.*: FP32 lacks .*",

@@ -12,6 +12,7 @@ ORDERS = ("termwise", "elementwise")
 SCALES = ("0", "6", "12", "auto")
 _BITS = r"(every bit|no bits|24 bits or more|[\d.]+ bits)"
 _LOST = 2.0**-10
+BORDERLINE = "borderline, about as far behind FP32 as two FP32 products may differ"
 
 
 def bits_fit(text, bits):
@@ -51,7 +52,7 @@ class VerdictJudge:
     a, b : ndarray
     cube : callable
         ``cube(a, b, order=..., scale_exponent=..., step_order=..., row_scaling=..., low_low=...)``: what is judged; with
-        ``cube.short_chains(a, b, setting, step_order)``, the same in chains of 256 products.
+        ``cube.short_chains(a, b, setting, step_order)``, the same in chains of 256 products, and ``cube.fp32(a, b)``, FP32.
     """
 
     def __init__(self, a, b, cube):
@@ -60,7 +61,7 @@ class VerdictJudge:
         with np.errstate(all="ignore"):
             self.narrow = a.astype(np.float32), b.astype(np.float32)
             self.ieee = a.astype(np.float64) @ b.astype(np.float64)
-            self.fp32 = Measured(self, self.narrow[0] @ self.narrow[1])
+            self.fp32 = Measured(self, cube.fp32(*self.narrow))
         self.results, self.k = a.shape[0] * b.shape[1], a.shape[1]
         self.missing = sum(x is None for row in self.exact for x in row)
         self.zero = all(x == 0 for row in self.exact for x in row)
@@ -96,8 +97,8 @@ class VerdictJudge:
         norm, largest = self.bits_behind(found)
         if found.count:
             return "results are lost"
-        slower = norm > self.norm_noise + 1e-9 or largest > self.largest_noise + 1e-9
-        return "less accurate than FP32" if slower else "as accurate as FP32"
+        sides = [side(norm, self.norm_noise, 0.25), side(largest, self.largest_noise, 0.5)]
+        return {-1: "less accurate than FP32", 0: BORDERLINE, 1: "as accurate as FP32"}[min(sides)]
 
     def statuses(self, setting):
         """Of both step orders: what differs between them by chance only is no other status."""
@@ -106,8 +107,8 @@ class VerdictJudge:
         with np.errstate(invalid="ignore"):
             spread = np.abs(behinds[0] - behinds[1])
         alike = (spread <= np.array([self.norm_noise, self.largest_noise]) + 1e-9).all()
-        if "results are lost" not in found and alike and "as accurate as FP32" in found:
-            return ["as accurate as FP32"] * 2
+        if "results are lost" not in found and alike and found[0] != found[1]:
+            return [BORDERLINE] * 2
         return found
 
     def claim(self, true, text):
@@ -159,8 +160,17 @@ class VerdictJudge:
                 return
         self.claim(False, f"not judged: {line}")
 
-    def headline(self, status, scaled, always):
-        return bool(scaled) == self.setting[2] and self.statuses(self.setting) == [status] * 2
+    def headline(self, status, scaled, always, not_enough=None, k=None):
+        true = bool(scaled) == self.setting[2] and self.statuses(self.setting) == [status] * 2
+        if k is None:
+            return true
+        enough = all(
+            self.status(self.setting, step) == "as accurate as FP32"
+            or self.errors(self.cube.short_chains(*self.narrow, self.setting, step)).bits
+            >= self.fp32.errors.bits - self.norm_noise - 1e-3
+            for step in STEPS.values()
+        )
+        return true and int(k) == self.k > 256 and enough != bool(not_enough)
 
     def too(self):
         return all(
@@ -172,7 +182,7 @@ class VerdictJudge:
     def depends(self, first, second, scaled):
         return bool(scaled) == self.setting[2] and self.statuses(self.setting) == [first, second] and first != second
 
-    def step(self, how, bits, fp32, found, more, way, element):
+    def step(self, how, bits, fp32, found, more, way, within, element, margin, place, threshold, largest_one):
         ours = self.measured(*self.setting, STEPS[how])
         norm, largest = self.bits_behind(ours)
         if not (bits_fit(bits, ours.errors.bits) and bits_fit(fp32, self.fp32.errors.bits)):
@@ -181,27 +191,39 @@ class VerdictJudge:
             return False
         if element is not None and abs(float(element) - largest) > 0.051:
             return False
+        if not self.margin_is(margin, place, threshold, largest_one, (norm, largest), how):
+            return False
+        if (within is not None) != (abs(norm) <= self.norm_noise + 1e-9 and math.isfinite(norm)):
+            return False
+        if within is not None and within != f" (within {self.norm_noise:.2f})":
+            return False
         if found == "nothing is left":
             return norm == math.inf
         if found == "FP32 leaves its range":
             return self.fp32.errors.frobenius == math.inf and self.fp32.count and ours.errors.frobenius < math.inf
         if "times" in found:
             factor, how_much = re.search(r"an error ([\d.]+) times (smaller|larger)", found).groups()
-            near = math.isclose(float(factor), 2 ** abs(norm), rel_tol=0.05)
-            alike = found.startswith("no difference")
-            return near and (how_much == "smaller") == (norm < 0) and alike == (abs(norm) <= self.norm_noise)
-        if found.startswith("no difference"):
-            told = 0.0 if more is None else float(more)
-            return (
-                abs(norm) <= self.norm_noise + 1e-9
-                and abs(abs(norm) - told) <= 0.051
-                and (more is None or (way == "more") == (norm < 0))
-            )
+            return math.isclose(float(factor), 2 ** abs(norm), rel_tol=0.05) and (how_much == "smaller") == (norm < 0)
+        return abs(abs(norm) - float(more)) <= 0.051 and (way == "more") == (norm < 0)
+
+    def margin_is(self, margin, place, threshold, largest_one, behinds, how):
+        """Whether a borderline difference, and only that, has its distance from the threshold beside it."""
+        borderline = self.statuses(self.setting)[list(STEPS).index(how)] == BORDERLINE
+        if margin is None or not borderline:
+            return margin is None and not borderline
+        noise = self.norm_noise, self.largest_noise
+        which = int(np.argmax([b - n for b, n in zip(behinds, noise, strict=True)]))
+        beyond = behinds[which] - noise[which]
+        told = float(margin) * (1 if place == "beyond" else -1)
         return (
-            abs(norm) > self.norm_noise - 1e-9
-            and abs(abs(norm) - float(more)) <= 0.051
-            and (way == "more") == (norm < 0)
+            abs(told - beyond) < 0.0051 and abs(float(threshold) - noise[which]) < 0.0051 and bool(largest_one) == which
         )
+
+    def beside(self, listed):
+        """Of NumPy nothing is said that another machine could check; FP32 on the cube is one chain."""
+        found = dict(re.findall(r"(?:^|, )(.*?) " + _BITS, listed))
+        chain = found.pop("FP32 on the cube (910B)", None)
+        return not found and (chain is None or self.chain_of_fp32(chain))
 
     def lost_step(self, how, count, of):
         return self.missing and int(of) == self.results and self.measured(*self.setting, STEPS[how]).count == int(count)
@@ -312,7 +334,9 @@ class VerdictJudge:
             for i in range(self.k):
                 total = (total + a[:, i : i + 1] * b[i]).astype(np.float32).astype(np.float64)
         errors = self.errors(total)
-        return abs(float(bits.split()[0]) - errors.bits) < 0.06 if bits[0].isdigit() else bits_fit(bits, errors.bits)
+        if bits == "24 bits or more" or not bits[0].isdigit():
+            return bits_fit(bits, errors.bits)
+        return abs(float(bits.split()[0]) - errors.bits) < 0.06
 
     def use(self, order, scale, scaled, same):
         tolerances = chance_of_settings(self.results)
@@ -335,6 +359,13 @@ class VerdictJudge:
         return self.fp32.count > 0 and not self.missing
 
 
+def side(behind, noise, margin):
+    """1 as accurate, -1 less accurate, 0 too near to the threshold to say."""
+    if abs(behind - noise) < margin:
+        return 0
+    return 1 if behind < noise else -1
+
+
 def chance_of_settings(results):
     """As :func:`chance`, for settings of one method: a tenth of a bit and half a bit where there are many results."""
     sampling = 1.96 / math.log(2) / math.sqrt(results - 1) if results > 1 else math.log2(25.45)
@@ -350,16 +381,20 @@ def same_settings(text, order):
 
 
 _SETTING = r"(\w+) order, s_b = (\w+)(, rows and columns scaled)?"
-_STATUS = r"(as accurate as FP32|less accurate than FP32|results are lost)"
+_STATUS = rf"(as accurate as FP32|{BORDERLINE}|less accurate than FP32|results are lost)"
 _HOW = f"({'|'.join(STEPS)})"
 SENTENCES = (
-    (rf"Verdict: {_STATUS}(, with rows and columns scaled)?(, however the cube rounds inside a step)\.", VerdictJudge.headline),
+    (rf"Verdict: {_STATUS}(, with rows and columns scaled)?(, however the cube rounds inside a step)"
+     r"(?: in one chain of k = (?=\d+; (not )?)(\d+); (?:not )?as accurate in chains of 256)?\.", VerdictJudge.headline),
     (r"Verdict: results are lost, in FP32, too: they or their products leave FP32's range\.", VerdictJudge.too),
     (rf"Verdict: it depends on how the cube rounds inside a step, which is not published: {_STATUS} if rounding after every "
      rf"product; {_STATUS} if rounding once a step(, with rows and columns scaled)?\.", VerdictJudge.depends),
-    (rf"{_HOW}: {_BITS}, FP32 {_BITS}: (nothing is left|FP32 leaves its range|an error [\d.]+ times \w+|no difference"
-     r"(?! \()|(?:no difference \()?([\d.]+) bits (more|less)\)?|no difference \(an error [\d.]+ times \w+\))"
-     r"(?:, but single results are ([\d.]+) bits worse \(componentwise\))?", VerdictJudge.step),
+    (rf"{_HOW}: {_BITS}, FP32 {_BITS}: (nothing is left|FP32 leaves its range|"
+     r"an error [\d.]+ times \w+|([\d.]+) bits (more|less))"
+     r"( \(within [\d.]+\))?"
+     r"(?:, but single results are ([\d.]+) bits worse \(componentwise\))?"
+     r"(?:; ([\d.]+) bits (within|beyond) the threshold of ([\d.]+)( of the largest result)?)?", VerdictJudge.step),
+    (r"Beside it: (.*)\.", VerdictJudge.beside),
     (rf"{_HOW}: (\d+) of (\d+) results are lost", VerdictJudge.lost_step),
     (rf"{_HOW}: (exact|not exact), FP32 (exact|not exact)", VerdictJudge.exact_step),
     (r"(.*): (\d+) of (\d+) results are infinite or NaN whatever computes them\. Bits are not told\.", VerdictJudge.not_finite),
@@ -380,9 +415,11 @@ SENTENCES = (
     (rf"(?:Why|Without scaling \(.*?\))(?: \({_HOW}\))?:(?: {_BITS};)? (overflow|range|split|dropped term|accumulation): "
      rf"(?:.*with it {_BITS}|[^;]*|two fp16 words.*)\.", VerdictJudge.why),
     (rf"Chains of 256 products \(bk \* N_fused = 256; mpgemm plan --pareto\) have {_BITS}\.", VerdictJudge.short_chains),
-    (rf"FP32 with all of k in one chain has {_BITS}, too: this machine's BLAS sums shorter chains\.",
+    (rf"FP32 with all of k in one chain has {_BITS}, too: FP32 here is in chains of 256\.",
      VerdictJudge.chain_of_fp32),
-    (rf"Use {_SETTING}(?: \(method sgemm_cube_scaled\))?(?:; (.* gives? the same))?\.(?: (?:FP32|Chains of 256 products) where "
+    (rf"Use {_SETTING}(?: \(method sgemm_cube_scaled\))?(?:; (.* gives? the same))?"
+     r"(?:\. Scaled: each row of A and column of B by the power of two that brings its largest element to 2\^14 up to 2\^15)?"
+     r"\.(?: (?:FP32|Chains of 256 products) where "
      r"those bits matter\.)?", VerdictJudge.use),
     (r"Use FP32 here\.", VerdictJudge.use_fp32),
     (r"Scale A or B first, or use FP64\.", VerdictJudge.scale_first),

@@ -64,12 +64,21 @@ def given_pair(args: argparse.Namespace) -> MatrixPair | None:
 
 def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> MatrixPair:
     """The pair that is asked for; drawn from `distribution` in `shape` where nothing is."""
+    given = given_pair(args)
+    return _drawn(args, distribution, shape, args.seed) if given is None else given
+
+
+def seeded_pairs(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> list[MatrixPair]:
+    """As many drawn pairs as --repeats says."""
+    given_pair(args)
+    return [_drawn(args, distribution, shape, seed) for seed in range(args.seed, args.seed + args.repeats)]
+
+
+def _drawn(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int], seed: int) -> MatrixPair:
     from mpgemm.inputs import matrices
 
-    given, parameters = given_pair(args), numbers_of(args.param, "--param")
-    if given is not None:
-        return given
     name, (m, k, n) = args.distribution or distribution, args.shape or shape
-    drawn = matrices.generate(name, m, k, n, args.seed, precision=args.precision, **parameters)
+    parameters = numbers_of(args.param, "--param")
+    drawn = matrices.generate(name, m, k, n, seed, precision=args.precision, **parameters)
     wide = "" if args.precision == "fp32" else f", {args.precision}"
-    return MatrixPair(*drawn, f"{name} {m} x {k} x {n}{wide}, seed {args.seed}")
+    return MatrixPair(*drawn, f"{name} {m} x {k} x {n}{wide}, seed {seed}")

@@ -24,7 +24,8 @@ def print_outcome(outcome: Outcome) -> None:
         if len(table.rows) > MOST_ROWS:
             report.say(f"{len(table.rows) - MOST_ROWS} more rows: --csv prints them, --out FOLDER writes them")
     if outcome.remarks:
-        print("", *outcome.remarks, sep="\n")
+        print()
+        report.say("\n".join(outcome.remarks))
 
 
 def csv_of(outcome: Outcome) -> str:

@@ -13,7 +13,9 @@ TARGETS = ("ascendc", "catlass", "pto")
 ASSUMED_SIZE = (5632, 2816, 5632)
 
 # Methods of `evaluate`: mpgemm.experiments.methods; metrics: mpgemm.exact.errors.
-NAMED_METHODS = ("fp16", "fp16_accumulate", "fp32", "fp32_chain", "fp64", "sgemm_cube", "sgemm_cube_scaled")
+NAMED_METHODS = (
+    "fp16", "fp16_accumulate", "fp32", "fp32_numpy", "fp32_chain", "hf32", "fp64", "sgemm_cube", "sgemm_cube_scaled",
+)  # fmt: skip
 ON_REQUEST = ("bf16x6", "amx")
 ORDERS = ("elementwise", "termwise", "termwise_inplace")
 STEP_ORDERS = ("sequential", "pairwise", "exact")
