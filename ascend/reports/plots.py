@@ -11,6 +11,7 @@ from ascend.pipes.program import PIPES
 from ascend.pipes.simulate import Timeline
 from ascend.pipes.trace import bars
 from ascend.reports.waterfall import WaterfallStep
+from tensorcore_models.figures import new_figure, require_matplotlib, save, side_by_side
 
 #: One colour for each kind of work, told apart without red and green (Okabe and Ito).
 COLOURS = {
@@ -22,26 +23,9 @@ COLOURS = {
 }
 
 
-def require_matplotlib() -> None:
-    """Raise ValueError if matplotlib is missing: before long work, not after it."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise ValueError("pictures need matplotlib: pip install 'mpgemm[plot]'") from error
-
-
-def _figure(width: float, height: float):
-    """A figure without the global state of pyplot."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _save(figure, path: str | Path) -> Path:
-    path = Path(path)
-    figure.savefig(path, dpi=150)
-    return path
+def _save(figure, path: str | Path) -> list[Path]:
+    """Write a figure; the paths of its files."""
+    return [Path(path).with_name(name) for name in save(figure, path)]
 
 
 def _colour(kind: str) -> str:
@@ -63,14 +47,14 @@ def _start(timeline: Timeline, cycles: float) -> float:
     return 0.0
 
 
-def gantt(timeline: Timeline, path: str | Path) -> Path:
+def gantt(timeline: Timeline, path: str | Path) -> list[Path]:
     """What each pipe of core 0 does in 12,000 cycles where a C block leaves; the axis shows time."""
     timeline, cycles = timeline.recorded(), 12_000
     microsecond = timeline.chip.frequency_mhz  # cycles
     first = _start(timeline, cycles)
     window = bars(timeline, first, first + cycles)
     used = [lane for lane in range(len(PIPES)) if any(bar.pipe == lane for bar in window)]
-    figure = _figure(11, 0.9 + 0.55 * len(used))
+    figure = new_figure(11, 0.9 + 0.55 * len(used))
     axes = figure.subplots()
     for bar in window:
         start, end = max(bar.start, first), min(bar.end, first + cycles)
@@ -93,10 +77,10 @@ def gantt(timeline: Timeline, path: str | Path) -> Path:
     return _save(figure, path)
 
 
-def buffering_plot(single: Timeline, double: Timeline, path: str | Path) -> Path:
+def buffering_plot(single: Timeline, double: Timeline, path: str | Path) -> list[Path]:
     """Single beside double buffers: the first k blocks on the pipes, numbered, in shades of the two buffers (ping, pong)."""
     cycles = 4_000  # of the multiplication that are shown
-    figure = _figure(11, 5.2)
+    figure = new_figure(11, 5.2)
     panels = figure.subplots(2, 1, sharex=True)
     shown = ("MTE2", "MTE1", "CUBE")
     for axes, timeline in zip(panels, (single.recorded(), double.recorded()), strict=True):
@@ -124,9 +108,9 @@ def buffering_plot(single: Timeline, double: Timeline, path: str | Path) -> Path
     return _save(figure, path)
 
 
-def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak: float, title: str) -> Path:
+def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak: float, title: str) -> list[Path]:
     """Blocks in the roofline (rows of figure_10); `bandwidth` in B/s, `peak` in FLOP/s."""
-    figure = _figure(7.5, 4.6)
+    figure = new_figure(7.5, 4.6)
     axes = figure.subplots()
     knee = peak / bandwidth
     most = max(row["operational_intensity"] for row in rows) * 1.3
@@ -150,12 +134,11 @@ def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak
     return _save(figure, path)
 
 
-def figure_6_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
+def figure_6_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
     """N_fused and f over bm x bk (rows of figure_6), coloured by bn / bm."""
     from matplotlib.colors import LogNorm
 
-    figure = _figure(9.5, 4)
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = side_by_side(2, 9.5, 4)
     x = [row["bm_bk"] for row in rows]
     ratio = [row["bn_over_bm"] for row in rows]
     for axes, key, label in ((left, "n_fused", "N_fused"), (right, "f", "f")):
@@ -169,10 +152,9 @@ def figure_6_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
     return _save(figure, path)
 
 
-def figure_11_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
+def figure_11_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
     """Single and double buffering over square blocks, a line for each bk."""
-    figure = _figure(9.5, 4.2)
-    both = figure.subplots(1, 2, sharey=True)
+    figure, both = side_by_side(2, 9.5, 4.2, sharey=True)
     depths = sorted({row["bk"] for row in rows})
     import matplotlib
 
@@ -191,11 +173,11 @@ def figure_11_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
     return _save(figure, path)
 
 
-def figure_12_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
+def figure_12_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
     """Scaling in m = n, k and all."""
-    figure = _figure(11.5, 3.9)
     names = list(dict.fromkeys(row["series"] for row in rows))
-    for axes, name in zip(figure.subplots(1, len(names), sharey=True), names, strict=True):
+    figure, panels = side_by_side(len(names), 11.5, 3.9, sharey=True)
+    for axes, name in zip(panels, names, strict=True):
         own = [row for row in rows if row["series"] == name]
         x = [row["k"] if name == "k" else row["m"] for row in own]
         axes.plot(x, [row["sgemm_cube"] for row in own], "^-", markersize=3, linewidth=1, color="#0072B2",
@@ -213,7 +195,7 @@ def figure_12_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
     return _save(figure, path)
 
 
-def heat_map_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
+def heat_map_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
     """Speed over (bm, bn); white where eq. 12 rejects the block."""
     import numpy as np
 
@@ -223,7 +205,7 @@ def heat_map_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
     for row in rows:
         if row["bn"] in bn:
             grid[bn.index(row["bn"]), bm.index(row["bm"])] = row["tflops"]
-    figure = _figure(6.6, 6)
+    figure = new_figure(6.6, 6)
     axes = figure.subplots()
     edges_m = [x - 8 for x in bm] + [bm[-1] + 8]
     edges_n = [x - 8 for x in bn] + [bn[-1] + 8]
@@ -240,9 +222,9 @@ def heat_map_plot(rows: Sequence[dict], path: str | Path, title: str) -> Path:
     return _save(figure, path)
 
 
-def waterfall_plot(steps: Sequence[WaterfallStep], path: str | Path, title: str) -> Path:
+def waterfall_plot(steps: Sequence[WaterfallStep], path: str | Path, title: str) -> list[Path]:
     """From the peak to the simulated speed; fitted causes are hatched."""
-    figure = _figure(9, 4.6)
+    figure = new_figure(9, 4.6)
     axes = figure.subplots()
     shown = [step for step in steps if step is steps[0] or abs(step.lost) >= 0.005]
     for place, step in enumerate(shown):
@@ -266,13 +248,13 @@ def waterfall_plot(steps: Sequence[WaterfallStep], path: str | Path, title: str)
     return _save(figure, path)
 
 
-def occupancy_plot(timeline: Timeline, path: str | Path) -> Path:
+def occupancy_plot(timeline: Timeline, path: str | Path) -> list[Path]:
     """Bytes in use of each buffer of core 0 over 60,000 cycles where a C block leaves; the axis shows time."""
     timeline, cycles = timeline.recorded(), 60_000
     microsecond = timeline.chip.frequency_mhz  # cycles
     first = _start(timeline, cycles)
     series = timeline.occupancy()
-    figure = _figure(11, 1.1 * len(series) + 0.8)
+    figure = new_figure(11, 1.1 * len(series) + 0.8)
     for axes, (name, (times, used)) in zip(figure.subplots(len(series), sharex=True), series.items(), strict=True):
         axes.step(times / microsecond, used / 1024, where="post", linewidth=0.9, color="#0072B2")
         axes.set_ylabel(f"{name}\nKiB", fontsize=8)
@@ -284,12 +266,12 @@ def occupancy_plot(timeline: Timeline, path: str | Path) -> Path:
     return _save(figure, path)
 
 
-def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> Path:
+def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> list[Path]:
     """Time against bits; the front as a line with labels."""
     require_matplotlib()
     from matplotlib.ticker import LogLocator
 
-    figure = _figure(9.5, 4.6)
+    figure = new_figure(9.5, 4.6)
     axes = figure.subplots()
     front = [point for point in points if point.on_front]
     rest = [point for point in points if not point.on_front]

@@ -15,6 +15,7 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from mpgemm.cli.common.discovery import all_commands, command_module, command_names, command_parser, overview
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.prose import wrapped
+from mpgemm.cli.common.run_options import figures_of
 from mpgemm.reporting.report import running
 from tensorcore_models.machine.fp_state import default_fp_state
 
@@ -65,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
     if sys.stdout is None:  # it was closed before we started; whatever is printed is not wanted
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
     try:
-        with running(argv, args.wide):
+        with running(argv, args.wide), figures_of(args):
             status = command_module(command).run(args)
         sys.stdout.flush()  # a full disk shows here, not when the interpreter ends
         return status

@@ -122,6 +122,7 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
 def _write_comparison(args, comparison: Comparison) -> list[str]:
     from mpgemm.exact.errors import RELATIVE_METRICS
     from mpgemm.reporting import plots
+    from tensorcore_models.figures import save
 
     write_text(args.out / "comparison.json", comparison.to_json(args.bits))
     write_text(args.out / "comparison.csv", comparison.to_csv())
@@ -132,6 +133,5 @@ def _write_comparison(args, comparison: Comparison) -> list[str]:
             for group in comparison.groups
         }
         figure = plots.method_comparison(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)])
-        plots.save_figure(figure, args.out / "comparison.png")
-        written.append("comparison.png")
+        written += save(figure, args.out / "comparison.png")
     return written

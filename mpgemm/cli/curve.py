@@ -101,10 +101,11 @@ def _run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _write(args: argparse.Namespace, outcome: Outcome) -> list[str]:
-    """JSON, CSV and the picture twice, as points and as lines; the names of the files."""
+    """JSON, CSV and the picture; the names of the files."""
     from mpgemm.exact.errors import RELATIVE_METRICS
     from mpgemm.experiments.curves import points_csv
     from mpgemm.reporting import plots
+    from tensorcore_models.figures import save
 
     write_text(args.out / "curve.json", report.json_text(dict(outcome.data)))
     write_text(args.out / "curve.csv", points_csv(outcome))
@@ -116,6 +117,4 @@ def _write(args: argparse.Namespace, outcome: Outcome) -> list[str]:
         panel.curves, panel.title, panel.x_label, RELATIVE_METRICS[metric_of(args)],
         log_x=panel.log_x, log_base=2 if args.over[0] == "k" else 10,
     )  # fmt: skip
-    for name in ("curve.png", "curve.svg"):
-        plots.save_figure(figure, args.out / name)
-    return [*written, "curve.png", "curve.svg"]
+    return [*written, *save(figure, args.out / "curve.png")]

@@ -294,6 +294,7 @@ def range_table(operands: Sequence[MatrixRange]) -> report.Table:
 def _write_cases(args, result, table, inputs, summaries) -> list[str]:
     from mpgemm.exact.errors import RELATIVE_METRICS
     from mpgemm.reporting import plots
+    from tensorcore_models.figures import save
 
     write_text(args.out / "results.json", report.json_text(result))
     write_text(args.out / "results.csv", table.to_csv())
@@ -305,11 +306,9 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
         for case in (entry.case for entry in inputs)
     }
     figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)])
-    plots.save_figure(figure, args.out / "errors.png")
-    written.append("errors.png")
+    written += save(figure, args.out / "errors.png")
     for number, entry in enumerate(inputs, 1):
         name = f"exponents_{number}.png" if len(inputs) > 1 else "exponents.png"
         histograms = {operand.name: operand.histogram for operand in entry.operands}
-        plots.save_figure(plots.exponent_histogram(histograms, entry.case.group), args.out / name)
-        written.append(name)
+        written += save(plots.exponent_histogram(histograms, entry.case.group), args.out / name)
     return written

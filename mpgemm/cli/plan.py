@@ -26,6 +26,7 @@ from mpgemm.cli.common.ascend_options import (
 )
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.plan_advice import advice_of, compares, print_batch, sensitivity_table
+from mpgemm.cli.common.run_options import FIGURE_OPTIONS, add_figure_arguments
 from mpgemm.cli.common.words import DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 from mpgemm.reporting.report import Progress, Table, json_text, say
 from tensorcore_models.files import write_text
@@ -46,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add_shared_arguments(parser, several_chips=True)
     _add_choice(parser.add_argument_group("choice"))
-    _add_output(parser.add_argument_group("output"))
+    _add_output(parser, parser.add_argument_group("output"))
     _state_what_goes_together(parser)
     parser.moved("--figure", "mpgemm reproduce xue6 (6), or --heat-map (heat)")
 
@@ -72,7 +73,7 @@ def _state_what_goes_together(parser: Parser) -> None:
     parser.goes_without(("--tiling", "--sensitivity", "--top"), ("--shapes",))
     parser.goes_without((*ranking, *sample), ("--block",))
     parser.goes_without(("--distribution",), ("--files",))
-    parser.goes_with(("--out",), ("--pareto", "--heat-map"))
+    parser.goes_with(("--out", *FIGURE_OPTIONS), ("--pareto", "--heat-map"))
     parser.goes_without(("--json",), ("--heat-map",))
 
 
@@ -111,7 +112,7 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
     add("--block", metavar="BM,BK,BN", help="this block only: whether it fits, and its plan")
 
 
-def _add_output(output: argparse._ArgumentGroup) -> None:
+def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
     """What is shown."""
     add = output.add_argument
     add("--pareto", action="store_true", help="time and bits on one front: what one more bit costs")
@@ -126,6 +127,7 @@ def _add_output(output: argparse._ArgumentGroup) -> None:
     add("--rejections", action="store_true", help="the blocks next to the feasible space, and why not")
     add("--heat-map", action="store_true", help="the speed over (bm, bn) as a picture")
     add("--out", metavar="FOLDER", help="where --heat-map and --pareto write PNG, CSV and JSON (out)")
+    add_figure_arguments(parser, output)
     add("--csv", metavar="FILE", help="write the plans as CSV")
     add("--json", action="store_true", help="print JSON instead of tables")
 
@@ -426,7 +428,7 @@ def _pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
         folder, name = folder_of(args), f"pareto_{chip.name}_{m}x{k}x{n}"
         flat = [{key: value for key, value in row.items() if key != "warnings"} for row in rows]
         title = f"{chip.name}, A {m} x {k}, B {k} x {n} ({evidence(args, chip)})"
-        written = [*write_rows(folder, name, flat), plots.pareto_plot(points, folder / f"{name}.png", title)]
+        written = [*write_rows(folder, name, flat), *plots.pareto_plot(points, folder / f"{name}.png", title)]
     if args.json:
         sys.stdout.write(json_text({"chip": chip.name, "m": m, "k": k, "n": n, "points": rows}))
         return
@@ -503,5 +505,5 @@ def _heat_map(args: argparse.Namespace, chip: ascend.Chip) -> None:
     name = f"heat_map_{chip.name}_bk{bk}"
     m, k, n = size_of(args)
     title = f"{chip.name}, bk = {bk}, m, k, n = {m}, {k}, {n}, {args.buffering} buffers, the paper's kernel"
-    paths = [*write_rows(folder, name, rows), plots.heat_map_plot(rows, folder / f"{name}.png", title)]
+    paths = [*write_rows(folder, name, rows), *plots.heat_map_plot(rows, folder / f"{name}.png", title)]
     print(f"written: {', '.join(map(str, paths))}")

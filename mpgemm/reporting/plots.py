@@ -1,7 +1,5 @@
 """Figures. Matplotlib is imported where a figure is made, without a display, and nothing global is changed."""
 
-import io
-import os
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorcore_models.files import atomic_writer
+from tensorcore_models.figures import colour_of, columns_that_fit, letters, new_figure, style
 
 
 @dataclass(frozen=True)
@@ -40,11 +38,6 @@ class Panel:
 #: Marker and line of the curves, in turn; the shapes tell them apart without colour too.
 _MARKERS = "osD^v<>Pp*Xh"
 
-#: Colours that colour-blind readers tell apart (Okabe and Ito 2008).
-_COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F", "#8B0000", "#556B2F",
-)  # fmt: skip
-
 
 #: Errors that many times smaller than the reference's are beside the question and would press the others together.
 OFF_AXIS = 1e4
@@ -52,40 +45,10 @@ OFF_AXIS = 1e4
 LOST_EXPONENT, LARGEST_EXPONENT = -26, 15
 
 
-def require_matplotlib() -> None:
-    """Check that pictures can be made: before long work, not after it. Raises ValueError."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise ValueError("figures need matplotlib: pip install 'mpgemm[plot]', or pass --no-figures") from None
-
-
-def _figure(width: float, height: float):
-    """A figure on a canvas without a display."""
-    require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _new_figure(width: float, height: float):
+def _one_panel(width: float, height: float, lines: bool = False):
     """(figure, axes) for one panel."""
-    figure = _figure(width, height)
+    figure = new_figure(width, height, lines)
     return figure, figure.add_subplot()
-
-
-def save_figure(figure, path: str | os.PathLike, dpi: int = 130) -> None:
-    """Write a figure as PNG, or as SVG where the name ends so, the whole file or nothing."""
-    buffer = io.BytesIO()
-    if str(path).endswith(".svg"):
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    else:
-        figure.savefig(buffer, format="png", dpi=dpi)
-    with atomic_writer(path) as stream:
-        stream.write(buffer.getvalue())
 
 
 def curves(
@@ -105,10 +68,10 @@ def curves(
     log_base: That of the x axis.
     marks: label -> y of a horizontal line.
     """
-    figure, axes = _new_figure(8.0, 4.6)
+    figure, axes = _one_panel(8.0, 4.6)
     for number, line in enumerate(lines):
         place = number if line.colour is None else line.colour
-        colour = _COLOURS[place % len(_COLOURS)]
+        colour = colour_of(place)
         x, y = np.asarray(line.x, float), np.asarray(line.y, float)
         shown = np.isfinite(y) & (y > 0)
         few = len(x) <= 40
@@ -131,7 +94,7 @@ def curves(
     else:
         axes.locator_params(axis="x", integer=True)
     axes.set_yscale("log")
-    axes.set_title(textwrap.fill(title, _TITLE), fontsize=10)
+    axes.set_title(_title(figure, title, 10, beside=True), fontsize=10)
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.grid(True, which="major", color="0.9", linewidth=0.6)
     _side_legend(figure, axes)
@@ -149,7 +112,10 @@ def method_errors(
         than :data:`OFF_AXIS` times smaller than all of these is at the left edge as an arrow with its value.
     """
     names = list(dict.fromkeys(name for members in groups.values() for name, _ in members))
-    figure, axes = _new_figure(8.0, 1.0 + 0.28 * len(names) + 0.2 * len(groups))
+    figure, axes = _one_panel(8.0, 1.0 + 0.28 * len(names) + 0.2 * len(groups), lines=True)
+    labels = [textwrap.fill(name, letters(0.42 * figure.get_figwidth(), 8)) for name in names]
+    more = sum(label.count("\n") for label in labels)
+    figure.set_figheight(figure.get_figheight() + 0.14 * more * style().scale)
     lines = [dict(members).get(reference, 0.0) for members in groups.values()]
     least = min((error for error in lines if 0 < error < np.inf), default=0.0) / OFF_AXIS
     values = [e for members in groups.values() for _, e in members if max(least, 0) < e < np.inf]
@@ -157,14 +123,15 @@ def method_errors(
     if any(0 < error < least for members in groups.values() for _, error in members):
         low /= 10  # room for their values
     for number, ((group, members), line) in enumerate(zip(groups.items(), lines, strict=True)):
-        colour = _COLOURS[number % len(_COLOURS)]
-        axes.plot([], [], "o", color=colour, label=group)
+        colour = colour_of(number)
+        mark = _MARKERS[number % len(_MARKERS)]
+        axes.plot([], [], mark, color=colour, label=group)
         if 0 < line < np.inf:
             axes.axvline(line, color=colour, linewidth=1, linestyle="--", zorder=1)
         for name, error in members:
             place = len(names) - 1 - names.index(name)
             if error == 0:
-                axes.plot(low, place, "o", color=colour, markerfacecolor="none", markersize=7)
+                axes.plot(low, place, mark, color=colour, markerfacecolor="none", markersize=7)
             elif not np.isfinite(error):
                 axes.plot(high, place, "X", color=colour, markersize=7)
             elif error < least:
@@ -174,13 +141,13 @@ def method_errors(
                     fontsize=7, color=colour, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
                 )  # fmt: skip
             else:
-                axes.plot(error, place, "o", color=colour, markersize=5)
+                axes.plot(error, place, mark, color=colour, markersize=5)
     if any(0 < line < np.inf for line in lines):
         axes.plot([], [], "--", color="0.4", linewidth=1, label=f"error of {reference}")
     axes.set_xscale("log")
     axes.set_xlim(low / 2, high * 2)
-    axes.set_yticks(range(len(names)), names[::-1], fontsize=8)
-    axes.set_title(title, fontsize=10)
+    axes.set_yticks(range(len(names)), labels[::-1], fontsize=8)
+    axes.set_title(_title(figure, title, 10), fontsize=10)
     axes.set(xlabel=x_label)
     axes.grid(True, axis="both", color="0.9", linewidth=0.6)
     handles, labels = axes.get_legend_handles_labels()
@@ -188,33 +155,40 @@ def method_errors(
     return figure
 
 
-#: Characters of a legend in an inch of a figure at 8 points, with what a mark before them takes.
-_IN_AN_INCH, _MARK = 14, 9
+#: What a mark before a label of a legend takes, in letters.
+_MARK = 9
+#: Inches of a legend beside the axes, and of a figure that is too narrow for one.
+_SIDE, _NARROW = 2.4, 5.0
+
+
+def _title(figure, text: str, points: float, beside: bool = False) -> str:
+    """A title in as many lines as the figure needs, or the axes where a legend is beside them."""
+    width = figure.get_figwidth()
+    taken = _SIDE if beside and width >= _NARROW else 0.0
+    return textwrap.fill(text, letters(0.92 * (width - taken), points))
 
 
 def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> None:
     """A legend below the axes that stays inside of the figure: long labels are wrapped, columns are as many as fit."""
-    room = int(figure.get_figwidth() * _IN_AN_INCH) - _MARK
+    room = letters(figure.get_figwidth(), 8) - _MARK
     wrapped = ["\n".join(textwrap.wrap(label, room)) for label in labels]
     longest = max((len(line) for label in wrapped for line in label.split("\n")), default=1) + _MARK
     fitting = max(1, min(columns, (room + _MARK) // longest))
     more = sum(label.count("\n") for label in wrapped)  # lines beyond one for each label
-    figure.set_figheight(figure.get_figheight() + 0.16 * more)
+    more += -(-len(labels) // fitting) if figure.get_figwidth() < _NARROW else 0
+    figure.set_figheight(figure.get_figheight() + 0.16 * more * style().scale)
     figure.legend(handles, wrapped, fontsize=8, frameon=False, loc="outside lower center", ncols=fitting)
 
 
-#: Characters of a line of a title in figures 8 inches wide.
-_TITLE = 60
-#: The same of a legend beside the axes.
-_SIDE = 36
-
-
 def _side_legend(figure, axes) -> None:
-    """A legend beside the axes that stays inside of the figure: long labels are wrapped, and the figure is high enough."""
+    """A legend beside the axes that stays inside of the figure, which is high enough for it; below in a narrow figure."""
     handles, labels = axes.get_legend_handles_labels()
-    wrapped = [textwrap.fill(label, _SIDE) for label in labels]
+    if figure.get_figwidth() < _NARROW:
+        _legend(figure, handles, labels, columns=2)
+        return
+    wrapped = [textwrap.fill(label, letters(_SIDE, 7) - _MARK - 2) for label in labels]
     lines = sum(label.count("\n") + 1 for label in wrapped)
-    figure.set_figheight(max(figure.get_figheight(), 0.15 * lines + 1))
+    figure.set_figheight(max(figure.get_figheight(), 0.15 * lines * style().scale + 1))
     axes.legend(handles, wrapped, fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
 
 
@@ -241,7 +215,7 @@ def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, Any]]], titl
     ]
     low, high = (min(finite) / 3, max(finite) * 3) if finite else (1e-9, 1.0)
     thick = 0.8 / max(len(labels), 1)
-    figure = _figure(8.0, 0.9 + len(groups) * (0.5 + len(methods) * (0.2 + 0.13 * len(labels))))
+    figure = new_figure(8.0, 0.9 + len(groups) * (0.5 + len(methods) * (0.2 + 0.13 * len(labels))), lines=True)
     grid = figure.subplots(max(len(groups), 1), 1, squeeze=False, sharex=True).ravel()
     order = list(labels)
     for axes, (group, members) in zip(grid, groups.items(), strict=False):
@@ -251,22 +225,33 @@ def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, Any]]], titl
             if error == 0:
                 axes.annotate("exact", (low, place), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6)
                 continue
-            axes.barh(place, min(error, high) - low, thick * 0.92, left=low, color=_COLOURS[number % len(_COLOURS)],
-                      hatch=None if np.isfinite(error) else "////")  # fmt: skip
+            axes.barh(place, min(error, high) - low, thick * 0.92, left=low, color=colour_of(number),
+                      edgecolor="black" if style().grey else None, linewidth=0.4,
+                      hatch=_hatch(number) if np.isfinite(error) else "////")  # fmt: skip
             if spread.seeds > 1:
                 axes.plot([max(spread.low, low), min(spread.high, high)], [place, place], color="black", linewidth=0.8)
         axes.set_yticks(range(len(methods)), methods, fontsize=8)
         axes.set_ylim(len(methods) - 0.5, -0.5)
         axes.set_xscale("log")
         axes.set_xlim(low, high)
-        axes.set_title(group, fontsize=9, loc="left")
+        axes.set_title(_title(figure, group, 9), fontsize=9, loc="left")
         axes.grid(True, axis="x", color="0.9", linewidth=0.6)
         axes.set_axisbelow(True)
     grid[-1].set_xlabel(x_label)
-    figure.suptitle(title, fontsize=10)
-    handles = [grid[0].barh([0], [0], color=_COLOURS[n % len(_COLOURS)], left=low) for n in range(len(order))]
+    figure.suptitle(_title(figure, title, 10), fontsize=10)
+    handles = [
+        grid[0].barh(
+            [0], [0], color=colour_of(n), left=low, hatch=_hatch(n), edgecolor="black" if style().grey else None
+        )
+        for n in range(len(order))
+    ]
     _legend(figure, handles, list(labels.values()), columns=4)
     return figure
+
+
+def _hatch(number: int) -> str | None:
+    """What tells bars apart where colours do not."""
+    return ("", "....", "xxxx", "\\\\\\\\", "ooo", "++++")[number % 6] if style().grey else None
 
 
 def full_window(scale_exponent: int) -> tuple[int, int]:
@@ -287,7 +272,7 @@ def exponent_histogram(
     histograms: matrix -> {exponent of the leading bit: number of elements}.
     scale_exponents: s_b whose windows (:func:`full_window`) are drawn above the bars.
     """
-    figure, axes = _new_figure(8.0, 4.0)
+    figure, axes = _one_panel(8.0, 4.0, lines=True)
     exponents = [e for histogram in histograms.values() for e in histogram] or [0]
     low, high = min([-26, *exponents]) - 1, max([17, *exponents]) + 1
     width = 0.8 / max(len(histograms), 1)
@@ -298,8 +283,8 @@ def exponent_histogram(
         shares = np.array([histogram[place] / total for place in places])
         least = min([least, *shares])
         lost = [place <= LOST_EXPONENT or place > LARGEST_EXPONENT for place in places]
-        bars = axes.bar(np.array(places) + (number + 0.5) * width - 0.4, shares, width, color=_COLOURS[number])
-        axes.bar([low], [0], 0, label=name, color=_COLOURS[number])
+        bars = axes.bar(np.array(places) + (number + 0.5) * width - 0.4, shares, width, color=colour_of(number))
+        axes.bar([low], [0], 0, label=name, color=colour_of(number))
         for bar, gone in zip(bars, lost, strict=True):
             bar.set(hatch="xxxx" if gone else None, edgecolor="#8B0000" if gone else bar.get_facecolor(), linewidth=0.4)
         count = sum(histogram[place] for place, gone in zip(places, lost, strict=True) if gone)
@@ -323,7 +308,9 @@ def exponent_histogram(
     ):
         axes.axvspan(start, end, color=colour, alpha=0.5, linewidth=0, label=label, zorder=0)
     axes.set_xlim(low, high)
-    axes.set_title("\n".join(textwrap.fill(line, _TITLE) for line in (title, "; ".join(lost_text))), fontsize=9)
+    axes.set_title(
+        "\n".join(_title(figure, line, 9, beside=True) for line in (title, "; ".join(lost_text))), fontsize=9
+    )
     axes.set(xlabel="exponent of the element, floor(log2 |x|)", ylabel="share of the nonzero elements")
     axes.set_yticks([tick for tick in axes.get_yticks() if bottom <= tick <= 1])
     _side_legend(figure, axes)
@@ -332,9 +319,9 @@ def exponent_histogram(
 
 def panel_grid(panels: Sequence[Panel], columns: int = 3):
     """Several sets of axes in one figure, `columns` beside each other; a label has one colour, the vertical range is shared."""
-    columns = min(columns, len(panels))
+    columns = min(columns, len(panels), columns_that_fit())
     rows = -(-len(panels) // columns)
-    figure = _figure(max(4.2 * columns + 0.4, 7.5), 3.2 * rows + 0.9)
+    figure = new_figure(max(4.2 * columns + 0.4, 7.5), 3.2 * rows + 0.9, lines=rows > 1)
     grid = figure.subplots(rows, columns, squeeze=False, sharey=columns > 1)
     labels = list(dict.fromkeys(line.label.replace(" (hyp.)", "") for panel in panels for line in panel.curves))
     handles: dict = {}
@@ -348,7 +335,7 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
             rest = (len(labels) - 1 - number) / max(len(labels) - 1, 1)
             (handle,) = axes.plot(
                 x[shown], y[shown], line.style or "-", marker=_MARKERS[number % len(_MARKERS)], markersize=3 + 6 * rest,
-                markerfacecolor="none", linewidth=1.1 + 4 * rest, alpha=1 - 0.5 * rest, color=_COLOURS[number % len(_COLOURS)],
+                markerfacecolor="none", linewidth=1.1 + 4 * rest, alpha=1 - 0.5 * rest, color=colour_of(number),
             )  # fmt: skip
             handles.setdefault(name, handle)
         axes.set_title(panel.title, fontsize=11)

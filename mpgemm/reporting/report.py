@@ -107,7 +107,8 @@ class Table:
         places, turned_widths = turned._fit(width)
         if len(self.rows) < len(self.headings) and len(places) == len(turned.headings):
             return turned._lines(places, turned_widths)
-        keys, begin, lines = self._keys(width), 0, []
+        lines: list[str] = []
+        keys, begin = self._keys(width), 0
         while begin < len(self.headings):
             columns = [*range(min(keys, begin)), *range(begin, len(self.headings))]
             headings, *rows = ([row[i] for i in columns] for row in (self.headings, *self.rows))

@@ -76,11 +76,10 @@ def run(context: Context) -> Outcome:
         [claim.method, pair.engine.label, claim.claimed, *losses[m.name]]
         for (claim, pair), m in zip(pairs, methods, strict=True)
     ]
-    shown = [[name, engine.partition(":")[0], *numbers] for name, engine, *numbers in rows]
     table = Table(
         "Bits lost against an FP32 chain of fused multiply-adds (error over || |A||B| ||_F)",
         ["method", "unit", "claimed", *heads],
-        shown,
+        [[row[0], pair.engine.label.partition(":")[0], *row[2:]] for row, (_, pair) in zip(rows, pairs, strict=True)],
     )
     data = {
         "inputs": heads,

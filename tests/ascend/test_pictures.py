@@ -118,7 +118,7 @@ def test_pictures_are_written(timeline, tmp_path):
         plots.heat_map_plot(figures.heat_map(A, bk=256, size=(500, 500, 500)), tmp_path / "heat.png", "t"),
         plots.waterfall_plot(waterfall(schedule), tmp_path / "waterfall.png", "t"),
     ]
-    assert all(path.read_bytes().startswith(PNG) for path in paths)
+    assert all(path.read_bytes().startswith(PNG) for written in paths for path in written)
 
 
 def test_heat_map_without_blocks():

@@ -19,6 +19,7 @@ from mpgemm.experiments.methods import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_O
 from mpgemm.experiments.slice_advice import DEVICES as COST_DEVICES
 from mpgemm.experiments.slice_advice import METHODS as COUNTED_METHODS
 from mpgemm.testing.tolerances import SHAPE
+from tensorcore_models.figures import FORMATS, STYLES
 from tensorcore_models.probing.formal.solvers import BACKENDS, DEFAULT_MEMORY, DEFAULT_TIMEOUT
 from tensorcore_models.probing.identify.solver import EACH, TOTAL
 from tensorcore_models.probing.suites import SUITES
@@ -35,6 +36,8 @@ STATED = {
     "ON_REQUEST": tuple(ON_REQUEST),
     "ORDERS": ORDERS,
     "STEP_ORDERS": STEP_ORDERS,
+    "FIGURE_FORMATS": FORMATS,
+    "FIGURE_STYLES": tuple(STYLES),
     "METRICS": tuple(RELATIVE_METRICS),
     "AXES": tuple(AXES),
     "CURVE_SHAPE": CURVE_SHAPE,

@@ -1,5 +1,6 @@
 """Figures are made without a display and without touching pyplot's state."""
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -10,6 +11,7 @@ pytest.importorskip("matplotlib")
 from mpgemm.cli import main
 from mpgemm.experiments.spread import SeedSpread
 from mpgemm.reporting import plots
+from tensorcore_models import figures
 from tensorcore_models.formats.words import bits_kept, split_fp16
 
 
@@ -115,9 +117,91 @@ def test_coinciding_curves_stay_visible_in_a_grid():
 
 def test_figures_are_saved_whole(tmp_path):
     path = tmp_path / "out" / "x.png"
-    plots.save_figure(plots.curves([plots.Curve("a", [1, 2], [1, 2])], "t", "x", "y"), path, dpi=40)
+    assert figures.save(plots.curves([plots.Curve("a", [1, 2], [1, 2])], "t", "x", "y"), path) == ["x.png"]
     assert path.read_bytes().startswith(b"\x89PNG")
     assert [p.name for p in path.parent.iterdir()] == ["x.png"]
+
+
+def _method_errors(inputs=2):
+    names = [f"SGEMM-cube termwise, s_b = {n}, scaled rows, exact steps" for n in (0, 6, 12)]
+    return plots.method_errors(
+        {f"input {i}": [(name, 1e-7 * (i + 1)) for name in names] for i in range(inputs)}, "t", "x"
+    )
+
+
+def _histogram(inputs=2):
+    return plots.exponent_histogram({"A": {0: 3, -4: 5}, "B": {1: 2, -20: 1}}, "a title")
+
+
+def _curves(inputs=2):
+    lines = [plots.Curve(f"a method with a long name, number {i}", [1, 2, 4], [1e-7, 2e-7, 4e-7]) for i in range(8)]
+    return plots.curves(lines, "a title that is longer than a column of a journal can be", "k", "error")
+
+
+def _grid(inputs=2):
+    lines = [plots.Curve(name, [1, 10], [1e-3, 1e-2]) for name in ("a", "b", "c")]
+    return plots.panel_grid([plots.Panel("t", lines, "x", "y")] * 5, 3)
+
+
+@pytest.mark.parametrize(("name", "grey"), [("one-column", True), ("two-column", False)])
+@pytest.mark.parametrize("make", [_method_errors, _histogram, _curves, _grid])
+def test_figures_for_papers(make, name, grey, tmp_path):
+    """As wide as asked, texts of the asked size that stay inside of the figure, axes that leave room for data."""
+    asked = dataclasses.replace(figures.STYLES[name], grey=grey)
+    with figures.drawn_as(asked):
+        figure = make()
+        assert figures.save(figure, tmp_path / "x.png") == ["x.pdf"]
+    assert figure.get_figwidth() == asked.width
+    box, letter = figure.get_tightbbox(), 0.06  # in inches; layouts are off by less than a letter of 7.5 points
+    assert (
+        -letter < box.x0
+        and box.x1 < asked.width + letter
+        and -letter < box.y0
+        and box.y1 < figure.get_figheight() + letter
+    )
+    assert all(axes.bbox.width > 0.25 * figure.bbox.width for axes in figure.axes if axes.axison)
+    legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes if axes.get_legend())]
+    assert all(text.get_fontsize() >= 0.85 * asked.points for legend in legends for text in legend.get_texts())
+    assert b"/FontFile2" in (tmp_path / "x.pdf").read_bytes()  # fonts are embedded
+
+
+def test_equal_figures_are_equal_files(tmp_path):
+    with figures.drawn_as(figures.FigureStyle(("svg", "pdf", "png"))):
+        first, second = (
+            [(tmp_path / folder / name).read_bytes() for name in figures.save(_curves(), tmp_path / folder / "x.png")]
+            for folder in ("a", "b")
+        )
+    assert first == second
+
+
+def test_a_journal_s_style_is_one_file(tmp_path):
+    path = tmp_path / "journal.toml"
+    path.write_text('base = "two-column"\nwidth = 6.5\nformats = ["svg", "pdf"]\ngrey = true\n')
+    assert figures.read_style(str(path)) == figures.FigureStyle(("svg", "pdf"), 6.5, 7.5, grey=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("wdth = 3", "wdth = 3 is no field of a style"),
+        ('width = "3"', "is no field"),
+        ("width = 0.1", "expected 1 to 40"),
+        ('formats = ["jpg"]', "png, pdf, svg, got jpg"),
+        ("formats = []", "no format"),
+        ('base = "poster"', "base is 'poster'"),
+        ("width", "is no TOML file"),
+    ],
+)
+def test_styles_that_are_none(text, said, tmp_path):
+    path = tmp_path / "journal.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=said):
+        figures.read_style(str(path))
+
+
+def test_a_style_has_a_name_or_a_file():
+    with pytest.raises(ValueError, match="no style 'poster': expected screen, one-column, two-column, or a file"):
+        figures.read_style("poster")
 
 
 def test_without_matplotlib_the_message_names_the_extra(monkeypatch):

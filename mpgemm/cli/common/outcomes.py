@@ -38,15 +38,15 @@ def csv_of(outcome: Outcome) -> str:
 def write_outcome(args: argparse.Namespace, outcome: Outcome) -> list[str]:
     """Write the outcome's JSON, CSV and figure into the folder of --out; the names of the files."""
     from mpgemm.reporting import plots
+    from tensorcore_models import figures
 
     write_text(args.out / f"{outcome.name}.json", report.json_text(dict(outcome.data)))
     write_text(args.out / f"{outcome.name}.csv", csv_of(outcome))
     written = [f"{outcome.name}.json", f"{outcome.name}.csv"]
-    picture = f"{outcome.name}.png"
+    picture = args.out / f"{outcome.name}.png"
     if outcome.draw and not args.no_figures:
-        outcome.draw(args.out / picture)
-        written.append(picture)
+        outcome.draw(picture)
+        written += [f"{outcome.name}.{name}" for name in figures.style().formats]
     elif outcome.panels and not args.no_figures:
-        plots.save_figure(plots.panel_grid(outcome.panels, outcome.columns), args.out / picture)
-        written.append(picture)
+        written += figures.save(plots.panel_grid(outcome.panels, outcome.columns), picture)
     return written

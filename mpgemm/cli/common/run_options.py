@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.words import METRICS
+from mpgemm.cli.common.words import FIGURE_FORMATS, FIGURE_STYLES, METRICS
 from mpgemm.reporting.report import Progress
 
 if TYPE_CHECKING:
@@ -39,14 +41,43 @@ def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> N
     add("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
     add("--fresh", action="store_true", help="measure again what the journal in --out holds")
     add("--no-figures", action="store_true", help="no pictures")
+    add_figure_arguments(parser, output)
     add("--json", action="store_true", help="print JSON instead of tables")
     add("--quiet", action="store_true", help="no progress on a terminal")
     add("--csv", action="store_true", help="print CSV instead of tables")
     add("--metric", choices=METRICS, help="what the figures show (default relative_frobenius)")
     parser.goes_without(("--csv",), ("--json",))
-    parser.goes_with(("--fresh", "--no-figures"), ("--out",))
+    parser.goes_with(("--fresh", "--no-figures", *FIGURE_OPTIONS), ("--out",))
+    parser.goes_without(FIGURE_OPTIONS, ("--no-figures",))
     if metric_needs_out:
         parser.goes_with(("--metric",), ("--out",))
+
+
+#: Options of :func:`add_figure_arguments`.
+FIGURE_OPTIONS = ("--format", "--style")
+
+
+def add_figure_arguments(parser: Parser, group: argparse._ArgumentGroup) -> None:
+    """How figures look and are written: obeyed by :func:`figures_of`."""
+    group.add_argument(
+        "--format", nargs="+", choices=FIGURE_FORMATS, metavar="FORMAT",
+        help=f"of figures: {', '.join(FIGURE_FORMATS)} (png, or the style's)",
+    )  # fmt: skip
+    group.add_argument(
+        "--style", metavar="NAME|FILE.toml",
+        help=f"of figures: {', '.join(FIGURE_STYLES)}, or a journal's: width, points, font, grey, dpi, formats (screen)",
+    )  # fmt: skip
+
+
+def figures_of(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """Figures as a command's options ask for them. Raises ValueError, OSError for a style that is none."""
+    name, formats = getattr(args, "style", None), getattr(args, "format", None)
+    if name is None and formats is None:
+        return nullcontext()
+    from tensorcore_models import figures
+
+    asked = figures.read_style(name or "screen")
+    return figures.drawn_as(asked if formats is None else replace(asked, formats=tuple(dict.fromkeys(formats))))
 
 
 def metric_of(args: argparse.Namespace) -> str:
@@ -56,12 +87,12 @@ def metric_of(args: argparse.Namespace) -> str:
 
 def check_run(args: argparse.Namespace) -> None:
     """Refuse an output folder that cannot be, and figures without matplotlib."""
-    from mpgemm.reporting import plots
+    from tensorcore_models.figures import require_matplotlib
 
     if args.out and args.out.exists() and not args.out.is_dir():
         raise ValueError(f"--out {args.out} is not a folder")
     if args.out and not args.no_figures:
-        plots.require_matplotlib()
+        require_matplotlib()
 
 
 def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], int]) -> int:

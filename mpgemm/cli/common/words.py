@@ -19,6 +19,8 @@ NAMED_METHODS = (
 ON_REQUEST = ("bf16x6", "amx")
 ORDERS = ("elementwise", "termwise", "termwise_inplace")
 STEP_ORDERS = ("sequential", "pairwise", "exact")
+FIGURE_FORMATS = ("png", "pdf", "svg")
+FIGURE_STYLES = ("screen", "one-column", "two-column")
 METRICS = ("relative_frobenius", "relative_inf", "normwise", "componentwise", "rowwise")
 
 # Curves and counts: mpgemm.experiments.curves, .slice_advice.
