@@ -79,8 +79,9 @@ def _again(once: Any, each_band: Any, streamed: Any, kept: Any, written: Any, l2
 #: A loop over x times what L2 holds hits h of it with random replacement, h = exp(-(1 - h) x), as x from 1 to 32.
 _LOOPS = np.geomspace(1.0, 32.0, 400)
 _HITS = np.zeros_like(_LOOPS)
-for _ in range(4000):
-    _HITS = np.exp(-(1 - _HITS) * _LOOPS)
+for _ in range(50):  # Newton's method from below: the difference of both sides is concave, so no step passes the root
+    _survive = np.exp(-(1 - _HITS) * _LOOPS)
+    _HITS -= (_HITS - _survive) / (1 - _LOOPS * _survive)
 _HITS[0] = 1.0
 
 

@@ -1,6 +1,6 @@
 from numpy import ndarray
 
-from ascend.flat import FlatPhase
+from ascend.pipes.arrays import FlatPhase
 
 LAYOUT: dict[str, int]
 

@@ -1,6 +1,6 @@
 """Discrete-event simulation of pipes that wait for flags and share memory bandwidth.
 
-The model is stated in ascend/pipes/program.py; ascend/pipes/reference.py is the same in plain Python, the slow truth.
+The model is stated in ascend/pipes/program.py; tests/support/pipes_reference.py is the same in plain Python, the slow truth.
 
 An operation of fixed length is placed in time as soon as the flags that it takes are known, so only transfers on the
 shared channels need events in time order. They share `capacity` bytes a cycle equally, each channel's transfers up to
@@ -41,7 +41,7 @@ cdef enum Status:
 
 @cython.final
 cdef class PipeEngine:
-    """Runs one phase. The arrays are as in :class:`ascend.flat.FlatPhase`; times are cycles."""
+    """Runs one phase. The arrays are as in :class:`ascend.pipes.arrays.FlatPhase`; times are cycles."""
 
     cdef const int[::1] op_pipe, op_channel, op_takes, op_take_count, op_raises, op_raise_count
     cdef const double[::1] op_cycles, op_bytes, op_latency

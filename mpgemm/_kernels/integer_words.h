@@ -2,7 +2,7 @@
  *
  * Contract. Matrices are C-contiguous; a task covers flat ranges of elements, which threads may take in any order. Operands are
  * float or double, of any finite value; what is not finite counts as 0. Every result is a function of its element (and of its
- * row's and column's powers of two) alone, given by mpgemm.recovery.integer_reference in plain integers: all steps are exact in binary64 or
+ * row's and column's powers of two) alone, given by tests/support/integer_reference.py in plain integers: all steps are exact in binary64 or
  * are the roundings that the method asks for, so bits depend neither on the variant nor on the threads.
  */
 #ifndef MPGEMM_INTEGER_WORDS_H

@@ -155,7 +155,7 @@ def _scaled_operands(args) -> tuple[np.ndarray, np.ndarray]:
 # -- operands ------------------------------------------------------------------------------------------------------------
 def _operands(args):
     """Row of A, column of B, c."""
-    from mpgemm.reproductions.valpey_table5 import VALPEY_A, VALPEY_B, VALPEY_C
+    from mpgemm.explanations.example import VALPEY_A, VALPEY_B, VALPEY_C
 
     given = [name for name in ("a", "files", "distribution") if getattr(args, name)]
     if len(given) > 1:

@@ -1,6 +1,6 @@
 """Products of integer words joined to the result: sums of slices, Chinese remainders, sums of quantised words.
 
-The arithmetic is in ``_kernels/integer_words_join.h``; :mod:`mpgemm.recovery.integer_reference` states it in plain integers.
+The arithmetic is in ``_kernels/integer_words_join.h``; `tests/support/integer_reference.py` states it in plain integers.
 """
 
 import functools

@@ -5,7 +5,7 @@ Every product is exact: k is cut so that no int32 sum can overflow and no sum of
 hold infinities or NaN give NaN (such elements count as overflow).
 
 Operands become words in :mod:`mpgemm.recovery.integer_words`, products become results in
-:mod:`mpgemm.recovery.integer_joins`; the truth for both in plain integers is :mod:`mpgemm.recovery.integer_reference`.
+:mod:`mpgemm.recovery.integer_joins`; the truth for both in plain integers is `tests/support/integer_reference.py`.
 """
 
 import functools

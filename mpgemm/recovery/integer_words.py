@@ -1,7 +1,7 @@
 """Operands of the integer recovery methods as integer words: slices, residues, quantised words.
 
 Rows of A (axis 1) and columns of B (axis 0) share an exponent. Elements that are not finite count as 0. The arithmetic is in
-``_kernels/integer_words_split.h``; :mod:`mpgemm.recovery.integer_reference` states it in plain integers.
+``_kernels/integer_words_split.h``; `tests/support/integer_reference.py` states it in plain integers.
 """
 
 import functools

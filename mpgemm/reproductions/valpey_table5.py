@@ -1,8 +1,4 @@
-"""Table 5 of Valpey et al.: inputs for which Ootomo and Yokota's method is less accurate than that of Markidis et al.
-
-The table prints b_1 = 1.998046875 * 2^-7; the text's steps need 2^+7 (the misprint is in the exponent), which is used
-here.
-"""
+"""Table 5 of Valpey et al.: inputs for which Ootomo and Yokota's method is less accurate than that of Markidis et al."""
 
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -13,15 +9,12 @@ import tensorcore_models as tcm
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.experiments.tasks import Task, results_of
+from mpgemm.explanations.example import VALPEY_A, VALPEY_B, VALPEY_C
 from mpgemm.recovery.engines import resolve_engine
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import recovered_gemm
 from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import Engine
-
-VALPEY_A = np.array([1.0009765625 * 2.0**-8, 1.326171875 * 2.0**-14, 2.0**-12, 2.0**-12], np.float32)
-VALPEY_B = np.array([1.998046875 * 2.0**7, 1.4443359375 * 2.0**-7, 2.0**-12, 2.0**-12], np.float32)
-VALPEY_C = np.float32(2.0**-24)
 
 #: The two procedures of section 6: everything in the core, and only c outside with the low-low term kept.
 MARKIDIS = get_method("markidis", rounding="rne")

@@ -1,7 +1,7 @@
 """Arrays of values to arrays of encodings and back, each element rounded exactly once.
 
-The kernels are in ``_kernels/convert.h``; :func:`tensorcore_models.formats.exact_rounding.encode_exact` is their twin
-in Python integers.
+The kernels are in ``_kernels/conversion/convert.h``; :func:`tensorcore_models.formats.exact_rounding.encode_exact` is their
+twin in Python integers.
 
 Rules for what has no plain rounding (all formats):
 

@@ -25,6 +25,7 @@ from .chains import ChainsKernel
 from .generic import converted, generic_batch_bits, generic_bits
 from .groups import GroupsKernel
 from .integer import IntegerKernel
+from .kept import kept_for_object
 from .lowering import Lowered, lower
 from .narrow import NarrowKernel
 from .pairwise import ExactSumKernel, PairwiseKernel
@@ -104,7 +105,6 @@ FAST_PATHS: tuple[FastPath, ...] = (
 
 #: The layer that runs; None: not looked for yet.
 _chosen: str | None = None
-_cache: dict[int, tuple] = {}
 
 
 def _checked(name: str, what: str) -> str:
@@ -139,6 +139,7 @@ def get_kernel() -> str:
     return _chosen
 
 
+@kept_for_object
 def lowered(engine) -> Lowered:
     """The engine's accumulator and formats, made ready for the kernels; kept from call to call.
 
@@ -147,17 +148,7 @@ def lowered(engine) -> Lowered:
     engine : MatrixEngine or Instruction
         Anything with `accumulator`, the four formats, `scale_format` and `block_size`; it must not change.
     """
-    found = _cache.get(id(engine))
-    if found is not None and found[0] is engine:
-        return found[1]
-    if type(engine) is Lowered:
-        return engine
-    if len(_cache) > 4096:
-        _cache.clear()
-    # The engine is kept with its result, so that no other object can come to have its id.
-    result = lower(engine)
-    _cache[id(engine)] = engine, result
-    return result
+    return engine if type(engine) is Lowered else lower(engine)
 
 
 def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:

@@ -10,12 +10,12 @@ from ..machine.instruction_sets import isa_level
 from ..machine.threads import WORTH_THREADS
 from .dispatch import LONGEST_SLICE, get_kernel, lowered, slice_bits, small_kernel
 from .generic import generic_bits
+from .kept import kept_for_object
 from .lowering import Lowered
 from .narrow import NarrowKernel
 
 #: Shapes that are kept for one engine.
 _SHAPES = 256
-_tiles: dict[int, tuple] = {}
 
 
 class SmallProduct:
@@ -114,17 +114,11 @@ def small_product(engine, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) ->
     return found
 
 
+@kept_for_object
 def tile_product(instruction) -> SmallProduct | None:
     """:func:`small_product` of the instruction's own shape, None for one that is not published."""
-    found = _tiles.get(id(instruction))
-    if found is not None and found[0] is instruction:
-        return found[1]
-    if len(_tiles) > 4096:
-        _tiles.clear()
     m, k, n = instruction.m, instruction.k, instruction.n
-    tile = small_product(instruction, (m, k), (k, n)) if instruction.published else None
-    _tiles[id(instruction)] = instruction, tile  # kept, so that no other object can come to have its id
-    return tile
+    return small_product(instruction, (m, k), (k, n)) if instruction.published else None
 
 
 def _made(low: Lowered, step: int, a_shape, b_shape) -> SmallProduct | None:

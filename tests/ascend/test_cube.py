@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cube_reference import cube_gemm_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from isas import ISAS, default_isa_and_threads  # noqa: F401 (a fixture of every test)
@@ -13,7 +14,6 @@ import ascend
 import tensorcore_models as tcm
 from ascend.blocking import Blocking
 from ascend.cube_arguments import ORDERS, OVERFLOWS, STEP_ORDERS
-from ascend.cube_reference import cube_gemm_reference
 from ascend.tile_schedule import TileSchedule
 
 MODES = {"termwise": "termwise", "termwise_inplace": "termwise_inplace", "elementwise": "elementwise"}

@@ -6,15 +6,15 @@ import time
 
 import numpy as np
 import pytest
+from cube_reference import ReferenceArithmetic, cube_gemm_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pipes_reference import run_phase
 
 import ascend
-from ascend.cube_reference import ReferenceArithmetic, cube_gemm_reference
 from ascend.estimate import estimate
 from ascend.grid import Grid, Swizzle, balanced_parts, balanced_ranges
 from ascend.pipes.build import build_program
-from ascend.pipes.reference import run_phase
 from ascend.pipes.simulate import run_program
 from ascend.request import Request
 from ascend.schedule import build_schedule, variant

@@ -3,11 +3,12 @@
 import random
 from collections import OrderedDict
 
+import numpy as np
 import pytest
 
 import ascend
 from ascend.grid import Swizzle
-from ascend.memory import concurrent_tiles, schedule_misses
+from ascend.memory import concurrent_tiles, hits_of_a_loop, schedule_misses
 from ascend.pipes.simulate import simulate
 from ascend.schedule import build_schedule
 
@@ -95,6 +96,13 @@ def test_limits():
     assert schedule_misses(nothing) == pytest.approx((1 / 4, 1 / 8))  # only cores at the same step share
     assert concurrent_tiles(10, 20, 8, 2, 0) == (2, 4) and concurrent_tiles(10, 20, 8, 2, 1) == (4, 2)
     assert concurrent_tiles(1, 20, 8, 3, 0) == (1, 8)
+
+
+def test_hits_of_a_loop_solve_their_equation():
+    """Between the points of the table, 1 % apart, h is linear to 1e-5."""
+    h = hits_of_a_loop(x := np.linspace(1.02, 31.0, 1000))
+    assert np.abs(h - np.exp(-(1 - h) * x)).max() < 1e-4
+    assert hits_of_a_loop(1.0) == 1.0 and hits_of_a_loop(40.0) == 0.0
 
 
 def test_traffic_and_roofline_are_those_of_the_schedule():

@@ -1,11 +1,11 @@
 """The compiled simulator against the plain-Python one: every operation's start and end."""
 
 import pytest
+from pipes_reference import run_phase
 
 import ascend
 from ascend.pipes.build import build_program
 from ascend.pipes.program import PIPES
-from ascend.pipes.reference import run_phase
 from ascend.pipes.simulate import run_program
 from ascend.schedule import build_schedule
 

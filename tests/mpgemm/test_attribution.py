@@ -14,8 +14,9 @@ from mpgemm import attribute, explain, ieee_engine, list_methods, recovered_gemm
 from mpgemm.bounds.attribution import PARTS, WIDE, encode_fraction, floor_log2, ulp_at
 from mpgemm.bounds.error_parts import CAUSES, SplitOperand, error_parts, full_bits, overflow_threshold
 from mpgemm.exact.product import exact_gemm
+from mpgemm.explanations.example import VALPEY_A, VALPEY_B, VALPEY_C
 from mpgemm.recovery.run import prepare
-from mpgemm.reproductions.valpey_table5 import MARKIDIS, OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C
+from mpgemm.reproductions.valpey_table5 import MARKIDIS, OOTOMO
 
 ENGINES = ("v100", "a100", "h100", "mi250", "mi300x", "l40s", "t4")
 

@@ -3,13 +3,13 @@
 import math
 from fractions import Fraction
 
+import integer_reference as reference
 import numpy as np
 import pytest
 from isas import default_isa_and_threads, every_isa  # noqa: F401 (a fixture of every test)
 
 import tensorcore_models as tcm
 from mpgemm import UnsuitableEngine, compare, exact_gemm, get_method, recovered_gemm, resolve_engine
-from mpgemm.recovery import integer_reference as reference
 from mpgemm.recovery.exact_sums import exact_bits, exact_products, padding
 from mpgemm.recovery.integer_words import common_exponents, residue_bits, residue_entries
 from mpgemm.recovery.method import SPLIT_MODULI, check_moduli

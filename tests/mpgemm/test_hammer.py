@@ -43,7 +43,7 @@ SHARED = {
     "ExactResult.equals": (lambda: mpgemm.exact_gemm(A, B), lambda e: digest(e.equals(A @ B), e.error_of(A @ B))),
     "MatrixEngine": (fresh_engine, lambda e: digest(e.gemm(*HALF), e.gemm(*HALF, promote_every=8))),
     "MatrixEngine after the cache was emptied": (
-        lambda: (dispatch._cache.clear(), fresh_engine())[1], lambda e: digest(e.gemm(*HALF))),
+        lambda: (dispatch.lowered.cache_clear(), fresh_engine())[1], lambda e: digest(e.gemm(*HALF))),
     "Instruction.mma_bits": (
         lambda: tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32").with_rules(), lambda e: digest(e.mma_bits(*TILE))),
     "Format": (lambda: tcm.get_format("e4m3fn"), lambda f: digest(tcm.decode(tcm.encode(A32, f), f))),

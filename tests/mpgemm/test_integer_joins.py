@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import integer_reference as truth
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 from isas import ISAS, default_isa_and_threads, every_isa  # noqa: F401 (a fixture of every test)
 
 import tensorcore_models as tcm
-from mpgemm.recovery import integer_reference as truth
 from mpgemm.recovery.integer_joins import add_quantised, joined_slices, remainders
 from mpgemm.recovery.method import MODULI
 

@@ -3,12 +3,12 @@
 import math
 from fractions import Fraction
 
+import integer_reference as truth
 import numpy as np
 import pytest
 
 import tensorcore_models as tcm
 from mpgemm import recovered_gemm, recovered_gemm_report
-from mpgemm.recovery import integer_reference as truth
 from mpgemm.recovery.integer_run import IntegerRun, exact_product
 from mpgemm.recovery.integer_words import integers_below, quantise, residue_bits, slice_operand, top_exponent
 from mpgemm.recovery.method import MODULI

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import integer_reference as truth
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 from isas import ISAS, default_isa_and_threads, every_isa  # noqa: F401 (a fixture of every test)
 
 import tensorcore_models as tcm
-from mpgemm.recovery import integer_reference as truth
 from mpgemm.recovery.integer_words import (
     balanced,
     common_exponents,

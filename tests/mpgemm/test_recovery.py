@@ -19,7 +19,8 @@ from mpgemm import (
     recovered_gemm,
     recovered_gemm_report,
 )
-from mpgemm.reproductions.valpey_table5 import MARKIDIS, OOTOMO, VALPEY_A, VALPEY_B, VALPEY_C
+from mpgemm.explanations.example import VALPEY_A, VALPEY_B, VALPEY_C
+from mpgemm.reproductions.valpey_table5 import MARKIDIS, OOTOMO
 
 A100 = tcm.default_instruction("a100", "fp16")
 #: Nothing is cut off and sums are FP64: with few enough terms every result is exact.

@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from integer_reference import truncated_slices
 
 import mpgemm
 from mpgemm import get_method, recovered_gemm, recovered_gemm_report
 from mpgemm.cli import main
 from mpgemm.experiments.slice_advice import _Goal, slice_advice
 from mpgemm.recovery.counts import ScaledOperands, choose, kept_bits, scaled_words, truncation
-from mpgemm.recovery.integer_reference import truncated_slices
 from mpgemm.recovery.integer_words import common_exponents
 from mpgemm.recovery.method import MODULI
 

@@ -15,6 +15,7 @@ from tensorcore_models.accumulators import (
     LanedFMA,
     ParametricDotAdd,
 )
+from tensorcore_models.families.fused.specification import BEYOND
 
 
 @pytest.mark.parametrize(
@@ -142,3 +143,9 @@ def test_values_beyond_the_range_of_fp8_are_counted_and_those_of_fp4_clamped():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isnan(fp8.gemm(a, b, input_rounding="rne", input_saturate=True)[0, 0])
+
+
+def test_a_fused_sum_is_a_point_of_the_parametric_space():
+    """What FusedDotAdd fixes are the defaults of the other fields."""
+    assert len(BEYOND) == 14 and {name: getattr(tcm.FusedDotAdd, name) for name in BEYOND} == BEYOND
+    assert tcm.as_parametric(tcm.FusedDotAdd(8, 24)) == ParametricDotAdd(8, 24)

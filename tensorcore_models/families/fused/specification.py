@@ -86,6 +86,22 @@ class FusedDotAdd(FusedSum):
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale"), "terms": None}
     left_out: ClassVar = {"search": "it is found as a ParametricDotAdd, of which `simplest` makes it"}
 
+    # Fields of ParametricDotAdd that are fixed here.
+    sticky: ClassVar = False
+    c_position: ClassVar = "early"
+    alignment: ClassVar = "global"
+    integer_bits: ClassVar = None
+    normalise_each_add: ClassVar = False
+    late_rounding: ClassVar = "rne"
+    product_overflow_exponent: ClassVar = None
+    flush_inputs: ClassVar = False
+    flush_outputs: ClassVar = False
+    flushed: ClassVar = "aligned"
+    significand_parts: ClassVar = ()
+    flush_c: ClassVar = False
+    zero_sign: ClassVar = "positive"
+    padding: ClassVar = 0
+
     def _check(self):
         check_range(self, "output_fraction_bits", 0, MAX_FRACTION_BITS, optional=True)
         check_range(self, "terms", 1, MAX_TERMS)
@@ -254,7 +270,7 @@ class ParametricDotAdd(FusedSum):
             return Form("late", self)
         if self.fraction_bits is None:
             return Form("exact", self)
-        if any(getattr(self, name) != default for name, default in _BEYOND.items()):
+        if any(getattr(self, name) != default for name, default in BEYOND.items()):
             return Form("", self)
         return Form("fused", FusedDotAdd(**{name: getattr(self, name) for name in _SHARED}))
 
@@ -280,10 +296,8 @@ class ParametricDotAdd(FusedSum):
         return searches(cls)
 
 
-#: FusedDotAdd is the point of the space at which every other field has its default.
-_BEYOND = {field.name: field.default for field in dataclasses.fields(ParametricDotAdd) if field.name not in _SHARED}
-for _name, _default in _BEYOND.items():
-    setattr(FusedDotAdd, _name, _default)
+#: FusedDotAdd is the point of the space at which each of these fields has its default.
+BEYOND = {field.name: field.default for field in dataclasses.fields(ParametricDotAdd) if field.name not in _SHARED}
 
 
 def as_parametric(spec: Accumulator) -> ParametricDotAdd:
