@@ -90,11 +90,24 @@ def test_the_kernel_has_the_bits_of_the_integers(row, kernel):
     """Subnormal numbers, infinities and NaN among them, which are numbers here; a last pass over few products."""
     for kind in KINDS:
         a, b, c = (x[0] for x in operands(row, kind, 1, np.random.default_rng(len(kind)))[:3])
-        a, b = np.concatenate([a, a[:, :5]], 1)[:2], np.concatenate([b, b[:5]])[:, :3]
-        wanted = reference.mma_bits(row, a, b, c[:2, :3])
-        for layer in ("auto", "generic"):
-            kernel(layer)
-            assert np.array_equal(kernels.matrix_bits(row, a, b, c[:2, :3]), wanted), (kind, layer)
+        a, b = np.concatenate([a, a[:, :5]], 1), np.concatenate([b, b[:5]])
+        for m, n in ((2, 3), (8, 1)):  # of few columns kernels swap A and B where they may
+            x, y, z = a[:m], b[:, :n], c[:m, :n]
+            wanted = reference.mma_bits(row, x, y, z)
+            for layer in ("auto", "generic"):
+                kernel(layer)
+                assert np.array_equal(kernels.matrix_bits(row, x, y, z), wanted), (kind, layer)
+
+
+def test_zero_products_of_fp16_lift_the_exponent_of_an_fp32_accumulator(kernel):
+    """They have the exponent 2^-30 of phase 0: what is below 2^-53 is rounded away, half away from zero."""
+    row = tcm.get_instruction("blackhole", name_of("fp16", "fp32", "phase0"))
+    zero = np.zeros((1, 16), np.uint16)
+    for layer in ("auto", "reference"):
+        kernel(layer)
+        for c, expected in ((2.0**-54, 2.0**-53), (-(2.0**-54), -(2.0**-53)), (2.0**-55, 0.0)):
+            found = row.gemm_bits(zero, zero.T, np.float32([[c]]).view(np.uint32))
+            assert float(found.view(np.float32)[0, 0]) == expected
 
 
 def test_a_tile_is_its_phases_one_after_the_other():
@@ -178,6 +191,25 @@ def test_the_erratum_of_wormhole():
         assert found == [-32.0, -(2.0**-22)]
     sixteen = [tcm.get_instruction(chip, name_of("bf16", "bf16", "hifi4", tile=True)).accumulator for chip in CHIPS]
     assert sixteen[0] == sixteen[1] and sixteen[0].erratum == "none"
+
+
+def test_hifi3_is_right_where_hifi4_is_not():
+    """A product of 1 x 128 and 128 x 1 with the reported result: -131 for HiFi4 on Wormhole, -3.000001 else.
+
+    The products of 32768 cancel and those behind them leave -2^-20, of which phase 2 takes the bits; phase 3 meets the large
+    exponents again, in whose units that is -1.
+    """
+    a = np.zeros(128)
+    a[[0, 1, 16, 17, 32]] = 32768, -32768, -(1 + 2.0**-7) * 2.0**-13, 2.0**-13, -3
+    found = {
+        f"{chip}/{path}": product_of(plain_engine(f"{chip}/{path}", "bf16"), a, np.ones(128))
+        for chip in CHIPS
+        for path in FIDELITIES
+    }
+    assert found["wormhole/hifi4"] == -131
+    right = float(np.float32(a.sum()))
+    assert [found[name] for name in ("wormhole/hifi3", "blackhole/hifi3", "blackhole/hifi4")] == [right] * 3
+    assert found["wormhole/hifi2"] == -3
 
 
 def test_six_thousand_ones_in_a_bf16_accumulator():
