@@ -1,5 +1,7 @@
 """`mpgemm distinguish`: an input on which two instructions give different results, or the proof that there is none."""
 
+from __future__ import annotations
+
 import argparse
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     )
 
 
-def _asked(engines: list[Any], args: argparse.Namespace, limits: "LimitOptions") -> formal.FormalVerdict:
+def _asked(engines: list[Any], args: argparse.Namespace, limits: LimitOptions) -> formal.FormalVerdict:
     """What solvers find; where they cannot be asked, what the units' probe vectors and random operands show."""
     from tensorcore_models.atlas.witnesses import witness
     from tensorcore_models.probing.formal.witnesses import Witness, witness_formats

@@ -119,6 +119,8 @@ class Accumulator:
     scales_products: ClassVar[bool] = True
     #: Allowed values of the named edge rules; None where any value that the class validates will do.
     edge_rules: ClassVar[Rules] = {"nan": ("all_ones", "quiet"), "tf32_nan": ("truncated", "kept")}
+    #: Whether it adds parts of the products only, so that no result is that of a product.
+    partial: ClassVar[bool] = False
     #: Whether A and B of one format may change places.
     operands_alike: ClassVar[bool] = True
     #: The field that says how many products one pass takes; None: it takes one.

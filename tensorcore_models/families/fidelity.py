@@ -90,6 +90,11 @@ class _Phases(Accumulator):
     step_field: ClassVar = "tile"
     operands_alike: ClassVar = False
 
+    @property
+    def partial(self) -> bool:  # type: ignore[override]
+        """Without phase 0 the leading bits do not meet."""
+        return self.phases[0] > 0
+
     def _check(self):
         check_range(self, "tile", 1, MAX_TERMS)
         known = bool(self.phases) and tuple(sorted(set(self.phases) & {0, 1, 2, 3})) == self.phases
