@@ -48,7 +48,7 @@ from .families import FAMILIES
 from .families.aligned import AlignedSum
 from .families.base import Accumulator
 from .families.converted import ConvertedDotAdd
-from .families.fidelity import FidelityPhase
+from .families.fidelity import FidelityPhases
 from .families.fma_chain import SequentialFMA
 from .families.fused import FusedDotAdd, ParametricDotAdd, as_parametric
 from .families.group_sum import GroupDotFusedSum
@@ -65,7 +65,7 @@ __all__ = [
     "Accumulator",
     "AlignedSum",
     "ConvertedDotAdd",
-    "FidelityPhase",
+    "FidelityPhases",
     "FusedDotAdd",
     "FusedDotRoundDownAdd",
     "GroupDotFusedSum",

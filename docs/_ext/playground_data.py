@@ -20,7 +20,6 @@ from tensorcore_models.catalogue import get_instruction, list_instructions
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.explanations.orders import tree_of
-from tensorcore_models.families.fidelity import FidelityPhase
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.kernels.dispatch import lowered
 from tensorcore_models.kernels.lowering import Lowered, laid_out
@@ -119,12 +118,9 @@ def _whole_steps(row: Instruction, low: Lowered) -> tuple[generic.Plan, tuple[li
 
 
 def _conversion(row: Instruction, low: Lowered, side: int) -> dict[str, Any] | None:
-    """How an operand is converted before it is multiplied: the target, with subnormal results flushed or not, and the bits of
-    its significand that are taken."""
+    """How an operand is converted before it is multiplied: the target, with subnormal results flushed or not."""
     if low.converted is not None:
         target = (low.converted.a_format, low.converted.b_format)[side]
-        if isinstance(row.accumulator, FidelityPhase):
-            return {"to": target.name, "flush": False, "taken": row.accumulator.bits_of(side)}
         flush = getattr(row.accumulator, "flush", False)
         same = target == row.formats[side] and not flush and not target.padding_bits
         return None if same else {"to": target.name, "flush": flush}

@@ -39,7 +39,7 @@ import math
 import numpy as np
 
 from mpgemm.bounds.operand_facts import accumulator_of, apply_scales, facts_of, facts_of_formats, scaled_values
-from tensorcore_models.aspects.errors import OperandFacts, StepError
+from tensorcore_models.aspects.errors import OperandFacts, StepError, compounded
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import IntegerFormat
 from tensorcore_models.machine.fp_state import default_fp_state
@@ -84,7 +84,7 @@ def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | 
     sizes = np.asarray(sizes, np.float64) * MARGIN
     result = engine.formats[3]
     if isinstance(result, IntegerFormat):
-        return np.where(sizes <= result.maximum, 0.0, np.inf)
+        return np.where(sizes <= result.maximum, sizes * error.products, np.inf)
     factor, absolute = chain_error(error, steps)
     with np.errstate(over="ignore", invalid="ignore"):
         bound = np.where(sizes > 0, sizes * factor, 0.0) + absolute
@@ -95,7 +95,7 @@ def chain_error(error: StepError, steps: int) -> tuple[float, float]:
     """(relative, absolute) error of a chain of so many steps: of S, and beside it."""
     if not steps:
         return 0.0, 0.0
-    factor = growth(error.relative, steps)
+    factor = grown(error, steps)
     absolute = error.absolute * steps * (1 + factor)
     parts = error.alignment
     if parts is None or not parts.towards_zero:
@@ -103,6 +103,11 @@ def chain_error(error: StepError, steps: int) -> tuple[float, float]:
     products, sums = parts.products * steps, (parts.sums + parts.rounding) * steps
     kept = (products + sums) / (1 + products) if sums <= 1 else math.inf
     return (kept, error.absolute * steps) if kept < factor else (factor, absolute)
+
+
+def grown(error: StepError, steps: int) -> float:
+    """What the relative errors of so many steps come to: those of sums compound, those of the steps' own products do not."""
+    return compounded(growth(error.relative, steps), error.products)
 
 
 def growth(relative: float, steps: int) -> float:

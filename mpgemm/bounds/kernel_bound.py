@@ -103,7 +103,8 @@ class KernelBound:
         """(sum of the chains' sizes as they come out, their error), the scales of blocks multiplied in."""
         if isinstance(self.unit.formats[3], IntegerFormat):
             sizes = np.where(self._usable, self._sizes, 0.0)
-            return self._scaled_sizes(sizes), np.zeros_like(sizes)
+            lost = bounds.step_error(self.unit, self.used.facts).products
+            return self._scaled_sizes(sizes), self._scaled_sizes(sizes) * lost
         error = self._by_size()
         if self.scaling is not None and self.order.block is not None:
             return self._of_blocks()

@@ -160,7 +160,7 @@ def _integer_sums(run, kept, magnitude_c) -> np.ndarray:
         if isinstance(run.word_format, Format):
             step = bounds.step_error(run.engine, facts_of_formats(run.engine, (0, 0)))
             steps = bounds.steps_of(run.engine, run.a.shape[1], step.terms)
-            bound = kept * bounds.growth(step.relative, steps)
+            bound = kept * bounds.grown(step, steps)
             bound = bound + step.absolute * steps * 2 * float(np.max(kept, initial=1.0))
         bound = bound + lost
     rounding = 2 * target if np.any(magnitude_c) else target

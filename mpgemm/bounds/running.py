@@ -70,7 +70,7 @@ def _lost(step: StepError, steps: int, reach, sizes, behind, operands) -> np.nda
     """What a group of steps loses; `behind`: the reach after it but for what it loses itself."""
     if step.alignment is None or steps > 1:
         factor, absolute = growth(step.relative, steps), chain_error(step, steps)[1]
-        return factor * (reach + sizes) + absolute
+        return factor * (reach + sizes) + step.products * (1 + factor) * sizes + absolute
     parts = step.alignment
     x, y = (np.abs(v).max(axis, keepdims=True) for v, axis in zip(operands, (1, 0), strict=True))
     largest = np.maximum(_power_below(reach), _power_below(x) * _power_below(y))

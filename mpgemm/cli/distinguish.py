@@ -1,22 +1,28 @@
 """`mpgemm distinguish`: an input on which two instructions give different results, or the proof that there is none."""
 
-import argparse
+from __future__ import annotations
 
-import tensorcore_models as tcm
+import argparse
+from typing import TYPE_CHECKING, Any
+
 from mpgemm.cli.common.solver_options import add_options, answer
 from tensorcore_models.probing import formal
+
+if TYPE_CHECKING:
+    from tensorcore_models.probing.formal.limits import LimitOptions
 
 QUESTION = "look into a unit"
 SUMMARY = "an input on which two instructions give different results, verified"
 EXAMPLES = (
     ("ampere:mma.m16n8k16.f32.f16.f16.f32 hopper:mma.m16n8k16.f32.f16.f16.f32", "an input on which two units differ"),
+    ("wormhole/hifi4 blackhole/hifi4", "units that solvers cannot be asked about: probe vectors and random operands"),
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add = parser.add_argument
-    add("first", metavar="SPEC_A", help="instruction: architecture:name, as `mpgemm models` lists them")
+    add("first", metavar="SPEC_A", help="instruction: architecture:name, as `mpgemm models` lists them, or a device")
     add("second", metavar="SPEC_B", help="instruction of the same formats")
     add("--k", type=int, help="products of the dot product (default: whole steps of both)")
     add("--finite", action="store_true", help="leave infinities and NaNs out")
@@ -28,16 +34,39 @@ def run(args: argparse.Namespace) -> int:
 
     Raises ValueError, TypeError on bad input, and where no solver is installed.
     """
+    from mpgemm.recovery.engines import plain_engine
     from tensorcore_models.probing.formal.witnesses import shown
 
     names = (args.first, args.second)
-    engines = [tcm.get_instruction(name) for name in names]
+    engines = [plain_engine(name) for name in names]
     return answer(
         args,
         names,
-        lambda limits: formal.distinguishing_input(
-            *engines, k=args.k, inputs="finite" if args.finite else "all", **limits
-        ),
+        lambda limits: _asked(engines, args, limits),
         "no input tells them apart",
         lambda witness, bits: shown(bits, witness.formats.d),
     )
+
+
+def _asked(engines: list[Any], args: argparse.Namespace, limits: LimitOptions) -> formal.FormalVerdict:
+    """What solvers find; where they cannot be asked, what the units' probe vectors and random operands show."""
+    from tensorcore_models.atlas.witnesses import witness
+    from tensorcore_models.probing.formal.witnesses import Witness, witness_formats
+
+    try:
+        return formal.distinguishing_input(*engines, k=args.k, inputs="finite" if args.finite else "all", **limits)
+    except formal.Unencodable as error:
+        if args.k is not None:
+            raise ValueError(f"{error}: --k is for solvers, leave it out") from None
+        formats, found = witness_formats(*engines), witness(*engines)
+        if found is None or (args.finite and not _finite(found, formats)):
+            raise ValueError(f"{error}; neither probe vectors nor random operands tell the two apart") from None
+    seen = Witness(found.a, found.b, found.c, formats)
+    tried = "a search among probe vectors and random operands"
+    return formal.FormalVerdict("witness", seen, results=tuple(seen.run(engine) for engine in engines), backend=tried)
+
+
+def _finite(found: Any, formats: Any) -> bool:
+    """Whether an input has neither infinities nor NaN: those are looked at last."""
+    used = [(formats.a, code) for code in found.a] + [(formats.b, code) for code in found.b] + [(formats.c, found.c)]
+    return all(fmt.decode_exact(code).kind == "finite" for fmt, code in used)

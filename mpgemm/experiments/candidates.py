@@ -187,7 +187,12 @@ def _units(result: AnyFormat, scaling: Scaling | None = None) -> Iterator[Matrix
     if scaling is not None and scaling.applied == "product":
         blocks = scaling.rule_a.format, scaling.rule_a.along
     for row in tcm.list_instructions():
-        plain = row.published and (row.scale_format, row.block_size) == blocks and row.c_format == row.d_format
+        plain = (
+            row.published
+            and not row.accumulator.partial
+            and (row.scale_format, row.block_size) == blocks
+            and row.c_format == row.d_format
+        )
         scaled = scaling is not None and isinstance(row.formats[3], IntegerFormat) and isinstance(result, Format)
         if plain and (_becomes(row.formats[3], result) or scaled):
             yield row
@@ -368,7 +373,8 @@ def _recipe(recipe: Recipe, result, product: GivenProduct) -> tuple[np.ndarray, 
 
 def _methods(rows: Sequence[RecoveryMethod], result, asked: set[str]) -> Iterator[Candidate]:
     """Recovery methods with the options that are tried, on every arithmetic that takes their words."""
-    engines = [row for row in tcm.list_instructions() if row.published and row.scale_format is None]
+    rows_of_products = (row for row in tcm.list_instructions() if row.published and not row.accumulator.partial)
+    engines = [row for row in rows_of_products if row.scale_format is None]
     engines.sort(key=lambda row: row.label not in asked)
     for row in rows:
         if row.name in ("fp32", "fp64", "fp16", "bf16", "tf32", "fp8"):

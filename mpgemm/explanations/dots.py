@@ -14,6 +14,7 @@ from mpgemm.recovery.arithmetic import Arithmetic, EngineArithmetic, combine
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.reference.passes import Pass
 from tensorcore_models.results import Result
 
 #: Steps of a stage that are shown: all where there are no more than the first number, else the first ones, the last one and
@@ -295,6 +296,10 @@ class Tracer(EngineArithmetic):
         form = None if accumulator is None else accumulator.form()
         if form is not None and form.name == "fused" and stop - start <= form.spec.terms:
             self._note_alignment(form.spec, a.ravel(), b.ravel(), seed)
+        if accumulator is not None and stop - start <= accumulator.terms_per_step:
+            code = 0 if bits is None else int(bits[0, 0])
+            inside = Pass(accumulator, a.ravel().tolist(), b.ravel().tolist(), code, self.engine.formats)
+            self.steps += [ExplainedStep("inside", text, weight=lost) for text, lost in accumulator.inside(inside)]
         lost = self._step_error(a.ravel(), b.ravel(), seed, value)
         return self._note("core", f"{self._name(pair)}, k = {start} to {stop - 1}", value, lost)
 

@@ -7,7 +7,7 @@ import tensorcore_models as tcm
 from mpgemm.recovery.exact_sums import exact_bits, exact_products
 from mpgemm.recovery.methods import RecoveryMethod, list_methods
 from tensorcore_models import hardware
-from tensorcore_models.catalogue import canonical_device
+from tensorcore_models.catalogue import canonical_device, tenstorrent
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.catalogue.nvidia import ARCHITECTURES
 from tensorcore_models.engines.engine import Engine
@@ -16,7 +16,7 @@ from tensorcore_models.formats import IntegerFormat
 from tensorcore_models.formats.names import format_family, operand_format, unknown_format
 
 #: The path that "arch" or "device" alone means where paths compute differently.
-USUAL_PATH = {arch: row.group.path for arch, row in ARCHITECTURES.items() if row.group}
+USUAL_PATH = {arch: row.group.path for arch, row in ARCHITECTURES.items() if row.group} | tenstorrent.USUAL_PATH
 
 
 class UnsuitableEngine(ValueError):

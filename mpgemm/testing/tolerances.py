@@ -215,7 +215,7 @@ def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[floa
     ragged = order.additions if whole and order.k_order != ANY else 0
     steps = bounds.steps_of(engine, order.longest, step.terms) + ragged * bounds.steps_of(engine, engine.k, step.terms)
     relative, absolute = bounds.chain_error(step, steps)
-    compounded = relative == bounds.growth(step.relative, steps)
+    compounded = relative == bounds.grown(step, steps)
     relative, absolute = relative * bounds.MARGIN**2, absolute * bounds.MARGIN
     many = "" if whole else f"{chains} chains of "
     lines = [f"{engine.label}: {many}{steps} steps of {step.terms} products"]
@@ -248,7 +248,8 @@ def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[floa
 def _in_all(step, steps: int, relative: float, compounded: bool) -> str:
     """How the error of a step becomes that of all."""
     if compounded:
-        return f"(1 + alpha)^{steps} - 1 = {relative:.6g}"
+        products = f" (1 + {step.products:.4g} of the products)" if step.products else ""
+        return f"(1 + alpha)^{steps}{products} - 1 = {relative:.6g}"
     products, sums = steps * step.alignment.products, steps * (step.alignment.sums + step.alignment.rounding)
     return (
         f"all is cut towards zero, so that nothing compounds: p = {products:.4g} of products, q = {sums:.4g} of sums, "

@@ -33,6 +33,7 @@ class StepError:
 
     `relative` is alpha, the error over the largest size of the step's sum; `absolute` is beta, what underflow, floors of the
     alignment and flushing add; `derivation` says where they come from; `alignment` has the parts of alpha, if it has them.
+    `products` is what the step loses of its own products, over their sizes: of a chain's products no more, however many steps.
     """
 
     relative: float
@@ -40,6 +41,7 @@ class StepError:
     terms: int
     derivation: tuple[str, ...]
     alignment: Alignment | None = None
+    products: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,13 @@ from ..reference.operands import SpecialRules
 
 # Numbers of generic_plan.h and generic_number.h.
 (
-    FUSED, INTERLEAVED, GROUPS, ROUND_DOWN, EXACT, SOFT_FMA, INTEGER, FMA, FMA64, FMA_EXACT, LANED, PAIRWISE, PAIR_ODD
-) = range(13)  # fmt: skip
+    FUSED, INTERLEAVED, GROUPS, ROUND_DOWN, EXACT, SOFT_FMA, INTEGER, PHASES, INTEGER_PHASES, FMA, FMA64, FMA_EXACT, LANED,
+    PAIRWISE, PAIR_ODD,
+) = range(15)  # fmt: skip
 #: Names of the kernels, by these numbers.
 KERNEL_NAMES = (
-    "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "fma", "fma64", "fma_exact", "laned",
-    "pairwise", "pair_odd",
+    "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "phases", "integer_phases", "fma", "fma64",
+    "fma_exact", "laned", "pairwise", "pair_odd",
 )  # fmt: skip
 MAX_TERMS, MAX_GROUP, MAX_LIMBS = generic.MAX_TERMS, generic.MAX_GROUP, generic.MAX_LIMBS
 #: Products of parts of two significands.

@@ -28,9 +28,8 @@ LINKS = {
     ),
     "Intel_Gaudi3_Software": ("Habana, Gaudi's software", "https://github.com/HabanaAI/Intel_Gaudi3_Software"),
     "riscv-isa-sim": ("riscv-isa-sim, the ISA simulator", "https://github.com/riscv-software-src/riscv-isa-sim"),
-    "tt-isa-documentation": (
-        "tt-isa-documentation, Tenstorrent", "https://github.com/tenstorrent/tt-isa-documentation"
-    ),
+    "tenstorrent/ttsim": ("ttsim, Tenstorrent's functional model", "https://github.com/tenstorrent/ttsim"),
+    "tenstorrent/tt-llk": ("tt-llk, Tenstorrent's kernels", "https://github.com/tenstorrent/tt-llk"),
     "corsix/amx": ("corsix/amx", "https://github.com/corsix/amx"),
     "Huawei": ("Huawei, Ascend documentation", "https://www.hiascend.com/document"),
 }  # fmt: skip

@@ -105,7 +105,8 @@ DATA_SHEETS: dict[str, DataSheet] = {
     ),
     **dict.fromkeys(SAME_UNIT, _sheet("no rates of this product were entered: it is named for its arithmetic")),
     **dict.fromkeys(("hl-205", "hl-225h", "hl-325l", "hl-338"), _sheet("no data sheet of the card was at hand")),
-    **dict.fromkeys(("n150", "n300"), _sheet("no data sheet of the card was at hand; its rate depends on the fidelity phases")),
+    **dict.fromkeys(("n150", "n300", "p100a", "p150a"),
+                    _sheet("no data sheet of the card was at hand; its rate depends on the fidelity phases")),
     "910a": _sheet("Huawei Ascend 910 product page", fp16=256, int8=512),
     **dict.fromkeys(("910b1", "910b2", "910b3", "910b4"), _sheet(_NO_SHEET)),
 }  # fmt: skip

@@ -35,6 +35,7 @@ UNITS: dict[str, Unit] = {
     "gaudi3": Unit("Intel (Habana)", "2024", "MME"),
     "riscv": Unit("RISC-V International", "specification frozen, not ratified", "Zv*dota vector instructions"),
     "wormhole": Unit("Tenstorrent", "2024 (n150, n300)", "Matrix Unit (FPU)"),
+    "blackhole": Unit("Tenstorrent", "2025 (p100a, p150a)", "Matrix Unit (FPU)"),
     "apple_amx": Unit("Apple", "2020 (M1); M4 has SME instead", "AMX"),
 }
 

@@ -38,7 +38,7 @@ class Aspect(NamedTuple):
 #: What a family can say, in the order in which it is worth writing. docs/families.md shows who says what.
 ASPECTS = (
     Aspect("integers", "pass_bits", "nothing runs: NotImplementedError"),
-    Aspect("words", "words", "the name of the class, and no formula", ("scales_products",)),
+    Aspect("words", "words", "the name of the class, and no formula", ("scales_products", "inside")),
     Aspect("tree", "add_step", "no tree is drawn"),
     Aspect("kernels", "plan_fields", "the plain integers run", ("arrangement", "operand_tables", "form", "conversion")),
     Aspect("bound", "step_error", "no bound: ValueError", ("group_facts", "group_facts_of_formats", "unrounded")),
@@ -81,7 +81,8 @@ class Accumulator:
     aspect         method                             without it
     =============  =================================  =====================================================================
     integers       `pass_bits`                        nothing runs (NotImplementedError)
-    words          `words`, `scales_products`         the class's name stands for its words; no formula
+    words          `words`, `scales_products`,        the class's name stands for its words; no formula
+                   `inside`
     tree           `add_step`                         no tree of the sum is drawn
     kernels        `plan_fields`, `arrangement`,      it runs on `pass_bits` in plain Python
                    `operand_tables`, `form`,
@@ -118,6 +119,10 @@ class Accumulator:
     scales_products: ClassVar[bool] = True
     #: Allowed values of the named edge rules; None where any value that the class validates will do.
     edge_rules: ClassVar[Rules] = {"nan": ("all_ones", "quiet"), "tf32_nan": ("truncated", "kept")}
+    #: Whether it adds parts of the products only, so that no result is that of a product.
+    partial: ClassVar[bool] = False
+    #: Whether A and B of one format may change places.
+    operands_alike: ClassVar[bool] = True
     #: The field that says how many products one pass takes; None: it takes one.
     step_field: ClassVar[str | None] = None
     #: Aspects that a family leaves to the fallback, each with the reason.
@@ -229,6 +234,10 @@ class Accumulator:
         """
         name = type(self).__name__
         return Words(f"An algorithm of one's own, {name}", (), "", f"computes by {name}")
+
+    def inside(self, p: "Pass") -> Sequence[tuple[str, float]]:
+        """What happens inside of one pass where that is more than one sum: (text, what is lost there); by default nothing."""
+        return ()
 
     def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
         """Add the operations of one step over the products `ks` and the addend `c` to a tree of the sum.

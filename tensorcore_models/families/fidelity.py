@@ -1,153 +1,475 @@
-"""FidelityPhase: multipliers take a part of each significand, and a chain adds the products (Tenstorrent's matrix unit)."""
+"""FidelityPhases, IntegerPhases: multipliers take parts of the operands, phase after phase (Tenstorrent's matrix unit).
 
-import dataclasses
+Source: tenstorrent/ttsim 56694c8 (Apache-2.0), src/tensix.cpp, which its vendor calls the golden reference of Wormhole and
+Blackhole; the order of phases and tiles: tenstorrent/tt-llk 36b092e, llk_math_matmul.h. Here A is SrcB and B is SrcA, as the
+unit computes D = SrcB SrcA + D.
+"""
+
+import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
-
-from ..aspects import search
-from ..aspects.search import Field, Search, divisors, one_of
+from ..aspects import errors, plans
+from ..aspects.plans import FLUSH_LIKE_ZERO, format_fields, result_fields, rule_fields
+from ..aspects.probes import ONE
+from ..aspects.search import Field, Search, one_of, unscaled
+from ..aspects.values import power
 from ..explanations.words import Words
 from ..formats import Format
-from ..formats.exact_rounding import round_to_bits
-from ..formats.rounding import decode, encode
-from .base import Accumulator, Conversion
-from .checks import MAX_TERMS, check_range
-from .lanes import LanedFMA
+from .base import Accumulator
+from .checks import MAX_TERMS, check_range, require
+from .ieee import operand_flush
+
+#: Bits of a significand, and those that a multiplier takes of an operand of A and of B.
+DIGITS, TAKEN = 11, (7, 5)
+#: Products of one exact group, and of one step of the unit: two groups.
+GROUP, STEP = 8, 16
+#: Places below the last one of a group's sum that the accumulator has.
+BELOW = 13
+#: A sum of exactly -1 unit is normalised by so many places too few.
+ERRATUM = 27
+#: Bits of an integer's magnitude that a multiplier takes of A and of B: in phases that take leading bits, and in the others.
+INTEGER_BITS = ((0x3F0, 0xF), (0xE0, 0x1F))
+#: What the vendor's library calls the phases that run.
+NAMES = {(0,): "LoFi", (0, 1): "HiFi2", (0, 1, 2): "HiFi3", (0, 1, 2, 3): "HiFi4"}
+#: Operand formats that every accumulator goes with: those whose exponents have as many bits.
+RESULTS = {"bf16": ("fp32", "bf16"), "tf32": ("fp32", "bf16"), "fp16": ("fp32", "fp16")}
+
+
+class _Sum(NamedTuple):
+    """A group's sum in units of the accumulator's last place at an exponent field."""
+
+    value: int
+    exponent: int
+
+
+def _follows(phase: int, side: int) -> bool:
+    """Whether a phase takes the bits of A (side 0) or B that follow the leading ones."""
+    return bool(phase >> (1 - side) & 1)
+
+
+def _part(significand: int, phase: int, side: int) -> int:
+    """What a multiplier takes of a significand of 11 bits."""
+    bits = TAKEN[side]
+    if not _follows(phase, side):
+        return significand >> DIGITS - bits
+    return (significand << bits >> DIGITS - bits) & (1 << bits) - 1
+
+
+def _lowered(phase: int) -> int:
+    """How far the exponents of a phase's products lie below those of the operands' products."""
+    return sum(TAKEN[side] for side in (0, 1) if _follows(phase, side))
+
+
+def _taken_apart(code: int, fmt: Format) -> tuple[bool, int, int]:
+    """Sign, significand of 11 bits (0 for zeros and subnormal numbers) and exponent; every exponent field is a number's."""
+    field = code >> fmt.fraction_bits + fmt.padding_bits & (1 << fmt.exponent_bits) - 1
+    fraction = code >> fmt.padding_bits & (1 << fmt.fraction_bits) - 1
+    significand = (fraction | 1 << fmt.fraction_bits) << DIGITS - 1 - fmt.fraction_bits if field else 0
+    return bool(code & fmt.sign_bit), significand, field - fmt.bias
+
+
+def _half_up(value: int, down: int) -> int:
+    """value / 2^down to nearest, ties up."""
+    return (value + (1 << down - 1)) >> down if down else value
+
+
+def _half_away(value: int, down: int) -> int:
+    """value / 2^down to nearest, ties away from zero."""
+    return -_half_up(-value, down) if value < 0 else _half_up(value, down)
 
 
 @dataclass(frozen=True)
-class FidelityPhase(Accumulator):
-    """One fidelity phase of a matrix unit whose multipliers are narrower than its operands (Tenstorrent Wormhole, MVMUL).
+class _Phases(Accumulator):
+    """The phases of both classes: which ones run over each tile of k before the next tile begins."""
 
-    In phase 0 a multiplier takes the leading bits of both significands, in phase 1 those of a and the bits of b that follow, in
-    phase 2 the bits of a that follow and the leading ones of b, in phase 3 those that follow of both. The sum is that of the
-    functional model of the unit's documentation, which calls it a rough guide: a chain in FP32 from zero, then c.
+    phases: tuple[int, ...] = (0,)
+    tile: int = STEP
+
+    step_field: ClassVar = "tile"
+    operands_alike: ClassVar = False
+
+    @property
+    def partial(self) -> bool:  # type: ignore[override]
+        """Without phase 0 the leading bits do not meet."""
+        return self.phases[0] > 0
+
+    def _check(self):
+        check_range(self, "tile", 1, MAX_TERMS)
+        known = bool(self.phases) and tuple(sorted(set(self.phases) & {0, 1, 2, 3})) == self.phases
+        require(known, self, f"phases {self.phases} must be some of 0 to 3, in this order")
+
+    def _ordered(self, *codes):
+        """(phase, members of each sequence) of each step of the unit over a tile."""
+        for phase in self.phases:
+            for start in range(0, len(codes[0]), STEP):
+                yield phase, *(x[start : start + STEP] for x in codes)
+
+    def add_step(self, ks, c, to):
+        """The order of one phase: each phase goes through it, adding its parts of the same products."""
+        note = "rounded to the last place of the largest product of the group"
+        for start in range(0, len(ks), STEP):
+            part = ks[start : start + STEP]
+            groups = [to.add(part[i : i + GROUP], "group", note) for i in range(0, len(part), GROUP)]
+            c = to.add([c, *groups], "", "sums of the groups and accumulator aligned, then rounded; in each phase")
+        return c
+
+    def _plan(self, family: int) -> dict[str, Any]:
+        return {"family": family, "wide": 0, "step": self.tile, "phases": sum(1 << phase for phase in self.phases)}
+
+    @property
+    def _turns(self) -> str:
+        """How phases and steps take turns."""
+        if len(self.phases) == 1:
+            return f"It is phase {self.phases[0]}, over {STEP} products at a time."
+        named = ", ".join(map(str, self.phases))
+        return f"Phases {named} take turns over each tile of {self.tile} products; within a phase {STEP} products at a time."
+
+    @property
+    def _title(self) -> str:
+        return f"phase{'s' * (len(self.phases) > 1)} {', '.join(map(str, self.phases))}"
+
+    def simplest(self):
+        """Tiles matter only where phases take turns over them."""
+        return self if len(self.phases) > 1 or self.tile % STEP else type(self)(**vars(self) | {"tile": STEP})
+
+    @classmethod
+    def _starts(cls, interface):
+        for phases in ((0,), (1,), (2,), (3,), (0, 1), (0, 1, 2), (0, 1, 2, 3)):
+            yield cls(phases, interface.k)
+
+
+_TILES = Field(("tile",), lambda i, s: [n for n in range(i.k, 0, -1) if i.k % n == 0 and n % min(STEP, i.k) == 0])
+_SOME = Field(("phases",), lambda i, s: [tuple(p for p in range(4) if bits >> p & 1) for bits in range(1, 16)])
+
+
+@dataclass(frozen=True)
+class FidelityPhases(_Phases):
+    """Fidelity phases of Tenstorrent's matrix unit (MVMUL of Wormhole and Blackhole; tenstorrent/ttsim, tensix.cpp).
+
+    Significands have 11 bits. A multiplier takes the leading 7 of A and the leading 5 of B in phase 0, the 5 that follow of B
+    in phase 1, the 4 that follow of A in phase 2, those that follow of both in phase 3. Two groups of 8 products are each
+    aligned to their largest exponent, rounded half away from zero to the product's places, and summed; then both sums and the
+    accumulator are aligned, rounded (the sums half up, the accumulator half away), added, and rounded half away. Subnormal
+    numbers are zeros, and every exponent field is a number's: operands have neither infinities nor NaN.
 
     Parameters
     ----------
-    phase : int
-        0 to 3.
-    terms : int
-        Products of one instruction.
-    leading_a, leading_b : int
-        Significand bits that the multiplier takes of each operand, the leading one among them. As many follow in other
-        phases, or all that are left.
+    phases : tuple of int
+        Phases that run over one tile, ascending: LoFi (0,), HiFi2 (0, 1), HiFi3 (0, 1, 2), HiFi4 (0, 1, 2, 3).
+    tile : int
+        Products over which all phases run before the next products: 16 for the instruction, 32 in the vendor's library.
+    erratum : {"none", "minus_one"}
+        Edge rule: Wormhole returns 2^27 times a sum that is exactly -1 unit of its last place (tt-metal issue 38306).
     """
 
-    phase: int = 0
-    terms: int = 16
-    leading_a: int = 7
-    leading_b: int = 5
+    erratum: Literal["none", "minus_one"] = "none"
 
-    step_field: ClassVar = "terms"
+    edge_rules: ClassVar = {**Accumulator.edge_rules, "erratum": ("none", "minus_one")}
     left_out: ClassVar = {
-        "terms": "results are flushed, which the term language lacks",
-        "probe vectors": "order and width of the unit's sum are not public",
+        "terms": "products are of parts of significands, taken again in every phase: the term language has whole ones"
     }
 
-    def _check(self):
-        check_range(self, "phase", 0, 3)
-        check_range(self, "terms", 1, MAX_TERMS)
-        for name in ("leading_a", "leading_b"):
-            check_range(self, name, 1, 24)
+    # What a class with integers of its own takes over is said (Accumulator.__init_subclass__).
+    add_step, simplest = _Phases.add_step, _Phases.simplest
 
     def check_formats(self, formats, block_size):
         super().check_formats(formats, block_size)
-        for name, fmt in zip("ab", formats[:2], strict=True):
-            if fmt.specials != "ieee" or fmt.fraction_bits > 24:
-                raise ValueError(f"FidelityPhase takes bf16, fp16 or tf32 operands, {name}_format is {fmt.name}")
-
-    @property
-    def dot(self) -> LanedFMA:
-        """The sum of what the multipliers take."""
-        return LanedFMA(1, self.terms, flush_inputs=True, nan=self.nan)
-
-    def bits_of(self, side: int) -> tuple[int, int]:
-        """First and one past the last significand bit that is taken of a (side 0) or b, counted from the leading one."""
-        leading = (self.leading_a, self.leading_b)[side]
-        later = self.phase >> (1 - side) & 1
-        return (leading, 2 * leading) if later else (0, leading)
-
-    def taken(self, bits: int, fmt: Format, side: int) -> int:
-        """What the multiplier takes of one encoding; subnormal numbers are zeros of their sign."""
-        kind, negative, significand, exponent = fmt.decode_exact(bits)
-        if kind != "finite":
-            return bits
-        first, last = self.bits_of(side)
-        digits = fmt.fraction_bits + 1
-        if significand.bit_length() < digits:
-            significand = 0
-        below = max(0, digits - last)
-        kept = significand >> below << below & (1 << max(0, digits - first)) - 1
-        return round_to_bits(negative, kept, exponent, fmt)
-
-    def taken_array(self, codes: np.ndarray, fmt: Format, side: int) -> np.ndarray:
-        """:meth:`taken` for an array."""
-        first, last = self.bits_of(side)
-        word, top = codes.dtype.type, fmt.fraction_bits + fmt.padding_bits + 1
-        values = [decode(codes & word(~((1 << max(0, top - end)) - 1) & (1 << fmt.bits) - 1), fmt, np.dtype(np.float64))
-                  for end in (last, first or top)]  # fmt: skip
-        with np.errstate(invalid="ignore"):
-            part = np.abs(values[0]) if not first else np.abs(values[0]) - np.abs(values[1])
-        field = codes & word(fmt.exponent_mask)
-        sign = codes & word(fmt.sign_bit)
-        found = np.where(field, encode(np.where(np.isfinite(part), part, 0.0), fmt), 0) | sign
-        return np.where(field == fmt.exponent_mask, codes, found.astype(codes.dtype))
+        a, b, c, d = (fmt.name for fmt in formats)
+        if a != b or a not in RESULTS or c != d or d not in RESULTS[a]:
+            raise ValueError(
+                f"FidelityPhases multiplies bf16 or tf32 into fp32 or bf16, fp16 into fp32 or fp16, and its accumulator has "
+                f"one format; got {a} x {b} + {c} to {d}"
+            )
 
     def pass_bits(self, p):
-        """The chain, on what the multipliers take of the operands."""
-        a, b = ([self.taken(bits, p.formats[side], side) for bits in codes] for side, codes in enumerate((p.a, p.b)))
-        return self.dot.pass_bits(dataclasses.replace(p, spec=self.dot, a=a, b=b))
+        """Each phase in turn over all products of the tile, 16 of them at a time."""
+        total = p.c
+        for phase, a, b in self._ordered(p.a, p.b):
+            total = self._added(self._groups(phase, a, b, p.formats), total, p.formats[3])
+        return total
 
-    def conversion(self, formats):
-        def convert(codes, side):
-            return self.taken_array(codes, formats[side], side)
+    @staticmethod
+    def _groups(phase: int, a, b, formats) -> list[_Sum]:
+        """The sums of both groups of products."""
+        lift = formats[3].bias - _lowered(phase)
+        zero = max(0, lift - formats[0].bias - formats[1].bias)
+        found = []
+        for start in range(0, STEP, GROUP):
+            products = []
+            for codes in zip(a[start : start + GROUP], b[start : start + GROUP], strict=True):
+                x, y = (_taken_apart(code, fmt) for code, fmt in zip(codes, formats, strict=False))
+                if x[1] and y[1]:
+                    size = _part(x[1], phase, 0) * _part(y[1], phase, 1)
+                    products.append((-size if x[0] != y[0] else size, x[2] + y[2] + lift))
+            top = max([zero, *(exponent for _, exponent in products)])
+            total = sum(_half_away(size, top - exponent) for size, exponent in products) if top > 0 else 0
+            found.append(_Sum(total << BELOW, top))
+        return found
 
-        return Conversion(self.dot, formats, convert)
+    def _added(self, groups: list[_Sum], c: int, fmt: Format) -> int:
+        """Both sums and the accumulator, rounded to its format."""
+        up = 23 - fmt.fraction_bits
+        field = c >> fmt.fraction_bits & (1 << fmt.exponent_bits) - 1
+        magnitude = ((c & (1 << fmt.fraction_bits) - 1) | 1 << fmt.fraction_bits) << up if field else 0
+        top = max(field, *(group.exponent for group in groups))
+        if top <= 0:
+            return 0
+        kept = [(_half_up, _half_up(group.value, top - group.exponent)) for group in groups]
+        kept.append((_half_away, _half_away(-magnitude if c & fmt.sign_bit else magnitude, top - field)))
+        total = sum(rounded(value, BELOW) << BELOW if up else value for rounded, value in kept)
+        return self._encoded(total, top, fmt)
 
+    def _encoded(self, total: int, exponent: int, fmt: Format) -> int:
+        """A sum in units of 2^-23 at an exponent field, normalised and rounded."""
+        if total == 0:
+            return 0
+        up, five = 23 - fmt.fraction_bits, fmt.exponent_bits == 5
+        shift = 24 - abs(total).bit_length() - (ERRATUM if total == -1 and self.erratum == "minus_one" else 0)
+        kept = _half_up(abs(total), up - shift) if up > shift else abs(total) << shift - up
+        exponent += (kept >> fmt.fraction_bits + 1) - shift
+        if exponent <= 0:
+            return 0
+        sign, largest = fmt.sign_bit if total < 0 else 0, (1 << fmt.exponent_bits) - 1
+        fraction = kept & (1 << fmt.fraction_bits) - 1
+        if exponent >= largest + five:  # infinity, or the largest number where there is none
+            exponent, fraction = largest, (1 << fmt.fraction_bits) - 1 if five else 0
+        return sign | exponent << fmt.fraction_bits | fraction
+
+    # -- words ----------------------------------------------------------------------------------------------------------
+    def words(self, d):
+        parts = "; ".join(
+            f"in phase {phase} {' and '.join(self._bits(phase, side) for side in (0, 1))}" for phase in self.phases
+        )
+        steps = (
+            f"Of significands of {DIGITS} bits, the leading one being bit 1, the multiplier takes {parts}. Subnormal operands "
+            "are zeros.",
+            self._turns,
+            f"Two groups of {GROUP} products are each aligned to their largest exponent, rounded half away from zero to the "
+            "last place of the product with that exponent, and summed.",
+            f"Both sums and the accumulator are aligned to the largest of their exponents and rounded to 23 fraction bits"
+            f"{', then to 10' if d != 'fp32' else ''}: ties of the sums go up, those of the accumulator away from zero.",
+            f"They are added, and the result is rounded to {d}, ties away from zero. What is below the normal numbers is +0.",
+        )
+        if self.erratum == "minus_one" and d == "fp32":
+            wrong = (
+                f"A sum of exactly -1 unit of the last place comes out 2^{ERRATUM} times as large (Wormhole's erratum)."
+            )
+            steps = (*steps, wrong)
+        name = NAMES.get(self.phases, "")
+        formula = (
+            r"d = \mathrm{RNA}\left(\mathrm{RNA}_{23}(c) + \sum_g \mathrm{R}_{23}\left("
+            r"\sum_{i \in G_j} \mathrm{RNA}_{10}(a_i' b_i')\right)\right)"
+        )
+        brief = f"multiplies parts of significands ({name or self._title}) and adds two groups of {GROUP} to the accumulator"
+        return Words(f"Fidelity {self._title}" + (f" ({name})" if name else ""), steps, formula, brief)
+
+    @staticmethod
+    def _bits(phase: int, side: int) -> str:
+        first = TAKEN[side] if _follows(phase, side) else 0
+        return f"bits {first + 1} to {min(first + TAKEN[side], DIGITS)} of {'ab'[side]}"
+
+    def inside(self, p):
+        """The sums of each step of the unit and what the accumulator becomes, of steps that add something."""
+        found, total, fmt = [], p.c, p.formats[3]
+        for phase, a, b in self._ordered(p.a, p.b):
+            groups = self._groups(phase, a, b, p.formats)
+            after = self._added(groups, total, fmt)
+            sums = [group.value * power(group.exponent - fmt.bias - 23) for group in groups]
+            if any(sums) or after != total:
+                plain = FidelityPhases(self.phases, self.tile)._added(groups, total, fmt)
+                text = f"phase {phase}: {_shown(total, fmt)} + {float(sums[0])!r} + {float(sums[1])!r} = {_shown(after, fmt)}"
+                wrong = f"; right is {_shown(plain, fmt)}: a sum of -1 unit of the last place, Wormhole's erratum"
+                found.append((text + wrong * (plain != after), _apart(after, total, sum(sums), fmt)))
+            total = after
+        return found
+
+    # -- kernels --------------------------------------------------------------------------------------------------------
     def plan_fields(self, formats, scale, block_size):
-        return self.dot.plan_fields(formats, scale, block_size)
+        a, b = ({**format_fields(f, self, "skip", flush=FLUSH_LIKE_ZERO), "specials": 3} for f in formats[:2])
+        c = format_fields(formats[2], self)
+        rest = {"c": c, "chained": c, "raw_c": c, "raw_d": c, "result": result_fields(formats[3])}
+        rule = rule_fields(formats[3], self, "rna")
+        return self._plan(plans.PHASES) | {
+            "a": a, "b": b, **rest, "rule": rule, "late": rule, "erratum": self.erratum == "minus_one",
+        }  # fmt: skip
 
-    def arrangement(self, length):
-        return self.dot.arrangement(length)
+    # -- bound ----------------------------------------------------------------------------------------------------------
+    def step_error(self, unit, facts):
+        """What phases leave out, groups and accumulator round, and the erratum adds; docs/tenstorrent.md derives it."""
+        d = unit.formats[3]
+        left = self.left_of_products(unit.formats[0])
+        groups = (GROUP - 1) * 2.0**-DIGITS * sum(2.0 ** -_lowered(phase) for phase in self.phases)
+        addends = 1.5 * 2.0**-23 + (1.5 * 2.0**-10 if d.name != "fp32" else 0.0)
+        each = errors.compounded(addends + 2.0**-8, 2.0 ** -(d.fraction_bits + 1)) - 2.0**-8
+        steps = len(self.phases) * -(-self.tile // STEP)
+        relative = math.expm1(steps * math.log1p(each))
+        products = errors.compounded(left, groups)
+        absolute = self._lost(unit, facts, steps) * (1 + relative)
+        texts = [
+            f"of each product at most {left:.3g} of its size is left to other phases, or to none",
+            f"groups of {GROUP} products aligned, half a unit each: {groups:.3g}",
+            f"{steps} times accumulator and sums aligned and rounded: {each:.3g}",
+        ]
+        if self.erratum == "minus_one" and d.name == "fp32":
+            products += 2.0 ** (ERRATUM - 23) + 3
+            texts.append(
+                "a sum of exactly -1 unit may come out 2^27 times as large: an error of 19 times the step's |a||b|"
+            )
+        return errors.StepError(relative, absolute, self.tile, tuple(texts), products=products)
+
+    def left_of_products(self, fmt: Format) -> float:
+        """The largest part of a product of numbers of a format that no phase of the tile takes."""
+        digits, left = fmt.fraction_bits + 1, 0.0
+        for phase in range(4):
+            sides = [self._most(phase, side, digits) for side in (0, 1)]
+            left += math.prod(sides) if phase not in self.phases else 0.0
+        never = 2.0 ** (1 - DIGITS) if digits > 2 * TAKEN[1] else 0.0  # the last bit of B
+        return left + never
+
+    @staticmethod
+    def _most(phase: int, side: int, digits: int) -> float:
+        """The most that a phase takes of a significand, over its size."""
+        if not _follows(phase, side):
+            return 1.0
+        return 2.0 ** (1 - TAKEN[side]) if digits > TAKEN[side] else 0.0
+
+    def _lost(self, unit, facts, steps: int) -> float:
+        """What flushed operands, groups whose exponent field is not positive, and results below the normal numbers lose."""
+        a, b, _, d = unit.formats
+        flushed = self.tile * operand_flush(unit.formats, facts.largest)
+        small = 2.0 ** (1 - d.bias)
+        zero = max(d.bias - a.bias - b.bias, 0)  # where zero products lift the exponent
+        lifted = 2.0 ** (zero - d.bias - 22) if zero else 0.0
+        return flushed + steps * (2 * GROUP * 4 * small + 3 * small + lifted)
+
+    # -- search and probe vectors ----------------------------------------------------------------------------------------
+    @classmethod
+    def searches(cls):
+        fields = (
+            _SOME,
+            _TILES,
+            Field(("erratum",), one_of("none", "minus_one"), lambda i, s: i.formats[3].name == "fp32"),
+        )
+        return (Search("fidelity phases", fields, unscaled(cls._starts), ("phases",), rank=95),)
+
+    def probe(self, build):
+        """Which parts are taken, how a group is aligned, and the erratum.
+
+        A product of 1.0000001 and 1.00001 in binary has a part for every phase.
+        """
+        wide = build.row.formats[3].name == "fp32"
+        first = self.phases[0]
+        pair = (ONE, ONE) if first == 0 else (1 + power(-TAKEN[0]), 1 + power(-TAKEN[1]))
+        parts = {phase: power(-_lowered(phase)) for phase in range(4)}
+        kept = [parts[phase] for phase in self.phases if wide or len(self.phases) == 1 or phase != 3]
+        build.add(
+            "the bits that the phases take", {0: (1 + power(-7), 1 + power(-5))}, 0, sum(kept), smallest=min(kept)
+        )
+        if not wide:
+            return
+        size = parts[first]
+        last = size * power(-23)
+        erratum = self.erratum == "minus_one"
+        result = -last * (power(ERRATUM) if erratum else 1)
+        if len(self.phases) == 1 or first == 0:
+            name = f"a sum of -1 unit: {'2^27 times as large' if erratum else 'as it is'}"
+            build.add(name, {0: pair}, -size - last, result, smallest=last)
+        if first:
+            return
+        for sign in (1, -1):
+            tie = sign * power(-11)
+            build.add("half a unit beside 1 in its group: away from zero", {0: ONE, 1: tie}, 0, 1 + 2 * tie)
+            build.add(
+                "less than half a unit beside 1 in its group: lost", {0: ONE, 1: tie / 2}, 0, 1, smallest=power(-12)
+            )
+            build.add("less than half a unit in the other group: kept", {0: ONE, 8: tie / 2}, 0, 1 + tie / 2)
+
+
+def _value(code: int, fmt: Format) -> Fraction | None:
+    """The value of an encoding, None of infinity and NaN."""
+    kind, negative, significand, exponent = fmt.decode_exact(code)
+    return (-significand if negative else significand) * power(exponent) if kind == "finite" else None
+
+
+def _shown(code: int, fmt: Format) -> str:
+    value = _value(code, fmt)
+    return f"{code:#x}" if value is None else repr(float(value))
+
+
+def _apart(after: int, before: int, added: Fraction, fmt: Format) -> float:
+    """How far a sum is from the exact one."""
+    values = _value(after, fmt), _value(before, fmt)
+    return 0.0 if values[0] is None or values[1] is None else float(abs(values[0] - values[1] - added))
+
+
+@dataclass(frozen=True)
+class IntegerPhases(_Phases):
+    """The same unit with 8-bit integers (tenstorrent/ttsim, tensix.cpp): parts of magnitudes, exact sums that saturate.
+
+    A multiplier takes bits 4 to 9 of the magnitudes of A (phases 0, 1) or bits 0 to 3 (2, 3), and bits 5 to 7 of those of B
+    (0, 2) or bits 0 to 4 (1, 3). The 16 products of a step are added exactly to the sum, which stops at +-(2^31 - 1).
+
+    Parameters
+    ----------
+    phases, tile
+        As :class:`FidelityPhases`.
+    """
+
+    takes_integers: ClassVar[bool] = True
+    left_out: ClassVar = {
+        "terms": "the term language is about floating-point formats",
+        "probe vectors": "an integer sum has no alignment and no rounding to show",
+    }
+
+    add_step, simplest = _Phases.add_step, _Phases.simplest
+
+    def check_formats(self, formats, block_size):
+        super().check_formats(formats, block_size)
+        if [fmt.name for fmt in formats] != ["s8", "s8", "s32", "s32"]:
+            raise ValueError(f"IntegerPhases multiplies s8 into s32, got {', '.join(fmt.name for fmt in formats)}")
+
+    def pass_bits(self, p):
+        """Exact sums of 16 products of parts, each added to the sum with saturation."""
+        total = p.formats[2].decode_integer(p.c)
+        decoded = ([fmt.decode_integer(x) for x in codes] for codes, fmt in zip((p.a, p.b), p.formats, strict=False))
+        for phase, a, b in self._ordered(*decoded):
+            total += sum(self._taken(x, phase, 0) * self._taken(y, phase, 1) for x, y in zip(a, b, strict=True))
+            total = max(-p.formats[3].maximum, min(total, p.formats[3].maximum))
+        return total & (1 << 32) - 1
+
+    @staticmethod
+    def _taken(x: int, phase: int, side: int) -> int:
+        part = abs(x) & INTEGER_BITS[side][_follows(phase, side)]
+        return -part if x < 0 else part
 
     def words(self, d):
-        words = self.dot.words(d)
-        parts = [
-            f"bits {first + 1} to {last} of {name}"
-            for name, (first, last) in zip("ab", map(self.bits_of, (0, 1)), strict=True)
-        ]
-        first = f"Of each significand the multiplier takes {' and '.join(parts)}, the leading bit being bit 1."
-        return Words(
-            f"Fidelity phase {self.phase}",
-            (first, *words.steps),
-            words.formula,
-            f"takes a part of each significand, then {words.brief}",
+        parts = "; ".join(
+            f"in phase {phase} bits {'0 to 3' if phase & 2 else '4 to 9'} of a and {'0 to 4' if phase & 1 else '5 to 7'} of b"
+            for phase in self.phases
         )
+        steps = (
+            f"Of the magnitudes the multiplier takes {parts}.",
+            self._turns,
+            f"{STEP} products are added exactly to the sum, which stops at 2^31 - 1 and -(2^31 - 1).",
+        )
+        brief = "multiplies parts of integers and adds them exactly, with saturation"
+        return Words(f"Integer products in fidelity {self._title}", steps, r"d = c + \sum_i a_i' b_i'", brief)
 
-    def add_step(self, ks, c, to):
-        return self.dot.add_step(ks, c, to)
+    def plan_fields(self, formats, scale, block_size):
+        fields = self._plan(plans.INTEGER_PHASES)
+        for name, fmt in zip("abcd", formats, strict=True):
+            fields |= {f"{name}_bits": fmt.bits, f"{name}_signed": fmt.signed}
+        return fields
 
     def step_error(self, unit, facts):
-        """The chain's error, and what the multipliers leave of the products: their size at most."""
-        found = self.dot.step_error(unit, facts)
-        left = 2.0 ** (1 - self.leading_a) + 2.0 ** (1 - self.leading_b) if self.phase == 0 else 1.0
-        texts = (*found.derivation, f"of each product at most {left:g} of its size is left to other phases")
-        return dataclasses.replace(found, relative=found.relative * (1 + left) + left, derivation=texts)
+        """Nothing is rounded; phases that do not run leave products out."""
+        whole = self.phases == (0, 1, 2, 3)
+        text = "integer products and sums are exact (the bound is infinite if int32 overflows)"
+        left = "" if whole else "; products of the parts that other phases take, up to all of a product, are left out"
+        return errors.StepError(0.0, 0.0, self.tile, (text + left,), products=0.0 if whole else 1.0)
 
     @classmethod
     def searches(cls):
-        fields: tuple[Any, ...] = (Field(("phase",), one_of(0, 1, 2, 3)), *search.COMMON)
-
-        def starts(interface):
-            return [cls(phase, terms) for terms in divisors(interface) for phase in range(4) if cls._takes(interface)]
-
-        return (Search("fidelity phases", fields, search.unscaled(starts), ("terms",), rank=95),)
-
-    @staticmethod
-    def _takes(interface) -> bool:
-        return all(
-            fmt.specials == "ieee" and fmt.bits >= 16 and fmt.fraction_bits <= 10 for fmt in interface.formats[:2]
-        )
+        return (Search("integer phases", (_SOME, _TILES), cls._starts, ("phases",), rank=105),)

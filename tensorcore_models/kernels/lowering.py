@@ -129,6 +129,12 @@ class Lowered:
         return found
 
 
+def _alike(spec: Accumulator, formats, fields) -> bool:
+    """Whether A and B may change places."""
+    same = formats[0] == formats[1] and fields.get("a") == fields.get("b")
+    return same and spec.operands_alike and spec.nan != "x86"
+
+
 def laid_out(spec: Accumulator, length: int) -> tuple[list[int], list[int], list[int]]:
     """The order of `length` products of one pass, the bounds of their groups, and the tree of additions."""
     groups, tree = spec.arrangement(length)
@@ -174,7 +180,7 @@ def lower(engine) -> Lowered:
         plan=generic.Plan(fields, whole),
         kernel=f"{KERNEL_NAMES[fields['family']]}-{128 if fields['wide'] else 64}",
         step=step,
-        operands_alike=formats[0] == formats[1] and fields.get("a") == fields.get("b") and spec.nan != "x86",
+        operands_alike=_alike(spec, formats, fields),
         arithmetic=(fields, arrangement, getattr(spec, "via_format", None)),
         layouts={step: whole},
     )

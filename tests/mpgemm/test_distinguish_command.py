@@ -49,3 +49,15 @@ def test_the_limit_is_said_first(capsys):
     )
     assert main(["distinguish", HOPPER, HOPPER, "--timeout", "7", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["limits"]["seconds"] == 7
+
+
+def test_devices_that_solvers_cannot_be_asked_about(capsys):
+    """Their probe vectors show it: Wormhole's erratum."""
+    assert main(["distinguish", "wormhole", "blackhole", "--finite", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["results"] == {"wormhole": 0xC1800000, "blackhole": 0xB4000000}
+    assert facts["solver"] == "a search among probe vectors and random operands"
+    assert main(["distinguish", "wormhole", "wormhole"]) == 2
+    assert "neither probe vectors nor random operands tell the two apart" in capsys.readouterr().err
+    assert main(["distinguish", "wormhole", "blackhole", "--k", "64"]) == 2
+    assert "--k is for solvers" in capsys.readouterr().err

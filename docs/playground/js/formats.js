@@ -94,16 +94,6 @@ mpgemm.formats = (() => {
     return flush && !(found & exponentMask(to)) ? sign : found;
   }
 
-  // The bits from `first` to before `last` of a significand, counted from the leading one, as a number of the same format; subnormal
-  // numbers become zeros (FidelityPhase of the package).
-  function taken(code, f, [first, last]) {
-    const x = decode(code, f), digits = f.fractionBits + 1;
-    if (x.kind !== "finite") return BigInt(code);
-    const whole = x.significand >> BigInt(digits - 1) ? x.significand : 0n, below = BigInt(Math.max(0, digits - last));
-    const kept = ((whole >> below) << below) & ones(Math.max(0, digits - first));
-    return encode(x.negative, kept, 1n, x.exponent, f).code;
-  }
-
   // x + y in one format, rounded to nearest even; NaN is all ones without a sign, as accumulators of Gaudi give it.
   function add(x, y, f) {
     const a = decode(x, f), b = decode(y, f), both = a.kind === "inf" && b.kind === "inf";
@@ -149,6 +139,6 @@ mpgemm.formats = (() => {
     return toNumber({ ...error, exponent: error.exponent - unit });
   }
 
-  return { get, decode, encode, convert, taken, add, plus, minus, times, of, toNumber, leading, ulps, largest, nan, signBit,
+  return { get, decode, encode, convert, add, plus, minus, times, of, toNumber, leading, ulps, largest, nan, signBit,
            exponentMask, magnitudeMask, emin, quantum, ones };
 })();

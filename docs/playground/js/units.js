@@ -34,11 +34,11 @@ mpgemm.units = (() => {
     const rule = row.convert[side];
     if (!rule) return codes;
     const from = F.get(row.formats[side]), to = F.get(rule.to);
-    const key = [from.name, to.name, rule.flush, rule.taken].join();
+    const key = [from.name, to.name, rule.flush].join();
     if (!tables.has(key)) tables.set(key, new Map());
     const known = tables.get(key);
     return codes.map((code) => {
-      if (!known.has(code)) known.set(code, rule.taken ? F.taken(code, from, rule.taken) : F.convert(code, from, to, rule.flush));
+      if (!known.has(code)) known.set(code, F.convert(code, from, to, rule.flush));
       return known.get(code);
     });
   }

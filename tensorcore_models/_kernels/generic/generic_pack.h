@@ -116,7 +116,7 @@ static void mpg_pack_rows(const mpg_plan *p, int is_b, const mpg_matrix *source,
     for (int64_t s = 0; s < out->steps; s++) {
         const mpg_layout *layout = mpg_layout_of(s, full, whole, tail);
         for (int64_t row = begin; row < end; row++) {
-            if (p->family == MPG_FAMILY_INTEGER)
+            if (p->family == MPG_FAMILY_INTEGER || p->family == MPG_FAMILY_INTEGER_PHASES)
                 mpg_pack_integers(is_b ? p->b_bits : p->a_bits, is_b ? p->b_signed : p->a_signed, source, layout, row,
                                   s * p->step, out);
             else

@@ -2,7 +2,7 @@
 #ifndef MPG_GENERIC_PASS_H
 #define MPG_GENERIC_PASS_H
 
-#include "generic_steps.h"
+#include "generic_phases.h"
 
 /* The operands of one pass of one row and column, as its family and width have them. */
 typedef struct {
@@ -39,6 +39,10 @@ MPG_INLINE uint64_t mpg_pass(const mpg_plan *p, const mpg_operands *o, int64_t s
 {
     if (p->family == MPG_FAMILY_INTEGER)
         return mpg_integer_dot(p, (const int32_t *)o->a, (const int32_t *)o->b, layout->count, c, step == 0);
+    if (p->family == MPG_FAMILY_INTEGER_PHASES)
+        return mpg_integer_phases(p, (const int32_t *)o->a, (const int32_t *)o->b, layout->count, c);
+    if (p->family == MPG_FAMILY_PHASES)
+        return mpg_phases(p, (const int32_t *)o->a, o->ae, (const int32_t *)o->b, o->be, layout->count, c);
     if (!p->wide)
         return mpg_family_pass_64(p, o, step, layout, c);
 #if MPG_HAS_WIDE

@@ -12,12 +12,14 @@ enum {
     MPG_FAMILY_EXACT,       /* ParametricDotAdd without fraction bits */
     MPG_FAMILY_SOFT_FMA,    /* SequentialFMA in integers */
     MPG_FAMILY_INTEGER,     /* IntegerDotAdd */
-    MPG_FAMILY_FMA,         /* SequentialFMA, lanes of doubles */
-    MPG_FAMILY_FMA64,       /* SequentialFMA in double itself */
-    MPG_FAMILY_FMA_EXACT,   /* SequentialFMA with products that are not exact in double, or rounded to FP64 another way */
-    MPG_FAMILY_LANED,       /* LanedFMA */
-    MPG_FAMILY_PAIRWISE,    /* GroupPairwiseSum */
-    MPG_FAMILY_PAIR_ODD     /* PairRoundOddSum */
+    MPG_FAMILY_PHASES,      /* FidelityPhases */
+    MPG_FAMILY_INTEGER_PHASES,
+    MPG_FAMILY_FMA,       /* SequentialFMA, lanes of doubles */
+    MPG_FAMILY_FMA64,     /* SequentialFMA in double itself */
+    MPG_FAMILY_FMA_EXACT, /* SequentialFMA with products that are not exact in double, or rounded to FP64 another way */
+    MPG_FAMILY_LANED,     /* LanedFMA */
+    MPG_FAMILY_PAIRWISE,  /* GroupPairwiseSum */
+    MPG_FAMILY_PAIR_ODD   /* PairRoundOddSum */
 };
 /* The sign of an exact zero: none; IEEE's; or, of zero products, that of most of them. */
 enum { MPG_ZERO_POSITIVE, MPG_ZERO_IEEE, MPG_ZERO_MAJORITY };
@@ -76,7 +78,9 @@ typedef uint64_t mpg_masks[MPG_MAX_PARTS];
     MEMBER(int, c_flush_passes) /* n > 0: addends of passes 0, n, 2 n, ..., zeros to +0; 0: only the first */ \
     /* integers */ \
     MEMBER(int, a_bits) MEMBER(int, b_bits) MEMBER(int, c_bits) MEMBER(int, d_bits) \
-    MEMBER(int, a_signed) MEMBER(int, b_signed) MEMBER(int, c_signed) MEMBER(int, d_signed) MEMBER(int, clamp)
+    MEMBER(int, a_signed) MEMBER(int, b_signed) MEMBER(int, c_signed) MEMBER(int, d_signed) MEMBER(int, clamp) \
+    /* phases: bit p for phase p; a sum of -1 unit is normalised wrongly */ \
+    MEMBER(int, phases) MEMBER(int, erratum)
 /* clang-format on */
 typedef struct {
     MPG_PLAN_MEMBERS(MPG_MEMBER)
