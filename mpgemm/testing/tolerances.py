@@ -355,7 +355,8 @@ def _certified(question: _Question) -> _Known:
         vacuities["certified"] = looked.at(certified)
     vacuity = looked.at(found.bound)
     tolerance = Tolerance(
-        None if line is None else upwards(relative), None if line is None else upwards(absolute), found.bound if complete else None, "\n".join(lines), published, vacuity,
+        None if line is None else upwards(relative), None if line is None else upwards(absolute),
+        found.bound if complete else None, "\n".join(lines), published, vacuity,
         label=product.label, k=k, certified=certified, lines=vacuities,
         notes=_notes(product, population, shown, complete, line), reference=getattr(product, "reference", "given"),
     )  # fmt: skip
