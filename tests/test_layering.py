@@ -39,12 +39,6 @@ def imports_by_string(tree: ast.AST) -> list[str]:
     return found
 
 
-def typing_only(tree: ast.AST) -> set[int]:
-    """The import statements that only a type checker follows: those below `if TYPE_CHECKING`."""
-    blocks = (n for n in ast.walk(tree) if isinstance(n, ast.If) and getattr(n.test, "id", "") == "TYPE_CHECKING")
-    return {id(node) for block in blocks for statement in block.body for node in ast.walk(statement)}
-
-
 def imported_packages(path: Path) -> set[str]:
     """Top-level packages that a module imports, by statements or by text, wherever they stand in it."""
     tree = parsed(path)
@@ -125,16 +119,13 @@ MODULES = {
 
 @cache
 def imports_of(module: str) -> list[tuple[str, str, bool]]:
-    """(module, name, whether inside of a function) of each import from the three packages when the program runs."""
+    """(module, name, whether inside of a function) of each import from the three packages, those for type checkers too."""
     path = MODULES[module]
     tree = parsed(path)
-    skipped = typing_only(tree)
     parts = module.split(".")
     package = parts if path.name == "__init__.py" else parts[:-1]
     found = [(name, name, True) for name in imports_by_string(tree)]
     for node in imports(path):
-        if id(node) in skipped:
-            continue
         if isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             source = ".".join([*above, *filter(None, [node.module])])

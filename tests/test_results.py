@@ -13,6 +13,7 @@ import mpgemm
 import tensorcore_models as tcm
 from mpgemm.experiments.comparison import compare
 from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
+from mpgemm.testing import check_gemm
 from tensorcore_models import probing
 from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.results import Result
@@ -94,6 +95,7 @@ MAKERS = {
     "ScaledExplanation": scaled_dot,
     "SideBySide": lambda: mpgemm.side_by_side("fp16", A[0], B[:, 0], engines=("a100", "h100")),
     "Timeline": lambda: ascend.simulate(plan().schedule),
+    "KernelCheck": lambda: check_gemm(A @ B, A.astype(np.float16), B.astype(np.float16), engine="h100"),
     "TraceComparison": traces,
     "Tolerance": lambda: mpgemm.tolerance("h100", data=(A, B), check=(1e-2, 1e-2)),
     "Traffic": lambda: ascend.traffic(ascend.Blocking(64, 64, 64), 100, 200, 300, ascend.get_chip("910A")),

@@ -189,7 +189,7 @@ class KernelBound:
             first, second = self._factors()
             integer = isinstance(self.unit.formats[3], IntegerFormat)
             small = (1 + second + reach + error) * 2 * TINY
-            largest = np.maximum.reduce([first * second, (reach + error) * first, (reach + error) * first * second])
+            largest = np.maximum(np.maximum(first * second, (reach + error) * first), (reach + error) * first * second)
             fits = largest * bounds.MARGIN < LARGEST
             error = error * first * second
             error = error + bounds.growth(UNIT, 2 + integer) * (exact + error) + small

@@ -18,8 +18,6 @@ from mpgemm.inputs.matrices import generate, get_distribution
 SIDE = 64
 #: Drawn pairs have seeds from here on, beyond those that tests have.
 FRESH = 1 << 32
-#: Whole pairs that are drawn where rows depend on each other.
-PAIRS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +110,15 @@ class Drawn(Population):
         return super().corner()
 
     def blocks(self, count: int) -> Iterator[Data]:
-        """Blocks of fresh pairs: the first rows and columns, or random ones of a few pairs where rows depend on each other."""
+        """Blocks, each of a fresh pair of its own: the first rows and columns, or, where rows depend on how many there are,
+        random ones of the whole pair. Several blocks of one pair would count as draws and be none."""
         first = self.seed + FRESH
         if get_distribution(self.distribution).independent:
             yield from (self._pair(first + i, *self.block) for i in range(count))
             return
         rng = np.random.default_rng(first)
-        for pair in range(PAIRS):
-            data = self._pair(first + pair, self.shape[0], self.shape[2])
-            yield from (random_part(data, self.block, rng) for _ in range(pair, count, PAIRS))
+        for pair in range(first, first + count):
+            yield random_part(self._pair(pair, self.shape[0], self.shape[2]), self.block, rng)
 
     def __str__(self) -> str:
         return f"fresh pairs of {self.distribution}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-import tensorcore_models as tcm
 from mpgemm.cli.common.library_options import read_operand
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.prose import wrapped
@@ -14,6 +13,8 @@ from mpgemm.reporting import report
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from mpgemm.testing.check import KernelCheck
 
 QUESTION = "debug a kernel"
 SUMMARY = "is a kernel's result right on this unit, and if not, what kind of bug looks like it?"
@@ -39,7 +40,14 @@ def add_arguments(parser: Parser) -> None:
     add("--engine", default="h100", help="device (h100), path (h100/mma) or arch:name (default h100)")
     add("--format", metavar="FORMAT", help="format of A and B where their files hold encodings (unsigned integers)")
     add("--out-format", metavar="FORMAT", help="format of OUT where its file holds encodings")
-    add("--c", metavar="FILE", help="C (a bias), added to the product")
+    add("--c", metavar="FILE", help="C, added to the product: a matrix, or a bias for each column (n) or row (m x 1)")
+    add(
+        "--epilogue",
+        metavar="NAME",
+        help="relu, silu, gelu_tanh, gelu_erf, leaky_relu:SLOPE, softcap:C, swiglu, residual; joined by +",
+    )
+    add("--residual", metavar="FILE", help="what is added behind the epilogue")
+    add("--rows", type=int, metavar="N", help="look at N rows only, evenly spread")
     add_scale_arguments(parser)
     add_order_arguments(parser)
     integers = parser.add_argument_group("outputs of integers")
@@ -88,29 +96,33 @@ def run(args: argparse.Namespace) -> int:
     Raises ValueError, TypeError, OSError on bad input.
     """
     from mpgemm.inputs.files import read_array
-    from mpgemm.testing.asserts import assert_gemm_close
+    from mpgemm.testing.check import check_gemm
 
     out = _values(args.out, args.out_format)
     a, b = (_values(path, args.format) for path in (args.a, args.b))
     c = None if args.c is None else read_array(args.c)
     zeros = {"zero_a": args.zero_a, "zero_b": args.zero_b, "zero_out": args.zero_out, "scale_out": args.scale_out}
-    options = {"engine": args.engine, **orders_of(args), **scales_of(args)}
-    message = None
-    try:
-        assert_gemm_close(out, a, b, c, **options, **zeros)
-    except AssertionError as error:
-        message = str(error)
-    allowed = _allowed(out, a, b, c, options) if message is None else []
+    residual = None if args.residual is None else read_array(args.residual)
+    options = {
+        "engine": args.engine,
+        **orders_of(args),
+        **scales_of(args),
+        "epilogue": args.epilogue,
+        "residual": residual,
+    }
+    options["rows"] = args.rows
+    found = check_gemm(out, a, b, c, **options, **zeros)
+    allowed = _allowed(found) if found.passes else []
     if args.json:
-        print(report.json_text({"passes": message is None, "message": message, "allowed": allowed}), end="")
-    elif message is None:
+        print(report.json_text({**found.to_dict(), "allowed": allowed}), end="")
+    elif found.passes:
         for number, line in enumerate(allowed):
             print(wrapped(line, "  " * (number > 0), "    " * (number > 0)))
     else:
-        first, *others = message.splitlines()
+        first, *others = str(found).splitlines()
         print(wrapped(f"FAILS: {first}"))
-        print("\n".join(wrapped(line.strip(), "  ", "    ") for line in others))
-    return 0 if message is None else 1
+        print("\n".join(line if line.startswith("    ") else wrapped(line.strip(), "  ", "    ") for line in others))
+    return 0 if found.passes else 1
 
 
 def _values(path: str, fmt: str | None) -> np.ndarray:
@@ -126,18 +138,14 @@ def _values(path: str, fmt: str | None) -> np.ndarray:
     return values_of_bits(bits, get_format(name))
 
 
-def _allowed(out: np.ndarray, a, b, c, options: dict) -> list[str]:
+def _allowed(found: KernelCheck) -> list[str]:
     """What was allowed, and which faults would pass on these operands."""
-    from mpgemm.testing.asserts import INTEGERS
-    from mpgemm.testing.case import gemm_tolerance
     from mpgemm.testing.power import missed_faults
     from mpgemm.testing.tolerance_result import NONE_MISSED
 
-    if out.dtype in INTEGERS:
+    allowed = found.case
+    if allowed is None:
         return ["passes: every element is the exact one"]
-    fmt = tcm.format_of_dtype(out.dtype)
-    assert fmt is not None  # the check took it
-    allowed = gemm_tolerance(a=a, b=b, c=c, out_format=fmt.name, **options)
     line = allowed.statistics
     kind = f"within its certified bound, at most {allowed.atol:.3g}" if line is None else str(line)
     scales = "" if allowed.scaling is None else f"; scales: {allowed.scaling.in_words()}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -99,12 +98,12 @@ def _decision(found: Tolerance):
     if found.certified is not None and "certified" in seen:
         line = found.certified
         lines.append(f"certified, rtol={line.rtol:.3g} atol={line.atol:.3g}: {seen['certified'].verdict}")
-    elif not math.isfinite(found.relative):
+    elif found.relative is None:
         lines.append("nothing is certified: an operand or a sum may overflow")
     else:
         sees = "" if found.vacuity is None else f": {found.vacuity.verdict}"
         lines.append(f"certified, {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}{sees}")
-    if s is not None and math.isfinite(s.atol) and "statistical" in seen:
+    if s is not None and "statistical" in seen:
         lines.append(f"statistical, rtol={s.rtol:.3g} atol={s.atol:.3g}: {seen['statistical'].verdict}")
     yield from (wrapped(line, "  ", "    ") for line in lines)
 
@@ -141,7 +140,7 @@ def _tolerance(args: argparse.Namespace) -> Tolerance:
 
 def _certified_lines(found: Tolerance):
     yield "\n" + wrapped("certified (no kernel that computes so exceeds it):")
-    if math.isfinite(found.relative):
+    if found.relative is not None:
         yield wrapped(f"|d - expected| <= {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}", "  ", "    ")
     else:
         yield wrapped("nothing: an operand or a sum may overflow", "  ", "    ")
@@ -158,16 +157,13 @@ def _sampled_lines(found: Tolerance):
         yield "\n" + wrapped(
             f"statistical ({s.quantile:.4g} of right {m} x {k} x {n} products, confidence {s.confidence:.4g}):"
         )
-        if math.isfinite(s.atol):
-            size = f"{s.relative:.3g} (|A||B| + |C|)" + (f" + {s.absolute:.3g}" if s.absolute else "")
-            yield wrapped(f"rtol={s.rtol:.3g} atol={s.atol:.3g}, or {size}", "  ", "    ")
-            yield wrapped(
-                f"from {s.elements} elements in {s.draws} draws: {s.population}; the largest error is {s.largest:.0%} of what "
-                f"is allowed, the rest is the step to {m * n} elements and the margin; errors reach {s.of_bound:.2%} of their "
-                "certified bounds", "  ", "    ",
-            )  # fmt: skip
-        else:
-            yield wrapped("nothing: results overflow", "  ", "    ")
+        size = f"{s.relative:.3g} (|A||B| + |C|)" + (f" + {s.absolute:.3g}" if s.absolute else "")
+        yield wrapped(f"rtol={s.rtol:.3g} atol={s.atol:.3g}, or {size}", "  ", "    ")
+        yield wrapped(
+            f"from {s.elements} elements in {s.draws} draws: {s.population}; the largest error is {s.largest:.0%} of what "
+            f"is allowed, the rest is the step to {m * n} elements and the margin; errors reach {s.of_bound:.2%} of their "
+            "certified bounds", "  ", "    ",
+        )  # fmt: skip
 
 
 def _given_lines(found: Tolerance):

@@ -7,7 +7,7 @@ promotes every four instructions; with cuBLAS 12.9 or newer torch calls that on 
 128 are added as DeepGEMM does; mx and nvfp4 are the unit's, the factors of whole tensors behind it (torch makes them alpha).
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -25,11 +25,14 @@ from tensorcore_models.formats import get_format
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.scaled_mm import EPILOGUE
 
-if TYPE_CHECKING:
-    from mpgemm.frameworks.torch_mode import Emulation
-
 #: Products after which kernels without fast accumulation add up outside of Hopper's unit.
 PROMOTED = 128
+
+
+class OnAll(Protocol):
+    """What is asked of an :class:`mpgemm.frameworks.torch_mode.Emulation`, which calls what is here."""
+
+    def on_all(self, product, batch, arrays, multiply, end="", describe=None) -> torch.Tensor: ...
 
 
 class TorchOperands(NamedTuple):
@@ -55,7 +58,7 @@ class TorchOperands(NamedTuple):
 
 
 def scaled_product(
-    run: "Emulation",
+    run: OnAll,
     op: str,
     operands: TorchOperands,
     scaling: Scaling,

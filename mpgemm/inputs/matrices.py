@@ -29,7 +29,8 @@ class Distribution:
     #: Every parameter with its default; the default's type is the parameter's type.
     parameters: Mapping[str, float] = field(default_factory=dict)
     source: str = ""  #: Where it is used so.
-    independent: bool = True  #: Whether rows of A and columns of B do not depend on how many there are.
+    #: Whether rows of A and columns of B are drawn alike however many there are, so that a small pair is a part of a large one.
+    independent: bool = True
 
     def __post_init__(self):
         if not self.name.isidentifier() or not self.summary:
@@ -174,7 +175,6 @@ DISTRIBUTIONS: dict[str, Distribution] = {
         ),
         Distribution(
             "cancelling", "products that cancel to about 2^-bits of |A||B|", _cancelling, {"bits": 12},
-            independent=False,
         ),
     )
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The tolerance of one kernel's result: a certified bound with scales and the output's rounding, and whether it could fail."""
+"""One call of a kernel: operands, scales, order of k, epilogue and output format, with what it may return."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,7 +9,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
 from mpgemm.bounds.bounded_product import Data
-from mpgemm.bounds.kernel_bound import KernelBound, used_operands
+from mpgemm.bounds.kernel_bound import KernelBound, Used, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
 from mpgemm.bounds.populations import part_of
@@ -17,6 +17,7 @@ from mpgemm.exact.product import ExactResult, exact_gemm
 from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import scaled_engine
+from mpgemm.testing.epilogues import KernelEpilogue, broadcast, epilogue_of
 from mpgemm.testing.kernel_line import KernelStatistics, powerless, statistics_of
 from mpgemm.testing.vacuity import Vacuity, check_tolerance
 from tensorcore_models.engines.engine import Engine
@@ -24,60 +25,173 @@ from tensorcore_models.engines.order import KOrder
 from tensorcore_models.engines.scaling import Scaling, read_scales
 from tensorcore_models.formats import Format, IntegerFormat, get_format
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
+from tensorcore_models.formats.rounding import round_to
 
 #: Rows and columns on which the loss of one product is tried out.
 TRIED = 64
 
 
 @dataclass(frozen=True)
-class KernelTolerance:
-    """What a kernel may return for given operands.
+class KernelCase:
+    """One call of a kernel, and what it may return: asked by tolerances, assertions and the diagnosis. What is costly is
+    computed when it is first asked for.
 
     Attributes
     ----------
     engine : Engine
-    bound : ndarray of float64, shape (m, n)
-        Certified: |out - exact| of a kernel that does what :func:`gemm_tolerance` says; infinite where a sum or the rounding to
-        the output's format may overflow.
-    finite_bound : ndarray of float64, shape (m, n)
-        The same where the result is known to be finite, so that nothing overflowed.
-    exact : ExactResult
-        The exact product of the operands as the engine takes them, with their scales.
-    a, b, c : ndarray of float64
-        These operands, all scales multiplied in.
     operands : (ndarray, ndarray)
         What the engine is given: values of A and B.
-    scaling : Scaling or None
-        Their scales as they were read.
     given : (ndarray, ndarray)
         The operands before `input_rounding`, without scales.
+    scaling : Scaling or None
+        Their scales as they were read.
+    c : ndarray of float64, shape (m, n), or None
     out_format : str
         Of the kernel's result.
     order : KernelOrder
         The orders of k that are allowed.
-    overflow_from : float
-        The size of a sum from which it may be infinite.
-    derivation : str
-        How the bound comes about.
-    vacuity : Vacuity
-        What the bound would let pass.
+    epilogue : KernelEpilogue or None
+        What is done to the sums before they are rounded.
+    lines : ndarray of int
+        Which rows of the test's matrices these are, where only some are looked at.
     """
 
     engine: Engine
-    bound: np.ndarray
-    finite_bound: np.ndarray
-    exact: ExactResult
-    a: np.ndarray
-    b: np.ndarray
-    c: np.ndarray | None
     operands: tuple[np.ndarray, np.ndarray]
-    scaling: Scaling | None
     given: tuple[np.ndarray, np.ndarray]
+    scaling: Scaling | None
+    c: np.ndarray | None
     out_format: str
     order: KernelOrder
-    overflow_from: float
-    derivation: str
-    vacuity: Vacuity
+    epilogue: KernelEpilogue | None = None
+    lines: np.ndarray | None = None
+
+    # -- what is meant ---------------------------------------------------------------------------------------------------
+    @cached_property
+    def used(self) -> Used:
+        """The operands as the engine multiplies them."""
+        return used_operands(self.engine, *self.operands, self.scaling)
+
+    @property
+    def a(self) -> np.ndarray:
+        """A in float64, all scales multiplied in."""
+        return self.used.a
+
+    @property
+    def b(self) -> np.ndarray:
+        """B in float64, all scales multiplied in."""
+        return self.used.b
+
+    @cached_property
+    def exact(self) -> ExactResult:
+        """The exact product of the operands as the engine takes them, with their scales, and C; before an epilogue."""
+        return exact_gemm(self.a, self.b, self.c)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The exact sums, rounded to float64."""
+        return np.asarray(self.exact.rounded("fp64"))
+
+    @cached_property
+    def result(self) -> np.ndarray:
+        """The exact result: of the sums, or of the epilogue applied to them; float64."""
+        return self.values if self.epilogue is None else self.epilogue.apply(self.values)
+
+    def error_of(self, out: np.ndarray) -> np.ndarray:
+        """out - exact."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.epilogue is None:
+                return self.exact.error_of(out)
+            return out.astype(np.float64) - self.result
+
+    # -- what is allowed -------------------------------------------------------------------------------------------------
+    @cached_property
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        sums = self._sums_format
+        out = get_format(self.out_format)
+        case = KernelBound(
+            self.engine,
+            self.used,
+            self.c,
+            self.scaling,
+            self.order,
+            out if self.epilogue is None else sums,
+            self.values,
+        )
+        found = case.bound(False), case.bound(True)
+        if self.epilogue is None:
+            return found
+        return tuple(self._behind(bound, finite) for bound, finite in zip(found, (False, True), strict=True))  # type: ignore[return-value]
+
+    def _behind(self, bound: np.ndarray, finite: bool) -> np.ndarray:
+        """The bound of sums behind the epilogue and the output's rounding."""
+        assert self.epilogue is not None
+        known = np.isfinite(bound)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = self.epilogue.bound(self.values, np.where(known, bound, 0.0)) * bounds.MARGIN
+            total = total + 2.0**-50 * np.abs(self.result)  # the functions themselves, in FP64
+            if self.epilogue.pairs:
+                known = np.logical_and(*np.split(known, 2, axis=-1))
+            out = get_format(self.out_format)
+            if not isinstance(out, Format):
+                return np.where(known, total, np.inf)
+            largest = np.abs(self.result) + total
+            total = (total + out.unit_roundoff * largest + out.min_subnormal / 2) * bounds.MARGIN
+            return np.where(known & (finite | (largest * bounds.MARGIN < out.max_finite)), total, np.inf)
+
+    @property
+    def _sums_format(self) -> Format | IntegerFormat:
+        """Format of the sums before an epilogue."""
+        return get_format("fp32") if self.scaling is not None and self.scaling.roundings else self.engine.formats[3]
+
+    @property
+    def bound(self) -> np.ndarray:
+        """Certified: |out - exact| of a kernel that does what :func:`gemm_tolerance` says; infinite where a sum or the rounding
+        to the output's format may overflow. float64, the shape of the result."""
+        return self._bounds[0]
+
+    @property
+    def finite_bound(self) -> np.ndarray:
+        """The same where the result is known to be finite, so that nothing overflowed."""
+        return self._bounds[1]
+
+    @property
+    def overflow_from(self) -> float:
+        """The size of a sum from which it may be infinite."""
+        return bounds.overflow_from(self.engine)
+
+    @cached_property
+    def vacuity(self) -> Vacuity:
+        """What the bound would let pass: zeros on all elements; lost products on the first rows and columns, before an
+        epilogue, as a share of all."""
+        values, bound = np.abs(self.result), self.finite_bound
+        shown = (slice(TRIED), slice(TRIED))
+        c = None if self.c is None else self.c[shown]
+        limit = bound if self.epilogue is None else self._sum_bound
+        part = check_tolerance(self.a[:TRIED], self.b[:, :TRIED], c, bound=limit[shown])
+        share = part.lost_product_passes / part.elements if part.elements else 0.0
+        passes = int(np.count_nonzero(~(values > bound)))
+        return replace(part, elements=values.size, zero_passes=passes, lost_product_passes=round(share * values.size))
+
+    @cached_property
+    def _sum_bound(self) -> np.ndarray:
+        """What a sum may be off before the epilogue, about: the bound over the epilogue's slope, at most 1."""
+        case = KernelBound(
+            self.engine, self.used, self.c, self.scaling, self.order, get_format(self.out_format), self.values
+        )
+        return case.bound(True)
+
+    @property
+    def derivation(self) -> str:
+        """How the bound comes about."""
+        return "\n".join(_derivation(self))
+
+    @cached_property
+    def statistics(self) -> KernelStatistics | None:
+        """The line of right kernels, where the certified bound sees too few dropped blocks of k; None where it sees them."""
+        floating = isinstance(get_format(self.engine.d_format), Format)
+        known = floating and self.bound.size and self.epilogue is None
+        return statistics_of(self) if known and powerless(self.vacuity) else None
 
     @property
     def splits(self) -> int:
@@ -94,23 +208,13 @@ class KernelTolerance:
         """The largest bound: an absolute tolerance for checks that take one number."""
         return float(self.bound.max(initial=0.0))
 
-    @cached_property
-    def values(self) -> np.ndarray:
-        """The exact result, rounded to float64."""
-        return np.asarray(self.exact.rounded("fp64"))
-
-    @cached_property
-    def statistics(self) -> KernelStatistics | None:
-        """The line of right kernels, where the certified bound sees too few dropped blocks of k; None where it sees them."""
-        floating = isinstance(get_format(self.engine.d_format), Format)
-        return statistics_of(self) if floating and self.bound.size and powerless(self.vacuity) else None
-
+    # -- what right kernels return ---------------------------------------------------------------------------------------
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Data:
         """These rows and columns as the unit is given them."""
         return part_of(Data(*self.operands, self.c, self.scaling), rows, columns)
 
     def model(self, rows: np.ndarray, columns: np.ndarray) -> list[np.ndarray]:
-        """The model's results before they are rounded to the output's format, c added before or behind; float64.
+        """The model's sums before an epilogue and the rounding to the output's format, c added before or behind; float64.
 
         Where the order is not known it is the unit's own over k, promoted at the largest interval.
         """
@@ -118,6 +222,20 @@ class KernelTolerance:
         if self.order.k_order != ANY:
             options["k_order"] = self.order.k_order
         return model_results(self.engine, *self.part(rows, columns), options)
+
+    def sums_columns(self, columns: np.ndarray) -> np.ndarray:
+        """The columns of sums behind columns of the result: two each where the epilogue takes pairs."""
+        pairs = self.epilogue is not None and self.epilogue.pairs
+        return np.concatenate([columns, columns + self.values.shape[1] // 2]) if pairs else columns
+
+    def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The epilogue of sums of some rows and of :meth:`sums_columns`, not rounded to the output's format."""
+        return sums if self.epilogue is None else self.epilogue.part(rows, columns).apply(sums)
+
+    def rounded(self, values: np.ndarray) -> np.ndarray:
+        """Values in the output's format."""
+        fmt = get_format(self.out_format)
+        return round_to(values.astype(np.float64), fmt, saturate=False) if isinstance(fmt, Format) else values
 
     def __str__(self) -> str:
         return f"{self.derivation}\nlargest bound {self.atol:.4g}\n{self.vacuity}"
@@ -157,7 +275,10 @@ def gemm_tolerance(
     scale_a=None,
     scale_b=None,
     input_rounding: str | None = None,
-) -> KernelTolerance:
+    epilogue=None,
+    residual=None,
+    rows: int | None = None,
+) -> KernelCase:
     """The tolerance that a test of a kernel on an engine may use for these operands.
 
     It holds for a kernel that chains the engine's steps over k in order, in at most `splits` chains whose results are added in
@@ -168,8 +289,10 @@ def gemm_tolerance(
     ----------
     engine : Engine or str
         The modelled unit: an engine, "arch:name", or a device ("h100": its instruction for the operands' types and scales).
-    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+    a, b : array_like, shapes (m, k) and (k, n)
         The operands of the test: numpy and ml_dtypes arrays, torch tensors on the CPU.
+    c : array_like, shape (m, n), (n,), (1, n), (m, 1) or (), optional
+        What is added before the epilogue: a matrix, or a bias that numpy broadcasts to it.
     out_format : str, optional
         Format of the kernel's result; the engine's by default, FP32 behind scales.
     splits : int
@@ -184,6 +307,15 @@ def gemm_tolerance(
         Scales of the operands, read by shape and type: :func:`tensorcore_models.read_scales`.
     input_rounding : str, optional
         How the kernel rounds operands that the engine lacks; the exact product is then that of the rounded operands.
+    epilogue : str, (callable, float) or callable with `interval`, optional
+        What the kernel does to the sums in FP32 before the output's rounding: "relu", "silu", "gelu_tanh", "gelu_erf",
+        "leaky_relu:SLOPE", "softcap:C", "swiglu" (silu of the first half of the columns, times the second), "residual" (adds
+        `residual`), joined by "+" with residual last; a function of float64 arrays with its Lipschitz constant; or an object
+        that can be called and whose ``interval(low, high)`` gives bounds of its values.
+    residual : array_like, shapes as of c, optional
+        What is added behind the epilogue.
+    rows : int, optional
+        Look at so many rows only, evenly spread, the first and the last among them; all by default.
 
     Raises
     ------
@@ -195,35 +327,58 @@ def gemm_tolerance(
     """
     arrays = [tcm.as_array(a, "a"), tcm.as_array(b, "b")]
     check_shapes(*arrays)
-    sizes = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
+    m, k, n = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
     known = engine if isinstance(engine, Engine) else Multiplier(engine).engine
-    scaling = read_scales(scale_a, scale_b, *sizes, known)
+    scaling = read_scales(scale_a, scale_b, m, k, n, known)
     unit = kernel_engine(engine, arrays[0], arrays[1], scaling)
-    order = kernel_order(unit, sizes[1], splits, k_order, promote_every, scaling)
+    order = kernel_order(unit, k, splits, k_order, promote_every, scaling)
+    added = None if c is None else broadcast(tcm.as_array(c, "c"), m, n, "c")
+    done = epilogue_of(epilogue, None if residual is None else tcm.as_array(residual, "residual"), m, n)
+    if done is not None:
+        done.columns(n)
+    lines = sampled_rows(m, rows)
+    if lines is not None:
+        arrays[0] = arrays[0][lines]
+        scaling = None if scaling is None else scaling.part(lines, np.arange(n))
+        added = None if added is None else added[lines]
+        done = None if done is None else done.part(lines, np.arange(n))
     x, y = (
         values_of_bits(operand_bits(x, fmt, input_rounding, name), fmt)
         for x, fmt, name in zip(arrays, unit.formats, "ab", strict=False)
     )
-    added = None if c is None else np.asarray(tcm.as_array(c, "c")).astype(np.float64)
-    used = used_operands(unit, x, y, scaling)
-    exact = exact_gemm(used.a, used.b, added)
     result = get_format("fp32") if scaling is not None and scaling.roundings else unit.formats[3]
     out = result if out_format is None else get_format(out_format)
-    case = KernelBound(unit, used, added, scaling, order, out, np.asarray(exact.rounded("fp64")))
-    bound, finite_bound = case.bound(False), case.bound(True)
-    given = (
-        (arrays[0].astype(np.float64), arrays[1].astype(np.float64)) if unit.scale_format is None else (used.x, used.y)
+    given = (arrays[0], arrays[1]) if unit.scale_format is None else (x, y)
+    case = KernelCase(
+        unit,
+        (x, y),
+        (given[0].astype(np.float64), given[1].astype(np.float64)),
+        scaling,
+        added,
+        out.name,
+        order,
+        done,
+        lines,
     )
-    return KernelTolerance(
-        unit, bound, finite_bound, exact, used.a, used.b, added, (x, y), scaling, given, out.name, order,
-        bounds.overflow_from(unit), "\n".join(_derivation(case)), _vacuity(used.a, used.b, added, exact, finite_bound),
-    )  # fmt: skip
+    _ = case.bound  # refuses what has none
+    return case
 
 
-def _derivation(case: KernelBound) -> list[str]:
+def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
+    """Which rows are looked at, None for all: evenly spread. Raises ValueError, TypeError if `rows` is no number from 1."""
+    if rows is None:
+        return None
+    if isinstance(rows, bool) or not hasattr(rows, "__index__"):
+        raise TypeError(f"rows is the number of rows to look at, an integer, got {rows!r}")
+    if rows < 1:
+        raise ValueError(f"rows is {rows}, expected at least 1")
+    return None if rows >= m else np.linspace(0, m - 1, int(rows)).astype(int)
+
+
+def _derivation(case: KernelCase) -> list[str]:
     """How the bound comes about."""
-    step = bounds.step_error(case.unit, case.used.facts)
-    lines = [f"{case.unit.label}: {case.order.in_words()}, steps of {step.terms} products"]
+    step = bounds.step_error(case.engine, case.used.facts)
+    lines = [f"{case.engine.label}: {case.order.in_words()}, steps of {step.terms} products"]
     lines += [f"each step: {text}" for text in step.derivation]
     if case.order.known and case.order.block is None:
         lines.append(
@@ -233,17 +388,8 @@ def _derivation(case: KernelBound) -> list[str]:
         lines.append(f"{case.order.additions} addition(s) outside")
     if case.scaling is not None:
         lines.append(f"scales: {case.scaling.in_words()}")
-    if case.out != case.unit.formats[3]:
-        lines.append(f"rounded once to {case.out.name}")
+    if case.epilogue is not None:
+        lines.append(f"epilogue: {case.epilogue.name}, in FP32")
+    if get_format(case.out_format) != case.engine.formats[3]:
+        lines.append(f"rounded once to {case.out_format}")
     return lines
-
-
-def _vacuity(a, b, c, exact: ExactResult, bound: np.ndarray) -> Vacuity:
-    """Zeros on all elements; the loss of a product on the first rows and columns, as a share of all."""
-    values = np.abs(exact.rounded("fp64"))
-    part = check_tolerance(
-        a[:TRIED], b[:, :TRIED], None if c is None else c[:TRIED, :TRIED], bound=bound[:TRIED, :TRIED]
-    )
-    share = part.lost_product_passes / part.elements if part.elements else 0.0
-    passes = int(np.count_nonzero(~(values > bound)))
-    return replace(part, elements=values.size, zero_passes=passes, lost_product_passes=round(share * values.size))

@@ -8,26 +8,46 @@ that share and nothing lost is right, too.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mpgemm.bounds.bounded_product import Data, sizes_of
 from mpgemm.bounds.kernel_model import model_results
-from mpgemm.bounds.kernel_order import ANY
+from mpgemm.bounds.kernel_order import ANY, KernelOrder
 from mpgemm.bounds.populations import in_random_order
 from mpgemm.bounds.tails import upper_limit
 from mpgemm.testing.vacuity import Vacuity, check_tolerance
+from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.machine.threads import one_thread
-
-if TYPE_CHECKING:
-    from mpgemm.testing.case import KernelTolerance
 
 #: Share of right products that pass, with which confidence.
 QUANTILE, CONFIDENCE = 0.999, 0.95
 #: Rows and columns of a draw, products that all draws may have, and draws at least and at most.
 SIDE, BUDGET, FEWEST, MOST = 16, 1 << 26, 24, 200
+
+
+class AsksForLine(Protocol):
+    """What is asked of a :class:`mpgemm.testing.case.KernelCase`, which asks for its line itself."""
+
+    @property
+    def engine(self) -> Engine: ...
+    @property
+    def order(self) -> KernelOrder: ...
+    @property
+    def out_format(self) -> str: ...
+    @property
+    def a(self) -> np.ndarray: ...
+    @property
+    def b(self) -> np.ndarray: ...
+    @property
+    def c(self) -> np.ndarray | None: ...
+    @property
+    def values(self) -> np.ndarray: ...
+    @property
+    def bound(self) -> np.ndarray: ...
+    def part(self, rows: np.ndarray, columns: np.ndarray) -> Data: ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +78,7 @@ def powerless(found: Vacuity) -> bool:
     return found.vacuous or (found.blocks > 1 and 2 * found.unseen_blocks > found.blocks)
 
 
-def needed(allowed: "KernelTolerance") -> str:
+def needed(allowed: AsksForLine) -> str:
     """What would make a certified line of a test that has none."""
     order, advice = allowed.order, []
     if not order.known:
@@ -71,7 +91,7 @@ def needed(allowed: "KernelTolerance") -> str:
     return "a certified line needs " + ", or ".join(advice)
 
 
-def statistics_of(allowed: "KernelTolerance") -> KernelStatistics:
+def statistics_of(allowed: AsksForLine) -> KernelStatistics:
     """The line of right kernels."""
     rng = np.random.default_rng(0)
     m, n = allowed.bound.shape
@@ -101,7 +121,7 @@ def statistics_of(allowed: "KernelTolerance") -> KernelStatistics:
     return _line(allowed, share, relative, draws, all_errors.size)
 
 
-def _line(allowed: "KernelTolerance", share: float, relative: float, draws: int, elements: int) -> KernelStatistics:
+def _line(allowed: AsksForLine, share: float, relative: float, draws: int, elements: int) -> KernelStatistics:
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = sizes_of(allowed.a, allowed.b, allowed.c)
         middle, half = (1 + share) * allowed.values, relative * sizes
@@ -116,7 +136,7 @@ def _line(allowed: "KernelTolerance", share: float, relative: float, draws: int,
     return KernelStatistics(middle, half, share, relative, draws, elements, power)
 
 
-def right_kernel(allowed: "KernelTolerance", rows, columns, rng: np.random.Generator) -> np.ndarray:
+def right_kernel(allowed: AsksForLine, rows, columns, rng: np.random.Generator) -> np.ndarray:
     """A right kernel of a random order on some rows and columns."""
     order, unit = allowed.order, allowed.engine
     x, y, c, scaling = allowed.part(rows, columns)

@@ -8,9 +8,8 @@ positive or the negative products can reach, or NaN where both can.
 
 import numpy as np
 
-from mpgemm.testing.case import KernelTolerance
+from mpgemm.testing.case import KernelCase
 from tensorcore_models.formats import Format, get_format
-from tensorcore_models.formats.rounding import round_to
 
 #: Share of elements without a finite bound beyond which a test says too little.
 UNBOUNDED = 0.1
@@ -23,12 +22,12 @@ def kinds(x: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(x), NAN, np.where(np.isfinite(x), FINITE, np.where(x > 0, PLUS, MINUS)))
 
 
-def unbounded(allowed: KernelTolerance) -> np.ndarray:
+def unbounded(allowed: KernelCase) -> np.ndarray:
     """Elements whose exact result is finite and whose bound is not."""
-    return ~np.isfinite(allowed.bound) & np.isfinite(allowed.exact.rounded("fp64"))
+    return ~np.isfinite(allowed.bound) & np.isfinite(allowed.result)
 
 
-def unbounded_line(allowed: KernelTolerance) -> str | None:
+def unbounded_line(allowed: KernelCase) -> str | None:
     """How many elements have no finite bound, and what is asked of them; None where all have one."""
     count, size = int(np.count_nonzero(unbounded(allowed))), allowed.bound.size
     if not count:
@@ -39,7 +38,7 @@ def unbounded_line(allowed: KernelTolerance) -> str | None:
     )
 
 
-def too_many_unbounded(allowed: KernelTolerance) -> str | None:
+def too_many_unbounded(allowed: KernelCase) -> str | None:
     """Why a test shows too little, None where enough elements have a finite bound."""
     if np.count_nonzero(unbounded(allowed)) <= UNBOUNDED * allowed.bound.size:
         return None
@@ -49,12 +48,12 @@ def too_many_unbounded(allowed: KernelTolerance) -> str | None:
     )
 
 
-def right_elements(out: np.ndarray, allowed: KernelTolerance) -> np.ndarray:
+def right_elements(out: np.ndarray, allowed: KernelCase) -> np.ndarray:
     """Which elements, in the kernel's output format, a right kernel can have returned."""
     values = out.astype(np.float64)
-    exact = allowed.values
+    exact = allowed.result
     with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(allowed.exact.error_of(out))
+        error = np.abs(allowed.error_of(out))
         right = np.isfinite(values) & (error <= allowed.finite_bound)
     special = ~np.isfinite(allowed.bound)
     if not special.any():
@@ -75,10 +74,10 @@ def right_elements(out: np.ndarray, allowed: KernelTolerance) -> np.ndarray:
     return right
 
 
-def _possible(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _possible(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """For each kind whether a right kernel can return it, shape (kinds, rows, columns)."""
     part = np.ix_(rows, columns)
-    exact, bound = allowed.values[part], allowed.finite_bound[part]
+    exact, bound = allowed.result[part], allowed.finite_bound[part]
     found = np.zeros((4, *exact.shape), bool)
 
     def add(kind: np.ndarray, where: np.ndarray | bool = True) -> None:
@@ -87,10 +86,10 @@ def _possible(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray) -
 
     with np.errstate(over="ignore", invalid="ignore"):
         given = np.isfinite(exact)
-        add(kinds(_in_output(allowed, exact)), ~given)
-        for model in allowed.model(rows, columns):
-            add(kinds(_in_output(allowed, model)))
-        if allowed.order.known:
+        add(kinds(allowed.rounded(exact)), ~given)
+        for model in allowed.model(rows, allowed.sums_columns(columns)):
+            add(kinds(allowed.rounded(allowed.finished(model, rows, columns))))
+        if allowed.order.known or allowed.epilogue is not None:
             return found
         plus, minus = _reaches(allowed, rows, columns)
         found[FINITE] |= given
@@ -98,16 +97,11 @@ def _possible(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray) -
         found[MINUS] |= given & minus
         found[NAN] |= given & plus & minus
         for sign in (-1, 1):  # the result itself, at the far end of its bound
-            add(kinds(_in_output(allowed, exact + sign * np.where(given, bound, 0.0))), given)
+            add(kinds(allowed.rounded(exact + sign * np.where(given, bound, 0.0))), given)
     return found
 
 
-def _in_output(allowed: KernelTolerance, values: np.ndarray) -> np.ndarray:
-    fmt = get_format(allowed.out_format)
-    return round_to(values.astype(np.float64), fmt, saturate=False) if isinstance(fmt, Format) else values
-
-
-def _reaches(allowed: KernelTolerance, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _reaches(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whether a partial sum can overflow to plus, and to minus infinity: all products of that sign reach the largest number."""
     a, b = allowed.a[rows], allowed.b[:, columns]
     sums = a @ b

@@ -6,7 +6,7 @@ import numpy as np
 
 from mpgemm.bounds.bounded_product import Data, EngineProduct, Errors, sizes_of
 from mpgemm.bounds.populations import evenly_spread
-from mpgemm.testing.case import KernelTolerance
+from mpgemm.testing.case import KernelCase
 from mpgemm.testing.faults import SIDE, FaultCase, Limit, faults_seen
 from mpgemm.testing.spread import compared, right_kernels
 from mpgemm.testing.tolerance_result import in_words
@@ -17,7 +17,7 @@ from tensorcore_models.machine.threads import one_thread
 
 
 @default_fp_state
-def faults_of(allowed: KernelTolerance) -> dict[str, float]:
+def faults_of(allowed: KernelCase) -> dict[str, float]:
     """The faults that were tried, with the share of products like the test's in which a test with this tolerance sees them.
 
     They are tried on at most 32 rows and columns of the test's own operands, in one chain over k; what the tails of their
@@ -25,7 +25,7 @@ def faults_of(allowed: KernelTolerance) -> dict[str, float]:
 
     Parameters
     ----------
-    allowed : KernelTolerance
+    allowed : KernelCase
 
     Returns
     -------
@@ -39,13 +39,13 @@ def faults_of(allowed: KernelTolerance) -> dict[str, float]:
         return faults_seen([case], {"": limit}, allowed.bound.size)[""]
 
 
-def missed_faults(allowed: KernelTolerance) -> str | None:
+def missed_faults(allowed: KernelCase) -> str | None:
     """The faults that a test with this tolerance misses, in the words of `mpgemm tolerance`; None for an empty product."""
     found = faults_of(allowed)
     return in_words(found) if found else None
 
 
-def _tried(allowed: KernelTolerance) -> tuple[FaultCase, Limit]:
+def _tried(allowed: KernelCase) -> tuple[FaultCase, Limit]:
     """Some rows and columns of the right product, and what each of their elements is allowed."""
     rows, columns = evenly_spread(Data(*allowed.operands), SIDE)
     part = np.ix_(rows, columns)

@@ -45,7 +45,7 @@ class Statistical:
     #: relative, absolute: Tolerance as relative S + absolute, S = |A||B| + |C|.
     relative: float
     absolute: float
-    #: rtol, atol: The same as ``|computed - exact| <= atol + rtol |exact|``; infinite where results may overflow.
+    #: rtol, atol: The same as ``|computed - exact| <= atol + rtol |exact|``.
     rtol: float
     atol: float
     #: Largest error that was seen over what this line allows: what lies between it and 1 is the step from the sample to
@@ -142,8 +142,11 @@ def estimate(
     confidence: float,
     by_size: tuple[float, float],
     out_format: Format | None,
-) -> Statistical:
-    """The line that whole products stay below, the given `whole` ones in any case; `by_size`: what is certified."""
+) -> Statistical | None:
+    """The line that whole products stay below, the given `whole` ones in any case; None where results overflow.
+
+    `by_size`: what is certified.
+    """
     m, k, n = population.shape
     probability = -math.expm1(math.log(quantile)) / max(1, m * n)
     mean = found.mean()
@@ -162,7 +165,9 @@ def estimate(
         line = line * (1 + u) + np.array([u, out_format.min_subnormal / 2, u, out_format.min_subnormal / 2])
         most = max((float(np.abs(x).max(initial=0.0)) for x in (*found.exact, *whole.exact)), default=0.0)
         if most * (1 + line[2]) + line[3] >= out_format.max_finite:
-            line[:] = math.inf
+            return None
+    if not np.isfinite(line).all():
+        return None
     by_relative, by_absolute, rtol, atol = (upwards(float(x)) for x in line)
     return Statistical(
         quantile, confidence, len(found.error), found.elements, str(population), (m, k, n), by_relative, by_absolute, rtol,

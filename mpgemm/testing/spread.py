@@ -9,11 +9,11 @@ that their mean must be larger, too. Errors that are smaller are right: kernels 
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpgemm.recovery.engines import ieee_engine
+from mpgemm.testing.case import KernelCase
 from mpgemm.testing.kernel_line import right_kernel
 from tensorcore_models.catalogue import list_instructions
 from tensorcore_models.engines.engine import Engine
@@ -21,9 +21,6 @@ from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.formats import Format, get_float_format, get_format
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.threads import one_thread
-
-if TYPE_CHECKING:
-    from mpgemm.testing.case import KernelTolerance
 
 #: Multiplications that are spent on one right kernel at most.
 BUDGET = 1 << 25
@@ -71,7 +68,7 @@ class KernelSpread:
         )
 
 
-def spread_of(out: np.ndarray, allowed: "KernelTolerance") -> KernelSpread | None:
+def spread_of(out: np.ndarray, allowed: KernelCase) -> KernelSpread | None:
     """Errors of a result beside those of right kernels, on some rows and columns; None where there is nothing to compare."""
     if not isinstance(get_format(allowed.out_format), Format) or out.size == 0:
         return None
@@ -79,10 +76,10 @@ def spread_of(out: np.ndarray, allowed: "KernelTolerance") -> KernelSpread | Non
     rows, columns = _sample(m, n, allowed.a.shape[1])
     part = np.ix_(rows, columns)
     with one_thread(), np.errstate(all="ignore"):
-        return compared(out[part], right_kernels(allowed, rows, columns), allowed.values[part], allowed)
+        return compared(out[part], right_kernels(allowed, rows, columns), allowed.result[part], allowed)
 
 
-def compared(out: np.ndarray, kernels: list[np.ndarray], exact: np.ndarray, allowed: "KernelTolerance") -> KernelSpread:
+def compared(out: np.ndarray, kernels: list[np.ndarray], exact: np.ndarray, allowed: KernelCase) -> KernelSpread:
     """A result beside that right kernel, not rounded to the output's format yet, which is nearest to it."""
     fmt = get_float_format(allowed.out_format)
     times_allowed = LARGER_IN_ORDER if _in_order(allowed) else LARGER
@@ -107,23 +104,24 @@ def _sample(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     return np.linspace(0, m - 1, down).astype(int), np.linspace(0, n - 1, across).astype(int)
 
 
-def right_kernels(allowed: "KernelTolerance", rows, columns) -> list[np.ndarray]:
+def right_kernels(allowed: KernelCase, rows, columns) -> list[np.ndarray]:
     """Results of the model, of units beside it, and where the order is not known of random orders, before the last rounding."""
-    found = allowed.model(rows, columns)
+    wide = allowed.sums_columns(columns)
+    found = allowed.model(rows, wide)
     for unit in _beside(allowed):
-        found = [*found, *replace(allowed, engine=unit).model(rows, columns)]
+        found = [*found, *replace(allowed, engine=unit).model(rows, wide)]
     if not _in_order(allowed):
         rng = np.random.default_rng(0)
-        found = [*found, *(right_kernel(allowed, rows, columns, rng) for _ in range(DRAWS))]
-    return found
+        found = [*found, *(right_kernel(allowed, rows, wide, rng) for _ in range(DRAWS))]
+    return [allowed.finished(sums, rows, columns) for sums in found]
 
 
-def _in_order(allowed: "KernelTolerance") -> bool:
+def _in_order(allowed: KernelCase) -> bool:
     """Whether the test names one order, or scales do: every chain is then known."""
     return allowed.order.known and (allowed.order.stated or allowed.order.block is not None)
 
 
-def _beside(allowed: "KernelTolerance") -> list[Engine]:
+def _beside(allowed: KernelCase) -> list[Engine]:
     """Other units for a kernel of the device: the instruction of the fewest products (most roundings), fused multiply-
     adds in FP32."""
     own = allowed.engine

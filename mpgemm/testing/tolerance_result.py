@@ -1,6 +1,5 @@
 """What a test of a kernel may allow, as a result: lines, where they come from, and which faults each of them misses."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
@@ -46,9 +45,9 @@ class Tolerance(Result):
     label : str
         The engine, or the method on its engine.
     k : int
-    relative, absolute : float
+    relative, absolute : float or None
         Certified. Without data they hold for any operands of the formats, else for operands with the data's exponents (a
-        recovery method: for the data).
+        recovery method: for the data). None where nothing is certified: an operand or a sum may overflow.
     bound : numpy.ndarray or None
         The same for the data, element by element.
     derivation : str
@@ -60,7 +59,7 @@ class Tolerance(Result):
     certified : Line or None
         A line above every bound of the data, or of the drawn pairs; None where a bound is infinite.
     statistical : Statistical or None
-        By sampling; None without data and distribution.
+        By sampling; None without data and distribution, and where results overflow in what was drawn (`notes` say so).
     lines : mapping of str to Vacuity
         What the certified and the statistical line let pass on the data.
     faults : mapping of str to mapping of str to float
@@ -74,8 +73,8 @@ class Tolerance(Result):
         What a reader must know.
     """
 
-    relative: float
-    absolute: float
+    relative: float | None
+    absolute: float | None
     bound: np.ndarray | None
     derivation: str
     published: dict[str, float]
@@ -131,7 +130,7 @@ class Tolerance(Result):
             f"# a, b: operands{rounded}, in float64; d: the kernel's result",
             "expected = a @ b",
         ]
-        if math.isfinite(self.relative):
+        if self.relative is not None:
             lines += [
                 "size = np.abs(a) @ np.abs(b)",
                 "# certified:",
@@ -139,7 +138,7 @@ class Tolerance(Result):
             ]
         if self.certified is not None:
             lines += ["# certified on these data:", _allclose(self.certified)]
-        if self.statistical is not None and math.isfinite(self.statistical.atol):
+        if self.statistical is not None:
             s = self.statistical
             lines += [
                 f"# {s.quantile:.4g} of right {' x '.join(map(str, s.shape))} products pass, confidence {s.confidence:.4g}:",
@@ -172,11 +171,14 @@ class Tolerance(Result):
         }
 
     def __str__(self) -> str:
-        lines = [f"|computed - exact| <= {self.relative:.6g} (|A||B| + |C|) + {self.absolute:.3g}", self.derivation]
+        size = "nothing is certified"
+        if self.relative is not None:
+            size = f"|computed - exact| <= {self.relative:.6g} (|A||B| + |C|) + {self.absolute:.3g}"
+        lines = [size, self.derivation]
         lines += [f"published, {name}: {value:.6g}" for name, value in self.published.items()]
         if self.vacuity is not None:
             lines.append(str(self.vacuity))
-        elif self.relative >= 1:
+        elif self.relative is not None and self.relative >= 1:
             lines.append("VACUOUS: at least |A||B| + |C| itself, so zeros pass")
         if self.certified is not None:
             lines.append(f"certified on the data: rtol={self.certified.rtol:.3g}, atol={self.certified.atol:.3g}")

@@ -1,6 +1,5 @@
 """Tolerances for tests of GPU kernels: a certified one, a statistical one, and whether a test with them could fail at all."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -351,15 +350,14 @@ def _certified(question: _Question) -> _Known:
     found = product.bounded(shown)
     relative, absolute, lines, published, inner = _size_form(product, shown, found)
     line = tightest_line(found)
-    if line is None:
-        relative, absolute = math.inf, math.inf
     vacuities, certified, looked = {}, None, _Looked(product, shown, found)
     if line is not None:
         certified = Line(upwards(line[0]), upwards(line[1]))
         vacuities["certified"] = looked.at(certified)
     vacuity = looked.at(found.bound)
     tolerance = Tolerance(
-        upwards(relative), upwards(absolute), found.bound if complete else None, "\n".join(lines), published, vacuity,
+        None if line is None else upwards(relative), None if line is None else upwards(absolute),
+        found.bound if complete else None, "\n".join(lines), published, vacuity,
         label=product.label, k=k, certified=certified, lines=vacuities,
         notes=_notes(product, population, shown, complete, line), reference=getattr(product, "reference", "given"),
     )  # fmt: skip
@@ -404,11 +402,12 @@ def _by_sampling(question: _Question, known: _Known, progress: Progress | None) 
     try:
         with one_thread():
             cases = [case_of(product, data) for data in faulty.blocks(blocks_for(faulty.block[0], k, faulty.block[1]))]
-        limits = {"certified by size": Limit(atol=tolerance.absolute, relative=tolerance.relative)}
+        limits = {}
+        if tolerance.relative is not None and tolerance.absolute is not None:
+            limits["certified by size"] = Limit(atol=tolerance.absolute, relative=tolerance.relative)
         lines = {"certified": tolerance.certified, "statistical": tolerance.statistical}
         lines |= {"given": None if check is None else Line(*check)}
         limits |= {name: Limit(line.rtol, line.atol) for name, line in lines.items() if line is not None}
-        limits = {name: limit for name, limit in limits.items() if math.isfinite(limit.atol)}
         with one_thread(), np.errstate(over="ignore", invalid="ignore"):
             return replace(tolerance, faults=faults_seen(cases, limits, m * n))
     except KeyboardInterrupt:
@@ -420,7 +419,7 @@ def _with_lines(question: _Question, known: _Known, found: Sample, whole: Sample
     product, population, quantile, confidence, check = question
     statistical = estimate(found, whole, population, quantile, confidence, known.inner, product.out_format)
     vacuities, notes = dict(known.tolerance.lines or {}), list(known.tolerance.notes)
-    if math.isfinite(statistical.atol):
+    if statistical is not None:
         vacuities["statistical"] = known.looked.at(Line(statistical.rtol, statistical.atol))
     else:
         notes.append("no line by sampling: results overflow in the products drawn")

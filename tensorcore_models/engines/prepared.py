@@ -1,13 +1,21 @@
 """A product of one shape, prepared: for loops over small products of values or encodings that change."""
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..integers import checked_integer
+from ..kernels.small import SmallProduct
 
-if TYPE_CHECKING:
-    from .engine import Engine
+
+class Preparable(Protocol):
+    """What is asked of an :class:`Engine`, which makes prepared products itself."""
+
+    @property
+    def label(self) -> str: ...
+    def gemm(self, a, b, c=None, *, scale_a=None, scale_b=None) -> Any: ...
+    def gemm_bits(self, a, b, c=None, scale_a=None, scale_b=None) -> Any: ...
+    def _small_product(self, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> SmallProduct | None: ...
 
 
 class PreparedProduct:
@@ -18,7 +26,7 @@ class PreparedProduct:
     variables those do that were set before the first product, or before the setting was given back with None.
     """
 
-    def __init__(self, engine: "Engine", m: int, k: int, n: int):
+    def __init__(self, engine: Preparable, m: int, k: int, n: int):
         self.engine = engine
         self.m, self.k, self.n = (checked_integer(x, name) for x, name in zip((m, k, n), "mkn", strict=True))
         if min(self.m, self.k, self.n) < 0:

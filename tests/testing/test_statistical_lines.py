@@ -7,6 +7,7 @@ import pytest
 import tensorcore_models as tcm
 from mpgemm import tolerance
 from mpgemm.cli import main
+from mpgemm.inputs.matrices import DISTRIBUTIONS, generate
 from tensorcore_models.results import Interrupted
 
 TYPES = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3fn": ml_dtypes.float8_e4m3fn,
@@ -57,6 +58,39 @@ def failing(kernel, shape, seeds) -> tuple[int, int]:
 @pytest.mark.parametrize("kernel", KERNELS[1:5:3])
 def test_right_products_pass_and_a_lost_block_fails(kernel):
     assert failing(kernel, (64, 512, 64), range(12)) == (0, 0)
+
+
+def failing_of_a_distribution(name, shape, seeds, quantile=0.99) -> int:
+    """Fresh right products that fail, expected from the operands as the test has them."""
+    m, k, n = shape
+    unit = tcm.default_instruction("a100", "tf32" if name in WIDE else "fp16")
+    line = tolerance(unit, k, distribution=name, shape=(m, n), quantile=quantile).statistical
+    failed = 0
+    for seed in seeds:
+        a, b = generate(name, m, k, n, seed=10**6 + seed)
+        failed += not passes(unit.gemm(a, b, input_rounding="rne"), a, b, line)
+    return failed
+
+
+#: Distributions beyond the range of FP16.
+WIDE = {"log_uniform", "decades", *(name for name in DISTRIBUTIONS if name.startswith("ootomo"))}
+#: Those whose elements depend on each other, in a shape of which few elements are drawn at a time.
+DEPENDENT = ("conditioned", "cancelling")
+
+
+@pytest.mark.parametrize("name", DEPENDENT)
+@pytest.mark.parametrize("shape", [(8, 64, 8), (1, 64, 32)])
+def test_fresh_products_of_elements_that_depend_on_each_other_pass(name, shape):
+    """Of 60 at most 4 may fail at quantile 0.99 (5 with probability 0.0003); a third did when draws shared four pairs."""
+    assert failing_of_a_distribution(name, shape, range(60)) <= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("shape", [(8, 256, 8), (1, 512, 64), (64, 512, 64), (256, 1024, 128)])
+def test_at_most_the_stated_share_of_400_products_of_a_distribution_fails(name, shape):
+    """A share of 0.01 may fail; 11 of 400 or more would with probability 0.003."""
+    assert failing_of_a_distribution(name, shape, range(400)) <= 10
 
 
 @pytest.mark.slow

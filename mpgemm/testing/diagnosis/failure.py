@@ -1,4 +1,4 @@
-"""Failing elements of a kernel's result, and how near a prediction of them is."""
+"""Wrong elements of a kernel's result, and how well a prediction explains them and the right ones beside them."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,47 +6,61 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.testing.case import KernelTolerance
+from mpgemm.testing.case import KernelCase
+from mpgemm.testing.diagnosis.places import Place, place_of
 from tensorcore_models.formats import Format, get_format
 
-#: Elements that are looked at, spread over all of them.
+#: Elements that are looked at: so many wrong ones, and so many that pass at the same place.
 SAMPLES = 256
-#: Rows and columns at most on which the engine's own errors are measured.
-SIDE = 64
-#: Rows and columns of a cell, share of failing elements from which a cell is wrong, and share of wrong cells
-#: from which all are.
-CELL, DENSE, SURE = 8, 0.1, 0.95
-#: Products that are looked at, about.
-LOOKED_AT = 1 << 21
+#: Rows and columns at most on which the engine's own errors are measured, and how many of them are evenly spread.
+SIDE, EVEN = 64, 16
+#: An element within its bound is at the place of the fault, too, from so many of a right kernel's own errors on.
+UNLIKELY = 8.0
+#: A prediction is right up to this many times a right kernel's own errors (root mean square; other orders of k double them),
+GOOD = 5.0
+#: if it explains this share of the squared differences,
+EXPLAINED = 0.95
+#: and one that is chosen out of many by chance would do so with this probability at most.
+CHANCE = 1e-5
 
 
 class Finding(NamedTuple):
-    """A statement, its distance over a right kernel's errors (rms) and over the bound (largest), and the numbers chosen
-    to fit."""
+    """A statement and how well it explains the result; findings sort from the best."""
 
-    fit: float
-    units: float
+    fit: float  #: What is left over a right kernel's own errors: root mean square of wrong elements, or of right ones.
+    units: float  #: The largest rest of a wrong element over its bound.
     text: str
-    free: int = 0
+    explained: float  #: Share of the squared differences of wrong elements.
+    chance: float  #: Logarithm of the probability that one of so many candidates explains as much.
+    tried: float = 0.0  #: Logarithm of how many predictions it is the best of.
+    free: int = 0  #: Numbers chosen to fit.
+
+    @property
+    def good(self) -> bool:
+        """Whether the statement explains what is wrong, what is right beside it, and the size of the differences."""
+        return self.fit <= GOOD and self.units <= 1 and self.explained >= EXPLAINED and self.chance <= math.log(CHANCE)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Failing elements with what is needed to explain them."""
+    """A wrong result with what is needed to explain it: sums before an epilogue, as far as the result tells them."""
 
-    tolerance: KernelTolerance
-    #: out, exact, bound: float64, shape (m, n).
+    case: KernelCase
+    #: out, exact, bound: float64, shape (m, n); out is NaN where the epilogue hides the sum.
     out: np.ndarray
     exact: np.ndarray
     bound: np.ndarray
     #: float64, shape (m, n): the errors that a right kernel has, about (root mean square).
     typical: np.ndarray
-    wrong: np.ndarray  #: bool, shape (m, n): the failing elements.
-    #: rows, columns: The failing elements that are looked at.
+    #: bool, shape (m, n): elements outside of their bound, and those farther off than a right kernel's are.
+    wrong: np.ndarray
+    place: Place
+    #: rows, columns: The elements that are looked at: wrong ones, and others of the same place.
     rows: np.ndarray
     columns: np.ndarray
     share: float = 0.0  #: What a right kernel's results of one sign lose, over themselves.
     unit: float = 0.0  #: What the rounding to a narrower output format loses, over the result.
+    of_results: bool = False  #: Whether values are those behind an epilogue.
 
     @property
     def got(self) -> np.ndarray:
@@ -61,33 +75,46 @@ class Failure:
     @property
     def added(self) -> np.ndarray | float:
         """C of these elements, 0 without."""
-        return 0.0 if self.tolerance.c is None else self.tolerance.c[self.rows, self.columns]
-
-    @property
-    def allowed(self) -> np.ndarray:
-        """Their bounds."""
-        return self.bound[self.rows, self.columns]
+        return 0.0 if self.case.c is None else self.case.c[self.rows, self.columns]
 
     @property
     def usual(self) -> np.ndarray:
         """The errors that a right kernel has there."""
         return self.typical[self.rows, self.columns]
 
-    def finding(self, prediction: np.ndarray, text: str, slack: float | np.ndarray = 1.0) -> Finding:
-        """How near a prediction is; `slack` times as far may its errors be."""
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            distance = np.abs(self.got - prediction)
-            distance = np.where(np.isnan(self.got) & np.isnan(prediction), 0.0, distance)
+    def finding(
+        self, prediction: np.ndarray, text: str, slack: float | np.ndarray = 1.0, tried: float = 1.0, free: int = 0
+    ) -> Finding:
+        """How well a prediction explains the elements; `slack` times as far may its errors be, `tried` is the logarithm of
+        how many predictions it is the best of (1 at least, for the suspicions themselves)."""
+        wrong = self.wrong[self.rows, self.columns]
+        with np.errstate(all="ignore"):
+            rest, difference = np.abs(self.got - prediction), np.abs(self.got - self.true)
             rounding = self.unit * np.abs(prediction)  # what is predicted is rounded, too, and may be larger
-            units = np.where(distance == 0, 0.0, distance / (slack * self.allowed + rounding))
-            fits = np.where(distance == 0, 0.0, distance / np.hypot(slack * self.usual, rounding / math.sqrt(3)))
-            fit = float(np.sqrt(np.mean(np.square(fits))))
-        largest = float(np.max(np.where(np.isnan(units), np.inf, units)))
-        return Finding(fit if math.isfinite(fit) else math.inf, largest, text)
+            scale = np.hypot(slack * self.usual, rounding / math.sqrt(3))
+            units = np.where(rest == 0, 0.0, rest / (slack * self.bound[self.rows, self.columns] + rounding))
+            fits, before = (np.where(x == 0, 0.0, x / scale) for x in (rest, difference))
+            if not np.isfinite(fits).all():
+                return Finding(math.inf, math.inf, text, 0.0, 0.0, tried, free)
+            squares, left = np.square(before[wrong]), np.square(fits[wrong])
+            fit = max(_rms(fits[wrong]), _rms(fits[~wrong]))
+            lost = float(left.sum() / squares.sum()) if squares.sum() > 0 else 1.0
+            elements = float(squares.sum() ** 2 / np.square(squares).sum()) if squares.sum() > 0 else 0.0
+        chance = tried + 0.5 * max(elements - free, 0.5) * math.log(min(max(lost, 1e-14), 1.0))
+        return Finding(fit, float(np.max(units[wrong], initial=0.0)), text, 1 - lost, chance, tried, free)
+
+    def nearest(self, changes: np.ndarray) -> int:
+        """Which of the changes of the true values, shape (elements, candidates), explains the elements best."""
+        with np.errstate(all="ignore"):
+            scale = 1 / self.usual
+            difference = (self.got - self.true) * scale
+            scaled = changes * scale[:, None]
+            distance = np.square(scaled).sum(0) - 2 * (difference @ scaled)
+        return int(np.argmin(np.where(np.isfinite(distance), distance, np.inf)))
 
     def products(self) -> np.ndarray:
         """Products of these elements along k, shape (elements, k)."""
-        return self.tolerance.a[self.rows] * self.tolerance.b[:, self.columns].T
+        return self.case.a[self.rows] * self.case.b[:, self.columns].T
 
     def moved(self, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> "Failure":
         """The same with other rows or columns."""
@@ -95,30 +122,37 @@ class Failure:
             self, rows=self.rows if rows is None else rows, columns=self.columns if columns is None else columns
         )
 
-    def everywhere(self) -> "Failure":
-        """The same with right elements, too, where failing ones are all over the result: the largest errors alone would
-        mislead."""
-        m, n = self.wrong.shape
-        rows, columns = (CELL, CELL) if min(m, n) >= CELL else (m, CELL * CELL) if m < n else (CELL * CELL, n)
-        by_rows = np.add.reduceat(self.wrong.astype(float), np.arange(0, m, rows), 0)
-        counts = np.add.reduceat(by_rows, np.arange(0, n, columns), 1)
-        sizes = np.outer(*(np.diff(np.append(np.arange(0, x, y), x)) for x, y in ((m, rows), (n, columns))))
-        if np.mean(counts >= DENSE * sizes) < SURE:
-            return self
-        most = min(4 * SAMPLES, max(SAMPLES, LOOKED_AT // max(1, self.tolerance.a.shape[1])))
-        return self._of(np.isfinite(self.bound), most)
+    def of_sums(self) -> "Failure":
+        """Of the sums before the epilogue, as far as the results tell them; NaN where they do not."""
+        case, done = self.case, self.case.epilogue
+        assert done is not None
+        typical, lost, _ = typical_errors(case, self.wrong)
+        with np.errstate(all="ignore"):
+            sums = done.inverse(self.out)
+            slope = done.slope(sums)
+            told = slope > 0.05
+            rounding = self.unit * np.abs(self.out) / slope
+            sums, typical = np.where(told, sums, np.nan), np.hypot(typical, rounding / math.sqrt(3))
+            bound = np.where(told, case.finite_bound / slope, np.inf)
+        wrong = self.wrong & np.isfinite(sums)
+        return _placed(
+            replace(self, out=sums, exact=case.values, bound=bound, typical=typical, wrong=wrong, share=lost, unit=0.0,
+                    of_results=False)
+        ) if wrong.any() else self  # fmt: skip
 
     def anywhere(self) -> "Failure":
-        """The same with elements from everywhere, failing or not."""
-        return self._of(np.ones(self.exact.shape, bool), SAMPLES)
+        """The same with elements from everywhere, wrong or not."""
+        rows, columns = spread(np.isfinite(self.out) & np.isfinite(self.exact), 2 * SAMPLES)
+        return replace(self, rows=rows, columns=columns)
 
     def more(self, most: int) -> "Failure":
-        """The same with up to `most` of the failing elements."""
-        return self._of(self.wrong, most)
-
-    def _of(self, where: np.ndarray, most: int) -> "Failure":
-        rows, columns = spread(where, most)
+        """The same with up to `most` of the wrong elements."""
+        rows, columns = spread(self.wrong & np.isfinite(self.out), most)
         return replace(self, rows=rows, columns=columns)
+
+
+def _rms(x: np.ndarray) -> float:
+    return math.sqrt(float(np.mean(np.square(x)))) if x.size else 0.0
 
 
 def spread(where: np.ndarray, most: int = SAMPLES) -> tuple[np.ndarray, np.ndarray]:
@@ -132,23 +166,73 @@ def spread(where: np.ndarray, most: int = SAMPLES) -> tuple[np.ndarray, np.ndarr
     return rows, columns
 
 
-def failure_of(out: np.ndarray, tolerance: KernelTolerance, wrong: np.ndarray) -> Failure:
-    """What is needed to explain elements that fail."""
-    exact = tolerance.values
-    rows, columns = spread(wrong)
-    at = np.unique(rows)[:SIDE], np.unique(columns)[:SIDE]
+def failure_of(out: np.ndarray, case: KernelCase, outside: np.ndarray) -> Failure:
+    """What is needed to explain a result of which elements are outside of what is allowed; those within that a right kernel
+    hardly has count, too. Behind an epilogue it is of the results, see :meth:`Failure.of_sums`."""
+    typical, lost, unit = typical_errors(case, outside)
+    exact = case.values
+    if case.epilogue is not None:
+        exact, lost = case.result, 0.0
+        typical = np.hypot(_behind(case, typical), unit / math.sqrt(3) * np.abs(exact))
+    rows, columns = spread(outside)
+    found = Failure(
+        case, out, exact, case.finite_bound, typical, outside, Place("", outside, False), rows, columns, lost, unit,
+        case.epilogue is not None,
+    )  # fmt: skip
+    return _placed(found)
+
+
+def _behind(case: KernelCase, typical: np.ndarray) -> np.ndarray:
+    """Errors of sums behind the epilogue, about."""
+    if case.epilogue is None or case.epilogue.function is not None:
+        return typical
+    with np.errstate(all="ignore"):
+        return np.minimum(case.epilogue.bound(case.values, typical), np.inf)
+
+
+def _placed(f: Failure) -> Failure:
+    """With elements within their bounds that a right kernel hardly has, the place of all, and elements to look at."""
+    with np.errstate(all="ignore"):
+        usual = np.maximum(f.typical, f.unit * np.abs(f.exact))
+        apart = np.minimum(
+            np.abs(f.out - f.exact), np.abs(f.out - (1 + f.share) * f.exact)
+        )  # losing less is right, too
+        unlikely = apart > UNLIKELY * usual
+    wrong = f.wrong | (unlikely & np.isfinite(f.out))
+    silent = (f.out == 0) & (f.exact == 0)  # these would show nothing
+    place = place_of(wrong, f.exact, f.case.lines, silent)
+    known = np.isfinite(f.exact) & np.isfinite(f.out)
+    inside = place.mask if place.structured else np.ones(wrong.shape, bool)
+    failing, passing = spread(wrong & known), spread(~wrong & inside & known)
+    rows, columns = (np.concatenate(pair) for pair in zip(failing, passing, strict=True))
+    return replace(f, wrong=wrong, place=place, rows=rows, columns=columns)
+
+
+def typical_errors(case: KernelCase, wrong: np.ndarray) -> tuple[np.ndarray, float, float]:
+    """(root mean square errors of a right kernel's sums, what it loses of sums of one sign, what the output's rounding
+    loses), measured on the model where elements are wrong."""
+    exact, m = case.values, case.values.shape[0]
+    places = spread(wrong)
+    rows, columns = (
+        np.unique(np.append(np.unique(x)[: SIDE - EVEN], np.linspace(0, size - 1, min(size, EVEN)).astype(int)))
+        for x, size in zip(places, (m, case.result.shape[1]), strict=True)
+    )
+    at = rows, np.unique(case.sums_columns(columns))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        sizes = np.abs(tolerance.a) @ np.abs(tolerance.b)
-        sizes = sizes if tolerance.c is None else sizes + np.abs(tolerance.c)
-        right, true = tolerance.model(*at)[0], exact[np.ix_(*at)]
+        sizes = np.abs(case.a) @ np.abs(case.b)
+        sizes = sizes if case.c is None else sizes + np.abs(case.c)
+        right, true = case.model(*at)[0], exact[np.ix_(*at)]
         lost = _lost_share(right - true, true)
         error = (right - (1 + lost) * true) / sizes[np.ix_(*at)]
         error = error[np.isfinite(error)]
-        share = math.sqrt(float(np.mean(np.square(error)))) if error.size else 0.0
-        fmt = get_format(tolerance.out_format)
+        share = _rms(error)
+        fmt = get_format(case.out_format)
         unit = fmt.unit_roundoff if isinstance(fmt, Format) and fmt.fraction_bits < 23 else 0.0
-        typical = np.hypot(max(share, 2.0**-26) * sizes, unit / math.sqrt(3) * np.abs(exact))
-    return Failure(tolerance, out, exact, tolerance.finite_bound, typical, wrong, rows, columns, lost, unit)
+        own = unit if case.epilogue is None else 0.0
+        typical = np.hypot(max(share, 2.0**-26) * sizes, own / math.sqrt(3) * np.abs(exact))
+        if isinstance(fmt, Format) and case.epilogue is None:
+            typical = np.hypot(typical, fmt.min_subnormal / math.sqrt(12))
+    return typical, lost, unit
 
 
 def _lost_share(error: np.ndarray, exact: np.ndarray) -> float:

@@ -10,7 +10,9 @@ from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import gemm_tolerance, kernel_engine
 from mpgemm.testing.diagnosis.failure import failure_of
-from mpgemm.testing.diagnosis.suspects import FEWEST, suspicions
+from mpgemm.testing.diagnosis.places import place_of
+from mpgemm.testing.diagnosis.suspects import FEWEST, diagnose
+from mpgemm.testing.epilogues import broadcast
 from tensorcore_models.engines.scaling import read_scales
 
 #: Sums of 53 bits are exact in FP64.
@@ -41,12 +43,11 @@ class Requantised:
         return (out >= least) & (out <= most)
 
 
-def assert_integers(
+def check_integers(
     out: np.ndarray, a: Any, b: Any, c: Any, engine: Any, scale_a: Any, scale_b: Any, zero_a: Any, zero_b: Any, scale_out: Any,
     zero_out: Any,
-) -> None:  # fmt: skip
-    """Fail unless integer outputs are right: as :func:`mpgemm.testing.assert_gemm_close`, which calls this."""
-    __tracebackhide__ = True
+) -> str | None:  # fmt: skip
+    """Why integer outputs are wrong, None where they are right: as :func:`mpgemm.testing.assert_gemm_close`."""
     left, right = (tcm.as_array(x, name) for x, name in ((a, "a"), (b, "b")))
     unit = kernel_engine(engine, left, right)
     if tcm.get_format(unit.d_format).name != "s32":
@@ -55,7 +56,7 @@ def assert_integers(
         )
     points = [_zero_points(z, side, x.shape) for z, side, x in ((zero_a, "a", left), (zero_b, "b", right))]
     x, y = (v.astype(np.float64) - z for v, z in zip((left, right), points, strict=True))
-    added = None if c is None else tcm.as_array(c, "c").astype(np.float64)
+    added = None if c is None else broadcast(tcm.as_array(c, "c"), left.shape[0], right.shape[1], "c")
     sums = _sums(x, y, added)
     if out.shape != sums.shape:
         raise ValueError(f"out has shape {out.shape}, expected {sums.shape} from a and b")
@@ -71,19 +72,19 @@ def assert_integers(
         wrong, how = ~end.right(out.astype(np.float64), sums), "requantised sums, rounded to nearest"
         expected = end.values(sums)
     if not wrong.any():
-        return
+        return None
     i, j = (int(v) for v in np.argwhere(wrong)[0])
     lines = [
         f"{np.count_nonzero(wrong)} of {wrong.size} elements are not the {how} of {unit.label}",
-        f"  first: out[{i}, {j}] = {int(out[i, j])}, expected {expected[i, j]:.10g}; they lie in rows "
-        f"{_range(wrong.any(1))} and columns {_range(wrong.any(0))}",
+        f"  first: out[{i}, {j}] = {int(out[i, j])}, expected {expected[i, j]:.10g}; where: "
+        f"{place_of(wrong, expected).text}",
     ]
     if out.dtype == np.int32:
         found = _zero_point_faults(out, left, right, points, added) or _sum_faults(out, x, y, added, wrong)
     else:
         found = _end_faults(out, end, left, right, points, added, sums)
     lines += [f"  looks like {text}" for text in found or ["nothing in particular"]]
-    raise AssertionError("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _zero_points(given: Any, side: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -134,11 +135,6 @@ def _requantised(out: np.ndarray, scale_a: Any, scale_b: Any, scale_out: Any, ze
     return Requantised(factor, float(point.reshape(())), int(info.min), int(info.max))
 
 
-def _range(where: np.ndarray) -> str:
-    at = np.flatnonzero(where)
-    return f"{at[0]}:{at[-1] + 1}"
-
-
 def _zero_point_faults(out, a, b, points, c) -> list[str]:
     """A zero point that was left out, or added in the place of subtracted."""
     a, b = a.astype(np.float64), b.astype(np.float64)
@@ -164,10 +160,10 @@ def _sum_faults(out, x, y, c, wrong) -> list[str]:
         if (out == (sums - low) % 2**bits + low).all():
             return [f"sums that wrap at {bits} bits"]
     failure = failure_of(out.astype(np.float64), gemm_tolerance(ieee_engine("fp64"), x, y, c), wrong)
-    found = suspicions(failure)
-    if not found and failure.rows.size < FEWEST:
-        return [f"nothing in particular: only {failure.rows.size} elements differ"]
-    return found
+    found = diagnose(failure).statements
+    if not found and np.count_nonzero(wrong) < FEWEST:
+        return [f"nothing in particular: only {np.count_nonzero(wrong)} elements differ"]
+    return list(found)
 
 
 def _end_faults(out, end: Requantised, a, b, points, c, sums) -> list[str]:

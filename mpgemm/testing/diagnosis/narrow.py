@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from mpgemm.bounds.kernel_model import model_results
-from mpgemm.testing.diagnosis.failure import Failure, Finding
+from mpgemm.testing.diagnosis.failure import Failure, Finding, spread
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.scaling import Scaling
@@ -22,8 +22,12 @@ NARROW = ("fp16", "bf16")
 STEPS = (1, 4, 8, 16, 32, 64, 128)
 #: Share of elements that are finite, or not, in both of two results that overflow alike.
 ALIKE = 0.95
-#: Sums are called narrow where errors are this near to theirs, as a power of two.
-APART = 1.5
+#: Sums are called narrow where quantiles of errors are this near to theirs, as a power of two.
+APART = 0.75
+#: Share of elements in which sums in order of k give just the kernel's result, and how many more than right sums must.
+SAME, BETTER = 0.9, 0.15
+#: Elements below which a distribution says nothing.
+FEWEST = 64
 
 
 def on_grid(values: np.ndarray, name: str) -> bool:
@@ -34,28 +38,41 @@ def on_grid(values: np.ndarray, name: str) -> bool:
 
 def _wider(f: Failure, name: str) -> bool:
     """Whether the kernel's results have more bits than a narrow format."""
-    out = get_float_format(f.tolerance.out_format)
+    out = get_float_format(f.case.out_format)
     return isinstance(out, Format) and out.fraction_bits > get_float_format(name).fraction_bits
 
 
 def narrow_findings(f: Failure) -> list[Finding]:
     """What is certain: the result went through a narrow format, or sums kept in one in the order of k give just this."""
-    found = []
+    found: list[Finding] = []
     every = f.anywhere()
-    for name in NARROW if f.tolerance.scaling is None else ():
+    if not every.rows.size:
+        return found
+    for name in NARROW if f.case.scaling is None else ():
         if not _wider(f, name) or not on_grid(every.got, name):
             continue
         unit = get_float_format(name).unit_roundoff
         reach = unit * np.abs(f.true) * (1 + 2.0**-6) + 4 * f.usual
         if (np.abs(f.got - f.true) <= reach).all():
-            found.append(Finding(0.0, 0.0, f"the output rounded twice: every result is a number of {name}"))
+            found.append(
+                Finding(0.0, 0.0, f"the output rounded twice: every result is a number of {name}", 1.0, -math.inf)
+            )
     if found:
         return found[-1:]  # numbers of bf16 are often numbers of fp16, too
-    products = _unscaled(f)
+    products = _unscaled(every)
     steps = [step for step in STEPS if step < max(products.shape[1], 2)]
-    found = [f.finding(_summed(f, products, name, step), _accumulation(name)) for name in NARROW for step in steps]
-    found += [f.finding(_of_engine(f, engine), text) for text, engine in _hopper(f)]
-    return [near for near in sorted(found)[:1] if near.fit <= 1]
+    made = [(_summed(every, products, name, step), _accumulation(name)) for name in NARROW for step in steps]
+    made += [(_of_engine(every, engine), text) for text, engine in _hopper(every)]
+    rated = [(_same(every, values), text) for values, text in made]
+    share, text = max(rated, default=(0.0, ""))
+    if share < SAME or share - _same(every, every.true) < BETTER or every.got.size < FEWEST:
+        return []
+    return [Finding(0.0, 0.0, text, 1.0, -math.inf)]
+
+
+def _same(f: Failure, values: np.ndarray) -> float:
+    """Share of elements that are these values in the output's format."""
+    return float(np.mean(f.case.rounded(values) == f.got))
 
 
 def _accumulation(name: str) -> str:
@@ -65,8 +82,8 @@ def _accumulation(name: str) -> str:
 def _summed(f: Failure, products: np.ndarray, name: str, step: int) -> np.ndarray:
     """The elements with sums in a narrow format, rounded after every `step` products."""
     dtype = get_float_format(name).dtype
-    block = products.shape[1] if f.tolerance.order.block is None else f.tolerance.order.block
-    scaling, c = f.tolerance.scaling, f.tolerance.c
+    block = products.shape[1] if f.case.order.block is None else f.case.order.block
+    scaling, c = f.case.scaling, f.case.c
     outside = scaling is not None and scaling.roundings > 0
     total = np.zeros(len(products)) if c is None or outside else c[f.rows, f.columns]
     if outside and scaling is not None:
@@ -78,7 +95,7 @@ def _summed(f: Failure, products: np.ndarray, name: str, step: int) -> np.ndarra
     else:
         total = _narrow_chain(products, dtype, step, total)
     with np.errstate(over="ignore", invalid="ignore"):
-        return total.astype(get_float_format(f.tolerance.out_format).dtype).astype(np.float64)
+        return total.astype(get_float_format(f.case.out_format).dtype).astype(np.float64)
 
 
 def _narrow_chain(products: np.ndarray, dtype, step: int, total: np.ndarray) -> np.ndarray:
@@ -95,10 +112,10 @@ def _narrow_chain(products: np.ndarray, dtype, step: int, total: np.ndarray) -> 
 
 def _unscaled(f: Failure) -> np.ndarray:
     """Products as the unit forms them, without scales that are applied outside."""
-    scaling = f.tolerance.scaling
+    scaling = f.case.scaling
     if scaling is None or not scaling.roundings or scaling.applied == "product":
         return f.products()
-    x, y = f.tolerance.operands
+    x, y = f.case.operands
     return x[f.rows].astype(np.float64) * y[:, f.columns].T.astype(np.float64)
 
 
@@ -111,38 +128,51 @@ def _factors(f: Failure, scaling: Scaling, start: int) -> np.ndarray:
 
 
 def narrow_sums(f: Failure) -> str | None:
-    """Errors of the size that a narrower accumulator makes on the same operands."""
-    if not isinstance(f.tolerance.engine.formats[3], Format):
+    """Errors that a narrower accumulator makes on the same operands: everywhere, of its size, and distributed as its are."""
+    if not isinstance(f.case.engine.formats[3], Format) or f.place.structured:
         return None
     f = f.anywhere()
-    if not np.isfinite(f.got).all():
+    if not np.isfinite(f.got).all() or f.got.size < FEWEST:
         return None
-    error = _rms(f.got - f.true)
-    if not error > 0:
-        return None
+    error = np.abs(f.got - f.true)
     products = _unscaled(f)
     apart: dict[str, float] = {}
     for name in NARROW:
-        if f.tolerance.scaling is None and _wider(f, name) and not on_grid(f.got, name):
+        if f.case.scaling is None and _wider(f, name) and not on_grid(f.got, name):
             continue  # a sum that is kept in this format ends in it
-        sizes = [_rms(_summed(f, products, name, step) - f.true) for step in STEPS if step < max(products.shape[1], 2)]
-        logs = [math.log2(error / size) for size in sizes if 0 < size < math.inf]
-        if logs:  # between the orders tried it is as near as it can be
-            apart[_accumulation(name)] = max(min(logs), -max(logs), 0.0)
+        made = [np.abs(_summed(f, products, name, step) - f.true) for step in STEPS if step < max(products.shape[1], 2)]
+        apart[_accumulation(name)] = _apart(error, made)
     for text, engine in _hopper(f):
-        typical = _rms(_of_engine(f, engine) - f.true)
-        if 0 < typical < math.inf:
-            apart[text] = abs(math.log2(error / typical))
-    own = _accumulation(f.tolerance.out_format)
+        apart[text] = _apart(error, [np.abs(_of_engine(f, engine) - f.true)])
+    own = _accumulation(f.case.out_format)
     best = min(apart, key=lambda text: (apart[text], text != own), default=None)
     if best is None or apart[best] > APART:
         return None
-    return f"{best} (errors of the size that it makes on these operands)"
+    return f"{best} (errors of the size that it makes on these operands, everywhere)"
+
+
+def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:
+    """How far the distribution of errors is from those of several orders, as a power of two: at the worst of a few quantiles,
+    nothing between the smallest and the largest of the orders."""
+    made = [x for x in made if np.isfinite(x).all() and x.any()]
+    if not made or not error.any():
+        return math.inf
+    worst = 0.0
+    for quantile in (0.5, 0.75, 0.9, 1.0):
+        own = float(np.quantile(error, quantile))
+        others = [float(np.quantile(x, quantile)) for x in made]
+        others = [x for x in others if x > 0]
+        if own <= 0 or not others:
+            return math.inf
+        logs = [math.log2(own / x) for x in others]
+        worst = max(worst, min(logs), -max(logs))
+    return worst
 
 
 def overflowing_sums(f: Failure) -> str | None:
     """Sums in a narrow format that overflow where the kernel's results are not finite."""
-    f = f.anywhere()
+    rows, columns = spread(np.isfinite(f.exact))
+    f = f.moved(rows, columns)
     got, products = np.isfinite(f.got), _unscaled(f)
     for name in NARROW:
         for step in (step for step in STEPS if step < max(products.shape[1], 2)):
@@ -155,12 +185,12 @@ def overflowing_sums(f: Failure) -> str | None:
 
 def _hopper(f: Failure) -> list[tuple[str, Engine]]:
     """Hopper's FP8 units, where the operands could be theirs and another unit is asked about, or one with sums outside."""
-    own = f.tolerance.engine
+    own = f.case.engine
     spelled = [{"e4m3fn": "e4m3", "e5m2": "e5m2"}.get(fmt.name) for fmt in own.formats[:2]]
-    if None in spelled or own.scale_format is not None or f.tolerance.order.block is not None:
+    if None in spelled or own.scale_format is not None or f.case.order.block is not None:
         return []
     unit = get_instruction("hopper", f"wgmma.m64n8k32.f32.{spelled[0]}.{spelled[1]}")
-    if own.label == unit.label and f.tolerance.promote_every is None:
+    if own.label == unit.label and f.case.promote_every is None:
         return []
     return [("sums with 13 fraction bits, as Hopper's FP8 units have (no promotion to FP32)", unit)]
 
@@ -170,8 +200,4 @@ def _of_engine(f: Failure, engine: Engine) -> np.ndarray:
     rows, at_row = np.unique(f.rows, return_inverse=True)
     columns, at_column = np.unique(f.columns, return_inverse=True)
     with np.errstate(over="ignore", invalid="ignore"):
-        return model_results(engine, *f.tolerance.part(rows, columns), {})[-1][at_row, at_column]
-
-
-def _rms(x: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(np.square(x)))) if np.isfinite(x).all() else math.inf
+        return model_results(engine, *f.case.part(rows, columns), {})[-1][at_row, at_column]

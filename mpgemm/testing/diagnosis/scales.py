@@ -1,35 +1,19 @@
-"""Was a scale, or the format of operands, taken wrongly? Predictions from the scales that the test was given."""
+"""Was a scale taken wrongly? Predictions from the scales that the test was given."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from mpgemm.testing.diagnosis.failure import Failure, Finding
 from tensorcore_models.engines.scaling import Scaling
-from tensorcore_models.formats import Format, get_float_format
-from tensorcore_models.formats.operands import operand_bits
-from tensorcore_models.formats.rounding import decode
+from tensorcore_models.formats import get_float_format
+from tensorcore_models.formats.rounding import round_to
 
 #: Rows (columns) that are listed.
 LISTED = 6
 #: Failing elements of a row (column) below which its own ratio says nothing.
 FEWEST = 3
-#: Formats of the same width that operands are mistaken for.
-MISTAKEN = {
-    "e4m3fn": ("e5m2", "e4m3fnuz", "e5m2fnuz"), "e5m2": ("e4m3fn", "e5m2fnuz", "e4m3fnuz"),
-    "e4m3fnuz": ("e4m3fn", "e5m2", "e5m2fnuz"), "e5m2fnuz": ("e5m2", "e4m3fn", "e4m3fnuz"),
-    "fp16": ("bf16",), "bf16": ("fp16",), "e2m3": ("e3m2",), "e3m2": ("e2m3",),
-}  # fmt: skip
-
-
-def scope(f: Failure) -> str:
-    """Where elements fail, if that is in few rows or columns: " of row 12"."""
-    m, n = f.wrong.shape
-    for axis, size, name in ((1, m, "row"), (0, n, "column")):
-        at = np.flatnonzero(f.wrong.any(axis))
-        if 1 <= at.size <= max(1, size // 4) and size > 1:
-            return f" of {name}{'s' if at.size > 1 else ''} {in_list(at)}"
-    return ""
 
 
 def in_list(at: np.ndarray) -> str:
@@ -39,83 +23,123 @@ def in_list(at: np.ndarray) -> str:
     return ", ".join(map(str, at[:LISTED])) + (f" and {at.size - LISTED} more" if at.size > LISTED else "")
 
 
+def scope(f: Failure) -> str:
+    """Where elements are wrong, if that is in few rows or columns: " of row 12"."""
+    m, n = f.wrong.shape
+    for axis, size, name in ((1, m, "row"), (0, n, "column")):
+        at = np.flatnonzero(f.wrong.any(axis))
+        if 1 <= at.size <= max(1, size // 4) and size > 1:
+            return f" of {name}{'s' if at.size > 1 else ''} {in_list(at)}"
+    return ""
+
+
 def given_scales(f: Failure) -> Iterator[Finding]:
-    """A scale that was applied twice, left out, divided by, or taken from a neighbour: nothing is free."""
-    scaling = f.tolerance.scaling
+    """A scale that was applied twice, left out, divided by, taken from elsewhere, or rounded: nothing is free."""
+    scaling = f.case.scaling
     if scaling is None:
         return
-    parts, factors = _parts(f, scaling)
-    where = scope(f)
-    for side, name in enumerate(("scale_a", "scale_b")):
-        own = factors[side]
-        other = factors[1 - side]
-        with np.errstate(all="ignore"):
-            kinds = {
-                "was applied twice": own,
-                "was left out": 1 / own,
-                "is inverted: the kernel divides by it": 1 / (own * own),
-                f"was used in the place of scale_{'ba'[side]}": own / other,
-            }
-        for text, times in kinds.items():
-            if not np.allclose(times, 1.0, rtol=2.0**-12):
-                yield _scaled(f, parts, times, f"{name}{where} {text}")
-        yield from _neighbours(f, scaling, side, parts, own, where)
-    both = factors[0] * factors[1]
+    tables = _tables(scaling)
+    parts = _parts(f, scaling)
+    own = [tables[0][f.rows], tables[1][f.columns]]
+    where, tried = scope(f), math.log(40)
+
+    def found(times: np.ndarray, text: str) -> Iterator[Finding]:
+        if times.shape == own[0].shape and not np.allclose(times, 1.0, rtol=2.0**-12, equal_nan=True):
+            change, slack = (parts * (times - 1)).sum(1), 1 + np.abs(times).max(1)
+            yield f.finding(f.true + change, text, slack, tried)
+
     with np.errstate(all="ignore"):
-        for text, times in (
-            ("were applied twice", both),
-            ("were left out", 1 / both),
-            ("are inverted", 1 / (both * both)),
+        for side, name in enumerate(("scale_a", "scale_b")):
+            mine, other = own[side] * _whole(scaling, side), own[1 - side] * _whole(scaling, 1 - side)
+            yield from found(mine, f"{name}{where} was applied twice")
+            yield from found(1 / mine, f"{name}{where} was left out")
+            yield from found(1 / (mine * mine), f"{name}{where} is inverted: the kernel divides by it")
+            yield from found(mine / other, f"{name}{where} was used in the place of scale_{'ba'[side]}")
+            lines = (f.rows, f.columns)
+            for text, table in _others(scaling, tables[side], side):
+                yield from found(table[lines[side]] / own[side], f"{name}{where} {text}")
+            crossed = tables[side][np.minimum(lines[1 - side], len(tables[side]) - 1)]
+            axis = "column" if side == 0 else "row"
+            yield from found(crossed / own[side], f"{name}{where} is taken along the wrong axis: by the {axis}")
+        both = own[0] * own[1] * _whole(scaling, 0) * _whole(scaling, 1)
+        for times, what in (
+            (both, "were applied twice"),
+            (1 / both, "were left out"),
+            (1 / (both * both), "are inverted"),
         ):
-            if not np.allclose(times, 1.0, rtol=2.0**-12):
-                yield _scaled(f, parts, times, f"scale_a and scale_b{where} {text}")
+            yield from found(times, f"scale_a and scale_b{where} {what}")
+        if tables[0].shape == tables[1].shape and not scaling.folded:
+            times = tables[1][f.rows] * tables[0][f.columns] / (own[0] * own[1])
+            yield from found(times, f"scale_a and scale_b{where} are swapped")
+        yield from _of_whole(f, scaling)
 
 
-def _parts(f: Failure, scaling: Scaling) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """(sums of the elements over each block of k with the same scales, these scales): (elements, blocks)."""
-    k, block = scaling.sizes[1], scaling.block
-    if block is None or k == 0:
-        a, b = scaling.at(0)
-        base = f.true - f.added
-        return base[:, None], (a[f.rows].astype(np.float64), b[0, f.columns][:, None].astype(np.float64))
-    parts = np.add.reduceat(f.products(), list(range(0, k, block)), axis=1) * (1 + f.share)
-    a, b = _parts_scales(f, scaling)
-    return parts, (a * scaling.whole_a, b * scaling.whole_b)
+def _of_whole(f: Failure, scaling: Scaling) -> Iterator[Finding]:
+    """The factor of a whole tensor beside block scales."""
+    for side, name in enumerate("ab"):
+        factor = _whole(scaling, side)
+        if factor != 1:
+            base = f.true - f.added
+            for times, text in ((1 / factor, "was left out"), (factor, "was applied twice")):
+                yield f.finding(
+                    base * times + f.added,
+                    f"the factor of the whole {name.upper()} beside its blocks {text}",
+                    1 + times,
+                    2.0,
+                )
 
 
-def _scaled(f: Failure, parts: np.ndarray, times: np.ndarray, text: str) -> Finding:
-    """The finding of sums whose blocks are `times` as large."""
-    with np.errstate(all="ignore"):
-        change = (parts * (times - 1)).sum(1)
-        slack = 1 + np.abs(times).max(1)
-    return f.finding(f.true + change, text, slack)
+def _whole(scaling: Scaling, side: int) -> float:
+    return (scaling.whole_a, scaling.whole_b)[side]
 
 
-def _neighbours(f: Failure, scaling: Scaling, side: int, parts, own, where: str) -> Iterator[Finding]:
-    """The scale of the next or last row, column, or block of k."""
-    name = f"scale_{'ab'[side]}{where}"
+def _others(scaling: Scaling, table: np.ndarray, side: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Other tables of scales that a kernel may have read, each with what it is; (rows or columns, blocks of k)."""
     rule = (scaling.rule_a, scaling.rule_b)[side]
-    places, size = ((f.rows, scaling.sizes[0]), (f.columns, scaling.sizes[2]))[side]
     word = "row" if side == 0 else "column"
-    with np.errstate(all="ignore"):
+    if rule.along is not None and table.shape[1] > 1:
         for step, beside in ((1, "behind"), (-1, "before")):
-            at = np.clip(places + step * (rule.together or size), 0, size - 1)
-            if rule.together is not None and (at != places).any():
-                moved = f.moved(rows=at) if side == 0 else f.moved(columns=at)
-                times = _parts_scales(moved, scaling)[side] / own
-                yield _scaled(f, parts, times, f"{name} is that of the {word} {beside}")
-            if rule.along is not None and own.shape[1] > 1:
-                shifted = own[:, np.clip(np.arange(own.shape[1]) + step, 0, own.shape[1] - 1)]
-                yield _scaled(f, parts, shifted / own, f"{name} is that of the block of k {beside}")
+            at = np.arange(table.shape[1]) + step
+            yield f"is that of the block of k {beside}", table[:, np.clip(at, 0, table.shape[1] - 1)]
+            yield f"is that of the block of k {beside}, around the end", table[:, at % table.shape[1]]
+        tail = table.copy()
+        tail[:, -1] = table[:, -2]
+        yield "is that of the block before at the last block of k", tail
+        yield "is that of the first block of k everywhere", np.broadcast_to(table[:, :1], table.shape)
+        yield "is read with its axes exchanged in memory", table.ravel(order="F").reshape(table.shape)
+    if rule.together is not None and len(table) > rule.together:
+        for step, beside in ((rule.together, "behind"), (-rule.together, "before")):
+            at = np.arange(len(table)) + step
+            many = f"{word}{'' if rule.together == 1 else f's of a block of {rule.together}'}"
+            yield f"is that of the {many} {beside}", table[np.clip(at, 0, len(table) - 1)]
+            yield f"is that of the {many} {beside}, around the end", table[at % len(table)]
+        yield f"is that of {word} 0 everywhere", np.broadcast_to(table[:1], table.shape)
+    for name in ("bf16", "fp16", "ue8m0"):
+        fmt = get_float_format(name)
+        if (table > 0).all() and rule.format != name:
+            for rounding, how in (("rne", "rounded"), ("ru", "rounded up"), ("rz", "cut")):
+                yield f"is {how} to {name}", np.asarray(round_to(table, fmt, rounding, saturate=True), np.float64)
 
 
-def _parts_scales(f: Failure, scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
-    """The scales of each block of k, without factors of the whole: (elements, blocks)."""
-    starts = range(0, max(scaling.sizes[1], 1), scaling.block or max(scaling.sizes[1], 1))
-    pairs = [scaling.at(start) for start in starts]
-    a = np.stack([x[f.rows, 0] for x, _ in pairs], 1).astype(np.float64)
-    b = np.stack([y[0, f.columns] for _, y in pairs], 1).astype(np.float64)
-    return a, b
+def _starts(scaling: Scaling) -> range:
+    k = max(scaling.sizes[1], 1)
+    return range(0, k, scaling.block or k)
+
+
+def _tables(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
+    """The scales of A (rows, blocks of k) and of B (columns, blocks of k), without factors of the whole."""
+    pairs = [scaling.at(start) for start in _starts(scaling)]
+    return (
+        np.stack([x[:, 0] for x, _ in pairs], 1).astype(np.float64),
+        np.stack([y[0] for _, y in pairs], 1).astype(np.float64),
+    )
+
+
+def _parts(f: Failure, scaling: Scaling) -> np.ndarray:
+    """Sums of the elements over each block of k with the same scales: (elements, blocks)."""
+    if scaling.block is None or scaling.sizes[1] == 0:
+        return (f.true - f.added)[:, None]
+    return np.add.reduceat(f.products(), list(_starts(scaling)), axis=1) * (1 + f.share)
 
 
 def own_scales(f: Failure) -> Iterator[Finding]:
@@ -137,19 +161,20 @@ def own_scales(f: Failure) -> Iterator[Finding]:
             text = f"the scales of {name}s {in_list(found)} are wrong: results of {name} {found[0]} are "
             text += f"{ratios[0]:.6g} times the exact ones"
         prediction = f.true + (ratios - 1)[index] * base
-        yield f.finding(prediction, text, 1 + np.abs(ratios)[index])._replace(free=int(found.size))
+        yield f.finding(prediction, text, 1 + np.abs(ratios)[index], math.log(size), int(found.size))
 
 
 def block_scales(f: Failure) -> Iterator[Finding]:
     """One block of k with a wrong factor."""
-    scaling = f.tolerance.scaling
+    scaling = f.case.scaling
     if scaling is None or scaling.block is None:
         return
-    parts, _ = _parts(f, scaling)
+    parts = _parts(f, scaling)
     if parts.shape[1] < 2:
         return
-    difference = (f.got - f.true) / f.usual
-    parts = parts / f.usual[:, None]
+    with np.errstate(all="ignore"):
+        difference = (f.got - f.true) / f.usual
+        parts = parts / f.usual[:, None]
     squares = np.square(parts).sum(0)
     with np.errstate(all="ignore"):
         times = np.einsum("eb,e->b", parts, difference) / squares
@@ -162,7 +187,8 @@ def block_scales(f: Failure) -> Iterator[Finding]:
     start = best * scaling.block
     stop = min(start + scaling.block, scaling.sizes[1])
     text = f"the scale of k {start}:{stop}{_columns(f)} is wrong: its sums are {ratio:.6g} times the exact ones"
-    yield f.finding(f.true + times[best] * parts[:, best] * f.usual, text, 1 + abs(ratio))._replace(free=2)
+    tried = math.log(parts.shape[1])
+    yield f.finding(f.true + times[best] * parts[:, best] * f.usual, text, 1 + abs(ratio), tried, 2)
 
 
 def _columns(f: Failure) -> str:
@@ -173,31 +199,3 @@ def _columns(f: Failure) -> str:
         if at[-1] - at[0] + 1 < f.wrong.shape[1 - axis]:
             texts.append(f"{name} {at[0]}:{at[-1] + 1}")
     return f" in {', '.join(texts)}" if texts else ""
-
-
-def mistaken_formats(f: Failure) -> Iterator[Finding]:
-    """Operands whose encodings were read as another format of the same width."""
-    formats = f.tolerance.engine.formats[:2]
-    scaling = f.tolerance.scaling
-    for sides, words in (((0, 1), "A and B were"), ((0,), "A was"), ((1,), "B was")):
-        first = formats[sides[0]]
-        for name in MISTAKEN.get(first.name, ()):
-            if len(sides) == 2 and formats[0] != formats[1]:
-                continue
-            operands = [f.tolerance.a[f.rows], f.tolerance.b[:, f.columns].T]
-            for side in sides:
-                operands[side] = _read_as(f, side, formats[side], name, scaling)
-            with np.errstate(all="ignore"):
-                prediction = np.einsum("ik,ik->i", *operands) + f.added
-            yield f.finding(prediction, f"{words} read as {name} in the place of {first.name}", 4.0)
-
-
-def _read_as(f: Failure, side: int, fmt: Format, name: str, scaling: Scaling | None) -> np.ndarray:
-    """Rows of A, or columns of B, of the elements in another format, with their scales."""
-    given = f.tolerance.operands[side]
-    taken = given[f.rows] if side == 0 else given[:, f.columns].T
-    values = decode(operand_bits(taken, fmt, None, "a"), get_float_format(name))
-    if scaling is None:
-        return values
-    spread = scaling.spread_a()[f.rows] if side == 0 else scaling.spread_b()[:, f.columns].T
-    return values * spread

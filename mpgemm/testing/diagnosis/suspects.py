@@ -1,163 +1,255 @@
-"""What kind of bug would make a kernel's result look like this: each suspicion is tried on the elements that fail.
+"""What kind of fault makes a kernel's result look like this: each suspicion must explain what is wrong and what is right.
 
-A suspicion is a statement with a prediction. The prediction must be within the tolerance for every failing element that is
-looked at, and as near as a right kernel's own errors are: a certified bound is wide, so wrong predictions can lie inside of
-it. Narrower sums and results are in :mod:`mpgemm.testing.diagnosis.narrow`. Only where nothing fits so well, what lies
-within the tolerance is said.
+A suspicion is a statement with a prediction. It is named if the prediction is as near as a right kernel's own errors are, for
+wrong elements and for right ones of the same place, if it explains nearly all of the differences, and if one of as many
+predictions would hardly do so by chance. What is tried and does not do this is ruled out.
 """
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.testing.diagnosis.failure import SAMPLES, Failure, Finding
-from mpgemm.testing.diagnosis.narrow import narrow_findings, narrow_sums, overflowing_sums
-from mpgemm.testing.diagnosis.scales import block_scales, given_scales, mistaken_formats, own_scales
-from mpgemm.testing.diagnosis.terms import lost_terms, scattered, stale_blocks
-from tensorcore_models.formats import Format, get_float_format
-from tensorcore_models.formats.rounding import round_to
+from mpgemm.testing.diagnosis import moved, operands, scales, terms
+from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, spread
+from mpgemm.testing.diagnosis.narrow import ALIKE, narrow_findings, narrow_sums, overflowing_sums
+from mpgemm.testing.epilogues import EPILOGUES
 
-#: Failing elements below which a prediction with a free parameter fits by chance.
+#: What a number that is chosen to fit costs, and from which difference of scores on statements are told apart.
+PRICE, TOLD_APART = 10.0, 4.0
+#: Wrong elements below which nothing is said that is chosen to fit.
 FEWEST = 4
-#: A prediction is right up to this many times a right kernel's own errors (root mean square; other orders of k double them).
-GOOD = 5.0
-#: Predictions are reported up to this many times as far away as the nearest.
-NEAR = 1.5
-#: The same where there are many elements: statements that fit worse than this are told apart from the nearest.
-TOLD_APART = 1.03
-#: Tiles that kernels have.
-TILES = (8, 16, 32, 64, 128, 256)
 
 
-def suspicions(failure: Failure) -> list[str]:
-    """Statements that explain the failing elements, those that leave least free first."""
-    if not failure.got.any():
-        return ["0 everywhere: elements that the kernel never wrote, or a tile it skipped"]
-    failure = failure.everywhere()
-    many = failure.rows.size >= FEWEST
-    tests = (*_WITHOUT_PARAMETERS, *_WITH_PARAMETERS) if many else _WITHOUT_PARAMETERS
-    if not np.isfinite(failure.got).all():
-        found = [x for x in mistaken_formats(failure) if x.fit <= GOOD]
-        return [min(found).text if found else overflowing_sums(failure) or _NOT_FINITE]
-    found = [finding for test in tests for finding in test(failure) if finding.units <= 1]
-    if many:
-        found += narrow_findings(failure)
-    good = sorted(finding for finding in found if finding.fit <= GOOD)
-    if not good and many:
-        good = list(scattered(failure, GOOD))
-    if good:
-        near = NEAR if failure.rows.size < SAMPLES else TOLD_APART
-        good = [finding for finding in good if finding.fit <= near * max(good[0].fit, 0.1)]
-        free = min(finding.free for finding in good)
-        return list(dict.fromkeys(finding.text for finding in good if finding.free == free))
-    hint = narrow_sums(failure) if many else None
-    if hint is not None:
-        return [hint]
-    rest = sorted((finding.units, finding.text) for finding in found)
-    return list(dict.fromkeys(text for units, text in rest if units <= NEAR * max(rest[0][0], 1e-3)))
+def _zeros(f: Failure) -> Iterator[Finding]:
+    wrong = f.wrong[f.rows, f.columns]
+    if not f.got[wrong].any():
+        yield f.finding(
+            np.where(wrong, 0.0, f.true), "0 everywhere: elements that the kernel never wrote, or a tile it skipped"
+        )
 
 
-def suspicions_of_all(failure: Failure) -> list[str]:
-    """What explains errors that are too large only when they are all taken together: narrower sums."""
-    text = next((finding.text for finding in narrow_findings(failure)), None) or narrow_sums(failure)
-    return [] if text is None else [text]
+def _constant(f: Failure) -> Iterator[Finding]:
+    """All wrong elements have one value, or its negative: a clamp."""
+    got = np.abs(f.got[f.wrong[f.rows, f.columns]])
+    limit = float(got.max(initial=0.0))
+    if limit > 0 and np.mean(got == limit) > 0.9:
+        yield f.finding(np.clip(f.true, -limit, limit), f"results are clipped at {limit:g}", 1.0, 2.0, 1)
+
+
+def _addend(f: Failure) -> Iterator[Finding]:
+    c = f.case.c
+    if c is None:
+        return
+    for times, text in ((-1, "left out"), (1, "added twice"), (-2, "subtracted")):
+        yield f.finding(f.true + times * f.added, f"the addend: C is {text}", 2.0)
+    m, n = c.shape
+    for text, i, j in (
+        ("that of the row behind", (f.rows + 1) % m, f.columns), ("that of the row before", (f.rows - 1) % m, f.columns),
+        ("that of the column behind", f.rows, (f.columns + 1) % n), ("that of the column before", f.rows, (f.columns - 1) % n),
+        ("read along the wrong axis", f.columns % m, f.rows % n),
+    ):  # fmt: skip
+        yield f.finding(f.true - f.added + c[i, j], f"the addend: C is {text}", 2.0, math.log(8))
+    if f.case.scaling is not None:
+        factors = f.case.scaling.spread_a()[f.rows, 0] * f.case.scaling.spread_b()[0, f.columns]
+        if f.case.scaling.block is None:
+            yield f.finding(f.true + (factors - 1) * f.added, "the addend: C is added before the scales", 2.0, 1.0)
+
+
+def _again(f: Failure) -> Iterator[Finding]:
+    """The result of a run before is added: the accumulator starts from what C holds."""
+    yield f.finding(
+        2 * f.true,
+        "a stale C: everything is there twice, as if added to the result of a run before (or a scale of 2)",
+        3.0,
+    )
+
+
+def _scale(f: Failure) -> Iterator[Finding]:
+    with np.errstate(all="ignore"):
+        weight = 1 / np.square(f.usual)
+        ratio = float(np.sum(weight * f.true * f.got) / np.sum(weight * np.square(f.true)))
+    if not math.isfinite(ratio) or ratio == 0:
+        return
+    exponent, power = round(math.log2(abs(ratio))), ""
+    if abs(math.log2(abs(ratio)) - exponent) < 1e-3:
+        ratio, power = math.copysign(2.0**exponent, ratio), f" (2^{exponent})"
+    text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
+    yield f.finding(ratio * f.true, text, 1 + abs(ratio), 2.0, 1)
+
+
+class FaultKind(NamedTuple):
+    """A kind of fault: its name where it is ruled out, what predicts it, and whether something in it is chosen to fit."""
+
+    name: str
+    predict: Callable[[Failure], Iterator[Finding]]
+    chosen: bool = True
+
+
+#: Kinds of faults, in the order in which they are ruled out. Epilogues, narrow sums and single products that are missing
+#: anywhere stand beside it: they are not predictions of single sums.
+FAULT_KINDS: tuple[FaultKind, ...] = (
+    FaultKind("elements that were never written", _zeros, False),
+    FaultKind("clipped results", _constant),
+    FaultKind("the addend", _addend, False),
+    FaultKind("a stale result", _again, False),
+    FaultKind("one wrong scale", _scale),
+    FaultKind("wrong scales", scales.given_scales, False),
+    FaultKind("scales of single rows or columns", scales.own_scales),
+    FaultKind("the scale of one block", scales.block_scales),
+    FaultKind("lost or doubled products", terms.lost_terms),
+    FaultKind("stale or exchanged blocks of k", terms.stale_blocks),
+    FaultKind("permuted or shifted values of k", operands.permuted),
+    FaultKind("transposed tiles", moved.transposed),
+    FaultKind("moved rows or columns", moved.lines_moved),
+    FaultKind("moved tiles or stale accumulators", moved.tiles_moved),
+    FaultKind("operands read transposed", operands.operand_transposed, False),
+    FaultKind("rounded operands", operands.operands_rounded),
+    FaultKind("clipped operands", operands.operands_clipped),
+    FaultKind("operands of another format", operands.mistaken_formats),
+)
+
+
+#: Those that need no sums: what is left where an epilogue hides them.
+OF_RESULTS = tuple(s for s in FAULT_KINDS if s.predict in (
+    _zeros, _constant, _again, _scale, moved.transposed, moved.lines_moved, moved.tiles_moved))  # fmt: skip
+
+
+def _epilogue(f: Failure) -> Iterator[Finding]:
+    """An epilogue that is left out, applied twice, at the wrong place, or another one; `f` is of the results."""
+    case, done = f.case, f.case.epilogue
+    if done is None:
+        return
+    tried = math.log(16)
+
+    def found(values: np.ndarray, text: str) -> Iterator[Finding]:
+        if values.shape == f.exact.shape and np.isfinite(values[f.rows, f.columns]).all():
+            yield f.finding(values[f.rows, f.columns], text, 3.0, tried)
+
+    plain = replace(done, residual=None)
+    residual = 0.0 if done.residual is None else done.residual
+    name = done.name.removesuffix("+residual")
+    yield from found(case.values + residual, f"the epilogue {name} is left out")
+    if not done.pairs:
+        yield from found(plain.apply(plain.apply(case.values)) + residual, f"the epilogue {name} is applied twice")
+    if case.c is not None:
+        yield from found(
+            plain.apply(case.values - case.c) + (0 if done.pairs else case.c + residual), f"C is added behind {name}"
+        )
+        yield from found(plain.apply(case.values - case.c) + residual, "the addend: C is left out")
+    if done.residual is not None:
+        yield from found(plain.apply(case.values), "the residual is left out")
+        yield from found(plain.apply(case.values) + 2 * residual, "the residual is added twice")
+        yield from found(plain.apply(case.values + residual), f"the residual is added before {name}")
+    if done.pairs:
+        gate, up = np.split(case.values, 2, axis=-1)
+        yield from found(
+            done.apply(np.concatenate([up, gate], -1)), "gates and the values that they multiply are exchanged"
+        )
+        pairs = np.concatenate([case.values[:, ::2], case.values[:, 1::2]], -1)
+        yield from found(done.apply(pairs), "gates are taken from every second column, not from the first half")
+    if case.scaling is not None and case.scaling.block is None:
+        factors = case.scaling.spread_a()[:, :1] * case.scaling.spread_b()[:1]
+        added = 0.0 if case.c is None else case.c
+        if not done.pairs:
+            early = plain.apply((case.values - added) / factors) * factors
+            yield from found(early + added + residual, f"the epilogue {name} is applied before the scales")
+    for other, shape in EPILOGUES.items():
+        if not shape.number and other != name:
+            yield from found(shape.apply(case.values, 0.0) + residual, f"the epilogue is {other}, not {name}")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What explains a failure.
+
+    Attributes
+    ----------
+    statements : tuple of str
+        The best explanations; several where the elements do not tell them apart. Empty where nothing explains it.
+    ruled_out : tuple of str
+        Kinds of faults whose predictions contradict the elements.
+    """
+
+    statements: tuple[str, ...]
+    ruled_out: tuple[str, ...] = ()
 
 
 _NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a sum, or memory that was never written"
 
 
-def _addend(f: Failure) -> Iterator[Finding]:
-    if f.tolerance.c is None:
+def diagnose(f: Failure) -> Diagnosis:
+    """Statements that explain the wrong elements and the right ones beside them, and the kinds that do not."""
+    epilogue = f.case.epilogue
+    if epilogue is None and not np.isfinite(f.out[f.wrong]).all():
+        return Diagnosis((_not_finite(f),))
+    suspects = FAULT_KINDS
+    if f.of_results:
+        suspects = (FaultKind("the epilogue", _epilogue, False), *OF_RESULTS)
+    found = list(_tried(f, suspects))
+    if f.of_results and epilogue is not None and epilogue.invertible and not any(x.good for x, _ in found):
+        f = f.of_sums()
+        found += _tried(f, FAULT_KINDS)
+    many = int(np.count_nonzero(f.wrong)) >= FEWEST
+    good = [(finding, name) for finding, name in found if finding.good]
+    hint = None
+    with np.errstate(all="ignore"):
+        if not good and many and not f.of_results:
+            good = [(finding, "lost or doubled products") for finding in terms.scattered(f) if finding.good]
+            hint = narrow_sums(f) if not good and epilogue is None else None
+    statements: tuple[str, ...] = () if hint is None else (hint,)
+    if good:
+        statements = _simplest([finding for finding, _ in good], int(np.count_nonzero(f.wrong[f.rows, f.columns])))
+    named = {name for _, name in good} | ({"narrow sums"} if hint else set())
+    kinds = dict.fromkeys([*(name for _, name in found), *(["narrow sums"] if many and epilogue is None else [])])
+    return Diagnosis(statements, tuple(name for name in kinds if name not in named))
+
+
+def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:
+    """The statements that explain best for what they choose to fit: what is left, in units of the best one's, and a price for
+    each number that is chosen."""
+    best = max(min(finding.fit for finding in good), 0.05)
+    scores = {x: elements * (max(x.fit, 0.05) / best) ** 2 + PRICE * x.free + x.tried for x in good}
+    least = min(scores.values())
+    near = sorted((score, x.text) for x, score in scores.items() if score <= least + TOLD_APART)
+    return tuple(dict.fromkeys(text for _, text in near))
+
+
+def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Finding, str]]:
+    """What every suspect predicts; of few wrong elements nothing that is chosen to fit."""
+    if f.rows.size == 0 or not f.wrong[f.rows, f.columns].any():
         return
-    for times, text in ((-1, "left out"), (1, "added twice"), (-2, "subtracted")):
-        yield f.finding(f.true + times * f.added, f"the addend: C is {text}")
+    many = int(np.count_nonzero(f.wrong)) >= FEWEST
+    with np.errstate(all="ignore"):
+        for suspect in suspects:
+            if many or not suspect.chosen:
+                yield from ((finding, suspect.name) for finding in suspect.predict(f))
+        if many and f.case.epilogue is None:
+            yield from ((finding, "narrow sums") for finding in narrow_findings(f))
 
 
-def _again(f: Failure) -> Iterator[Finding]:
-    """The result of a run before is added: the accumulator starts from what C holds."""
-    text = "a stale C: everything is there twice, as if added to the result of a run before (or a scale of 2)"
-    yield f.finding(2 * f.true, text, 3.0)
+def _not_finite(f: Failure) -> str:
+    """What is said of infinities and NaN where the exact result is finite."""
+    rows, columns = spread(f.wrong & np.isfinite(f.exact))
+    here = replace(f, rows=rows, columns=columns)
+    finite = np.isfinite(here.got)
+    with np.errstate(all="ignore"):
+        for prediction, text in operands.misreadings(here):
+            shown = f.case.rounded(prediction)
+            if np.mean(np.isfinite(shown) == finite) >= ALIKE:
+                both = finite & np.isfinite(shown)
+                part = replace(here, rows=rows[both], columns=columns[both])
+                if both.sum() < FEWEST or part.finding(prediction[both], text, 4.0).fit <= GOOD:
+                    return text
+        return overflowing_sums(f) or _NOT_FINITE
 
 
-def _scale(f: Failure) -> Iterator[Finding]:
-    best = int(np.argmax(np.abs(f.true)))
-    if f.true[best] == 0 or f.got[best] == 0:
-        return
-    ratio = f.got[best] / f.true[best]
-    exponent = round(math.log2(abs(ratio)))
-    power = ""
-    if abs(math.log2(abs(ratio)) - exponent) < 1e-3:
-        ratio, power = math.copysign(2.0**exponent, ratio), f" (2^{exponent})"
-    text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
-    found = f.finding(ratio * f.true, text, 1 + abs(ratio))._replace(free=1)
-    if found.fit <= GOOD:  # within a wide bound nearly everything is a scale
-        yield found
-
-
-def _moved(f: Failure) -> Iterator[Finding]:
-    """Elements that belong elsewhere: transposed tiles, exchanged tiles. The smallest tile that explains them."""
-    m, n = f.exact.shape
-    whole = max(m, n)
-    found: list[Finding] = []
-    for tile in (*(t for t in TILES if t < whole), whole):
-        top, left = f.rows // tile * tile, f.columns // tile * tile
-        places = {
-            f"blocks of {tile} x {tile} are transposed": (top + f.columns - left, left + f.rows - top),
-            f"neighbouring blocks of {tile} rows are exchanged": (f.rows ^ tile, f.columns),
-            f"neighbouring blocks of {tile} columns are exchanged": (f.rows, f.columns ^ tile),
-        }
-        for text, (i, j) in places.items():
-            if (i < m).all() and (j < n).all():
-                slack = np.maximum(f.bound[i, j] / f.allowed, 1.0)
-                found.append(f.finding(f.exact[i, j], text if tile < whole else "the result is transposed", slack))
-    yield from sorted(found)[:1]
-
-
-def _stale(f: Failure) -> Iterator[Finding]:
-    """A tile that starts from the sums of another one: the one before it, or itself."""
-    m, n = f.exact.shape
-    found = []
-    for tile in TILES:
-        for text, (i, j) in {
-            f"{tile} rows above": (f.rows - tile, f.columns),
-            f"{tile} rows below": (f.rows + tile, f.columns),
-            f"{tile} columns before": (f.rows, f.columns - tile),
-            f"{tile} columns behind": (f.rows, f.columns + tile),
-        }.items():
-            if (i >= 0).all() and (j >= 0).all() and (i < m).all() and (j < n).all():
-                text = f"a stale accumulator: the sums of the tile {text} are added"
-                found.append(f.finding(f.true + f.exact[i, j], text, 2.0))
-    yield from sorted(found)[:1]
-
-
-def _operand_transposed(f: Failure) -> Iterator[Finding]:
-    a, b = f.tolerance.a, f.tolerance.b
-    if b.shape[0] == b.shape[1]:
-        yield f.finding(np.einsum("ik,ik->i", a[f.rows], b[f.columns]) + f.added, "B is read transposed")
-    if a.shape[0] == a.shape[1]:
-        yield f.finding(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns]) + f.added, "A is read transposed")
-
-
-def _operands_rounded(f: Failure) -> Iterator[Finding]:
-    """The product of operands in a narrower format."""
-    fmt = f.tolerance.engine.formats[0]
-    a, b = f.tolerance.given
-    scaling = f.tolerance.scaling if f.tolerance.engine.scale_format is None else None  # there they are multiplied in
-    factors = (1.0, 1.0) if scaling is None else (scaling.spread_a()[f.rows], scaling.spread_b()[:, f.columns].T)
-    for name in ("tf32", "bf16", "fp16", "e4m3fn", "e5m2"):
-        narrow = get_float_format(name)
-        if not isinstance(fmt, Format) or narrow.fraction_bits >= fmt.fraction_bits:
-            continue
-        for rounding, how in (("rne", "rounded"), ("rz", "cut")):
-            rounded = [round_to(x, narrow, rounding, saturate=True) for x in (a[f.rows], b[:, f.columns].T)]
-            rounded = [x * factor for x, factor in zip(rounded, factors, strict=True)]
-            prediction = np.einsum("ik,ik->i", *rounded) + f.added
-            yield f.finding(prediction, f"the operands were {how} to {name} first", 1 + 2.0**-6)
-
-
-_Test = Callable[[Failure], Iterator[Finding]]
-_WITHOUT_PARAMETERS: tuple[_Test, ...] = (_addend, _again, _operand_transposed, given_scales)
-_WITH_PARAMETERS: tuple[_Test, ...] = (
-    _moved, _stale, _scale, own_scales, block_scales, lost_terms, stale_blocks, _operands_rounded, mistaken_formats,
-)  # fmt: skip
+def diagnose_errors(f: Failure) -> Diagnosis:
+    """What explains errors that are too large only when they are all taken together."""
+    found = diagnose(f)
+    if found.statements:
+        return found
+    text = next((finding.text for finding in narrow_findings(f)), None)
+    return replace(found, statements=() if text is None else (text,))

@@ -1,13 +1,16 @@
 """Products along k that a kernel leaves out, adds twice, or takes from another block."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from mpgemm.testing.diagnosis.failure import SAMPLES, Failure, Finding
+from mpgemm.testing.diagnosis.failure import GOOD, SAMPLES, Failure, Finding
 
 #: Blocks of k that kernels have.
 BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)
+#: Parts into which k is split, and lengths that are tried, about.
+PARTS, LENGTHS = (2, 3, 4, 5, 6, 8, 12, 16), 60
 #: Blocks that stay in a buffer of a pipeline.
 STALE = (16, 32, 64, 128)
 #: Single products along k that can be missing at once.
@@ -17,64 +20,116 @@ LOOKED_AT = 1 << 19
 
 
 def lost_terms(f: Failure) -> Iterator[Finding]:
-    """Products along k that are missing, or there twice: one, a block, the end or the beginning."""
+    """Products along k that are missing, or there twice: one, a block, every so many, the end or the beginning."""
     products = f.products() * (1 + f.share)
     k = products.shape[1]
     if k < 2:
         return
     sums = np.concatenate([np.zeros((len(products), 1)), np.cumsum(products, 1)], 1)
 
-    def nearest(candidates: np.ndarray, length: int, sign: int, text: str) -> Finding:
-        best = _nearest(f, -sign * candidates)
-        found = f.finding(f.true - sign * candidates[:, best], text.format(best, best + length))
-        return found._replace(free=1)
+    def nearest(candidates: np.ndarray, sign: int, text) -> Finding:
+        best = f.nearest(-sign * candidates)
+        tried = math.log(2 * LENGTHS * candidates.shape[1])
+        return f.finding(f.true - sign * candidates[:, best], text(best), 1.0, tried, 1)
 
+    lengths = {t for t in BLOCKS if t < k} | {-(-k // parts) for parts in PARTS if k // parts > 1}
     for sign, what in ((1, "is missing"), (-1, "is there twice")):
-        yield nearest(products, 1, sign, f"a lost term: k = {{0}} {what}")
-        for length in (t for t in BLOCKS if t < k):
+        yield nearest(products, sign, lambda at, what=what: f"a lost term: k = {at} {what}")
+        for length in sorted(lengths - {1}):
             blocks = sums[:, length:] - sums[:, :-length]
-            yield nearest(blocks, length, sign, f"lost terms: k {{0}}:{{1}} {what}")
-    ends = f"lost terms: the sum ends at k = {{1}} of {k} (a tail that fills no tile)"
-    yield nearest(sums[:, -1:] - sums[:, 1:-1], 1, 1, ends)
-    yield nearest(sums[:, 1:-1], 1, 1, "lost terms: the sum begins at k = {1}")
+            yield nearest(blocks, sign, lambda at, n=length, what=what: f"lost terms: k {at}:{at + n} {what}")
+        yield from _every(f, products, sums, nearest, sign, what)
+    tail = f"of {k} (a tail that fills no tile)"
+    yield nearest(sums[:, -1:] - sums[:, 1:-1], 1, lambda at: f"lost terms: the sum ends at k = {at + 1} {tail}")
+    yield nearest(sums[:, 1:-1], 1, lambda at: f"lost terms: the sum begins at k = {at + 1}")
 
 
-def _nearest(f: Failure, changes: np.ndarray) -> int:
-    """Which of the changes, shape (elements, candidates), explains the elements best."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        distance = ((f.got - f.true)[:, None] - changes) / f.usual[:, None]
-    return int(np.argmin(np.square(distance).sum(0)))
+def _every(f: Failure, products, sums, nearest, sign: int, what: str) -> Iterator[Finding]:
+    """One value of k of every so many, or one block of every few."""
+    k = products.shape[1]
+    for period in (p for p in BLOCKS if 2 * p <= k):
+        whole = k // period * period
+        each = products[:, :whole].reshape(len(products), -1, period).sum(1)
+        each[:, : k - whole] += products[:, whole:]
+        yield nearest(each, sign, lambda at, p=period: f"lost terms: every {p}th k, from k = {at} on, {what}")
+        if period < 8:
+            continue
+        ends = np.append(np.arange(0, k, period), k)
+        blocks = sums[:, ends[1:]] - sums[:, ends[:-1]]
+        for stride in (s for s in (2, 3, 4, 8) if s <= blocks.shape[1] // 2):
+            found = np.stack([blocks[:, start::stride].sum(1) for start in range(stride)], 1)
+            yield nearest(
+                found, sign,
+                lambda at, p=period, s=stride: (
+                    f"lost terms: one of every {s} blocks of {p} values of k, from k = {at * p} on, {what}"
+                ),
+            )  # fmt: skip
 
 
 def stale_blocks(f: Failure) -> Iterator[Finding]:
-    """A block of k that still holds the one before it (or two before, in a pipeline): of A, of B, or of both."""
-    a, b = f.tolerance.a[f.rows], f.tolerance.b[:, f.columns].T
+    """A block of k that still holds the one before it (or two before, in a pipeline), of A, of B, or of both; or another one,
+    or blocks of one operand that are exchanged."""
+    a, b = f.case.a[f.rows], f.case.b[:, f.columns].T
     k = a.shape[1]
     for length in (t for t in STALE if t < k):
         count = k // length
         x, y = (v[:, : count * length].reshape(len(a), count, length) for v in (a, b))
         own = np.einsum("ebt,ebt->eb", x, y)
-        for back in (1, 2):
+        for back in (1, 2, 3, 4):
             if count <= back:
                 continue
-            kinds = {
-                "A": np.einsum("ebt,ebt->eb", x[:, :-back], y[:, back:]),
-                "B": np.einsum("ebt,ebt->eb", x[:, back:], y[:, :-back]),
-                "A and B": own[:, :-back],
-            }
+            forward, backward = (
+                np.einsum("ebt,ebt->eb", x[:, :-back], y[:, back:]),
+                np.einsum("ebt,ebt->eb", x[:, back:], y[:, :-back]),
+            )
+            kinds = {"A": forward, "B": backward, "A and B": own[:, :-back]}
             for operand, sums in kinds.items():
-                changes = (sums - own[:, back:]) * (1 + f.share)
-                best = _nearest(f, changes)
-                start = (best + back) * length
-                old = f"k {start - back * length}:{start - (back - 1) * length}"
                 holds = "hold" if operand == "A and B" else "holds"
-                text = f"a stale block: at k {start}:{start + length} {operand} still {holds} {old}"
-                yield f.finding(f.true + changes[:, best], text, 2.0)._replace(free=1)
+                yield from _stale(f, sums - own[:, back:], length, back, f"{operand} still {holds}", True)
+            for operand, sums in {"A": backward, "B": forward, "A and B": own[:, back:]}.items():
+                holds = "hold" if operand == "A and B" else "holds"
+                yield from _stale(f, sums - own[:, :-back], length, back, f"{operand} already {holds}", False)
+            both = forward + backward - own[:, back:] - own[:, :-back]
+            best = f.nearest(both)
+            first, second = (f"k {at * length}:{(at + 1) * length}" for at in (best, best + back))
+            text = f"exchanged blocks: {first} and {second} of A (or of B)"
+            yield f.finding(f.true + both[:, best], text, 2.0, math.log(30 * both.shape[1]), 1)
+        yield from _repeated(f, own, length)
 
 
-def scattered(f: Failure, good: float) -> Iterator[Finding]:
+def _stale(f: Failure, changes: np.ndarray, length: int, back: int, what: str, still: bool) -> Iterator[Finding]:
+    changes = changes * (1 + f.share)
+    tried = math.log(100 * changes.shape[1])
+    best = f.nearest(changes)
+    start, old = (best + back, best) if still else (best, best + back)
+    where = f"k {old * length}:{(old + 1) * length}"
+    yield f.finding(
+        f.true + changes[:, best], f"a stale block: at k {start * length}:{(start + 1) * length} {what} {where}", 2.0,
+        tried, 1,
+    )  # fmt: skip
+    if changes.shape[1] > 1:
+        when = "the one before" if still and back == 1 else f"the one {back} {'before' if still else 'behind'}"
+        text = f"a stale block: at every k, in blocks of {length}, {what} {when}"
+        yield f.finding(f.true + changes.sum(1), text, 2.0, tried)
+
+
+def _repeated(f: Failure, own: np.ndarray, length: int) -> Iterator[Finding]:
+    """A block of k that is read from anywhere else, A and B alike."""
+    count = own.shape[1]
+    if not 2 < count <= 64:
+        return
+    to, of = (x.ravel() for x in np.indices((count, count)))
+    changes = own[:, of] - own[:, to]
+    changes[:, to == of] = np.inf
+    best = f.nearest(changes)
+    where = f"k {of[best] * length}:{(of[best] + 1) * length}"
+    text = f"a repeated block: at k {to[best] * length}:{(to[best] + 1) * length} A and B hold {where}"
+    yield f.finding(f.true + changes[:, best], text, 2.0, math.log(10 * changes.shape[1]), 2)
+
+
+def scattered(f: Failure) -> Iterator[Finding]:
     """A few single products that are missing, anywhere along k: orthogonal matching pursuit in what is missing."""
-    k = f.tolerance.a.shape[1]
+    k = f.case.a.shape[1]
     f = f.more(min(max(LOOKED_AT // max(k, 1), SAMPLES), 4 * SAMPLES))
     if f.rows.size < 4 * SCATTERED or k < 2:
         return
@@ -87,10 +142,11 @@ def scattered(f: Failure, good: float) -> Iterator[Finding]:
         missing = [at for at, factor in zip(tried, factors[1:], strict=True) if factor > 0.5]
         if 1 < len(missing) <= SCATTERED:
             rest = lost - products[:, missing].sum(1)
-            if np.sqrt(np.mean(np.square(rest))) <= good:
+            if np.sqrt(np.mean(np.square(rest))) <= GOOD:
                 text = _listed(missing, k)
                 if text is not None:
-                    yield f.finding(f.got + rest * f.usual, f"lost terms: {text}")
+                    chosen = len(missing) * math.log(k)
+                    yield f.finding(f.got + rest * f.usual, f"lost terms: {text}", 1.0, chosen, len(missing))
                 return
         score = np.abs(np.einsum("ek,e->k", products, left)) / norms
         score[tried] = -1.0

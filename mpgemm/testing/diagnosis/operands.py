@@ -1,0 +1,214 @@
+"""Operands that were read wrongly: permuted or shifted along k, transposed, rounded, clipped, or as another format."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from mpgemm.testing.diagnosis.failure import Failure, Finding
+from tensorcore_models.engines.scaling import Scaling
+from tensorcore_models.formats import Format, get_float_format
+from tensorcore_models.formats.operands import operand_bits
+from tensorcore_models.formats.rounding import decode, round_to
+
+#: Groups of k inside of which values are permuted, in elements.
+GROUPS = (8, 16, 32, 64, 128)
+#: Elements on which permutations are tried first, and how many of them are then looked at.
+SCREENED, KEPT = 32, 3
+#: Products that are looked at for permutations, about.
+BUDGET = 1 << 19
+#: Where conversions to 8 bits and to FP16 saturate.
+LIMITS = (6.0, 240.0, 448.0, 57344.0, 65504.0)
+#: Formats of the same width that operands are mistaken for.
+MISTAKEN = {
+    "e4m3fn": ("e5m2", "e4m3fnuz", "e5m2fnuz"), "e5m2": ("e4m3fn", "e5m2fnuz", "e4m3fnuz"),
+    "e4m3fnuz": ("e4m3fn", "e5m2", "e5m2fnuz"), "e5m2fnuz": ("e5m2", "e4m3fn", "e4m3fnuz"),
+    "fp16": ("bf16",), "bf16": ("fp16",), "e2m3": ("e3m2",), "e3m2": ("e2m3",),
+}  # fmt: skip
+
+
+def _sides(f: Failure) -> list[np.ndarray]:
+    """Rows of A and columns of B of the elements, scales multiplied in: (elements, k) each."""
+    return [f.case.a[f.rows], f.case.b[:, f.columns].T]
+
+
+def _unscaled(f: Failure) -> tuple[list[np.ndarray], np.ndarray | float]:
+    """(rows of A and columns of B as they are stored, the factors of their products)."""
+    x, y = (v.astype(np.float64) for v in f.case.operands)
+    scaling = f.case.scaling
+    factors = 1.0 if scaling is None else scaling.spread_a()[f.rows] * scaling.spread_b()[:, f.columns].T
+    return [x[f.rows], y[:, f.columns].T], factors
+
+
+def operand_transposed(f: Failure) -> Iterator[Finding]:
+    """A or B is read transposed: they must be square."""
+    a, b = f.case.a, f.case.b
+    if b.shape[0] == b.shape[1]:
+        yield f.finding(np.einsum("ik,ik->i", a[f.rows], b[f.columns]) + f.added, "B is read transposed", 2.0)
+    if a.shape[0] == a.shape[1]:
+        yield f.finding(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns]) + f.added, "A is read transposed", 2.0)
+
+
+# -- permutations along k ------------------------------------------------------------------------------------------------
+def _permutations(k: int, size: int, lines: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """(words, where each value of k is taken from), shape (k,) or, where rows differ, (elements, k); -1: nothing."""
+    at = np.arange(k)
+    step = 1
+    while step < k:
+        yield f"neighbouring groups of {step} values of k are exchanged", at ^ step
+        for sign in (1, -1):
+            moved = at + sign * step
+            yield (
+                f"k is read {step} {'ahead' if sign > 0 else 'behind'}",
+                np.where((moved >= 0) & (moved < k), moved, -1),
+            )
+            yield f"k is read {step} {'ahead' if sign > 0 else 'behind'}, around the end", moved % k
+        step *= 2
+    for group in (g for g in GROUPS if g <= k):
+        start, inside = at // group * group, at % group
+        yield f"each {group} values of k are reversed", start + group - 1 - inside
+        part = 2
+        while part < group:
+            yield (
+                f"inside of each {group} values of k, {part} groups of {group // part} are interleaved",
+                start + inside % part * (group // part) + inside // part,
+            )
+            for turn in (part, -part):
+                yield f"each {group} values of k are turned by {turn}", start + (inside + turn) % group
+            part *= 2
+    for width in (8, 16, 32):  # bytes
+        chunk = max(width // size, 1)
+        for mask in (1, 3, 7):
+            for shift in (0, 1, 2):
+                turned = ((lines >> shift) & mask)[:, None] * chunk
+                if (mask + 1) * chunk <= k:
+                    rows = "the row" if shift == 0 else f"row // {1 << shift}"
+                    yield (
+                        f"chunks of {width} bytes are swizzled by {rows} mod {mask + 1}, and not back",
+                        at[None] ^ turned,
+                    )
+
+
+def permuted(f: Failure) -> Iterator[Finding]:
+    """One operand's values of k are in another order than the other's."""
+    k = f.case.a.shape[1]
+    if k < 2:
+        return
+    wrong = f.wrong[f.rows, f.columns]
+    taken = np.flatnonzero(wrong)
+    taken = taken[np.linspace(0, taken.size - 1, min(taken.size, SCREENED)).astype(int)]
+    few = f.moved(f.rows[taken], f.columns[taken])
+    size = max(f.case.operands[0].dtype.itemsize, 1)
+    for side, name, lines in ((0, "A", few.rows), (1, "B", few.columns)):
+        (values, factors), other = _unscaled(few), 1 - side
+        values[other] = values[other] * factors
+        rated, count = [], 0
+        left = (few.got - few.true) / few.usual
+        for text, source in _permutations(k, size, lines):
+            count += 1
+            change = _change(values[side], values[other], source) / few.usual
+            rated.append((float(np.square(left - change).sum()), count, text))
+        best = sorted(rated)[:KEPT]
+        wanted = {text for _, _, text in best}
+        all_lines = f.rows if side == 0 else f.columns
+        (every, scales) = _unscaled(f)
+        every[other] = every[other] * scales
+        for text, source in _permutations(k, size, all_lines):
+            if text in wanted:
+                prediction = f.true + _change(every[side], every[other], source)
+                yield f.finding(prediction, f"{name} is permuted: {text}", 1.5, math.log(max(count, 1)), 1)
+        yield from _permuted_block(f, name, every, side)
+
+
+def _change(values: np.ndarray, other: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """What another order of one operand changes of the sums."""
+    k = values.shape[1]
+    inside = (source >= 0) & (source < k)
+    safe = np.where(inside, source, 0)
+    moved = values[:, safe] if source.ndim == 1 else np.take_along_axis(values, safe, 1)
+    return np.einsum("ek,ek->e", np.where(inside, moved, 0.0) - values, other)
+
+
+def _permuted_block(f: Failure, name: str, values: list[np.ndarray], side: int) -> Iterator[Finding]:
+    """Groups of values of k are exchanged in one block of k only."""
+    mine, other = values[side], values[1 - side]
+    k = mine.shape[1]
+    for length in (t for t in (16, 32, 64, 128) if t < k):
+        whole = k // length * length
+        for step in (s for s in (1, 2, 4, 8, 16, 32, 64) if s < length):
+            source = np.arange(whole) ^ step
+            changes = ((mine[:, source] - mine[:, :whole]) * other[:, :whole]).reshape(len(mine), -1, length).sum(2)
+            best = f.nearest(changes)
+            where = f"{best * length}:{(best + 1) * length}"
+            text = f"{name} is permuted: at k {where} neighbouring groups of {step} values are exchanged"
+            yield f.finding(f.true + changes[:, best], text, 1.5, math.log(20 * changes.shape[1]), 1)
+
+
+# -- values --------------------------------------------------------------------------------------------------------------
+def operands_rounded(f: Failure) -> Iterator[Finding]:
+    """The product of operands in a narrower format."""
+    fmt = f.case.engine.formats[0]
+    if not isinstance(fmt, Format):
+        return
+    for name in ("tf32", "bf16", "fp16", "e4m3fn", "e5m2"):
+        narrow = get_float_format(name)
+        for rounding, how in (("rne", "rounded"), ("rz", "cut")):
+            if narrow.fraction_bits < fmt.fraction_bits:
+                yield from _with_operands(
+                    f, lambda x, narrow=narrow, rounding=rounding: round_to(x, narrow, rounding, saturate=True),
+                    f"{{}} {how} to {name} first",
+                )  # fmt: skip
+
+
+def operands_clipped(f: Failure) -> Iterator[Finding]:
+    """A quantizer that saturates: operands are at most so large."""
+    for limit in LIMITS:
+        yield from _with_operands(f, lambda x, limit=limit: np.clip(x, -limit, limit), f"{{}} clipped at {limit:g}")
+
+
+def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
+    scaling = f.case.scaling if f.case.engine.scale_format is None else None
+    given = [x.astype(np.float64) for x in f.case.given]
+    stored = [given[0][f.rows], given[1][:, f.columns].T]
+    factors = [1.0, 1.0] if scaling is None else [scaling.spread_a()[f.rows], scaling.spread_b()[:, f.columns].T]
+    if f.case.engine.scale_format is not None:
+        return
+    for sides, words in (((0, 1), "the operands were"), ((0,), "A was"), ((1,), "B was")):
+        used = [change(x) if side in sides else x for side, x in enumerate(stored)]
+        if any(np.array_equal(used[side], stored[side]) for side in sides):
+            continue
+        prediction = np.einsum("ik,ik->i", used[0] * factors[0], used[1] * factors[1]) + f.added
+        yield f.finding(prediction, text.format(words), 1 + 2.0**-6, 3.0)
+
+
+def mistaken_formats(f: Failure) -> Iterator[Finding]:
+    """Operands whose encodings were read as another format of the same width."""
+    for prediction, text in misreadings(f):
+        yield f.finding(prediction, text, 4.0, 2.0)
+
+
+def misreadings(f: Failure) -> Iterator[tuple[np.ndarray, str]]:
+    """(the sums, in words) of operands whose encodings are read as another format."""
+    formats = f.case.engine.formats[:2]
+    for sides, words in (((0, 1), "A and B were"), ((0,), "A was"), ((1,), "B was")):
+        first = formats[sides[0]]
+        for name in MISTAKEN.get(first.name, ()):
+            if len(sides) == 2 and formats[0] != formats[1]:
+                continue
+            operands = _sides(f)
+            for side in sides:
+                operands[side] = _read_as(f, side, formats[side], name, f.case.scaling)
+            with np.errstate(all="ignore"):
+                sums = np.einsum("ik,ik->i", *operands) + f.added
+            yield sums, f"{words} read as {name} in the place of {first.name}"
+
+
+def _read_as(f: Failure, side: int, fmt: Format, name: str, scaling: Scaling | None) -> np.ndarray:
+    """Rows of A, or columns of B, of the elements in another format, with their scales."""
+    given = f.case.operands[side]
+    taken = given[f.rows] if side == 0 else given[:, f.columns].T
+    values = decode(operand_bits(taken, fmt, None, "a"), get_float_format(name))
+    if scaling is None:
+        return values
+    spread = scaling.spread_a()[f.rows] if side == 0 else scaling.spread_b()[:, f.columns].T
+    return values * spread

@@ -1,0 +1,269 @@
+"""What a kernel does to its sums before it rounds them to the output's format: activations and a residual, in FP32.
+
+Each is a row of :data:`EPILOGUES` with what a certified bound needs: how much an error of the sum grows (the steepest slope,
+and how fast slopes change, so that flat parts count as flat), and what the function's own steps in FP32 lose. Exponentials
+and hyperbolic tangents are taken to be within :data:`ULPS` units in the last place, which libdevice's functions are and
+`ex2.approx` is (published: CUDA Programming Guide, intrinsic functions); `tanh.approx.f32`, off by 2^-11, is not.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+#: Half a unit of FP32, and units in the last place within which kernels' exponentials and hyperbolic tangents are.
+UNIT, ULPS = 2.0**-24, 4
+#: Halvings of an interval in which a value is looked for.
+_HALVINGS = 80
+
+
+class Activation(NamedTuple):
+    """One function of an element, with a number where it takes one; arrays of float64."""
+
+    apply: Callable[[np.ndarray, float], np.ndarray]
+    #: The steepest slope, and how much a slope changes at most over a step of 1.
+    steepest: Callable[[float], float]
+    bend: Callable[[float], float]
+    #: Own error over FP32's half unit: (of the result, of the argument).
+    own: tuple[float, float]
+    #: From this argument on it rises, so that its value says the argument.
+    rises_from: float
+    number: str = ""  #: What the number is called; "" without.
+
+
+def _sigmoid(x):
+    return np.exp(-np.logaddexp(0.0, -x))
+
+
+_ERF = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def _gelu_tanh(x, _):
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _gelu_erf(x, _):
+    return 0.5 * x * (1 + _ERF(x / math.sqrt(2)))
+
+
+_INF = math.inf
+#: Slopes and bends: maxima of the derivatives, found numerically and rounded up (tests/testing/test_epilogues.py).
+EPILOGUES: dict[str, Activation] = {
+    "relu": Activation(lambda x, _: np.maximum(x, 0.0), lambda _: 1.0, lambda _: _INF, (0, 0), 0.0),
+    "leaky_relu": Activation(
+        lambda x, s: np.where(x > 0, x, s * x), lambda s: max(1.0, abs(s)), lambda _: _INF, (1, 0), -_INF, "SLOPE"
+    ),
+    "silu": Activation(lambda x, _: x * _sigmoid(x), lambda _: 1.1, lambda _: 0.5, (2 * ULPS + 6, 3), 0.0),
+    "gelu_tanh": Activation(_gelu_tanh, lambda _: 1.13, lambda _: 0.9, (4, 2 * ULPS + 6), 0.0),
+    "gelu_erf": Activation(_gelu_erf, lambda _: 1.13, lambda _: 0.8, (4, 2 * ULPS + 4), 0.0),
+    "softcap": Activation(
+        lambda x, c: c * np.tanh(x / c), lambda _: 1.0, lambda c: 0.8 / c, (2 * ULPS + 4, 0), -_INF, "C"
+    ),
+}
+
+
+class _Step(NamedTuple):
+    """One function of an epilogue as it was named."""
+
+    name: str
+    shape: Activation
+    number: float
+
+
+@dataclass(frozen=True)
+class KernelEpilogue:
+    """Functions that are applied one after the other to the sums, and perhaps a residual; made by :func:`epilogue_of`."""
+
+    name: str
+    steps: tuple[_Step, ...] = ()
+    residual: np.ndarray | None = None  #: float64, shape (m, n), added behind the functions.
+    pairs: bool = False  #: Whether the result is silu(gate) up, the gates in the first half of the columns.
+    #: function, lipschitz, interval: A caller's own.
+    function: Callable[[np.ndarray], np.ndarray] | None = None
+    lipschitz: float | None = None
+    interval: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether its steps in FP32 lose nothing: bits can be compared."""
+        return (
+            all(step.name == "relu" for step in self.steps)
+            and not self.pairs
+            and self.residual is None
+            and not self.function
+        )
+
+    @property
+    def invertible(self) -> bool:
+        """Whether a value says which sum it came from, at least where the function rises."""
+        return not self.pairs and self.function is None and len(self.steps) <= 1
+
+    def columns(self, n: int) -> int:
+        """Columns of the result of sums with n columns. Raises ValueError where n is odd and pairs are needed."""
+        if self.pairs and n % 2:
+            raise ValueError(f"epilogue {self.name} takes pairs of columns, the product has {n}")
+        return n // 2 if self.pairs else n
+
+    def part(self, rows: np.ndarray, columns: np.ndarray) -> "KernelEpilogue":
+        """The same for some rows and columns."""
+        return self if self.residual is None else replace(self, residual=self.residual[np.ix_(rows, columns)])
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        """The exact function of exact sums, in float64."""
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            if self.function is not None:
+                return np.asarray(self.function(x), np.float64)
+            if self.pairs:
+                gate, up = np.split(x, 2, axis=-1)
+                return EPILOGUES["silu"].apply(gate, 0.0) * up
+            for step in self.steps:
+                x = step.shape.apply(x, step.number)
+            return x if self.residual is None else x + self.residual
+
+    def bound(self, x: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """How far the kernel's value, in FP32, may be from that of the exact sums x, where sums are off by `error` at most."""
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            if self.function is not None:
+                return self._of_function(x, error)
+            if self.pairs:
+                return self._of_pairs(x, error)
+            for step in self.steps:
+                x, error = _through(step, x, error)
+            if self.residual is None:
+                return error
+            return error + UNIT * (np.abs(x + self.residual) + error) + 2.0**-149
+
+    def _of_function(self, x, error):
+        assert self.function is not None
+        value = self.apply(x)
+        if self.interval is not None:
+            low, high = (np.asarray(v, np.float64) for v in self.interval(x - error, x + error))
+            grown = np.maximum(np.abs(high - value), np.abs(value - low))
+        else:
+            assert self.lipschitz is not None
+            grown = self.lipschitz * error
+        return grown + 8 * UNIT * (np.abs(value) + grown) + 2.0**-149
+
+    @staticmethod
+    def _of_pairs(x, error):
+        (gate, up), (of_gate, of_up) = np.split(x, 2, axis=-1), np.split(error, 2, axis=-1)
+        value, lost = _through(_Step("silu", EPILOGUES["silu"], 0.0), gate, of_gate)
+        total = np.abs(value) * of_up + lost * (np.abs(up) + of_up)
+        return total + UNIT * (np.abs(value * up) + total) + 2.0**-149
+
+    def inverse(self, y: np.ndarray) -> np.ndarray:
+        """The sums behind values, where the function rises; NaN elsewhere, and where several sums have the value."""
+        y = y if self.residual is None else y - self.residual
+        if not self.steps:
+            return y
+        step = self.steps[0]
+        with np.errstate(all="ignore"):
+            if step.name == "softcap":
+                return step.number * np.arctanh(y / step.number)
+            if step.name == "leaky_relu":
+                return np.where(y > 0, y, y / step.number) if step.number else np.where(y > 0, y, np.nan)
+            low, high = np.zeros(y.shape), np.maximum(2 * np.abs(y), 4.0)  # x / 2 is less than each of them from 0 on
+            for _ in range(_HALVINGS):
+                middle = (low + high) / 2
+                above = step.shape.apply(middle, step.number) > y
+                low, high = np.where(above, low, middle), np.where(above, middle, high)
+            return np.where(y > 0, np.where(np.isfinite(y), high, y), np.nan)
+
+    def slope(self, x: np.ndarray) -> np.ndarray:
+        """How much the function changes with the sums, about."""
+        if not self.steps:
+            return np.ones(x.shape)
+        step, by = self.steps[0], 1e-4 * np.maximum(np.abs(x), 1e-3)
+        with np.errstate(all="ignore"):
+            return (step.shape.apply(x + by, step.number) - step.shape.apply(x - by, step.number)) / (2 * by)
+
+
+def _through(step: _Step, x: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(value of the exact argument, how far the kernel's may be from it)."""
+    shape, value = step.shape, step.shape.apply(x, step.number)
+    steepest = np.full(x.shape, shape.steepest(step.number))
+    bend = shape.bend(step.number)
+    if bend < _INF:
+        by = 2.0**-20 * np.maximum(np.abs(x), 2.0**-10)
+        slope = np.abs(shape.apply(x + by, step.number) - shape.apply(x - by, step.number)) / (2 * by)
+        steepest = np.minimum(steepest, slope * (1 + 2.0**-10) + 2.0**-20 + bend * (error + by))
+    grown = steepest * error
+    of_result, of_argument = shape.own
+    own = of_result * (np.abs(value) + grown)
+    # the exponential's argument is rounded, so that its error grows with it; 1 + tanh is off by as much wherever it is small
+    own = own + of_argument * (np.abs(x) + error) * (np.abs(value) + grown if step.name == "silu" else 1.0)
+    return value, grown + own * UNIT + (2.0**-149 if any(shape.own) else 0.0)
+
+
+def epilogue_of(given: Any, residual: Any, m: int, n: int) -> KernelEpilogue | None:
+    """The epilogue that a test names, None for none: names of :data:`EPILOGUES` (with a number as ``softcap:30``), "swiglu",
+    "residual", joined by "+"; or (function, Lipschitz constant), or an object with `interval(low, high)` that can be called.
+
+    Raises ValueError for unknown names, numbers or shapes that do not fit; TypeError for what is no epilogue.
+    """
+    if given is None:
+        if residual is not None:
+            raise ValueError("residual goes with an epilogue that adds it: epilogue='residual', or 'relu+residual'")
+        return None
+    if not isinstance(given, str):
+        return _callers(given, residual)
+    *words, last = given.split("+")
+    adds = last == "residual"
+    words = words if adds else [*words, last]
+    if adds != (residual is not None):
+        raise ValueError(
+            f"epilogue is {given!r}: 'residual' as its last word goes with residual=, the matrix that is added"
+        )
+    if words == ["swiglu"] and not adds:
+        return KernelEpilogue(given, pairs=True)
+    added = None if residual is None else broadcast(residual, m, n, "residual")
+    return KernelEpilogue(given, tuple(_step(word, given) for word in words), added)
+
+
+def _step(word: str, given: str) -> _Step:
+    name, _, text = word.partition(":")
+    shape = EPILOGUES.get(name)
+    if shape is None:
+        known = [f"{key}:{row.number}" if row.number else key for key, row in EPILOGUES.items()]
+        raise ValueError(
+            f"epilogue is {given!r}; known are {', '.join(known)}, swiglu, residual, and several joined by '+' with residual "
+            "last; or (function, Lipschitz constant)"
+        )
+    try:
+        number = float(text) if shape.number else 0.0
+    except ValueError:
+        number = math.nan
+    if bool(text) != bool(shape.number) or not math.isfinite(number) or (name == "softcap" and number <= 0):
+        wanted = f"{name}:{shape.number}, a number{' above 0' if name == 'softcap' else ''}" if shape.number else name
+        raise ValueError(f"epilogue is {given!r}, expected {wanted}")
+    return _Step(name, shape, number)
+
+
+def _callers(given: Any, residual: Any) -> KernelEpilogue:
+    """A function with its Lipschitz constant, or with its interval form."""
+    if residual is not None:
+        raise ValueError("a function of the caller's adds its own residual: leave residual out")
+    if isinstance(given, tuple) and len(given) == 2 and callable(given[0]):
+        lipschitz = float(given[1])
+        if not 0 <= lipschitz < _INF:
+            raise ValueError(f"the Lipschitz constant of the epilogue is {given[1]!r}, expected a number of at least 0")
+        return KernelEpilogue("a function of the test", function=given[0], lipschitz=lipschitz)
+    if callable(given) and callable(getattr(given, "interval", None)):
+        return KernelEpilogue("a function of the test", function=given, interval=given.interval)
+    raise TypeError(
+        f"epilogue is {given!r}: a bare function says nothing of how errors grow; give a name, (function, Lipschitz constant), "
+        "or an object that can be called and has interval(low, high)"
+    )
+
+
+def broadcast(x: Any, m: int, n: int, name: str) -> np.ndarray:
+    """A matrix or vector as float64 of shape (m, n), as numpy broadcasts. Raises ValueError with the shapes that fit."""
+    values = np.asarray(x)
+    if values.shape not in ((m, n), (n,), (1, n), (m, 1), (1, 1), (1,), ()):
+        raise ValueError(
+            f"{name} has shape {values.shape}, expected ({m}, {n}), ({n},) or (1, {n}) for each column, ({m}, 1) for each row, "
+            "or one number"
+        )
+    return np.broadcast_to(values.astype(np.float64), (m, n))
