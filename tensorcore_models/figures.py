@@ -30,7 +30,7 @@ _GREYS = ("0.0", "0.45", "0.7", "0.25", "0.6", "0.82", "0.35", "0.52", "0.15", "
 
 
 @dataclass(frozen=True)
-class FigureStyle:
+class PageStyle:
     """How figures look. Raises ValueError on a value that no figure can have."""
 
     formats: tuple[str, ...] = ("png",)  #: What :func:`save` writes, of :data:`FORMATS`.
@@ -56,17 +56,17 @@ class FigureStyle:
 
 
 #: Styles by name: the widths of one and two columns that most journals of two columns share.
-STYLES: Mapping[str, FigureStyle] = {
-    "screen": FigureStyle(),
-    "one-column": FigureStyle(("pdf",), 3.5, 7.0),
-    "two-column": FigureStyle(("pdf",), 7.2, 7.5),
+STYLES: Mapping[str, PageStyle] = {
+    "screen": PageStyle(),
+    "one-column": PageStyle(("pdf",), 3.5, 7.0),
+    "two-column": PageStyle(("pdf",), 7.2, 7.5),
 }
 
-_STYLE: ContextVar[FigureStyle] = ContextVar("style", default=STYLES["screen"])
+_STYLE: ContextVar[PageStyle] = ContextVar("style", default=STYLES["screen"])
 
 
-def read_style(name: str) -> FigureStyle:
-    """A style of :data:`STYLES`, or of a TOML file with the fields of :class:`FigureStyle`, and `base`: the style that they
+def read_style(name: str) -> PageStyle:
+    """A style of :data:`STYLES`, or of a TOML file with the fields of :class:`PageStyle`, and `base`: the style that they
     change.
 
     Raises ValueError for a name that is neither, and for fields that are none; OSError if the file cannot be read.
@@ -92,7 +92,7 @@ def read_style(name: str) -> FigureStyle:
     }
     for field, value in given.items():
         if field not in kinds or type(value) not in kinds[field]:
-            known = ", ".join(field.name for field in fields(FigureStyle))
+            known = ", ".join(field.name for field in fields(PageStyle))
             raise ValueError(f"{name}: {field} = {value!r} is no field of a style ({known})")
     if "formats" in given:
         given["formats"] = tuple(map(str, given["formats"]))
@@ -100,7 +100,7 @@ def read_style(name: str) -> FigureStyle:
 
 
 @contextlib.contextmanager
-def drawn_as(style: FigureStyle) -> Iterator[None]:
+def drawn_as(style: PageStyle) -> Iterator[None]:
     """Figures made and written inside have a style."""
     token = _STYLE.set(style)
     try:
@@ -109,7 +109,7 @@ def drawn_as(style: FigureStyle) -> Iterator[None]:
         _STYLE.reset(token)
 
 
-def style() -> FigureStyle:
+def style() -> PageStyle:
     """The style that figures have now."""
     return _STYLE.get()
 
@@ -184,7 +184,7 @@ def save(figure, path: str | os.PathLike) -> list[str]:
     return [_write(figure, path.with_suffix(f".{name}"), name, asked) for name in formats]
 
 
-def _apply(figure, asked: FigureStyle) -> None:
+def _apply(figure, asked: PageStyle) -> None:
     """Texts in the size and font of a style, once; titles and ticks that fit the width it asks for."""
     from matplotlib.text import Text
 
@@ -215,7 +215,7 @@ def _fit(figure) -> None:
         title.set_text("\n".join(line for part in title.get_text().split("\n") for line in textwrap.wrap(part, room)))
 
 
-def _write(figure, path: Path, name: str, asked: FigureStyle) -> str:
+def _write(figure, path: Path, name: str, asked: PageStyle) -> str:
     """One file: fonts are part of it, and nothing in it depends on the time or on chance."""
     import matplotlib
 

@@ -166,7 +166,7 @@ def test_figures_for_papers(make, name, grey, tmp_path):
 
 
 def test_equal_figures_are_equal_files(tmp_path):
-    with figures.drawn_as(figures.FigureStyle(("svg", "pdf", "png"))):
+    with figures.drawn_as(figures.PageStyle(("svg", "pdf", "png"))):
         first, second = (
             [(tmp_path / folder / name).read_bytes() for name in figures.save(_curves(), tmp_path / folder / "x.png")]
             for folder in ("a", "b")
@@ -177,7 +177,7 @@ def test_equal_figures_are_equal_files(tmp_path):
 def test_a_journal_s_style_is_one_file(tmp_path):
     path = tmp_path / "journal.toml"
     path.write_text('base = "two-column"\nwidth = 6.5\nformats = ["svg", "pdf"]\ngrey = true\n')
-    assert figures.read_style(str(path)) == figures.FigureStyle(("svg", "pdf"), 6.5, 7.5, grey=True)
+    assert figures.read_style(str(path)) == figures.PageStyle(("svg", "pdf"), 6.5, 7.5, grey=True)
 
 
 @pytest.mark.parametrize(
