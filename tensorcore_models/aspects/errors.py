@@ -27,12 +27,30 @@ class Alignment(NamedTuple):
     towards_zero: bool
 
 
+class Roundings(NamedTuple):
+    """Roundings of one kind in a step: how many, and the unit that each goes to over the largest size of the step's sum.
+
+    A `directed` one (towards zero, down) errs by less than a unit to one side, by half a unit in the mean where the discarded
+    part is as likely small as large; one to nearest by half a unit at most, by nothing in the mean.
+    """
+
+    count: int
+    unit: float
+    directed: bool
+
+
+def roundings_to(fraction_bits: int, rounding: str, count: int = 1) -> Roundings:
+    """So many roundings to a number of fraction bits."""
+    return Roundings(count, 2.0**-fraction_bits, rounding not in ("rne", "rna"))
+
+
 @dataclass(frozen=True)
 class StepError:
     """Error of one step of a core, which takes `terms` products.
 
     `relative` is alpha, the error over the largest size of the step's sum; `absolute` is beta, what underflow, floors of the
     alignment and flushing add; `derivation` says where they come from; `alignment` has the parts of alpha, if it has them.
+    `roundings` are those that alpha adds up, one by one; empty where a family does not state them.
     """
 
     relative: float
@@ -40,6 +58,7 @@ class StepError:
     terms: int
     derivation: tuple[str, ...]
     alignment: Alignment | None = None
+    roundings: tuple[Roundings, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +125,13 @@ def output_error(spec, fmt: Format, roundings: int = 1, rounding: str | None = N
         absolute,
         f"{roundings} rounding(s) {rounding} to {fraction} fraction bits: {relative:.3g} of the sum",
     )
+
+
+def output_roundings(spec, fmt: Format, count: int = 1, rounding: str | None = None) -> Roundings:
+    """The roundings of :func:`output_error`."""
+    limited = getattr(spec, "output_fraction_bits", None)
+    fraction = fmt.fraction_bits if limited is None else min(fmt.fraction_bits, limited)
+    return roundings_to(fraction, str(rounding or getattr(spec, "output_rounding", "rne")), count)
 
 
 def compounded(first: float, second: float) -> float:
