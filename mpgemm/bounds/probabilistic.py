@@ -48,8 +48,8 @@ def deviation(squares, elements: int, probability: float):
 
 def step_sums(roundings: tuple[Roundings, ...]) -> tuple[float, float]:
     """(drift, squares) of one step whose sum has size 1."""
-    drift = sum(r.count * r.unit / 2 for r in roundings if r.directed)
-    return drift, sum(r.count * r.unit**2 for r in roundings)
+    drift = sum(r.number * r.unit / 2 for r in roundings if r.directed)
+    return drift, sum(r.number * r.unit**2 for r in roundings)
 
 
 @default_fp_state

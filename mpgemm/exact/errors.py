@@ -247,13 +247,14 @@ class ErrorMeter:
             difference[comparable] = np.abs(np.asarray(self.exact.error_of(computed)))[comparable]
         difference[~comparable & ~correct] = np.inf
         ulps = _in_ulps(difference, self._values, fmt)
+        relative: dict[str, Any] = self.relative_metrics(difference)
         rounded = np.asarray(self.exact.rounded(fmt.name)).astype(np.float64)
         equal = (values == rounded) | (np.isnan(values) & np.isnan(rounded))
         return ErrorReport(
             *self.shape,
             fmt.name,
             self.reference,
-            **self.relative_metrics(difference),
+            **relative,
             max_ulp=float(ulps.max(initial=0.0)),
             mean_ulp=_mean(ulps),
             bits_equal=float(equal.mean()) if equal.size else 1.0,

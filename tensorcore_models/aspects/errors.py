@@ -34,7 +34,7 @@ class Roundings(NamedTuple):
     part is as likely small as large; one to nearest by half a unit at most, by nothing in the mean.
     """
 
-    count: int
+    number: int
     unit: float
     directed: bool
 

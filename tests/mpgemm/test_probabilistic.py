@@ -106,7 +106,7 @@ def test_what_has_no_such_bound():
 
 
 def test_stated_roundings_add_up_to_the_certain_error():
-    """Of every instruction: sum of count * unit (half of it to nearest) <= alpha <= the same compounded."""
+    """Of every instruction: sum of number * unit (half of it to nearest) <= alpha <= the same compounded."""
     stated = 0
     for row in tcm.list_instructions():
         try:
@@ -116,7 +116,7 @@ def test_stated_roundings_add_up_to_the_certain_error():
         if not step.roundings:
             continue
         stated += 1
-        parts = [r.count * r.unit * (1 if r.directed else 0.5) for r in step.roundings]
+        parts = [r.number * r.unit * (1 if r.directed else 0.5) for r in step.roundings]
         assert sum(parts) <= step.relative * (1 + 1e-12), row.label
         assert step.relative <= math.expm1(sum(map(math.log1p, parts))) * (1 + 1e-6), row.label
     assert stated > 100
