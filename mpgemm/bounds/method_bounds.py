@@ -129,7 +129,7 @@ def _sums_bound(run, words_a, words_b, undo, magnitude_c) -> np.ndarray:
         steps = run.a.shape[1] * len(row.products) + 4
         return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, facts_of_formats(run.engine, (0, 0)))
     raw_a, raw_b = ([tcm.decode(w, run.word_format) for w in words] for words in run.words())
-    arithmetic = _BoundArithmetic(run.engine, facts_of(run.engine, _stack(raw_a, 1), _stack(raw_b, 0)))
+    arithmetic = BoundArithmetic(run.engine, facts_of(run.engine, stacked(raw_a, 1), stacked(raw_b, 0)))
     c = None if run.c is None else (magnitude_c, np.zeros(kept.shape))
     if run.a.shape[1] == 0:
         return np.zeros(kept.shape)
@@ -141,7 +141,8 @@ def _sums_bound(run, words_a, words_b, undo, magnitude_c) -> np.ndarray:
     return np.where((size + error) * bounds.MARGIN < limit, error, np.inf)
 
 
-def _stack(words, axis: int) -> np.ndarray:
+def stacked(words, axis: int) -> np.ndarray:
+    """Words beside each other along k."""
     return np.concatenate(words, axis=1 - axis) if words else np.zeros((1, 1))
 
 
@@ -181,8 +182,8 @@ def _quantised_underflow(run) -> tuple[list[float], np.ndarray]:
     return factors, lost
 
 
-class _BoundArithmetic(Arithmetic):
-    """Carries (size, error) through a method; words are values of the operand format."""
+class BoundArithmetic(Arithmetic):
+    """Carries (size, error) through a method; words are values of the operand format, `facts` those of the operands."""
 
     def __init__(self, engine: Engine, facts: OperandFacts | None):
         self.engine = engine

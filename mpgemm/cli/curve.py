@@ -64,6 +64,7 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--seed", type=int, default=0, help="first seed (default 0)")
     add("--repeats", type=int, default=5, help="seeds, whose spread is the band (default 5)")
+    add("--no-bounds", action="store_true", help="leave out what errors stay below with 99 %% or for certain")
     add_run_arguments(parser)
     add_output_arguments(parser)
 
@@ -87,6 +88,7 @@ def _run(args: argparse.Namespace, context: Context) -> int:
     outcome = error_curves(
         axis, points, args.methods, context, distribution=args.distribution, shape=tuple(args.shape),
         metric=metric_of(args), precision=args.precision, parameters=numbers_of(args.param, "--param"),
+        bounds=not args.no_bounds,
     )  # fmt: skip
     written = _write(args, outcome) if args.out else []
     if args.json:

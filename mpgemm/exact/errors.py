@@ -247,24 +247,32 @@ class ErrorMeter:
             difference[comparable] = np.abs(np.asarray(self.exact.error_of(computed)))[comparable]
         difference[~comparable & ~correct] = np.inf
         ulps = _in_ulps(difference, self._values, fmt)
-        finite = np.isfinite(self._values)
+        relative: dict[str, Any] = self.relative_metrics(difference)
         rounded = np.asarray(self.exact.rounded(fmt.name)).astype(np.float64)
         equal = (values == rounded) | (np.isnan(values) & np.isnan(rounded))
         return ErrorReport(
             *self.shape,
             fmt.name,
             self.reference,
-            relative_frobenius=_ratio(_norm_frobenius(difference), _norm_frobenius(self._values[finite])),
-            relative_inf=_ratio(_norm_inf(difference), self._scale_inf),
-            normwise=_ratio(_norm_frobenius(difference), _norm_frobenius(self._sizes[finite])),
-            componentwise=_largest_ratio(difference, self._sizes),
-            rowwise=self._rowwise(difference),
+            **relative,
             max_ulp=float(ulps.max(initial=0.0)),
             mean_ulp=_mean(ulps),
             bits_equal=float(equal.mean()) if equal.size else 1.0,
             nonfinite=int(np.count_nonzero(~np.isfinite(values))),
             nonfinite_wrong=int(np.count_nonzero(difference == np.inf)),
         )
+
+    @default_fp_state
+    def relative_metrics(self, difference: np.ndarray) -> dict[str, float]:
+        r""":data:`RELATIVE_METRICS` of a product with these \|errors\| (or bounds of them), shape (m, n)."""
+        finite = np.isfinite(self._values)
+        return {
+            "relative_frobenius": _ratio(_norm_frobenius(difference), _norm_frobenius(self._values[finite])),
+            "relative_inf": _ratio(_norm_inf(difference), self._scale_inf),
+            "normwise": _ratio(_norm_frobenius(difference), _norm_frobenius(self._sizes[finite])),
+            "componentwise": _largest_ratio(difference, self._sizes),
+            "rowwise": self._rowwise(difference),
+        }
 
     def _rowwise(self, difference: np.ndarray) -> float:
         """The largest error over the norms of its row and column, which are divided by one after the other."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.cases import Case, generated_cases
+from mpgemm.experiments.curve_bounds import BoundLine, bound_lines
 from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.fp64_judging import FP64_ROUNDOFF
 from mpgemm.experiments.gemm_method import GemmMethod
@@ -94,6 +95,7 @@ def error_curves(
     metric: str = "relative_frobenius",
     precision: str = "fp32",
     parameters: dict | None = None,
+    bounds: bool = True,
 ) -> Outcome:
     """Errors of methods along an axis, as a table, a figure with bands, and data.
 
@@ -105,6 +107,7 @@ def error_curves(
     shape ((m, k, n)): k is the axis' where that is k.
     metric: One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
     precision, parameters: Of the operands, as for :func:`mpgemm.experiments.cases.generated_cases`.
+    bounds: Draw what errors stay below, as far as that is known (:mod:`mpgemm.experiments.curve_bounds`).
     Raises ValueError if a name is unknown, or the distribution lacks the axis' parameter.
     """
     name = distribution or axis.distribution
@@ -135,7 +138,10 @@ def error_curves(
             found_points.append(
                 point if method.name == baseline or not others else _beside(point, mine, others, metric)
             )
-    return _outcome(axis, points, found_points, metric, f"{name}, {m} x {'k' if axis.name == 'k' else k} x {n}")
+    firsts = [(x, next(case for case in cases if places[case.label] == x)) for x in points]
+    lines = bound_lines(built, firsts, metric, axis.name) if bounds else []
+    what = f"{name}, {m} x {'k' if axis.name == 'k' else k} x {n}"
+    return _outcome(axis, points, found_points, metric, what, lines)
 
 
 #: Lines of the first, second, ... recovery method; engines have colours.
@@ -198,7 +204,9 @@ def _remarks(axis: Axis, lines: dict[str, list[CurvePoint]]) -> list[str]:
     return found
 
 
-def _outcome(axis: Axis, points, found: Sequence[CurvePoint], metric: str, what: str) -> Outcome:
+def _outcome(
+    axis: Axis, points, found: Sequence[CurvePoint], metric: str, what: str, bounds: Sequence[BoundLine]
+) -> Outcome:
     lines: dict[str, list[CurvePoint]] = {}
     for point in found:
         lines.setdefault(point.label, []).append(point)
@@ -213,10 +221,35 @@ def _outcome(axis: Axis, points, found: Sequence[CurvePoint], metric: str, what:
         style, colour = looks[label]
         errors, low, high = zip(*((p.error, p.low, p.high) for p in line), strict=True)
         curves.append(Curve(label, points, errors, style, low, high, colour))
+        curves += [
+            Curve(line_of.label, points, line_of.values, ":", colour=colour)
+            for line_of in bounds
+            if line_of.method == line[0].method and line_of.drawn
+        ]
     bands = f"; bands: smallest and largest of {seeds} seeds" if seeds > 1 else ""
     panel = Panel(f"{what}{bands}", curves, axis.label, RELATIVE_METRICS[metric], axis.logarithmic, True)
-    data = {"over": axis.name, "metric": metric, "input": what, "seeds": seeds, "points": [asdict(p) for p in found]}
-    return Outcome("curve", [table], data, [panel], 1, _remarks(axis, lines))
+    data = {
+        "over": axis.name, "metric": metric, "input": what, "seeds": seeds, "points": [asdict(p) for p in found],
+        "bounds": [asdict(line) for line in bounds],
+    }  # fmt: skip
+    remarks = [*_remarks(axis, lines), *_of_bounds(bounds, lines)]
+    return Outcome("curve", [table], data, [panel], 1, remarks)
+
+
+def _of_bounds(bounds: Sequence[BoundLine], lines: dict[str, list[CurvePoint]]) -> list[str]:
+    """How far bounds lie above the errors, and which are not there."""
+    found = []
+    for bound in bounds:
+        line = next(line for line in lines.values() if line[0].method == bound.method)
+        pairs = [(value, p.error) for value, p in zip(bound.values, line, strict=True) if value > 0 and p.error > 0]
+        label = bound.label if bound.drawn else f"no bound of {line[0].label}: {bound.reason}"
+        above = (
+            f": {min(v / e for v, e in pairs):.2g} to {max(v / e for v, e in pairs):.2g} times the error"
+            if pairs
+            else ""
+        )
+        found.append(f"{label[0].upper()}{label[1:]}{above}.")
+    return found
 
 
 def _looks(labels: Sequence[str]) -> dict[str, tuple[str, int]]:

@@ -20,6 +20,10 @@ class GemmMethod:
     #: ``details(a, b)``, or ``details(a, b, c)``, gives JSON-compatible facts that are recorded beside the errors.
     details: Callable[..., dict] | None = field(default=None, compare=False)
     takes_addend: bool = False  #: Whether it adds a C.
+    #: likely_bound, certain_bound: ``bound(a, b)`` of the error of each element, with a probability
+    #: (:mod:`mpgemm.bounds.probabilistic`) and for certain; None where no such bound is known.
+    likely_bound: Callable[..., np.ndarray] | None = field(default=None, compare=False)
+    certain_bound: Callable[..., np.ndarray] | None = field(default=None, compare=False)
     #: How a cube step rounds (:data:`ascend.cube_arguments.STEP_ORDERS`), empty where there is no cube.
     step_order: str = ""
 

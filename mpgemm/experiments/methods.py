@@ -16,11 +16,13 @@ import ascend
 import tensorcore_models as tcm
 from ascend.cube_arguments import ORDERS, STEP_ORDERS
 from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
+from mpgemm.bounds.probabilistic import likely_bound
 from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.framework_names import is_method
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.recovery_methods import recovery_method
 from mpgemm.recovery.engines import ieee_engine, named_engine
+from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import recovered_gemm
 from tensorcore_models.hardware.cpu.units import setting
 
@@ -43,6 +45,12 @@ def fp32_baseline(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The float32 product that others are judged by: chains of :data:`FP32_CHAIN` fused multiply-adds, each from zero, added
     up in float32 in the order of k. The same bits on every machine; a BLAS sums about as many products in a chain."""
     return ieee_engine("fp32").gemm(as_fp32(a), as_fp32(b), promote_every=FP32_CHAIN)
+
+
+def _fp32() -> GemmMethod:
+    row = replace(get_method("fp32"), accumulation="blocks", restart_every=FP32_CHAIN)
+    bound = partial(_of_fp32, partial(likely_bound, c=None, method=row, engine="ieee"))
+    return GemmMethod("fp32", f"FP32, chains of {FP32_CHAIN}", fp32_baseline, likely_bound=bound)
 
 
 def native_fp32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -143,7 +151,7 @@ NAMED_METHODS: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
     "fp16_accumulate": lambda options: options.methods(
         ascend.cube_hgemm, "fp16_accumulate", "FP16, FP16 accumulation", accumulate="fp16"
     ),
-    "fp32": lambda _: [GemmMethod("fp32", f"FP32, chains of {FP32_CHAIN}", fp32_baseline)],
+    "fp32": lambda _: [_fp32()],
     "fp32_numpy": lambda _: [GemmMethod("fp32_numpy", "FP32 SGEMM (NumPy)", native_fp32)],
     "fp32_chain": lambda _: [GemmMethod("fp32_chain", "FP32, one chain of k (910B's cube)", fp32_chain)],
     "hf32": lambda _: [GemmMethod("hf32", "HF32 (910B's cube)", partial(_of_fp32, partial(_engine_gemm, HF32)))],

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.bounds.method_bounds import method_bound
+from mpgemm.bounds.probabilistic import likely_bound
 from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.framework_names import framework_name, method_of
 from mpgemm.experiments.gemm_method import GemmMethod
@@ -71,7 +72,13 @@ def pair_method(
         settings,
         details=partial(_details, pair, bounds, options) if counts else None,
         takes_addend=True,
+        likely_bound=partial(likely_bound, c=None, method=pair.row, engine=pair.engine),
+        certain_bound=partial(_certain, pair),
     )
+
+
+def _certain(pair: MethodOnEngine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return method_bound(a, b, None, pair.row, pair.engine).total
 
 
 def recovery_method(text: str) -> GemmMethod:

@@ -76,7 +76,7 @@ def curves(
         shown = np.isfinite(y) & (y > 0)
         few = len(x) <= 40
         axes.plot(
-            x[shown], y[shown], line.style or "-", marker=_MARKERS[place % len(_MARKERS)] if few else "",
+            x[shown], y[shown], line.style or "-", marker=_MARKERS[place % len(_MARKERS)] if few and line.style != ":" else "",
             markersize=5 if line.style == "--" else 3.5, markerfacecolor="none" if line.style == "--" else None,
             linewidth=1.2, color=colour, label=line.label,
         )  # fmt: skip

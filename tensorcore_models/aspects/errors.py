@@ -27,6 +27,23 @@ class Alignment(NamedTuple):
     towards_zero: bool
 
 
+class Roundings(NamedTuple):
+    """Roundings of one kind in a step: how many, and the unit that each goes to over the largest size of the step's sum.
+
+    A `directed` one (towards zero, down) errs by less than a unit to one side, by half a unit in the mean where the discarded
+    part is as likely small as large; one to nearest by half a unit at most, by nothing in the mean.
+    """
+
+    number: int
+    unit: float
+    directed: bool
+
+
+def roundings_to(fraction_bits: int, rounding: str, count: int = 1) -> Roundings:
+    """So many roundings to a number of fraction bits."""
+    return Roundings(count, 2.0**-fraction_bits, rounding not in ("rne", "rna"))
+
+
 @dataclass(frozen=True)
 class StepError:
     """Error of one step of a core, which takes `terms` products.
@@ -34,6 +51,7 @@ class StepError:
     `relative` is alpha, the error over the largest size of the step's sum; `absolute` is beta, what underflow, floors of the
     alignment and flushing add; `derivation` says where they come from; `alignment` has the parts of alpha, if it has them.
     `products` is what the step loses of its own products, over their sizes: of a chain's products no more, however many steps.
+    `roundings` are those that alpha adds up, one by one; empty where a family does not state them.
     """
 
     relative: float
@@ -41,6 +59,7 @@ class StepError:
     terms: int
     derivation: tuple[str, ...]
     alignment: Alignment | None = None
+    roundings: tuple[Roundings, ...] = ()
     products: float = 0.0
 
 
@@ -108,6 +127,13 @@ def output_error(spec, fmt: Format, roundings: int = 1, rounding: str | None = N
         absolute,
         f"{roundings} rounding(s) {rounding} to {fraction} fraction bits: {relative:.3g} of the sum",
     )
+
+
+def output_roundings(spec, fmt: Format, count: int = 1, rounding: str | None = None) -> Roundings:
+    """The roundings of :func:`output_error`."""
+    limited = getattr(spec, "output_fraction_bits", None)
+    fraction = fmt.fraction_bits if limited is None else min(fmt.fraction_bits, limited)
+    return roundings_to(fraction, str(rounding or getattr(spec, "output_rounding", "rne")), count)
 
 
 def compounded(first: float, second: float) -> float:

@@ -140,7 +140,8 @@ class SequentialFMA(Accumulator):
         relative, absolute, text = errors.output_error(self, result, terms, self.rounding)
         operands = operand_flush(unit.formats, facts.largest) + errors.flushed_addend(unit)
         flush = terms * operands * self.flush_inputs + terms * result.min_normal * self.flush_outputs
-        return errors.StepError(relative, absolute + flush, terms, (f"fused multiply-adds, {text}",))
+        roundings = (errors.output_roundings(self, result, terms, self.rounding),)
+        return errors.StepError(relative, absolute + flush, terms, (f"fused multiply-adds, {text}",), None, roundings)
 
     @classmethod
     def searches(cls):

@@ -4,11 +4,13 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import mpgemm
+from mpgemm.bounds.probabilistic import likely_bound
 from mpgemm.cli import main
 from mpgemm.experiments.curves import AXES, _looks
 from mpgemm.inputs.matrices import generate
@@ -101,3 +103,22 @@ def test_one_verdict_for_each_method_beside_fp32(capsys):
     assert all(point["interval"] is None for point in data["points"])
     assert main([*words.split(), "--repeats", "2"]) == 0
     assert "2 seeds, no interval" in capsys.readouterr().out
+
+
+def test_bounds_are_drawn_as_far_as_they_hold(capsys):
+    """The line of a method is its bound on the first seed; where it promises nothing it stops, and the label says so."""
+    words = "curve --over k 16 16384 --points 3 --repeats 1 --methods fp8@h100 fp32 fp64 --shape 4 16 4 --distribution normal"
+    assert main([*words.split(), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    fp8, fp32, fp64 = data["bounds"]
+    assert fp8["values"][-1] == "nan" and "no digit is promised" in fp8["label"] and "stops at k = " in fp8["label"]
+    assert "nan" not in fp32["values"] and fp32["reason"] == "" and set(fp64["values"]) == {"nan"} and fp64["reason"]
+    for k, value in zip((16, 512, 16384), fp32["values"], strict=True):
+        a, b = generate("normal", 4, k, 4, 0)
+        row = replace(mpgemm.get_method("fp32"), accumulation="blocks", restart_every=256)
+        bound, exact = likely_bound(a, b, None, row, "ieee"), mpgemm.exact_gemm(a, b).rounded("fp64")
+        assert value == pytest.approx(np.linalg.norm(bound) / np.linalg.norm(exact), rel=1e-9)
+    errors = [point["error"] for point in data["points"] if point["method"] == "fp32"]
+    assert all(error < value for error, value in zip(errors, fp32["values"], strict=True))
+    assert main([*words.split(), "--no-bounds"]) == 0
+    assert "ound" not in capsys.readouterr().out

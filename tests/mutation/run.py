@@ -47,6 +47,8 @@ VECTORS = "tensorcore_models/_kernels/generic/generic_vector_sums.h"
 VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
 FACTS = "mpgemm/bounds/operand_facts.py"
+VERDICTS = ("tests/mpgemm/test_spread.py", "tests/mpgemm/test_verdict.py", "tests/mpgemm/test_comparison.py")
+LIKELY = ("tests/mpgemm/test_probabilistic.py",)
 BOUNDS = ("tests/mpgemm/test_scaled_bounds.py", "tests/mpgemm/test_bounds.py")
 
 AMX = ("tests/mpgemm/test_amx.py", "tests/tensorcore_models/test_cpu_engines.py")
@@ -113,6 +115,14 @@ MUTANTS = (
     Mutant("sgemm: the guard sees no small numbers", "mpgemm/amx.py", "_SMALLEST_MAGNITUDE", ".0**-102", ".0**-120", AMX),
     Mutant("FP64 chain: ties away", "tensorcore_models/_kernels/generic/generic_lanes.h", "mpg_lane_rule_of", "error == MPG_RNA;", "0;", VECTOR_TESTS),
     Mutant("FP64 chain: second part of the error", "tensorcore_models/_kernels/generic/generic_fma.h", "mpg_lanes_fma_exact", "rest + x2,", "rest,", VECTOR_TESTS),
+    Mutant("spread: an interval of one seed's width", "mpgemm/experiments/spread.py", "interval_of", "deviation / math.sqrt(x.size)", "deviation", VERDICTS),
+    Mutant("spread: normal quantiles", "mpgemm/experiments/spread.py", "student_quantile", "math.sqrt(freedom) * math.tan(high)", "1.96", VERDICTS),
+    Mutant("verdict: nothing is borderline", "mpgemm/experiments/judging.py", "side_of", "< margin", "< 0", VERDICTS),
+    Mutant("verdict: seeds are not paired", "mpgemm/experiments/judging.py", "differences_of", "of_others[record.case]", "min(of_others.values())", VERDICTS),
+    Mutant("baseline: NumPy's product", "mpgemm/experiments/methods.py", "fp32_baseline", 'ieee_engine("fp32").gemm(as_fp32(a), as_fp32(b), promote_every=FP32_CHAIN)', "native_fp32(a, b)", VERDICTS),
+    Mutant("likely bound: no bias", "mpgemm/bounds/probabilistic.py", "step_sums", "r.unit / 2", "r.unit / 20", LIKELY),
+    Mutant("likely bound: no deviation", "mpgemm/bounds/probabilistic.py", "step_sums", "r.unit**2", "r.unit**2 / 900", LIKELY),
+    Mutant("likely bound: a rounding less is stated", "tensorcore_models/families/fused/bound.py", "_roundings", "spec.terms + 1", "spec.terms", LIKELY),
     Mutant("reference: F + 1", FUSED, "_sum_aligned", ".fraction_bits, spec", ".fraction_bits - 1, spec"),
     Mutant("reference: F - 1", FUSED, "_sum_aligned", ".fraction_bits, spec", ".fraction_bits + 1, spec"),
     Mutant("reference: alignment to nearest", FUSED, "_sum_aligned", "spec.alignment_rounding", '"rne"'),

@@ -6,11 +6,14 @@ from typing import Any
 from ...aspects.errors import (
     Alignment,
     OperandFacts,
+    Roundings,
     StepError,
     alignment_floor,
     compounded,
     flushed_addend,
     output_error,
+    output_roundings,
+    roundings_to,
     scales_text,
     unit_of,
 )
@@ -19,7 +22,23 @@ from ...aspects.errors import (
 def step_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
     """Every addend cut below the largest, the sum rounded once; a tree of alignments and flushing add to it."""
     relative, absolute, text = sum_error(spec, unit, alignment_floor(spec, unit, facts.floor), facts.floor)
-    return StepError(relative, absolute, spec.terms_per_step, (text, *scales_text(unit)), _alignment(spec, unit))
+    texts = text, *scales_text(unit)
+    return StepError(relative, absolute, spec.terms_per_step, texts, _alignment(spec, unit), _roundings(spec, unit))
+
+
+def _roundings(spec: Any, unit: Any) -> tuple[Roundings, ...]:
+    """Every addend at one alignment, then the sum; empty for parameters beyond those of a fused dot-add."""
+    parts = _alignment(spec, unit)
+    last = output_roundings(spec, unit.formats[3])
+    if parts is not None:
+        return roundings_to(spec.fraction_bits, spec.alignment_rounding, spec.terms + 1), last
+    exact = spec.fraction_bits is None and (spec.integer_bits, spec.alignment, spec.c_position) == (
+        None,
+        "global",
+        "early",
+    )
+    flushes = spec.flush_inputs or spec.flush_c or spec.flush_outputs
+    return (last,) if exact and not spec.normalise_each_add and not flushes else ()
 
 
 def _alignment(spec: Any, unit: Any) -> Alignment | None:

@@ -224,7 +224,13 @@ class FusedDotRoundDownAdd(AlignedSum):
         kept += f"; dot at {self.dot_fraction_bits}, c at {self.c_fraction_bits}"
         absolute += cut * 2.0 ** min(floor, 1000)
         text = f"{kept}: {cut:.3g} of the largest; {text}"
-        return errors.StepError(errors.compounded(cut, relative), absolute, self.terms, (text,))
+        bits = [self.dot_fraction_bits, self.c_fraction_bits, *filter(None, [self.sum_fraction_bits])]
+        roundings = (
+            errors.roundings_to(self.fraction_bits, "rz", self.terms + 2 * parity),
+            *(errors.roundings_to(fraction, "rd") for fraction in bits),
+            errors.output_roundings(self, unit.formats[3]),
+        )
+        return errors.StepError(errors.compounded(cut, relative), absolute, self.terms, (text,), None, roundings)
 
     @classmethod
     def searches(cls):

@@ -1,0 +1,76 @@
+"""Bounds beside error curves: what holds with a probability, else for certain, and why a line stops or is not there."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpgemm.bounds.probabilistic import PROBABILITY
+from mpgemm.exact.errors import ErrorMeter
+from mpgemm.experiments.cases import Case
+from mpgemm.experiments.gemm_method import GemmMethod
+
+
+@dataclass(frozen=True)
+class BoundLine:
+    """The bound of one method along the axis, on the first seed of each point."""
+
+    method: str
+    label: str  #: With what kind of bound it is, and why the line stops.
+    values: tuple[float, ...]  #: NaN from where it stops on.
+    reason: str  #: Why it stops, or why there is none; empty for a whole line.
+
+    @property
+    def drawn(self) -> bool:
+        """Whether there is anything to draw."""
+        return not all(map(math.isnan, self.values))
+
+
+def bound_lines(
+    methods: Sequence[GemmMethod], places: Sequence[tuple[float, Case]], metric: str, axis: str
+) -> list[BoundLine]:
+    """A line for each method.
+
+    places: Points of the axis with the case that is looked at.
+    metric: One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`: the error of a product that errs by its bound everywhere.
+    """
+    found: dict[str, tuple[list[float], str, str]] = {method.name: ([], "", "") for method in methods}
+    for x, case in places:
+        a, b, _ = case.operands()
+        meter = ErrorMeter(a, b)
+        for method in methods:
+            values, kind, reason = found[method.name]
+            if reason:
+                values.append(math.nan)
+                continue
+            bound, kind, reason = bound_of(method, a, b)
+            value = math.nan if bound is None else meter.relative_metrics(bound)[metric]
+            if value == math.inf:
+                reason = f"stops at {axis} = {x:g}: a sum may leave its range"
+            elif value >= 1:
+                reason = f"stops at {axis} = {x:g}: no digit is promised"
+            values.append(math.nan if reason else value)
+            found[method.name] = values, kind or found[method.name][1], reason
+    lines = []
+    for method in methods:
+        values, kind, reason = found[method.name]
+        label = f"bound ({kind}) of {method.label}" + (f", {reason}" if reason else "")
+        lines.append(BoundLine(method.name, label, tuple(values), reason))
+    return lines
+
+
+def bound_of(method: GemmMethod, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray | None, str, str]:
+    """(bound of each element or None, what kind it is, why there is none)."""
+    kinds: tuple[tuple[str, Callable | None], ...] = (
+        (f"{PROBABILITY:.0%}", method.likely_bound), ("certain", method.certain_bound),
+    )  # fmt: skip
+    reason = "no bound is known of it"
+    for kind, bound in kinds:
+        if bound is None:
+            continue
+        try:
+            return bound(a, b), kind, ""
+        except ValueError as error:
+            reason = str(error)
+    return None, "", reason
