@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from mpgemm.experiments.outcome import Context, Outcome
 
-XUE, KHATTAK, VALPEY, OOTOMO = "Xue et al.", "Khattak and Mikaitis", "Valpey et al.", "Ootomo and Yokota"
+XUE, KHATTAK, XIE = "Xue et al.", "Khattak and Mikaitis", "Xie et al."
+VALPEY, OOTOMO = "Valpey et al.", "Ootomo and Yokota"
 PAPERS = {
     XUE: "SGEMM-cube, arXiv:2507.23387v4",
     KHATTAK: "models of NVIDIA tensor cores",
+    XIE: "MMA-Sim, arXiv:2511.10909",
     VALPEY: "an SMT formalization of tensor cores, 2025",
     OOTOMO: "recovering FP32 from tensor cores, IJHPCA 36:4, 2022",
 }
@@ -84,6 +86,8 @@ _ROWS = (
                  "khattak7:run", {"accumulation": "core"}, _QUICK),
     Reproduction("khattak7-effect", KHATTAK, "fig. 7", "why V100 beats B200: one parameter changed at a time, n = 1e5", 11,
                  "khattak7:run_effect", takes=_QUICK, repeats=3),
+    Reproduction("xie2", XIE, "fig. 2", "deviations of CDNA3, which rounds down, beside the same unit rounding to zero", 1.7,
+                 "cdna3_bias:run", takes=("seed", "repeats", "quick"), repeats=3),
     Reproduction("rz", OOTOMO, "rounding to zero", "error against k of Markidis' and Ootomo's methods on V100, A100, H100", 22,
                  "rounding_to_zero:run", takes=_QUICK, repeats=3),
     Reproduction("valpey-table4", VALPEY, "table 4", "queries to SMT solvers about four units, with times", 149,

@@ -1,0 +1,68 @@
+"""Fig. 2 of MMA-Sim: what CDNA3 loses by rounding c and the dot product down, beside the same unit that rounds to zero."""
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.exact.product import exact_gemm
+from mpgemm.experiments.outcome import Context, Outcome
+from mpgemm.reporting.plots import Curve, Panel
+from mpgemm.reporting.report import Table
+
+#: The instruction and the hypothetical one of section VI-C.
+CDNA3 = tcm.get_instruction("cdna3", "v_mfma_f32_32x32x8_f16")
+UNITS = {
+    "rounding down (CDNA3)": CDNA3,
+    "rounding to zero (hypothetical)": tcm.MatrixEngine(tcm.FusedDotRoundDownAdd(8, add_rounding="rz")),
+}
+#: Deviations of A and B; those of C are 1.
+SCALE = 1000
+SIZE, QUICK_SIZE = 256, 64
+BINS = 60
+#: A mean this many standard errors from 0 is a bias: of normal means 6 in 100,000 are as far.
+FAR = 4
+
+
+def run(context: Context) -> Outcome:
+    """Deviations from the exact result of both units on the paper's inputs, c = N(0, 1), a and b = 1000 N(0, 1)."""
+    size = QUICK_SIZE if context.quick else SIZE
+    parts = [_deviations(seed, size) for seed in context.seeds]
+    found = {name: np.concatenate([part[name] for part in parts]) for name in UNITS}
+    rows = [[name, x.size, *_moments(x)] for name, x in found.items()]
+    headings = ["unit", "results", "mean", "standard error", "deviation", "share below 0"]
+    edges = np.linspace(*np.quantile(np.concatenate(list(found.values())), (0.001, 0.999)), BINS + 1)
+    centres = ((edges[1:] + edges[:-1]) / 2).tolist()
+    curves = [
+        Curve(name, centres, (np.histogram(x, edges)[0] / x.size).tolist(), style)
+        for (name, x), style in zip(found.items(), ("-", "--"), strict=True)
+    ]
+    panel = Panel("D - exact", curves, "deviation", "share of the results", log_x=False, log_y=False)
+    data = {
+        "seeds": list(context.seeds),
+        "size": size,
+        "rows": [dict(zip(headings, row, strict=True)) for row in rows],
+        "bins": {"centres": centres, **{curve.label: list(curve.y) for curve in curves}},
+    }
+    table = Table(f"Deviation from the exact result, {CDNA3.name}, {size} x 8 x {size}", headings, rows)
+    return Outcome("xie2", [table], data, [panel], columns=1, remarks=[_remark(name, x) for name, x in found.items()])
+
+
+def _deviations(seed: int, size: int) -> dict[str, np.ndarray]:
+    """D - exact of each unit for one seed."""
+    rng = np.random.default_rng(seed)
+    a, b = ((SCALE * rng.standard_normal(shape)).astype(np.float16) for shape in ((size, CDNA3.k), (CDNA3.k, size)))
+    c = rng.standard_normal((size, size)).astype(np.float32)
+    exact = exact_gemm(a, b, c)
+    return {name: np.asarray(exact.error_of(unit.gemm(a, b, c)), np.float64).ravel() for name, unit in UNITS.items()}
+
+
+def _moments(x: np.ndarray) -> tuple[float, float, float, float]:
+    """Mean, its standard error, deviation, and the share of negative ones."""
+    deviation = float(x.std(ddof=1))
+    return float(x.mean()), deviation / x.size**0.5, deviation, float((x < 0).mean())
+
+
+def _remark(name: str, x: np.ndarray) -> str:
+    mean, error, *_ = _moments(x)
+    sure = abs(mean) > FAR * error
+    said = f"biased {'below' if mean < 0 else 'above'} 0" if sure else "no bias beyond the spread"
+    return f"{name}: mean {mean:.3g}, standard error {error:.2g}: {said}"
