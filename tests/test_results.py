@@ -11,6 +11,7 @@ import pytest
 import ascend
 import mpgemm
 import tensorcore_models as tcm
+from mpgemm.exact.conditioning import condition_of_product
 from mpgemm.experiments.comparison import compare
 from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
 from mpgemm.testing import check_gemm
@@ -87,6 +88,7 @@ MAKERS = {
     "Plan": plan,
     "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],
     "PromotionAdvice": lambda: mpgemm.advise_promotion(A, B, "h100"),
+    "Conditioning": lambda: condition_of_product(A, B),
     "PromotionOverSeeds": lambda: PromotionOverSeeds.of([mpgemm.advise_promotion(A, B, "h100")]),
     "RecoveryResult": lambda: mpgemm.recovered_gemm_report(A, B, method="ootomo", engine="h100"),
     "RooflinePoint": lambda: plan().roofline,

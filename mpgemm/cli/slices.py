@@ -20,6 +20,7 @@ SUMMARY = "how many integer slices or moduli a product needs, proved and measure
 EXAMPLES = (
     ("A.npy B.npy", "how many slices until emulated FP64 is as good as DGEMM here?"),
     ("A.npy B.npy --target 40 --engine b300 h100", "or 40 bits, and what that costs on two devices"),
+    ("A.npy B.npy --target relative:30", "30 bits of every result, however ill-conditioned the product is"),
 )
 
 
@@ -30,8 +31,8 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--target",
         default="fp64",
-        metavar="fp64|fp32|BITS",
-        help="the accuracy of DGEMM (default) or SGEMM on these matrices, or bits of |A||B|",
+        metavar="fp64|fp32|BITS|relative[:BITS]",
+        help="the accuracy of DGEMM (default) or SGEMM on these matrices, bits of |A||B|, or of the result itself",
     )
     add(
         "--methods",
@@ -76,7 +77,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _table(advice: SliceAdvice, label: str) -> report.Table:
-    target = {"fp64": "DGEMM's accuracy", "fp32": "SGEMM's accuracy"}.get(advice.target, f"{advice.target} bits")
+    bits_of = f"{advice.wanted} bits of the result" if advice.relative else f"{advice.target} bits"
+    target = {"fp64": "DGEMM's accuracy", "fp32": "SGEMM's accuracy"}.get(advice.target, bits_of)
     rows = advice.to_rows()
     bits = f"{advice.span} bit{'s' * (advice.span != 1)}"
     title = f"{label}: {target}, {advice.output} results; exponents span {bits}; costs in ms for 10^12 operations"

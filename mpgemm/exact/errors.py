@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.product import ExactResult, exact_gemm
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
@@ -263,13 +264,18 @@ class ErrorMeter:
         )
 
     @default_fp_state
+    def conditioning(self) -> Conditioning:
+        """The condition number of the product."""
+        return Conditioning.of(self._values, self._sizes)
+
+    @default_fp_state
     def relative_metrics(self, difference: np.ndarray) -> dict[str, float]:
         r""":data:`RELATIVE_METRICS` of a product with these \|errors\| (or bounds of them), shape (m, n)."""
         finite = np.isfinite(self._values)
         return {
-            "relative_frobenius": _ratio(_norm_frobenius(difference), _norm_frobenius(self._values[finite])),
+            "relative_frobenius": _ratio(norm_frobenius(difference), norm_frobenius(self._values[finite])),
             "relative_inf": _ratio(_norm_inf(difference), self._scale_inf),
-            "normwise": _ratio(_norm_frobenius(difference), _norm_frobenius(self._sizes[finite])),
+            "normwise": _ratio(norm_frobenius(difference), norm_frobenius(self._sizes[finite])),
             "componentwise": _largest_ratio(difference, self._sizes),
             "rowwise": self._rowwise(difference),
         }
@@ -365,7 +371,7 @@ def exact_sum(x: np.ndarray) -> float:
     return float(Fraction(total) * Fraction(2) ** unit)
 
 
-def _norm_frobenius(x: np.ndarray) -> float:
+def norm_frobenius(x: np.ndarray) -> float:
     """Frobenius norm without overflow or underflow on the way; infinite where x is not finite."""
     largest = float(np.abs(x).max(initial=0.0))
     if largest == 0.0 or not math.isfinite(largest):

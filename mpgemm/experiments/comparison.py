@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 
+from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.errors import METRICS, ErrorReport
 from mpgemm.experiments import recommending
 from mpgemm.experiments.cases import Case, as_fp32, given_case
 from mpgemm.experiments.comparison_record import ComparisonRecord, Runs, csv_of
 from mpgemm.experiments.costs import check_rates, rate_of
-from mpgemm.experiments.evaluate import Record, evaluate
+from mpgemm.experiments.evaluate import Record, conditions_of, evaluate
 from mpgemm.experiments.framework_names import framework_name
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal
@@ -48,6 +49,8 @@ class Comparison(list, Result):
         The FP32 baseline of each case (:func:`mpgemm.experiments.methods.fp32_baseline`), and NumPy's FP32 product here.
     not_finite : dict of str to NotFinite
         Cases with operands that are not finite.
+    conditions : dict of str to Conditioning
+        The condition number of each case's product.
     inputs : dict of str to str
         What a reader must know of the cases of each group.
     """
@@ -60,11 +63,13 @@ class Comparison(list, Result):
         not_finite: Mapping[str, NotFinite] | None = None,
         inputs: Mapping[str, str] | None = None,
         fp32_numpy: Mapping[str, ErrorReport] | None = None,
+        conditions: Mapping[str, Conditioning] | None = None,
     ):
         super().__init__(records)
         self.skipped = tuple(skipped)
         self.fp32 = dict(fp32 or {})
         self.fp32_numpy = dict(fp32_numpy or {})
+        self.conditions = dict(conditions or {})
         self.not_finite = dict(not_finite or {})
         self.inputs = dict(inputs or {})
 
@@ -103,7 +108,8 @@ class Comparison(list, Result):
         cases = list(dict.fromkeys(record.case for record in self if record.group == group))
         beyond = next((self.not_finite[case] for case in cases if case in self.not_finite), None)
         fp32, numpy = ({case: of[case] for case in cases if case in of} for of in (self.fp32, self.fp32_numpy))
-        return OneInput(group, self.runs(group), fp32, beyond, numpy)
+        first = next((self.conditions[case] for case in cases if case in self.conditions), None)
+        return OneInput(group, self.runs(group), fp32, beyond, numpy, first)
 
     @property
     def cases(self) -> list[str]:
@@ -122,6 +128,7 @@ class Comparison(list, Result):
                 "records": [record.row() for record in self],
                 "fp32": {case: errors.to_dict() for case, errors in self.fp32.items()},
                 "fp32_numpy": {case: errors.to_dict() for case, errors in self.fp32_numpy.items()},
+                "conditions": {case: asdict(condition) for case, condition in self.conditions.items()},
                 "recommendations": [asdict(row) for row in self.recommendations(bits)],
                 "remarks": {group: self.remarks(group, bits) for group in self.groups},
                 "notes": self.notes(),
@@ -325,7 +332,13 @@ def compare_cases(
     ]
     notes = {case.group: case.note for case in cases if case.note}
     return Comparison(
-        found, skipped, fp32, {case: facts for case, facts in beyond.items() if facts.results}, notes, native
+        found,
+        skipped,
+        fp32,
+        {case: facts for case, facts in beyond.items() if facts.results},
+        notes,
+        native,
+        conditions_of(records),
     )
 
 

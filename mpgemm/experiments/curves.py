@@ -1,4 +1,7 @@
-"""Errors of methods as curves: against k, the exponent of the operands, or the condition number of A, with their spread."""
+"""Errors of methods as curves: against k, the exponent of the operands, or the product's condition, with their spread.
+
+Along the condition errors are relative to the result itself (unless another metric is asked for): they grow with it.
+"""
 
 import math
 from collections.abc import Sequence
@@ -56,12 +59,14 @@ AXES = {
     for axis in (
         Axis("k", "k", "uniform_symmetric"),
         Axis("exponent", "exponent of the operands", "uniform_symmetric", "exponent", False, -1000),
-        Axis("condition", "condition number of A", "conditioned", "condition", True, 1, False),
+        Axis("condition", "condition of the product, |A||B| / |AB|", "ill_conditioned", "condition", True, 1, False),
     )
 }
-#: Methods that others are put beside, the first that is there: what they are called, and the floor of their error.
+#: Methods that others are put beside, that of the operands' precision first: their names, and the floor of their errors.
 BASELINES = {"fp32": ("FP32, chains of 256", FP32_ROUNDOFF), "fp64": ("FP64 (NumPy)", FP64_ROUNDOFF)}
 SIDES = {1: "as accurate", 0: "borderline", -1: "less accurate"}
+#: Of the axis of distributions whose parameter means something else.
+OTHER_LABELS = {"conditioned": "condition number of A"}
 #: m, k and n where they do not run.
 SHAPE = (16, 1024, 16)
 
@@ -127,7 +132,8 @@ def error_curves(
         cases += found
     built = _built(methods)
     records = evaluate(cases, built, context.journal, context.progress, context.executor)
-    baseline = next((method.name for name in BASELINES for method in built if method.name == name), "")
+    preferred = sorted(BASELINES, key=lambda name: name != precision)
+    baseline = next((method.name for name in preferred for method in built if method.name == name), "")
     found_points = []
     for method in built:
         for x in points:
@@ -140,6 +146,8 @@ def error_curves(
             )
     firsts = [(x, next(case for case in cases if places[case.label] == x)) for x in points]
     lines = bound_lines(built, firsts, metric, axis.name) if bounds else []
+    if name in OTHER_LABELS:
+        axis = replace(axis, label=OTHER_LABELS[name])
     what = f"{name}, {m} x {'k' if axis.name == 'k' else k} x {n}"
     return _outcome(axis, points, found_points, metric, what, lines)
 
@@ -193,7 +201,7 @@ def _remarks(axis: Axis, lines: dict[str, list[CurvePoint]]) -> list[str]:
         ends_of = "" if last.interval is None else f" ({last.interval[0]:.2f} to {last.interval[1]:.2f})"
         found.append(f"{label}: {', '.join(parts)}{bits}{ends_of}.")
     if found:
-        name = next(BASELINES[line[0].method][0] for line in lines.values() if line[0].method in BASELINES)
+        name = next(BASELINES[line[0].method][0] for line in lines.values() if line[0].side is None)
         seeds = next(iter(lines.values()))[0].seeds
         how = (
             f"{METHOD} ({seeds}), paired"

@@ -4,12 +4,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from math import inf, isinf
+from typing import Any
 
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.errors import GRADES, METRICS, ErrorMeter, ErrorReport
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case
@@ -33,6 +36,7 @@ class Record:
     seconds: float
     details: Mapping = field(default_factory=dict)
     step_order: str = ""
+    condition: Conditioning | None = None  #: Of the product; None in records that were not measured.
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
@@ -83,9 +87,24 @@ def evaluate(
 def _record(case: Case, method: GemmMethod, result: Mapping) -> Record:
     errors = ErrorReport.from_dict(result["errors"])
     details = result.get("details", {})
+    facts: dict[str, Any] = {name: inf if x == "inf" else x for name, x in result["condition"].items()}
+    condition = Conditioning(**facts)
     return Record(
-        case.label, case.group, method.name, method.label, errors, result["seconds"], details, method.step_order
+        case.label,
+        case.group,
+        method.name,
+        method.label,
+        errors,
+        result["seconds"],
+        details,
+        method.step_order,
+        condition,
     )
+
+
+def conditions_of(records: Iterable[Record]) -> dict[str, Conditioning]:
+    """The condition number of each case's product."""
+    return {record.case: record.condition for record in records if record.condition is not None}
 
 
 #: Inputs of the cases that this process measured last, so that tasks of the same case form its exact product once.
@@ -118,7 +137,8 @@ def measure(case: Case, method: GemmMethod) -> dict:
     start = time.perf_counter()
     product = method.multiply(*given)
     seconds = time.perf_counter() - start
-    result = {"errors": meter.measure(product).to_dict(), "seconds": seconds}
+    condition = {name: str(x) if isinf(x) else x for name, x in asdict(meter.conditioning()).items()}
+    result = {"errors": meter.measure(product).to_dict(), "seconds": seconds, "condition": condition}
     return result if method.details is None else {**result, "details": method.details(*given)}
 
 

@@ -1,10 +1,13 @@
 """Emulated FP64 beside DGEMM on the same input, in sentences."""
 
+import math
 from collections.abc import Sequence
 
+from mpgemm.exact.conditioning import DIGIT
 from mpgemm.experiments.evaluate import Record, summarise
 from mpgemm.experiments.judging import BORDERLINE_BITS, differences_of, noise_bits, side_of
 from mpgemm.experiments.spread import METHOD, SeedSpread, interval_of
+from mpgemm.experiments.verdict import spelled_bits
 
 #: Unit roundoff of FP64.
 FP64_ROUNDOFF = 2.0**-53
@@ -42,4 +45,10 @@ def judge_fp64(group: str, records: Sequence[Record], results: int) -> list[str]
         )
     said = {1: "As accurate as DGEMM here", 0: "Borderline, about as far behind DGEMM as two such products may differ"}
     lines = [f"{text}: {', '.join(good[side])}." for side, text in said.items() if good[side]] + lines
-    return [*lines, f"Decided by the {METHOD} ({native.count})."] if interval_of([0.0] * native.count) else lines
+    if interval_of([0.0] * native.count):
+        lines.append(f"Decided by the {METHOD} ({native.count}).")
+    condition = baseline[0].condition
+    if condition is None or math.isinf(native.effective_bits):
+        return lines
+    none = f"; DGEMM itself has not one right digit of it ({spelled_bits(native.median_bits)})"
+    return [*lines, condition.sentence(53).rstrip(".") + f"{none if native.median_bits < DIGIT else ''}."]

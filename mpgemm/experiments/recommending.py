@@ -6,6 +6,7 @@ A method is recommended only where there is something to reach and its cost is k
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.errors import ErrorReport
 from mpgemm.experiments.comparison_record import ComparisonRecord, Runs
 from mpgemm.experiments.judging import BORDERLINE_BITS, LOST, bits_between, noise_bits, side_of
@@ -50,6 +51,7 @@ class OneInput:
     fp32: Mapping[str, ErrorReport]  #: The FP32 baseline, by case.
     not_finite: NotFinite | None  #: None where all operands are finite.
     fp32_numpy: Mapping[str, ErrorReport] = field(default_factory=dict)  #: NumPy's on this machine.
+    condition: Conditioning | None = None  #: Of the product of the first seed.
 
     @property
     def zero_product(self) -> bool:
@@ -155,6 +157,8 @@ def remarks(found: OneInput, bits: float | None) -> list[str]:
     if found.fp32 and not found.zero_product:
         here = f"; NumPy's here {_median_bits(found.fp32_numpy)}" if found.fp32_numpy else ""
         lines.append(f"FP32, chains of 256: {_median_bits(found.fp32)}{here}.")
+    if found.condition is not None and not found.zero_product:
+        lines.append(found.condition.sentence())
     return lines
 
 

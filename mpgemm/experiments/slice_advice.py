@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from mpgemm.exact.conditioning import DIGIT, Conditioning
+from mpgemm.exact.errors import norm_frobenius
 from mpgemm.exact.product import exact_gemm
-from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.costs import data_sheet
 from mpgemm.experiments.judging import LOST, noise_bits
-from mpgemm.experiments.methods import native_fp32, native_fp64
+from mpgemm.experiments.methods import fp32_baseline, native_fp64
+from mpgemm.experiments.verdict import spelled_bits
 from mpgemm.recovery.counts import RESULT_BITS, ScaledOperands, counts_of, lost_share, words_of
 from mpgemm.recovery.engines import plain_engine, resolve_engine
 from mpgemm.recovery.exact_sums import padding
@@ -21,6 +23,8 @@ from tensorcore_models.results import Result
 
 #: Methods whose number of words is asked for, by default.
 METHODS = ("ozaki_int8", "ozaki2_int8", "ozaki_fp8", "ozaki2_fp8")
+#: Targets that ask for digits of the result itself begin so.
+RELATIVE = "relative"
 #: Devices whose cost is told, by default.
 DEVICES = ("a100", "h100", "b200", "b300", "mi300x")
 
@@ -35,7 +39,8 @@ class WordCount:
     passes: int
     #: Bits of |A||B| that its words keep in every element, by the bound of :mod:`mpgemm.recovery.counts`.
     proved_bits: float
-    measured_bits: float  #: -log2 of the largest error over |A||B|, the result's rounding included.
+    measured_bits: float  #: -log2 of the largest error over the target's scale, the result's rounding included.
+    result_bits: float  #: -log2 of the error relative to the result, in the Frobenius norm.
     lost_bits: float  #: How far the largest error is beyond the target; at most 0 where it is within.
     row: int  #: Of that error.
     reached: bool  #: Whether it reaches the target.
@@ -57,7 +62,11 @@ class SliceAdvice(Result):
     wanted : int
         Bits of the target: 53, 24 or their number.
     base : float
-        Error over |A||B| that is the target.
+        Error over |A||B| that is the target; of a relative target over |A B|.
+    condition : Conditioning
+        Of the product: what of the digits of |A||B| are digits of the result.
+    native_bits : float
+        -log2 of the error of NumPy's product in the output's format relative to the result, in the Frobenius norm.
     shape : (m, k, n)
     span : int
         Of the exponents, in bits (:mod:`mpgemm.recovery.counts`).
@@ -79,6 +88,13 @@ class SliceAdvice(Result):
     measured: dict[str, int | None]
     proved: dict[str, int | None]
     native: dict[str, float]
+    condition: Conditioning
+    native_bits: float
+
+    @property
+    def relative(self) -> bool:
+        """Whether digits of the result itself are asked for."""
+        return self.target.startswith(RELATIVE)
 
     def to_rows(self) -> list[dict]:
         """One for each method and count."""
@@ -101,18 +117,32 @@ class SliceAdvice(Result):
             return ["The product has no multiplications: there is nothing to emulate."]
         if not self.counts:
             return [f"An operand holds Inf or NaN: the native {self.output.upper()} product is taken."]
-        return [self._sentence(name) for name in self.measured] + list(self._cost_sentences())
+        condition = self.condition.sentence(None if self.relative else self.wanted)
+        lines = [condition, *(self._sentence(name) for name in self.measured)]
+        if self.relative and None in self.measured.values():
+            lines.append(
+                f"The native {self.output.upper()} product has {spelled_bits(self.native_bits)} of the result in norm: what no "
+                "count reaches needs longer words, or mpgemm.mp_gemm."
+            )
+        return lines + list(self._cost_sentences())
 
     def _sentence(self, name: str) -> str:
         row, least, proved = get_method(name), self.measured[name], self.proved[name]
         if least is None:
             mine = (entry for entry in self.counts if entry.method == name)
             best = max(mine, key=lambda entry: (entry.measured_bits, entry.count))
+            instead = "" if self.relative else f"; take the native {self.output.upper()} product"
             return (
-                f"{name}: not safe to emulate: {words_of(row, best.count)} {_losing(best)}; take the "
-                f"native {self.output.upper()} product (the exponents span {self.span} bits)."
+                f"{name}: not safe to emulate: {words_of(row, best.count)} {_losing(best)}{instead} "
+                f"(the exponents span {self.span} bit{'s' * (self.span != 1)})."
             )
+        bits = next(e.result_bits for e in self.counts if (e.method, e.count) == (name, least))
         text = f"{name}: safe to emulate with {words_of(row, least)}"
+        if bits < DIGIT:
+            text = (
+                f"{name}: {words_of(row, least)} reach{'es' * (least == 1)} the target, but not one digit of the result is "
+                f"right (its error is {2.0**-bits:.1e} of it)"
+            )
         text += {
             None: ", measured: no count that there is is proved for every element",
             least: ", proved as well",
@@ -123,7 +153,7 @@ class SliceAdvice(Result):
         return f"{text}."
 
     def _cost_sentences(self) -> Iterator[str]:
-        safe = [e for e in self.counts if e.count == self.measured[e.method]]
+        safe = [e for e in self.counts if e.count == self.measured[e.method] and e.result_bits >= DIGIT]
         for device, native in self.native.items():
             there = [entry for entry in safe if device in entry.cost]
             if there:
@@ -154,8 +184,10 @@ def slice_advice(
 ) -> SliceAdvice:
     """How many slices or moduli integer methods need for a product.
 
-    A target of N bits is reached where every error is at most 2^-N |A||B| and the result's own rounding; "fp64" and "fp32"
-    where the largest error over |A||B| is that of NumPy's product in that format, or the unit roundoff where that is larger,
+    A target of N bits is reached where every error is at most 2^-N |A||B| and the result's own rounding, "relative:N" where it
+    is at most 2^-N |A B| and that rounding, "relative" with all bits of the output; "fp64" and "fp32"
+    where the largest error over |A||B| is that of NumPy's FP64 product, or of the FP32 baseline
+    (:func:`mpgemm.experiments.methods.fp32_baseline`), or the unit roundoff where that is larger,
     but for what two such products may differ (:func:`mpgemm.experiments.judging.noise_bits`); where that product is lost, the
     unit roundoff. A count is proved where the bound of what its words leave, with the result's rounding on top, is within that
     in every element.
@@ -164,8 +196,8 @@ def slice_advice(
     ----------
     a, b : array_like, shapes (m, k) and (k, n)
         The operands.
-    target : {"fp64", "fp32"} or int
-        The accuracy that is wanted, or a number of bits.
+    target : {"fp64", "fp32", "relative", "relative:N"} or int
+        The accuracy that is wanted, or a number of bits of |A||B|, or of the result itself.
     methods : sequence of str
         Methods of integer slices or residues, with options.
     devices : sequence of str
@@ -197,8 +229,11 @@ def slice_advice(
     native = _native_costs(devices, output)
     if not operands.finite or 0 in shape:
         none: dict[str, int | None] = dict.fromkeys(methods)
-        return SliceAdvice(str(target), output, wanted, 0.0, shape, operands.span, (), none, none, native)
-    goal = _Goal(a, b, target, output)
+        unknown = Conditioning(1.0, 1.0, 1.0, 0, 0)
+        return SliceAdvice(
+            str(target), output, wanted, 0.0, shape, operands.span, (), none, none, native, unknown, math.nan
+        )
+    goal = _Goal(a, b, target, output, wanted)
     counts: list[WordCount] = []
     proved: dict[str, int | None] = {}
     for name, row in zip(methods, rows, strict=True):
@@ -215,8 +250,9 @@ def slice_advice(
         progress(1, 1, "")
     measured = {name: _least([e for e in counts if e.method == name]) for name in methods}
     return SliceAdvice(
-        str(target), output, wanted, goal.base, shape, operands.span, tuple(counts), measured, proved, native
-    )
+        str(target), output, wanted, goal.base, shape, operands.span, tuple(counts), measured, proved, native,
+        Conditioning.of(goal.values, goal.sizes), goal.result_bits(goal.native),
+    )  # fmt: skip
 
 
 def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, str]:
@@ -226,11 +262,16 @@ def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, st
     if target in RESULT_BITS:
         bits = RESULT_BITS[str(target)]
         output = output or str(target)
-    elif str(target).isdecimal() and int(target) > 0:
-        bits = int(target)
+    elif str(target) == RELATIVE:
+        output = output or "fp64"
+        bits = RESULT_BITS[output]
+    elif (number := str(target).removeprefix(f"{RELATIVE}:")).isdecimal() and int(number) > 0:
+        bits = int(number)
         output = output or ("fp64" if wide or bits > RESULT_BITS["fp32"] else "fp32")
     else:
-        raise ValueError(f"the target is {target!r}, expected fp64, fp32 or a number of bits above 0")
+        raise ValueError(
+            f"the target is {target!r}, expected fp64, fp32, relative, relative:BITS or a number of bits above 0"
+        )
     if bits > RESULT_BITS[output]:
         raise ValueError(f"{bits} bits are not reached by {output.upper()} output, which holds {RESULT_BITS[output]}")
     return bits, output
@@ -246,7 +287,8 @@ def _row(name: str, output: str, devices: Sequence[str]) -> RecoveryMethod:
 
 
 def _losing(entry: WordCount) -> str:
-    return f"lose{'s' * (entry.count == 1)} {entry.lost_bits:.1f} bits in row {entry.row}"
+    lost = f"{entry.lost_bits:.1f} bits" if entry.lost_bits < math.inf else "a result that is exactly 0"
+    return f"lose{'s' * (entry.count == 1)} {lost} in row {entry.row}"
 
 
 def _least(entries: Sequence[WordCount]) -> int | None:
@@ -262,34 +304,46 @@ def _least(entries: Sequence[WordCount]) -> int | None:
 class _Goal:
     """What is to be reached on one pair of matrices: the exact product, its sizes, and the error that counts as reached."""
 
-    def __init__(self, a: np.ndarray, b: np.ndarray, target: str | int, output: str):
+    def __init__(self, a: np.ndarray, b: np.ndarray, target: str | int, output: str, bits: int):
         self.a, self.b = a, b
         self.exact = exact_gemm(a, b)
         self.sizes = np.asarray(self.exact.magnitudes().rounded("fp64"))
-        self.own = 2.0 ** -RESULT_BITS[output] * np.abs(np.asarray(self.exact.rounded("fp64")))
+        self.values = np.asarray(self.exact.rounded("fp64"))
+        self.native = native_fp64(a, b) if output == "fp64" else fp32_baseline(a, b)
+        relative = str(target).startswith(RELATIVE)
+        #: What errors are told over.
+        self.scale = np.abs(self.values) if relative else self.sizes
+        self.own = 2.0 ** -RESULT_BITS[output] * np.abs(self.values)
         nearest = self._error(np.asarray(self.exact.rounded(output)))
         #: What the results' range takes, however they are computed.
         self.range = np.where(nearest > self.own, nearest, 0.0)
         if target in RESULT_BITS:
-            product = native_fp64(a, b) if target == "fp64" else native_fp32(as_fp32(a), as_fp32(b))
+            product = native_fp64(a, b) if target == "fp64" else fp32_baseline(a, b)
             least, own_error = 2.0 ** -RESULT_BITS[str(target)], self._largest(product)[0]
             self.base = least if own_error > LOST else max(own_error, least)
             noise = noise_bits(self.sizes.size)["componentwise"]
             self.allowed = 2.0**noise * self.base * self.sizes
         else:
-            self.base = 2.0 ** -int(target)
-            self.allowed = self.base * self.sizes + self.own
+            self.base = 2.0**-bits
+            self.allowed = self.base * self.scale + self.own
 
     def _error(self, product: np.ndarray) -> np.ndarray:
         return np.abs(np.asarray(self.exact.error_of(product)))
 
     def _largest(self, product: np.ndarray) -> tuple[float, int]:
-        """The largest error over |A||B|, and its row."""
+        """The largest error over the target's scale, and its row."""
         error = self._error(product)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ratio = np.where(error > 0, error / self.sizes, 0.0)
+            ratio = np.where(error > 0, error / self.scale, 0.0)
         place = int(np.argmax(ratio))
         return float(ratio.ravel()[place]), place // ratio.shape[1]
+
+    def result_bits(self, product: np.ndarray) -> float:
+        """-log2 of the error relative to the result, in the Frobenius norm."""
+        error, norm = (norm_frobenius(x) for x in (self._error(product), self.values))
+        if not error:
+            return math.inf
+        return math.log2(norm) - math.log2(error) if norm and math.isfinite(error) else -math.inf
 
     def proved(self, share: np.ndarray) -> bool:
         """Whether what words leave of |A||B|, with the result's rounding on top, is within the target in every element."""
@@ -306,7 +360,8 @@ class _Goal:
         bits = math.inf if largest == 0 else -math.log2(largest)
         lost = -math.inf if largest == 0 else math.log2(largest / self.base)
         reached = bool((self._error(product) <= self.allowed + self.range).all())
-        return WordCount(name, row.word_count, row.passes, proved_bits, bits, lost, worst, reached, cost)
+        own = self.result_bits(product)
+        return WordCount(name, row.word_count, row.passes, proved_bits, bits, own, lost, worst, reached, cost)
 
 
 def _costs(row: RecoveryMethod, devices: Sequence[str]) -> dict[str, float]:

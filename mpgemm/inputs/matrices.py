@@ -128,6 +128,28 @@ def _cancelling(a_stream, b_stream, m, k, n, bits):
     return a, b
 
 
+def _ill_conditioned(a_stream, b_stream, m, k, n, condition):
+    """A = [X, -X, sW] P and B = P^T [Y; Y; sV] for a permutation P: X Y cancels exactly, s^2 W V with W, V >= 0 is left.
+
+    Products of X, Y and of W, V are 1/4 in size in the mean, two of the one for each of the other, so that
+    s^2 = 2 / (condition - 1) makes |A||B| about condition times |A B|.
+    """
+    if not 1 <= condition < 1e60:
+        raise ValueError(f"condition must be from 1 to below 1e60, got {condition}")
+    third = k // 3
+    rest = k - 2 * third
+    ratio = rest / third if third else 1.0
+    scale = np.sqrt(2 / (condition - 1) / ratio) if condition > 1 else 1.0
+    cancelling = 1.0 if condition > 1 else 0.0
+    x, y = (
+        cancelling * _uniform_symmetric(s, shape, 0) for s, shape in ((a_stream, (m, third)), (b_stream, (third, n)))
+    )
+    x, y = x.astype(np.float32), y.astype(np.float32)  # rounded first, so that the two parts cancel exactly
+    w, v = (scale * s.uniform(0, 1, shape) for s, shape in ((a_stream, (m, rest)), (b_stream, (rest, n))))
+    order = np.random.default_rng(k).permutation(k)
+    return np.concatenate([x, -x, w], axis=1)[:, order], np.concatenate([y, y, v])[order]
+
+
 _XUE = "Xue et al., arXiv:2507.23387v4, section 6.1 and fig. 8"
 _OOTOMO = "Ootomo and Yokota 2022, input types; which range belongs to which of types 2 to 4 is our reading"
 
@@ -171,6 +193,10 @@ DISTRIBUTIONS: dict[str, Distribution] = {
         ),
         Distribution(
             "conditioned", "A with the given condition number (2-norm), B uniform in [-1, 1]", _conditioned,
+            {"condition": 1e6}, independent=False,
+        ),
+        Distribution(
+            "ill_conditioned", "products whose |A||B| is about condition times |A B|", _ill_conditioned,
             {"condition": 1e6}, independent=False,
         ),
         Distribution(

@@ -85,7 +85,8 @@ def test_evaluate_says_what_is_as_accurate_as_dgemm(capsys):
     words = f"evaluate {DECADES} --json --methods fp64"
     assert main([*words.split(), "ozaki_int8:slices=auto", "ozaki_int8:slices=8"]) == 0
     (entry,) = json.loads(capsys.readouterr().out)["inputs"]
-    good, bad = entry["fp64"]
+    good, bad, condition = entry["fp64"]
+    assert condition.startswith("Condition of the product")
     assert good.startswith("As accurate as DGEMM here: ozaki_int8:slices=auto") and "(grade A)" in good
     assert bad.startswith("Less accurate than DGEMM: ozaki_int8:slices=8") and "grade B (DGEMM here: A)" in bad
     assert entry["verdict"] is None and entry["identity"]["precision"] == "fp64"

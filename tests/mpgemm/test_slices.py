@@ -98,7 +98,7 @@ def advised(cases, targets):
             least = found.measured[method]
             assert entries[count].reached and least <= count, (family, seed, target, method)
             assert least - 1 not in entries or not entries[least - 1].reached
-            goal = _Goal(a, b, target, found.output)
+            goal = _Goal(a, b, target, found.output, found.wanted)
             if count - 1 in entries and not words_alone_reach(goal, method, count - 1, operands):
                 needed += 1
                 missed += not entries[count - 1].reached
@@ -278,7 +278,7 @@ def test_the_command_says_what_is_safe_and_what_one_fewer_loses(capsys):
     ("words", "message"),
     [
         ("--target 53 --output fp32", "53 bits are not reached by FP32 output, which holds 24"),
-        ("--target 0", "the target is '0', expected fp64, fp32 or a number of bits above 0"),
+        ("--target 0", "the target is '0', expected fp64, fp32, relative, relative:BITS or a number"),
         (
             "--methods ootomo",
             "has no number of slices or moduli to choose; ozaki_int8, ozaki2_int8, ozaki_fp8, ozaki2_fp8 have",

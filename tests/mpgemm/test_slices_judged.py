@@ -10,6 +10,7 @@ from mpgemm import get_method, recovered_gemm
 from mpgemm.experiments.judging import noise_bits
 from mpgemm.experiments.slice_advice import slice_advice
 from mpgemm.recovery.counts import scaled_words
+from mpgemm.recovery.engines import ieee_engine
 
 
 def _low_rank(rng, shape):
@@ -66,7 +67,8 @@ class Judge:
         if isinstance(target, int):
             self.allowed = self.sizes * Fraction(2) ** -target + self.own
             return
-        own = a @ b if target == "fp64" else a.astype(np.float32) @ b.astype(np.float32)
+        narrow = a.astype(np.float32), b.astype(np.float32)
+        own = a @ b if target == "fp64" else ieee_engine("fp32").gemm(*narrow, promote_every=256)
         errors = np.abs(fractions(own) - self.exact)
         ratios = [e / s for e, s in zip(errors.ravel(), self.sizes.ravel(), strict=True) if s]
         base = max([unit, *ratios])

@@ -197,6 +197,22 @@ class ComparisonJudge:
     def fp32_bits(self, said, bits, here):
         return same_bits(bits, self.fp32.bits) and same_bits(here, self.fp32_numpy.bits) and not self.missing
 
+    def condition(self, said, norm, median, largest, zeros):
+        """|A||B| over |AB|, from fractions."""
+        pairs = [(s, abs(x)) for sizes, row in zip(self.sizes, self.exact, strict=True)
+                 for s, x in zip(sizes, row, strict=True) if x is not None and s]  # fmt: skip
+        each = sorted(math.inf if not x else max(1.0, float(s / x)) for s, x in pairs) or [1.0]
+        total = sum(x * x for _, x in pairs)
+        root = math.sqrt(float(sum(s * s for s, _ in pairs) / total)) if total else math.inf if pairs else 1.0
+        middle = (each[(len(each) - 1) // 2] + each[len(each) // 2]) / 2
+        true = max(1.0, root), middle, each[-1]
+        if int(zeros or 0) != sum(not x for _, x in pairs):
+            return False
+        return all(
+            (told == "inf" and math.isinf(x)) or math.isclose(float(told), x, rel_tol=0.06)
+            for told, x in zip((norm, median, largest), true, strict=True)
+        )
+
     def product_is_zero(self, said):
         return self.zero and not self.missing
 
@@ -278,6 +294,8 @@ SENTENCES = (
     (r"([AB] holds .*): (\d+) of (\d+) results are infinite or NaN whatever computes them\. No bits are told "
      r"and no method is recommended: replace them first\.", ComparisonJudge.not_finite),
     (rf"FP32, chains of 256: {_BITS}; NumPy's here {_BITS}\.", ComparisonJudge.fp32_bits),
+    (r"Condition of the product, \|A\|\|B\| / \|AB\|: (\S+) in norm; by element (\S+) in the median, (\S+) at most"
+     r"(?: \((\d+) of \d+ results cancel to 0\))?\.", ComparisonJudge.condition),
     (r"The exact product is 0: there are no leading bits to compare, only errors over \|A\|\|B\| \(componentwise\)\.",
      ComparisonJudge.product_is_zero),
     (r"FP32 itself loses this product, which leaves its range: scale A or B first\.", ComparisonJudge.fp32_loses),
