@@ -143,7 +143,7 @@ class LikelyArithmetic(BoundArithmetic):
     def __init__(self, engine: Engine, facts, order: str = ""):
         super().__init__(engine, facts)
         self.order = order
-        if self.step.relative and not self.step.roundings:
+        if (self.step.relative or self.step.products) and not self.step.roundings:
             raise ValueError(
                 f"{engine.label}: its roundings are not stated one by one, so only the certain bound is known"
             )

@@ -141,7 +141,9 @@ class SequentialFMA(Accumulator):
         operands = operand_flush(unit.formats, facts.largest) + errors.flushed_addend(unit)
         flush = terms * operands * self.flush_inputs + terms * result.min_normal * self.flush_outputs
         roundings = (errors.output_roundings(self, result, terms, self.rounding),)
-        return errors.StepError(relative, absolute + flush, terms, (f"fused multiply-adds, {text}",), None, roundings)
+        return errors.StepError(
+            relative, absolute + flush, terms, (f"fused multiply-adds, {text}",), roundings=roundings
+        )
 
     @classmethod
     def searches(cls):

@@ -151,7 +151,9 @@ class GroupPairwiseSum(Accumulator):
         results = 2 * self.group * (result.min_normal if self.flush_results else result.min_subnormal)
         text = f"products, tree and sum in FP32, {text}"
         roundings = (errors.output_roundings(self, result, count, "rne"),)  # a level's squares add up to at most one's
-        return errors.StepError(relative, absolute + flushed_operands + results, self.group, (text,), None, roundings)
+        return errors.StepError(
+            relative, absolute + flushed_operands + results, self.group, (text,), roundings=roundings
+        )
 
     @classmethod
     def searches(cls):

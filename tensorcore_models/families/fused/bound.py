@@ -23,7 +23,9 @@ def step_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
     """Every addend cut below the largest, the sum rounded once; a tree of alignments and flushing add to it."""
     relative, absolute, text = sum_error(spec, unit, alignment_floor(spec, unit, facts.floor), facts.floor)
     texts = text, *scales_text(unit)
-    return StepError(relative, absolute, spec.terms_per_step, texts, _alignment(spec, unit), _roundings(spec, unit))
+    return StepError(
+        relative, absolute, spec.terms_per_step, texts, _alignment(spec, unit), roundings=_roundings(spec, unit)
+    )
 
 
 def _roundings(spec: Any, unit: Any) -> tuple[Roundings, ...]:
