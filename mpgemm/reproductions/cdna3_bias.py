@@ -29,7 +29,8 @@ def run(context: Context) -> Outcome:
     found = {name: np.concatenate([part[name] for part in parts]) for name in UNITS}
     rows = [[name, x.size, *_moments(x)] for name, x in found.items()]
     headings = ["unit", "results", "mean", "standard error", "deviation", "share below 0"]
-    edges = np.linspace(*np.quantile(np.concatenate(list(found.values())), (0.001, 0.999)), BINS + 1)
+    low, high = np.quantile(np.concatenate(list(found.values())), (0.001, 0.999))
+    edges = np.linspace(low, high, BINS + 1)
     centres = ((edges[1:] + edges[:-1]) / 2).tolist()
     curves = [
         Curve(name, centres, (np.histogram(x, edges)[0] / x.size).tolist(), style)
