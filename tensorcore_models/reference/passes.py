@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from . import arithmetic as operations
 from .operands import Operand, decode
 
 
@@ -35,6 +36,11 @@ class Pass:
     scales: tuple[tuple[Operand, ...], ...] = ()
     index: int = 0
 
+    @property
+    def arithmetic(self) -> Any:
+        """The module with the operations in which a family says its pass."""
+        return operations
+
     @cached_property
     def x(self) -> list[Operand]:
         """The operands of A taken apart, zeros as the edge rule `zero_operand` says."""
@@ -44,6 +50,9 @@ class Pass:
     def y(self) -> list[Operand]:
         """The operands of B."""
         return self._operands(self.b, 1)
+
+    def assume_part(self, numbers: list[Operand]) -> None:
+        """Nothing: which numbers take part in an alignment is known."""
 
     def _operands(self, codes: list[int], which: int) -> list[Operand]:
         rule = getattr(self.spec, "zero_operand", "format_minimum")
