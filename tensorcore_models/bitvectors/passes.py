@@ -1,7 +1,7 @@
 """What one pass of an accumulator is given, as terms: the twin of :class:`tensorcore_models.reference.Pass`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -60,6 +60,10 @@ class TermPass:
         """c with the alignment exponent that the edge rules `zero_c` and `subnormal_c` give it."""
         c = n.decode(self.formats[2], self.c, self.spec, zero_rule=self.spec.zero_c)
         return n.normalised(c) if self.spec.subnormal_c == "normalised" else c
+
+    def inner(self, spec: Any, **changes: Any) -> Term:
+        """What another algorithm computes of this pass with some parameters changed; raises Unencodable."""
+        return spec.pass_term(replace(self, spec=spec, **changes))
 
     def assume_part(self, numbers: Sequence[Number]) -> None:
         """Add the condition that all numbers take part in an alignment."""

@@ -100,10 +100,8 @@ class InterleavedDotAdd(Accumulator):
         b = [z.converted(b_format, code, via, self) for code in p.b]
         for ks in self._parts(len(a)):
             x, y = ([codes[k] for k in ks] for codes in (a, b))
-            part = dataclasses.replace(
-                p, spec=self.dot, a=x, b=y, c=total, formats=(via, via, d_format, d_format), scales=((),) * len(ks)
-            )
-            total = self.dot.pass_bits(part)
+            inner = (via, via, d_format, d_format)
+            total = p.inner(self.dot, a=x, b=y, c=total, formats=inner, scales=((),) * len(ks))
         return z.add(total, d_format, p.c, c_format, d_format, self, self.final_rounding)
 
     def pass_term(self, p):

@@ -1,6 +1,6 @@
 """What one pass of an accumulator is given, and its operands taken apart under the accumulator's edge rules."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,10 @@ class Pass:
     def y(self) -> list[Operand]:
         """The operands of B."""
         return self._operands(self.b, 1)
+
+    def inner(self, spec: Any, **changes: Any) -> int:
+        """What another algorithm computes of this pass with some parameters changed."""
+        return spec.pass_bits(replace(self, spec=spec, **changes))
 
     def assume_part(self, numbers: list[Operand]) -> None:
         """Nothing: which numbers take part in an alignment is known."""

@@ -11,6 +11,7 @@ from random_encodings import STYLES, encodings
 
 import tensorcore_models as tcm
 from tensorcore_models import families
+from tensorcore_models.accumulators import ConvertedDotAdd, GroupPairwiseSum
 from tensorcore_models.bitvectors import arithmetic as symbolic
 from tensorcore_models.bitvectors import integers as z
 from tensorcore_models.bitvectors import terms as t
@@ -266,3 +267,10 @@ def test_a_chain_of_multiply_adds_is_in_the_order_of_its_pairs():
     values = {"a0": a[0], "b0": b[0], "a1": a[1], "b1": b[1], "c": one}
     (found,) = t.evaluate([encoding.result(engine, inputs, [])], values)
     assert found == dot_bits(engine.accumulator, a, b, one, engine.formats) == one + 2  # k = 0 first gives one + 1
+
+
+def test_converted_operands_of_a_sum_without_terms_have_none():
+    spec = ConvertedDotAdd(GroupPairwiseSum(4), "fp32")
+    engine = tcm.MatrixEngine(spec, a_format="fp16", c_format="fp32", k=4)
+    with pytest.raises(Unencodable, match="GroupPairwiseSum has no encoding"):
+        encoding.result(engine, encoding.symbolic_inputs(encoding.formats_of(engine), 4), [])

@@ -147,7 +147,7 @@ class ConvertedDotAdd(Accumulator):
             [self._converted(z, self.operand_format(p.formats[side], side), code, via) for code in codes]
             for side, codes in enumerate((p.a, p.b))
         )
-        return self.dot.pass_bits(dataclasses.replace(p, spec=self.dot, a=a, b=b, formats=(via, via, *p.formats[2:4])))
+        return p.inner(self.dot, a=a, b=b, formats=(via, via, *p.formats[2:4]))
 
     def _converted(self, z, fmt, code, via):
         """One code in the format in which the unit multiplies; ignored bits of a padded format are read."""
