@@ -214,6 +214,9 @@ class Accumulator:
     def pass_bits(self, p: "Pass") -> int:
         """One pass of the algorithm in plain integers: the truth that kernels are tested against.
 
+        Whoever writes it in the operations of `p.arithmetic` (:mod:`tensorcore_models.reference.arithmetic`) has it for
+        solvers, too: `pass_term` is then ``self.pass_bits(p)``.
+
         Parameters
         ----------
         p : tensorcore_models.reference.Pass
@@ -333,7 +336,7 @@ class Accumulator:
 
     # -- terms -----------------------------------------------------------------------------------------------------------
     def pass_term(self, p: "TermPass") -> "Term":
-        """One pass as a term over bit-vectors, the twin of `pass_bits`.
+        """One pass as a term over bit-vectors: ``self.pass_bits(p)`` where that is written in `p.arithmetic` alone.
 
         Parameters
         ----------

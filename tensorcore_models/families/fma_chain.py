@@ -11,8 +11,6 @@ from ..aspects.search import Field, Search, one_of
 from ..aspects.values import power
 from ..explanations.words import ROUNDINGS, Words
 from ..formats import FORMATS
-from ..reference import ieee
-from ..reference.operands import decode, flushed
 from .base import Accumulator, Arrangement, Form, NanRule
 from .checks import check_deterministic
 from .ieee import X86_RULES, double_holds, ieee_fields, lanes_hold, operand_flush
@@ -65,16 +63,18 @@ class SequentialFMA(Accumulator):
 
     def pass_bits(self, p):
         """Chain of fused multiply-adds in the output format (xie-mma-sim, Algorithm 1)."""
-        a_format, b_format, total_format, d_format = p.formats
-        total = p.c
+        z, (a_format, b_format, total_format, d_format), total = p.arithmetic, p.formats[:4], p.c
         for k in self._order(len(p.a)):
-            x, y, z = p.x[k], p.y[k], decode(total_format, total, self)
+            x, y, addend = p.x[k], p.y[k], z.decode(total_format, total, self)
             if self.flush_inputs:
-                x, y, z = flushed(x, a_format.emin), flushed(y, b_format.emin), flushed(z, total_format.emin)
-            flush = ieee.TINY if self.flush_outputs else ieee.KEEP
-            total = ieee.fma(x, y, z, d_format, self, self.rounding, flush=flush, saturate=self.saturate)
+                x, y = z.flushed(x, a_format.emin), z.flushed(y, b_format.emin)
+                addend = z.flushed(addend, total_format.emin)
+            total = z.fma(x, y, addend, d_format, self, self.rounding, self.flush_outputs, self.saturate)
             total_format = d_format
         return total
+
+    def pass_term(self, p):
+        return self.pass_bits(p)
 
     def words(self, d):
         steps = [
@@ -159,21 +159,6 @@ class SequentialFMA(Accumulator):
         return (
             Search("chain of fused multiply-adds", fields, search.unscaled(lambda i: starts), ("pair_order",), rank=10),
         )
-
-    def pass_term(self, p):
-        from ..bitvectors import numbers as n
-        from ..bitvectors.passes import Unencodable
-
-        if self.flush_inputs or self.flush_outputs or self.saturate or self.nan == "x86":
-            raise Unencodable(
-                "a chain of fused multiply-adds that flushes, saturates or keeps NaN payloads has no encoding"
-            )
-        total, formats = p.c, p.formats
-        for x, y in zip(p.x, p.y, strict=True):
-            numbers = [n.multiply(x, y), n.decode(formats.c, total, self)]
-            total = n.ieee_sum(numbers, formats.d, self, self.rounding)
-            formats = dataclasses.replace(formats, c=formats.d)
-        return total
 
     def probe(self, build):
         """SFMA: one fused multiply-add after the other (fasi, section 3.3; khattak-mikaitis, section IV-A2)."""

@@ -13,8 +13,6 @@ from ..aspects.values import power
 from ..explanations import words as names
 from ..explanations.words import Words
 from ..formats import get_float_format
-from ..reference.aligned import aligned, as_addends, finish, largest_exponent
-from ..reference.operands import Operand, multiply, special_bits, special_result
 from .aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields
 from .base import Arrangement, Form
 from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_range, require
@@ -72,30 +70,33 @@ class GroupDotFusedSum(AlignedSum):
 
     def pass_bits(self, p):
         """One GDFS operation: exact group sums times their scales, aligned with c (xie-mma-sim, section IV-E)."""
-        a, b, c, d_format = p.x, p.y, p.addend, p.formats[3]
-        special = special_result([*a, *b, *(s for pair in p.scales for s in pair), c])
-        if special:
-            return special_bits(special, d_format, self)
-        terms = [c]
-        for start in range(0, len(a), self.group):
-            products = [
-                multiply(x, y)
-                for x, y in zip(a[start : start + self.group], b[start : start + self.group], strict=True)
-            ]
-            unit = min(x.exponent for x in products)
-            total = sum((-x.significand if x.negative else x.significand) << (x.exponent - unit) for x in products)
-            empty = {
-                "skip_zero_products": all(x.is_zero for x in products), "skip": total == 0, "keeps_scale": False,
-            }[self.scaled_zero]  # fmt: skip
-            group = Operand("finite", total < 0, abs(total), unit, None if empty else 0)
+        z, fmt = p.arithmetic, p.formats[3]
+        everything = [*p.x, *p.y, *(scale for pair in p.scales for scale in pair), p.addend]
+        return z.unless_special(everything, lambda: self._finite(p, z, fmt), fmt, self)
+
+    def _finite(self, p, z, fmt):
+        """The sum where no operand, scale or c is infinite or NaN."""
+        terms = [p.addend]
+        for start in range(0, len(p.x), self.group):
+            part = slice(start, start + self.group)
+            products = [z.multiply(x, y) for x, y in zip(p.x[part], p.y[part], strict=True)]
+            group = z.exact_sum(products)
+            if self.scaled_zero == "skip_zero_products":
+                group = z.left_out(group, z.every(x.is_zero for x in products))
+            elif self.scaled_zero == "skip":
+                group = z.left_out(group, group.is_zero)
             for scale in p.scales[start]:
-                group = multiply(group, scale)
+                group = z.multiply(group, scale)
             terms.append(group)
-        addends = as_addends(terms)
+        addends = z.taking_part(terms)
         if not addends:
-            return 0
-        unit = largest_exponent(addends, self.exponent_floor) - self.fraction_bits
-        return finish(sum(aligned(x, unit, "rz") for x in addends), unit, d_format, self, self.output_rounding)
+            return z.zero(fmt)
+        largest = z.largest_exponent(addends, self.exponent_floor)
+        cut = [z.cut(x, largest, self.fraction_bits, "rz") for x in addends]
+        return z.finish(*z.summed(cut, largest, self.fraction_bits), fmt, self, self.output_rounding)
+
+    def pass_term(self, p):
+        return self.pass_bits(p)
 
     def words(self, d):
         floor, in_formula = names.floor_words(self.exponent_floor)
@@ -226,38 +227,6 @@ class GroupDotFusedSum(AlignedSum):
             for group in divisors(interface):
                 if terms % group == 0 and interface.block_size % group == 0:
                     yield cls(group, terms)
-
-    def pass_term(self, p):
-        from ..bitvectors import integers as z
-        from ..bitvectors import numbers as n
-        from ..bitvectors import terms as t
-        from ..bitvectors.sums import as_number, exact_sum, taking_part
-
-        x, y, c = p.x, p.y, p.addend
-        terms, everything = [c], [*x, *y, c]
-        for start in range(0, len(x), self.group):
-            part = slice(start, start + self.group)
-            products = [n.multiply(a, b) for a, b in zip(x[part], y[part], strict=True)]
-            total, exponent = exact_sum(products)
-            takes_part = {
-                "skip_zero_products": t.either(*(t.negation(product.is_zero) for product in products)),
-                "skip": t.negation(z.is_zero(total)),
-                "keeps_scale": t.TRUE,
-            }[self.scaled_zero]
-            total = z.scaled(total, max(exponent.low, 0))
-            group = as_number(total, z.number(0), max(-exponent.low, 0), takes_part)
-            for scale in p.scales[start]:
-                group = n.multiply(group, scale)
-                everything.append(scale)
-            terms.append(group)
-        addends = taking_part(terms)
-        if not addends:
-            return n.with_specials(everything, t.constant(0, p.formats.d.bits), p.formats.d, self)
-        largest = n.largest_exponent(addends, self.exponent_floor)
-        total = n.total_of([n.aligned(number, largest, self.fraction_bits, "rz") for number in addends])
-        exponent = z.minus(largest, z.number(self.fraction_bits))
-        finite = n.finish(total, exponent, p.formats.d, self, self.output_rounding)
-        return n.with_specials(everything, finite, p.formats.d, self)
 
     def probe(self, build):
         """GDFS: groups of 16 are summed exactly, the group sums aligned with c at F = 35."""

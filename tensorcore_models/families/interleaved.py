@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -18,10 +18,7 @@ from ..aspects.search import Field, Interface, Search, divisors, inside, one_of
 from ..aspects.values import power
 from ..explanations.words import ROUNDINGS, Words
 from ..formats import Format, get_float_format, get_format
-from ..formats.exact_rounding import round_to_bits
-from ..reference import ieee
-from ..reference.operands import decode
-from ..reference.passes import Pass
+from ..reference.arithmetic import converted
 from .base import Accumulator, Arrangement, Form
 from .checks import check_deterministic, require
 from .fused import FusedDotAdd
@@ -97,14 +94,18 @@ class InterleavedDotAdd(Accumulator):
 
     def pass_bits(self, p):
         """Chained FDAs over interleaved groups of k from zero, c added last."""
-        a_format, b_format, c_format, d_format = p.formats
-        via, total = get_format(self.via_format), 0
-        a, b = [via_bits(a_format, x, self) for x in p.a], [via_bits(b_format, y, self) for y in p.b]
-        formats = (via, via, d_format, d_format)
+        z, (a_format, b_format, c_format, d_format) = p.arithmetic, p.formats[:4]
+        via, total = get_float_format(self.via_format), z.zero(d_format)
+        a = [z.converted(a_format, code, via, self) for code in p.a]
+        b = [z.converted(b_format, code, via, self) for code in p.b]
         for ks in self._parts(len(a)):
-            part = Pass(self.dot, [a[k] for k in ks], [b[k] for k in ks], total, formats, ((),) * len(ks))
-            total = self.dot.pass_bits(part)
-        return ieee.add(total, d_format, p.c, c_format, d_format, self, self.final_rounding)
+            x, y = ([codes[k] for k in ks] for codes in (a, b))
+            inner = (via, via, d_format, d_format)
+            total = p.inner(self.dot, a=x, b=y, c=total, formats=inner, scales=((),) * len(ks))
+        return z.add(total, d_format, p.c, c_format, d_format, self, self.final_rounding)
+
+    def pass_term(self, p):
+        return self.pass_bits(p)
 
     def words(self, d):
         f, n = self.dot.fraction_bits, self.dot.terms
@@ -210,23 +211,6 @@ class InterleavedDotAdd(Accumulator):
                     group_order=tuple(range(groups)), via_format=via,
                 )  # fmt: skip
 
-    def pass_term(self, p):
-        from ..bitvectors import numbers as n
-        from ..bitvectors import passes
-        from ..bitvectors import terms as t
-
-        via, formats = get_float_format(self.via_format), p.formats
-        a = [converted_code(formats.a, code, via, self) for code in p.a]
-        b = [converted_code(formats.b, code, via, self) for code in p.b]
-        inner, total = passes.Formats(via, via, formats.d, formats.d), t.constant(0, formats.d.bits)
-        for ks in self._parts(len(a)):
-            operands = tuple(a[k] for k in ks), tuple(b[k] for k in ks)
-            total = self.dot.pass_term(
-                passes.TermPass(self.dot, *operands, total, inner, ((),) * len(ks), p.conditions)
-            )
-        late = [n.decode(formats.d, total, self), n.decode(formats.c, p.c, self)]
-        return n.ieee_sum(late, formats.d, self, self.final_rounding)
-
     def probe(self, build):
         """fp8 through fp16: two chained FDAs over interleaved pairs, c last (khattak-mikaitis, section IV-A5)."""
         bits, run, groups = self.dot.fraction_bits, self.run, self.groups
@@ -271,39 +255,15 @@ def _holds(wide: Format, narrow: Format) -> bool:
     return fits and narrow.emin - narrow.fraction_bits >= wide.emin - wide.fraction_bits
 
 
-def via_bits(fmt: Format, bits: int, spec: Any) -> int:
-    """`bits` converted exactly to the format in which the unit multiplies."""
-    target = get_float_format(spec.via_format)
-    x = decode(fmt, bits, spec)
-    if x.kind == "nan":
-        return target.nan_encoding()
-    if x.kind == "inf":
-        return target.exponent_mask | (target.sign_bit if x.negative else 0)
-    return round_to_bits(x.negative, x.significand, x.exponent, target)
-
-
 @cache
 def _conversion_table(fmt: Format, via: Format, tf32_nan: Literal["truncated", "kept"]) -> np.ndarray:
     """Encodings of `via` for all encodings of `fmt`; kept, because specifications that differ elsewhere share it."""
     spec = InterleavedDotAdd(via_format=via.name, tf32_nan=tf32_nan)
-    table = np.array([via_bits(fmt, bits, spec) for bits in range(1 << 8 * fmt.container.itemsize)], via.container)
+    table = np.array(
+        [converted(fmt, bits, via, spec) for bits in range(1 << 8 * fmt.container.itemsize)], via.container
+    )
     table.setflags(write=False)
     return table
-
-
-def converted_code(fmt: Format, code: Any, via: Format, spec: Any) -> Any:
-    """An encoding of `fmt` in a format that has all its numbers, as a term."""
-    from ..bitvectors import integers as z
-    from ..bitvectors import numbers as n
-    from ..bitvectors import terms as t
-
-    x = n.decode(fmt, code, spec)
-    exponent = z.minus(x.align, z.number(x.point))
-    rounded = n.rounded_magnitude(x.negative, x.significand, exponent, via, "rne")
-    finite = n.encoded(x.negative, z.as_bits(rounded.code, via.exponent_bits + via.fraction_bits), via)
-    infinite = n.encoded(x.negative, t.constant(via.exponent_mask >> via.padding_bits, finite.width - 1), via)
-    found = t.choose(x.inf, infinite, finite)
-    return found if x.nan is t.FALSE else t.choose(x.nan, t.constant(via.nan_encoding(), via.bits), found)
 
 
 def _carriers(interface: Interface) -> list[str]:

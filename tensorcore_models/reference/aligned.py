@@ -1,10 +1,11 @@
 """Sums that align their addends to a common exponent, in exact integers: what the algorithms with an alignment share."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ..formats import Format
 from ..formats.exact_rounding import round_to_bits, shift_right_rounded
-from .operands import Addend, Operand, multiply, zero_bits
+from .operands import Operand, multiply, zero_bits
 
 
 class UnderflowRule(Protocol):
@@ -36,24 +37,20 @@ def finish(
     return bits
 
 
-def aligned(addend: Addend, unit: int, rounding: str) -> int:
+def aligned(addend: Operand, unit: int, rounding: str) -> int:
     """Signed multiple of 2**unit nearest to the addend under `rounding`."""
-    magnitude = shift_right_rounded(addend.magnitude, unit - addend.exponent, rounding, addend.negative)
+    magnitude = shift_right_rounded(addend.significand, unit - addend.exponent, rounding, addend.negative)
     return -magnitude if addend.negative else magnitude
 
 
-def as_addends(numbers: list[Operand]) -> list[Addend]:
+def as_addends(numbers: Sequence[Operand]) -> list[Operand]:
     """The numbers that take part in an alignment."""
-    return [
-        Addend(x.negative, x.significand, x.exponent, x.align)
-        for x in numbers
-        if x.kind == "finite" and x.align is not None
-    ]
+    return [x for x in numbers if x.kind == "finite" and x.align is not None]
 
 
-def largest_exponent(addends: list[Addend], floor: int | None = None) -> int:
-    """Alignment exponent of a fused sum."""
-    largest = max(x.align for x in addends)
+def largest_exponent(addends: Sequence[Operand], floor: int | None = None) -> int:
+    """Alignment exponent of a fused sum of numbers that take part in it."""
+    largest = max(x.align for x in addends if x.align is not None)
     return largest if floor is None else max(largest, floor)
 
 

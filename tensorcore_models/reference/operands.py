@@ -37,15 +37,6 @@ class Operand(NamedTuple):
         return self.significand.bit_length() - 1 + self.exponent
 
 
-class Addend(NamedTuple):
-    """One finite addend of a fused sum: (-1)^negative * magnitude * 2^exponent, aligned by `align`."""
-
-    negative: bool
-    magnitude: int
-    exponent: int
-    align: int
-
-
 NAN = "nan"
 POSITIVE_INF = "+inf"
 NEGATIVE_INF = "-inf"

@@ -1,9 +1,10 @@
 """What one pass of an accumulator is given, and its operands taken apart under the accumulator's edge rules."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from . import arithmetic as operations
 from .operands import Operand, decode
 
 
@@ -35,6 +36,11 @@ class Pass:
     scales: tuple[tuple[Operand, ...], ...] = ()
     index: int = 0
 
+    @property
+    def arithmetic(self) -> Any:
+        """The module with the operations in which a family says its pass."""
+        return operations
+
     @cached_property
     def x(self) -> list[Operand]:
         """The operands of A taken apart, zeros as the edge rule `zero_operand` says."""
@@ -44,6 +50,13 @@ class Pass:
     def y(self) -> list[Operand]:
         """The operands of B."""
         return self._operands(self.b, 1)
+
+    def inner(self, spec: Any, **changes: Any) -> int:
+        """What another algorithm computes of this pass with some parameters changed."""
+        return spec.pass_bits(replace(self, spec=spec, **changes))
+
+    def assume_part(self, numbers: list[Operand]) -> None:
+        """Nothing: which numbers take part in an alignment is known."""
 
     def _operands(self, codes: list[int], which: int) -> list[Operand]:
         rule = getattr(self.spec, "zero_operand", "format_minimum")

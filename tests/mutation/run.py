@@ -36,7 +36,8 @@ class Mutant:
     tests: tuple[str, ...] = ("tests/tensorcore_models",)
 
 
-FUSED = "tensorcore_models/families/fused/integers.py"
+FUSED = "tensorcore_models/families/fused/steps.py"
+ARITHMETIC = "tensorcore_models/reference/arithmetic.py"
 ROUND_DOWN = "tensorcore_models/families/round_down/specification.py"
 GROUP_SUM = "tensorcore_models/families/group_sum.py"
 NVIDIA = "tensorcore_models/catalogue/nvidia.py"
@@ -123,20 +124,20 @@ MUTANTS = (
     Mutant("likely bound: no bias", "mpgemm/bounds/probabilistic.py", "step_sums", "r.unit / 2", "r.unit / 20", LIKELY),
     Mutant("likely bound: no deviation", "mpgemm/bounds/probabilistic.py", "step_sums", "r.unit**2", "r.unit**2 / 900", LIKELY),
     Mutant("likely bound: a rounding less is stated", "tensorcore_models/families/fused/bound.py", "_roundings", "spec.terms + 1", "spec.terms", LIKELY),
-    Mutant("reference: F + 1", FUSED, "_sum_aligned", ".fraction_bits, spec", ".fraction_bits - 1, spec"),
-    Mutant("reference: F - 1", FUSED, "_sum_aligned", ".fraction_bits, spec", ".fraction_bits + 1, spec"),
-    Mutant("reference: alignment to nearest", FUSED, "_sum_aligned", "spec.alignment_rounding", '"rne"'),
-    Mutant("reference: output to nearest", FUSED, "step_bits", "spec.output_rounding", '"rne"'),
-    Mutant("reference: products normalised", FUSED, "step_bits", "if spec.normalised_products", "if not spec.normalised_products"),
-    Mutant("reference: c late", FUSED, "step_bits", "] if late else [c", "c] if late else ["),
+    Mutant("reference: F + 1", ARITHMETIC, "sum_aligned", ".fraction_bits, spec", ".fraction_bits - 1, spec"),
+    Mutant("reference: F - 1", ARITHMETIC, "sum_aligned", ".fraction_bits, spec", ".fraction_bits + 1, spec"),
+    Mutant("reference: alignment to nearest", ARITHMETIC, "sum_aligned", "spec.alignment_rounding", '"rne"'),
+    Mutant("reference: output to nearest", ARITHMETIC, "rounded_sum", "spec.output_rounding", '"rne"'),
+    Mutant("reference: products normalised", FUSED, "step", "if spec.normalised_products", "if not spec.normalised_products"),
+    Mutant("reference: c late", FUSED, "step", "] if late else [c", "c] if late else ["),
     Mutant("reference: block size", "tensorcore_models/reference/matrix.py", "dot_bits", "= accumulator.terms_per_step", "= max(1, accumulator.terms_per_step // 2)"),
-    Mutant("reference: CDNA3 rounds to zero", ROUND_DOWN, "FusedDotRoundDownAdd.pass_bits", '" if far else self.add_rounding', '"'),
-    Mutant("reference: GDFS F", GROUP_SUM, "GroupDotFusedSum.pass_bits", "fraction_bits", "fraction_bits + 1"),
+    Mutant("reference: CDNA3 rounds to zero", ROUND_DOWN, "FusedDotRoundDownAdd._finite", "to_zero, kept)", "to_zero, to_zero)"),
+    Mutant("reference: GDFS F", GROUP_SUM, "GroupDotFusedSum._finite", "fraction_bits", "fraction_bits + 1"),
     Mutant("reference: GPS tree becomes a chain", "tensorcore_models/families/pairwise.py", "GroupPairwiseSum._tree", "places // 2", "places - 1"),
     Mutant("reference: GPS zeros keep their sign", "tensorcore_models/families/pairwise.py", "_to_positive", "y.is_zero", "y != x", FAST),
     Mutant("reference: no alignment floor", "tensorcore_models/reference/aligned.py", "largest_exponent", "floor is None", "True"),
-    Mutant("reference: GDFS groups that cancel take no part", GROUP_SUM, "GroupDotFusedSum.pass_bits", "all(x.is_zero for x in products)", "total == 0"),
-    Mutant("reference: CDNA3 sum rounded once", ROUND_DOWN, "FusedDotRoundDownAdd.pass_bits", "self.sum_fraction_bits is not None and total", "False"),
+    Mutant("reference: GDFS groups that cancel take no part", GROUP_SUM, "GroupDotFusedSum._finite", "z.every(x.is_zero for x in products)", "group.is_zero"),
+    Mutant("reference: CDNA3 sum rounded once", ROUND_DOWN, "FusedDotRoundDownAdd._finite", "self.sum_fraction_bits is not None", "False"),
     Mutant("reference: VDPBF16PS order", "tensorcore_models/families/fma_chain.py", "SequentialFMA._order", "pair + 1, pair)", "pair, pair + 1)"),
     Mutant("reference: FMA rounds to zero", "tensorcore_models/families/fma_chain.py", "SequentialFMA.pass_bits", "self.rounding", '"rz"'),
     Mutant("catalogue: volta F", NVIDIA, 'ARCHITECTURES["volta"]', "fraction_bits=23", "fraction_bits=24", ROWS),

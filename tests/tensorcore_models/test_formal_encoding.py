@@ -1,5 +1,8 @@
 """The bit-vector encoding computes what the integer reference computes. No solver is needed: terms can be evaluated."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,10 +10,14 @@ from hypothesis import strategies as st
 from random_encodings import STYLES, encodings
 
 import tensorcore_models as tcm
+from tensorcore_models import families
+from tensorcore_models.accumulators import ConvertedDotAdd, GroupPairwiseSum
+from tensorcore_models.bitvectors import arithmetic as symbolic
 from tensorcore_models.bitvectors import integers as z
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.formats.exact_rounding import ROUNDINGS, shift_right_rounded
 from tensorcore_models.probing.formal import Unencodable, encoding
+from tensorcore_models.reference import arithmetic as plain
 from tensorcore_models.reference import dot_bits
 
 
@@ -241,3 +248,29 @@ def test_shifts(number, least, more, rounding, negative):
 def test_converted_operands_parts_and_an_exact_c(name):
     row = tcm.get_instruction(name)
     assert check(row, row.k, np.random.default_rng(2), 24) == 24
+
+
+def test_plain_integers_and_terms_have_the_operations_that_families_use():
+    folder = Path(families.__file__).parent
+    texts = [path.read_text() for path in folder.rglob("*.py") if path.name != "terms.py"]  # which is about terms alone
+    used = {name for text in texts for name in re.findall(r"\b(?:z|p\.arithmetic)\.(\w+)", text)}
+    assert len(used) > 25
+    assert used <= set(vars(plain)) and used <= set(vars(symbolic))
+
+
+def test_a_chain_of_multiply_adds_is_in_the_order_of_its_pairs():
+    """Terms took the products in the order of k, whatever `pair_order` says."""
+    engine = tcm.MatrixEngine(tcm.SequentialFMA(pair_order="odd_first"), a_format="fp16", c_format="fp32", k=2)
+    inputs = encoding.symbolic_inputs(encoding.formats_of(engine), 2)
+    a, b = ([int(x) for x in tcm.encode(np.array(row), "fp16")] for row in ([2.0**-12, 2.0**-12], [2.0**-12, 2.0**-11]))
+    one = int(tcm.encode(np.array(1.0), "fp32"))
+    values = {"a0": a[0], "b0": b[0], "a1": a[1], "b1": b[1], "c": one}
+    (found,) = t.evaluate([encoding.result(engine, inputs, [])], values)
+    assert found == dot_bits(engine.accumulator, a, b, one, engine.formats) == one + 2  # k = 0 first gives one + 1
+
+
+def test_converted_operands_of_a_sum_without_terms_have_none():
+    spec = ConvertedDotAdd(GroupPairwiseSum(4), "fp32")
+    engine = tcm.MatrixEngine(spec, a_format="fp16", c_format="fp32", k=4)
+    with pytest.raises(Unencodable, match="GroupPairwiseSum has no encoding"):
+        encoding.result(engine, encoding.symbolic_inputs(encoding.formats_of(engine), 4), [])

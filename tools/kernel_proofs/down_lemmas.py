@@ -8,9 +8,9 @@ from tensorcore_models.accumulators import FusedDotRoundDownAdd
 from tensorcore_models.bitvectors import integers as z
 from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
+from tensorcore_models.bitvectors.arithmetic import rounded_down
 from tensorcore_models.bitvectors.integers import Int
 from tensorcore_models.bitvectors.terms import Term
-from tensorcore_models.families.round_down.terms import rounded_down
 
 from . import machine as m
 from .lemmas import Goal, Lemma

@@ -1,30 +1,12 @@
-"""Operands converted to the format in which a unit multiplies: one by one in plain integers, and arrays of them."""
+"""Arrays of operands converted to the format in which a unit multiplies; a pass converts its codes one by one."""
 
 import dataclasses
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from ...formats import Format, get_float_format
-from ...formats.exact_rounding import round_to_bits
+from ...formats import Format
 from ...formats.rounding import decode, encode
-
-
-def convert(bits: int, fmt: Format, via: Format, flush: bool) -> int:
-    """One encoding converted to `via`, rounded to nearest even; NaN is the quiet one.
-
-    Ignored bits of a padded format are read, as the unit reads them. `flush`: what is subnormal in `via` becomes zero.
-    """
-    fmt = full_width(fmt)
-    kind, negative, significand, exponent = fmt.decode_exact(bits)
-    sign = via.sign_bit if negative else 0
-    if kind == "nan":
-        return via.nan_encoding()
-    if kind == "inf":
-        return sign | via.exponent_mask
-    code = round_to_bits(negative, significand, exponent, via)
-    return sign if flush and not code & via.exponent_mask else code
 
 
 def converts(fmt: Format, via: Format) -> bool:
@@ -40,16 +22,6 @@ def converts(fmt: Format, via: Format) -> bool:
 def full_width(fmt: Format) -> Format:
     """A format with ignored bits as one that has them all in its fraction."""
     return dataclasses.replace(fmt, fraction_bits=fmt.fraction_bits + fmt.padding_bits, padding_bits=0)
-
-
-def converted_pass(spec: Any, p: Any) -> Any:
-    """The pass of the inner accumulator, on converted operands."""
-    via = get_float_format(spec.via_format)
-    a, b = (
-        [convert(bits, spec.operand_format(p.formats[side], side), via, spec.flush) for bits in codes]
-        for side, codes in enumerate((p.a, p.b))
-    )
-    return dataclasses.replace(p, spec=spec.dot, a=a, b=b, formats=(via, via, *p.formats[2:]))
 
 
 @lru_cache(256)
@@ -73,7 +45,10 @@ def _flushed(codes: np.ndarray, fmt: Format) -> np.ndarray:
 
 
 def convert_array(codes: np.ndarray, fmt: Format, via: Format, flush: bool) -> np.ndarray:
-    """:func:`convert` for an array: to 16 bits by a table; wider formats have the exponents of `via` (:func:`converts`)."""
+    """The codes of a pass (`reference.arithmetic.converted`), in an array.
+
+    To 16 bits by a table; wider formats have the exponents of `via` (:func:`converts`).
+    """
     if fmt == via and not flush and not fmt.padding_bits:
         return codes
     if fmt == via and fmt.container.itemsize == 2 and not fmt.padding_bits:

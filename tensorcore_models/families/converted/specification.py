@@ -142,7 +142,17 @@ class ConvertedDotAdd(Accumulator):
 
     def pass_bits(self, p):
         """The inner algorithm on converted operands."""
-        return self.dot.pass_bits(integers.converted_pass(self, p))
+        z, via = p.arithmetic, get_float_format(self.via_format)
+        a, b = (
+            [self._converted(z, self.operand_format(p.formats[side], side), code, via) for code in codes]
+            for side, codes in enumerate((p.a, p.b))
+        )
+        return p.inner(self.dot, a=a, b=b, formats=(via, via, *p.formats[2:4]))
+
+    def _converted(self, z, fmt, code, via):
+        """One code in the format in which the unit multiplies; ignored bits of a padded format are read."""
+        found = z.converted(integers.full_width(fmt), code, via, self)
+        return z.without_subnormals(found, via) if self.flush else found
 
     def words(self, d):
         words = self.dot.words(d)
@@ -236,9 +246,7 @@ class ConvertedDotAdd(Accumulator):
         return dataclasses.replace(self, dot=self.dot.simplest())
 
     def pass_term(self, p):
-        from .terms import converted_term_pass
-
-        return self.dot.pass_term(converted_term_pass(self, p))
+        return self.pass_bits(p)
 
 
 def _carriers(interface: Interface, spec: Any = None) -> list[tuple[str, bool]]:

@@ -7,7 +7,7 @@ from ...aspects.plans import EXACT, FUSED, ROUNDINGS, growth_bits, rule_fields, 
 from ...formats import Format
 from ..aligned import aligned_fields, limit_products
 from ..base import Arrangement
-from .integers import part_masks
+from .steps import part_masks
 
 _ALIGNMENTS = {"global": 0, "pairwise": 1, "odd_even": 2}
 _NORMALISING = 3

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from ..aligned import ALIGNMENT_RULES, AlignedSum
 from ..base import Accumulator, Form
 from ..checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_exponent, check_range, require
-from . import bound, integers, lowering, words
+from . import bound, lowering, steps, words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class FusedSum(AlignedSum):
     takes_scales: ClassVar[bool] = True
 
     def pass_bits(self, p):
-        return integers.step_bits(self, p)
+        return steps.step(self, p)
 
     def add_step(self, ks, c, to):
         return words.add_step(self, ks, c, to)
@@ -36,9 +36,7 @@ class FusedSum(AlignedSum):
         return dataclasses.replace(self, output_rounding="rne", output_fraction_bits=None)
 
     def pass_term(self, p):
-        from .terms import step_term
-
-        return step_term(self, p)
+        return self.pass_bits(p)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from ...aspects.plans import LARGEST_EXPONENT, ROUNDINGS, growth_bits, width_fie
 from ...aspects.search import Field, Search, divisors, one_of
 from ...explanations import words as names
 from ...explanations.words import Words
-from ...reference.aligned import aligned, as_addends, finish, largest_exponent, overflowed
-from ...reference.operands import Addend, Operand, multiply, special_bits, special_result
 from ..aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields, limit_products
 from ..base import Arrangement, Form, NanRule, ZeroExponent
 from ..checks import MAX_EXPONENT, MAX_TERMS, check_deterministic, check_exponent, check_range, require
@@ -89,50 +87,42 @@ class FusedDotRoundDownAdd(AlignedSum):
 
     def pass_bits(self, p):
         """One FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""
-        c, d_format = p.addend, p.formats[3]
-        products = [multiply(x, y) for x, y in zip(p.x, p.y, strict=True)]
-        limited = [overflowed(product, self.product_overflow_exponent) for product in products]
-        special = None if self.c_inf_with_overflow == "nan" else special_result([*products, c])
-        special = special or special_result(limited if self.c_inf_with_overflow == "c" else [*limited, c])
-        if special:
-            return special_bits(special, d_format, self)
-        dot = self._dot(limited)
-        start = as_addends([c])
-        parts = ([dot] if dot else []) + start
-        if not parts:
-            return 0
-        largest = largest_exponent(parts, self.exponent_floor)
-        unit = largest - max(self.dot_fraction_bits, self.c_fraction_bits)
-        total = 0
-        if dot:
-            dot_unit = largest - self.dot_fraction_bits
-            total += aligned(dot, dot_unit, self.add_rounding) << (dot_unit - unit)
-        if start:
-            far = self.c_cutoff is not None and start[0].align < largest - self.c_cutoff
-            c_unit = largest - self.c_fraction_bits
-            total += aligned(start[0], c_unit, "rz" if far else self.add_rounding) << (c_unit - unit)
-        if self.sum_fraction_bits is not None and total:
-            kept = unit + abs(total).bit_length() - 1 - self.sum_fraction_bits
-            if kept > unit:
-                total, unit = total >> (kept - unit), kept
-        return finish(total, unit, d_format, self, self.output_rounding)
+        z, c, fmt = p.arithmetic, p.addend, p.formats[3]
+        products = [z.multiply(x, y) for x, y in zip(p.x, p.y, strict=True)]
+        limited = [z.overflowed(product, self.product_overflow_exponent) for product in products]
 
-    def _dot(self, products: list[Operand]) -> Addend | None:
-        """Sum of the products alone: each parity group aligned with RZ, the groups with each other by add_rounding."""
-        groups = [as_addends(products[i :: self.parity_groups]) for i in range(self.parity_groups)]
-        sums = []
-        for group in groups:
-            if group:
-                largest = largest_exponent(group)
-                unit = largest - self.fraction_bits
-                total = sum(aligned(x, unit, "rz") for x in group)
-                sums.append(Addend(total < 0, abs(total), unit, largest))
-        if len(sums) < 2:
-            return sums[0] if sums else None
-        largest = largest_exponent(sums)
-        unit = largest - self.fraction_bits
-        total = sum(aligned(x, unit, self.add_rounding) for x in sums)
-        return Addend(total < 0, abs(total), unit, largest)
+        def finite():
+            return self._finite(z, limited, c, fmt)
+
+        if self.c_inf_with_overflow == "nan":
+            return z.unless_special([*limited, c], finite, fmt, self)
+        return z.unless_special([*products, c], lambda: z.unless_special(limited, finite, fmt, self), fmt, self)
+
+    def _finite(self, z, products, c, fmt):
+        """The dot product, each parity group cut with RZ and the groups by add_rounding; then its sum with c."""
+        groups = [z.taking_part(products[i :: self.parity_groups]) for i in range(self.parity_groups)]
+        sums = [z.cut_sum(group, self.fraction_bits, "rz") for group in groups if group]
+        if len(sums) == 2:
+            sums = [z.cut_sum(sums, self.fraction_bits, self.add_rounding)]
+        dot, start = z.taking_part(sums), z.taking_part([c])
+        if not [*dot, *start]:
+            return z.zero(fmt)
+        largest = z.largest_exponent([*dot, *start], self.exponent_floor)
+        bits = max(self.dot_fraction_bits, self.c_fraction_bits)
+        totals = [
+            z.shifted(z.cut(x, largest, self.dot_fraction_bits, self.add_rounding), bits - self.dot_fraction_bits)
+            for x in dot
+        ]
+        for x in start:
+            kept = z.cut(x, largest, self.c_fraction_bits, self.add_rounding)
+            if self.c_cutoff is not None:
+                to_zero = z.cut(x, largest, self.c_fraction_bits, "rz")
+                kept = z.chosen(z.farther(x, largest, self.c_cutoff), to_zero, kept)
+            totals.append(z.shifted(kept, bits - self.c_fraction_bits))
+        total, exponent = z.summed(totals, largest, bits)
+        if self.sum_fraction_bits is not None:
+            total, exponent = z.rounded_down(total, exponent, self.sum_fraction_bits)
+        return z.finish(total, exponent, fmt, self, self.output_rounding)
 
     def words(self, d):
         grouped = self.parity_groups > 1
@@ -255,9 +245,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         probe(self, build)
 
     def pass_term(self, p):
-        from .terms import step_term
-
-        return step_term(self, p)
+        return self.pass_bits(p)
 
 
 @dataclass(frozen=True)

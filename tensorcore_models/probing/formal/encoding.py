@@ -5,7 +5,7 @@ variables folds to a constant, and any term can be evaluated, so the encoding is
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
@@ -96,7 +96,7 @@ def result(engine: Modelled, inputs: Inputs, conditions: list[Term]) -> Term:
     for start in range(0, len(inputs.a), step):
         part = slice(start, start + step)
         total = spec.pass_term(TermPass(spec, inputs.a[part], inputs.b[part], total, formats, scales[part], conditions))
-        formats = replace(formats, c=formats.d)
+        formats = formats._replace(c=formats.d)
     return total
 
 

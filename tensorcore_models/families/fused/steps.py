@@ -1,0 +1,121 @@
+"""One fused operation of FusedDotAdd or ParametricDotAdd, on plain integers or on terms (`p.arithmetic`)."""
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from typing import Any
+
+from ...formats import Format
+from ...reference.operands import Operand, zero_bits
+
+
+def step(spec: Any, p: Any) -> Any:
+    """The code of one fused operation; c is added last where it is late."""
+    z, (a_format, b_format, c_format, d_format) = p.arithmetic, p.formats[:4]
+    x, y, c = p.x, p.y, p.addend
+    if spec.flush_inputs:
+        x = [_flushed(spec, z, number, a_format, spec.zero_operand) for number in x]
+        y = [_flushed(spec, z, number, b_format, spec.zero_operand) for number in y]
+    if spec.flush_inputs or spec.flush_c:
+        c = _flushed(spec, z, c, c_format, spec.zero_c)
+    products = [z.scaled_product(a, b, s, spec.scaled_zero) for a, b, s in zip(x, y, p.scales, strict=True)]
+    products = [z.overflowed(product, spec.product_overflow_exponent) for product in products]
+    if spec.normalised_products:
+        products = [z.normalised(product) for product in products]
+    late = spec.c_position == "late"
+    early = [] if late else [c]
+
+    def finite() -> Any:
+        pieces = _pieces(spec, z, x, y, products, p.formats)
+        if spec.c_position == "exact":
+            return _with_exact_c(spec, p, pieces, products, c)
+        total = fused_sum(spec, p, pieces, early)
+        if spec.zero_sign != "positive":
+            z.unencodable("a fused sum whose zeros have signs has an encoding with an exact c only")
+            if total is None or total.is_zero:
+                return _zero(spec, products, None if late else c, d_format)
+        return z.zero(d_format) if total is None else z.rounded_sum(spec, total, d_format)
+
+    dot = z.unless_special([*products, *early], finite, d_format, spec)
+    if not late:
+        return dot
+    flush, to_inf = spec.flush_outputs, spec.late_rounding == "ro"
+    return z.add(dot, d_format, p.c, c_format, d_format, spec, spec.late_rounding, flush, to_inf)
+
+
+def _flushed(spec: Any, z: Any, x: Any, fmt: Format, zero_rule: str) -> Any:
+    """An operand with `flush_inputs`."""
+    return z.flushed_to_zero(x, fmt, zero_rule) if spec.flushed == "as_zero" else z.flushed(x, fmt.emin)
+
+
+def _pieces(spec: Any, z: Any, x: Sequence[Any], y: Sequence[Any], products: Sequence[Any], formats: Any) -> list:
+    """The products, or the products of the parts of their operands' significands, which keep the products' exponents."""
+    if not spec.significand_parts:
+        return list(products)
+    lefts, rights = (part_masks(fmt.precision, spec.significand_parts) for fmt in formats[:2])
+    return [
+        product._replace(significand=z.times(z.masked(a.significand, left), z.masked(b.significand, right)))
+        for a, b, product in zip(x, y, products, strict=True)
+        for left in lefts
+        for right in rights
+    ]
+
+
+def part_masks(precision: int, widths: tuple[int, ...]) -> list[int]:
+    """The bits of each part of a significand, from the leading one down."""
+    ends = [precision - sum(widths[:n]) for n in range(len(widths) + 1)]
+    return [(1 << top) - (1 << bottom) for top, bottom in zip(ends, ends[1:], strict=False)]
+
+
+# -- sums ----------------------------------------------------------------------------------------------------------------
+def fused_sum(spec: Any, p: Any, products: Sequence[Any], c: Sequence[Any]) -> Any:
+    """Unrounded sum of products and c by the alignment that `spec` names; None if nothing can take part."""
+    z = p.arithmetic
+    start, leaves = z.taking_part(c), z.taking_part(products)
+    if not start and not leaves:
+        return None
+    if spec.fraction_bits is None:
+        return z.sum_aligned(spec, [*start, *leaves])
+    if spec.alignment == "odd_even":
+        groups = [z.taking_part(products[parity::2]) for parity in (0, 1)]
+        return z.sum_aligned(spec, [*(z.sum_aligned(spec, group) for group in groups if group), *start])
+    if spec.alignment == "pairwise":
+        p.assume_part(leaves)
+        return z.sum_aligned(spec, [*([_sum_pairwise(spec, z, leaves)] if leaves else []), *start])
+    if spec.normalise_each_add:
+        return reduce(partial(z.normalising_add, spec), [*start, *leaves])
+    return z.sum_aligned(spec, [*start, *leaves])
+
+
+def _sum_pairwise(spec: Any, z: Any, numbers: Sequence[Any]) -> Any:
+    """Binary tree of two-operand alignments over neighbours."""
+    if len(numbers) == 1:
+        return numbers[0]
+    middle = (len(numbers) + 1) // 2
+    return z.sum_aligned(spec, [_sum_pairwise(spec, z, half) for half in (numbers[:middle], numbers[middle:])])
+
+
+def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> Any:
+    """The aligned products summed, c added exactly, one rounding; terms have a shorter form (`terms.with_exact_c`)."""
+    total = fused_sum(spec, p, pieces, [])
+    if p.arithmetic.on_terms:
+        from .terms import with_exact_c
+
+        return with_exact_c(spec, p.formats[3], total, products, c)
+    exact = p.arithmetic.exact_sum([c] if total is None else [total, c])
+    return (
+        _zero(spec, products, c, p.formats[3]) if exact.is_zero else p.arithmetic.rounded_sum(spec, exact, p.formats[3])
+    )
+
+
+def _zero(spec: Any, products: list[Operand], c: Operand | None, fmt: Format) -> int:
+    """A sum that is exactly zero; c is None where it is added later."""
+    down = spec.output_rounding == "rd"
+    if spec.zero_sign == "positive":
+        return zero_bits(False, fmt)
+    if (c is not None and c.significand) or any(not product.is_zero for product in products):
+        return zero_bits(down, fmt)
+    negative, count = sum(x.negative for x in products), max(len(products), spec.terms) + spec.padding
+    if spec.zero_sign == "majority":
+        return zero_bits(2 * negative > count, fmt)
+    minus = c is None or c.negative
+    return zero_bits((negative == count and minus) or (down and (negative > 0 or (c is not None and c.negative))), fmt)
