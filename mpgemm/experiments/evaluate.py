@@ -140,8 +140,9 @@ def measure(case: Case, method: GemmMethod) -> dict:
     product = method.multiply(*given)
     seconds = time.perf_counter() - start
     condition = {name: str(x) if isinf(x) else x for name, x in asdict(meter.conditioning()).items()}
-    result = {"errors": meter.measure(product).to_dict(), "condition": condition}
-    result |= {"seconds": seconds} if method.timed else {}
+    result: dict = {"errors": meter.measure(product).to_dict(), "condition": condition}
+    if method.timed:
+        result["seconds"] = seconds
     return result if method.details is None else {**result, "details": method.details(*given)}
 
 
