@@ -74,15 +74,22 @@ def run(args: argparse.Namespace) -> int:
     if not args.names:
         raise ValueError("what is to be reproduced? mpgemm reproduce --list names it")
     rows = [get_reproduction(name) for name in dict.fromkeys(args.names)]
-    for row in rows:
-        useless = [f"--{'set' if name == 'changes' else name.replace('_', '-')}" for name in (*KEYWORDS, *HOW)
-                   if name in args.given and name not in row.takes]  # fmt: skip
-        if useless:
-            raise ValueError(
-                f"{' and '.join(useless)} {'has' if len(useless) == 1 else 'have'} no effect on {row.name}"
-            )
+    refused = {row.name: reason for row in rows if (reason := _refusal(args, row))}
+    if len(refused) == len(rows):
+        raise ValueError("; ".join(refused.values()))
     check_run(args)
-    return run_resumable(args, lambda args, context: _run(args, rows, context))
+    return run_resumable(args, lambda args, context: _run(args, rows, context, refused))
+
+
+def _refusal(args: argparse.Namespace, row: Reproduction) -> str:
+    """Why a row is not computed with these options, empty where it obeys them all."""
+    useless = [
+        f"--{'set' if name == 'changes' else name.replace('_', '-')}" for name in (*KEYWORDS, *HOW)
+        if name in args.given and name not in row.takes
+    ]  # fmt: skip
+    return (
+        f"{' and '.join(useless)} {'has' if len(useless) == 1 else 'have'} no effect on {row.name}" if useless else ""
+    )
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -110,21 +117,31 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context) -> int:
-    outcomes = {}
+def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context, refused: dict[str, str]) -> int:
+    """Compute each row that obeys the options; one that does not, or fails, does not end the others. 2 if there was one."""
+    found: dict[str, dict] = {}
+    written: list[str] = []
+    refused = dict(refused)
     for row in rows:
-        own = replace(context, seeds=tuple(seeds_of(args, row.repeats)), quick=args.quick)
-        outcomes[row.name] = row.run(own, **_options(args, row))
-    written = [file for outcome in outcomes.values() for file in write_outcome(args, outcome)] if args.out else []
+        if row.name not in refused:
+            own = replace(context, seeds=tuple(seeds_of(args, row.repeats)), quick=args.quick)
+            try:
+                outcome = row.run(own, **_options(args, row))
+            except ValueError as error:
+                refused[row.name] = f"{row.name}: {error}"
+        if row.name in refused:
+            print(f"mpgemm reproduce: {refused[row.name]}", file=sys.stderr)
+            continue
+        found[row.name] = dict(outcome.data)
+        if args.out:
+            written += write_outcome(args, outcome)
+        if not args.json:
+            sys.stdout.write(csv_of(outcome)) if args.csv else print_outcome(outcome)
     if args.json:
-        found = {name: dict(outcome.data) for name, outcome in outcomes.items()}
-        sys.stdout.write(report.json_text({"reproductions": found, "written": written}))
-        return 0
-    for outcome in outcomes.values():
-        sys.stdout.write(csv_of(outcome)) if args.csv else print_outcome(outcome)
-    if written and not args.csv:
+        sys.stdout.write(report.json_text({"reproductions": found, "refused": refused, "written": written}))
+    elif written and not args.csv:
         print(f"\nwritten to {args.out}: {', '.join(sorted(written))}")
-    return 0
+    return 2 if refused else 0
 
 
 def _options(args: argparse.Namespace, row: Reproduction) -> dict:

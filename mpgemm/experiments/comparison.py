@@ -375,7 +375,6 @@ def _comparison_record(
         cost=None if rate is None else rate.milliseconds(facts["passes"] * padding),
         certainty=pair.row.certainty,
         errors=record.errors,
-        seconds=record.seconds,
         bound=None if bound is None else float(bound),
         results_not_finite=beyond.results,
         **facts,

@@ -14,7 +14,7 @@ from tensorcore_models.results import Result
 _COLUMNS = (
     "case", "group", "method", "engine", "requested", "operands", "m", "n", "k", "passes", "rate", "rate_source", "cost",
     "certainty", "effective_bits", *METRICS, "grade", "overflow_a", "overflow_b", "underflow_a", "underflow_b", "nonfinite",
-    "results_not_finite", "bound", "seconds", "count", "sums",
+    "results_not_finite", "bound", "count", "sums",
 )  # fmt: skip
 _OF_ERRORS = {"m", "n", "k", *METRICS, "grade", "nonfinite"}
 
@@ -47,8 +47,6 @@ class ComparisonRecord(Result):
         Elements that left the range of the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
     bound : float or None
         Deterministic bound of the componentwise error, None where none was asked for or is known.
-    seconds : float
-        What the model took here; nothing about hardware.
     results_not_finite : int
         Results that are infinite or NaN in exact arithmetic, because operands are.
     count : str
@@ -73,7 +71,6 @@ class ComparisonRecord(Result):
     underflow_a: int
     underflow_b: int
     bound: float | None
-    seconds: float
     results_not_finite: int = 0
     count: str = ""
     sums: str = ""

@@ -26,21 +26,23 @@ Operands = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 @dataclass(frozen=True)
 class Record:
-    """The errors of one method on one input; `seconds` is the time of this computation here, of a model not the hardware's."""
+    """The errors of one method on one input."""
 
     case: str
     group: str
     method: str
     label: str
     errors: ErrorReport
-    seconds: float
+    seconds: float | None = (
+        None  #: What the product took here, of methods that are `timed`; a model's time says nothing.
+    )
     details: Mapping = field(default_factory=dict)
     step_order: str = ""
     condition: Conditioning | None = None  #: Of the product; None in records that were not measured.
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
-        names = ("case", "group", "method", "label", "step_order", "seconds")
+        names = ("case", "group", "method", "label", "step_order", *(["seconds"] if self.seconds is not None else []))
         details = {"details": dict(self.details)} if self.details else {}
         return {name: getattr(self, name) for name in names} | {"errors": self.errors.to_dict()} | details
 
@@ -95,7 +97,7 @@ def _record(case: Case, method: GemmMethod, result: Mapping) -> Record:
         method.name,
         method.label,
         errors,
-        result["seconds"],
+        result.get("seconds"),
         details,
         method.step_order,
         condition,
@@ -138,7 +140,9 @@ def measure(case: Case, method: GemmMethod) -> dict:
     product = method.multiply(*given)
     seconds = time.perf_counter() - start
     condition = {name: str(x) if isinf(x) else x for name, x in asdict(meter.conditioning()).items()}
-    result = {"errors": meter.measure(product).to_dict(), "seconds": seconds, "condition": condition}
+    result: dict = {"errors": meter.measure(product).to_dict(), "condition": condition}
+    if method.timed:
+        result["seconds"] = seconds
     return result if method.details is None else {**result, "details": method.details(*given)}
 
 
@@ -166,7 +170,7 @@ class Summary:
     least_bits: float
     most_bits: float
     nonfinite: int
-    seconds: float
+    seconds: float | None  #: Of methods that are timed.
     grade: str
 
     @property
@@ -209,12 +213,17 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
                 least_bits=bits.low,
                 most_bits=bits.high,
                 nonfinite=sum(member.errors.nonfinite for member in members),
-                seconds=float(np.mean([member.seconds for member in members])),
+                seconds=_mean_time(members),
                 grade=max((member.errors.grade for member in members), key=[*GRADES, "-"].index),
                 **mean,
             )
         )
     return summaries
+
+
+def _mean_time(members: Sequence[Record]) -> float | None:
+    times = [member.seconds for member in members if member.seconds is not None]
+    return float(np.mean(times)) if times else None
 
 
 def verify_entries(case: Case, count: int) -> tuple[int, int]:

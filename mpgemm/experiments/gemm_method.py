@@ -20,6 +20,9 @@ class GemmMethod:
     #: ``details(a, b)``, or ``details(a, b, c)``, gives JSON-compatible facts that are recorded beside the errors.
     details: Callable[..., dict] | None = field(default=None, compare=False)
     takes_addend: bool = False  #: Whether it adds a C.
+    timed: bool = (
+        False  #: Whether its time is a result: of a real unit, not of a model. Others leave no clock in files.
+    )
     #: likely_bound, certain_bound: ``bound(a, b)`` of the error of each element, with a probability
     #: (:mod:`mpgemm.bounds.probabilistic`) and for certain; None where no such bound is known.
     likely_bound: Callable[..., np.ndarray] | None = field(default=None, compare=False)

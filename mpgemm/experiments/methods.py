@@ -173,7 +173,9 @@ def _modelled_amx(options: CubeOptions) -> list[GemmMethod]:
 def _amx(options: CubeOptions) -> list[GemmMethod]:
     unit = "emulated AMX" if setting() == "emulated" else "this CPU's AMX"
     multiply = partial(_of_fp32, sgemm, method=USUAL)
-    return [GemmMethod("amx", f"{USUAL} on {unit}", multiply, {"unit": unit}, _amx_details, takes_addend=True)]
+    return [
+        GemmMethod("amx", f"{USUAL} on {unit}", multiply, {"unit": unit}, _amx_details, takes_addend=True, timed=True)
+    ]
 
 
 def _amx_details(*operands: np.ndarray) -> dict:

@@ -17,7 +17,7 @@ from typing import TextIO
 from tensorcore_models.results import data_frame, format_cell, html_table, number_columns
 
 #: Version of the layout of the JSON that commands and results write; docs/json.md describes it.
-SCHEMA = 2
+SCHEMA = 3
 #: A text column after the first is wrapped, down to this width, before a column is left out.
 NARROWEST_TEXT = 30
 

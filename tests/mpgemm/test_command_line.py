@@ -237,7 +237,7 @@ JSON_COMMANDS = [
 def test_json_says_what_made_it(command, capsys):
     assert main(command) == 0
     found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert found["schema"] == 2 and found["command"] == command
+    assert found["schema"] == 3 and found["command"] == command
     assert {"mpgemm", "code", "python", "numpy", "blas", "machine"} <= found["environment"].keys()
 
 
@@ -373,7 +373,7 @@ def test_json_has_the_fields_of_the_page(name, examples_folder, monkeypatch, cap
     words = [*JSON_RUNS[name].split(), "--json"]
     assert main(words) == 0
     found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert found.pop("schema") == 2 and found.pop("command") == words and found.pop("environment")
+    assert found.pop("schema") == 3 and found.pop("command") == words and found.pop("environment")
     outside = re.sub(r"\([^()]*\)", "", JSON_ROWS[name])  # what is in parentheses lies deeper
     assert set(re.findall(r"`(\w+)`", outside)) == set(found)
     deeper = {

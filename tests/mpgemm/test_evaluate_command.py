@@ -41,7 +41,7 @@ def test_two_files_to_a_folder(files, tmp_path, capsys):
     result = json.loads((out / "results.json").read_text(), parse_constant=pytest.fail)
     assert len(result["records"]) == len(result["summaries"]) == 27
     assert result["inputs"][0]["verdict"]["text"][0].startswith("Verdict: ")
-    assert result["schema"] == 2 and result["command"][0] == "evaluate"
+    assert result["schema"] == 3 and result["command"][0] == "evaluate"
     assert result["environment"]["numpy"] == np.__version__
     rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
     assert [row["method"] for row in rows] == [row["method"] for row in result["summaries"]]

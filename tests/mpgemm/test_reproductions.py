@@ -181,7 +181,7 @@ def test_the_list_says_what_from_which_paper_and_how_long(capsys):
         ("xue8c", "did you mean xue"),
         ("xue8a --quick", "--quick has no effect on xue8a"),
         ("xue2a --methods fp32 --seed 1", "--methods and --seed have no effect on xue2a"),
-        ("xue8a xue11 --set cores=2", "--set has no effect on xue8a"),
+        ("xue8a --set cores=2", "--set has no effect on xue8a"),
         ("xue10 --block 64,64,64", "--block has no effect on xue10"),
         ("rz --workers 0", "--workers must be at least 1"),
         ("--list xue8a", "NAME goes without --list"),
