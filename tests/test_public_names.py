@@ -313,7 +313,7 @@ def test_described_choices_are_those_that_there_are():
 
 # -- __all__ -------------------------------------------------------------------------------------------------------------
 PUBLIC = ["mpgemm", "mpgemm.inputs", "ascend", "tensorcore_models"]
-ROOMS = ("accumulators", "catalogue", "hardware", "libraries", "probing", "reference")
+ROOMS = ("accumulators", "catalogue", "compiled", "hardware", "libraries", "probing", "reference")
 PUBLIC += [f"tensorcore_models.{name}" for name in ROOMS]
 
 

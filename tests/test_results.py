@@ -19,13 +19,14 @@ from tensorcore_models import probing
 from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.results import Result
 
-ROOMS = ("accumulators", "catalogue", "hardware", "libraries", "probing", "probing.formal", "reference")
+ROOMS = ("accumulators", "catalogue", "compiled", "hardware", "libraries", "probing", "probing.formal", "reference")
 PACKAGES = ["mpgemm", "mpgemm.inputs", "ascend", "tensorcore_models", *(f"tensorcore_models.{room}" for room in ROOMS)]
 #: Public classes that are no results: what functions take, and what computes.
 NO_RESULTS = {
     "mpgemm": {"ErrorMeter", "ExactResult", "RecoveryMethod"},
     "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule", "PlannedWay"},
     "tensorcore_models": {"BlockScaled", "Format", "ScaleRule", "Scaling"},
+    "tensorcore_models.compiled": {"KernelLimits", "PTXProgram", "TensorMap"},
     "tensorcore_models.libraries": {"Chain", "Epilogue", "Recipe", "Recording", "Sum"},
     "tensorcore_models.probing": {"Aimed", "Box", "ProbeSet", "ProbeVector", "Solver", "Tree"},
     "tensorcore_models.probing.formal": {"Answer", "Way"},
@@ -63,6 +64,18 @@ def scaled_dot():
     )
 
 
+def kernel_recipe():
+    body = """{ .reg .b32 %r<3>; .reg .b64 %d<3>; ld.param.u64 %d1, [x]; ld.param.u64 %d2, [y]; ld.global.b32 %r1, [%d1];
+    add.f32 %r2, %r1, %r1; st.global.b32 [%d2], %r2; ret; }"""
+    text = f".version 8.0\n.target sm_80\n.visible .entry twice(.param .u64 x, .param .u64 y) .reqntid 32\n{body}\n"
+    return importlib.import_module("tensorcore_models.compiled").read(text).recipe([A[0], np.zeros(1, np.float32)])
+
+
+def kernel_run():
+    text = ".version 8.0\n.target sm_80\n.visible .entry nothing() .reqntid 32 { ret; }\n"
+    return importlib.import_module("tensorcore_models.compiled").read(text).run([])
+
+
 def traces():
     comparing, reading = (importlib.import_module(f"mpgemm.traces.{name}") for name in ("comparing", "reading"))
     recording = importlib.import_module("mpgemm.traces.recording")
@@ -84,6 +97,8 @@ MAKERS = {
     "Explanation": lambda: mpgemm.explain("fp16", A[0, :4], B[:4, 0], engine="a100"),
     "ErrorReport": lambda: mpgemm.errors(A @ B, A, B),
     "Identification": lambda: probing.identify(tcm.get_instruction("ampere:mma.m16n8k8.f32.f16.f16.f32"), vectors=1000),
+    "KernelRecipe": kernel_recipe,
+    "KernelRun": kernel_run,
     "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),
     "Plan": plan,
     "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],

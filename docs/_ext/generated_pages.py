@@ -21,6 +21,7 @@ PUBLIC = {
     "tensorcore_models.catalogue": "Rows of instructions, and looking them up.",
     "tensorcore_models.reference": "The algorithms in exact integers: slow, and the truth of every test.",
     "tensorcore_models.libraries": "What GPU libraries return: recipes of cuBLASLt, CUTLASS and `torch._scaled_mm`.",
+    "tensorcore_models.compiled": "Compiled kernels (PTX), run bit for bit.",
     "tensorcore_models.probing": "What does a black box compute?",
     "tensorcore_models.hardware": "Real GPUs and CPUs as engines.",
     "tensorcore_models.atlas": "Distinguishing inputs of instructions, and where their pages are.",

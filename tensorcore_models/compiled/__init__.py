@@ -1,0 +1,14 @@
+"""Compiled kernels, read and run bit for bit without a GPU: PTX on the package's matrix units.
+
+Nothing is guessed: an instruction that is not known, or whose bits nobody has published, is refused by name
+(:class:`Refused`); what a kernel does wrong ends in a :class:`KernelFault` with its line.
+"""
+
+from .arguments import TensorMap
+from .errors import KernelFault, KernelLimits, Refused
+from .ptx.program import PTXProgram
+from .reading import read
+from .recipe import KernelRecipe
+from .results import KernelRun
+
+__all__ = ["KernelFault", "KernelLimits", "KernelRecipe", "KernelRun", "PTXProgram", "Refused", "TensorMap", "read"]

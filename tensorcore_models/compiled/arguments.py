@@ -1,0 +1,166 @@
+"""A kernel's arguments: arrays that are global memory, numbers, and tensor maps that host code would encode.
+
+The 128 bytes of a tensor map are opaque in PTX; here they hold, little-endian from byte 0: the address (8 bytes), dimensions
+(1), bytes of an element (1), swizzle (1), fill (1), box extents (five times 2), sizes (five times 8), strides in bytes of
+dimensions 1 to 4 (four times 8), element strides (five times 2). Dimension 0 is the innermost, as in PTX.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..integers import checked_integer
+
+TENSOR_MAP_BYTES = 128
+_LAYOUT = struct.Struct("<QBBBB5H5Q4Q5H")
+SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
+
+
+@dataclass(frozen=True, eq=False)
+class TensorMap:
+    """What `cuTensorMapEncodeTiled` is told: how boxes of an array are copied to shared memory.
+
+    Parameters
+    ----------
+    array : ndarray
+        The tensor in global memory, contiguous, of one to five dimensions; strides but the last are multiples of 16 bytes.
+    box : sequence of int
+        Extents of the box that one copy takes, in the array's order of dimensions, each at most 256.
+    swizzle : {"none", "32B", "64B", "128B"}
+        How 16-byte units are exchanged in shared memory.
+    element_strides : sequence of int, optional
+        Steps between elements taken, in the array's order; 1 by default.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the array or the box cannot be described.
+    """
+
+    array: np.ndarray
+    box: Sequence[int]
+    swizzle: str = "none"
+    element_strides: Sequence[int] = ()
+
+    def __post_init__(self):
+        array = self.array
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"a tensor map describes an array, got {type(array).__name__}")
+        if not 1 <= array.ndim <= 5 or not array.flags.c_contiguous and array.strides[-1] != array.itemsize:
+            raise ValueError(f"a tensor map has one to five dimensions, the last contiguous; got shape {array.shape}")
+        if any(stride % 16 for stride in array.strides[:-1]):
+            raise ValueError(f"strides of a tensor map are multiples of 16 bytes, got {array.strides}")
+        box = tuple(checked_integer(extent, "an extent of the box") for extent in self.box)
+        if len(box) != array.ndim or not all(1 <= extent <= 256 for extent in box):
+            raise ValueError(f"the box has {array.ndim} extents from 1 to 256, got {self.box!r}")
+        if self.swizzle not in SWIZZLES:
+            raise ValueError(f"the swizzle is one of {', '.join(SWIZZLES)}, got {self.swizzle!r}")
+        width = SWIZZLES[self.swizzle]
+        if width and box[-1] * array.itemsize > width:
+            raise ValueError(
+                f"the innermost extent has {box[-1] * array.itemsize} bytes, more than the swizzle's {width}"
+            )
+        steps = tuple(self.element_strides) or (1,) * array.ndim
+        if len(steps) != array.ndim or any(checked_integer(s, "an element stride") < 1 for s in steps):
+            raise ValueError(f"element strides are {array.ndim} positive integers, got {self.element_strides!r}")
+        object.__setattr__(self, "box", box)
+        object.__setattr__(self, "element_strides", steps)
+
+    def encoded(self, address: int) -> bytes:
+        """The 128 bytes, for an array at that address."""
+        array, pad = self.array, (0,) * (5 - self.array.ndim)
+        return encode_map(
+            address, array.ndim, array.itemsize, SWIZZLES[self.swizzle], (*self.box[::-1], *pad), (*array.shape[::-1], *pad),
+            (*array.strides[:-1][::-1], *pad)[:4], (*self.element_strides[::-1], *pad),
+        )  # fmt: skip
+
+
+def encode_map(address, rank, size, swizzle, box, sizes, strides, steps, fill: int = 0) -> bytes:
+    """The 128 bytes of a tensor map from its fields, dimension 0 first, five (strides: four) of each."""
+    code = {0: 0, 32: 1, 64: 2, 128: 3}[swizzle]
+    return _LAYOUT.pack(address, rank, size, code, fill, *box, *sizes, *strides, *steps).ljust(TENSOR_MAP_BYTES, b"\0")
+
+
+def decode_map(data: bytes) -> dict:
+    """The fields of a tensor map's bytes."""
+    address, rank, size, code, fill, *rest = _LAYOUT.unpack(data[: _LAYOUT.size])
+    return {
+        "address": address, "rank": rank, "size": size, "swizzle": (0, 32, 64, 128)[code & 3], "fill": fill,
+        "box": tuple(rest[:5]), "sizes": tuple(rest[5:10]), "strides": tuple(rest[10:14]), "steps": tuple(rest[14:19]),
+    }  # fmt: skip
+
+
+def argument_arrays(arguments: Sequence, names: Sequence[str]) -> tuple[list[np.ndarray], list[str], list[int | None]]:
+    """(the different arrays, what errors call them, for each argument the number of its array or None).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an array is not contiguous.
+    """
+    arrays: list[np.ndarray] = []
+    owners: list[int | None] = []
+    called: list[str] = []
+    for place, argument in enumerate(arguments):
+        array = argument.array if isinstance(argument, TensorMap) else argument
+        if not isinstance(array, np.ndarray) or array.ndim == 0 and not isinstance(argument, TensorMap):
+            owners.append(None)
+            continue
+        if not array.flags.c_contiguous:
+            raise ValueError(f"argument {place} is not contiguous; pass np.ascontiguousarray(...)")
+        same = next((i for i, other in enumerate(arrays) if other is array), None)
+        if same is None:
+            if any(np.shares_memory(array, other) for other in arrays):
+                raise ValueError(f"argument {place} shares memory with another one; pass the same array, or copies")
+            arrays.append(array)
+            called.append(f"argument {place}" + (f" ({names[place]})" if place < len(names) else ""))
+            same = len(arrays) - 1
+        owners.append(same)
+    return arrays, called, owners
+
+
+def argument_bytes(argument, size: int, name: str, address: int | None) -> bytes:
+    """The bytes of a parameter.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the argument does not fit into the parameter.
+    """
+    if isinstance(argument, TensorMap):
+        if size != TENSOR_MAP_BYTES:
+            raise ValueError(
+                f"{name} has {size} bytes, a tensor map {TENSOR_MAP_BYTES}: pass tensor_map_array(...) for an address"
+            )
+        return argument.encoded(address or 0)
+    if address is not None:
+        if size != 8:
+            raise ValueError(f"{name} has {size} bytes, the address of an array 8")
+        return address.to_bytes(8, "little")
+    if isinstance(argument, bytes):
+        if len(argument) != size:
+            raise ValueError(f"{name} has {size} bytes, got {len(argument)}")
+        return argument
+    if argument is None:
+        return bytes(size)
+    if isinstance(argument, np.generic) and argument.nbytes == size:
+        return argument.tobytes()
+    if isinstance(argument, float | np.floating):
+        if size not in (4, 8):
+            raise ValueError(f"{name} has {size} bytes, a float 4 or 8")
+        return (np.float32(argument) if size == 4 else np.float64(argument)).tobytes()
+    value = checked_integer(argument, name)
+    if not -(1 << (8 * size - 1)) <= value < 1 << 8 * size:
+        raise ValueError(f"{name} has {size} bytes, which do not hold {value}")
+    return (value % (1 << 8 * size)).to_bytes(size, "little")
+
+
+def copied_argument(argument, copies: dict[int, np.ndarray]):
+    """The argument with a copy in place of its array; `copies` has those made so far, so that one array stays one."""
+    if isinstance(argument, TensorMap):
+        return replace(argument, array=copied_argument(argument.array, copies))
+    if isinstance(argument, np.ndarray):
+        return copies.setdefault(id(argument), argument.copy())
+    return argument

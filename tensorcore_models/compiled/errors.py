@@ -1,0 +1,80 @@
+"""What reading or running a compiled kernel refuses, and the limits within which it runs."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..integers import checked_integer
+
+
+class Refused(ValueError):
+    """An instruction or a result that is not known: nothing is guessed.
+
+    Parameters
+    ----------
+    what : str
+        The instruction as the program spells it, and what is not known of it.
+    line : int, optional
+        Line of the program's text.
+    """
+
+    def __init__(self, what: str, line: int | None = None):
+        self.what, self.line = what, line
+        super().__init__(_placed(what, line))
+
+
+class KernelFault(ValueError):
+    """What a kernel does wrong: an address out of bounds, a register read before it is written, threads that wait for ever.
+
+    Parameters
+    ----------
+    what : str
+        What happened, with thread and address.
+    line : int, optional
+        Line of the program's text.
+    index : int, optional
+        Which of the lanes that ran the instruction it was, before the thread's name is known.
+    lanes : ndarray, optional
+        These lanes, if not the whole group.
+    """
+
+    def __init__(self, what: str, line: int | None = None, *, index: int | None = None, lanes: Any = None):
+        self.what, self.line, self.index, self.lanes = what, line, index, lanes
+        super().__init__(_placed(what, line))
+
+
+def _placed(what: str, line: int | None) -> str:
+    return what if line is None else f"line {line}: {what}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelLimits:
+    """How far a program may go: a text that somebody sent may loop for ever or ask for any memory.
+
+    Parameters
+    ----------
+    steps : int
+        Instructions that run, one for a whole group of threads counted once.
+    threads : int
+        Threads of the grid.
+    memory : int
+        Bytes of registers, shared and tensor memory that exist at a time.
+    text : int
+        Characters of the program.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a limit is not a positive integer.
+    """
+
+    steps: int = 20_000_000
+    threads: int = 1 << 22
+    memory: int = 2 << 30
+    text: int = 64 << 20
+
+    def __post_init__(self):
+        for field in fields(self):
+            value = checked_integer(getattr(self, field.name), f"the limit {field.name}")
+            if value < 1:
+                raise ValueError(f"the limit {field.name} must be positive, got {value}")
+            object.__setattr__(self, field.name, value)

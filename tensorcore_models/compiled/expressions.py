@@ -1,0 +1,202 @@
+"""Expressions carried beside the values of a run: which operations on which inputs made each byte.
+
+An expression is a number; a byte in a register or in memory carries 8 times the number plus its place in the value, 0 where it
+rests on no input. Moving bytes (loads, shuffles, packing) moves their numbers; an operation on values makes a new expression,
+the same for the same operands. A product of a matrix instruction is kept as one block: the numbers of A, B and C.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+import numpy as np
+
+#: Values of at most 8 bytes: what a byte's number is a multiple of.
+PLACES = 8
+
+
+@dataclass
+class InputElements:
+    """The elements of an array."""
+
+    array: int
+    name: str
+    shape: tuple[int, ...]
+    itemsize: int
+
+
+@dataclass
+class Operations:
+    """Expressions of one operation: `operands` has a row of numbers each, `constants` the values where the number is 0."""
+
+    name: str
+    line: int
+    operands: np.ndarray
+    constants: np.ndarray
+
+
+@dataclass
+class Products:
+    """Elements of D of one matrix instruction, in the order (tile, row, col).
+
+    `a` (tiles, m, k), `b` (tiles, k, n) and `c` (tiles, m, n) are numbers of expressions, 0 for a constant, whose encodings are
+    in `values`.
+    """
+
+    row: object
+    line: int
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    values: tuple[np.ndarray, np.ndarray, np.ndarray]
+    signs: tuple[int, int] = (1, 1)
+
+
+Block = InputElements | Operations | Products
+
+
+@dataclass
+class ExpressionTrace:
+    """All expressions of a run, and what was decided by data.
+
+    Attributes
+    ----------
+    starts, blocks : list
+        First number of each block of expressions, and the block.
+    decisions : dict
+        What branches and selections on data rest on: expression's name, line and outcome -> how often.
+    """
+
+    starts: list[int] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    decisions: dict[tuple[str, int, bool], int] = field(default_factory=dict)
+    next: int = 1
+    _known: dict[tuple, int] = field(default_factory=dict)
+
+    def add(self, block: Block, count: int) -> int:
+        """Numbers for `count` expressions of a block; the first."""
+        first = self.next
+        self.starts.append(first)
+        self.blocks.append(block)
+        self.next += count
+        return first
+
+    def block_of(self, number: int) -> tuple[Block, int]:
+        """(block, place in it) of an expression."""
+        at = bisect_right(self.starts, number) - 1
+        return self.blocks[at], number - self.starts[at]
+
+    def add_input(self, array: int, name: str, shape: tuple[int, ...], itemsize: int, size: int) -> np.ndarray:
+        """Numbers of the bytes of an array."""
+        first = self.add(InputElements(array, name, shape, itemsize), size)
+        return bytes_of(np.arange(first, first + size), itemsize).reshape(-1)
+
+    # -- operations --------------------------------------------------------------------------------------------------------
+    def operation(
+        self, name: str, line: int, values: list, owners: list, count: int, size: int, *, commutes: bool = False
+    ) -> np.ndarray:
+        """Bytes of new expressions, one for each lane: an operation on values of which some rest on inputs.
+
+        The same operation on the same operands is the same expression; of one that `commutes` the first two are put in order.
+        """
+        operands = np.stack([np.zeros(count, np.int64) if o is None else self.values_of(o, line) for o in owners], 1)
+        constants = np.stack([_as_integers(v, count) for v in values], 1)
+        constants = np.where(operands == 0, constants, np.uint64(0))
+        if commutes:
+            turned = operands[:, 0] > operands[:, 1]
+            for table in (operands, constants):
+                table[:, :2] = np.where(turned[:, None], table[:, 1::-1], table[:, :2])
+        key = np.concatenate([operands, constants.view(np.int64)], 1)
+        distinct, places = np.unique(key, axis=0, return_inverse=True)
+        numbers = np.empty(len(distinct), np.int64)
+        new = []
+        for i, row in enumerate(distinct.tolist()):
+            known = self._known.get((name, size, *row))
+            if known is None:
+                new.append(i)
+            else:
+                numbers[i] = known
+        if new:
+            width = len(owners)
+            block = Operations(name, line, distinct[new, :width], distinct[new, width:].view(np.uint64))
+            first = self.add(block, len(new))
+            for turn, i in enumerate(new):
+                numbers[i] = self._known[(name, size, *distinct[i].tolist())] = first + turn
+        result = numbers[places.reshape(-1)]
+        return bytes_of(np.where((operands != 0).any(1), result, 0), size)
+
+    def values_of(self, owners: np.ndarray, line: int = 0) -> np.ndarray:
+        """The expressions whose bytes, in order, these are; a mixture of several is an expression of its own."""
+        size = owners.shape[-1]
+        flat = owners.reshape(-1, size)
+        whole = bytes_of(flat[:, 0] // PLACES, size)
+        found = flat[:, 0] // PLACES
+        mixed = (flat != whole).any(1)
+        if mixed.any():
+            rows = flat[mixed]
+            parts = self._mixture(rows, line)
+            found = found.copy()
+            found[mixed] = parts
+        return found.reshape(owners.shape[:-1])
+
+    def _mixture(self, rows: np.ndarray, line: int) -> np.ndarray:
+        distinct, places = np.unique(rows, axis=0, return_inverse=True)
+        numbers = np.empty(len(distinct), np.int64)
+        for i, row in enumerate(distinct.tolist()):
+            key = ("bytes", *row)
+            if key not in self._known:
+                self._known[key] = self.add(
+                    Operations("bytes", line, np.array([row]) // PLACES, np.zeros((1, len(row)), np.uint64)), 1
+                )
+            numbers[i] = self._known[key]
+        return numbers[places.reshape(-1)]
+
+    def product(self, row, owners: list, values: list, line: int, signs: tuple[int, int] = (1, 1)) -> np.ndarray:
+        """Bytes of the elements of D; `owners` and `values` of A, B and C, shapes (tiles, rows, cols[, bytes])."""
+        numbers = [
+            np.zeros(v.shape, np.int64) if o is None else self.values_of(o, line)
+            for o, v in zip(owners, values, strict=True)
+        ]
+        shape, size = values[2].shape, row.formats[3].container.itemsize
+        a, b, c = numbers
+        first = self.add(Products(row, line, a, b, c, (values[0], values[1], values[2]), signs), values[2].size)
+        return bytes_of(np.arange(first, first + values[2].size), size).reshape(*shape, size)
+
+    def decided(self, owners: np.ndarray | None, held: np.ndarray, negated: bool) -> None:
+        """A branch or selection went by predicates, of which some rest on inputs."""
+        if owners is None:
+            return
+        numbers = (
+            np.broadcast_to(owners[:, 0] // PLACES, held.reshape(-1).shape) if owners.ndim > 1 else owners // PLACES
+        )
+        some = np.flatnonzero(numbers)
+        for number, outcome in {*zip(numbers[some].tolist(), held.reshape(-1)[some].tolist(), strict=True)}:
+            block, _ = self.block_of(number)
+            key = getattr(block, "name", "product"), getattr(block, "line", 0), bool(outcome)
+            self.decisions[key] = self.decisions.get(key, 0) + 1
+
+    def assumptions(self) -> tuple[str, ...]:
+        """What was decided by data, as text."""
+        lines: dict[tuple[str, bool], list[int]] = {}
+        for name, line, outcome in self.decisions:
+            lines.setdefault((name, outcome), []).append(line)
+        return tuple(
+            f"{name} is {str(outcome).lower()} wherever it decides (line{'s' * (len(at) > 1)} {_some(sorted(at))})"
+            for (name, outcome), at in lines.items()
+        )
+
+
+def _some(lines: list[int]) -> str:
+    return ", ".join(map(str, lines)) if len(lines) < 5 else f"{lines[0]} to {lines[-1]}, {len(lines)} of them"
+
+
+def bytes_of(numbers: np.ndarray, size: int) -> np.ndarray:
+    """What the bytes of whole values carry, shape (..., size)."""
+    flat = numbers[..., None]
+    return np.where(flat == 0, 0, flat * PLACES + np.arange(size))
+
+
+def _as_integers(values, count: int) -> np.ndarray:
+    values = np.asarray(values)
+    if values.dtype.kind == "i":
+        values = values.view(f"u{values.dtype.itemsize}")
+    return np.broadcast_to(values.astype(np.uint64), (count,))

@@ -1,0 +1,197 @@
+"""Memory of a launch as flat bytes: global memory that holds the caller's arrays, and spaces of which each block has a row.
+
+Beside the bytes stand planes of the same geometry, made only when they are wanted: which bytes have been written (checks) and
+whose byte it is (expressions, :mod:`.expressions`). Addresses are checked before every access: nothing outside of the arrays
+is read or written, whatever a program computes.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+
+from .errors import KernelFault
+
+#: Unsigned types by bytes.
+WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+#: Where global memory begins, and how far allocations are apart at least.
+GLOBAL_BASE = 1 << 40
+GUARD = 4096
+_ONES = {size: word(int.from_bytes(b"\1" * size, "little")) for size, word in WORDS.items()}
+
+
+class Plane:
+    """Bytes with vector access: `count` words of `width` bytes at flat places that are multiples of the whole access."""
+
+    def __init__(self, size: int):
+        self.data = np.zeros(-(-size // 64) * 64, np.uint8)
+        self._views: dict[tuple[int, int], np.ndarray] = {}
+
+    def view(self, width: int, count: int) -> np.ndarray:
+        """All accesses of this form, one a row."""
+        key = width, count
+        if key not in self._views:
+            whole = self.data[: len(self.data) // (width * count) * (width * count)]
+            self._views[key] = whole.view(WORDS[width]).reshape(-1, count)
+        return self._views[key]
+
+    def load(self, places: np.ndarray, width: int, count: int) -> np.ndarray:
+        """Words at flat places, shape (places, count)."""
+        return self.view(width, count)[places // (width * count)]
+
+    def store(self, places: np.ndarray, words: np.ndarray) -> None:
+        """Write words of shape (places, count)."""
+        width, count = words.dtype.itemsize, words.shape[1]
+        self.view(width, count)[places // (width * count)] = words
+
+
+class Space(Plane):
+    """A memory space whose flat places are known to lie inside.
+
+    Parameters
+    ----------
+    size : int
+        Bytes.
+    checks : bool
+        Whether reads of bytes that nobody wrote are looked for.
+    traced : bool
+        Whether expressions are carried.
+    """
+
+    def __init__(self, size: int, *, checks: bool = False, traced: bool = False):
+        super().__init__(size)
+        self.written = Plane(size) if checks else None
+        self.ids = np.zeros(len(self.data), np.int64) if traced else None
+
+    def store(self, places: np.ndarray, words: np.ndarray) -> None:
+        super().store(places, words)
+        if self.written is not None:
+            width, count = words.dtype.itemsize, words.shape[1]
+            self.written.view(width, count)[places // (width * count)] = _ONES[width]
+
+    def unwritten(self, places: np.ndarray, size: int) -> np.ndarray:
+        """Which of the accesses of `size` bytes read a byte that nobody wrote."""
+        if self.written is None:
+            return np.zeros(len(places), bool)
+        if size in WORDS:
+            return self.written.load(places, size, 1)[:, 0] != _ONES[size]
+        return (self.written.load(places, 8, size // 8) != _ONES[8]).any(1)
+
+    def load_ids(self, places: np.ndarray, size: int) -> np.ndarray | None:
+        """Whose bytes they are, shape (places, size); None without expressions."""
+        return None if self.ids is None else self.ids[places[:, None] + np.arange(size)]
+
+    def store_ids(self, places: np.ndarray, ids: np.ndarray | None, size: int) -> None:
+        """Note whose bytes were written; None: nobody's."""
+        if self.ids is not None:
+            self.ids[places[:, None] + np.arange(size)] = 0 if ids is None else ids
+
+
+class GlobalMemory:
+    """The caller's arrays, one after the other with gaps between them.
+
+    Parameters
+    ----------
+    arrays : sequence of ndarray
+        Contiguous arrays; :meth:`copy_back` writes what the program stored into them.
+    names : sequence of str
+        What errors call them.
+    traced : bool
+        Whether expressions are carried.
+    """
+
+    def __init__(self, arrays: Sequence[np.ndarray], names: Sequence[str], *, traced: bool = False):
+        self.arrays, self.names = list(arrays), list(names)
+        self.starts, self.stops, at = [], [], 0
+        for array in self.arrays:
+            self.starts.append(at)
+            self.stops.append(at + array.nbytes)
+            at += -(-array.nbytes // GUARD) * GUARD + GUARD
+        self.space = Space(max(at, 64), traced=traced)
+        self.stored = [False] * len(self.arrays)
+        for array, start, stop in zip(self.arrays, self.starts, self.stops, strict=True):
+            self.space.data[start:stop] = array.reshape(-1).view(np.uint8)
+
+    def address(self, number: int) -> int:
+        """Address of an array."""
+        return GLOBAL_BASE + self.starts[number]
+
+    def places(self, addresses: np.ndarray, size: int, *, write: bool) -> np.ndarray:
+        """Flat places of accesses of `size` bytes.
+
+        Raises
+        ------
+        KernelFault
+            For the first address that is misaligned or not inside of one array; its `index` says which access.
+        """
+        if not len(addresses):
+            return addresses.astype(np.int64)
+        flat = addresses.astype(np.int64) - GLOBAL_BASE
+        low, high = int(flat.min()), int(flat.max())
+        owner = bisect_right(self.starts, low) - 1
+        if owner < 0 or high + size > self.stops[owner]:
+            owners = np.searchsorted(self.starts, flat, "right") - 1
+            stops = np.array([*self.stops, -1])[owners]
+            wrong = (owners < 0) | (flat + size > stops)
+            if wrong.any():
+                self._fail(int(wrong.argmax()), int(flat[wrong.argmax()]), size, write)
+            touched = np.unique(owners).tolist()
+        else:
+            touched = [owner]
+        if write:
+            for number in touched:
+                self.stored[number] = True
+        return aligned(flat, size)
+
+    def _fail(self, index: int, place: int, size: int, write: bool) -> None:
+        deed = "writes" if write else "reads"
+        owner = bisect_right(self.starts, place) - 1
+        if owner < 0 or place >= self.stops[owner] + GUARD:
+            where = f"address {place + GLOBAL_BASE:#x}, in none of the arguments"
+        else:
+            where = f"bytes {place - self.starts[owner]} and on of {self.names[owner]}, which has {self.arrays[owner].nbytes}"
+        raise KernelFault(f"{deed} {size} bytes of global memory at {where}", index=index)
+
+    def copy_back(self) -> None:
+        """Write what the program stored into the caller's arrays.
+
+        Raises
+        ------
+        ValueError
+            If the program wrote to a read-only array.
+        """
+        for number, array in enumerate(self.arrays):
+            if self.stored[number]:
+                if not array.flags.writeable:
+                    raise ValueError(f"the program writes to {self.names[number]}, a read-only array: pass a copy")
+                array.reshape(-1).view(np.uint8)[:] = self.space.data[self.starts[number] : self.stops[number]]
+
+
+class BlockMemory:
+    """A space of which each block (or lane) has `size` bytes of its own, addressed from `base` on."""
+
+    def __init__(self, name: str, rows: int, size: int, base: int, *, checks: bool, traced: bool):
+        self.name, self.size, self.base = name, size, base
+        self.stride = -(-size // 256) * 256 or 256
+        self.space = Space(rows * self.stride, checks=checks, traced=traced)
+
+    def places(self, rows: np.ndarray, addresses: np.ndarray, size: int, *, write: bool) -> np.ndarray:
+        """Flat places of accesses of `size` bytes; KernelFault as :meth:`GlobalMemory.places`."""
+        offsets = addresses.astype(np.int64) - self.base
+        if len(offsets) and (int(offsets.min()) < 0 or int(offsets.max()) + size > self.size):
+            wrong = (offsets < 0) | (offsets + size > self.size)
+            index = int(wrong.argmax())
+            deed = "writes" if write else "reads"
+            raise KernelFault(
+                f"{deed} {size} bytes at {int(offsets[index])} of {self.name} memory, which has {self.size}",
+                index=index,
+            )
+        return rows * self.stride + aligned(offsets, size)
+
+
+def aligned(places: np.ndarray, size: int) -> np.ndarray:
+    """The places, which must be multiples of `size`, as the machine asks."""
+    if len(places) and size > 1 and (places % size).any():
+        index = int((places % size != 0).argmax())
+        raise KernelFault(f"accesses {size} bytes at {int(places[index])}, which is not aligned", index=index)
+    return places

@@ -1,0 +1,123 @@
+"""Atomic operations: atom and red (PTX ISA 9.1, 9.7.13).
+
+The hardware's order is not determined; here it is that of blocks, then threads, then instructions as they run. What depends on
+it is recorded as an assumption wherever two threads meet at an address with an operation that rounds or exchanges.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import floats
+from ..memory import WORDS
+from .arithmetic import extreme_of, finished, in_halves
+from .decode import Operation, id_reader, reader, unknown
+from .movement import address_reader, items, state_space, write_loaded
+from .syntax import TYPE_BITS, PTXInstruction, Sink
+
+_FLOAT = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}
+_WORDS = {"noftz", "relaxed", "acquire", "release", "acq_rel", "cta", "gpu", "sys", "cluster", "L2::cache_hint"}
+_ORDER = "atomic operations on one address run in the order of blocks and threads"
+
+
+def _function(name: str, kind: str, flush: bool = False) -> Callable | None:
+    """New value from old value and operands; `flush`: f32 additions in global memory flush subnormals (PTX ISA)."""
+    packed = kind.removesuffix("x2")
+    if packed in _FLOAT:
+        fmt = _FLOAT[packed]
+        if name == "add":
+            function = finished(lambda x, y: floats.add(x, y, fmt), packed, flush=flush, saturate=False)
+        elif name in ("min", "max"):
+            function = finished(extreme_of(name, packed, set()), packed, flush=False, saturate=False)
+        else:
+            return None
+        return function if kind == packed else in_halves(function, TYPE_BITS[kind])
+    table: dict[str, Callable] = {
+        "add": lambda x, y: x + y, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+        "xor": np.bitwise_xor, "exch": lambda x, y: np.asarray(y), "cas": lambda x, y, z: np.where(x == y, z, x),
+        "inc": lambda x, y: np.where(x >= y, x.dtype.type(0), x + x.dtype.type(1)),
+        "dec": lambda x, y: np.where((x == 0) | (x > y), y, x - x.dtype.type(1)),
+    }  # fmt: skip
+    return table.get(name)
+
+
+def build(ins: PTXInstruction) -> Operation:
+    """atom (with the old value as its result) and red (without)."""
+    words, kind = ins.modifiers, ins.modifiers[-1]
+    names = [w for w in words if w in ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")]
+    count = next((int(w[1:]) for w in words if w in ("v2", "v4", "v8")), 1)
+    known = {*_WORDS, "global", "shared", "shared::cta", "shared::cluster", "v2", "v4", "v8", *names}
+    if len(names) != 1 or set(words[:-1]) - known or TYPE_BITS.get(kind, 128) > 64:
+        raise unknown(ins)
+    plain, flushing = _function(names[0], kind), _function(names[0], kind, kind == "f32")
+    if plain is None or flushing is None:
+        raise unknown(ins)
+    operands = list(ins.operands)
+    targets = items(operands.pop(0)) if ins.name == "atom" else ()
+    where = address_reader(operands[0], ins)
+    sources = [items(operand) for operand in operands[1:]]
+    read_as = f"b{TYPE_BITS[kind]}" if kind.removesuffix("x2") in _FLOAT or kind[0] == "b" else kind
+    reads = [[reader(value, read_as, ins) for value in source] for source in sources]
+    owners = [id_reader(value, read_as) for value in sources[0]]
+    exact = names[0] in ("min", "max", "and", "or", "xor") or (names[0] == "add" and kind[0] in "us")
+    space, width = state_space(ins), TYPE_BITS[kind] // 8
+
+    def run(machine, lanes):
+        addresses = where(machine, lanes)
+        memory, places = machine.located(space, addresses, width * count, lanes, write=True)
+        if machine.launch.checks and memory is machine.shared.space:
+            machine.checks.watch_read(memory, places, width * count, lanes, "atomic")
+        function = flushing if memory is machine.memory.space else plain
+        if not exact:
+            machine.assume(_ORDER)
+        values = [[np.broadcast_to(read(machine, lanes), places.shape) for read in each] for each in reads]
+        before = np.zeros((len(places), count), WORDS[width])
+        before_ids = np.zeros((len(places), width * count), np.int64) if machine.trace is not None else None
+        added = None
+        if machine.trace is not None:
+            added = [own(machine, lanes) for own in owners]
+        for turn in _rounds(places):
+            where_now = places[turn]
+            old = memory.load(where_now, width, count)
+            before[turn] = old
+            new = [
+                np.asarray(function(_as(old[:, i], values[0][i]), *(value[i][turn] for value in values)))
+                for i in range(count)
+            ]
+            if machine.trace is not None:
+                old_ids = memory.load_ids(where_now, width * count)
+                before_ids[turn] = old_ids
+                own = [None if part is None else part[turn] for part in added]
+                new_ids = machine.trace.atomic(names[0], kind, old, old_ids, [v[turn] for v in values[0]], own, width)
+                memory.store_ids(where_now, new_ids, width * count)
+            memory.store(where_now, np.stack([part.astype(part.dtype).view(WORDS[width]) for part in new], 1))
+        for place, register in enumerate(targets):
+            if not isinstance(register, Sink):
+                ids = None
+                if before_ids is not None and before_ids.any():
+                    ids = before_ids[:, place * width : (place + 1) * width]
+                write_loaded(machine, register, before[:, place], lanes, ids)
+        machine.events += 1
+
+    return run
+
+
+def _as(old: np.ndarray, like: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(old).view(like.dtype)
+
+
+def _rounds(places: np.ndarray):
+    """Turns in which no two accesses are to one place, in order."""
+    if len(np.unique(places)) == len(places):
+        yield np.arange(len(places))
+        return
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    first = np.r_[True, ordered[1:] != ordered[:-1]]
+    starts = np.flatnonzero(first)
+    rank = np.arange(len(places)) - np.repeat(starts, np.diff(np.r_[starts, len(places)]))
+    for turn in range(int(rank.max()) + 1):
+        yield np.sort(order[rank == turn])
+
+
+BUILDERS = {"atom": build, "red": build}

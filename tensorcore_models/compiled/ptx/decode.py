@@ -1,0 +1,185 @@
+"""From an instruction's text to an operation: a function of the machine and the lanes.
+
+A group of instructions is a module with a table ``BUILDERS``: the instruction's name -> a function of the instruction that
+gives its operation. What is elementwise is a :class:`Pure` row: its types and a function of arrays. Guards, widths of
+registers, immediates and expressions are seen to here, once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import KernelFault, Refused
+from .parse import decimal_bits
+from .syntax import TYPE_BITS, Decimal, Immediate, Negated, PTXInstruction, Register, Sink, Special, Symbol
+
+Operation = Callable[[Any, np.ndarray | None], Any]
+_SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+_UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+
+
+def array_type(kind: str) -> np.dtype:
+    """The numpy type in which operands of a PTX type are handed over: signed integers as such, all others as bits."""
+    if kind == "pred":
+        return np.dtype(bool)
+    bits = TYPE_BITS[kind]
+    return np.dtype((_SIGNED if kind[0] == "s" and "x" not in kind else _UNSIGNED)[bits])
+
+
+def unknown(ins: PTXInstruction, why: str = "is not known here") -> Refused:
+    """The refusal of an instruction."""
+    return Refused(f"{ins.opcode} {why}", ins.line)
+
+
+def unpublished(ins: PTXInstruction) -> Refused:
+    """The refusal of an instruction whose results nobody has published."""
+    return Refused(
+        f"{ins.opcode}: which bits it gives is not published; run with unpublished='nearest' for correctly rounded ones",
+        ins.line,
+    )
+
+
+def reader(operand, kind: str, ins: PTXInstruction) -> Operation:
+    """A function that reads an operand as a PTX type: an array over the lanes, or one number for all."""
+    dtype = array_type(kind)
+    if isinstance(operand, Register):
+        return _register_reader(operand, dtype, kind)
+    if isinstance(operand, Negated):
+        number = operand.register.number
+        return lambda machine, lanes: ~machine.registers.read(number, lanes)
+    if isinstance(operand, Immediate | Decimal):
+        constant = immediate(operand, kind)
+        return lambda machine, lanes: constant
+    if isinstance(operand, Special):
+        name = operand.name
+
+        def special(machine, lanes):
+            value = machine.special(name)
+            value = value if np.ndim(value) == 0 or lanes is None else value[lanes]
+            return value if value.dtype == dtype else value.astype(dtype)
+
+        return special
+    if isinstance(operand, Symbol):
+        name = operand.name
+        return lambda machine, lanes: dtype.type(machine.address_of(name))
+    raise unknown(ins, f"takes no {type(operand).__name__.lower()} here")
+
+
+def _register_reader(register: Register, dtype: np.dtype, kind: str) -> Operation:
+    number, same = register.number, register.bits == (1 if kind == "pred" else TYPE_BITS[kind])
+    if same and dtype.kind != "i":
+        return lambda machine, lanes: machine.registers.read(number, lanes)
+    if same:
+        return lambda machine, lanes: machine.registers.read(number, lanes).view(dtype)
+    return lambda machine, lanes: machine.registers.read(number, lanes).astype(dtype)
+
+
+def immediate(operand: Immediate | Decimal, kind: str):
+    """A constant as a number of the type's array type."""
+    dtype = array_type(kind)
+    if kind == "pred":
+        return np.bool_(operand.value != 0)
+    bits = 8 * dtype.itemsize
+    if isinstance(operand, Decimal):
+        value = decimal_bits(operand.value, bits)
+    elif operand.float_bits == 64 and bits == 32:
+        value = decimal_bits(float(np.uint64(operand.value).view(np.float64)), 32)
+    else:
+        value = operand.value
+    return np.array(value % (1 << bits), _UNSIGNED[bits]).view(dtype)[()]
+
+
+def id_reader(operand, kind: str) -> Operation:
+    """A function that reads whose bytes an operand holds (None: nobody's)."""
+    if isinstance(operand, Negated):
+        operand = operand.register
+    if not isinstance(operand, Register):
+        return lambda machine, lanes: None
+    number, size = operand.number, max(1, TYPE_BITS[kind] // 8)
+
+    def read(machine, lanes):
+        ids = machine.registers.read_ids(number, lanes)
+        if ids is None or ids.shape[1] == size:
+            return ids
+        if ids.shape[1] > size:
+            return ids[:, :size]
+        return np.pad(ids, ((0, 0), (0, size - ids.shape[1])))
+
+    return read
+
+
+@dataclass(frozen=True)
+class Pure:
+    """An elementwise instruction.
+
+    Parameters
+    ----------
+    result : str
+        PTX type of the result.
+    sources : tuple of str
+        PTX types of the operands.
+    function : callable
+        The result from arrays of the operands.
+    """
+
+    result: str
+    sources: tuple[str, ...]
+    function: Callable[..., np.ndarray]
+
+
+def pure_operation(ins: PTXInstruction, row: Pure) -> Operation:
+    """The operation of an elementwise instruction whose first operand is the result."""
+    if len(ins.operands) != 1 + len(row.sources):
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(row.sources)}")
+    target, function, result = ins.operands[0], row.function, array_type(row.result)
+    reads = [reader(operand, kind, ins) for operand, kind in zip(ins.operands[1:], row.sources, strict=True)]
+    if isinstance(target, Sink):
+        return lambda machine, lanes: None
+    if not isinstance(target, Register):
+        raise unknown(ins, "needs a register for its result")
+    number = target.number
+    ids = [id_reader(operand, kind) for operand, kind in zip(ins.operands[1:], row.sources, strict=True)]
+
+    def run(machine, lanes):
+        values = [read(machine, lanes) for read in reads]
+        found = function(*values)
+        if found.dtype != result:
+            found = found.view(result) if found.dtype.itemsize == result.itemsize else found.astype(result)
+        owners = None
+        if machine.trace is not None:
+            owners = machine.trace.elementwise(ins, row, values, [read(machine, lanes) for read in ids], found)
+        machine.registers.write(number, found, lanes, owners)
+
+    return run
+
+
+def guarded(operation: Operation, guard: tuple[Register, bool]) -> Operation:
+    """The operation for the lanes whose predicate holds."""
+    number, negated = guard[0].number, guard[1]
+
+    def run(machine, lanes):
+        active = holding(machine, number, negated, lanes)
+        if active is not None and not len(active):
+            return None
+        try:
+            return operation(machine, active)
+        except KernelFault as fault:
+            if fault.line is None and fault.lanes is None:
+                fault.lanes = active
+            raise
+
+    return run
+
+
+def holding(machine, number: int, negated: bool, lanes: np.ndarray | None) -> np.ndarray | None:
+    """The lanes whose predicate holds: None for all lanes there are."""
+    held = machine.registers.read(number, lanes)
+    if machine.trace is not None:
+        machine.trace.decided(machine.registers.read_ids(number, lanes), held, negated)
+    if negated:
+        held = ~held
+    if held.all():
+        return lanes
+    return np.flatnonzero(held) if lanes is None else lanes[held]

@@ -1,0 +1,157 @@
+"""What PTX instructions do to expressions: which of them only move bytes."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..expressions import ExpressionTrace
+from .syntax import TYPE_BITS, PTXInstruction
+
+
+class PTXTrace(ExpressionTrace):
+    """Expressions of a PTX run."""
+
+    def elementwise(self, ins: PTXInstruction, row, values: list, owners: list, found: np.ndarray) -> np.ndarray | None:
+        """Whose bytes the results of an elementwise instruction are, shape (lanes, bytes); None: nobody's."""
+        if all(owner is None for owner in owners):
+            return None
+        count = next(len(owner) for owner in owners if owner is not None)
+        sizes = [max(1, TYPE_BITS[kind] // 8) for kind in row.sources]
+        size = max(1, TYPE_BITS[row.result] // 8)
+        rule = _MOVES.get(ins.name)
+        if rule is not None:
+            whole = [np.zeros((count, s), np.int64) if o is None else o for o, s in zip(owners, sizes, strict=True)]
+            if ins.name == "selp":
+                self.decided(owners[2], np.broadcast_to(values[2], (count,)), False)
+            moved = rule(ins, whole, [_bytes(v, count, s) for v, s in zip(values, sizes, strict=True)], size)
+            if moved is not None:
+                return moved if moved.any() else None
+        kind = ins.modifiers[-1]
+        if kind.endswith("x2") and kind[0] in "bf" and len(set(sizes)) == 1 and sizes[0] == size:
+            return self._in_halves(ins, values, owners, count, size // 2)
+        if ins.name == "cvt" and len(owners) == 2 and ins.modifiers[-2].endswith("x2"):
+            name = ins.opcode.replace("x2.", ".")
+            halves = [self._one(name, ins, values[i : i + 1], owners[i : i + 1], count, size // 2) for i in (1, 0)]
+            return np.concatenate(halves, 1)
+        return self.operation(ins.opcode, ins.line, values, owners, count, size, commutes=_commutes(ins))
+
+    def _one(self, name: str, ins: PTXInstruction, values: list, owners: list, count: int, size: int) -> np.ndarray:
+        """Bytes of one part of a packed result."""
+        if all(owner is None or not owner.any() for owner in owners):
+            return np.zeros((count, size), np.int64)
+        return self.operation(name, ins.line, values, owners, count, size, commutes=_commutes(ins))
+
+    def _in_halves(self, ins: PTXInstruction, values: list, owners: list, count: int, half: int) -> np.ndarray:
+        """An operation on packed pairs: one on each half."""
+        name = ins.opcode.removesuffix("x2")
+        raw = [_bytes(v, count, 2 * half) for v in values]
+        parts = []
+        for i in (0, 1):
+            part = slice(i * half, (i + 1) * half)
+            words = [np.ascontiguousarray(r[:, part]).view(f"u{half}")[:, 0] for r in raw]
+            mine = [None if owner is None else owner[:, part] for owner in owners]
+            parts.append(self._one(name, ins, words, mine, count, half))
+        return np.concatenate(parts, 1)
+
+    def atomic(self, name: str, kind: str, old, old_owners, added: list, owners: list, width: int) -> np.ndarray | None:
+        """Whose bytes memory holds after an atomic operation on words of `width` bytes."""
+        count, words = old.shape
+        parts = []
+        for i in range(words):
+            before = old_owners[:, i * width : (i + 1) * width]
+            both = [before if before.any() else None, owners[i]]
+            if all(owner is None for owner in both):
+                parts.append(np.zeros((count, width), np.int64))
+            else:
+                parts.append(self.operation(f"atom.{name}.{kind}", 0, [old[:, i], added[i]], both, count, width))
+        return np.concatenate(parts, 1)
+
+
+def _commutes(ins: PTXInstruction) -> bool:
+    """Whether the first two operands may be exchanged: results that are NaN do not depend on the operands' payloads."""
+    return ins.name in ("add", "mul", "fma") and "f" in ins.modifiers[-1]
+
+
+def _bytes(values, count: int, size: int) -> np.ndarray:
+    """Values of operands as bytes, shape (count, size)."""
+    values = np.asarray(values)
+    if values.dtype.kind == "b":
+        values = values.astype(np.uint8)
+    return np.ascontiguousarray(np.broadcast_to(values, (count,))).view(np.uint8).reshape(count, -1)[:, :size]
+
+
+def _resized(owners: np.ndarray, size: int) -> np.ndarray:
+    if owners.shape[1] >= size:
+        return owners[:, :size]
+    return np.pad(owners, ((0, 0), (0, size - owners.shape[1])))
+
+
+def _copied(ins: PTXInstruction, owners: list, values: list, size: int):
+    return np.concatenate(owners, 1) if "pack" in ins.modifiers else _resized(owners[0], size)
+
+
+def _chosen(ins: PTXInstruction, owners: list, values: list, size: int):
+    return np.where(values[2] != 0, owners[0], owners[1])
+
+
+def _masked(ins: PTXInstruction, owners: list, values: list, size: int):
+    """and: bytes that a constant keeps or clears."""
+    for own, mask_owner, mask in ((owners[0], owners[1], values[1]), (owners[1], owners[0], values[0])):
+        if not mask_owner.any() and np.isin(mask[own != 0], (0, 255)).all():
+            return np.where(mask == 255, own, 0)
+    return None
+
+
+def _merged(ins: PTXInstruction, owners: list, values: list, size: int):
+    """or, xor: bytes of which only one operand has any bits."""
+    left, right = owners
+    if ((left != 0) & ((right != 0) | (values[1] != 0))).any() or ((right != 0) & (values[0] != 0) & (left == 0)).any():
+        return None
+    return np.where(left != 0, left, right)
+
+
+def _shifted(ins: PTXInstruction, owners: list, values: list, size: int):
+    """shl, shr: by whole bytes."""
+    places = np.ascontiguousarray(values[1]).view(np.uint32).reshape(-1)
+    if owners[1].any() or (places != places[0]).any() or places[0] % 8 or ins.modifiers[-1][0] == "s":
+        return None
+    step, out = int(places[0]) // 8, np.zeros_like(owners[0])
+    if step < size:
+        if ins.name == "shl":
+            out[:, step:] = owners[0][:, : size - step]
+        else:
+            out[:, : size - step] = owners[0][:, step:]
+    return out
+
+
+def _permuted(ins: PTXInstruction, owners: list, values: list, size: int):
+    """prmt: bytes by constant selectors without signs."""
+    selector = np.ascontiguousarray(values[2]).view(np.uint32).reshape(-1)
+    nibbles = selector[:, None] >> np.arange(0, 16, 4, dtype=np.uint32) & np.uint32(15)
+    if owners[2].any() or (nibbles & 8).any():
+        return None
+    return np.take_along_axis(np.concatenate(owners[:2], 1), nibbles.astype(np.int64), 1)
+
+
+def _extracted(ins: PTXInstruction, owners: list, values: list, size: int):
+    """bfe of whole bytes."""
+    start, length = (np.ascontiguousarray(v).view(np.uint32).reshape(-1) for v in values[1:])
+    same = (start == start[0]).all() and (length == length[0]).all()
+    if ins.modifiers[-1][0] == "s" or not same or start[0] % 8 or length[0] % 8:
+        return None
+    first, count = int(start[0]) // 8, int(length[0]) // 8
+    return _resized(owners[0][:, first : first + count], size)
+
+
+def _widened(ins: PTXInstruction, owners: list, values: list, size: int):
+    """cvt between integers that cuts or fills with zeros."""
+    target, source = ins.modifiers[-2:]
+    integers = target[0] in "usb" and source[0] in "usb" and len(ins.modifiers) == 2
+    extends = TYPE_BITS[target] > TYPE_BITS[source]
+    return _resized(owners[0], size) if integers and not (extends and source[0] == "s") else None
+
+
+_MOVES: dict[str, Callable] = {
+    "mov": _copied, "selp": _chosen, "and": _masked, "or": _merged, "xor": _merged, "shl": _shifted, "shr": _shifted,
+    "prmt": _permuted, "bfe": _extracted, "cvt": _widened,
+}  # fmt: skip

@@ -1,0 +1,224 @@
+"""Instructions that the threads of a warp run together: shfl, vote, match, redux, elect (PTX ISA 9.1, 9.7.9, 9.7.13)."""
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import KernelFault
+from ..scheduler import Wait
+from .decode import Operation, reader, unknown
+from .machine import WARP
+from .syntax import Pair, PTXInstruction, Register, Sink
+
+
+def warp_lanes(machine, lanes: np.ndarray | None, ins: PTXInstruction) -> np.ndarray:
+    """Lanes of the warps that run an instruction, one warp a row; KernelFault if a warp is there in part."""
+    if lanes is None:
+        return machine.threads.all_lanes.reshape(-1, WARP)
+    if len(lanes) % WARP == 0:
+        rows = lanes.reshape(-1, WARP)
+        if (rows[:, 0] % WARP == 0).all() and (rows[:, -1] - rows[:, 0] == WARP - 1).all():
+            return rows
+    raise KernelFault(f"{ins.opcode} is run by a part of a warp only; all its threads have to")
+
+
+def whole_warps(operation: Operation) -> Operation:
+    """The operation, for which lanes wait until their whole warp has come, if a part of it is elsewhere."""
+
+    def run(machine, lanes):
+        if lanes is None:
+            return operation(machine, lanes)
+        warps = lanes // WARP
+        count = np.bincount(warps, minlength=machine.threads.count // WARP)
+        here = count[warps] == machine.threads_in_warps[warps]
+        if here.all():
+            return operation(machine, lanes)
+        waiting = lanes[~here]
+        if here.any():
+            control = operation(machine, lanes[here])
+            if control is not None:
+                raise KernelFault("an instruction of whole warps changes where threads go")
+        return Wait(waiting, None, again=True, merge=True)
+
+    return run
+
+
+def _spread(machine, values, lanes) -> tuple[np.ndarray, np.ndarray]:
+    """(values of every lane, one warp a row; which lanes run)."""
+    threads = machine.threads
+    values = np.asarray(values)
+    if lanes is None:
+        return np.broadcast_to(values, (threads.count,)).reshape(-1, WARP), np.ones((threads.count // WARP, WARP), bool)
+    whole, active = np.zeros(threads.count, values.dtype), np.zeros(threads.count, bool)
+    whole[lanes], active[lanes] = values, True
+    return whole.reshape(-1, WARP), active.reshape(-1, WARP)
+
+
+def _gathered(values: np.ndarray, lanes) -> np.ndarray:
+    flat = np.ascontiguousarray(values).reshape(-1)
+    return flat if lanes is None else flat[lanes]
+
+
+def build_shuffle(ins: PTXInstruction) -> Operation:
+    """shfl.sync: values of other lanes of the warp (PTX ISA 9.7.9.6)."""
+    mode = next((w for w in ins.modifiers if w in ("up", "down", "bfly", "idx")), None)
+    if mode is None or "sync" not in ins.modifiers or ins.modifiers[-1] != "b32":
+        raise unknown(ins)
+    target: Any = ins.operands[0]
+    flag: Any = None
+    if isinstance(target, Pair):
+        target, flag = target.first, target.second
+    value, by, clamp = (reader(operand, "b32", ins) for operand in ins.operands[1:4])
+    source_register = ins.operands[1] if isinstance(ins.operands[1], Register) else None
+
+    def run(machine, lanes):
+        values, active = _spread(machine, value(machine, lanes), lanes)
+        step = _spread(machine, by(machine, lanes), lanes)[0] & np.uint32(31)
+        packed = _spread(machine, clamp(machine, lanes), lanes)[0]
+        bound, segment = (
+            (packed & np.uint32(31)).astype(np.int64),
+            (packed >> np.uint32(8) & np.uint32(31)).astype(np.int64),
+        )
+        lane = np.arange(WARP)[None, :]
+        step = step.astype(np.int64)
+        last, first = (lane & segment) | (bound & ~segment), lane & segment
+        if mode == "up":
+            source = lane - step
+            inside = source >= last
+        elif mode == "down":
+            source = lane + step
+            inside = source <= last
+        elif mode == "bfly":
+            source = lane ^ step
+            inside = source <= last
+        else:
+            source = first | (step & ~segment)
+            inside = source <= last
+        source = np.where(inside, source, lane)
+        missing = active & ~np.take_along_axis(active, source, 1)
+        if missing.any():
+            raise KernelFault(f"{ins.opcode} reads a lane that does not run it")
+        found = np.take_along_axis(values, source, 1)
+        ids = None
+        if machine.trace is not None and source_register is not None:
+            own = machine.registers.read_ids(source_register.number, None)
+            if own is not None:
+                flat = (source + WARP * np.arange(len(source))[:, None]).reshape(-1)
+                ids = own[flat] if lanes is None else own[flat][lanes]
+        if not isinstance(target, Sink):
+            machine.registers.write(target.number, _gathered(found, lanes), lanes, ids)
+        if flag is not None and not isinstance(flag, Sink):
+            machine.registers.write(flag.number, _gathered(inside, lanes), lanes)
+
+    return whole_warps(run)
+
+
+def _members(machine, mask, lanes) -> np.ndarray:
+    """Which lanes of each warp a membership mask names and that run, one warp a row."""
+    masks, active = _spread(machine, np.asarray(mask).astype(np.uint32), lanes)
+    return active & (masks >> np.arange(WARP, dtype=np.uint32) & np.uint32(1) != 0)
+
+
+def build_vote(ins: PTXInstruction) -> Operation:
+    """vote.sync: all, any, uni and ballot."""
+    words = ins.modifiers
+    if "sync" not in words:
+        raise unknown(ins)
+    mode = next((w for w in words if w in ("all", "any", "uni", "ballot")), None)
+    target = ins.operands[0]
+    value, mask = reader(ins.operands[1], "pred", ins), reader(ins.operands[2], "u32", ins)
+
+    def run(machine, lanes):
+        held, _ = _spread(machine, value(machine, lanes), lanes)
+        if machine.trace is not None and isinstance(ins.operands[1], Register):
+            machine.trace.decided(machine.registers.read_ids(ins.operands[1].number, lanes), held, False)
+        members = _members(machine, mask(machine, lanes), lanes)
+        yes = (held & members).sum(1)
+        total = members.sum(1)
+        if mode == "ballot":
+            out = ((held & members).astype(np.uint64) << np.arange(WARP, dtype=np.uint64)).sum(1).astype(np.uint32)
+        else:
+            out = {"all": yes == total, "any": yes > 0, "uni": (yes == total) | (yes == 0)}[mode]
+        machine.registers.write(target.number, _gathered(np.repeat(out[:, None], WARP, 1), lanes), lanes)
+
+    return whole_warps(run)
+
+
+def build_reduce(ins: PTXInstruction) -> Operation:
+    """redux.sync: sum, minimum, maximum, and, or, xor over the lanes of a mask."""
+    words, kind = ins.modifiers, ins.modifiers[-1]
+    functions = {
+        "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor
+    }  # fmt: skip
+    function = next((functions[w] for w in words if w in functions), None)
+    if function is None or kind not in ("u32", "s32", "b32"):
+        raise unknown(ins)
+    value, mask = reader(ins.operands[1], kind, ins), reader(ins.operands[2], "u32", ins)
+    target = ins.operands[0]
+    none = {np.add: 0, np.bitwise_or: 0, np.bitwise_xor: 0, np.bitwise_and: -1}
+
+    def run(machine, lanes):
+        values, _ = _spread(machine, value(machine, lanes), lanes)
+        members = _members(machine, mask(machine, lanes), lanes)
+        info = np.iinfo(values.dtype)
+        neutral = {np.minimum: info.max, np.maximum: info.min}.get(function)
+        neutral = np.array(none[function] if neutral is None else neutral).astype(values.dtype)
+        out = function.reduce(np.where(members, values, neutral), axis=1).astype(values.dtype)
+        machine.registers.write(target.number, _gathered(np.repeat(out[:, None], WARP, 1), lanes), lanes)
+
+    return whole_warps(run)
+
+
+def build_match(ins: PTXInstruction) -> Operation:
+    """match.any.sync: which lanes of the mask hold the same value."""
+    kind = ins.modifiers[-1]
+    if "any" not in ins.modifiers:
+        raise unknown(ins)
+    value, mask = reader(ins.operands[1], kind, ins), reader(ins.operands[2], "u32", ins)
+    target = ins.operands[0]
+
+    def run(machine, lanes):
+        values, _ = _spread(machine, value(machine, lanes), lanes)
+        members = _members(machine, mask(machine, lanes), lanes)
+        same = (values[:, :, None] == values[:, None, :]) & members[:, None, :]
+        out = (same.astype(np.uint64) << np.arange(WARP, dtype=np.uint64)).sum(2).astype(np.uint32)
+        machine.registers.write(target.number, _gathered(out, lanes), lanes)
+
+    return whole_warps(run)
+
+
+def build_elect(ins: PTXInstruction) -> Operation:
+    """elect.sync: one lane of the mask. PTX leaves open which; here the lowest."""
+    target, mask = ins.operands[0], reader(ins.operands[1], "u32", ins)
+    if not isinstance(target, Pair):
+        raise unknown(ins)
+
+    def run(machine, lanes):
+        members = _members(machine, mask(machine, lanes), lanes)
+        leader = members.argmax(1)
+        chosen = np.arange(WARP) == leader[:, None]
+        if not isinstance(target.first, Sink):
+            leaders = np.repeat(leader.astype(np.uint32)[:, None], WARP, 1)
+            machine.registers.write(target.first.number, _gathered(leaders, lanes), lanes)
+        machine.registers.write(target.second.number, _gathered(chosen & members, lanes), lanes)
+
+    return whole_warps(run)
+
+
+def build_activemask(ins: PTXInstruction) -> Operation:
+    """activemask: the lanes that run it now. It depends on how the hardware groups lanes that differ."""
+
+    def run(machine, lanes):
+        _, active = _spread(machine, np.uint32(0) if lanes is None else np.zeros(len(lanes), np.uint32), lanes)
+        if not active.reshape(-1)[machine.threads.all_lanes].all():
+            machine.assume("activemask names the threads that stand at the same instruction")
+        out = (active.astype(np.uint64) << np.arange(WARP, dtype=np.uint64)).sum(1).astype(np.uint32)
+        machine.registers.write(ins.operands[0].number, _gathered(np.repeat(out[:, None], WARP, 1), lanes), lanes)
+
+    return run
+
+
+BUILDERS = {
+    "shfl": build_shuffle, "vote": build_vote, "redux": build_reduce, "match": build_match, "elect": build_elect,
+    "activemask": build_activemask,
+}  # fmt: skip

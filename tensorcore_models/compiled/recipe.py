@@ -1,0 +1,298 @@
+"""What a compiled kernel computes, as a person reads it: chains of a matrix instruction, restarts, what finishes them.
+
+Made from the common expressions of :mod:`.template`. Where the expression is chains over k of plain operands, joined by FP32
+additions and rounded at the end, it is a recipe of :mod:`tensorcore_models.libraries`, which predicts and explains.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..engines.matrix_engine import MatrixEngine
+from ..engines.order import Chain, Order, Sum
+from ..explanations.orders import tree_of_order
+from ..families.fma_chain import SequentialFMA
+from ..libraries.recipe import Epilogue, Recipe, Unknown
+from ..results import Result
+from .template import Applied, CommonForm, Constant, Element, Node, Step
+
+#: Additions that join sums, by opcode: in PTX and as atomic operations.
+_ADDITIONS = ("add.f32", "add.rn.f32", "atom.add.f32", "add.rn.f32x2")
+#: Steps whose operands are all zeros: beyond the end of k.
+_PADDING = ("{0}", "{0}")
+#: Characters of a factor that is spelled out where it is used.
+_LONGEST = 30
+_OUTPUTS = {"cvt.rn.f16.f32": "fp16", "cvt.rn.bf16.f32": "bf16"}
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """Neighbouring steps of one accumulator whose operands have one form, over values of k in order."""
+
+    unit: str
+    row: object
+    left: str
+    right: str
+    ks: tuple[int, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """Runs of steps from a start value, the first first."""
+
+    start: Node
+    runs: tuple[StepRun, ...]
+
+
+def accumulation(node: Node) -> Accumulation | None:
+    """The chain of steps that ends in a node; None if the node is no step."""
+    runs: list[StepRun] = []
+    while (step := _step_of(node)) is not None:
+        run, node = step
+        joins = runs and (runs[-1].unit, runs[-1].left, runs[-1].right) == (run.unit, run.left, run.right)
+        if joins:
+            last = runs.pop()
+            run = StepRun(run.unit, run.row, run.left, run.right, run.ks + last.ks, run.line)
+        runs.append(run)
+    return Accumulation(node, tuple(reversed(runs))) if runs else None
+
+
+def _step_of(node: Node) -> tuple[StepRun, Node] | None:
+    """(one step, its addend): of a matrix instruction, or a fused multiply-add of two elements."""
+    if isinstance(node, Step):
+        left, left_ks = _along_k(node.left, node.signs[0])
+        right, right_ks = _along_k(node.right, node.signs[1])
+        ks = left_ks if left_ks == right_ks or not right_ks else () if left_ks else right_ks
+        return StepRun(str(node.row), node.row, left, right, ks, node.line), node.addend
+    if isinstance(node, Applied) and node.name.startswith("fma.rn") and len(node.operands) == 3:
+        left, left_ks = _along_k((node.operands[0],), 1)
+        right, right_ks = _along_k((node.operands[1],), 1)
+        if left_ks and left_ks == right_ks:
+            return StepRun(node.name, None, left, right, left_ks, node.line), node.operands[2]
+    return None
+
+
+def _along_k(operands: tuple, sign: int) -> tuple[str, tuple[int, ...]]:
+    """(the form of operands with k for the index in which they differ, these indices); zeros at the end are padding."""
+    whole = list(operands)
+    while len(whole) > 1 and isinstance(whole[-1], Constant) and whole[-1].bits == 0:
+        whole.pop()
+    found = [_with_k(operand) for operand in whole]
+    texts = {text for text, _ in found}
+    prefix = "-" if sign < 0 else ""
+    if all(isinstance(operand, Constant) and operand.bits == 0 for operand in whole):
+        return "{0}", ()
+    if len(texts) == 1 and all(k is not None for _, k in found):
+        return prefix + texts.pop(), tuple(int(k) for _, k in found if k is not None)
+    return prefix + "{" + ", ".join(operand.text() for operand in whole[:4]) + (
+        ", ..." if len(whole) > 4 else ""
+    ) + "}", ()
+
+
+def _with_k(node: Node) -> tuple[str, int | None]:
+    """(the form with the free index of its elements as k, its value or None)."""
+    if isinstance(node, Element):
+        axis = next((a for a, (_, steps) in enumerate(node.index) if not any(steps)), None)
+        if axis is None:
+            axis = len(node.index) - 1 if len(node.index) == 1 else None
+        return (node.text(axis), node.index[axis][0]) if axis is not None else (node.text(), None)
+    if isinstance(node, Applied):
+        parts = [_with_k(operand) for operand in node.operands]
+        ks = {k for _, k in parts if k is not None}
+        return f"{node.name}({', '.join(text for text, _ in parts)})", ks.pop() if len(ks) == 1 else None
+    return node.text(), None
+
+
+@dataclass(frozen=True, repr=False)
+class KernelRecipe(Result):
+    """What a kernel computes for its output.
+
+    Attributes
+    ----------
+    kernel, output : str
+        The entry, and the argument that holds the output.
+    forms : tuple of CommonForm
+        Common expressions, that of most elements first; :attr:`CommonForm.outputs` says which elements have it.
+    assumptions : tuple of str
+        What the expressions rest on: decisions by data, orders that the hardware does not determine.
+    """
+
+    kernel: str
+    output: str
+    forms: tuple[CommonForm, ...]
+    assumptions: tuple[str, ...]
+
+    @property
+    def root(self) -> Node:
+        """The expression of most elements."""
+        return self.forms[0].root
+
+    def outline(self, form: int = 0) -> list[str]:
+        """Lines of an indented tree."""
+        return _outline(self.forms[form].root, 0)
+
+    @cached_property
+    def instructions(self) -> tuple[str, ...]:
+        """The matrix instructions and multiply-adds of the most common expression, in the order in which they appear."""
+        found: dict[str, None] = {}
+        _instructions(self.root, found)
+        return tuple(found)
+
+    def library(self) -> Recipe:
+        """The same as a recipe of `libraries`.
+
+        Raises
+        ------
+        Unknown
+            If the expression is not of chains over k of plain operands that FP32 additions join; says what is in the way.
+        """
+        if len(self.forms) != 1:
+            raise Unknown(
+                f"{self.kernel} has {len(self.forms)} different expressions", field="expression", advice="See forms"
+            )
+        root, fmt = self.root, "fp32"
+        if isinstance(root, Applied) and root.name in _OUTPUTS:
+            root, fmt = root.operands[0], _OUTPUTS[root.name]
+        rows: list = []
+        order = _order(root, rows)
+        units = {str(row) for row in rows}
+        if len(units) != 1:
+            raise Unknown(f"{self.kernel} uses several units: {', '.join(sorted(units))}", field="engine")
+        engine = rows[0] if rows[0] is not None else _fma()
+        pieces = [piece for chain in _chains(order) for piece in chain.pieces]
+        length = max((piece[-1] + 1 for piece in pieces), default=0)
+        source = "read from the compiled kernel"
+        return Recipe(engine, length, order, Epilogue(formats=(fmt,)), self.kernel, source)
+
+    def __str__(self) -> str:
+        count = sum(len(form.outputs) for form in self.forms)
+        lines = [
+            f"{self.kernel}: {self.output}, {count} elements, {len(self.forms)} expression{'s' * (len(self.forms) > 1)}"
+        ]
+        for number, form in enumerate(self.forms[:4]):
+            if len(self.forms) > 1:
+                lines.append(f"  of {len(form.outputs)} elements:")
+            lines += [f"  {line}" for line in self.outline(number)]
+        if len(self.forms) > 4:
+            lines.append(f"  and {len(self.forms) - 4} more expressions")
+        try:
+            lines += ["order of k:", *(f"  {line}" for line in tree_of_order(self.library().order).outline())]
+        except ValueError as error:
+            lines.append(f"not a recipe of libraries: {error}")
+        return "\n".join([*_named(lines), *(f"assumed: {each}" for each in self.assumptions)])
+
+    def to_rows(self) -> list[dict]:
+        """One row for each expression: elements, matrix instructions, tree."""
+        return [
+            {
+                "elements": len(form.outputs),
+                "instructions": ", ".join(self.instructions),
+                "expression": "\n".join(self.outline(i)),
+            }
+            for i, form in enumerate(self.forms)
+        ]
+
+
+def _named(lines: list[str]) -> list[str]:
+    """The lines with names for long factors of products, which are spelled out at the end."""
+    factors = {side for line in lines for side in re.findall(r"then (.*?) x (.*?)(?:, k|$)", line) for side in side}
+    names = {text: f"w{i}" for i, text in enumerate(sorted((f for f in factors if len(f) > _LONGEST), key=len), 1)}
+    for text, name in sorted(names.items(), key=lambda item: -len(item[0])):
+        lines = [line.replace(text, name) for line in lines]
+    return [*lines, *(f"{name} = {text}" for text, name in names.items())]
+
+
+def _fma() -> MatrixEngine:
+    """The CUDA cores' fused multiply-add in FP32."""
+    return MatrixEngine(SequentialFMA(), a_format="fp32", b_format="fp32", c_format="fp32", d_format="fp32", k=1)
+
+
+def _chains(order: Order) -> list[Chain]:
+    return [order] if isinstance(order, Chain) else [chain for part in order.parts for chain in _chains(part)]
+
+
+def _order(node: Node, rows: list) -> Order:
+    """The order of a sum; Unknown where it has no place for what the expression does."""
+    chain = accumulation(node)
+    if chain is not None:
+        if not (isinstance(chain.start, Constant) and chain.start.bits == 0):
+            raise Unknown(f"a chain starts from {_short(chain.start)}", field="start", known=("+0",))
+        runs = [run for run in chain.runs if (run.left, run.right) != _PADDING]
+        if len(runs) != 1 or not runs[0].ks or any(mark in runs[0].left + runs[0].right for mark in "({-"):
+            told = "; ".join(map(_run_text, runs))
+            raise Unknown(f"the factors of a chain are not plain elements: {told}", field="operands")
+        rows.append(runs[0].row)
+        return Chain(_pieces(runs[0].ks))
+    if isinstance(node, Applied) and node.name in _ADDITIONS:
+        parts: list[Node] = []
+        while isinstance(node, Applied) and node.name in _ADDITIONS:
+            sums = [isinstance(x, Applied) and x.name in _ADDITIONS for x in node.operands]
+            own = 1 if sums == [False, True] else 0  # which operand goes on to the left: additions commute
+            parts.append(node.operands[1 - own])
+            node = node.operands[own]
+        zero = isinstance(node, Constant) and node.bits == 0
+        orders = [_order(part, rows) for part in ([*parts, *([] if zero else [node])])[::-1]]
+        return Sum(tuple(orders), start="zero" if zero else "first")
+    raise Unknown(f"the expression has {_short(node)} where a chain or an addition is expected", field="expression")
+
+
+def _pieces(ks: tuple[int, ...]) -> tuple[range, ...]:
+    """Values of k as ascending ranges."""
+    found: list[range] = []
+    for k in ks:
+        if found and k == found[-1].stop:
+            found[-1] = range(found[-1].start, k + 1)
+        else:
+            found.append(range(k, k + 1))
+    return tuple(found)
+
+
+def _short(node: Node) -> str:
+    text = node.text()
+    return text if len(text) < 70 else text[:67] + "..."
+
+
+def _run_text(run: StepRun) -> str:
+    where = ""
+    if run.ks:
+        where = (
+            ", k "
+            + ", ".join(f"{p.start}:{p.stop}" for p in _pieces(run.ks)[:6])
+            + (" ..." if len(_pieces(run.ks)) > 6 else "")
+        )
+    return f"{run.left} x {run.right}{where}"
+
+
+def _outline(node: Node, depth: int) -> list[str]:
+    """Lines of the tree under a node."""
+    space = "  " * depth
+    chain = accumulation(node)
+    if chain is not None:
+        lines = [f"{space}chain of {chain.runs[0].unit} (line {chain.runs[0].line}), from"]
+        lines += _outline(chain.start, depth + 1)
+        return [*lines, *(f"{space}  then {_run_text(run)}" for run in chain.runs)]
+    if isinstance(node, Applied):
+        plain = all(accumulation(x) is None and not isinstance(x, Applied) for x in node.operands)
+        head = f"{space}{node.name}" + (f" (line {node.line})" if node.line else "")
+        if plain:
+            return [f"{head}: {', '.join(x.text() for x in node.operands)}"]
+        return [head, *(line for operand in node.operands for line in _outline(operand, depth + 1))]
+    return [space + node.text()]
+
+
+def _instructions(node: Node, found: dict[str, None]) -> None:
+    chain = accumulation(node)
+    if chain is not None:
+        _instructions(chain.start, found)
+        found.update(dict.fromkeys(run.unit for run in chain.runs))
+    elif isinstance(node, Applied):
+        for operand in node.operands:
+            _instructions(operand, found)
+
+
+def owners_of(memory, number: int) -> np.ndarray:
+    """Whose bytes an array of global memory holds."""
+    return memory.space.ids[memory.starts[number] : memory.stops[number]]

@@ -1,0 +1,36 @@
+"""What running a kernel says beside the arrays that it wrote."""
+
+from dataclasses import dataclass
+
+from ..results import Result
+
+
+@dataclass(frozen=True, repr=False)
+class KernelRun(Result):
+    """One launch that ran to its end.
+
+    Attributes
+    ----------
+    kernel : str
+        The entry's name.
+    unit : str
+        Architecture of the matrix instructions.
+    steps : int
+        Instructions; one that a group of threads ran together counts once.
+    assumptions : tuple of str
+        What the result rests on that the program does not determine.
+    """
+
+    kernel: str
+    unit: str
+    steps: int
+    assumptions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        assumed = "".join(f"\nassumed: {each}" for each in self.assumptions)
+        return f"{self.kernel} ran on {self.unit} in {self.steps} steps{assumed}"
+
+    def to_rows(self) -> list[dict]:
+        """One row: kernel, unit, steps, assumptions."""
+        assumed = "; ".join(self.assumptions)
+        return [{"kernel": self.kernel, "unit": self.unit, "steps": self.steps, "assumptions": assumed}]
