@@ -59,7 +59,7 @@ class ShimRun:
 
 
 @dataclass(frozen=True, repr=False)
-class KernelCheck(Result):
+class PtoCheck(Result):
     """What was found in a kernel.
 
     Attributes
@@ -187,7 +187,7 @@ def _main_text(main: str, matrices: Sequence[Matrix], result: str) -> str:
 
 def check_emitted(
     folder: str | Path, a: np.ndarray | None = None, b: np.ndarray | None = None, seed: int = 0, optimization: str = "-O1"
-) -> KernelCheck:  # fmt: skip
+) -> PtoCheck:  # fmt: skip
     """Run the kernel that `plan --emit pto` wrote into a folder and compare it with the schedule of its record.
 
     Its bits with :func:`ascend.cube_gemm`'s, its faults, and the tiles of C and slices of k of each core with the schedule's
@@ -249,11 +249,11 @@ def _arithmetic(s: Kernel, scale_exponent: int | None) -> Any:
 
 def compared(
     name: str, faults: list[KernelFault], result: bytes, expected: np.ndarray, what: str, allowed: np.ndarray | None = None
-) -> KernelCheck:  # fmt: skip
+) -> PtoCheck:  # fmt: skip
     """The check of a result: each bit, or within `allowed` of each element where the order of the sums is the kernel's own."""
     got = np.frombuffer(result, expected.dtype)
     if not got.size:
-        return KernelCheck(name, tuple(faults), what, expected.size, expected.size, float("nan"))
+        return PtoCheck(name, tuple(faults), what, expected.size, expected.size, float("nan"))
     got = got.reshape(expected.shape)
     different = int(np.count_nonzero(got.view(np.uint32) != np.ascontiguousarray(expected).view(np.uint32)))
     with np.errstate(invalid="ignore"):
@@ -269,7 +269,7 @@ def compared(
             f"{wrong} of {expected.size} elements are further off than any order of the sums, by at most {largest:.3g}"
         )
         faults = [*faults, KernelFault("numbers", None, text)]
-    return KernelCheck(name, tuple(faults), what, expected.size, different, largest)
+    return PtoCheck(name, tuple(faults), what, expected.size, different, largest)
 
 
 def run_emitted(

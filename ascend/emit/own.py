@@ -8,7 +8,7 @@ import numpy as np
 
 from ascend.chips.chip import Chip
 from ascend.cube import cube_hgemm
-from ascend.emit.check import KernelCheck, Matrix, compared, elements_of, run_kernels
+from ascend.emit.check import PtoCheck, Matrix, compared, elements_of, run_kernels
 from ascend.emit.pto import SUMS, WORDS
 from ascend.operands import operand_slices
 from ascend.slices import Sums
@@ -76,7 +76,7 @@ class OwnKernel:
             raise ValueError(f"--arguments are names between commas, c among them, got {','.join(self.arguments)!r}")
 
 
-def check_own(kernel: OwnKernel, seed: int = 0, optimization: str = "-O1") -> KernelCheck:
+def check_own(kernel: OwnKernel, seed: int = 0, optimization: str = "-O1") -> PtoCheck:
     """Run a kernel on normal elements and compare it with one chain over k in order in each element of C.
 
     A kernel that adds slices or groups of k apart gives other bits: what no order of FP32 sums can give is a fault. Raises
