@@ -8,7 +8,7 @@ import numpy as np
 
 from ascend.chips.chip import Chip
 from ascend.cube import cube_hgemm
-from ascend.emit.check import PtoCheck, Matrix, compared, elements_of, run_kernels
+from ascend.emit.check import Matrix, PtoCheck, compared, elements_of, run_kernels
 from ascend.emit.pto import SUMS, WORDS
 from ascend.operands import operand_slices
 from ascend.slices import Sums
