@@ -68,7 +68,7 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
             continue
         m_, k_, n_, r_, c_ = bm[may], bk[may], bn[may], rows[may], columns[may]
         ones = np.ones_like(m_)
-        for direction in (0, 1) if r.target in ("", "catlass") else ():
+        for direction in (0, 1) if r.target != "ascendc" else ():
             square = np.round(np.sqrt(cores / slices * (n_ / m_ if direction == 0 else m_ / n_)))
             for width in (square, *(BAND_WIDTHS if slices == 1 else ())):
                 most = r_ if direction == 0 else c_

@@ -11,6 +11,8 @@ import pytest
 import ascend
 import mpgemm
 import tensorcore_models as tcm
+from ascend.emit.check import KernelFault as PtoFault
+from ascend.emit.check import PtoCheck
 from mpgemm.exact.conditioning import condition_of_product
 from mpgemm.experiments.comparison import compare
 from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
@@ -101,6 +103,7 @@ MAKERS = {
     "KernelRun": kernel_run,
     "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),
     "Plan": plan,
+    "PtoCheck": lambda: PtoCheck("gemm.cpp", (PtoFault("race", 0, "L1: write by MTE2 while MTE1 reads"),), "one chain", 4, 0, 0.0),
     "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],
     "PromotionAdvice": lambda: mpgemm.advise_promotion(A, B, "h100"),
     "Conditioning": lambda: condition_of_product(A, B),

@@ -121,6 +121,19 @@ class GridKernel(CubeKernel):
         row, column = self.swizzle.order(rows, columns)
         return np.tile(row, slices), np.tile(column, slices), np.repeat(np.arange(slices), rows * columns)
 
+    @property
+    def first_tile(self) -> int:
+        """Place in the order of core 0's first tile, where tiles are dealt one by one."""
+        return self._busiest
+
+    @property
+    def rectangle_groups(self) -> tuple[int, int]:
+        """Rectangles along m and along n."""
+        return (
+            len(self._dealt(len(self.row_blocks), self.grid.m)),
+            len(self._dealt(len(self.column_blocks), self.grid.n)),
+        )
+
     @cached_property
     def _busiest(self) -> int:
         """Place in the order of the first tile of the core with the most work, of those with the most tiles."""

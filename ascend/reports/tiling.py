@@ -81,6 +81,23 @@ def ascendc_snippet(schedule: Kernel) -> str:
     s, fields = schedule, tiling_fields(schedule)
     if not fields or s.operand not in _DATA_TYPES:
         return ""
+    return "\n".join(
+        [
+            f"// C = A B with A {s.m} x {s.k}, B {s.k} x {s.n}; {layout_words(s)}",
+            "using namespace matmul_tiling;",
+            "MultiCoreMatmulTiling tilingApi(platform);",
+            *(f"tilingApi.{call};" for call in tiling_calls(s)),
+            "tilingApi.GetTiling(tiling);",
+            "// in place of what it chose:",
+            *(f"tiling.set_{name}({value});" for name, value in fields.items()),
+            "tiling.set_isBias(0);",
+        ]
+    )
+
+
+def tiling_calls(schedule: Kernel) -> list[str]:
+    """Calls of MultiCoreMatmulTiling before GetTiling, in the order that the API asks for."""
+    s, fields = schedule, tiling_fields(schedule)
     layout, kind = layout_of(s), _DATA_TYPES[s.operand]
     form = "NZ" if layout == "nz" else "ND"
     result = "INT32" if s.operand == "int8" else "FLOAT"
@@ -95,18 +112,7 @@ def ascendc_snippet(schedule: Kernel) -> str:
     ]
     if len(s.k_slices) > 1:
         calls.append("EnableMultiCoreSplitK(true)")
-    return "\n".join(
-        [
-            f"// C = A B with A {s.m} x {s.k}, B {s.k} x {s.n}; {layout_words(s)}",
-            "using namespace matmul_tiling;",
-            "MultiCoreMatmulTiling tilingApi(platform);",
-            *(f"tilingApi.{call};" for call in calls),
-            "tilingApi.GetTiling(tiling);",
-            "// in place of what it chose:",
-            *(f"tiling.set_{name}({value});" for name, value in fields.items()),
-            "tiling.set_isBias(0);",
-        ]
-    )
+    return calls
 
 
 def basic_snippet(schedule: Kernel) -> str:
@@ -146,15 +152,20 @@ def catlass_snippet(schedule: Kernel) -> str:
 
 
 def pto_snippet(schedule: Kernel) -> str:
-    """C++ constants of a kernel like pto-isa's gemm_performance: a rectangle for each core, stepK blocks in a load."""
+    """C++ constants of a kernel like pto-isa's gemm_performance: a rectangle for each core, stepK blocks in a load.
+
+    Where tiles are dealt one by one, which that kernel does not do, the constants of `plan --emit pto`.
+    """
     s, fields = schedule, tiling_fields(schedule)
     if not fields:
         return ""
-    names = (
-        "singleCoreM", "singleCoreK", "singleCoreN", "baseM", "baseK", "baseN", "stepM", "stepKa", "stepKb", "stepN",
-    )  # fmt: skip
+    own = ("singleCoreM", "singleCoreK", "singleCoreN") if not s.deals_one_by_one else ()
+    names = (*own, "baseM", "baseK", "baseN", "stepM", "stepKa", "stepKb", "stepN")
+    cores = s.used_cores if s.deals_one_by_one else fields["usedCoreNum"]
     lines = [f"// m = {s.m}, k = {s.k}, n = {s.n}; two buffers in L1, L0A and L0B; {layout_words(s)}"]
-    lines.append(f"constexpr uint32_t blockDim = {fields['usedCoreNum']};")
+    if s.deals_one_by_one:
+        lines.append(f"// tiles one by one, {s.placement()}: --emit pto writes this kernel")
+    lines.append(f"constexpr uint32_t blockDim = {cores};")
     return "\n".join(lines + [f"constexpr uint32_t {name} = {fields[name]};" for name in names])
 
 

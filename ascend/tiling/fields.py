@@ -133,10 +133,11 @@ def broken_rules_of(schedule: Kernel) -> list[str]:
 def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
     """The kernel that the fields of a target describe, where it is another one than the schedule; None where it is the same.
 
-    AscendC's and pto-isa's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one.
+    AscendC's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one; a PTO kernel walks either
+    (:mod:`ascend.emit`).
     """
     s = schedule
-    if not s.on_cube:
+    if not s.on_cube or (target == "pto" and s.resident == "none" and s.groups == 1 and s.kernel == "grid"):
         return None
     slices = fractals(s.k, s.k_slices[0][1] - s.k_slices[0][0])
     if target == "catlass":

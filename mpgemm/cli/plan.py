@@ -40,6 +40,7 @@ EXAMPLES = (
     ("4096 4096 4096 --chip 910A", "blocks, grid and order for one product (m k n)"),
     ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and what to type into the kernel"),
     ("128 7168 2048 --chip 910B3 --pareto", "time against bits"),
+    ("512 1024 768 --chip 910B3 --terms 3 --emit pto kernel", "the kernel, which mpgemm check-kernel runs here"),
 )
 
 
@@ -56,7 +57,7 @@ def _state_what_goes_together(parser: Parser) -> None:
     """Which options have no effect beside others: none is ignored."""
     ranking = ("--rank", "--top", "--simulate", "--max-error", "--reach")
     sample = ("--files", "--distribution")
-    shown = ("--sensitivity", "--explain", "--tiling", "--csv")
+    shown = ("--sensitivity", "--explain", "--tiling", "--csv", "--emit")
     # A list of chips' numbers, blocks and pictures of blocks come from the paper's constraints alone.
     apart = ("--list-parameters", "--bits", "--rejections", "--heat-map")
     parser.goes_without(
@@ -128,6 +129,10 @@ def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
     add("--heat-map", action="store_true", help="the speed over (bm, bn) as a picture")
     add("--out", metavar="FOLDER", help="where --heat-map and --pareto write PNG, CSV and JSON (out)")
     add_figure_arguments(parser, output)
+    add(
+        "--emit", nargs=2, metavar=("DIALECT", "FOLDER"),
+        help=f"write the best plan that a dialect can say as a kernel with host and record: {', '.join(TARGETS)}",
+    )  # fmt: skip
     add("--csv", metavar="FILE", help="write the plans as CSV")
     add("--json", action="store_true", help="print JSON instead of tables")
 
@@ -137,7 +142,7 @@ Size = tuple[int, int, int]
 #: Options that take one shape and one chip.
 OF_ONE_SHAPE = (
     "block", "pareto", "bits", "rejections", "heat_map", "data", "explain", "tiling", "sensitivity", "batch", "grouped",
-    "list_parameters",
+    "list_parameters", "emit",
 )  # fmt: skip
 #: Columns of a plan that describe its schedule and what it reaches.
 _OF_A_SCHEDULE = ("chain", "mode", "grid", "placed", "seconds", "tflops", "bound", "busy", "bits")
@@ -147,9 +152,18 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status."""
     if args.target and args.kernel == "paper":
         raise ValueError(f"--for {args.target} plans grids: leave out --kernel paper")
+    if args.emit and args.kernel == "paper":
+        raise ValueError("--emit writes grids: leave out --kernel paper")
+    if args.emit and args.target not in (None, args.emit[0]):
+        raise ValueError(f"--for {args.target} and --emit {args.emit[0]} contradict each other: give one of them")
     if args.simulate and args.rank != "time":
         raise ValueError(f"--simulate is for --rank time: --rank {args.rank} simulates nothing")
     chips = chips_of(args)
+    if args.emit:
+        from ascend.dialects import check_dialect
+
+        args.target = args.emit[0]
+        check_dialect(args.target, chip_of(args))
     if args.shapes or len(chips) > 1:
         _overview(args, chips)
         return 0
@@ -183,13 +197,14 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
     sentences = ascend.explain(best.schedule) if args.explain else []
     if args.csv:
         write_text(args.csv, _table(plans, "plans").to_csv())
+    written = _emitted(args, best) if args.emit else []
     if args.json:
         result = {
             "chip": chip.name, "m": m, "k": k, "n": n, "terms": best.schedule.terms, "operand": best.schedule.operand,
             "buffering": args.buffering, "advice": advice.to_rows() if advice else None,
             "kernel": args.kernel, "rank": args.rank, "calibrated": args.calibrated,
             "plans": [plan.to_dict() | {"tiling": ascend.tiling_fields(plan.schedule)} for plan in plans],
-            "explanation": sentences,
+            "explanation": sentences, "written": list(map(str, written)),
         }  # fmt: skip
         if args.sensitivity:
             result["sensitivities"] = [row._asdict() for row in ascend.sensitivities(best.schedule)]
@@ -212,8 +227,18 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
     if args.sensitivity:
         print()
         sensitivity_table(best.schedule).print()
-    if args.tiling or args.target:
+    if args.tiling or (args.target and not args.emit):
         _print_tiling(best, args.target)
+    if written:
+        print(f"\nwritten: {', '.join(map(str, written))}")
+
+
+def _emitted(args: argparse.Namespace, best: Plan) -> list[Path]:
+    """The files of the best plan's kernel."""
+    from ascend.emit.write import EMITTERS, write_files
+
+    dialect, folder = args.emit
+    return write_files(folder, EMITTERS[dialect](best.schedule))
 
 
 def _plans_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, advice: ascend.Advice | None) -> list[Plan]:

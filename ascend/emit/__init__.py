@@ -1,0 +1,1 @@
+"""Kernels of a plan written out, and kernels run and checked on this machine."""

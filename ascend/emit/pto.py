@@ -1,0 +1,233 @@
+"""A plan as a PTO kernel: constants from the schedule in front of the bodies in `bodies/`, host, CMake, record.
+
+Several terms take three kernels on one stream: the vector units split A and B into words, the cubes multiply, the vector units
+combine terms and slices. Words lie in ND rows. A schedule that PTO cannot say is refused (:func:`check_pto`).
+"""
+
+from importlib import resources
+from typing import Any
+
+from ascend.blocking import ACCUMULATOR_BYTES, Blocking
+from ascend.dialects import check_dialect
+from ascend.grid import Grid, Swizzle
+from ascend.kernels.base import Kernel
+from ascend.kernels.grid import GridKernel
+from ascend.pipes.simulate import simulate
+from ascend.schedule import build_schedule
+from ascend.terms import TERMS
+from ascend.tiling.rules import whole_k
+
+#: C++ types of operands, and of what they add up to.
+WORDS = {"fp16": "half", "bf16": "bfloat16_t", "fp32": "float", "int8": "int8_t"}
+SUMS = {"int8": "int32_t"}
+#: Vector cores beside each cube, and elements of a line in UB (four lines of FP32 for each of two buffers).
+VECTOR_CORES, CHUNK = 2, 4096
+
+
+def check_pto(s: Kernel) -> None:
+    """Refuse a schedule that the emitted PTO kernel cannot say: which part of it, and what to take instead (ValueError)."""
+    check_dialect("pto", s.placed_on)
+    if not isinstance(s, GridKernel) or s.resident != "none":
+        kind = s.placement() if s.on_cube else "the vector units"
+        raise ValueError(
+            f"the PTO kernel streams both operands, this plan is {kind}: plan with --for pto, or resident='none'"
+        )
+    if s.operand not in WORDS:
+        raise ValueError(f"the PTO kernel multiplies {', '.join(WORDS)}, got {s.operand}")
+    if s.terms > 1 and s.mode not in ("termwise", "fused"):
+        raise ValueError(
+            f"mode {s.mode}: the cube cannot scale a term by 2^-s_b before it adds it, and takes whole blocks of one term at a "
+            "time: --mode termwise or fused"
+        )
+    if s.terms == 1 and s.layout == "nz":
+        raise ValueError("the PTO kernel reads ND rows: plan with --layout nd, or nt for B as N x K rows")
+    if s.layout == "nd" and s.terms == 1 and s.operand in ("int8", "fp32"):
+        raise ValueError(
+            f"{s.operand}: the way from L1 to L0B transposes 16-bit elements only: --layout nt (B as N x K rows)"
+        )
+    if s.merge == "atomic" and len(s.k_slices) > 1 and s.groups > 1:
+        raise ValueError(
+            f"a slice of {s.groups} k groups is no one sum in L0C that FIXPIPE could add to C: --merge reduce"
+        )
+    if s.reseed_l0c or s.blocking.bk % whole_k(s.operand):
+        raise ValueError(f"the PTO kernel takes blocks of k in {whole_k(s.operand)} and starts each sum from 0")
+
+
+def b_is_transposed(s: Kernel) -> bool:
+    """Whether B lies as N x K rows."""
+    return s.layout == "nt" and s.terms == 1
+
+
+def copies_of_c(s: Kernel) -> int:
+    """Copies of C that the cubes write and a later pass adds; 1: C itself."""
+    return s.terms * (len(s.k_slices) if s.merge == "reduce" else 1)
+
+
+def _l1_bytes(s: Kernel) -> tuple[int, int]:
+    b = s.blocking
+    return s.operand_bytes * b.bm * s.load_k, s.operand_bytes * s.load_k * b.bn
+
+
+def constants(s: GridKernel, scale_exponent: int) -> dict[str, Any]:
+    """What the bodies read of a plan: name to value, a list for an array."""
+    b, slices = s.blocking, len(s.k_slices)
+    a_bytes, b_bytes = _l1_bytes(s)
+    slots, first = s.stream_slots, [terms[0] for terms in s.passes]
+    row_groups, column_groups = s.rectangle_groups if s.owns_rectangles else (1, 1)
+    return {
+        "kM": s.m, "kK": s.k, "kN": s.n, "kBlockM": b.bm, "kBlockK": b.bk, "kBlockN": b.bn, "kLoadK": s.load_k,
+        "kRowBlocks": len(s.row_blocks), "kColumnBlocks": len(s.column_blocks), "kSlices": slices,
+        "kChain": b.bk * s.n_fused, "kCores": s.cores, "kUsedCores": s.used_cores, "kBalanced": s.balanced,
+        "kRectangles": s.owns_rectangles, "kGroupsM": row_groups, "kGroupsN": column_groups,
+        "kFirst": 0 if s.owns_rectangles else s.first_tile, "kOffset": s.swizzle.offset, "kDirection": s.swizzle.direction,
+        "kTurns": s.swizzle.turns, "kBTransposed": b_is_transposed(s), "kUnitFlag": s.unit_flag,
+        "kTerms": s.terms, "kPasses": len(s.passes), "kAccumulators": s.accumulators, "kWords": s.words,
+        "kWordA": ["hl".index(term[0]) for term in first], "kWordB": ["hl".index(term[1]) for term in first],
+        "kTermOfPass": [TERMS.index(term) for term in first],
+        "kCopies": copies_of_c(s), "kSlicesApart": s.merge == "reduce" and slices > 1,
+        "kAddsSlices": s.merge == "atomic" and slices > 1,
+        "kSlots": slots, "kL0Slots": s.l0_slots, "kL0CSlots": s.l0c_slots,
+        "kL1ABytes": a_bytes, "kL1BBytes": b_bytes, "kL1A": 0, "kL1B": s.words * slots * a_bytes,
+        "kL0ABytes": b.bm * b.bk * s.operand_bytes, "kL0BBytes": b.bk * b.bn * s.operand_bytes,
+        "kL0CBytes": b.bm * b.bn * ACCUMULATOR_BYTES,
+        "kVectorCores": VECTOR_CORES * s.cores, "kChunk": CHUNK,
+        "kScale": f"{2.0**scale_exponent!r}f", "kUnscale": f"{2.0**-scale_exponent!r}f",
+    }  # fmt: skip
+
+
+def _declared(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return f"constexpr bool {name} = {str(value).lower()};"
+    if isinstance(value, list):
+        return f"constexpr uint32_t {name}[] = {{{', '.join(map(str, value))}}};"
+    return f"constexpr {'float' if isinstance(value, str) else 'uint32_t'} {name} = {value};"
+
+
+def _plan_text(s: GridKernel, scale_exponent: int) -> str:
+    lines = [f"using Word = {WORDS[s.operand]};", f"using Sum = {SUMS.get(s.operand, 'float')};"]
+    lines += [_declared(name, value) for name, value in constants(s, scale_exponent).items()]
+    return "namespace plan\n{\n" + "\n".join(lines) + "\n} // namespace plan\n"
+
+
+def _block_text(s: Kernel) -> str:
+    """The products of one k block: each word is moved to L0 before its first use, its place is free after its last."""
+    fused = s.words > 1
+    terms, lines = s.passes[0], []
+    for number, term in enumerate(terms):
+        places = []
+        for side, word in zip("AB", term, strict=True):
+            seen = [t["AB".index(side)] for t in terms[:number]]
+            which = "hl".index(word)
+            places.append(str(which) if fused else "at.l0Slot")
+            if word not in seen:
+                lines.append(f"move{side}(at, {which if fused else 0}, {places[-1]});")
+                lines.append(f"await<PIPE_MTE1, PIPE_M>(kEvent{side} + {places[-1]});")
+        lines.append(f"product(at, {number}, {places[0]}, {places[1]});")
+        for side, word, place in zip("AB", term, places, strict=True):
+            if word not in [t["AB".index(side)] for t in terms[number + 1 :]]:
+                lines.append(f"raise<PIPE_M, PIPE_MTE1>(kEvent{side} + {place});")
+    body = "\n".join(f"    {line}" for line in lines)
+    return f"AICORE inline void multiplyBlock(const Block &at)\n{{\n{body}\n}}\n"
+
+
+def body(name: str) -> str:
+    """The text of a file of `bodies/`."""
+    return resources.files("ascend.emit").joinpath("bodies", name).read_text(encoding="utf-8")
+
+
+def needs_vector_passes(s: Kernel) -> bool:
+    """Whether words are split or copies of C combined."""
+    return s.split_elements > 0 or copies_of_c(s) > 1
+
+
+def record(s: GridKernel, scale_exponent: int = 12) -> dict[str, Any]:
+    """What a caller of the kernel has to know: sizes, workspace, places in L1 and L0, flags, launches, the predicted time.
+
+    Bytes are bytes, times microseconds. The prediction is the plan's; words in ND rows and the launches of the vector kernels
+    come on top of it.
+    """
+    all_constants = constants(s, scale_exponent)
+    words = {} if s.terms == 1 else {x: 2 * s.operand_bytes * size for x, size in (("a", s.m * s.k), ("b", s.k * s.n))}
+    copies = copies_of_c(s)
+    rings = {"MTE1 to MTE2": s.stream_slots, "MTE2 to MTE1": s.stream_slots, "M to MTE1": 2 * s.l0_slots,
+             "MTE1 to M": 2 * s.l0_slots}  # fmt: skip
+    if not s.unit_flag:
+        rings |= {"FIX to M": s.l0c_slots, "M to FIX": s.l0c_slots}
+    return {
+        "dialect": "pto", "chip": s.placed_on.name, "m": s.m, "k": s.k, "n": s.n, "operand": s.operand, "terms": s.terms,
+        "mode": s.mode, "merge": s.merge, "scale_exponent": scale_exponent if s.terms > 1 else None,
+        "layout_a": "ND, M x K", "layout_b": "ND, N x K" if b_is_transposed(s) else "ND, K x N",
+        "presplit": s.presplit, "cores": s.used_cores, "placement": s.placement(), "schedule": _rebuilt_from(s),
+        "clear_c": bool(all_constants["kAddsSlices"]),
+        "workspace_bytes": {"words": words, "copies_of_c": (copies > 1) * copies * s.m * s.n * ACCUMULATOR_BYTES},
+        "l1": {"a_offset": 0, "b_offset": all_constants["kL1B"], "a_bytes": all_constants["kL1ABytes"],
+               "b_bytes": all_constants["kL1BBytes"], "slots": s.stream_slots, "words": s.words},
+        "l0": {"a_bytes": all_constants["kL0ABytes"], "b_bytes": all_constants["kL0BBytes"], "slots": s.l0_slots,
+               "c_bytes": all_constants["kL0CBytes"], "c_slots": s.l0c_slots, "accumulators": s.accumulators},
+        "events": rings, "unit_flag": s.unit_flag,
+        "launches": 1 + (s.split_elements > 0) * (2 - len(s.presplit)) + (copies > 1),
+        "predicted_us": 1e6 * simulate(s).seconds,
+        "predicted_for": "words in NZ, one launch" if s.terms > 1 else f"A and B in {s.layout.upper()}",
+    }  # fmt: skip
+
+
+def _rebuilt_from(s: GridKernel) -> dict[str, Any]:
+    """Options of :func:`ascend.build_schedule` that give the schedule again, as plain data."""
+    names = (
+        "terms", "buffering", "mode", "operand", "resident", "merge", "n_fused", "depth", "layout", "balanced", "unit_flag",
+        "presplit",
+    )  # fmt: skip
+    b = s.blocking
+    return {name: getattr(s, name) for name in names} | {
+        "block": [b.bm, b.bk, b.bn], "cores": s.cores, "grid": [s.grid.m, s.grid.k, s.grid.n],
+        "swizzle": [s.swizzle.offset, s.swizzle.direction, s.swizzle.turns],
+    }  # fmt: skip
+
+
+def schedule_of(record: dict[str, Any]) -> Kernel:
+    """The schedule of a kernel's record."""
+    own = dict(record["schedule"])
+    block, swizzle, grid = Blocking(*own.pop("block")), Swizzle(*own.pop("swizzle")), Grid(*own.pop("grid"))
+    return build_schedule(
+        record["m"], record["k"], record["n"], record["chip"], block, kernel="grid", grid=grid, swizzle=swizzle, **own
+    )  # fmt: skip
+
+
+def pto_files(schedule: Kernel, scale_exponent: int = 12) -> dict[str, str | dict]:
+    """The files of a plan's PTO kernel: name to text, or to data for JSON.
+
+    Parameters
+    ----------
+    schedule : Kernel
+        A grid on a chip with FIXPIPE where nothing is resident; operands in ND rows.
+    scale_exponent : int
+        s_b of the low words, at most 30.
+
+    Raises
+    ------
+    ValueError
+        For a schedule that the kernel cannot say.
+    """
+    check_pto(schedule)
+    assert isinstance(schedule, GridKernel)  # check_pto refuses others
+    if not 0 <= scale_exponent <= 30:
+        raise ValueError(f"scale_exponent lies between 0 and 30, got {scale_exponent}")
+    plan = _plan_text(schedule, scale_exponent)
+    files: dict[str, str | dict] = {
+        "gemm_cube.cpp": body("cube.cpp").replace("//@plan\n", plan).replace("//@blocks\n", _block_text(schedule))
+    }
+    if needs_vector_passes(schedule):
+        files["gemm_vector.cpp"] = body("vector.cpp").replace("//@plan\n", plan)
+    files["main.cpp"] = _host_text(schedule)
+    files["CMakeLists.txt"] = body("CMakeLists.txt")
+    return files | {"record.json": record(schedule, scale_exponent)}
+
+
+def _host_text(s: GridKernel) -> str:
+    """The host program, without calls of kernels that the plan does not have."""
+    names = ("kM", "kK", "kN", "kTerms", "kCopies", "kAddsSlices")
+    splits = {f"kSplits{x.upper()}": s.terms > 1 and x not in s.presplit for x in "ab"}
+    values = {name: constants(s, 0)[name] for name in names} | splits | {"kWordBytes": s.operand_bytes}
+    plan = "\n".join(["namespace plan", "{", *(_declared(*each) for each in values.items()), "} // namespace plan", ""])
+    plan = f"#define MPGEMM_VECTOR_PASSES {int(needs_vector_passes(s))}\n{plan}"
+    return body("host.cpp").replace("//@plan\n", plan)

@@ -1,0 +1,3 @@
+// Part of mpgemm's shim of PTO, for kernels that include it by this name.
+#pragma once
+#include <pto/pto-inst.hpp>

@@ -1,0 +1,73 @@
+"""`mpgemm check-kernel`: a PTO kernel of an Ascend GEMM on this machine: its bits, races, flags, tiles."""
+
+import argparse
+import sys
+
+from mpgemm.cli.common.parser import Parser
+from mpgemm.reporting.report import json_text, say
+
+QUESTION = "plan a block"
+SUMMARY = "run a PTO kernel here: its bits, races in L1 and L0, flags left up, who computes which tile"
+EXAMPLES = (
+    ("kernel/", "the kernel that mpgemm plan --emit pto wrote into kernel/"),
+    ("gemm.cpp 256 512 384 --entry gemm --cores 6 --layout nt", "your own kernel of C = A B, called as gemm(c, a, b)"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add(
+        "file",
+        metavar="FILE",
+        help="a folder of plan --emit pto, or the C++ file of a PTO kernel (a C++17 compiler is needed)",
+    )
+    add("size", nargs="*", type=int, metavar="M K N", help="of your own kernel: A is M x K, B is K x N")
+    own = parser.add_argument_group("your own kernel").add_argument
+    own("--entry", metavar="NAME", help="the kernel, or the function that launches it")
+    own("--cores", type=int, metavar="COUNT", help="blocks that it is launched on")
+    own(
+        "--arguments",
+        metavar="NAMES",
+        help="what it is called with, in order: c,a,b; other words are passed as they are (c,a,b)",
+    )
+    own("--operand", choices=("fp16", "bf16", "fp32", "int8"), help="elements of A and B (fp16); C is FP32, or int32")
+    own("--layout", choices=("nd", "nt"), help="B as K x N rows, or as N x K rows (nd)")
+    own("--chip", metavar="NAME", help="whose buffers it has (910B3)")
+    parser.add_argument("--seed", type=int, default=0, help="of the elements (0)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status: 1 if anything is wrong with the kernel."""
+    from pathlib import Path
+
+    import ascend
+    from ascend.emit.check import check_emitted
+    from ascend.emit.own import OwnKernel, check_own
+
+    path = Path(args.file)
+    given = [
+        name for name in ("entry", "cores", "arguments", "operand", "layout", "chip") if getattr(args, name) is not None
+    ]
+    if path.is_dir():
+        if given or args.size:
+            raise ValueError(
+                f"{path} has a record of its plan: leave out {'the size' if args.size else '--' + given[0]}"
+            )
+        found = check_emitted(path, seed=args.seed)
+    else:
+        if len(args.size) != 3 or args.entry is None or args.cores is None:
+            raise ValueError("your own kernel needs M K N, --entry NAME and --cores COUNT")
+        m, k, n = args.size
+        kernel = OwnKernel(
+            path, args.entry, args.cores, m, k, n, args.operand or "fp16", args.layout or "nd",
+            tuple((args.arguments or "c,a,b").split(",")), ascend.get_chip(args.chip or "910B3"),
+        )  # fmt: skip
+        found = check_own(kernel, seed=args.seed)
+    if args.json:
+        sys.stdout.write(json_text(found.to_dict()))
+    else:
+        for sentence in found.sentences():
+            say(sentence)
+    return 0 if found.sound else 1
