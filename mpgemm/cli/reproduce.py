@@ -43,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
     add("--quick", action="store_true", help="fewer and smaller points")
     add("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes, where the figure does not sweep them")
     what = parser.add_argument_group("what figures 8 and 9 of the SGEMM-cube paper compare")
-    add_method_arguments(what, "fp16, fp32, sgemm_cube")
+    add_method_arguments(what, "fp16, fp32_numpy, sgemm_cube")
     add_cube_arguments(what, "0 6 12", "sequential")
     what.add_argument(
         "--block",

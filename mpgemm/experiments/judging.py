@@ -62,7 +62,7 @@ SAME_BITS = {"relative_frobenius": 0.1, "componentwise": 0.5}
 
 
 def noise_bits(results: int, base: Mapping[str, float] = NOISE_BITS) -> dict[str, float]:
-    """Bits of each metric that are no difference between two methods measured on that many results.
+    """Bits of each metric by which methods as accurate as each other may differ, measured on that many results.
 
     >>> {name: round(bits, 2) for name, bits in noise_bits(65536).items()}
     {'relative_frobenius': 0.75, 'componentwise': 1.5}

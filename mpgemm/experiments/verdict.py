@@ -102,7 +102,7 @@ class Verdict(Result):
     scaled : tuple of Judgement
         The same with rows and columns scaled; empty where it was not measured.
     noise : dict of str to float
-        Bits of each metric that are no difference here.
+        Bits of each metric by which two FP32 products may differ here: the threshold.
     lost_operands : tuple of LostOperand
     fp32_lost : int
         Results that FP32 itself loses.
