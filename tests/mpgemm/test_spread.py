@@ -1,5 +1,6 @@
 """Intervals over seeds: how often they hold what is true, what verdicts make of them, and FP32, which they are relative to."""
 
+import dataclasses
 import math
 from fractions import Fraction
 
@@ -155,3 +156,34 @@ def test_a_verdict_does_not_depend_on_the_blas(monkeypatch):
     second = found()
     assert second.beside != first.beside
     assert (first.status, first.judgements) == (second.status, second.judgements)
+
+
+def test_recommendations_on_known_effects():
+    """Eight seeds of three methods whose distance from FP32 is known; one verdict, one table, one margin."""
+    from mpgemm.experiments.comparison import Comparison, compare
+
+    a, b = np.random.default_rng(0).uniform(-1, 1, (2, 40, 40)).astype(np.float32)
+    plain = compare(["fp16"], ["a100"], a, b)
+    (record,), (fp32,) = plain, plain.fp32.values()
+    behind = {"near": (0.5, 0.02), "edge": (0.75, 0.3), "far": (2.0, 0.1)}
+    records, baseline = [], {}
+    for seed, offset in enumerate(np.linspace(-1, 1, 8)):
+        case = f"x seed {seed}"
+        baseline[case] = dataclasses.replace(fp32, relative_frobenius=2.0**-20, componentwise=2.0**-19)
+        for cost, (method, (bits, spread)) in enumerate(behind.items(), 1):
+            error = 2.0 ** (-20 + bits + spread * offset)
+            errors = dataclasses.replace(record.errors, relative_frobenius=error, componentwise=2.0**-19)
+            new = {"case": case, "group": "x", "method": method, "cost": 10.0 - cost, "errors": errors}
+            records.append(dataclasses.replace(record, **new))
+    found = Comparison(records, (), baseline)
+    (row,) = found.recommendations(18.9)[:1]
+    assert (row.method, row.reached, set(row.borderline)) == ("near", ("near",), {"edge"})
+    margin = row.borderline["edge"]
+    assert abs(margin.bits) < 1e-9 and margin.seeds is None and margin.threshold == -0.75
+    (bits,) = found.recommendations(18.9)[1:]
+    assert bits.reached == ("near", "edge") and not bits.borderline
+    text = str(found)
+    assert text.count("Verdict, x:") == 1 and "x, 8 seeds: medians" in text and "19.50 (19.48 to 19.52)" in text
+    assert "Decided by the 95% interval, Student's t over seeds (8)" in text
+    few = Comparison([r for r in records if r.case in ("x seed 0", "x seed 7")], (), baseline)
+    assert "2 seeds give no interval: medians decide." in str(few)
