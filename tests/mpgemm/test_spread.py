@@ -98,6 +98,26 @@ def test_verdicts_on_known_effects(behind, spread, seeds, status, said):
     assert bool(found.judgements[0].intervals) == (seeds >= FEWEST)
 
 
+def test_differences_are_paired_by_seed():
+    """Products whose errors lie six bits apart from seed to seed; half a bit between the methods on each is certain."""
+
+    def method(name, bits):
+        def multiply(a, b, **options):
+            return off_by(a, b, bits + 6 * float(a[0, 0]))
+
+        facts = {"order": "termwise", "scale_exponent": 12} if name != "fp32" else {}
+        return GemmMethod(name, name, multiply, {**facts, "wandering": bits}, step_order="exact" if facts else "")
+
+    cases = generated_cases("uniform_nonnegative", (40, 16, 40), range(6))
+    methods = [method("fp32", 15.0), method("sgemm_cube", 14.5)]
+    records = evaluate(cases, methods)
+    bits = [record.errors.effective_bits() for record in records if record.method == "fp32"]
+    assert max(bits) - min(bits) > 3
+    (judgement,) = judge(cases[0], methods, records).judgements
+    interval = judgement.intervals["relative_frobenius"]
+    assert interval.mean == pytest.approx(-0.5, abs=1e-6) and interval.deviation < 1e-6
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "shape"), [("uniform_symmetric", (8, 300, 8)), ("digits-like", (4, 64, 4))])
 def test_coverage_on_products(name, shape):
