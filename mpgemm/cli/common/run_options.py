@@ -60,7 +60,7 @@ FIGURE_OPTIONS = ("--format", "--style")
 def add_figure_arguments(parser: Parser, group: argparse._ArgumentGroup) -> None:
     """How figures look and are written: obeyed by :func:`figures_of`."""
     group.add_argument(
-        "--format", nargs="+", choices=FIGURE_FORMATS, metavar="FORMAT",
+        "--format", dest="figure_formats", nargs="+", choices=FIGURE_FORMATS, metavar="FORMAT",
         help=f"of figures: {', '.join(FIGURE_FORMATS)} (png, or the style's)",
     )  # fmt: skip
     group.add_argument(
@@ -71,7 +71,7 @@ def add_figure_arguments(parser: Parser, group: argparse._ArgumentGroup) -> None
 
 def figures_of(args: argparse.Namespace) -> AbstractContextManager[None]:
     """Figures as a command's options ask for them. Raises ValueError, OSError for a style that is none."""
-    name, formats = getattr(args, "style", None), getattr(args, "format", None)
+    name, formats = getattr(args, "style", None), getattr(args, "figure_formats", None)
     if name is None and formats is None:
         return nullcontext()
     from tensorcore_models import figures
