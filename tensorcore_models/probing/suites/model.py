@@ -95,7 +95,8 @@ class PublishedTest:
 
     def holds(self, setting: Setting, truth: Truth) -> bool:
         """Whether the test gives a unit the verdict that it deserves."""
-        return (self.narrow or truth.result_bits == setting.fraction_bits) and self.valid(setting, truth)
+        fused = self.needs == 1 or truth.terms > 1
+        return fused and (self.narrow or truth.result_bits == setting.fraction_bits) and self.valid(setting, truth)
 
 
 # -- addends at positions, signs, and how few results become a verdict ---------------------------------------------------------
