@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...aspects.values import SCALES, Product, Unreachable, power, reaches
 from ...formats import Format
+from ...formats.exact_rounding import NEAREST
 
 
 class Setting(NamedTuple):
@@ -144,7 +145,7 @@ def rounding_by_signs(base: Fraction | int, unit: Fraction) -> Callable[[Results
 
 def rounding_name(rounding: str) -> str:
     """A rounding as tests with three quarters see it."""
-    return "nearest" if rounding in ("rne", "rna") else rounding
+    return "nearest" if rounding in NEAREST else rounding
 
 
 def leading(results: Results, wanted: Sequence[Fraction | int] | Fraction | int) -> int:
