@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
+from mpgemm.cli import main
 from mpgemm.recovery.engines import ieee_engine, plain_engine
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -61,3 +62,12 @@ def test_most_of_a_long_chain_s_error_is_truncation():
     units = plain_engine("h100", "bf16"), ieee_engine("fp32")
     cut, nearest = (np.abs(unit.gemm(a, b).astype(float) - a @ b).mean() for unit in units)
     assert 5 < cut / nearest < 20
+
+
+def test_the_format_of_operands_is_none_of_figures(capsys):
+    """--format of `explain` and others, beside --format of commands that draw."""
+    assert (
+        main(["explain", "--engine", "a100", "--format", "bf16", "--a", "0.3744", "0.1656", "--b", "0.3946", "0.1569"])
+        == 0
+    )
+    assert "= 0.17405128479003906" in capsys.readouterr().out

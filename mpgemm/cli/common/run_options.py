@@ -71,7 +71,9 @@ def add_figure_arguments(parser: Parser, group: argparse._ArgumentGroup) -> None
 
 def figures_of(args: argparse.Namespace) -> AbstractContextManager[None]:
     """Figures as a command's options ask for them. Raises ValueError, OSError for a style that is none."""
-    name, formats = getattr(args, "style", None), getattr(args, "format", None)
+    if not hasattr(args, "style"):  # --format of a command without figures is that of its operands
+        return nullcontext()
+    name, formats = args.style, args.format
     if name is None and formats is None:
         return nullcontext()
     from tensorcore_models import figures
