@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ...accumulators import Accumulator, SequentialFMA
+from ...accumulators import Accumulator
 from ...aspects.values import Unreachable, hex_text
 from ...engines.engine import Engine
 from ...formats import IntegerFormat
@@ -172,10 +172,11 @@ def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
 
 def _truth_of_chain(spec: Accumulator, result_precision: int) -> Truth | None:
     """The same of a chain of IEEE multiply-adds, which takes one product at a time; None for other units."""
-    if not isinstance(spec, SequentialFMA) or spec.flush_inputs or spec.flush_outputs or spec.saturate:
+    name, chain = spec.form()
+    if name != "fma_chain" or chain.flush_inputs or chain.flush_outputs or chain.saturate:
         return None
     kept = result_precision - 1
-    return Truth(2 * result_precision, 1, spec.rounding, "rz", False, kept, None, None)
+    return Truth(2 * result_precision, 1, chain.rounding, "rz", False, kept, None, None)
 
 
 class Judged(NamedTuple):
