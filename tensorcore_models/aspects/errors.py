@@ -42,7 +42,7 @@ class Roundings(NamedTuple):
 
 def roundings_to(fraction_bits: int, rounding: str, count: int = 1) -> Roundings:
     """So many roundings to a number of fraction bits."""
-    return Roundings(count, 2.0**-fraction_bits, rounding not in ("rne", "rna"))
+    return Roundings(count, 2.0**-fraction_bits, rounding not in NEAREST)
 
 
 @dataclass(frozen=True)
