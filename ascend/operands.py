@@ -13,8 +13,6 @@ from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.formats.rounding import round_to
 
-#: Bits of an FP32 number that HF32 has not.
-HF32_PADDING = 12
 #: Operand to row of the catalogue.
 INSTRUCTIONS = {
     "fp16": "cube.m16n16k16.f32.f16.f16.f32",
@@ -61,15 +59,12 @@ def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | Non
 def rounded_to_hf32(x: np.ndarray, rounding: str) -> np.ndarray:
     """FP32 numbers as HF32 has them, 11 fraction bits; infinities and NaNs stay.
 
-    rne: to nearest even, rnz: to nearest with ties toward zero, rz: toward zero. SetHF32TransMode (AscendC API reference,
-    07_0259) chooses between a mode that its text calls rounding "to the nearest even" and one "in the manner towards zero";
-    nothing published says whether the latter is rnz or rz.
+    rne: to nearest even, rna and rnz: to nearest with ties away from zero and toward zero, rz: toward zero. SetHF32TransMode
+    (AscendC API reference, 07_0259) chooses between a mode that its text calls rounding "to the nearest even" and one "in the
+    manner towards zero", by a bit of CTRL that pto-isa sets for rounding with "tie away from zero": nothing published says
+    which of the other three that mode is.
     """
-    if rounding != "rnz":
-        return round_to(x, "hf32", rounding=rounding or "rne")
-    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
-    nearest = (bits + np.uint32((1 << HF32_PADDING - 1) - 1)) & np.uint32(0xFFFFFFFF << HF32_PADDING & 0xFFFFFFFF)
-    return np.where(np.isfinite(x), nearest.view(np.float32), x)
+    return round_to(x, "hf32", rounding=rounding or "rne")
 
 
 def _operand(x: np.ndarray | None, operand: str, name: str) -> Any:

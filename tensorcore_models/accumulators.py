@@ -40,6 +40,11 @@ nan
     For SequentialFMA and LanedFMA also ``"x86"``: an operation with NaN operands returns the first of them (a, b, the addend;
     of an addition the earlier partial sum, c before the dot product), made quiet, its sign and the leading bits of its
     payload kept; an invalid operation returns the negative quiet NaN (0xffc00000).
+pairs
+    Of AMX-FP8 (LanedFMA), whose operation leaves open how the four products of a dword are added: ``"none"``, one chain, or
+    ``"two_lanes"`` (Bochs): pairs, each added to a lane of its own.
+erratum
+    Of FidelityPhases: ``"minus_one"``, Wormhole's wrong normalisation of a sum of -1 unit, or ``"none"``.
 tf32_nan
     tf32 operand whose payload is in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
 """

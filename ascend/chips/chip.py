@@ -162,7 +162,7 @@ PARAMETERS: dict[str, Parameter] = {
 }  # fmt: skip
 
 #: What results beyond the largest number become; how FP32 operands are rounded to HF32: named choices, not numbers.
-FACTS: dict[str, tuple[str, ...]] = {"overflow": ("saturate", "inf"), "hf32_rounding": ("", "rne", "rnz", "rz")}
+FACTS: dict[str, tuple[str, ...]] = {"overflow": ("saturate", "inf"), "hf32_rounding": ("", "rne", "rna", "rnz", "rz")}
 
 #: The two parameters that calibration may set (see ascend.reports.calibration).
 CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
@@ -181,8 +181,9 @@ class Chip:
         For each numeric field where it comes from.
     overflow : {"saturate", "inf"}
         What results beyond the largest number become.
-    hf32_rounding : {"", "rne", "rnz", "rz"}
-        How FP32 operands are rounded to HF32: to nearest even, to nearest with ties toward zero, toward zero; "" without HF32.
+    hf32_rounding : {"", "rne", "rna", "rnz", "rz"}
+        How FP32 operands are rounded to HF32: to nearest even, to nearest with ties away from zero or toward zero, toward zero;
+        "" without HF32.
     aliases : tuple of str
         Other names.
     calibrated : mapping of str to float

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tensorcore_models.formats import Format
+from tensorcore_models.formats.exact_rounding import NEAREST
 
 CAUSES = ("overflow", "range", "split", "dropped term", "accumulation")
 
@@ -31,7 +32,7 @@ def full_bits(fmt: Format, words: int, rounding: str) -> int:
     >>> full_bits(get_format("fp16"), 2, "rne"), full_bits(get_format("fp16"), 2, "rz"), full_bits(get_format("bf16"), 1, "rne")
     (22, 20, 7)
     """
-    nearest = rounding in ("rne", "rna")
+    nearest = rounding in NEAREST
     return words * fmt.precision - 2 + (words if nearest else 0)
 
 

@@ -90,10 +90,22 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text(result.to_dict()), end="")
     else:
+        if args.suite and result.engine is not None:
+            _misreadings(args.suite, result.engine)
         say(str(result))
         if result.engine is not None:
             print(f"row to paste:\n{result.catalogue_row()}")
     return 0 if result.engine is not None else 1
+
+
+def _misreadings(suite: str, unit: Any) -> None:
+    """Say which of the suite's verdicts contradict what was found, where the suite's features describe such a unit."""
+    try:
+        found = probing.suites.misread(suite, unit)
+    except ValueError:
+        return
+    for row, deserved in found:
+        say(f"{suite} misreads this unit: {row.name}: {row.verdict}; it is: {deserved}")
 
 
 def _solvers(args: argparse.Namespace) -> tuple[probing.Solver, ...]:

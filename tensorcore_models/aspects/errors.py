@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..formats import Format, get_float_format
+from ..formats.exact_rounding import NEAREST
 
 
 class Alignment(NamedTuple):
@@ -41,7 +42,7 @@ class Roundings(NamedTuple):
 
 def roundings_to(fraction_bits: int, rounding: str, count: int = 1) -> Roundings:
     """So many roundings to a number of fraction bits."""
-    return Roundings(count, 2.0**-fraction_bits, rounding not in ("rne", "rna"))
+    return Roundings(count, 2.0**-fraction_bits, rounding not in NEAREST)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def block_scales(unit: Any) -> BlockScales | None:
 
 def unit_of(rounding: str, nearest: float, directed: float) -> float:
     """The error of one rounding, by whether it is to nearest."""
-    return nearest if rounding in ("rne", "rna") else directed
+    return nearest if rounding in NEAREST else directed
 
 
 def output_error(spec, fmt: Format, roundings: int = 1, rounding: str | None = None) -> tuple[float, float, str]:

@@ -12,7 +12,7 @@ from typing import Any
 #: (:class:`tensorcore_models.probing.interface.Interface`).
 Interface = Any
 
-ROUNDINGS = ("rne", "rz", "rna", "ru", "rd", "ro")
+ROUNDINGS = ("rne", "rz", "rna", "ru", "rd", "ro", "ra", "rnu", "rnd", "rnz", "rno")
 #: Widths that the round-down classes and integer_bits may have.
 MAX_WIDTH = 60
 #: Widths of other sums: those that the kernels hold whatever the number of terms.

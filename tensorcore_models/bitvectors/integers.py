@@ -187,6 +187,11 @@ def shifted_right(x: Int, amount: Int, rounding: str = "rz", is_negative: Term =
     up = {
         "rne": t.both(half, t.either(rest, odd)),
         "rna": half,
+        "ra": t.either(half, rest),
+        "rnu": t.both(half, t.either(rest, t.negation(is_negative))),
+        "rnd": t.both(half, t.either(rest, is_negative)),
+        "rnz": t.both(half, rest),
+        "rno": t.both(half, t.either(rest, t.negation(odd))),
         "ru": t.both(t.either(half, rest), t.negation(is_negative)),
         "rd": t.both(t.either(half, rest), is_negative),
     }[rounding]

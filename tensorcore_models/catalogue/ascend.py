@@ -5,16 +5,19 @@ INT8) and of AscendC's Mmad (BF16, FP32 and HF32 operands on Atlas A2, FP32 frac
 --allow_hf32 (HF32 has FP32's exponent and 11 fraction bits; on for convolutions and off for matrix products by default, as
 torch_npu.npu.matmul.allow_hf32 is: Huawei, PyTorch 6.0 to 7.2 API reference).
 
-Not published, and assumed here: the order of the products in a step (ascending k), how often a step rounds (every product, to
-nearest even; FP16, BF16 and HF32 products are exact in FP32, an FP32 product is fused with its addition), the rounding of
-FP32 to HF32 (to nearest even; a mode of the core, SetHF32TransMode in the AscendC API reference, 07_0259, has another value
-"towards zero"), the depth of an HF32 step (8, between FP16's 16 and FP32's 4).
+Not measured, and assumed here: the order of the products in a step (ascending k) and how often a step rounds (every product, to
+nearest even; FP16, BF16 and HF32 products are exact in FP32, an FP32 product is fused with its addition). PTO-ISA/pto-spec
+e599a3d3 states both (ADR-0047, accepted 2026-08-01; its ADR-0094, a draft, accepts no rule of matrix numerics, and pto-isa
+calls TMATMUL implementation-defined). Not published: the rounding of FP32 to HF32 (here to nearest even; a mode of the core,
+SetHF32TransMode in the AscendC API reference, 07_0259, has another value "towards zero", and pto-isa sets its bit for ties away
+from zero), the depth of an HF32 step (8, between FP16's 16 and FP32's 4). On the 950 HF32 has 10 fraction bits (asc-devkit,
+HF32.md), as tf32: these rows are those of A2.
 """
 
 from ..accumulators import IntegerDotAdd, SequentialFMA
 from ..engines.instruction import Instruction
 
-STEP = "order and rounding inside a cube step are not published: sequential RN assumed"
+STEP = "sequential RN as PTO-ISA/pto-spec e599a3d3 states it (ADR-0047); no measurement of a cube step is published"
 
 
 def rows() -> list[Instruction]:

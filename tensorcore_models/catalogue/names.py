@@ -39,6 +39,8 @@ KINDS: dict[str, tuple[tuple[str, ...], int | None, str | None]] = {
     "f8f6f4": (_NARROW, None, None), "mxf8f6f4": (_NARROW, 32, "ue8m0"),
     "mxf4": (("e2m1",), 64, "ue8m0"), "mxf4nvf4": (("e2m1",), 64, None),
 }  # fmt: skip
+#: Rounding modifiers of FP64 products.
+_ROUNDINGS = ("rn", "rz", "rm", "rp")
 _QUALIFIERS = {"sync", "aligned", "mma_async", "row", "col", "block_scale", "mma", "cta_group:1", "cta_group:2"}
 _TYPES = {**{ptx: name for name, ptx in PTX_NAMES.items()}, **{
     t: t for t in ("bf16", "tf32", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "s32", "ue8m0", "ue4m3")
@@ -67,6 +69,7 @@ class Spelling:
     block_size: int | None = None
     scaled: bool | None = None
     saturating: bool | None = None
+    rounding: str | None = None
     stem: str | None = None
 
     def answers(self, row) -> bool:
@@ -80,6 +83,7 @@ class Spelling:
             "block_size": row.block_size,
             "scaled": row.scale_format is not None,
             "saturating": row.name.endswith(".satfinite"),
+            "rounding": row.name[-2:] if row.name[-3:] in (".rz", ".rm", ".rp") else "rn",
             "stem": stem(row.name),
         }
         if any(getattr(self, name) not in (None, value) for name, value in facts.items()):
@@ -147,7 +151,7 @@ def _ptx(parts: list[str]) -> Spelling | None:
     """PTX, or the catalogue's own shorter spelling of it."""
     path, kind, block, shape, vector = parts[0], None, None, None, None
     types: list[str] = []
-    saturating = False
+    saturating, rounding = False, "rn"
     for part in parts[1:]:
         found = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", part)
         if found:
@@ -162,10 +166,13 @@ def _ptx(parts: list[str]) -> Spelling | None:
             block = int(part[5:])
         elif part == "satfinite":
             saturating = True
+        elif part in _ROUNDINGS:
+            rounding = part
         elif part not in _QUALIFIERS:
             return None
     scale = types.pop() if types and types[-1].startswith("ue") else None
-    facts: dict = {"path": path, "shape": shape, "block_size": block, "scale_format": scale, "saturating": saturating}
+    facts: dict = {"path": path, "shape": shape, "block_size": block, "scale_format": scale}
+    facts |= {"saturating": saturating, "rounding": rounding}
     if kind is not None:
         operands, depth, only = KINDS[kind]
         facts |= {"scaled": depth is not None, "a_formats": operands, "b_formats": operands, "k": depth}
@@ -190,7 +197,7 @@ def _ptx(parts: list[str]) -> Spelling | None:
 def _sass(parts: list[str]) -> Spelling | None:
     """SASS: mnemonic, shape, result, operands."""
     path, operands = SASS[parts[0]]
-    facts: dict = {"path": path, "scaled": False, "saturating": False}
+    facts: dict = {"path": path, "scaled": False, "saturating": False, "rounding": "rn"}
     types: list[str] = []
     for part in parts[1:]:
         digits = re.fullmatch(r"(16|8)(8)(4|8|16|32|64)", part)
@@ -204,6 +211,8 @@ def _sass(parts: list[str]) -> Spelling | None:
             facts |= {"scaled": True} if part == "sf" else {"scale_format": "ue8m0"}
         elif part == "sat":
             facts["saturating"] = True
+        elif part in _ROUNDINGS:
+            facts["rounding"] = part
         elif part not in ("step0", "step1", "step2", "step3", "row", "col"):
             return None
     results = [t for t in types if t in ("fp32", "fp16")]

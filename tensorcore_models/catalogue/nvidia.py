@@ -150,10 +150,14 @@ def _spell(*formats: str) -> str:
     return ".".join(map(ptx_name, formats))
 
 
+def _shape(shape: tuple[int, int, int]) -> str:
+    return "m{}n{}k{}".format(*shape)
+
+
 def _sync(arch, shape, a, b, c, d, accumulator, *, name=None, prefix="mma", **facts) -> Instruction:
     m, n, k = shape
     return Instruction(
-        accumulator, arch=arch, name=name or f"{prefix}.m{m}n{n}k{k}.{_spell(d, a, b, c)}", m=m, n=n, k=k,
+        accumulator, arch=arch, name=name or f"{prefix}.{_shape(shape)}.{_spell(d, a, b, c)}", m=m, n=n, k=k,
         a_format=a, b_format=b, c_format=c, d_format=d, **{"path": prefix, "source": MMA_SIM, "evidence": MODEL, **facts},
     )  # fmt: skip
 
@@ -187,6 +191,7 @@ def _sync_rows():
                 pinned = fmt in row.pinned and shape[2] >= row.terms[fmt] and c == d
                 facts = _basis(unit, d, pinned)
                 if unit != arch:
+                    facts["source"] = "mmasim 2.1.1 (table III of xie-mma-sim prints F = 24 for it)"
                     facts["note"] = f"runs on {unit}'s unit; {facts['note']}"
                 spec = _fused(unit, fmt, shape[2], d)
                 yield _sync(arch, shape, fmt, fmt, c, d, spec, blocks=row.blocks.get(shape, 1), **facts)
@@ -199,10 +204,21 @@ def _sync_rows():
                 )  # fmt: skip
 
 
+#: PTX's rounding modifiers of .f64; without one, and with .rn, to nearest even.
+PTX_ROUNDINGS = {"rz": "rz", "rm": "rd", "rp": "ru"}
+
+
 def _double_rows():
+    formats = ("fp64",) * 4
     for arch, row in ARCHITECTURES.items():
         for shape in row.double:
-            yield _sync(arch, shape, "fp64", "fp64", "fp64", "fp64", SequentialFMA(), note="NaN payloads unknown")
+            yield _sync(arch, shape, *formats, SequentialFMA(), note="NaN payloads unknown")
+        for shape, (modifier, rounding) in product(row.double, PTX_ROUNDINGS.items()):
+            yield _sync(
+                arch, shape, *formats, SequentialFMA(rounding), name=f"mma.{_shape(shape)}.{_spell(*formats)}.{modifier}",
+                source=f"{KHATTAK}; ptxas takes .{modifier} and gives DMMA.{modifier.upper()}", evidence=INFERRED,
+                note="rounds every multiply-add so; NaN payloads unknown",
+            )  # fmt: skip
 
 
 def _wmma_rows():

@@ -32,8 +32,10 @@ def _fp8_tile(name: str, a: str, b: str) -> Instruction:
     return Instruction(
         LanedFMA(lanes=1, terms=64, flush_inputs=False),
         arch="x86", name=f"{name}.m16n16k64.f32.{'.'.join(spelled)}.f32", m=16, n=16, k=64, a_format=a, b_format=b, path="amx",
-        source=f"{EXTENSIONS}, {name.upper()}", evidence="reconstruction",
-        note="a chain from zero and c last, as TMMULTF32PS; the order of the four products of a dword is not stated; not run",
+        source=f"{EXTENSIONS}, {name.upper()}; its operation as in clang 23's amxfp8intrin.h", evidence="reconstruction",
+        note="Intel's text: the sum of four products of a dword is added to a total from zero, c last, roundings and order of "
+        "the four unsaid. Here one chain in their order; with_rules(pairs='two_lanes') is Bochs' reading (783b58fd6, amx.cc); "
+        "not run",
     )  # fmt: skip
 
 
@@ -61,7 +63,8 @@ def rows() -> list[Instruction]:
             LanedFMA(lanes=1, terms=16, flush_inputs=False),
             arch="x86", name="tmmultf32ps.m16n16k16.f32.tf32.tf32.f32", m=16, n=16, k=16, a_format="tf32", b_format="tf32",
             path="amx", source=f"{EXTENSIONS}, TMMULTF32PS", evidence="vendor document",
-            note="operands without their low 13 bits, one chain from zero, c last; a subnormal c as in TDPBF16PS; not run",
+            note="withdrawn: revision 062 of the reference removed AMX-TF32 (llvm-project 207673, oneDNN 5873), no silicon has "
+            "it; operands without their low 13 bits, one chain from zero, c last; a subnormal c as in TDPBF16PS",
         ),
         *(_fp8_tile(name, a, b) for name, (a, b) in FP8_TILES.items()),
         _integer_tile("tdpbssd", "s8", "s8"),

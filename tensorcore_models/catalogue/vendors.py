@@ -26,7 +26,9 @@ UNITS: dict[str, Unit] = {
     "arm": Unit(
         "Arm", "2019 (BF16), 2021 (SME), 2023 (FP8): years of the specifications", "BFMMLA, SME, FP8 instructions"
     ),
-    "x86": Unit("Intel, AMD", "2020 (VDPBF16PS), 2023 (AMX); AMX-TF32 and AMX-FP8 announced", "AMX, AVX512-BF16"),
+    "x86": Unit(
+        "Intel, AMD", "2020 (VDPBF16PS), 2023 (AMX); AMX-FP8 announced, AMX-TF32 withdrawn", "AMX, AVX512-BF16"
+    ),
     "tpu": Unit("Google", "2017", "MXU"),
     "ascend": Unit("Huawei", "2018", "Cube"),
     "ascend910b": Unit("Huawei", "2022", "Cube"),

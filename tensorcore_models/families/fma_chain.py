@@ -115,7 +115,8 @@ class SequentialFMA(Accumulator):
             return fields | {"family": plans.FMA64}
         if lanes_hold(formats) and one_flush:
             return fields | {"family": plans.FMA}
-        if plans.HAS_WIDE and doubles and one_flush and (is_fp64 or (d.precision <= 50 and double_holds(d))):
+        known = not is_fp64 or self.rounding in ("rne", "rna", "rz", "ru", "rd", "ro")
+        if plans.HAS_WIDE and doubles and one_flush and known and (is_fp64 or (d.precision <= 50 and double_holds(d))):
             return fields | {"family": plans.FMA_EXACT}
         plans.require(not fields["late"]["nan_operand"], "NaN payloads of numbers that double does not hold")
         signed = (a.precision + 1, b.precision + 1)  # packed with their sign

@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from ..aspects import errors, plans, search
 from ..aspects.plans import FLUSH_SIGNED, FLUSH_TINY, KEEP
@@ -10,8 +10,9 @@ from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, divisors, one_of
 from ..aspects.values import power
 from ..explanations.words import Words
+from ..formats import get_float_format
 from ..reference import ieee
-from ..reference.operands import decode, flushed
+from ..reference.operands import decode, flushed, multiply
 from .base import Accumulator, Arrangement, Form, NanRule
 from .checks import MAX_TERMS, require
 from .ieee import X86_RULES, ieee_fields, operand_flush, require_lanes
@@ -32,15 +33,20 @@ class LanedFMA(Accumulator):
         Products in one instruction.
     flush_inputs : bool
         Subnormal operands are taken as zero (bf16); fp16 operands are widened exactly.
+    pairs : {"none", "two_lanes"}
+        Edge rule of AMX-FP8, whose operation adds four products of a dword in one expression. "none": one chain in their order;
+        "two_lanes": products 0 and 1 of each dword are added to each other, then to one lane, 2 and 3 to another one, every
+        operation rounded, and operands below 2^-14, the subnormal numbers of fp16, are zeros (Bochs 783b58fd6, amx.cc).
     """
 
     lanes: int = 2
     terms: int = 32
     flush_inputs: bool = True
+    pairs: Literal["none", "two_lanes"] = "none"
     nan: NanRule = dataclasses.field(default="x86", kw_only=True)
 
     step_field: ClassVar = "terms"
-    edge_rules: ClassVar = X86_RULES
+    edge_rules: ClassVar = {**X86_RULES, "pairs": ("none", "two_lanes")}
     left_out: ClassVar = {"terms": "x86 keeps NaN payloads and flushes tiny results, which the term language lacks"}
 
     def _check(self):
@@ -49,10 +55,16 @@ class LanedFMA(Accumulator):
             self,
             f"terms {self.terms} must be at most {MAX_TERMS} and a multiple of lanes {self.lanes}",
         )
+        dwords = self.pairs == "none" or (self.terms % 4 == 0 and self.lanes == 1)
+        require(
+            dwords, self, f"pairs of products go with lanes 1 and whole dwords of 4, not {self.lanes} and {self.terms}"
+        )
 
     def pass_bits(self, p):
         """Interleaved FMA chains from zero, summed, then added to c (Intel SDM, TDPBF16PS)."""
         a_format, b_format, c_format, d_format = p.formats
+        if self.pairs == "two_lanes":
+            return self._joined(self._lanes_of_pairs(p), p)
         lanes = []
         for lane in range(self.lanes):
             total = 0
@@ -61,6 +73,25 @@ class LanedFMA(Accumulator):
                     x, y = flushed(x, a_format.emin), flushed(y, b_format.emin)
                 total = ieee.fma(x, y, decode(d_format, total, self), d_format, self, "rne", flush=ieee.TINY)
             lanes.append(total)
+        return self._joined(lanes, p)
+
+    def _lanes_of_pairs(self, p) -> list[int]:
+        """Pairs of products, added to two lanes in turn."""
+        d, lanes = p.formats[3], [0, 0]
+        x, y = ([flushed(v, get_float_format("fp16").emin) for v in operands] for operands in (p.x, p.y))
+        for start in range(0, len(x), 2):
+            both = [
+                ieee.rounded_sum([multiply(x[k], y[k])], d, self, "rne", flush=ieee.TINY, saturate=False, to_inf=False,
+                                 operands=[x[k], y[k]])
+                for k in range(start, min(start + 2, len(x)))
+            ]  # fmt: skip
+            pair = both[0] if len(both) == 1 else ieee.add(both[0], d, both[1], d, d, self, flush=ieee.TINY)
+            lanes[start // 2 % 2] = ieee.add(lanes[start // 2 % 2], d, pair, d, d, self, flush=ieee.TINY)
+        return lanes
+
+    def _joined(self, lanes: list[int], p) -> int:
+        """The lanes added in order, and c last."""
+        _, _, c_format, d_format = p.formats
         total = lanes[0]
         for lane in lanes[1:]:
             total = ieee.add(total, d_format, lane, d_format, d_format, self, flush=ieee.TINY)
@@ -68,6 +99,8 @@ class LanedFMA(Accumulator):
         return ieee.rounded_sum(terms, d_format, self, "rne", flush=ieee.TINY, saturate=False, to_inf=False)
 
     def words(self, d):
+        if self.pairs == "two_lanes":
+            return self._words_of_pairs(d)
         if self.lanes == 1:
             return self._one_chain(d)
         steps = (
@@ -102,7 +135,24 @@ class LanedFMA(Accumulator):
             "adds a chain from zero, rounding after every product, and the running sum last",
         )  # fmt: skip
 
+    def _words_of_pairs(self, d: str) -> Words:
+        steps = (
+            f"Of the four products of a dword the first two are added, and their sum to one lane; the others, and theirs to "
+            f"another lane. Products and sums are rounded to nearest even to {d}; the lanes start from zero.",
+            "The lanes are added, and their total is added to c last.",
+            "Subnormal results and a subnormal c become zero, and so do operands below 2^-14.",
+        )
+        formula = r"d = \mathrm{RNE}(c + \mathrm{RNE}(l_0 + l_1))"
+        return Words(
+            "Two lanes of pairs of products, c last", steps, formula, "adds pairs of products to two lanes, c last"
+        )
+
     def add_step(self, ks, c, to):
+        if self.pairs == "two_lanes":
+            note = "FP32 addition, rounded to nearest even"
+            pairs = [to.add(ks[i : i + 2], "", note) for i in range(0, len(ks), 2)]
+            lanes = [to.chain(lane[0], lane[1:], note) for lane in (pairs[::2], pairs[1::2]) if lane]
+            return to.add([c, to.add(lanes, "", "FP32 addition of the lanes")], "", "FP32 addition of c, last")
         note = "FP32 fused multiply-add, rounded to nearest even; the lane starts from +0"
         lanes = [to.chain(lane[0], lane[1:], note) for lane in (ks[i :: self.lanes] for i in range(self.lanes)) if lane]
         total = lanes[0]
@@ -112,6 +162,7 @@ class LanedFMA(Accumulator):
 
     def plan_fields(self, formats, scale, block_size):
         require_lanes(formats)
+        plans.require(self.pairs == "none", "pairs of products in two lanes")
         flush = FLUSH_SIGNED if self.flush_inputs else KEEP
         fields = ieee_fields(self, formats, "rne", flush_inputs=flush, flush=FLUSH_TINY)
         return fields | {"family": plans.LANED, "c_flush": 2.0 ** formats[2].emin}
@@ -120,12 +171,13 @@ class LanedFMA(Accumulator):
         return Arrangement([list(range(length))[lane :: self.lanes] for lane in range(self.lanes)], [])
 
     def form(self):
-        return Form("lanes", self)
+        return Form("lanes" if self.pairs == "none" else "", self)
 
     def step_error(self, unit, facts):
         result, count = unit.formats[3], self.terms + self.lanes + 1
         relative, absolute, text = errors.output_error(self, result, count, "rne")
-        operands = self.terms * operand_flush(unit.formats, facts.largest) * self.flush_inputs
+        flushes = self.flush_inputs or self.pairs != "none"
+        operands = self.terms * operand_flush(unit.formats, facts.largest) * flushes
         flush = operands + count * result.min_normal + errors.flushed_addend(unit)
         text = f"{self.lanes} lanes, {text}; flushed to zero"
         return errors.StepError(relative, absolute + flush, self.terms, (text,))

@@ -13,9 +13,12 @@ from .rows import Format
 
 #: Rounding modes. rne, rna: to nearest, ties to even, ties away from zero. rz: toward zero. ru, rd: toward
 #: +inf, -inf. ro: to odd (inexact results get an odd last bit). sr: stochastic, up with the probability of
-#: the discarded fraction.
-Rounding = Literal["rne", "rna", "rz", "ru", "rd", "ro", "sr"]
-ROUNDINGS: tuple[str, ...] = ("rne", "rna", "rz", "ru", "rd", "ro", "sr")
+#: the discarded fraction. ra: away from zero. rnu, rnd, rnz, rno: to nearest, ties up, down, toward zero, to odd
+#: (xie-mma-sim, tables I and II). The order is that of the kernels (convert.h).
+Rounding = Literal["rne", "rna", "rz", "ru", "rd", "ro", "sr", "ra", "rnu", "rnd", "rnz", "rno"]
+ROUNDINGS: tuple[str, ...] = ("rne", "rna", "rz", "ru", "rd", "ro", "sr", "ra", "rnu", "rnd", "rnz", "rno")
+#: Modes whose error is half a unit at most.
+NEAREST = ("rne", "rna", "rnu", "rnd", "rnz", "rno")
 
 #: Random bits that a stochastic rounding compares the discarded fraction with.
 STOCHASTIC_BITS = 32
@@ -45,6 +48,11 @@ def shift_right_rounded(magnitude: int, shift: int, rounding: str, negative: boo
         up = rest > half or (rest == half and kept & 1 == 1)
     elif rounding == "rna":
         up = rest >= half
+    elif rounding in ("rnu", "rnd", "rnz", "rno"):
+        tie = {"rnu": not negative, "rnd": negative, "rnz": False, "rno": kept & 1 == 0}[rounding]
+        up = rest > half or (rest == half and tie)
+    elif rounding == "ra":
+        up = True
     elif rounding == "rz":
         up = False
     elif rounding == "ru":

@@ -227,7 +227,7 @@ def encode(
         :func:`tensorcore_models.formats.interop.as_array`. Never modified.
     fmt : str or Format
         Target format.
-    rounding : {"rne", "rna", "rz", "ru", "rd", "ro", "sr"}
+    rounding : {"rne", "rna", "rz", "ru", "rd", "ro", "sr", "ra", "rnu", "rnd", "rnz", "rno"}
         To nearest with ties to even or away from zero; toward zero, +inf, -inf; to odd; stochastic.
     saturate : bool, optional
         True: overflow and infinity give the largest finite number. False: infinity, or NaN without it, or an error where the

@@ -190,7 +190,7 @@ def test_overflow_follows_the_chip():
 def test_both_readings_of_the_hf32_rounding():
     """Ties, and numbers beside them: 12 bits are dropped."""
     ties = np.float32([1 + 2.0**-12, 1 + 3 * 2.0**-12, 1 + 2.0**-12 + 2.0**-23, -(1 + 2.0**-12), np.inf])
-    above = {"rne": [0, 2, 1, 0], "rnz": [0, 1, 1, 0], "rz": [0, 1, 0, 0]}
+    above = {"rne": [0, 2, 1, 0], "rna": [1, 2, 1, 1], "rnz": [0, 1, 1, 0], "rz": [0, 1, 0, 0]}
     eye = np.eye(5, dtype="f4")
     eye[4, 4] = 0
     for rounding, expected in above.items():
@@ -199,7 +199,7 @@ def test_both_readings_of_the_hf32_rounding():
         got = ascend.cube_gemm(np.where(np.isinf(ties), 0, ties)[None], eye, schedule=s)[0, :4]
         assert (np.abs(got) - 1).tolist() == [2.0**-11 * x for x in expected]
         assert np.isinf(rounded_to_hf32(ties, rounding)[4])
-    with pytest.raises(ValueError, match="hf32_rounding is one of rne, rnz, rz"):
+    with pytest.raises(ValueError, match="hf32_rounding is one of rne, rna, rnz, rz"):
         B3.replace(hf32_rounding="up")
 
 

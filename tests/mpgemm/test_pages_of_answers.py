@@ -19,7 +19,7 @@ sys.path.insert(0, str(DOCS / "_ext"))
 
 from terminal import COLUMNS  # noqa: E402
 
-PAGES = ("answers", "explain", "tolerances", "promotion", "whodunit", "tenstorrent")
+PAGES = ("answers", "explain", "tolerances", "promotion", "whodunit", "tenstorrent", "questions")
 PYTHON = re.compile(r"```python\n(.*?)```", re.S)
 CONSOLE = re.compile(r"```console\n\$ (mpgemm [^\n]*)\n(.*?)```", re.S)
 SHOWN = [

@@ -121,7 +121,6 @@ def test_growth_shows_the_bias_of_rounding_to_zero():
 @pytest.mark.parametrize(
     ("name", "picture"),
     [("xue-table2", False), ("valpey-table5", False), ("xue9a-corrections", True), ("rz", True), ("xie2", True)],
-    [("xue-table2", False), ("valpey-table5", False), ("xue9a-corrections", True), ("rz", True), ("xie2", True)],
 )
 def test_commands_write_tables_data_and_figures(name, picture, tmp_path, capsys):
     assert main(["reproduce", name, "--quick", "--repeats", "1", "--out", str(tmp_path)]) == 0

@@ -26,7 +26,7 @@ FIELDS = {
     FusedDotAdd: {
         "terms": (4, 8, 16),
         "fraction_bits": (2, 10, 13, 23, 24, 25, 30),
-        "output_rounding": ("rz", "rne", "ru", "rd", "ro", "rna"),
+        "output_rounding": ("rz", "rne", "ru", "rd", "ro", "rna", "ra", "rnu", "rnd", "rnz", "rno"),
         "output_fraction_bits": (None, None, 0, 13),
         "normalised_products": (False, False, True),
         "alignment_rounding": ("rz", "rd"),
@@ -49,7 +49,7 @@ FIELDS = {
     },
     GroupFusedDotRoundDownAdd: {"terms": (8, 16), "c_zero_below": (20, 25, 40)},
     SequentialFMA: {
-        "rounding": ("rne", "rz", "rd", "ru", "ro", "rna"),
+        "rounding": ("rne", "rz", "rd", "ru", "ro", "rna", "ra", "rnu", "rnd", "rnz", "rno"),
         "flush_inputs": (False, True),
         "flush_outputs": (False, True),
         "pair_order": ("ascending", "odd_first"),

@@ -17,7 +17,7 @@ from tensorcore_models.hardware.cuda.tcgen05_source import instruction_descripto
 ROWS = [row for arch in TARGETS for row in tcm.list_instructions(arch)]
 
 COUNTS = {
-    "volta": 15, "turing": 33, "ampere": 74, "ada": 89, "hopper": 88, "blackwell": 157, "rtx_blackwell": 135,
+    "volta": 15, "turing": 33, "ampere": 77, "ada": 92, "hopper": 100, "blackwell": 160, "rtx_blackwell": 138,
 }  # fmt: skip
 #: nvcc 13.0 rejects ue8m0 scales for 16 products, and no longer knows sm_70.
 NOT_COMPILED = re.compile(r"^volta:|rtx_blackwell:mma.m16n8k64.block16.*ue8m0")

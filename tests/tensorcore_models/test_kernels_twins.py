@@ -53,7 +53,7 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
         Unit(FusedDotAdd(6, 12, exponent_floor=2), "fp16", "fp16"),
         *(
             Unit(FusedDotAdd(6, 14, alignment_rounding=r, output_rounding=r), "fp16", "fp16")
-            for r in ("rne", "rna", "ru", "rd", "ro")
+            for r in ("rne", "rna", "ru", "rd", "ro", "ra", "rnu", "rnd", "rnz", "rno")
         ),
         Unit(FusedDotAdd(12, 100, output_rounding="rne"), "fp16", "fp16"),
         Unit(FusedDotAdd(3, 60, output_rounding="rd", alignment_rounding="rna"), "fp64", "fp32", "fp64", "fp64"),
@@ -116,9 +116,18 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
     "SequentialFMA": (
         Unit(SequentialFMA(), "fp64", "fp64", "fp64", "fp64"),
         Unit(SequentialFMA(), "fp32", "fp32"),
-        *(Unit(SequentialFMA(r), "fp32", "fp16") for r in ("rna", "rz", "ru", "rd", "ro")),
-        *(Unit(SequentialFMA(r), "fp64", "fp64", "fp64", "fp64") for r in ("rna", "rz", "ru", "rd", "ro")),
-        *(Unit(SequentialFMA(r), "fp16", "fp16", **HALF) for r in ("rne", "rz", "rd", "ro")),
+        *(
+            Unit(SequentialFMA(r), "fp32", "fp16")
+            for r in ("rna", "rz", "ru", "rd", "ro", "ra", "rnu", "rnd", "rnz", "rno")
+        ),
+        *(
+            Unit(SequentialFMA(r), "fp64", "fp64", "fp64", "fp64")
+            for r in ("rna", "rz", "ru", "rd", "ro", "ra", "rnu", "rnd", "rnz", "rno")
+        ),
+        *(
+            Unit(SequentialFMA(r), "fp16", "fp16", **HALF)
+            for r in ("rne", "rz", "rd", "ro", "ra", "rnu", "rnd", "rnz", "rno")
+        ),
         Unit(SequentialFMA("rne", True, True, "odd_first"), "bf16", "bf16"),
         Unit(SequentialFMA("rne", True, True, "odd_first", nan="x86"), "bf16", "bf16"),
         Unit(SequentialFMA("ru", True, True, nan="x86"), "fp16", "e4m3fn", "fp16", "fp16"),
@@ -229,7 +238,7 @@ def test_kernel_is_the_reference_campaign(unit, index, dots, seed):
 
 # -- random points of the parametric space -----------------------------------------------------------------------------------
 NAMES = ("fp16", "bf16", "tf32", "e5m2", "e4m3fn", "e4m3fnuz", "e2m1", "e3m2", "fp32")
-ROUNDINGS = ("rne", "rna", "rz", "ru", "rd", "ro")
+ROUNDINGS = ("rne", "rna", "rz", "ru", "rd", "ro", "ra", "rnu", "rnd", "rnz", "rno")
 ZEROS = ("minus126", "format_minimum", "skip")
 
 

@@ -21,6 +21,7 @@ ROWS = tcm.list_instructions()
         ("A100 HMMA.1688.F32.TF32", ["ampere:mma.m16n8k8.f32.tf32.tf32.f32"]),
         ("T4 HMMA.16816.F16", []),
         ("V100 HMMA.884.F32.F32.STEP0", ["volta:mma.m8n8k4.f32.f16.f16.f32"]),
+        ("h100 DMMA.16816.RZ", ["hopper:mma.m16n8k16.f64.f64.f64.f64.rz"]),
         ("h100 DMMA.16816", ["hopper:mma.m16n8k16.f64.f64.f64.f64"]),
         ("L40S QMMA.16832.F32.E4M3.E5M2", ["ada:mma.m16n8k32.f32.e4m3.e5m2.f32"]),
         ("QGMMA.64x16x32.F32.E4M3.E4M3", ["hopper:wgmma.m64n16k32.f32.e4m3.e4m3"]),
@@ -65,7 +66,8 @@ def test_every_ptx_row_is_found_by_its_ptx_spelling():
         if row.path == "wgmma":
             full = row.name.replace("wgmma.", "wgmma.mma_async.sync.aligned.")
         elif row.path == "mma" and row.scale_format is None:
-            full = f"mma.sync.aligned.m{row.m}n{row.n}k{row.k}.row.col." + ".".join(
+            rounding = f"{row.name[-2:]}." if row.name[-3:] in (".rz", ".rm", ".rp") else ""
+            full = f"mma.sync.aligned.m{row.m}n{row.n}k{row.k}.row.col.{rounding}" + ".".join(
                 ptx.get(f, f) for f in (row.d_format, row.a_format, row.b_format, PTX_NAMES.get(row.c_format, row.c_format))
             ) + (".satfinite" if row.name.endswith("satfinite") else "")  # fmt: skip
         else:

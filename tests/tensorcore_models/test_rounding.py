@@ -414,7 +414,7 @@ def test_formats_that_hold_every_number_get_copies(dtype, fmt):
     """Bits of subnormal numbers, zeros and infinities, with and without NaNs in the array; never the caller's memory."""
     facts = np.finfo(dtype)
     x = np.array([[0.0, -0.0, facts.smallest_subnormal, -facts.tiny, facts.max, np.inf, -np.inf, 1 / 3]], dtype)
-    for rounding in ("rne", "ro", "sr"):
+    for rounding in ("rne", "ro", "sr", "ra", "rnu", "rnd", "rnz", "rno"):
         expected = [[encode_exact(float(v), tcm.get_format(fmt), rounding) for v in x[0]]]
         assert tcm.encode(x, fmt, rounding).tolist() == expected
     with_nan = np.concatenate([x, np.array([[np.nan]], dtype)], axis=1)

@@ -82,7 +82,10 @@ def rounds_away(mode, side, lower_odd, negative):
         return side >= 0
     if mode == "ro":
         return ~lower_odd
-    away = {"rz": False, "ru": not negative, "rd": negative}[mode]
+    if mode in ("rnu", "rnd", "rnz", "rno"):
+        tie = {"rnu": not negative, "rnd": negative, "rnz": False, "rno": ~lower_odd}[mode]
+        return (side > 0) | ((side == 0) & tie)
+    away = {"rz": False, "ra": True, "ru": not negative, "rd": negative}[mode]
     return np.full(side.shape, away)
 
 

@@ -81,7 +81,7 @@ def test_pairwise_sums_keep_subnormal_sums_where_nothing_is_flushed():
         assert np.array_equal(kernels.matrix_bits(unit, a, b, c), wanted)
 
 
-@pytest.mark.parametrize("rounding", ["rne", "rz", "rd", "ru", "ro", "rna"])
+@pytest.mark.parametrize("rounding", ["rne", "rz", "rd", "ru", "ro", "rna", "ra", "rnu", "rnd", "rnz", "rno"])
 def test_nan_of_a_sum_outside_is_the_formats_quiet_one(rounding):
     nans = np.uint32([0x7FFFFFFF, 0xFFC12345, 0x7F800001, 0x7FC00000])
     one = np.full(4, 0x3F800000, np.uint32)

@@ -290,3 +290,27 @@ def test_what_has_no_verdict_is_refused():
         suites.run("fasi", tcm.get_instruction("hopper:mma.m16n8k32.s32.s8.s8.s32"))
     with pytest.raises(ValueError, match="no fused unit"):
         suites.misread("fasi", tcm.get_instruction("cdna2:v_mfma_f32_32x32x8f16"))
+
+
+def test_fasi_s_tests_misread_fp64_tensor_cores():
+    """One IEEE multiply-add at a time, to nearest: tests of fused operations read a rounding to zero and carries."""
+    wrong = {
+        row.name: (row.verdict, truth) for row, truth in suites.misread("fasi", tcm.get_instruction("a100", "DMMA.884"))
+    }
+    assert wrong["rounding to the smallest number"] == ("rz", "nearest")
+    assert wrong["third carry bit"] == ("three", "none: one product at a time")
+    assert "final rounding" not in wrong and "rounding after carries" not in wrong
+    down = suites.run("fasi", tcm.get_instruction("a100", "DMMA.884.RM"))
+    assert down["rounding after carries"].verdict == "rd"
+
+
+def test_finding_6_on_t4_and_a100():
+    """A larger addend gives a smaller sum there, too; the paper's four products show it without extra bits only."""
+    for name in ("turing:mma.m16n8k8.f32.f16.f16.f32", "ampere:mma.m16n8k16.f32.f16.f16.f32"):
+        table = suites.run("fasi", tcm.get_instruction(name))
+        assert table["monotonicity"].verdict == "no violation seen"
+        assert table["monotonicity, one extra bit"].verdict == "not monotonic"
+    assert (
+        suites.run("fasi", tcm.get_instruction("volta:mma.m8n8k4.f32.f16.f16.f32"))["monotonicity"].verdict
+        == "not monotonic"
+    )

@@ -12,7 +12,7 @@
 
 #include "bits.h"
 
-enum { MPG_RNE, MPG_RNA, MPG_RZ, MPG_RU, MPG_RD, MPG_RO, MPG_SR };
+enum { MPG_RNE, MPG_RNA, MPG_RZ, MPG_RU, MPG_RD, MPG_RO, MPG_SR, MPG_RA, MPG_RNU, MPG_RND, MPG_RNZ, MPG_RNO };
 /* What a NaN becomes: an error, nan_code, nan_code with the source's sign, or that with the payload's leading bits. */
 enum { MPG_NAN_ERROR, MPG_NAN_CONSTANT, MPG_NAN_SIGNED, MPG_NAN_PAYLOAD };
 
@@ -81,6 +81,16 @@ MPG_INLINE int mpg_rounds_up(uint64_t kept, uint64_t rest, int64_t shift, int ne
         return above > 0 || (above == 0 && (kept & 1));
     case MPG_RNA:
         return above >= 0;
+    case MPG_RA:
+        return 1;
+    case MPG_RNU:
+        return above > 0 || (above == 0 && !negative);
+    case MPG_RND:
+        return above > 0 || (above == 0 && negative);
+    case MPG_RNZ:
+        return above > 0;
+    case MPG_RNO:
+        return above > 0 || (above == 0 && !(kept & 1));
     case MPG_RU:
         return !negative;
     case MPG_RD:

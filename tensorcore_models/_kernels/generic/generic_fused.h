@@ -201,7 +201,7 @@ MPG_INLINE int NAME(sum_by_alignment)(const mpg_plan *p, const SIG *a, const int
     return found;
 }
 
-/* The same, compiled for each rounding. */
+/* The same, compiled for each rounding that units are known to have. */
 static int NAME(sum_by_plan)(const mpg_plan *p, const SIG *a, const int32_t *ae, const SIG *b, const int32_t *be, int count,
                              const mpg_layout *layout, const mpg_number *c, NAME(addend) * total)
 {
@@ -216,8 +216,10 @@ static int NAME(sum_by_plan)(const mpg_plan *p, const SIG *a, const int32_t *ae,
         return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RD);
     case MPG_RO:
         return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RO);
-    default:
+    case MPG_RZ:
         return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, MPG_RZ);
+    default:
+        return NAME(sum_by_alignment)(p, a, ae, b, be, count, layout, c, total, p->rounding);
     }
 }
 

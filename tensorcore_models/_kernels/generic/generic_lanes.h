@@ -46,11 +46,13 @@ MPG_FROM_VECTORS static uint64_t mpg_encode_double(double value, const mpg_resul
 
 /* Rounding to the result format by integer operations on a double's bits, for results that are normal numbers. */
 typedef struct {
-    uint64_t mask;                    /* bits of the double below the format's last one */
-    uint64_t odd, positive, negative; /* added before the cut: the last bit & odd, and a constant by sign */
-    uint64_t to_odd;                  /* all ones for round to odd */
-    uint64_t smallest, largest;       /* magnitudes of normal numbers, as bits */
-    uint64_t zero;                    /* 1 if zero sums need their sign looked at (rounding down) */
+    uint64_t mask; /* bits of the double below the format's last one */
+    uint64_t odd, positive,
+        negative; /* added before the cut: the last bit (of `even` the other one) & odd, a constant by sign */
+    uint64_t even;
+    uint64_t to_odd;            /* all ones for round to odd */
+    uint64_t smallest, largest; /* magnitudes of normal numbers, as bits */
+    uint64_t zero;              /* 1 if zero sums need their sign looked at (rounding down) */
     int drop;
     uint64_t flush_chained; /* addends below this magnitude are zero */
     /* FMA_EXACT: whether the nearest double moves a unit away from or toward zero where the exact sum lies there (by sign),
@@ -71,6 +73,14 @@ MPG_FROM_VECTORS static mpg_lane_rule mpg_lane_rule_of(const mpg_plan *p)
         f.positive = f.negative = f.mask >> 1;
     } else if (m == MPG_RNA) {
         f.positive = f.negative = (f.mask >> 1) + 1;
+    } else if (m == MPG_RA) {
+        f.positive = f.negative = f.mask;
+    } else if (m == MPG_RNU || m == MPG_RND || m == MPG_RNZ) {
+        f.positive = (f.mask >> 1) + (m == MPG_RNU);
+        f.negative = (f.mask >> 1) + (m == MPG_RND);
+    } else if (m == MPG_RNO) {
+        f.odd = f.even = 1;
+        f.positive = f.negative = f.mask >> 1;
     } else if (m == MPG_RU) {
         f.positive = f.mask;
     } else if (m == MPG_RD) {
@@ -111,7 +121,7 @@ MPG_INLINE uint64_t mpg_lanes_round(const double *sum, double *result, const mpg
         const uint64_t bits = mpg_as_bits64(sum[l]);
         const uint64_t sign = bits & MPG_SIGN64, magnitude = bits ^ sign;
         const uint64_t by_sign = sign ? f->negative : f->positive;
-        const uint64_t nearest = magnitude + by_sign + ((magnitude >> f->drop) & f->odd);
+        const uint64_t nearest = magnitude + by_sign + (((magnitude >> f->drop) ^ f->even) & f->odd);
         const uint64_t odd = magnitude | ((magnitude & f->mask) + f->mask);
         const uint64_t rounded = (f->to_odd ? odd : nearest) & ~f->mask;
         const uint64_t subnormal = (uint64_t)(magnitude < f->smallest) & ((uint64_t)(magnitude != 0) | f->zero);

@@ -209,6 +209,11 @@ MPG_INLINE uint64_t mpg_special_code(int specials, const mpg_result *t, const mp
      : (rounding) == MPG_RU  ? (int)((rest) != 0) & !(negative)                                                                \
      : (rounding) == MPG_RD  ? (int)((rest) != 0) & (negative)                                                                 \
      : (rounding) == MPG_RO  ? (int)((rest) != 0) & !(odd)                                                                     \
+     : (rounding) == MPG_RA  ? (rest) != 0                                                                                     \
+     : (rounding) == MPG_RNU ? (rest) + !(negative) > (half)                                                                   \
+     : (rounding) == MPG_RND ? (rest) + !!(negative) > (half)                                                                  \
+     : (rounding) == MPG_RNZ ? (rest) > (half)                                                                                 \
+     : (rounding) == MPG_RNO ? (rest) + !(odd) > (half)                                                                        \
                              : 0)
 
 /* Encode (-1)^negative * (magnitude + something in (0, 1) if sticky) * 2^exponent, magnitude > 0. With `sticky` the

@@ -86,7 +86,8 @@ static int mpg_has_vectors(int isa)
 /* Whether a product of that many columns runs there; few columns would leave most lanes empty. */
 static int mpg_runs_vectors(const mpg_plan *p, int isa, int64_t columns)
 {
-    return p->vector && columns >= MPG_PANEL / 2 && mpg_has_vectors(isa);
+    const int known = p->rounding <= MPG_RO && p->rule.rounding <= MPG_RO && p->late.rounding <= MPG_RO;
+    return known && p->vector && columns >= MPG_PANEL / 2 && mpg_has_vectors(isa);
 }
 
 /* Whether mpg_vector_columns takes B apart. */

@@ -13,7 +13,7 @@ Packing to registers and back is done on the device by the offsets of :mod:`tens
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...catalogue.nvidia import ARCHITECTURES, ptx_name
+from ...catalogue.nvidia import ARCHITECTURES, PTX_ROUNDINGS, ptx_name
 from ...engines.instruction import Instruction
 from ...formats import get_format
 from .layouts import (
@@ -199,7 +199,8 @@ def mma_text(row: Instruction) -> str:
     kind = ARCHITECTURES[row.arch].narrow_kind
     if kind and get_format(row.a_format).bits <= 8 and row.k == 32 and row.d_format != "s32":
         return f"mma.sync.aligned.kind::{kind}.{shape}.row.col.{d}.{a}.{b}.{c}"
-    return f"mma.sync.aligned.{shape}.row.col{saturate}.{d}.{a}.{b}.{c}"
+    rounding = row.name[-3:] if row.name[-2:] in PTX_ROUNDINGS else ""
+    return f"mma.sync.aligned.{shape}.row.col{saturate}{rounding}.{d}.{a}.{b}.{c}"
 
 
 def _mma_statement(row: Instruction, layout: MmaLayout) -> str:

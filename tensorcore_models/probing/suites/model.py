@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...aspects.values import SCALES, Product, Unreachable, power, reaches
 from ...formats import Format
+from ...formats.exact_rounding import NEAREST
 
 
 class Setting(NamedTuple):
@@ -95,7 +96,8 @@ class PublishedTest:
 
     def holds(self, setting: Setting, truth: Truth) -> bool:
         """Whether the test gives a unit the verdict that it deserves."""
-        return (self.narrow or truth.result_bits == setting.fraction_bits) and self.valid(setting, truth)
+        fused = self.needs == 1 or truth.terms > 1
+        return fused and (self.narrow or truth.result_bits == setting.fraction_bits) and self.valid(setting, truth)
 
 
 # -- addends at positions, signs, and how few results become a verdict ---------------------------------------------------------
@@ -143,7 +145,7 @@ def rounding_by_signs(base: Fraction | int, unit: Fraction) -> Callable[[Results
 
 def rounding_name(rounding: str) -> str:
     """A rounding as tests with three quarters see it."""
-    return "nearest" if rounding in ("rne", "rna") else rounding
+    return "nearest" if rounding in NEAREST else rounding
 
 
 def leading(results: Results, wanted: Sequence[Fraction | int] | Fraction | int) -> int:

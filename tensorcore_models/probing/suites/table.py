@@ -170,6 +170,15 @@ def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
     )
 
 
+def _truth_of_chain(spec: Accumulator, result_precision: int) -> Truth | None:
+    """The same of a chain of IEEE multiply-adds, which takes one product at a time; None for other units."""
+    name, chain = spec.form()
+    if name != "fma_chain" or chain.flush_inputs or chain.flush_outputs or chain.saturate:
+        return None
+    kept = result_precision - 1
+    return Truth(2 * result_precision, 1, chain.rounding, "rz", False, kept, None, None)
+
+
 class Judged(NamedTuple):
     """A test's outcome on a modelled unit, the verdict that its specification deserves, and whether the test is right there."""
 
@@ -186,12 +195,15 @@ class Judged(NamedTuple):
 def judged(name: str, engine: Any) -> list[Judged]:
     """A suite on a fused unit with one alignment, each verdict beside the one that the unit's specification deserves.
 
+    Fasi's tests are judged on chains of multiply-adds, too, which they do not know: FP64 tensor cores among them.
+
     Raises
     ------
     ValueError
         If the unit is no such one.
     """
-    truth = truth_of(engine.accumulator, engine.formats[3].precision)
+    spec, precision = engine.accumulator, engine.formats[3].precision
+    truth = truth_of(spec, precision) or (_truth_of_chain(spec, precision) if name == "fasi" else None)
     if truth is None:
         raise ValueError(
             f"{engine.label} is no fused unit with one alignment, so the tests' features do not describe it"
