@@ -11,7 +11,7 @@ import pytest
 import ascend
 import mpgemm
 import tensorcore_models as tcm
-from ascend.emit.check import KernelFault as PtoFault
+from ascend.emit.check import PtoFault
 from ascend.emit.check import PtoCheck
 from mpgemm.exact.conditioning import condition_of_product
 from mpgemm.experiments.comparison import compare

@@ -30,7 +30,7 @@ STOPPED = 3
 SUMS = {"int8": np.int32}
 
 
-class KernelFault(NamedTuple):
+class PtoFault(NamedTuple):
     """Something wrong: its kind ("race", "flag left up", "bits", "tiles", ...), the core, and what."""
 
     kind: str
@@ -53,7 +53,7 @@ class Matrix(NamedTuple):
 class ShimRun:
     """What a run gave: faults, the result's bytes, and loads to L1 and stores from L0C in the order of each core."""
 
-    faults: list[KernelFault]
+    faults: list[PtoFault]
     result: bytes
     trace: list[dict] = field(repr=False, default_factory=list)
 
@@ -66,7 +66,7 @@ class PtoCheck(Result):
     ----------
     name : str
         The file.
-    faults : tuple of KernelFault
+    faults : tuple of PtoFault
         Empty for a sound kernel.
     compared : str
         What its result was compared with.
@@ -77,7 +77,7 @@ class PtoCheck(Result):
     """
 
     name: str
-    faults: tuple[KernelFault, ...]
+    faults: tuple[PtoFault, ...]
     compared: str
     elements: int
     different: int
@@ -158,7 +158,7 @@ def run_kernels(
             )
         done = subprocess.run([program, folder], capture_output=True, text=True, timeout=RUN_SECONDS)
         lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        faults = [KernelFault(x["fault"], x["core"], x["what"]) for x in lines if "fault" in x]
+        faults = [PtoFault(x["fault"], x["core"], x["what"]) for x in lines if "fault" in x]
         if done.returncode not in (0, STOPPED):
             raise ValueError(
                 f"{sources[0]}: the kernel ended with status {done.returncode}: {done.stderr.strip()[:200]}"
@@ -248,7 +248,7 @@ def _arithmetic(s: Kernel, scale_exponent: int | None) -> Any:
 
 
 def compared(
-    name: str, faults: list[KernelFault], result: bytes, expected: np.ndarray, what: str, allowed: np.ndarray | None = None
+    name: str, faults: list[PtoFault], result: bytes, expected: np.ndarray, what: str, allowed: np.ndarray | None = None
 ) -> PtoCheck:  # fmt: skip
     """The check of a result: each bit, or within `allowed` of each element where the order of the sums is the kernel's own."""
     got = np.frombuffer(result, expected.dtype)
@@ -262,13 +262,13 @@ def compared(
     if different and allowed is None:
         faults = [
             *faults,
-            KernelFault("bits", None, f"{different} of {expected.size} elements differ, by at most {largest:.3g}"),
+            PtoFault("bits", None, f"{different} of {expected.size} elements differ, by at most {largest:.3g}"),
         ]
     if allowed is not None and (wrong := int(np.count_nonzero(gap > allowed))):
         text = (
             f"{wrong} of {expected.size} elements are further off than any order of the sums, by at most {largest:.3g}"
         )
-        faults = [*faults, KernelFault("numbers", None, text)]
+        faults = [*faults, PtoFault("numbers", None, text)]
     return PtoCheck(name, tuple(faults), what, expected.size, different, largest)
 
 
@@ -331,7 +331,7 @@ def _split(x: np.ndarray, scale_exponent: int) -> tuple[np.ndarray, np.ndarray]:
         return high, np.ldexp(x - high.astype(np.float32), scale_exponent).astype(np.float16)
 
 
-def tile_faults(s: Kernel, trace: list[dict]) -> list[KernelFault]:
+def tile_faults(s: Kernel, trace: list[dict]) -> list[PtoFault]:
     """Tiles and ranges of k that a core stores elsewhere than the schedule's visits, pass by pass."""
     faults = []
     for core in range(s.used_cores):
@@ -349,7 +349,7 @@ def tile_faults(s: Kernel, trace: list[dict]) -> list[KernelFault]:
                 (i for i, pair in enumerate(zip(stored, walked, strict=False)) if pair[0] != pair[1]), len(walked)
             )
             got, want = (seq[number] if number < len(seq) else "nothing" for seq in (stored, walked))
-            faults.append(KernelFault("tiles", core, f"{len(stored)} tiles and k groups, {len(walked)} in the schedule; "
+            faults.append(PtoFault("tiles", core, f"{len(stored)} tiles and k groups, {len(walked)} in the schedule; "
                                                f"number {number} is {got}, not {want}"))  # fmt: skip
     return faults
 
