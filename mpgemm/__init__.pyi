@@ -4,6 +4,7 @@ from mpgemm.bounds.attribution import Attribution as Attribution, attribute as a
 from mpgemm.bounds.bounds import gemm_bound as gemm_bound
 from mpgemm.bounds.method_bounds import MethodBound as MethodBound, method_bound as method_bound
 from mpgemm.bounds.published_bounds import block_fma_bounds as block_fma_bounds, multiword_bound as multiword_bound
+from mpgemm.bounds.watching import OutsideBound as OutsideBound
 from mpgemm.testing.tolerance_result import Tolerance as Tolerance
 from mpgemm.testing.tolerances import tolerance as tolerance
 from mpgemm.testing.vacuity import Vacuity as Vacuity, check_tolerance as check_tolerance
@@ -37,7 +38,7 @@ from mpgemm.recovery.methods import (
     get_method as get_method,
     list_methods as list_methods,
 )
-from mpgemm.recovery.run import (
+from mpgemm.recovered import (
     RecoveryResult as RecoveryResult,
     recovered_gemm as recovered_gemm,
     recovered_gemm_report as recovered_gemm_report,

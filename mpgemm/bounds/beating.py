@@ -10,9 +10,10 @@ from typing import Unpack
 
 import numpy as np
 
+from mpgemm.recovered import recovered_gemm
 from mpgemm.recovery.arithmetic import Arithmetic, Pair, combine
 from mpgemm.recovery.methods import RecoveryMethod
-from mpgemm.recovery.run import prepare, recovered_gemm
+from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import WordRun
 from tensorcore_models import reference
 from tensorcore_models.bitvectors import integers as z

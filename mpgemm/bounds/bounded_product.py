@@ -20,7 +20,7 @@ from mpgemm.bounds.kernel_order import ANY, KernelOrder, check_sums_outside, ker
 from mpgemm.bounds.method_bounds import method_bound
 from mpgemm.exact.product import exact_gemm
 from mpgemm.recovery.method import RecoveryMethod
-from mpgemm.recovery.run import recovered_gemm
+from mpgemm.recovery.run import prepare
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, IntegerFormat, get_format
@@ -277,7 +277,7 @@ class MethodProduct(BoundedProduct):
         """As :meth:`BoundedProduct.errors`. Raises ValueError for block scales, which methods do not take."""
         if data.scaling is not None:
             raise ValueError("recovery methods take no scales")
-        return _errors(self.expected(data), recovered_gemm(data.a, data.b, data.c, self.method, self.engine))
+        return _errors(self.expected(data), prepare(data.a, data.b, data.c, self.method, self.engine).product())
 
     def _bound(self, data: Data) -> np.ndarray:
         return method_bound(data.a, data.b, data.c, self.method, self.engine).total

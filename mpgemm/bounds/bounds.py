@@ -87,8 +87,12 @@ def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | 
         return np.where(sizes <= result.maximum, sizes * error.products, np.inf)
     factor, absolute = chain_error(error, steps)
     with np.errstate(over="ignore", invalid="ignore"):
-        bound = np.where(sizes > 0, sizes * factor, 0.0) + absolute
-        return np.where((sizes + bound) * MARGIN < overflow_from(engine), bound, np.inf) * MARGIN
+        bound = sizes * factor + absolute if math.isfinite(factor) else np.where(sizes > 0, np.inf, absolute)
+        # One number tells that nothing overflows, an element at a time is asked where something may.
+        limit = overflow_from(engine)
+        if (float(np.max(sizes, initial=0.0)) * (1 + factor) + absolute) * MARGIN**2 < limit:
+            return bound * MARGIN
+        return np.where((sizes + bound) * MARGIN < limit, bound, np.inf) * MARGIN
 
 
 def chain_error(error: StepError, steps: int) -> tuple[float, float]:

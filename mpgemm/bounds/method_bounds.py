@@ -1,11 +1,18 @@
-"""Deterministic bounds of whole recovery methods, and the published ones that go with them."""
+"""Deterministic bounds of whole recovery methods, and the published ones that go with them.
 
+Sizes |X||Y| of products of words are formed in FP64 (:func:`method_bound`), or are products of norms of their rows and columns
+(:func:`run_bound` with `norms`), which cost little beside the product itself and are at least as large (Cauchy and Schwarz).
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
+from mpgemm.bounds.norms import largest_of, norms, split_norms
 from mpgemm.bounds.operand_facts import (
     accumulator_of,
     facts_of,
@@ -15,7 +22,7 @@ from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
 from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import Arithmetic, combine
 from mpgemm.recovery.run import prepare
-from mpgemm.recovery.word_run import CubeRun, scaling_target
+from mpgemm.recovery.word_run import CubeRun, equilibrating_exponents, scaling_target
 from tensorcore_models.aspects.errors import OperandFacts
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
@@ -79,23 +86,63 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | 
     ValueError
         As :func:`mpgemm.recovered_gemm`; or if no bound is known for the core.
     """
-    run = prepare(a, b, c, method, engine, overflow, options)
+    return run_bound(prepare(a, b, c, method, engine, overflow, options))
+
+
+#: What of an operand (values, axis of k: 1 of A, 0 of B) its part of a size is.
+Side = Callable[[np.ndarray, int], np.ndarray]
+
+
+def whole(x: np.ndarray, axis: int) -> np.ndarray:
+    """|X|, so that sizes are |X||Y|."""
+    return np.abs(x)
+
+
+def run_bound(run, side: Side = whole) -> MethodBound:
+    """The deterministic bound of a prepared run, its sizes formed by `side`. Raises ValueError as :func:`method_bound`."""
     if run.row.kind == "own":
         raise ValueError(
             f"method {run.row.name!r} splits and joins by functions of its own: no bound is derived for it"
         )
-    words_a, words_b, undo = word_values(run)
+    words = _words_of_norms(run) if side is norms else None
+    words = words or _formed_words(run, side)
     magnitude_c = 0.0 if run.c is None else np.abs(run.c.astype(np.float64))
+    a, b = words.a, words.b
     with np.errstate(over="ignore", invalid="ignore"):
-        split = _split_bound(run, words_a, words_b)
+        split = _sizes([(a.left, b.whole), (a.kept, b.left)])
         kept = set(run.row.products)
-        pairs = [(i, j) for i in range(len(words_a)) for j in range(len(words_b))]
-        dropped = sum(
-            (np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in pairs if (i, j) not in kept), np.zeros(split.shape)
-        )
-        sums = _sums_bound(run, words_a, words_b, undo, magnitude_c)
+        pairs = [(i, j) for i in range(len(a.values)) for j in range(len(b.values)) if (i, j) not in kept]
+        dropped = _sizes([(a.values[i], b.values[j]) for i, j in pairs]) if pairs else np.zeros(split.shape)
+        sums = _sums_bound(run, words, magnitude_c, side)
     split, dropped, sums = (np.where(np.isnan(x), np.inf, x) for x in (split, dropped, sums))
-    return MethodBound(split, dropped, sums, published_bounds(run))
+    return MethodBound(split, dropped, sums, {} if side is norms else published_bounds(run))
+
+
+def _sizes(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """The sum of products of sides; of norms in one pass."""
+    if pairs[0][0].shape[1] != 1:
+        return sum((x @ y for x, y in pairs[1:]), pairs[0][0] @ pairs[0][1])
+    return np.einsum("ir,rj->ij", np.hstack([x for x, _ in pairs]), np.vstack([y for _, y in pairs]))
+
+
+class _Operand(NamedTuple):
+    """An operand's parts of sizes."""
+
+    values: Sequence[np.ndarray]  #: Of its words in the operand's units.
+    raw: Sequence[np.ndarray]  #: Of its words as the engine takes them; where they are whole, the words themselves.
+    #: whole, kept, left: Of the operand, of the sum of its words, and of what they leave of it.
+    whole: np.ndarray
+    kept: np.ndarray
+    left: np.ndarray
+
+
+class _Words(NamedTuple):
+    """Both operands, the exponents that undo the equilibration, and what an alignment needs to know of the words."""
+
+    a: _Operand
+    b: _Operand
+    undo: np.ndarray | None
+    facts: OperandFacts | None
 
 
 def word_values(run):
@@ -110,30 +157,77 @@ def word_values(run):
     return *values, None if rows is None else rows[:, None] + columns
 
 
-def _split_bound(run, words_a, words_b) -> np.ndarray:
-    a, b = run.a.astype(np.float64), run.b.astype(np.float64)
-    left_a, left_b = a, b
-    for w in words_a:
-        left_a = left_a - w
-    for w in words_b:
-        left_b = left_b - w
-    return np.abs(left_a) @ np.abs(b) + np.abs(a - left_a) @ np.abs(left_b)
+def _formed_words(run, side: Side) -> _Words:
+    """By the words themselves."""
+    *values, undo = word_values(run)
+    raw: list[list[np.ndarray]] = [[], []]
+    facts = None
+    if run.row.kind == "words" and not isinstance(run, CubeRun):
+        raw = [[tcm.decode(w, run.word_format) for w in words] for words in run.words()]
+        facts = facts_of(run.engine, stacked(raw[0], 1), stacked(raw[1], 0))
+    operands = []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for x, words, own, axis in zip((run.a, run.b), values, raw, (1, 0), strict=True):
+            x = left = x.astype(np.float64)
+            for word in words:
+                left = left - word
+            sides = [side(w, axis) for w in words], own if side is whole else [side(w, axis) for w in own]
+            operands.append(_Operand(*sides, side(x, axis), side(x - left, axis), side(left, axis)))
+    return _Words(operands[0], operands[1], undo, facts)
 
 
-def _sums_bound(run, words_a, words_b, undo, magnitude_c) -> np.ndarray:
-    row = run.row
-    kept = sum(np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in row.products)
-    if row.kind != "words":
-        return _integer_sums(run, kept, magnitude_c)
-    if isinstance(run, CubeRun):  # one chain is at most as long as all products, and at most four operations follow
+def _words_of_norms(run) -> _Words | None:
+    """From the norms and largest elements of rows and columns alone, which words need not be formed for; None for integers, and
+    where a word might leave its range."""
+    fmt = run.word_format
+    if (
+        run.row.kind != "words"
+        or not isinstance(fmt, Format)
+        or not all(isinstance(f, Format) for f in run.engine.formats)
+    ):
+        return None
+    theta = scaling_target(fmt, run.engine.formats[3], run.a.shape[1])
+    operands, exponents, tops = [], [], []
+    for x, axis in ((run.a, 1), (run.b, 0)):
+        size, largest = norms(x, axis), largest_of(x, axis)
+        shift = np.zeros(size.shape, np.int32)
+        if run.row.equilibrate != "none":
+            shift = equilibrating_exponents(largest, axis, theta).reshape(size.shape)
+        near = run.row.rounding in ("rne", "rna")
+        found = split_norms(
+            np.ldexp(size, shift), np.ldexp(largest, shift), x.shape[axis], run.row.words, run.scale, fmt, near
+        )
+        if found is None:
+            return None
+        words, left, top = found
+        raw = [np.ldexp(w, j * run.scale) for j, w in enumerate(words)]
+        left = np.ldexp(left, -shift)
+        operands.append(_Operand([np.ldexp(w, -shift) for w in words], raw, size, size + left, left))
+        exponents.append(shift)
+        tops.append(top)
+    facts = facts_of_formats(run.engine, (tops[0], tops[1]))
+    return _Words(
+        operands[0], operands[1], None if run.row.equilibrate == "none" else exponents[0] + exponents[1], facts
+    )
+
+
+def _sums_bound(run, words: _Words, magnitude_c, side: Side) -> np.ndarray:
+    row, shape = run.row, (run.a.shape[0], run.b.shape[1])
+    if row.kind != "words" or isinstance(run, CubeRun):
+        kept = _sizes([(words.a.values[i], words.b.values[j]) for i, j in row.products])
+        if row.kind != "words":
+            return _integer_sums(run, kept, magnitude_c, side)
+        # One chain is at most as long as all products, and at most four operations follow.
         steps = run.a.shape[1] * len(row.products) + 4
         return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, facts_of_formats(run.engine, (0, 0)))
-    raw_a, raw_b = ([tcm.decode(w, run.word_format) for w in words] for words in run.words())
-    arithmetic = BoundArithmetic(run.engine, facts_of(run.engine, stacked(raw_a, 1), stacked(raw_b, 0)))
-    c = None if run.c is None else (magnitude_c, np.zeros(kept.shape))
     if run.a.shape[1] == 0:
-        return np.zeros(kept.shape)
-    size, error = combine(row, run.scale, raw_a, raw_b, None if undo is not None else c, arithmetic)
+        return np.zeros(shape)
+    k, undo = run.a.shape[1], words.undo
+    arithmetic = (
+        BoundArithmetic(run.engine, words.facts) if side is whole else _NormArithmetic(run.engine, words.facts, k)
+    )
+    c = None if run.c is None else (magnitude_c, np.zeros(shape))
+    size, error = combine(row, run.scale, words.a.raw, words.b.raw, None if undo is not None else c, arithmetic)
     if undo is not None:
         size, error = np.ldexp(size, -undo), np.ldexp(error, -undo) + arithmetic.tiny
         size, error = (size, error) if c is None else arithmetic.add((size, error), c)
@@ -146,14 +240,14 @@ def stacked(words, axis: int) -> np.ndarray:
     return np.concatenate(words, axis=1 - axis) if words else np.zeros((1, 1))
 
 
-def _integer_sums(run, kept, magnitude_c) -> np.ndarray:
+def _integer_sums(run, kept, magnitude_c, side: Side) -> np.ndarray:
     """Products are exact; FP64 joins slices and residues, FP32 quantised words, then the result is rounded and c added."""
     target = 2.0**-53 if run.dtype == np.float64 else 2.0**-24
     tiny = np.finfo(run.dtype).smallest_subnormal
     inner = 2.0**-53 * (2 * len(run.row.products) + 4)
     bound, largest = np.zeros(kept.shape), float(np.finfo(run.dtype).max)
     if run.row.kind == "quantised":
-        factors, lost = _quantised_underflow(run)
+        factors, lost = _quantised_underflow(run, side)
         largest = min(largest, float(np.finfo(np.float32).max))
         if max(factors) * bounds.MARGIN >= largest:
             return np.full(kept.shape, np.inf)
@@ -169,7 +263,7 @@ def _integer_sums(run, kept, magnitude_c) -> np.ndarray:
     return np.where((kept + magnitude_c + bound) * bounds.MARGIN < largest, bound, np.inf)
 
 
-def _quantised_underflow(run) -> tuple[list[float], np.ndarray]:
+def _quantised_underflow(run, side: Side) -> tuple[list[float], np.ndarray]:
     """What underflow of the FP32 scales' products can cost: they, and each product with them, are rounded to multiples
     of 2^-149."""
     words_a, words_b = (integer_words.quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
@@ -177,7 +271,7 @@ def _quantised_underflow(run) -> tuple[list[float], np.ndarray]:
     for i, j in run.row.products:
         (word_a, scale_a), (word_b, scale_b) = words_a[i], words_b[j]
         factors.append(float(scale_a) * float(scale_b))
-        size = np.abs(word_a.astype(np.float64)) @ np.abs(word_b.astype(np.float64))
+        size = side(word_a.astype(np.float64), 1) @ side(word_b.astype(np.float64), 0)
         lost = lost + tiny * (2.0 + size if factors[-1] < 2.0**-125 else 2.0)
     return factors, lost
 
@@ -196,12 +290,16 @@ class BoundArithmetic(Arithmetic):
     def _size(self, pairs) -> np.ndarray:
         return sum(np.abs(a) @ np.abs(b) for a, b in pairs)
 
+    def _length(self, pair) -> int:
+        """Products of a word of A and one of B for each element."""
+        return pair[0].shape[1]
+
     def chain(self, pairs, seed):
         size, error = self._size(pairs), 0.0
         if seed is not None:
             size, error = size + seed[0], seed[1]
             error = error + self._seed_rounding(seed)
-        steps = len(pairs) * bounds.steps_of(self.engine, pairs[0][0].shape[1], self.step.terms)
+        steps = len(pairs) * bounds.steps_of(self.engine, self._length(pairs[0]), self.step.terms)
         return size, error + bounds.accumulation_bound(self.engine, size + error, steps, self.facts)
 
     def _seed_rounding(self, seed):
@@ -210,7 +308,7 @@ class BoundArithmetic(Arithmetic):
 
     def elementwise(self, weighted):
         """Every k step is one chain from zero; as the sizes of the steps add up, so do their errors."""
-        count = -(-weighted[0][0][0].shape[1] // self.engine.k)
+        count = -(-self._length(weighted[0][0]) // self.engine.k)
         steps = bounds.steps_of(self.engine, self.engine.k, self.step.terms)
         size, error = 0.0, 0.0
         for pair, exponent in weighted:
@@ -231,6 +329,47 @@ class BoundArithmetic(Arithmetic):
     def add(self, x, y):
         size, error = x[0] + y[0], x[1] + y[1]
         return size, error + self.unit * (size + error) * bounds.MARGIN + self.tiny
+
+
+class _NormArithmetic(BoundArithmetic):
+    """The same of the norms of words, which hold for all of k: what blocks of k lose adds up as their sizes do."""
+
+    def __init__(self, engine: Engine, facts: OperandFacts | None, k: int):
+        super().__init__(engine, facts)
+        self.k = k
+
+    def _length(self, pair) -> int:
+        return self.k
+
+    def _size(self, pairs) -> np.ndarray:
+        return _sizes(pairs)
+
+    def blocks(self, every, pairs, c):
+        steps = len(pairs) * bounds.steps_of(self.engine, min(every, self.k), self.step.terms)
+        size, error = self._size(pairs), self._chains(self._size(pairs), steps, -(-self.k // every))
+        return self._added((size, error), c, -(-self.k // every))
+
+    def banded(self, words_a, words_b, bands, scale):
+        count = -(-self.k // self.engine.k)
+        size, error = 0.0, 0.0
+        for number, band in enumerate(bands):
+            if number:
+                size, error = np.ldexp(size, -scale), np.ldexp(error, -scale) + count * self.tiny
+                error = error + count * self._seed_rounding((size, error))
+            size = size + self._size([(words_a[i], words_b[j]) for i, j in band])
+            steps = len(band) * bounds.steps_of(self.engine, self.engine.k, self.step.terms)
+            error = error + self._chains(size + error, steps, count)
+        return self._added((size, error), None, count)
+
+    def _chains(self, size, steps: int, count: int):
+        """What `count` chains of `steps` lose whose sizes add up to `size`."""
+        whole = bounds.accumulation_bound(self.engine, size, steps, self.facts)  # infinite where one may overflow
+        return whole + (count - 1) * steps * self.step.absolute * 2 * (1 + bounds.growth(self.step.relative, steps))
+
+    def _added(self, value, c, count: int):
+        """Sums of `count` parts outside, and c."""
+        size, error = value if c is None else (value[0] + c[0], value[1] + c[1])
+        return size, error + (size + error) * bounds.growth(self.unit, count + 1) + (count + 1) * self.tiny
 
 
 def published_bounds(run) -> dict[str, float]:

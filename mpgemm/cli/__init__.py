@@ -5,12 +5,16 @@ carries it out (`mpgemm.cli.common.discovery`). Functions import what computes, 
 ValueError, TypeError or OSError from `run`: it becomes one line on standard error and exit status 2.
 """
 
+from __future__ import annotations
+
 import argparse
 import csv
 import difflib
 import os
 import sys
 from concurrent.futures import BrokenExecutor, CancelledError
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.discovery import all_commands, command_module, command_names, command_parser, overview
 from mpgemm.cli.common.parser import Parser
@@ -18,6 +22,9 @@ from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.run_options import figures_of
 from mpgemm.reporting.report import running
 from tensorcore_models.machine.fp_state import default_fp_state
+
+if TYPE_CHECKING:
+    from mpgemm.bounds.watching import OutsideBound
 
 
 class _Version(argparse.Action):
@@ -50,7 +57,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 @default_fp_state
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit status: 0, 2 on bad input, 130 after Ctrl-C."""
+    """Run one command and return its exit status: 0, 2 on bad input, 3 where a result is outside of its certified bound, 130
+    after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
     command = argv[0] if argv else ""
     if command.startswith("-") or not command:
@@ -87,6 +95,10 @@ def main(argv: list[str] | None = None) -> int:
             _silence_if_broken()
         return _refuse(command, str(error) or type(error).__name__)
     except Exception as error:
+        from mpgemm.bounds.watching import OutsideBound
+
+        if isinstance(error, OutsideBound):
+            return _outside(command, args, error)
         if type(error).__module__.partition(".")[0] != "distributed":
             raise
         return _refuse(
@@ -101,6 +113,20 @@ def _unknown_command(name: str) -> str:
     near = difflib.get_close_matches(name, all_commands(), 1)
     hint = f" did you mean {near[0]}?" if near else ""
     return f"no such command;{hint} known: {', '.join(all_commands())}"
+
+
+def _outside(command: str, args: argparse.Namespace, error: OutsideBound) -> int:
+    """Say which result of the package is outside of its certified bound, and write what computes it again; the exit status."""
+    from mpgemm.experiments.outside import write_outside
+
+    folder = getattr(args, "out", None)
+    try:
+        path = write_outside(error, folder if isinstance(folder, Path) else Path())
+        again = f"mpgemm selftest --rerun {path} computes it again"
+    except OSError as failed:
+        again = f"what computes it again could not be written ({failed})"
+    print(f"mpgemm {command}: a result of this package is wrong, nothing is judged: {error}; {again}", file=sys.stderr)
+    return 3
 
 
 def _refuse(command: str, reason: str) -> int:

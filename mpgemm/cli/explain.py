@@ -195,7 +195,7 @@ def _element(args, a, b, matrix_c, c) -> tuple[int, int]:
     """The element that is asked for; with two engines by default the first whose bits differ."""
     import numpy as np
 
-    from mpgemm.recovery.run import recovered_gemm
+    from mpgemm.recovered import recovered_gemm
 
     if args.element is not None:
         return args.element[0], args.element[1]

@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 from mpgemm.reporting.report import Table, json_text, say
 from tensorcore_models.machine.instruction_sets import available_isas
@@ -24,14 +25,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--seconds", type=float, default=SECONDS, metavar="S", help=f"time for random comparisons ({SECONDS:g})")
     add("--seed", type=int, default=0, help="of the random encodings (0)")
+    add(
+        "--rerun", type=Path, metavar="FILE", help="compute the product again that a command found outside of its bound"
+    )
     add("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status: 1 if anything differs.
+    """Carry out the command; the exit status: 1 if anything differs, 3 if a file's product is outside of its bound again.
 
-    Raises ValueError if there is no time to compare anything, or the seed is negative.
+    Raises ValueError if there is no time to compare anything, the seed is negative, or a file is no such file; OSError.
     """
+    if args.rerun is not None:
+        return _rerun(args)
     from mpgemm.selftest import checks
 
     if not args.seconds > 0:
@@ -61,3 +67,17 @@ def run(args: argparse.Namespace) -> int:
         result = "FAILED: do not trust results of this installation" if wrong else "passed"
         say(f"{result} ({time.monotonic() - start:.0f} s; instruction sets: {', '.join(available_isas())})")
     return 1 if wrong else 0
+
+
+def _rerun(args: argparse.Namespace) -> int:
+    from mpgemm.experiments.outside import rerun
+
+    facts, found = rerun(args.rerun)
+    if args.json:
+        sys.stdout.write(json_text({"recorded": facts, "again": [asdict(row) for row in found]}))
+    else:
+        say(f"{facts['product']}, recorded with {facts['instruction_set']}, mpgemm {facts['environment']['mpgemm']}")
+        for row in found:
+            bits = "the recorded bits" if row.same_bits else "other bits than recorded"
+            say(f"{row.instruction_set}: {bits}, {row.outside or 'within the certified bound'}")
+    return 3 if any(row.outside for row in found) else 0

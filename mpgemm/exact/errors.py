@@ -221,7 +221,6 @@ class ErrorMeter:
         self._addend = 0.0 if c is None else np.abs(np.where(np.isfinite(c), c, 0).astype(np.float64))
         self._scale_inf = _input_norm_inf(a) * _input_norm_inf(b) + (0.0 if c is None else _input_norm_inf(c))
 
-    @default_fp_state
     def measure(self, computed: np.ndarray) -> ErrorReport:
         """The errors of one computed result (see :func:`errors`).
 
@@ -232,6 +231,22 @@ class ErrorMeter:
         TypeError
             If the elements have no floating-point format.
         """
+        return self.report(computed, self.differences(computed))
+
+    @default_fp_state
+    def differences(self, computed: np.ndarray) -> np.ndarray:
+        """|dC| of every element in float64, by the rules at the top of this module. Raises as :meth:`measure`."""
+        computed, _ = self._checked(computed)
+        values = computed.astype(np.float64)
+        correct, comparable = self._agreement(values)
+        difference = np.zeros(values.shape)
+        if comparable.any():
+            difference[comparable] = np.abs(np.asarray(self.exact.error_of(computed)))[comparable]
+        difference[~comparable & ~correct] = np.inf
+        return difference
+
+    def _checked(self, computed: np.ndarray) -> tuple[np.ndarray, "tcm.Format"]:
+        """A result and its format."""
         computed = tcm.as_array(computed, "computed")
         if computed.shape != self.shape[:2]:
             raise ValueError(f"computed has shape {computed.shape}, expected {self.shape[:2]} from a and b")
@@ -241,12 +256,13 @@ class ErrorMeter:
                 f"computed has elements of type {computed.dtype}: no floating-point format; convert them, "
                 "for example to float32"
             )
+        return computed, fmt
+
+    @default_fp_state
+    def report(self, computed: np.ndarray, difference: np.ndarray) -> ErrorReport:
+        """The errors of a result whose :meth:`differences` are known."""
+        computed, fmt = self._checked(computed)
         values = computed.astype(np.float64)
-        correct, comparable = self._agreement(values)
-        difference = np.zeros(values.shape)
-        if comparable.any():
-            difference[comparable] = np.abs(np.asarray(self.exact.error_of(computed)))[comparable]
-        difference[~comparable & ~correct] = np.inf
         ulps = _in_ulps(difference, self._values, fmt)
         relative: dict[str, Any] = self.relative_metrics(difference)
         rounded = np.asarray(self.exact.rounded(fmt.name)).astype(np.float64)

@@ -13,6 +13,7 @@ from mpgemm.experiments import recommending
 from mpgemm.experiments.cases import Case, as_fp32, given_case
 from mpgemm.experiments.comparison_record import ComparisonRecord, Runs, csv_of
 from mpgemm.experiments.costs import check_rates, rate_of
+from mpgemm.experiments.cube_bounds import sgemm_bound
 from mpgemm.experiments.evaluate import Record, conditions_of, evaluate
 from mpgemm.experiments.framework_names import framework_name
 from mpgemm.experiments.gemm_method import GemmMethod
@@ -350,7 +351,7 @@ def _with_addend(multiply, a, b, c=None):
 
 
 _FP32, _FP32_NUMPY = (
-    GemmMethod(name, label, partial(_with_addend, multiply), takes_addend=True)
+    GemmMethod(name, label, partial(_with_addend, multiply), takes_addend=True, bound=partial(sgemm_bound, "fp32"))
     for name, label, multiply in (
         ("fp32", f"FP32, chains of {FP32_CHAIN}", fp32_baseline),
         ("fp32_numpy", "FP32 SGEMM (NumPy)", native_fp32),

@@ -63,7 +63,8 @@ def evaluate(
     executor: Cases run on it side by side (threads, spawned processes, a cluster); without one they run one after
         another.
     Returns: In the order of cases, then methods.
-    Raises ValueError if a case has a C that a method cannot add.
+    Raises ValueError if a case has a C that a method cannot add; OutsideBound if a product is outside of its certified
+        bound: nothing is ranked then.
     """
     cases = list(cases)
     lacking = [method.name for method in methods if not method.takes_addend]
@@ -139,8 +140,10 @@ def measure(case: Case, method: GemmMethod) -> dict:
     start = time.perf_counter()
     product = method.multiply(*given)
     seconds = time.perf_counter() - start
+    difference = meter.differences(product)
+    method.hold(product, difference, *given)
     condition = {name: str(x) if isinf(x) else x for name, x in asdict(meter.conditioning()).items()}
-    result: dict = {"errors": meter.measure(product).to_dict(), "condition": condition}
+    result: dict = {"errors": meter.report(product, difference).to_dict(), "condition": condition}
     if method.timed:
         result["seconds"] = seconds
     return result if method.details is None else {**result, "details": method.details(*given)}

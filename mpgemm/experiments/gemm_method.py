@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mpgemm.bounds.watching import JudgedProduct, hold
+
 
 @dataclass(frozen=True)
 class GemmMethod:
@@ -29,6 +31,19 @@ class GemmMethod:
     certain_bound: Callable[..., np.ndarray] | None = field(default=None, compare=False)
     #: How a cube step rounds (:data:`ascend.cube_arguments.STEP_ORDERS`), empty where there is no cube.
     step_order: str = ""
+    #: ``bound(a, b)``, or ``bound(a, b, c)``, gives a certified bound of |product - exact|, elementwise, or None.
+    bound: Callable[..., np.ndarray | None] | None = field(default=None, compare=False)
 
     def __post_init__(self):
         object.__setattr__(self, "settings", {"name": self.name, **self.settings})
+
+    def hold(self, computed: np.ndarray, error: np.ndarray, *operands: np.ndarray, **options) -> None:
+        """Hold a product of this method on these operands against its bound. Raises OutsideBound.
+
+        error: computed - exact, or its size, elementwise.
+        **options: With which it was multiplied, beside the settings; JSON-compatible.
+        """
+        if self.bound is not None:
+            recipe = {**self.settings, "method": self.name, **({"options": options} if options else {})}
+            product = JudgedProduct(self.label, recipe, *operands)
+            hold(product, computed, error, self.bound(*operands, **options))

@@ -27,13 +27,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ascend.tile_schedule import TileSchedule
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case, as_fp32, given_case
 from mpgemm.experiments.error_sources import error_sources
 from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.gemm_method import GemmMethod
-from mpgemm.experiments.methods import CubeOptions, build_methods, fp32_baseline
+from mpgemm.experiments.methods import CubeOptions, build_methods, fp32_baseline, short_chains
 from mpgemm.experiments.not_finite import not_finite
 from mpgemm.experiments.operand_ranges import FP16_OVERFLOW
 from mpgemm.experiments.spread import MeanInterval, SeedSpread, interval_of
@@ -265,6 +264,7 @@ class _Look:
         """One setting beside FP32."""
         product = method.multiply(self.a, self.b)
         lost, error = self._lost(product)
+        method.hold(product, error, self.a, self.b)
         of_words = error if self.exact_of_words is self.exact else np.asarray(self.exact_of_words.error_of(product))
         by_seed = {m: differences_of(records, self.fp32, m) for m in METRICS}
         intervals = {m: interval for m in METRICS if (interval := interval_of(by_seed[m])) is not None}
@@ -288,7 +288,7 @@ class _Look:
             sources=sources,
             lost_results=int(np.count_nonzero(lost)),
             worst=self._worst(lost, error),
-            low_low_bits=self._bits_with(method, bits, error, low_low=True) if cause == "dropped term" else None,
+            low_low_bits=self._bits_with(method, bits, error, {"low_low": True}) if cause == "dropped term" else None,
             short_chain_bits=self._short_chain_bits(method, bits, error) if cause == "accumulation" else None,
         )
 
@@ -301,9 +301,13 @@ class _Look:
         i, j = np.unravel_index(int(np.argmax(share)), share.shape)
         return int(i), int(j)
 
-    def _bits_with(self, method: GemmMethod, bits: float, error: np.ndarray, **options) -> float:
-        """Bits of the same method with other options."""
-        changed = np.asarray(self.exact.error_of(method.multiply(self.a, self.b, **options)))
+    def _bits_with(
+        self, method: GemmMethod, bits: float, error: np.ndarray, said: Mapping, options: Mapping | None = None
+    ) -> float:
+        """Bits of the same method with other options, by default as they are said."""
+        product = method.multiply(self.a, self.b, **(said if options is None else options))
+        changed = np.asarray(self.exact.error_of(product))
+        method.hold(product, changed, self.a, self.b, **said)
         return bits + bits_between(float(np.linalg.norm(changed)), float(np.linalg.norm(error)), 0.0)
 
     def _short_chain_bits(self, method: GemmMethod, bits: float, error: np.ndarray) -> float | None:
@@ -311,9 +315,8 @@ class _Look:
         (m, k), n = self.a.shape, self.b.shape[1]
         if k <= SHORT_CHAIN:
             return None
-        whole = TileSchedule.unblocked(m=m, k=k, n=n, mode=method.settings["order"])
-        short = replace(whole, blocking=replace(whole.blocking, bk=SHORT_CHAIN))
-        return self._bits_with(method, bits, error, schedule=short, blocking=None)
+        chains = {"schedule": short_chains(method.settings["order"], (m, k, n), SHORT_CHAIN), "blocking": None}
+        return self._bits_with(method, bits, error, {"chain": SHORT_CHAIN}, chains)
 
     def _sources(
         self, setting: CubeSetting, error: np.ndarray, lost: np.ndarray, by_element: bool

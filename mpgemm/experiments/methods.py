@@ -15,15 +15,18 @@ import numpy as np
 import ascend
 import tensorcore_models as tcm
 from ascend.cube_arguments import ORDERS, STEP_ORDERS
+from ascend.tile_schedule import TileSchedule
 from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
 from mpgemm.bounds.probabilistic import likely_bound
+from mpgemm.bounds.watching import quick_engine_bound, quick_run_bound, with_rounded_operands
 from mpgemm.experiments.cases import as_fp32
+from mpgemm.experiments.cube_bounds import cube_bound, sgemm_bound
 from mpgemm.experiments.framework_names import is_method
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.recovery_methods import recovery_method
 from mpgemm.recovery.engines import ieee_engine, named_engine
 from mpgemm.recovery.methods import get_method
-from mpgemm.recovery.run import recovered_gemm
+from mpgemm.recovery.run import prepare
 from tensorcore_models.hardware.cpu.units import setting
 
 #: s_b of the SGEMM-cube: a power of two exponent for both operands, or "auto" for one from the data of each.
@@ -50,7 +53,8 @@ def fp32_baseline(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _fp32() -> GemmMethod:
     row = replace(get_method("fp32"), accumulation="blocks", restart_every=FP32_CHAIN)
     bound = partial(_of_fp32, partial(likely_bound, c=None, method=row, engine="ieee"))
-    return GemmMethod("fp32", f"FP32, chains of {FP32_CHAIN}", fp32_baseline, likely_bound=bound)
+    method = _sums_method("fp32", f"FP32, chains of {FP32_CHAIN}", fp32_baseline)
+    return replace(method, likely_bound=bound)
 
 
 def native_fp32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -93,17 +97,26 @@ class CubeOptions:
         if self.blocking is not None:
             keywords["blocking"] = ascend.Blocking(*self.blocking)
             settings["blocking"] = list(self.blocking)
-        return GemmMethod(name, label, partial(_of_fp32, function, **keywords), settings, step_order=step_order)
+        bound = partial(cube_bound, function is ascend.cube_gemm, **keywords)
+        multiply = partial(_of_fp32, function, **keywords)
+        return GemmMethod(name, label, multiply, settings, step_order=step_order, bound=bound)
 
     def methods(self, function: Callable, name: str, label: str, **given) -> list[GemmMethod]:
         """:meth:`method` for each step order."""
         return [self.method(function, name, label, step, **given) for step in self.step_orders]
 
 
+def short_chains(order: str, shape: tuple[int, int, int], products: int) -> TileSchedule:
+    """SGEMM-cube in an order with so many products in each chain of k."""
+    m, k, n = shape
+    whole = TileSchedule.unblocked(m=m, k=k, n=n, mode=order)  # type: ignore[arg-type]
+    return replace(whole, blocking=replace(whole.blocking, bk=products))
+
+
 def fp32_chain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The float32 product with all of k in one chain of fused multiply-adds, in order: what a simple SGEMM does, and, as the
     catalogue assumes, FP32 on the cube of the 910B."""
-    return recovered_gemm(as_fp32(a), as_fp32(b), None, "fp32", "ieee")
+    return prepare(as_fp32(a), as_fp32(b), None, "fp32", "ieee").product()
 
 
 def _sgemm_cube(options: CubeOptions) -> list[GemmMethod]:
@@ -125,7 +138,7 @@ def engine_method(name: str) -> GemmMethod:
         raise ValueError(f"{name} needs block scales beside its operands; give an instruction without a scale format")
     asked = "" if ":" in name else f"{name}: "
     label = f"{asked}{engine.label.replace(':', ' ', 1)}"
-    return GemmMethod(f"engine:{engine.label}", label, partial(_engine_gemm, name))
+    return GemmMethod(f"engine:{engine.label}", label, partial(_engine_gemm, name), bound=partial(_engine_bound, name))
 
 
 def _engine(name: str) -> tcm.Engine:
@@ -135,6 +148,21 @@ def _engine(name: str) -> tcm.Engine:
 
 def _engine_gemm(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(_engine(name).gemm(a, b, input_rounding="rne"))
+
+
+def _engine_bound(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    return quick_engine_bound(_engine(name), a, b)
+
+
+def _sums_method(name: str, label: str, multiply: Callable[..., np.ndarray]) -> GemmMethod:
+    """A product of sums in FP32, or in FP64 where its name says so."""
+    return GemmMethod(name, label, multiply, bound=partial(sgemm_bound, "fp64" if name == "fp64" else "fp32"))
+
+
+def _hf32_bound(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    x, y = as_fp32(a), as_fp32(b)
+    bound = _engine_bound(HF32, x, y)
+    return None if bound is None else with_rounded_operands(bound, (a, x), (b, y))
 
 
 #: What makes a method from the part of a name behind "PREFIX:".
@@ -152,10 +180,12 @@ NAMED_METHODS: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
         ascend.cube_hgemm, "fp16_accumulate", "FP16, FP16 accumulation", accumulate="fp16"
     ),
     "fp32": lambda _: [_fp32()],
-    "fp32_numpy": lambda _: [GemmMethod("fp32_numpy", "FP32 SGEMM (NumPy)", native_fp32)],
-    "fp32_chain": lambda _: [GemmMethod("fp32_chain", "FP32, one chain of k (910B's cube)", fp32_chain)],
-    "hf32": lambda _: [GemmMethod("hf32", "HF32 (910B's cube)", partial(_of_fp32, partial(_engine_gemm, HF32)))],
-    "fp64": lambda _: [GemmMethod("fp64", "FP64 DGEMM (NumPy)", native_fp64)],
+    "fp32_numpy": lambda _: [_sums_method("fp32_numpy", "FP32 SGEMM (NumPy)", native_fp32)],
+    "fp32_chain": lambda _: [_sums_method("fp32_chain", "FP32, one chain of k (910B's cube)", fp32_chain)],
+    "hf32": lambda _: [
+        GemmMethod("hf32", "HF32 (910B's cube)", partial(_of_fp32, partial(_engine_gemm, HF32)), bound=_hf32_bound)
+    ],
+    "fp64": lambda _: [_sums_method("fp64", "FP64 DGEMM (NumPy)", native_fp64)],
     "sgemm_cube": _sgemm_cube,
     "sgemm_cube_scaled": lambda options: options.methods(
         ascend.cube_gemm, "sgemm_cube_scaled", "SGEMM-cube termwise, s_b = 12, scaled rows",
@@ -164,18 +194,35 @@ NAMED_METHODS: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
 }  # fmt: skip
 
 
+def _amx_options() -> dict:
+    return {key: value for key, value in METHODS[USUAL].items() if key not in ("method", "engine")}
+
+
 def _modelled_amx(options: CubeOptions) -> list[GemmMethod]:
     row, engine = METHODS[USUAL]["method"], METHODS[USUAL]["engine"]
-    changes = ",".join(f"{key}={value}" for key, value in METHODS[USUAL].items() if key not in ("method", "engine"))
+    changes = ",".join(f"{key}={value}" for key, value in _amx_options().items())
     return [recovery_method(f"{row}:{changes}@{engine}")]
 
 
 def _amx(options: CubeOptions) -> list[GemmMethod]:
     unit = "emulated AMX" if setting() == "emulated" else "this CPU's AMX"
     multiply = partial(_of_fp32, sgemm, method=USUAL)
-    return [
-        GemmMethod("amx", f"{USUAL} on {unit}", multiply, {"unit": unit}, _amx_details, takes_addend=True, timed=True)
-    ]
+    name = f"{USUAL} on {unit}"
+    return [GemmMethod("amx", name, multiply, {"unit": unit}, _amx_details, True, timed=True, bound=_amx_bound)]
+
+
+def _amx_bound(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray | None:
+    """Of the words on the unit, and of numpy's product, which takes their place."""
+    x, y = as_fp32(a), as_fp32(b)
+    z = None if c is None else as_fp32(c)
+    model = quick_run_bound(
+        prepare(x, y, z, METHODS[USUAL]["method"], METHODS[USUAL]["engine"], options=_amx_options())
+    )
+    if model is None:
+        return None
+    native = sgemm_bound("fp32", a, b, c)
+    rounded = 0.0 if c is None or z is None else np.abs(c - z.astype(np.float64))
+    return np.maximum(native, with_rounded_operands(model + rounded, (a, x), (b, y)))
 
 
 def _amx_details(*operands: np.ndarray) -> dict:

@@ -9,6 +9,7 @@ import numpy as np
 from mpgemm.bounds.bounded_product import Data, EngineProduct, Measured
 from mpgemm.bounds.kernel_order import check_sums_outside
 from mpgemm.bounds.populations import corner
+from mpgemm.bounds.watching import JudgedProduct, hold
 from mpgemm.recovery.engines import ieee_engine, plain_engine
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
@@ -211,6 +212,8 @@ def advise_promotion(
         if progress is not None:
             progress(done, len(chosen) + 2, "intervals")
         measured = EngineProduct(engine, every, "rounded").measure(data)
+        watched = JudgedProduct(engine.label, {"engine": engine.label, "promote_every": every}, data.a, data.b)
+        hold(watched, measured.computed, measured.error, measured.bound)
         found.append(
             Interval(
                 every, 0.0 if every is None else 1 / every, _relative(measured), _ratio(measured.bound, measured.exact),

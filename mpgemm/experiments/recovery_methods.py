@@ -9,13 +9,15 @@ import numpy as np
 
 from mpgemm.bounds.method_bounds import method_bound
 from mpgemm.bounds.probabilistic import likely_bound
+from mpgemm.bounds.watching import quick_run_bound
 from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.framework_names import framework_name, method_of
 from mpgemm.experiments.gemm_method import GemmMethod
+from mpgemm.recovered import recovered_gemm
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
 from mpgemm.recovery.exact_sums import exact_sentence, padding
 from mpgemm.recovery.methods import RecoveryMethod
-from mpgemm.recovery.run import prepare, recovered_gemm
+from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import WordStore
 from tensorcore_models.engines.engine import Engine
 
@@ -74,6 +76,7 @@ def pair_method(
         takes_addend=True,
         likely_bound=partial(likely_bound, c=None, method=pair.row, engine=pair.engine),
         certain_bound=partial(_certain, pair),
+        bound=partial(_bound, pair, options),
     )
 
 
@@ -107,6 +110,17 @@ def _product(
 ) -> np.ndarray:
     operands = a, b, _addend(pair.row, pair.engine, c), pair.row, pair.engine
     return recovered_gemm(*operands, **options) if store is None else prepare(*operands, store=store).product()
+
+
+def _bound(pair: MethodOnEngine, options: dict, a, b, c=None) -> np.ndarray | None:
+    """What is certified of the product."""
+    added = _addend(pair.row, pair.engine, c)
+    bound = quick_run_bound(prepare(a, b, added, pair.row, pair.engine, options.get("overflow")))
+    if bound is None or c is None or added is None:
+        return bound
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = bound + np.abs(np.asarray(c, np.float64) - added)
+    return np.where(np.isnan(total), np.inf, total)
 
 
 def _addend(row: RecoveryMethod, engine: Engine, c: np.ndarray | None) -> np.ndarray | None:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from mpgemm.bounds.watching import JudgedProduct, hold, quick_run_bound
 from mpgemm.exact.conditioning import DIGIT, Conditioning
 from mpgemm.exact.errors import norm_frobenius
 from mpgemm.exact.product import exact_gemm
@@ -17,7 +18,7 @@ from mpgemm.recovery.counts import RESULT_BITS, ScaledOperands, counts_of, lost_
 from mpgemm.recovery.engines import plain_engine, resolve_engine
 from mpgemm.recovery.exact_sums import padding
 from mpgemm.recovery.methods import RecoveryMethod, get_method
-from mpgemm.recovery.run import check_operands, recovered_gemm
+from mpgemm.recovery.run import check_operands, prepare
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
@@ -355,7 +356,12 @@ class _Goal:
         """What a row with one number of words reaches; the bits do not depend on the engine, whose sums are exact."""
         largest_share = float(share.max())
         proved_bits = math.inf if largest_share == 0 else -math.log2(largest_share)
-        product = recovered_gemm(self.a, self.b, None, row, "ieee")
+        run = prepare(self.a, self.b, None, row, "ieee")
+        product = run.product()
+        options = f"{'moduli' if row.modular else 'slices'}={row.word_count},target={row.target}"
+        recipe = {"method": f"recovery:{name}{',' if ':' in name else ':'}{options}@ieee"}
+        watched = JudgedProduct(f"{name} with {words_of(row, row.word_count)}", recipe, self.a, self.b)
+        hold(watched, product, self._error(product), quick_run_bound(run))
         largest, worst = self._largest(product)
         bits = math.inf if largest == 0 else -math.log2(largest)
         lost = -math.inf if largest == 0 else math.log2(largest / self.base)

@@ -14,7 +14,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.frameworks.multiplier import Multiplier, Product
-from mpgemm.recovery.run import recovered_gemm
+from mpgemm.recovered import recovered_gemm
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.formats import get_format
 from tensorcore_models.formats.operands import operand_bits, values_of_bits

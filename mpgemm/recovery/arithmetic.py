@@ -48,6 +48,15 @@ class Arithmetic(Protocol):
     def elementwise(self, weighted: Sequence[tuple[Pair, int]]):
         """Sum of products, each times 2^exponent: every k step of each from zero, added to one sum outside."""
 
+    def blocks(self, every: int, pairs: Sequence[Pair], c):
+        """Sum of products, chains from zero over blocks of `every` k, added outside to c (None: zero)."""
+        value = c
+        for start in range(0, pairs[0][0].shape[1], every):
+            ks = slice(start, start + every)
+            part = self.chain([(a[:, ks], b[ks]) for a, b in pairs], None)
+            value = part if value is None else self.add(value, part)
+        return value
+
     def banded(self, words_a: Sequence, words_b: Sequence, bands: Bands, scale: int):
         """Sum, outside, over the k steps of chains from zero; before each band but the first the unit scales what it holds."""
         total = None
@@ -76,7 +85,7 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
     if row.accumulation == "core":
         return arithmetic.chain([pairs[p] for p in row.products], c)
     if row.restart_every is not None:  # accumulation "blocks"
-        return _blocks(row.restart_every, [pairs[p] for p in row.products], c, arithmetic)
+        return arithmetic.blocks(row.restart_every, [pairs[p] for p in row.products], c)
     if row.accumulation == "elementwise":
         order = sorted(row.products, key=lambda p: (sum(p), -p[0]))
         return _plus(arithmetic.elementwise([(pairs[p], -sum(p) * scale) for p in order]), c, arithmetic)
@@ -96,16 +105,6 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
         before = level
     value = arithmetic.scale(value, -before * scale) if before else value
     return _plus(value, c, arithmetic)
-
-
-def _blocks(every: int, pairs: list[Pair], c, arithmetic: Arithmetic):
-    """Chains from zero over blocks of `every` k, added outside to c."""
-    value = c
-    for start in range(0, pairs[0][0].shape[1], every):
-        ks = slice(start, start + every)
-        part = arithmetic.chain([(a[:, ks], b[ks]) for a, b in pairs], None)
-        value = part if value is None else arithmetic.add(value, part)
-    return value
 
 
 def _level(row: RecoveryMethod, level: int, pairs: list[Pair], arithmetic: Arithmetic):

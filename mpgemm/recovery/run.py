@@ -1,188 +1,19 @@
-"""FP32 (or FP64) accuracy from narrow matrix engines: runs a recovery method on an engine."""
+"""A recovery method bound to an engine and operands: what :func:`mpgemm.recovered_gemm` runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from mpgemm.inputs.sizes import check_shapes
-from mpgemm.recovery.counts import Count, choose, result_format
+from mpgemm.recovery.counts import choose, result_format
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
 from mpgemm.recovery.integer_run import IntegerRun
-from mpgemm.recovery.methods import RecoveryMethod, get_method
+from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.own_run import OwnRun
-from mpgemm.recovery.word_run import CubeRun, RangeCounts, WordRun, WordStore
-from tensorcore_models.engines.engine import Engine
+from mpgemm.recovery.word_run import CubeRun, WordRun, WordStore
 from tensorcore_models.formats.rounding import source_array
-from tensorcore_models.machine.fp_state import default_fp_state
-from tensorcore_models.results import Result
 
 
-# -- results -------------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, repr=False)
-class RecoveryResult(Result):
-    """A recovered product and what it took.
-
-    Attributes
-    ----------
-    d : numpy.ndarray, shape (m, n)
-        The product.
-    method : RecoveryMethod
-        The row with the options of the call.
-    engine : str
-        Label of the engine.
-    passes : int
-        Engine products of the full size.
-    a, b : RangeCounts
-        What left the words' range.
-    nonfinite : int
-        Elements of d that are infinite or NaN.
-    count : Count or None
-        Why there are that many slices or moduli, where they follow from the matrices; `method` is then the row that ran: that
-        of the native product where that was taken.
-    """
-
-    d: np.ndarray
-    method: RecoveryMethod
-    engine: str
-    passes: int
-    a: RangeCounts
-    b: RangeCounts
-    nonfinite: int
-    count: Count | None = None
-
-    def __str__(self) -> str:
-        chosen = "" if self.count is None else f"{self.count}\n"
-        return chosen + (
-            f"{self.method.name} on {self.engine}: {self.passes} passes; "
-            f"overflow {self.a.overflow} of A, {self.b.overflow} of B; "
-            f"underflow {self.a.underflow} of A, {self.b.underflow} of B; {self.nonfinite} results not finite"
-        )
-
-    def __repr__(self) -> str:
-        return f"<RecoveryResult {self.d.shape[0]} x {self.d.shape[1]} {self.d.dtype}: {str(self).splitlines()[-1]}>"
-
-    def to_dict(self) -> dict[str, str | int]:
-        """Everything but the product."""
-        counts = {f"{name}_{x}": getattr(getattr(self, x), name) for name in ("overflow", "underflow") for x in "ab"}
-        return {
-            "method": self.method.name,
-            "engine": self.engine,
-            "passes": self.passes,
-            **counts,
-            "nonfinite": self.nonfinite,
-            "count": "" if self.count is None else self.count.reason,
-        }
-
-    def to_rows(self) -> list[dict]:
-        """Everything but the product."""
-        return [self.to_dict()]
-
-
-@default_fp_state
-def recovered_gemm(
-    a,
-    b,
-    c=None,
-    method: str | RecoveryMethod = "ootomo",
-    engine: Engine | str | None = None,
-    *,
-    strict: bool = False,
-    overflow: str | None = None,
-    **options,
-) -> np.ndarray:
-    """A B (+ C) recovered from a narrow matrix engine, bit for bit as the method and the engine's model compute it.
-
-    Parameters
-    ----------
-    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
-        fp64, fp32 or narrower values. Words are split from the values given; c must have exact values in the format in which it
-        is added (fp32, or fp64 on fp64 targets).
-    method : str or RecoveryMethod
-        A name of :func:`mpgemm.list_methods`.
-    engine : Engine, str or None
-        What runs the products: an instruction or other engine, "arch:name", a device such as "a100" (its default instruction
-        for the method's words), "ieee", or None for the method's default. On the Ascend cube `sgemm_cube` is
-        :func:`ascend.cube_gemm`.
-    strict : bool
-        Raise if an element leaves the range of the words, instead of computing as hardware would.
-    overflow : {"inf", "saturate"}, optional
-        What a word that overflows becomes; by default what the method says, or else what the engine does: saturation on the
-        Ascend 910A, else infinity.
-    **options
-        The method's own, see its row (``print(mpgemm.get_method(name))``).
-
-    Returns
-    -------
-    numpy.ndarray, shape (m, n)
-        In the format of the method's row: float32, float64, or the engine's own result type for single passes.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, the engine does not take the method's words (the message names engines that would do), an
-        option is unknown, c is not representable, or (with `strict`) elements leave the words' range.
-    TypeError
-        If an argument holds no real numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a = np.float32([[1 / 3, 2 / 3]])
-    >>> recovered_gemm(a, a.T, method="ootomo", engine="a100")[0, 0]
-    np.float32(0.55555564)
-    """
-    run = prepare(a, b, c, method, engine, overflow, options)
-    if strict:
-        _refuse_range(run)
-    return run.product()
-
-
-@default_fp_state
-def recovered_gemm_report(
-    a,
-    b,
-    c=None,
-    method: str | RecoveryMethod = "ootomo",
-    engine: Engine | str | None = None,
-    *,
-    strict: bool = False,
-    overflow: str | None = None,
-    **options,
-) -> RecoveryResult:
-    """:func:`recovered_gemm` with the passes it took and the counts of elements that left the words' range.
-
-    Parameters
-    ----------
-    a, b, c, method, engine, strict, overflow, **options
-        As for :func:`recovered_gemm`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`recovered_gemm`.
-    """
-    run = prepare(a, b, c, method, engine, overflow, options)
-    if strict:
-        _refuse_range(run)
-    counts = run.counts()
-    d = run.product()
-    nonfinite = int(np.count_nonzero(~np.isfinite(d.astype(np.float64))))
-    return RecoveryResult(d, run.row, run.engine.label, run.row.passes, *counts, nonfinite, run.count)
-
-
-def _refuse_range(run: WordRun | IntegerRun | OwnRun) -> None:
-    for counts, name, size in zip(run.counts(), "AB", (run.a.size, run.b.size), strict=True):
-        if counts.overflow or counts.underflow:
-            raise ValueError(
-                f"method {run.row.name!r}: {counts.overflow} of {size} elements of {name} overflow "
-                f"and {counts.underflow} underflow "
-                f"words of {run.word_format.name} ({run.row.range_limits}); scale them, or pass strict=False to compute as "
-                "hardware would"
-            )
-
-
-# -- one call ------------------------------------------------------------------------------------------------------------
 def prepare(
     a,
     b,

@@ -10,9 +10,9 @@ from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.experiments.tasks import Task, results_of
 from mpgemm.explanations.example import VALPEY_A, VALPEY_B, VALPEY_C
+from mpgemm.recovered import recovered_gemm
 from mpgemm.recovery.engines import resolve_engine
 from mpgemm.recovery.methods import get_method
-from mpgemm.recovery.run import recovered_gemm
 from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import Engine
 

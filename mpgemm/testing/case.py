@@ -208,6 +208,12 @@ class KernelCase:
         """The largest bound: an absolute tolerance for checks that take one number."""
         return float(self.bound.max(initial=0.0))
 
+    @cached_property
+    def bound_of_every_order(self) -> np.ndarray:
+        """Certified of sums, for every order of the chains' steps; infinite where the exact sum is not finite."""
+        case = KernelBound(self.engine, self.used, self.c, self.scaling, self.order, self._sums_format, running=False)
+        return np.where(np.isfinite(self.values), case.bound(False), np.inf)
+
     # -- what right kernels return ---------------------------------------------------------------------------------------
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Data:
         """These rows and columns as the unit is given them."""

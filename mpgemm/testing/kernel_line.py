@@ -17,6 +17,7 @@ from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder
 from mpgemm.bounds.populations import in_random_order
 from mpgemm.bounds.tails import upper_limit
+from mpgemm.bounds.watching import JudgedProduct, hold
 from mpgemm.testing.vacuity import Vacuity, check_tolerance
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_format
@@ -47,6 +48,8 @@ class AsksForLine(Protocol):
     def values(self) -> np.ndarray: ...
     @property
     def bound(self) -> np.ndarray: ...
+    @property
+    def bound_of_every_order(self) -> np.ndarray: ...
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Data: ...
 
 
@@ -137,7 +140,7 @@ def _line(allowed: AsksForLine, share: float, relative: float, draws: int, eleme
 
 
 def right_kernel(allowed: AsksForLine, rows, columns, rng: np.random.Generator) -> np.ndarray:
-    """A right kernel of a random order on some rows and columns."""
+    """A right kernel of a random order on some rows and columns. Raises OutsideBound if it is none by its bound."""
     order, unit = allowed.order, allowed.engine
     x, y, c, scaling = allowed.part(rows, columns)
     together = int(np.lcm(unit.k, 1 if scaling is None or scaling.block is None else scaling.block))
@@ -153,4 +156,9 @@ def right_kernel(allowed: AsksForLine, rows, columns, rng: np.random.Generator) 
     elif order.k_order != "sequential":
         options["k_order"] = order.k_order
     x, y = np.ascontiguousarray(data.a), np.ascontiguousarray(data.b)
-    return model_results(unit, x, y, c, data.scaling, options)[-1]
+    found = model_results(unit, x, y, c, data.scaling, options)[-1]
+    where = np.ix_(rows, columns)
+    product = JudgedProduct(unit.label, {"engine": unit.label, "chains": options}, x, y, c)
+    with np.errstate(invalid="ignore"):
+        hold(product, found, found - allowed.values[where], allowed.bound_of_every_order[where])
+    return found

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds, published_bounds
 from mpgemm.bounds.method_bounds import method_bound
+from mpgemm.recovered import recovered_gemm
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
 from mpgemm.recovery.methods import get_method, list_methods
-from mpgemm.recovery.run import recovered_gemm
 
 
 def exact(a, b, c=None) -> list[list[Fraction]]:

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
+from mpgemm.bounds.watching import JudgedProduct, OutsideBound
 from mpgemm.cli import main
 from mpgemm.cli.common.discovery import QUESTIONS, all_commands, by_question, command_module, command_parser
 from mpgemm.cli.common.parser import Parser
+from mpgemm.experiments.outside import write_outside
 from mpgemm.traces.recording import TraceRecorder
 
 ALL_EXAMPLES = [(command, arguments) for command in all_commands() for arguments, _ in command_module(command).EXAMPLES]
@@ -152,6 +154,9 @@ def examples_folder(tmp_path_factory):
         with TraceRecorder(folder / name) as trace:
             out = tcm.default_instruction(device, "fp16").gemm(a, b)
             trace.record("model.lm_head", input=a, weight=np.ascontiguousarray(b.T), output=out)
+    found = (a @ b).astype(np.float32)
+    judged = JudgedProduct("fp16", {"method": "recovery:fp16@a100"}, a.astype(np.float32), b.astype(np.float32))
+    write_outside(OutsideBound(judged, found, (0, 0), 1.0, 0.5, 1), folder).rename(folder / "outside.npz")
     return folder
 
 
@@ -328,7 +333,7 @@ def test_what_is_no_matrix_is_refused_in_one_line(command, tmp_path, monkeypatch
 # -- the JSON is what docs/json.md says -------------------------------------------------------------------------------------
 JSON_PAGE = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
 JSON_ROWS = dict(
-    re.findall(r"^\| `([^`]+)` \| (.+) \|$", JSON_PAGE.partition("| command | fields |")[2].partition("##")[0], re.M)
+    re.findall(r"^\| `([^|]+)` \| (.+) \|$", JSON_PAGE.partition("| command | fields |")[2].partition("##")[0], re.M)
 )
 #: For each line of the page a command to run.
 JSON_RUNS = {
@@ -358,7 +363,9 @@ JSON_RUNS = {
     "predict": "predict A.npy B.npy --gpu h100 --library cutlass",
     "diff": "diff A.npy B.npy C1.npy C2.npy --gpus a100 h100",
     "info": "info",
+    "distinguish`, `beats": "beats ma ma --engine v100",
     "selftest": "selftest --seconds 1",
+    "selftest --rerun": "selftest --rerun outside.npz",
 }  # fmt: skip
 
 
@@ -380,6 +387,39 @@ def test_json_has_the_fields_of_the_page(name, examples_folder, monkeypatch, cap
         inner for group in re.findall(r"\(([^()]*)\)", JSON_ROWS[name]) for inner in re.findall(r"`(\w+)`", group)
     }
     assert deeper <= _names(found)
+
+
+def _section(title: str) -> dict[str, str]:
+    """Fields that a section's table names, with what it says of them."""
+    rows = re.findall(r"^\| (`.+?) \| (.+) \|$", JSON_PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0], re.M)
+    return {name: text for names, text in rows for name in re.findall(r"`(\w+)`", names)}
+
+
+def test_error_reports_verdicts_and_recommendations_have_the_fields_of_the_page(examples_folder, monkeypatch, capsys):
+    """All fields that are there are named, and none that is not; seeds bring the intervals of means."""
+    monkeypatch.chdir(examples_folder)
+    drawn = ["--distribution", "normal", "--shape", "8", "16", "8", "--json"]
+    assert main(["evaluate", *drawn, "--repeats", "3"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    prose = JSON_PAGE.partition("## Errors\n")[2].partition("|")[0]
+    report = set(_section("Errors")) | set(re.findall(r"`(\w+)`", prose.partition(" has ")[2]))
+    assert set(found["records"][0]["errors"]) == report
+    verdict, named = found["inputs"][0]["verdict"], _section("Verdict")
+    assert set(verdict) == set(named)
+    said = set(re.findall(r"`(\w+)`", re.sub(r"\([^()]*: (`mean`[^()]*)\)", "", named["judgements"])))
+    assert said == set(verdict["judgements"][0])
+    assert set(re.findall(r"`(\w+)`", named["recommended"])) == set(verdict["recommended"])
+    interval = next(iter(verdict["judgements"][0]["intervals"].values()))
+    assert set(
+        re.findall(r"`(\w+)`", re.search(r"of the mean over the seeds: ([^;]*);", named["judgements"])[1])
+    ) == set(interval)
+    assert main(["compare", *drawn, "--methods", "fp16", "--engines", "a100", "--bits", "8"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["fp32"][next(iter(found["fp32"]))]) == report
+    text = re.sub(r"\([^()]*\)", "", JSON_PAGE.partition("## Recommendations\n")[2].partition("None is")[0])
+    assert set(re.findall(r"`(\w+)`", text)) - {"recommendations", "compare"} == set(found["recommendations"][0])
+    of_records = JSON_PAGE.partition("A record's ")[2].partition("\n#")[0]
+    assert set(re.findall(r"`(\w+)`", of_records)) <= set(found["records"][0])
 
 
 def _names(value):

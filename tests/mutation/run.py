@@ -50,6 +50,7 @@ TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_mode
 FACTS = "mpgemm/bounds/operand_facts.py"
 VERDICTS = ("tests/mpgemm/test_spread.py", "tests/mpgemm/test_verdict.py", "tests/mpgemm/test_comparison.py")
 LIKELY = ("tests/mpgemm/test_probabilistic.py",)
+WATCHED = ("tests/mpgemm/test_watching.py",)
 BOUNDS = ("tests/mpgemm/test_scaled_bounds.py", "tests/mpgemm/test_bounds.py")
 
 AMX = ("tests/mpgemm/test_amx.py", "tests/tensorcore_models/test_cpu_engines.py")
@@ -223,6 +224,9 @@ MUTANTS = (
     Mutant("fast: chains twice as long", "tensorcore_models/kernels/narrow.py", "NarrowKernel.run", "chain=every /", "chain=2 * every /", FAST),
     Mutant("fast: plain group order", "tensorcore_models/kernels/narrow.py", "NarrowKernel.of", "spec.group_order", "sorted(spec.group_order)", FAST),
     Mutant("bound: one addend too few", GROUP_SUM, "GroupDotFusedSum.step_error", "(count + 1) * 2.0**-self.fraction_bits", "count * 2.0**-self.fraction_bits / 2", BOUNDS),
+    Mutant("watch: only results that are no numbers are outside", "mpgemm/bounds/watching.py", "hold", "~(size <= bound)", "np.isnan(size)", WATCHED),
+    Mutant("watch: the rest after a word is half as large", "mpgemm/bounds/norms.py", "split_norms", "unit * rest + root * step", "unit * rest / 2", WATCHED),
+    Mutant("watch: a chain of one step", "mpgemm/bounds/watching.py", "sums_bound", "terms + 1", "1", WATCHED),
     Mutant("bound: nothing lifts the alignment", "tensorcore_models/families/fused/bound.py", "sum_error", "(cut + more) * 2.0 ** min(floor, 1000)", "0.0", BOUNDS),
     Mutant("bound: scales have no exponents", FACTS, "_operand", "exponents + factor.exponents,", "exponents,", BOUNDS),
     Mutant("bound: subnormal scales are normal", FACTS, "_operand", "small | factor.small", "small", BOUNDS),

@@ -1,0 +1,135 @@
+"""Results of this package are held against their certified bounds before anything is said about them.
+
+Whatever ranks or judges a result calls :func:`hold`. A result outside of its bound is wrong, or the bound is:
+:class:`OutsideBound` says which element, and carries the operands and the names by which the product is computed again.
+Sizes in these bounds are products of norms (:func:`mpgemm.bounds.norms`), which take little beside the product:
+at most twice the deterministic bound on normal and uniform data (measured), more where exponents are spread.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpgemm.bounds import bounds
+from mpgemm.bounds.method_bounds import run_bound
+from mpgemm.bounds.norms import largest_of, norms, split_norms
+from mpgemm.bounds.operand_facts import accumulator_of, facts_of_formats
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.formats import Format, get_float_format
+from tensorcore_models.machine.fp_state import default_fp_state
+
+
+@dataclass(frozen=True)
+class JudgedProduct:
+    """A product that is judged: how it is called, by what it is computed again, and its operands."""
+
+    label: str
+    #: JSON-compatible: "method", a name that :func:`mpgemm.experiments.methods.build_methods` takes, and options.
+    recipe: Mapping
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray | None = None
+
+
+class OutsideBound(ArithmeticError):
+    """A result of this package is farther from the exact product than its certified bound: nothing is to be said about it.
+
+    Attributes
+    ----------
+    product : JudgedProduct
+    computed : ndarray, shape (m, n)
+    place : (int, int)
+        The element with the largest error over its bound.
+    error, bound : float
+        Of that element.
+    elements : int
+        Elements outside.
+    """
+
+    def __init__(
+        self, product: JudgedProduct, computed, place: tuple[int, int], error: float, bound: float, elements: int
+    ):
+        super().__init__(product, computed, place, error, bound, elements)  # what pickling keeps
+        self.product, self.computed, self.place = product, np.asarray(computed), place
+        self.error, self.bound, self.elements = error, bound, elements
+
+    def __str__(self) -> str:
+        i, j = self.place
+        return (
+            f"{self.product.label}: C[{i}, {j}] = {float(self.computed[i, j]):.9g} is {self.error:.3g} off the exact value, "
+            f"its certified bound is {self.bound:.3g} ({self.elements} of {self.computed.size} elements are outside)"
+        )
+
+
+def hold(product: JudgedProduct, computed: np.ndarray, error: np.ndarray, bound: np.ndarray | None) -> None:
+    """Raise OutsideBound where ``|error|``, computed - exact, exceeds its bound, or is no number while the bound is finite.
+
+    No bound (None, infinite or NaN) claims nothing.
+    """
+    if bound is None:
+        return
+    with np.errstate(invalid="ignore"):
+        size = np.abs(np.asarray(error, np.float64))
+        outside = np.isfinite(bound) & ~(size <= bound)
+    if not outside.any():
+        return
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(outside, np.nan_to_num(size / bound, nan=np.inf, posinf=np.inf), -1.0)
+    i, j = (int(x) for x in np.unravel_index(int(np.argmax(share)), share.shape))
+    raise OutsideBound(product, computed, (i, j), float(size[i, j]), float(bound[i, j]), int(outside.sum()))
+
+
+# -- bounds that cost little -------------------------------------------------------------------------------------------------
+@default_fp_state
+def quick_run_bound(run) -> np.ndarray | None:
+    """Of a prepared recovery method; None where none is derived."""
+    try:
+        return run_bound(run, norms).total
+    except ValueError:
+        return None
+
+
+@default_fp_state
+def quick_engine_bound(engine: Engine, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """Of one chain over k on an engine, of operands that are rounded to nearest to its formats; None without an algorithm."""
+    spec = accumulator_of(engine)
+    formats = engine.formats[:2]
+    if spec is None or not all(isinstance(fmt, Format) for fmt in formats):
+        return None
+    first, second = (
+        split_norms(norms(x, axis), largest_of(x, axis), x.shape[axis], 1, 0, get_float_format(fmt), True)
+        for x, axis, fmt in zip((a, b), (1, 0), formats, strict=True)
+    )
+    if first is None or second is None:  # a result that is not finite, or cannot be had, claims nothing
+        return None
+    ((x,), lost_a, top_a), ((y,), lost_b, top_b) = first, second
+    facts = facts_of_formats(engine, (top_a, top_b))
+    with np.errstate(all="ignore"):
+        try:
+            steps = bounds.steps_of(engine, a.shape[1], bounds.step_error(engine, facts).terms)
+            bound = bounds.accumulation_bound(engine, x * y, steps, facts)
+        except ValueError:
+            return None
+        return bound + (lost_a * (y + lost_b) + x * lost_b) * bounds.MARGIN
+
+
+def with_rounded_operands(bound: np.ndarray, first, second) -> np.ndarray:
+    """A bound of the product of rounded operands, with what their rounding loses; pairs (given, rounded) of A and of B."""
+    if all(given is rounded for given, rounded in (first, second)):
+        return np.where(np.isnan(bound), np.inf, bound)
+    (a, x), (b, y) = (tuple(np.asarray(side, np.float64) for side in pair) for pair in (first, second))
+    with np.errstate(all="ignore"):
+        lost = norms(a - x, 1) @ norms(b, 0) + norms(x, 1) @ norms(b - y, 0)
+        total = bound + lost * bounds.MARGIN
+    return np.where(np.isnan(total), np.inf, total)
+
+
+def sums_bound(sizes: np.ndarray, terms: int, fmt: str) -> np.ndarray:
+    """Of so many products added up in a format in any order, each product and sum rounded once, to nearest or with fused
+    multiply-adds; infinite where one may overflow."""
+    row = get_float_format(fmt)
+    with np.errstate(all="ignore"):
+        bound = sizes * bounds.growth(row.unit_roundoff, terms + 1) + terms * row.min_subnormal
+        bound = bound * bounds.MARGIN
+        return np.where((sizes + bound) * bounds.MARGIN < row.max_finite, bound, np.inf)

@@ -1,0 +1,149 @@
+"""A result outside of its certified bound as a file: operands, what computed it, where; and the same computed again."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mpgemm.bounds.bounded_product import Data, EngineProduct
+from mpgemm.bounds.kernel_bound import KernelBound, used_operands
+from mpgemm.bounds.kernel_model import model_results
+from mpgemm.bounds.kernel_order import kernel_order
+from mpgemm.bounds.watching import JudgedProduct, OutsideBound, hold, quick_run_bound
+from mpgemm.exact.product import exact_gemm
+from mpgemm.experiments.gemm_method import GemmMethod
+from mpgemm.experiments.methods import NAMED_METHODS, CubeOptions, build_methods, short_chains
+from mpgemm.inputs.files import array_names, read_array
+from mpgemm.recovery.engines import plain_engine
+from mpgemm.recovery.run import prepare
+from mpgemm.reporting.provenance import environment
+from tensorcore_models.files import atomic_writer
+from tensorcore_models.machine.instruction_sets import active_isa, available_isas, set_isa
+
+#: Version of the file's facts.
+VERSION = 1
+
+
+def write_outside(error: OutsideBound, folder: Path) -> Path:
+    """Write the file that reproduces a result outside of its bound; its path. Raises OSError."""
+    product = error.product
+    arrays = {"a": product.a, "b": product.b, "computed": error.computed}
+    if product.c is not None:
+        arrays["c"] = product.c
+    facts = {
+        "version": VERSION, "product": product.label, "recipe": dict(product.recipe), "element": list(error.place),
+        "error": error.error, "bound": error.bound, "outside": error.elements, "instruction_set": active_isa(),
+        "environment": environment(),
+    }  # fmt: skip
+    text = json.dumps(facts, default=repr).encode()
+    digest = hashlib.sha256(text + b"".join(np.ascontiguousarray(x).tobytes() for x in arrays.values())).hexdigest()
+    path = folder / f"outside-{digest[:8]}.npz"
+    held = {name: x.astype(np.float64) if x.dtype.kind not in "fiu" else x for name, x in arrays.items()}
+    with atomic_writer(path) as stream:
+        np.savez_compressed(stream, facts=np.frombuffer(text, np.uint8), allow_pickle=False, **held)
+    return path
+
+
+@dataclass(frozen=True)
+class Again:
+    """The product of a file, computed again with one instruction set."""
+
+    instruction_set: str
+    outside: str  #: What is outside of its bound, in a sentence; empty where nothing is.
+    same_bits: bool  #: Whether the result is the one in the file.
+
+
+def rerun(path: Path) -> tuple[dict, list[Again]]:
+    """What a file of :func:`write_outside` says, and its product computed again with every instruction set of this CPU.
+
+    Raises ValueError, OSError if it is no such file, or names what is not there.
+    """
+    facts, product, computed = _read(path)
+    before, found = active_isa(), []
+    try:
+        for name in available_isas():
+            set_isa(name)
+            outside, values = "", computed
+            try:
+                values = _computed(product)
+            except OutsideBound as error:
+                outside, values = str(error), error.computed
+            same = values.dtype == computed.dtype and values.tobytes() == computed.tobytes()
+            found.append(Again(name, outside, same))
+    finally:
+        set_isa(before)
+    return facts, found
+
+
+def _read(path: Path) -> tuple[dict, JudgedProduct, np.ndarray]:
+    names = array_names(path)
+    if not {"a", "b", "computed", "facts"} <= set(names):
+        raise ValueError(f"{path}: no file of a result outside of its bound, which holds a, b, computed and facts")
+    try:
+        facts = json.loads(read_array(path, "facts").tobytes())
+        version, recipe = facts["version"], facts["recipe"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: its facts cannot be read ({error!r})") from None
+    if version != VERSION:
+        raise ValueError(f"{path}: version {version!r} of such a file, this package reads {VERSION}")
+    a, b, computed = (read_array(path, name) for name in ("a", "b", "computed"))
+    c = read_array(path, "c") if "c" in names else None
+    return facts, JudgedProduct(facts["product"], recipe, a, b, c), computed
+
+
+def _computed(product: JudgedProduct) -> np.ndarray:
+    """The product, held against its bound again."""
+    recipe, (a, b, c) = product.recipe, (product.a, product.b, product.c)
+    if "method" in recipe:
+        method = _method(recipe)
+        operands = (a, b) if c is None else (a, b, c)
+        options, multiplied = recipe.get("options", {}), {}
+        if "low_low" in options:
+            multiplied["low_low"] = options["low_low"]
+        if "chain" in options:
+            schedule = short_chains(recipe["order"], (len(a), a.shape[1], b.shape[1]), options["chain"])
+            multiplied |= {"schedule": schedule, "blocking": None}
+        found = method.multiply(*operands, **multiplied)
+        method.hold(found, exact_gemm(*operands).error_of(found), *operands, **options)
+        return np.asarray(found)
+    if "promote_every" in recipe:
+        measured = EngineProduct(plain_engine(recipe["engine"]), recipe["promote_every"], "rounded").measure(Data(a, b))
+        hold(product, measured.computed, measured.error, measured.bound)
+        return measured.computed
+    if "chains" in recipe:
+        return _kernel(product)
+    asked = dict(recipe["options"])
+    run = prepare(a, b, c, asked.pop("method"), recipe["recovered_gemm"], recipe["overflow"], asked)
+    found = run.product()
+    hold(product, found, exact_gemm(a, b, c).error_of(found), quick_run_bound(run))
+    return found
+
+
+def _kernel(product: JudgedProduct) -> np.ndarray:
+    """A right kernel in some order of chains; without the scales that it may have had it is not computed again."""
+    engine, options = plain_engine(product.recipe["engine"]), product.recipe["chains"]
+    order = kernel_order(engine, product.a.shape[1], 1, options.get("k_order"), options.get("promote_every"), None)
+    c = None if product.c is None else product.c.astype(np.float64)
+    found = model_results(engine, product.a, product.b, c, None, options)[-1]
+    used = used_operands(engine, product.a, product.b, None)
+    bound = KernelBound(engine, used, c, None, order, engine.formats[3], running=False).bound(False)
+    hold(product, found, exact_gemm(product.a, product.b, c).error_of(found), bound)
+    return found
+
+
+def _method(recipe: Mapping) -> GemmMethod:
+    """The method of a recipe, one of an experiment."""
+    name = recipe["method"]
+    if not recipe.get("step_order"):
+        return build_methods([name])[0]
+    options = CubeOptions(
+        (recipe.get("order", "termwise"),), (recipe.get("scale_exponent", 12),), (recipe["step_order"],),
+        None if recipe.get("blocking") is None else tuple(recipe["blocking"]),
+    )  # fmt: skip
+    known = {method.name: method for method in build_methods(list(NAMED_METHODS), options)}
+    if name not in known:
+        raise ValueError(f"no method {name!r}; known: {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,249 @@
+"""Results are held against their certified bounds: right ones pass, and one wrong element stops every command that judges."""
+
+import json
+import pickle
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import mpgemm
+import tensorcore_models as tcm
+from ascend.tile_schedule import TileSchedule
+from mpgemm.bounds.watching import JudgedProduct, OutsideBound, hold
+from mpgemm.cli import main
+from mpgemm.exact.errors import ErrorMeter
+from mpgemm.experiments import outside
+from mpgemm.experiments.methods import CubeOptions, build_methods
+from mpgemm.experiments.outside import rerun, write_outside
+from mpgemm.experiments.recovery_methods import pair_method, resolve_pairs
+from mpgemm.recovery.integer_run import IntegerRun
+from mpgemm.testing.case import gemm_tolerance
+from mpgemm.testing.kernel_line import statistics_of
+from tensorcore_models.engines.matrix_engine import MatrixEngine
+
+KINDS = {
+    "normal": lambda x, rng: x,
+    "wide": lambda x, rng: x * 2.0 ** rng.integers(-60, 60, x.shape),
+    "subnormal": lambda x, rng: x * 2.0**-140,
+    "beyond": lambda x, rng: x * 2.0**100,
+    "positive": lambda x, rng: np.abs(x),
+    "pruned": lambda x, rng: x * (rng.random(x.shape) < 0.3),
+    "not finite": lambda x, rng: np.where(rng.random(x.shape) < 0.02, np.inf, x),
+}
+
+
+def every_method():
+    """Recovery methods on engines of several families, the cube's in every order and rounding, native ones."""
+    names = [row.name for row in mpgemm.list_methods() if row.kind != "own"]
+    names += ["bf16x9:restart_every=16", "multiword:words=3,format=bf16", "ozaki_int8:slices=auto"]
+    pairs = []
+    for device in ("v100", "h100", "b200/tcgen05", "mi300x", "ieee", None):
+        for name in names:
+            try:
+                pairs += resolve_pairs([name], [device])[0]
+            except ValueError:
+                continue
+    cube = CubeOptions(
+        ("elementwise", "termwise", "termwise_inplace"), (0, 12, "auto"), ("sequential", "exact", "pairwise")
+    )
+    own = ["fp16", "fp16_accumulate", "fp32", "fp32_chain", "fp64", "sgemm_cube", "sgemm_cube_scaled", "bf16x6"]
+    return [*{m.name: m for m in map(pair_method, pairs)}.values(), *build_methods(own, cube)]
+
+
+@pytest.mark.sweep(14)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_right_results_are_within_their_bounds(kind, dtype):
+    """Each of 200 methods about once in the sweep, with and without C; each has a bound."""
+    rng = np.random.default_rng([list(KINDS).index(kind), dtype().itemsize])
+    methods = every_method()
+    for part in np.array_split(rng.permutation(len(methods))[:56], 8):
+        m, k, n = int(rng.integers(1, 12)), int(rng.choice([0, 1, 16, 33, 260])), int(rng.integers(1, 12))
+        with np.errstate(all="ignore"):
+            a, b = (KINDS[kind](rng.standard_normal(s), rng).astype(dtype) for s in ((m, k), (k, n)))
+        c = rng.standard_normal((m, n)).astype(np.float32)
+        for method in (methods[i] for i in part):
+            operands = (a, b, c) if method.takes_addend and rng.random() < 0.5 else (a, b)
+            try:
+                with np.errstate(all="ignore"):
+                    product = method.multiply(*operands)
+            except ValueError:  # words of integers are refused where nothing is finite
+                continue
+            method.hold(product, ErrorMeter(*operands).differences(product), *operands)
+            assert method.bound(*operands) is not None
+
+
+# -- one wrong element -------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def faulty(monkeypatch):
+    """The fault of a zero in a window of bf16 lanes: an element of a product of rows is 64 off."""
+    right = MatrixEngine._chain_bits
+
+    def wrong(self, *args):
+        bits = right(self, *args)
+        if self.formats[0].name == "bf16" and bits.shape[0] > 14:
+            bits.view(np.float32)[14] -= np.float32(64)
+        return bits
+
+    monkeypatch.setattr(MatrixEngine, "_chain_bits", wrong)
+    monkeypatch.setattr(MatrixEngine, "_small", lambda *_: None)  # which takes another way
+
+
+@pytest.fixture
+def ones(tmp_path, monkeypatch):
+    """The operands of the fault that was: row 14 should be 15."""
+    monkeypatch.chdir(tmp_path)
+    a = np.ones((16, 16), np.float32)
+    a[14, 13], a[10, 8] = 0, -1.5 * 2.0**-21
+    np.save("A.npy", a)
+    np.save("B.npy", np.ones((16, 16), np.float32))
+    return a, np.ones((16, 16), np.float32)
+
+
+COMMANDS = {
+    "compare": ["compare", "A.npy", "B.npy", "--methods", "bf16", "--engines", "h100"],
+    "compare with processes": ["compare", "A.npy", "B.npy", "--methods", "bf16", "--engines", "h100", "--workers", "1"],
+    "evaluate": ["evaluate", "A.npy", "B.npy", "--methods", "fp32", "bf16@h100"],
+    "evaluate an engine": ["evaluate", "A.npy", "B.npy", "--methods", "engine:hopper:mma.m16n8k16.f32.bf16.bf16.f32"],
+    "curve": [
+        "curve",
+        "--over",
+        "k",
+        "16",
+        "16",
+        "--points",
+        "1",
+        "--methods",
+        "bf16@h100",
+        "--shape",
+        "16",
+        "16",
+        "16",
+    ],
+    "advise-promotion": ["advise-promotion", "A.npy", "B.npy", "--engine", "hopper:mma.m16n8k16.f32.bf16.bf16.f32"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_wrong_result_is_not_ranked(name, faulty, ones, capsys):
+    """One line, a status of its own, and a file that computes it again."""
+    assert main(COMMANDS[name]) == 3
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    (line,) = shown.err.strip().splitlines()
+    assert "a result of this package is wrong, nothing is judged" in line and "C[14, " in line
+    (path,) = (path.name for path in Path().glob("outside-*.npz"))
+    assert f"mpgemm selftest --rerun {path}" in line
+    assert main(["selftest", "--rerun", path, "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert all(row["outside"] and row["same_bits"] for row in found["again"])
+    assert found["recorded"]["element"][0] == 14 and found["recorded"]["instruction_set"]
+
+
+def test_a_mended_result_is_said_to_be_one(faulty, ones, capsys, monkeypatch):
+    assert main([*COMMANDS["compare"], "--out", "out"]) == 3
+    (path,) = Path("out").absolute().glob("outside-*.npz")
+    assert not Path("out/comparison.json").exists()
+    monkeypatch.undo()
+    assert main(["selftest", "--rerun", str(path)]) == 0
+    assert "other bits than recorded, within the certified bound" in capsys.readouterr().out
+
+
+def test_what_was_right_before_is_kept(faulty, ones, capsys):
+    """The journal has the results of before; the wrong one is in none."""
+    command = ["compare", "A.npy", "B.npy", "--methods", "fp16", "bf16", "--engines", "h100", "--out", "out"]
+    assert main(command) == 3
+    journal = Path("out/journal.jsonl").read_text()
+    assert "recovery:fp16@" in journal and "recovery:bf16@" not in journal
+
+
+def test_a_wrong_product_of_the_cube_has_no_verdict(ones, monkeypatch, capsys):
+    right = TileSchedule.product
+
+    def wrong(self, *args):
+        found = right(self, *args)
+        found[3, 5] += np.float32(1)
+        return found
+
+    monkeypatch.setattr(TileSchedule, "product", wrong)
+    assert main(["evaluate", "A.npy", "B.npy"]) == 3
+    assert "C[3, 5]" in capsys.readouterr().err
+    with pytest.raises(mpgemm.OutsideBound, match="SGEMM-cube"):
+        mpgemm.verdict(*ones)
+    (path,) = Path().glob("outside-*.npz")
+    assert all(row.same_bits and "C[3, 5]" in row.outside for row in rerun(path)[1])
+
+
+def test_slices_and_short_chains_are_held(ones, monkeypatch):
+    """Integer slices; the product with short chains that a verdict measures where the chain's length is the cause."""
+    right = IntegerRun.product
+    monkeypatch.setattr(IntegerRun, "product", lambda run: right(run) + np.eye(16, dtype=run.dtype))
+    with pytest.raises(OutsideBound) as caught:
+        mpgemm.slice_advice(*ones, 20, ["ozaki_int8"])
+    path = write_outside(caught.value, Path())
+    assert all(row.same_bits and row.outside for row in rerun(path)[1])
+
+
+def test_right_kernels_of_a_check_are_held(faulty, ones, tmp_path):
+    """The statistical line rests on the model: a model outside of its bound makes none."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.uniform(0, 1, (32, 32)).astype(ml_dtypes.bfloat16) for _ in range(2))
+    engine = "hopper:mma.m16n8k16.f32.bf16.bf16.f32"
+    allowed = gemm_tolerance(engine, a, b)
+    with pytest.raises(OutsideBound) as caught:
+        statistics_of(allowed)
+    path = write_outside(caught.value, tmp_path)
+    assert all(row.outside for row in rerun(path)[1])
+
+
+def test_programs_ask_for_it(faulty, ones):
+    with pytest.raises(OutsideBound, match="outside") as caught:
+        mpgemm.recovered_gemm(*ones, method="bf16", engine="h100", verify=True)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value) and again.place[0] == 14
+    assert all(row.same_bits and row.outside for row in rerun(write_outside(again, Path()))[1])
+    with pytest.raises(OutsideBound):
+        mpgemm.recovered_gemm_report(*ones, method="bf16x9", engine="h100", verify=True)
+    right = mpgemm.recovered_gemm(*ones, method="ootomo", engine="h100", verify=True)
+    assert (right == mpgemm.recovered_gemm(*ones, method="ootomo", engine="h100")).all()
+
+
+def test_what_has_no_bound_is_not_verified():
+    unit = tcm.as_engine(lambda a, b, c: a @ b + c, a_format="fp32", d_format="fp32", k=4)
+    with pytest.raises(ValueError, match="no bound is derived for it; leave verify out"):
+        mpgemm.recovered_gemm(np.ones((2, 4), np.float32), np.ones((4, 2), np.float32), None, "fp32", unit, verify=True)
+
+
+@pytest.mark.parametrize("error", [np.nan, np.inf, 2.0])
+def test_what_is_outside(error):
+    product, zero = JudgedProduct("p", {}, np.eye(2), np.eye(2)), np.zeros((2, 2))
+    errors, bound = zero.copy(), np.ones((2, 2))
+    errors[1, 0] = error
+    with pytest.raises(OutsideBound, match=r"C\[1, 0\]"):
+        hold(product, zero, errors, bound)
+    for nothing in (None, np.full((2, 2), np.inf), np.full((2, 2), np.nan)):
+        hold(product, zero, errors, nothing)
+    hold(product, zero, np.ones((2, 2)), bound)
+
+
+def test_a_folder_that_cannot_be_written(faulty, ones, capsys, monkeypatch):
+    monkeypatch.setattr(outside, "atomic_writer", lambda path: (Path("missing") / "file").open("wb"))
+    assert main(COMMANDS["compare"]) == 3
+    assert "what computes it again could not be written" in capsys.readouterr().err
+
+
+def test_other_files_are_refused(tmp_path, capsys):
+    np.savez(tmp_path / "x.npz", a=np.eye(2))
+    np.savez(tmp_path / "y.npz", a=np.eye(2), b=np.eye(2), computed=np.eye(2), facts=np.zeros(3, np.uint8))
+    facts = np.frombuffer(b'{"version": 99, "recipe": {}, "product": ""}', np.uint8)
+    np.savez(tmp_path / "z.npz", a=np.eye(2), b=np.eye(2), computed=np.eye(2), facts=facts)
+    for name, message in (
+        ("x", "no file of a result"),
+        ("y", "cannot be read"),
+        ("z", "version 99"),
+        ("none", "No such"),
+    ):
+        assert main(["selftest", "--rerun", str(tmp_path / f"{name}.npz")]) == 2
+        assert message in capsys.readouterr().err
