@@ -7,8 +7,7 @@ import pytest
 from mpgemm.cli import main
 
 RUNS = (
-    "evaluate --distribution normal --shape 6 20 6 --repeats 3 --methods fp32 sgemm_cube --scale-exponents 12 --no-figures "
-    "--out out",
+    "evaluate --distribution normal --shape 6 20 6 --repeats 3 --methods fp32 hf32 sgemm_cube --no-figures --out out",
     "compare --distribution normal --shape 6 20 6 --repeats 3 --methods fp16 ootomo --engines a100 --out out",
     "curve --over k 16 64 --points 2 --repeats 3 --methods fp16@v100 fp32 --shape 4 16 4 --out out",
     "reproduce valpey-table5 --quick --out out",

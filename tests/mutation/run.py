@@ -49,6 +49,7 @@ VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
 FACTS = "mpgemm/bounds/operand_facts.py"
 VERDICTS = ("tests/mpgemm/test_spread.py", "tests/mpgemm/test_verdict.py", "tests/mpgemm/test_comparison.py")
+CONDITION = ("tests/mpgemm/test_conditioning.py",)
 LIKELY = ("tests/mpgemm/test_probabilistic.py",)
 WATCHED = ("tests/mpgemm/test_watching.py",)
 BOUNDS = ("tests/mpgemm/test_scaled_bounds.py", "tests/mpgemm/test_bounds.py")
@@ -122,6 +123,9 @@ MUTANTS = (
     Mutant("verdict: nothing is borderline", "mpgemm/experiments/judging.py", "side_of", "< margin", "< 0", VERDICTS),
     Mutant("verdict: seeds are not paired", "mpgemm/experiments/judging.py", "differences_of", "of_others[record.case]", "min(of_others.values())", VERDICTS),
     Mutant("baseline: NumPy's product", "mpgemm/experiments/methods.py", "fp32_baseline", 'ieee_engine("fp32").gemm(as_fp32(a), as_fp32(b), promote_every=FP32_CHAIN)', "native_fp32(a, b)", VERDICTS),
+    Mutant("condition: the result's norm forgotten", "mpgemm/exact/conditioning.py", "Conditioning.of", "norms[0] / norms[1]", "norms[0]", CONDITION),
+    Mutant("condition: safe without a digit", "mpgemm/experiments/slice_advice.py", "SliceAdvice._sentence", "if bits < DIGIT", "if bits < -DIGIT", CONDITION),
+    Mutant("condition: a relative target over |A||B|", "mpgemm/experiments/slice_advice.py", "_Goal.__init__", "np.abs(self.values) if relative else self.sizes", "self.sizes", CONDITION),
     Mutant("likely bound: no bias", "mpgemm/bounds/probabilistic.py", "step_sums", "r.unit / 2", "r.unit / 20", LIKELY),
     Mutant("likely bound: no deviation", "mpgemm/bounds/probabilistic.py", "step_sums", "r.unit**2", "r.unit**2 / 900", LIKELY),
     Mutant("likely bound: a rounding less is stated", "tensorcore_models/families/fused/bound.py", "_roundings", "spec.terms + 1", "spec.terms", LIKELY),
