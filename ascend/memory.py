@@ -65,9 +65,10 @@ def l2_misses(
 def _again(once: Any, each_band: Any, streamed: Any, kept: Any, written: Any, l2_bytes: int, turns: bool) -> Any:
     """Share of a streamed operand's loads that miss when it is read once for each band of the walk.
 
-    Between two reads of a block a walk in one direction touches the whole band: what it streams, keeps and writes. One that
-    turns round touches, for the block x bands before the turn, x of the stream once, x of what is written twice, and the
-    kept operand of both bands; so the blocks next to the turn hit.
+    A walk in one direction touches the whole band between two reads of a block: the streamed, the kept and the written bytes. A
+    walk that turns round reads a block again after the turn. If the block lies a share x of a band before the turn, the walk
+    touches in between the share x of the streamed bytes once, the share x of the written bytes twice, and the kept operand of
+    both bands; so the blocks next to the turn hit.
     """
     if turns:
         left = np.clip((l2_bytes - 2 * kept) / (streamed + 2 * written), 0.0, 1.0)

@@ -43,12 +43,12 @@ PANELS = (
 class FigureDevice:
     """A curve of the figure: where its accumulators come from."""
 
-    #: label, device: Name in the figure, and the device that it means.
+    #: The name in the figure (label), and the device that this name means (device).
     label: str
     device: str
-    paths: tuple[tuple[str, str], ...] = ()  #: Path of the catalogued instruction for a format where there are several.
+    paths: tuple[tuple[str, str], ...] = ()  #: For a format with instructions of several paths: which path is taken.
     lacks: tuple[str, ...] = ()  #: Formats that run on the fp16 accumulator as hypothetical engines.
-    #: What is changed of every accumulator; the engine is then hypothetical, too.
+    #: Fields of every accumulator that are replaced (name, value); an engine with replaced fields is hypothetical, too.
     changes: tuple[tuple[str, object], ...] = ()
 
     def engine(self, fmt: str) -> MatrixEngine:

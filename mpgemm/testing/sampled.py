@@ -212,7 +212,7 @@ def tightest_line(found: Bounded) -> tuple[float, float] | None:
     return rtol, atol(rtol)
 
 
-#: Groups of elements of alike |exact|, of which only the largest bound can touch a line.
+#: Elements are put into so many groups by |exact|; in a group only the element with the largest bound can touch a line.
 _GROUPS = 4096
 
 

@@ -150,13 +150,16 @@ def on_the_whole(part: Vacuity, a: np.ndarray, b: np.ndarray, exact: np.ndarray,
 
 
 def _unseen(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> bool:
-    """Whether the product of a part of k is within what is allowed everywhere: a few rows at a time, the first usually tell."""
+    """Whether a test would not miss a part of k: its product is nowhere larger than what is allowed.
+
+    A few rows are computed at a time, because the first rows usually settle it.
+    """
     rows = max(1, _PRODUCTS // max(1, a.shape[1] * b.shape[1]))
     return all((np.abs(a[i : i + rows] @ b) <= allowed[i : i + rows]).all() for i in range(0, len(a), rows))
 
 
 def _unseen_terms(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> int:
-    """Single k within what is allowed everywhere; the largest product tells of nearly all of them."""
+    """How many single products (values of k) a test would not miss; their largest elements settle most of them."""
     a, b, k = np.abs(a), np.abs(b), np.arange(a.shape[1])
     i, j = a.argmax(0), b.argmax(1)
     largest = a[i, k] * b[k, j]

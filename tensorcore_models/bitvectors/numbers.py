@@ -76,7 +76,10 @@ def decode(fmt: Format, code: Term, spec: SpecialRules, *, zero_rule: str = "for
 
 
 def flushed(number: Number, below: int) -> Number:
-    """`number`, its significand 0 if it is below 2**below; its leading bit is at the point or, in a subnormal number, below."""
+    """`number`, with the significand 0 if it is below 2**below.
+
+    The leading bit of `number` is at the point; that of a subnormal number is below the point.
+    """
     subnormal = t.both(
         z.less(number.significand, z.number(1 << number.point)), z.at_most(number.align, z.number(below))
     )
@@ -85,7 +88,7 @@ def flushed(number: Number, below: int) -> Number:
 
 
 def flushed_to_zero(number: Number, fmt: Format, zero_rule: str) -> Number:
-    """`number`, or what is below the smallest normal number as a zero, aligned as given ones are (`zero_rule`)."""
+    """`number`; a number below the smallest normal one becomes a zero, which is aligned as `zero_rule` says."""
     zero = flushed(number, fmt.emin)
     small = t.both(zero.is_zero, t.negation(t.either(number.nan, number.inf)))
     exponent = zero_exponent(zero_rule, fmt)

@@ -91,9 +91,9 @@ class GroupDotFusedSum(AlignedSum):
         addends = z.taking_part(terms)
         if not addends:
             return z.zero(fmt)
-        largest = z.largest_exponent(addends, self.exponent_floor)
-        cut = [z.cut(x, largest, self.fraction_bits, "rz") for x in addends]
-        return z.finish(*z.summed(cut, largest, self.fraction_bits), fmt, self, self.output_rounding)
+        largest, bits = z.largest_exponent(addends, self.exponent_floor), self.fraction_bits
+        cut = [z.cut(x, largest, bits, "rz") for x in addends]
+        return z.finish(*z.summed(cut, largest, bits), fmt, self, self.output_rounding)
 
     def pass_term(self, p):
         return self.pass_bits(p)

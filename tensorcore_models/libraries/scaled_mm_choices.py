@@ -9,10 +9,10 @@ import numpy as np
 from ..formats import FORMATS, operand_format
 from .recipe import Unknown
 
-#: Names that mmaemu's tables have for devices.
+#: By device: its name in mmaemu's tables.
 PROFILES = {"rtx4060": "ada", "h100": "hopper"}
 
-#: device: (how parts are joined, and other ways by cuBLASLt's CUSTOM_OPTION).
+#: By device: how cuBLASLt joins the parts of k, and the ways that a CUSTOM_OPTION chooses instead, by its number.
 SCHEMES: dict[str, tuple[str, dict[int, str]]] = {"rtx4060": ("serial", {1: "pairwise"}), "h100": ("serial", {})}
 
 _FORMATS = {"e4m3fn": "e4m3", "e5m2": "e5m2"}

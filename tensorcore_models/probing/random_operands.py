@@ -66,14 +66,14 @@ def _near_one(fmt, shape, rng):
 
 
 def _zeros(fmt, shape, rng):
-    """Two of three elements are zeros of either sign, the others of any exponent."""
+    """Two of three elements are zeros of either sign; the third has any exponent."""
     numbers = of_exponents(fmt, rng.integers(0, 1 << fmt.exponent_bits, shape), rng)
     signs = np.where(rng.integers(0, 2, shape) == 1, fmt.sign_bit if fmt.has_negative_zero else 0, 0)
     return np.where(rng.integers(0, 3, shape) > 0, signs.astype(fmt.container), numbers)
 
 
 def _subnormals(fmt, shape, rng):
-    """Half subnormal, the others of any exponent in half of the matrices and small in the rest."""
+    """Half of the elements are subnormal; the others have any exponent in half of the matrices, small ones in the rest."""
     any_exponent = rng.integers(0, 1 << fmt.exponent_bits, shape)
     small = rng.integers(0, 4, shape)
     wide = rng.integers(0, 2, (shape[0], *(1,) * (len(shape) - 1))) == 1

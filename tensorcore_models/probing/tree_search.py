@@ -1,10 +1,10 @@
 """Finds the order of a sum from masks (FPRev; xie-mma-sim, section III): X at one addend, -X at another, a small y elsewhere.
 
-Those y are lost that are added before X and -X have met, so the sum counts the others, and the loss is the number of addends
-below the operation in which the two meet (below its two addends with X and -X, where it is exact). Against one pivot the
-losses sort all other addends into the operations on the pivot's way to the sum; each of those sets is then taken apart in the
-same way. With pivots in the middle a chain, a balanced tree and a chain of fused operations of N products take about 3 n,
-n log n and n N / 2 sums; all masks against one pivot are one batch.
+An addend y is lost if it is added before X and -X have met, so the sum counts the addends that are left. The number of lost
+addends is that of the addends below the operation in which X and -X meet (where this is exact: below its two addends with X
+and -X). Measured against one pivot, these numbers sort all other addends into the operations between the pivot and the sum;
+each set of addends is then taken apart in the same way. With pivots in the middle a chain, a balanced tree and a chain of
+fused operations of N products take about 3 n, n log n and n N / 2 sums; all masks against one pivot are one batch.
 """
 
 from collections.abc import Callable

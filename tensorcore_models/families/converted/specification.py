@@ -198,9 +198,9 @@ class ConvertedDotAdd(Accumulator):
         return None if dot is None else dataclasses.replace(self, dot=dot)
 
     def step_error(self, unit, facts):
-        """The inner step's, whose operands are exact: an operand format has no number that `via_format` lacks.
+        """The error of the inner step, which gets the operands exactly: `via_format` has all numbers of an operand format.
 
-        Subnormal operands lift an alignment less than `facts` say, because they are normalised. What is flushed is an error.
+        Subnormal operands are normalised, so they lift an alignment less than `facts` say. Flushed operands are an error.
         """
         inner = SimpleNamespace(
             formats=self._formats(unit.formats), scale_format=None, block_size=None, label=unit.label
