@@ -29,7 +29,7 @@ def test_the_encodings_are_those_of_the_paper():
 
 @pytest.mark.parametrize(
     ("code", "value"),
-    [(0x08, 1.0), (0x0F, 1.875), (0x10, 2.0), (0x18, 0.5), (0x20, 4.0), (0x2F, 15.0), (0x30, 0.25), (0x40, 16.0), 
+    [(0x08, 1.0), (0x0F, 1.875), (0x10, 2.0), (0x18, 0.5), (0x20, 4.0), (0x2F, 15.0), (0x30, 0.25), (0x40, 16.0),
      (0x6E, 2.0**15), (0x60, 256.0), (0x7F, 1.5 * 2.0**-15), (0x01, 2.0**-22), (0x07, 2.0**-16)],
 )  # fmt: skip
 def test_examples(code, value):
