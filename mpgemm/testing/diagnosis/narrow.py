@@ -148,7 +148,8 @@ def narrow_sums(f: Failure) -> str | None:
     best = min(apart, key=lambda text: (apart[text], text != own), default=None)
     if best is None or apart[best] > APART:
         return None
-    return f"{best} (errors of the size that it makes on these operands, everywhere)"
+    alike = [text.partition(":")[0] for text in apart if text != best and apart[text] <= APART]
+    return f"{' or '.join([*alike, best])} (errors of the size that it makes on these operands, everywhere)"
 
 
 def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:
