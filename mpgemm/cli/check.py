@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     from mpgemm.testing.check import check_gemm
 
     out = _values(args.out, args.out_format)
-    a, b = (_values(path, args.format) for path in (args.a, args.b))
+    a, b = (_values(path, args.format, "format") for path in (args.a, args.b))
     c = None if args.c is None else read_array(args.c)
     zeros = {"zero_a": args.zero_a, "zero_b": args.zero_b, "zero_out": args.zero_out, "scale_out": args.scale_out}
     residual = None if args.residual is None else read_array(args.residual)
@@ -125,13 +125,17 @@ def run(args: argparse.Namespace) -> int:
     return 0 if found.passes else 1
 
 
-def _values(path: str, fmt: str | None) -> np.ndarray:
-    """The file's values; encodings of a named format as its natural type."""
+def _values(path: str, fmt: str | None, path_of: str | None = None) -> np.ndarray:
+    """The file's values; encodings of a named format as its natural type; `path_of`: the option that says what uint8 is."""
     from mpgemm.inputs.files import read_array
     from tensorcore_models.formats import get_format, operand_format
     from tensorcore_models.formats.operands import values_of_bits
 
     array = read_array(path)
+    if fmt is None and array.dtype == "uint8" and path_of is not None:
+        raise ValueError(
+            f"{path} holds uint8: say --{path_of} e4m3fn (or another 8-bit format) for encodings, --{path_of} u8 for integers"
+        )
     if fmt is None or operand_format(fmt).name in ("s8", "u8", "s4", "u4"):
         return array
     bits, name = read_operand(path, fmt, None)

@@ -60,10 +60,23 @@ def _relative(difference: np.ndarray, exact: np.ndarray) -> float:
 
 @default_fp_state
 def attention_errors(
-    q, k, v, engine: Engine, *, tile: int | None = None, scale: float | None = None
+    q,
+    k,
+    v,
+    engine: Engine,
+    *,
+    tile: int | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    out_format: str | None = None,
 ) -> AttentionErrors:
-    """Attention of one head on an engine, its error split over the stages; all keys in one tile and scale 1 / sqrt(d)
-    by default."""
+    """Attention of one head on an engine, its error split over the stages.
+
+    tile : keys of a tile; all by default.
+    scale : 1 / sqrt(d) by default.
+    causal : the last query sees all keys, each one before it one key less.
+    out_format : the operands' format by default.
+    """
     values = [tcm.as_array(x, name).astype(np.float64) for x, name in ((q, "Q"), (k, "K"), (v, "V"))]
     _check(values, engine)
     keys = values[1].shape[0]
@@ -71,7 +84,10 @@ def attention_errors(
     if tile < 1:
         raise ValueError(f"a tile holds {tile} keys, expected at least 1")
     scale = float(values[0].shape[1]) ** -0.5 if scale is None else scale
-    levels = [_attend(values, engine, min(tile, keys), scale, level) for level in range(len(STAGES) + 1)]
+    mask = visible(values[0].shape[0], keys, causal)
+    out = get_float_format(engine.a_format if out_format is None else out_format)
+    program = AttentionProgram(engine, min(tile, keys), scale, out)
+    levels = [attend(values, program, level, mask) for level in range(len(STAGES) + 1)]
     parts = {stage: after - before for stage, before, after in zip(STAGES, levels, levels[1:], strict=False)}
     return AttentionErrors(engine.label, min(tile, keys), levels[-1], levels[0], parts)
 
@@ -101,49 +117,72 @@ def _rounded(x: np.ndarray, fmt: Format) -> np.ndarray:
     return np.asarray(tcm.round_to(x, fmt)).astype(np.float64)
 
 
-def _attend(values, engine: Engine, tile: int, scale: float, level: int) -> np.ndarray:
-    """The output with the first `level` stages modelled, the others exact."""
+@dataclass(frozen=True)
+class AttentionProgram:
+    """How an attention is computed."""
+
+    engine: Engine
+    tile: int  #: Keys of a tile.
+    scale: float
+    out: Format
+    p_scale: float = 1.0  #: What P is multiplied with before it is rounded to the operands' format, a power of two.
+
+
+def visible(queries: int, keys: int, causal: bool, window: tuple[int, int] | None = None) -> np.ndarray:
+    """Which keys each query sees: query i stands at key i + keys - queries. window: keys before and behind it, -1 for all."""
+    place = np.arange(queries)[:, None] + keys - queries
+    at, left, right = np.arange(keys)[None], *((-1, -1) if window is None else window)
+    right = 0 if causal and right < 0 else min(right, 0) if causal else right
+    return (
+        (left < 0) | (at >= place - left) if right < 0 else ((left < 0) | (at >= place - left)) & (at <= place + right)
+    )
+
+
+def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> np.ndarray:
+    """The output with the first `level` stages modelled, the others exact; 0 for a query that sees no key."""
+    engine, scale = program.engine, program.scale
     fmt = get_float_format(engine.a_format)
     q, k, v = (_rounded(x, fmt) for x in values) if level > 0 else values
     largest = np.full((q.shape[0], 1), -np.inf)
     weight, total = np.zeros((q.shape[0], 1)), np.zeros((q.shape[0], v.shape[1]))
-    for start in range(0, k.shape[0], tile):
-        keys, value = k[start : start + tile], v[start : start + tile]
-        scores = engine.gemm(q, keys.T).astype(np.float64) if level > 1 else _exact_product(q, keys.T)
+    for start in range(0, k.shape[0], program.tile):
+        taken = slice(start, start + program.tile)
+        scores = engine.gemm(q, k[taken].T).astype(np.float64) if level > 1 else _exact_product(q, k[taken].T)
+        scores = np.where(np.broadcast_to(mask[:, taken], scores.shape), scores, -np.inf)
         top = np.maximum(largest, scores.max(1, keepdims=True))
         p, shrink = _power(scores, top, scale, level > 2), _power(largest, top, scale, level > 2)
-        taken = _rounded(p, fmt) if level > 3 else p
+        rounded = _rounded(p * program.p_scale, fmt) / program.p_scale if level > 3 else p
         if level > 4:
-            seed = (total.astype(np.float32) * shrink.astype(np.float32)).astype(np.float32)
-            total = engine.gemm(taken, value, seed).astype(np.float64)
+            seed = (total * program.p_scale).astype(np.float32) * shrink.astype(np.float32)
+            total = engine.gemm(rounded * program.p_scale, v[taken], seed).astype(np.float64) / program.p_scale
         else:
-            total = total * shrink + _exact_product(taken, value)
+            total = total * shrink + _exact_product(rounded, v[taken])
         if level > 5:
             row = np.cumsum(p.astype(np.float32), 1, dtype=np.float32)[:, -1:]
             weight = (weight.astype(np.float32) * shrink.astype(np.float32) + row).astype(np.float64)
         else:
             weight = weight * shrink + p.sum(1, keepdims=True)
         largest = top
+    weight = np.where(weight > 0, weight, 1.0)
     if level > 5:
         result = (total.astype(np.float32) * (np.float32(1) / weight.astype(np.float32))).astype(np.float64)
     else:
         result = total / weight
-    return _rounded(result, fmt) if level > 6 else result
+    return _rounded(result, program.out) if level > 6 else result
 
 
 def _power(scores: np.ndarray, top: np.ndarray, scale: float, modelled: bool) -> np.ndarray:
-    """e^(scale (scores - top)); modelled: through FP32 powers of two."""
-    with np.errstate(under="ignore"):
+    """e^(scale (scores - top)), 0 for -infinity; modelled: through FP32 powers of two."""
+    seen, top = np.isfinite(scores), np.where(np.isfinite(top), top, 0.0)
+    scores = np.where(seen, scores, 0.0)
+    with np.errstate(under="ignore", over="ignore"):
         if not modelled:
-            return np.exp(scale * (scores - top))
+            return np.where(seen, np.exp(scale * (scores - top)), 0.0)
         factor = np.float64(np.float32(scale * math.log2(math.e)))
         shift = (top * factor).astype(np.float32).astype(np.float64)
         # FP32 values times an FP32 factor are exact in FP64.
-        return (
-            np.exp2((scores * factor - shift).astype(np.float32).astype(np.float64))
-            .astype(np.float32)
-            .astype(np.float64)
-        )
+        found = np.exp2((scores * factor - shift).astype(np.float32).astype(np.float64)).astype(np.float32)
+        return np.where(seen, found.astype(np.float64), 0.0)
 
 
 def table(found: Sequence[AttentionErrors], shape: str) -> Table:

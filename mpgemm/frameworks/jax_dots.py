@@ -16,7 +16,7 @@ import tensorcore_models as tcm
 from mpgemm.frameworks.multiplier import Multiplier, Product
 from mpgemm.recovered import recovered_gemm
 from tensorcore_models.catalogue.devices import DEVICES
-from tensorcore_models.formats import get_format
+from tensorcore_models.formats import get_float_format, get_format
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
 
 FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
@@ -59,6 +59,7 @@ class _Call:
     algorithm: str
     rounding: str | None
     out: np.dtype
+    gradient: bool = False  #: Whether the result is a gradient, which must not overflow without a word.
 
 
 def dot_general(
@@ -151,12 +152,41 @@ def _matmul(call: _Call, a, b):
 
 
 def _backward(call: _Call, kept, grad):
-    """Gradients by the same algorithm, from operands in its type."""
+    """Gradients by the same algorithm, from operands in its type; of FP8 operands from cotangents in E5M2, as FP8 training has
+    it (Micikevicius et al. 2022, arXiv:2209.05433)."""
     a, b = kept
-    grad = grad.astype(a.dtype)
-    into_a = _Call(call.engine, call.algorithm, call.rounding, np.dtype(a.dtype))
-    into_b = _Call(call.engine, call.algorithm, call.rounding, np.dtype(b.dtype))
+    if np.dtype(a.dtype).itemsize == 1:
+        gradient = get_float_format(_GRADIENTS[np.dtype(a.dtype).name])
+        shape = jax.ShapeDtypeStruct(grad.shape, gradient.dtype)
+        grad = jax.pure_callback(partial(_narrowed, gradient), shape, grad, vmap_method="sequential")
+    else:
+        grad = grad.astype(a.dtype)
+    into_a = _Call(call.engine, call.algorithm, call.rounding, np.dtype(a.dtype), True)
+    into_b = _Call(call.engine, call.algorithm, call.rounding, np.dtype(b.dtype), True)
     return _matmul(into_a, grad, b.swapaxes(1, 2)), _matmul(into_b, a.swapaxes(1, 2), grad)
+
+
+#: FP8 type of operands: format of their cotangents.
+_GRADIENTS = {
+    "float8_e4m3fn": "e5m2", "float8_e5m2": "e5m2", "float8_e4m3fnuz": "e5m2fnuz", "float8_e5m2fnuz": "e5m2fnuz",
+}  # fmt: skip
+
+
+def _narrowed(fmt, grad) -> np.ndarray:
+    """The cotangent in a format of 8 bits. Raises ValueError where a finite value overflows."""
+    values = np.asarray(grad)
+    found = values_of_bits(operand_bits(values, fmt, "rne", "the cotangent"), fmt)
+    return _not_overflown(found, values.astype(np.float64), f"the cotangent, rounded to {fmt.name},")
+
+
+def _not_overflown(found: np.ndarray, wide: np.ndarray, what: str) -> np.ndarray:
+    lost = np.isfinite(wide) & ~np.isfinite(found.astype(np.float64))
+    if lost.any():
+        raise ValueError(
+            f"{what} overflows in {np.count_nonzero(lost)} of {lost.size} values, the largest is "
+            f"{np.abs(wide[lost]).max():.4g}: scale the loss down, or multiply in a wider type"
+        )
+    return found
 
 
 _matmul.defvjp(lambda call, a, b: (_matmul(call, a, b), (a, b)), _backward)
@@ -171,6 +201,9 @@ def _on_host(call: _Call, a, b) -> np.ndarray:
         raise ValueError(f"preferred_element_type {call.out} is no floating-point format")
     found = [_one(call, algorithm, x, y) for x, y in zip(a, b, strict=True)]
     rounded = [values_of_bits(operand_bits(d, fmt, "rne", "d"), fmt) for d in found]
+    if call.gradient and fmt.bits == 8:
+        what = f"a gradient, rounded to {fmt.name},"
+        rounded = [_not_overflown(x, d.astype(np.float64), what) for x, d in zip(rounded, found, strict=True)]
     return np.stack(rounded) if rounded else np.zeros((0, a.shape[1], b.shape[2]), call.out)
 
 

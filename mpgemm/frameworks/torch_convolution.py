@@ -100,9 +100,9 @@ def weight_gradient(
 ) -> torch.Tensor:
     """The gradient of a weight from the input x and the output's gradient y."""
     windows, sizes = _windows(_padded(x, g.padding, g.padding), kernel, g.stride, g.dilation, g.groups)
-    windows = windows.reshape(g.groups, x.shape[0], *sizes, -1)
+    windows = windows.reshape(g.groups, x.shape[0], *sizes, windows.shape[-1])
     used = (slice(None), slice(None), *(slice(n) for n in y.shape[2:]))  # a transposed convolution may use fewer
-    windows = windows[used].reshape(g.groups, -1, windows.shape[-1])
+    windows = windows[used].flatten(1, -2)
     product = multiply(_by_position(y, g.groups).transpose(1, 2), windows)
     return product.reshape(y.shape[1], x.shape[1] // g.groups, *kernel)
 

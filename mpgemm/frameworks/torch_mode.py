@@ -11,6 +11,7 @@ A bias of a convolution is added after the rounding, in the output's type, as to
 """
 
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
@@ -18,8 +19,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._library.custom_ops import OPDEFS
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
@@ -40,7 +43,13 @@ OUTSIDE = "(outside of modules)"
 _PRODUCT_WORDS = re.compile(
     r"mm|bmm|addmm|baddbmm|addbmm|matmul|gemm|mv|addmv|dot|vdot|linear|conv([123]d)?|convolution|convtranspose[123]d"
     r"|attention|rnn|lstm|gru|cdist|trilinear|transformer"
+    # products that torch's own code hides
+    r"|dist|hspmm|smm|spmm|sspaddmm"
 )
+#: Operations of other names whose code multiplies matrices.
+_HIDDEN = re.compile(r"(linalg_)?(matrix_exp|pinv)|affine_grid_generator(_backward)?")
+#: Namespaces whose operations are torch's own, or this package's.
+_KNOWN = ("aten", "prim", "prims", "mpgemm", "profiler", "inductor", "debugprims", "_test")
 #: Operations with such a name that form no product: gates of recurrent cells, choices, packed layouts of weights.
 _NO_PRODUCTS = re.compile(
     r"_thnn_(fused|differentiable)_.*|_fused_sdp_choice|_use_cudnn_rnn.*|.*_flatten_weight|.*prepack.*"
@@ -48,8 +57,21 @@ _NO_PRODUCTS = re.compile(
 _INSTEAD = {
     "mv": "write it as a product of matrices: (A @ x[:, None])[:, 0]",
     "dot": "write it as a product of matrices: (x[None] @ y[:, None])[0, 0]",
+    "_euclidean_dist": "pass compute_mode='donot_use_mm_for_euclid_dist' to cdist, which then forms no product",
+    "affine_grid_generator": "form the grid with torch.bmm",
+    "linalg_pinv": "solve the least-squares problem, or form it from an SVD with torch.matmul",
     "_scaled_dot_product_flash_attention_for_cpu": "leave the backend to emulate(), which takes the math path",
 }
+
+
+class _Tracker(ModuleTracker):
+    """Which modules run; one that raises is left, too."""
+
+    def __enter__(self):
+        super().__enter__()
+        self._fw_post_handle.remove()
+        self._fw_post_handle = register_module_forward_hook(self._fw_post_hook, always_call=True)
+        return self
 
 
 class Emulation(TorchDispatchMode):
@@ -65,7 +87,7 @@ class Emulation(TorchDispatchMode):
         super().__init__()
         self.multipliers, self.strict, self.errors = targets, strict, errors
         self._log = CallLog([each.name for each in targets])
-        self.tracker = ModuleTracker()
+        self.tracker = _Tracker()
         self._forward_sites: dict[int, str] = {}  # by the number of the autograd node
 
     def report(self) -> Report:
@@ -83,15 +105,27 @@ class Emulation(TorchDispatchMode):
         if handler is None and _is_composite(func):
             with self:
                 return func.decompose(*args, **kwargs)
-        if handler is None and not _forms_a_product(func.overloadpacket):
+        if handler is None and (own := _python_of(func)) is not None:
+            with self:
+                return own(*args, **kwargs)
+        if handler is None and not _forms_a_product(func.overloadpacket) and func.namespace in _KNOWN:
             return func(*args, **kwargs)
         if _without_values(args):
             return func(*args, **kwargs)
         try:
             if handler is None:
                 name = func.overloadpacket.__name__
+                if func.namespace not in _KNOWN:
+                    raise NotImplementedError(
+                        f"{func.name()} is an operation whose code cannot be seen, so nobody knows whether it multiplies; "
+                        "write it with torch.library.custom_op in Python, or pass strict=False"
+                    )
                 advice = _INSTEAD.get(name.rstrip("_"), "write it with torch.matmul")
                 raise NotImplementedError(f"{name}: its products are not emulated; {advice}, or pass strict=False")
+            if any(isinstance(x, torch.Tensor) and x.layout != torch.strided for x in args):
+                raise TypeError(
+                    f"{func.overloadpacket.__name__} of a sparse tensor: make it dense first, with .to_dense()"
+                )
             return _deliver(func, handler(self, *args, **{k: v for k, v in kwargs.items() if k != "out"}), args, kwargs)
         except (ValueError, TypeError, NotImplementedError) as error:
             if self.strict:
@@ -101,6 +135,29 @@ class Emulation(TorchDispatchMode):
                 raise raised from None
             self._log.fall_back(f"{func}: {error}")
             return func(*args, **kwargs)
+
+    @contextmanager
+    def starting_threads(self) -> Iterator[None]:
+        """Threads that this thread starts multiply on the engines, too; a mode is of one thread."""
+        owner, start = threading.get_ident(), threading.Thread.start
+
+        def started(thread):
+            if threading.get_ident() == owner:
+                run = thread.run
+
+                def emulated():
+                    with self:
+                        run()
+
+                thread.run = emulated
+            return start(thread)
+
+        threading.Thread.start = started  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            if threading.Thread.start is started:  # another block may have put its own on top, which calls this one
+                threading.Thread.start = start  # type: ignore[method-assign]
 
     def site(self) -> tuple[str, str]:
         """(path of the innermost module that runs, "forward" or "backward")."""
@@ -210,8 +267,10 @@ def _run_batch(each: Multiplier, *, arrays, product: Product, added, alpha, beta
 
 
 def _end(d: np.ndarray, engine, alpha: float, beta: float, c: np.ndarray | None) -> np.ndarray:
-    """RN(RN(alpha d) + RN(beta c)) in the format of the sums."""
+    """RN(RN(alpha d) + RN(beta c)) in the format of the sums, alpha and beta in FP32 as torch and cuBLAS take them."""
     fmt = engine.formats[3]
+    if fmt.name != "fp64":
+        alpha, beta = float(np.float32(alpha)), float(np.float32(beta))
     bits = scale_rounded(operand_bits(d, fmt, None, "d"), float(alpha), fmt, fmt)
     if c is not None:
         bits = add_rounded(bits, scale_rounded(operand_bits(c, fmt, "rne", "c"), float(beta), fmt, fmt), fmt)
@@ -300,17 +359,55 @@ def _is_composite(func) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
 
 
+def _python_of(func) -> Callable | None:
+    """The Python function of an operation of `torch.library.custom_op`, None of others: its products come here one by one."""
+    if func.namespace in _KNOWN:
+        return None
+    found = OPDEFS.get(func.overloadpacket._qualified_op_name)
+    return None if found is None else found._init_fn
+
+
 @cache
 def _forms_a_product(packet) -> bool:
     namespace, _, name = packet._qualified_op_name.partition("::")
     if namespace == "mpgemm" or _NO_PRODUCTS.fullmatch(name):
         return False
-    return any(_PRODUCT_WORDS.fullmatch(word) for word in name.split("_"))
+    return bool(_HIDDEN.fullmatch(name)) or any(_PRODUCT_WORDS.fullmatch(word) for word in name.split("_"))
 
 
 def _without_values(args) -> bool:
     """Whether an argument is on the meta device: there is nothing to compute."""
     return any(isinstance(x, torch.Tensor) and x.is_meta for x in args)
+
+
+class _Settings:
+    """Torch's switches for the whole process that emulation needs: set by the first block, given back by the last, whatever
+    thread they are in. The math path of attention is made of products that the mode sees; fused layers of oneDNN and of
+    nn.Transformer are not."""
+
+    def __init__(self):
+        self._lock, self._blocks, self._stack = threading.Lock(), 0, ExitStack()
+
+    def __enter__(self):
+        with self._lock:
+            self._blocks += 1
+            if self._blocks == 1:
+                self._stack = ExitStack()
+                self._stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+                self._stack.callback(setattr, torch.backends.mkldnn, "enabled", torch.backends.mkldnn.enabled)
+                torch.backends.mkldnn.enabled = False
+                fast = torch.backends.mha.get_fastpath_enabled()
+                self._stack.callback(torch.backends.mha.set_fastpath_enabled, fast)
+                torch.backends.mha.set_fastpath_enabled(False)
+
+    def __exit__(self, *error):
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                self._stack.close()
+
+
+_SETTINGS = _Settings()
 
 
 @contextmanager
@@ -375,12 +472,8 @@ def emulate(
     )  # fmt: skip
     run = Emulation(targets, strict, errors)
     with ExitStack() as stack:
-        # The math path is made of products that the mode sees; fused layers of oneDNN and of nn.Transformer are not.
-        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        stack.callback(setattr, torch.backends.mkldnn, "enabled", torch.backends.mkldnn.enabled)
-        torch.backends.mkldnn.enabled = False
-        stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
-        torch.backends.mha.set_fastpath_enabled(False)
+        stack.enter_context(_SETTINGS)
+        stack.enter_context(run.starting_threads())
         stack.enter_context(run.tracker)
         stack.enter_context(run)
         yield run

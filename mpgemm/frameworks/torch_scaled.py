@@ -77,7 +77,7 @@ def scaled_product(
     added = None if bias is None else to_array(bias, "bias").astype(np.float32)
 
     def multiply(each: Multiplier) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        if scaling.folded:
+        if scaling.folded and _known_fold(each, product, fast):
             return _folded(each, product, arrays, scaling, fast)
         unit, options = _unit(each, product, scaling, fast)
         x, y = (
@@ -90,7 +90,7 @@ def scaled_product(
         return out, [to_tensor(sums).to(out_dtype)]
 
     def describe(each: Multiplier) -> tuple[str, str]:
-        if scaling.folded:
+        if scaling.folded and _known_fold(each, product, fast):
             recipe = scaled_recipe(each, product, fast)
             return recipe.engine.label, recipe.name
         unit, options = _unit(each, product, scaling, fast)
@@ -130,6 +130,18 @@ def _unit(each: Multiplier, product: Product, scaling: Scaling, fast: bool) -> t
     if scaling.applied == "end" and short and not fast and each.promote_every is None and each.k_order == "sequential":
         options["promote_every"] = PROMOTED
     return unit, options
+
+
+def _known_fold(each: Multiplier, product: Product, fast: bool) -> bool:
+    """Whether one factor a matrix is measured on the device, or its recipe named; otherwise it is as factors of rows are,
+    predicted. Unknown is raised for formats that nobody has measured on a device that was."""
+    try:
+        scaled_recipe(each, product, fast)
+    except libraries.Unknown as error:
+        if error.field == "device":
+            return False
+        raise
+    return True
 
 
 def _folded(each: Multiplier, product: Product, arrays, scaling: Scaling, fast: bool):

@@ -7,6 +7,7 @@ does not see.
 
 # ruff: noqa: F401  (what is imported here is the public interface)
 from mpgemm.testing.asserts import assert_bits, assert_gemm_close
+from mpgemm.testing.attention import assert_attention_close, check_attention
 from mpgemm.testing.case import KernelCase, gemm_tolerance
 from mpgemm.testing.check import KernelCheck, check_gemm
 from mpgemm.testing.power import faults_of, missed_faults

@@ -3,13 +3,16 @@
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.frameworks.multiplier import recipe_values
+from mpgemm.frameworks.multiplier import Multiplier, recipe_values
 from mpgemm.testing.case import kernel_engine
 from mpgemm.testing.check import check_gemm
+from mpgemm.testing.epilogues import KernelEpilogue, epilogue_of
 from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.engines.order import Chain, KOrder
+from tensorcore_models.engines.scaling import read_scales
+from tensorcore_models.formats import Format
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.compare import candidates
 
@@ -82,6 +85,9 @@ def assert_bits(
     recipe: libraries.Recipe | Engine | str,
     scale: float = 1.0,
     input_rounding: str | None = None,
+    scale_a=None,
+    scale_b=None,
+    epilogue: str | None = None,
 ) -> None:
     """Fail unless a kernel's result has exactly the bits of a recipe.
 
@@ -96,6 +102,10 @@ def assert_bits(
         One FP32 factor, as for :meth:`tensorcore_models.libraries.Recipe.gemm_bits`.
     input_rounding : str, optional
         As for :meth:`tensorcore_models.Instruction.gemm`.
+    scale_a, scale_b : array_like, optional
+        Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); with an engine, not a recipe.
+    epilogue : str, optional
+        What is applied to the sums: one that loses nothing in FP32 ("relu").
 
     Raises
     ------
@@ -109,6 +119,16 @@ def assert_bits(
     fmt = tcm.format_of_dtype(computed.dtype)
     if fmt is None:
         raise TypeError(f"out has elements of type {computed.dtype}: no floating-point format")
+    done = epilogue_of(epilogue, None, left.shape[0], right.shape[1])
+    if done is not None and not done.exact:
+        raise ValueError(
+            f"epilogue {epilogue!r} is rounded in kernels, as each has it: only relu goes with bits; see assert_gemm_close"
+        )
+    if scale_a is not None or scale_b is not None or done is not None:
+        if isinstance(recipe, libraries.Recipe) or scale != 1:
+            raise ValueError("scale_a, scale_b and epilogue go with an engine as the recipe, and without scale")
+        _assert_engine_bits(computed, left, right, recipe, (scale_a, scale_b), input_rounding, done, fmt)
+        return
     if not isinstance(recipe, libraries.Recipe):
         unit = kernel_engine(recipe, left, right)
         recipe = libraries.Recipe(
@@ -120,20 +140,46 @@ def assert_bits(
     got = operand_bits(computed, fmt, None, "out")
     if got.shape != expected.shape:
         raise ValueError(f"out has shape {got.shape}, expected {expected.shape} from a and b")
-    wrong = got != expected
-    if not wrong.any():
+    lines = _different(computed, got, expected, fmt, recipe.name)
+    if lines is None:
         return
-    i, j = (int(x) for x in np.argwhere(wrong)[0])
-    digits = -(-fmt.bits // 4)
-    wanted = tcm.decode(expected[i : i + 1, j], fmt)[0]
-    lines = [
-        f"{np.count_nonzero(wrong)} of {wrong.size} elements have other bits than {recipe.name}",
-        f"  first: out[{i}, {j}] = {float(computed[i, j])!r} (0x{int(got[i, j]):0{digits}x}), expected {float(wanted)!r} "
-        f"(0x{int(expected[i, j]):0{digits}x})",
-    ]
+    wrong = got != expected
     if isinstance(recipe.engine, Instruction) and scale == 1:
         lines.append(f"  {_other_orders(recipe, computed, left, right, wrong, fmt.name, input_rounding)}")
     raise AssertionError("\n".join(lines))
+
+
+def _different(computed: np.ndarray, got: np.ndarray, expected: np.ndarray, fmt: Format, name: str) -> list[str] | None:
+    """How many bits differ, and the first element; None where none do."""
+    wrong = got != expected
+    if not wrong.any():
+        return None
+    i, j = (int(x) for x in np.argwhere(wrong)[0])
+    digits = -(-fmt.bits // 4)
+    wanted = tcm.decode(expected[i : i + 1, j], fmt)[0]
+    return [
+        f"{np.count_nonzero(wrong)} of {wrong.size} elements have other bits than {name}",
+        f"  first: out[{i}, {j}] = {float(computed[i, j])!r} (0x{int(got[i, j]):0{digits}x}), expected {float(wanted)!r} "
+        f"(0x{int(expected[i, j]):0{digits}x})",
+    ]
+
+
+def _assert_engine_bits(
+    computed, a, b, engine, scales, rounding: str | None, done: KernelEpilogue | None, fmt: Format
+) -> None:
+    """The bits of an engine's chain with scales of the operands and an epilogue that is exact."""
+    known = engine if isinstance(engine, Engine) else Multiplier(engine).engine
+    scaling = read_scales(scales[0], scales[1], a.shape[0], a.shape[1], b.shape[1], known)
+    unit = kernel_engine(engine, a, b, scaling)
+    sums = unit.gemm(a, b, scale_a=scales[0], scale_b=scales[1], input_rounding=rounding)
+    values = sums.astype(np.float64) if done is None else done.apply(sums.astype(np.float64))
+    expected, got = operand_bits(values, fmt, "rne", "expected"), operand_bits(computed, fmt, None, "out")
+    if got.shape != expected.shape:
+        raise ValueError(f"out has shape {got.shape}, expected {expected.shape} from a and b")
+    parts = [f"one chain on {unit.label}", *([scaling.in_words()] if scaling else []), *([done.name] if done else [])]
+    lines = _different(computed, got, expected, fmt, ", ".join(parts))
+    if lines is not None:
+        raise AssertionError("\n".join(lines))
 
 
 def _other_orders(recipe, out, a, b, wrong, out_format: str, rounding: str | None) -> str:

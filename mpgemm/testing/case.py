@@ -139,6 +139,11 @@ class KernelCase:
             total = (total + out.unit_roundoff * largest + out.min_subnormal / 2) * bounds.MARGIN
             return np.where(known & (finite | (largest * bounds.MARGIN < out.max_finite)), total, np.inf)
 
+    @cached_property
+    def own_error(self) -> np.ndarray | float:
+        """What the epilogue itself loses at most; 0 without."""
+        return 0.0 if self.epilogue is None else self.epilogue.bound(self.values, np.zeros(self.values.shape))
+
     @property
     def _sums_format(self) -> Format | IntegerFormat:
         """Format of the sums before an epilogue."""

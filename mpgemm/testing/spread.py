@@ -75,17 +75,21 @@ def spread_of(out: np.ndarray, allowed: KernelCase) -> KernelSpread | None:
     m, n = out.shape
     rows, columns = _sample(m, n, allowed.a.shape[1])
     part = np.ix_(rows, columns)
+    own = 0.0 if allowed.epilogue is None else np.asarray(allowed.own_error)[part]
     with one_thread(), np.errstate(all="ignore"):
-        return compared(out[part], right_kernels(allowed, rows, columns), allowed.result[part], allowed)
+        return compared(out[part], right_kernels(allowed, rows, columns), allowed.result[part], allowed, own)
 
 
-def compared(out: np.ndarray, kernels: list[np.ndarray], exact: np.ndarray, allowed: KernelCase) -> KernelSpread:
-    """A result beside that right kernel, not rounded to the output's format yet, which is nearest to it."""
+def compared(
+    out: np.ndarray, kernels: list[np.ndarray], exact: np.ndarray, allowed: KernelCase, own: np.ndarray | float = 0.0
+) -> KernelSpread:
+    """A result beside that right kernel, not rounded to the output's format yet, which is nearest to it; differences up to
+    `own`, what an epilogue loses, mean nothing."""
     fmt = get_float_format(allowed.out_format)
     times_allowed = LARGER_IN_ORDER if _in_order(allowed) else LARGER
     found = []
     with np.errstate(all="ignore"):
-        error = np.abs(out - exact)
+        error = np.maximum(np.abs(out - exact) - own, 0.0)  # what an epilogue may lose is not the sum's
         for kernel in kernels:
             right = np.abs(round_to(kernel, fmt) - exact)
             other = np.abs(error - right) > NOTHING * np.abs(exact)  # False for NaN

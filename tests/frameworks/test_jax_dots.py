@@ -134,3 +134,25 @@ def test_every_preset_is_known_or_refused():
     assert presets - set(ALGORITHMS) == {
         "DEFAULT", "BF16_BF16_BF16", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
     }  # fmt: skip
+
+
+def test_gradients_of_fp8_operands_take_cotangents_in_e5m2_and_do_not_overflow_silently():
+    a, b = (jnp.asarray(np.full(s, 0.5), jnp.float8_e4m3fn) for s in ((2, 32), (32, 2)))
+    matrix = (((1,), (0,)), ((), ()))
+
+    def product(x, y):
+        return dot_general(x, y, matrix, "ANY_F8_ANY_F8_F32_FAST_ACCUM")
+
+    _, pull = jax.vjp(product, a, b)
+    grad_a, grad_b = pull(jnp.full((2, 2), 200.0, jnp.float32))
+    assert (np.asarray(grad_a).astype(np.float32) == 192).all()  # 2 * 0.5 * RN(200) in E5M2
+    with pytest.raises(Exception, match="64 of 64 values are beyond the range of e4m3fn"):  # the gradient's type
+        jax.block_until_ready(pull(jnp.full((2, 2), 1000.0, jnp.float32)))
+    with pytest.raises(Exception, match="the cotangent, rounded to e5m2, overflows"):
+        jax.block_until_ready(pull(jnp.full((2, 2), 1e6, jnp.float32)))
+
+
+def test_forward_mode_is_refused():
+    a = jnp.ones((2, 2), jnp.float32)
+    with pytest.raises(TypeError, match="jvp|forward"):
+        jax.jvp(lambda x: dot_general(x, a, (((1,), (0,)), ((), ())), "F32_F32_F32"), (a,), (a,))

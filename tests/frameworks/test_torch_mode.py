@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -220,12 +221,96 @@ def test_scaled_mm_is_the_measured_recipe(fast, out):
     assert np.array_equal(found.view(torch.uint8).numpy(), expected.view(np.uint8))
 
 
-def test_scaled_mm_of_an_unmeasured_device_and_of_unfitting_scales_raises():
-    a, b, one = fp8(16, 32, seed=0), fp8(16, 32, seed=1).t(), torch.tensor(1.0)
-    with emulate("b200"), pytest.raises(libraries.Unknown, match="scaled_mm on device 'b200' is not known"):
-        torch._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16)
+def test_scaled_mm_of_an_unmeasured_device_is_predicted_and_unfitting_scales_raise():
+    a, b, one = fp8(16, 32, seed=0), fp8(16, 32, seed=1).t(), torch.tensor(0.5)
+    with emulate("b200") as run:
+        found = torch._scaled_mm(a, b, one, one, out_dtype=torch.float32)
+    site = run.report().rows[0].site
+    assert "predicted" in site.orders[0] and site.engines[0].startswith("blackwell:")
+    engine = tcm.get_instruction(site.engines[0])
+    sums = engine.gemm(to_array(a, "a"), to_array(b, "b"))
+    assert equal(found, torch.from_numpy(sums * np.float32(0.25)))
     with emulate("h100"), pytest.raises(ValueError, match="fits no rule"):
         torch._scaled_mm(a, b, torch.ones(16, 3), torch.ones(1, 16), out_dtype=torch.bfloat16)
+
+
+HIDDEN = {
+    "cdist": lambda x: torch.cdist(x, x), "matrix_exp": torch.matrix_exp, "pinv": torch.linalg.pinv,
+    "hspmm": lambda x: torch.hspmm(x.to_sparse(), x), "smm": lambda x: torch.smm(x.to_sparse(), x),
+    "sspaddmm": lambda x: torch.sspaddmm(x.to_sparse(), x.to_sparse(), x), "csr": lambda x: x.to_sparse_csr() @ x,
+    "affine_grid": lambda x: torch.nn.functional.affine_grid(x[:6].reshape(-1, 2, 3), (12, 1, 4, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_products_that_other_operations_hide_are_refused(name):
+    x = normal(36, 12, dtype=torch.float32) if name == "affine_grid" else normal(12, 12, dtype=torch.float32)
+    if name == "cdist":
+        x = normal(40, 12, dtype=torch.float32)
+    with (
+        emulate("h100"),
+        torch.no_grad(),
+        pytest.raises((NotImplementedError, ValueError), match="not emulated|make it dense"),
+    ):
+        HIDDEN[name](x)
+
+
+def test_custom_operations_threads_and_modules_that_raise():
+    x = normal(8, 8, dtype=torch.float16)
+
+    @torch.library.custom_op("mpgemm_tests::hidden", mutates_args=())
+    def hidden(a: torch.Tensor) -> torch.Tensor:
+        return a @ a
+
+    class Raises(torch.nn.Module):
+        def forward(self, a):
+            raise RuntimeError("on purpose")
+
+    found = []
+    with emulate("h100") as run:
+        found.append(hidden(x))
+        thread = threading.Thread(target=lambda: found.append(x @ x))
+        thread.start()
+        thread.join()
+        with pytest.raises(RuntimeError, match="on purpose"):
+            Raises()(x)
+        found.append(x @ x)
+    assert all(equal(y, product(x, x, "fp16")) for y in found)
+    assert [(row.site.site, row.calls) for row in run.report().rows] == [("(outside of modules)", 3)]
+    assert threading.Thread.start.__qualname__ == "Thread.start"
+
+
+def test_blocks_of_two_threads_give_the_switches_back():
+    before, entered, leave = torch.backends.mkldnn.enabled, threading.Event(), threading.Event()
+
+    def other():
+        with emulate("h100"):
+            entered.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with emulate("a100"):
+        thread.start()
+        entered.wait(10)
+    leave.set()
+    thread.join()
+    assert torch.backends.mkldnn.enabled == before
+
+
+def test_alpha_is_fp32_as_torch_has_it():
+    a, b, c = (normal(16, 16, dtype=torch.float16) for _ in range(3))
+    with emulate("h100"):
+        found = torch.addmm(c, a, b, alpha=0.3, beta=0.7)
+    sums = torch.from_numpy(tcm.default_instruction("h100", "fp16").gemm(to_array(a, "a"), to_array(b, "b")))
+    assert equal(found, (sums * np.float32(0.3) + c.float() * np.float32(0.7)).half())
+
+
+def test_the_backward_pass_of_a_convolution_of_no_images():
+    x, w = torch.zeros(0, 3, 8, 8, dtype=torch.bfloat16), normal(4, 3, 3, 3, dtype=torch.bfloat16).requires_grad_()
+    with emulate("h100"):
+        torch.nn.functional.conv2d(x, w).sum().backward()
+    assert w.grad.shape == w.shape and not w.grad.any()
 
 
 def test_scaled_mm_on_a_named_engine_is_one_chain():

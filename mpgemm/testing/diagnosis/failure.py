@@ -22,6 +22,8 @@ GOOD = 5.0
 EXPLAINED = 0.95
 #: and one that is chosen out of many by chance would do so with this probability at most.
 CHANCE = 1e-5
+#: No element counts for less than this.
+LUCK = 1e-3
 
 
 class Finding(NamedTuple):
@@ -99,8 +101,9 @@ class Failure:
             squares, left = np.square(before[wrong]), np.square(fits[wrong])
             fit = max(_rms(fits[wrong]), _rms(fits[~wrong]))
             lost = float(left.sum() / squares.sum()) if squares.sum() > 0 else 1.0
-            elements = float(squares.sum() ** 2 / np.square(squares).sum()) if squares.sum() > 0 else 0.0
-        chance = tried + 0.5 * max(elements - free, 0.5) * math.log(min(max(lost, 1e-14), 1.0))
+            # an element is met as well by chance about as often as the rest is small beside the difference
+            each = np.log(np.clip(1.5 * np.maximum(fits[wrong], 0.5) / np.maximum(before[wrong], 1e-9), LUCK, 1.0))
+        chance = tried + float(np.sort(each)[free:].sum())
         return Finding(fit, float(np.max(units[wrong], initial=0.0)), text, 1 - lost, chance, tried, free)
 
     def nearest(self, changes: np.ndarray) -> int:
@@ -133,11 +136,10 @@ class Failure:
             told = slope > 0.05
             rounding = self.unit * np.abs(self.out) / slope
             sums, typical = np.where(told, sums, np.nan), np.hypot(typical, rounding / math.sqrt(3))
-            bound = np.where(told, case.finite_bound / slope, np.inf)
         wrong = self.wrong & np.isfinite(sums)
         return _placed(
-            replace(self, out=sums, exact=case.values, bound=bound, typical=typical, wrong=wrong, share=lost, unit=0.0,
-                    of_results=False)
+            replace(self, out=sums, exact=case.values, bound=np.full(sums.shape, np.inf), typical=typical, wrong=wrong,
+                    share=lost, unit=0.0, of_results=False)
         ) if wrong.any() else self  # fmt: skip
 
     def anywhere(self) -> "Failure":
@@ -201,6 +203,8 @@ def _placed(f: Failure) -> Failure:
     wrong = f.wrong | (unlikely & np.isfinite(f.out))
     silent = (f.out == 0) & (f.exact == 0)  # these would show nothing
     place = place_of(wrong, f.exact, f.case.lines, silent)
+    if place.structured:  # one unlikely element elsewhere is an unlikely element
+        wrong = f.wrong | (wrong & place.mask)
     known = np.isfinite(f.exact) & np.isfinite(f.out)
     inside = place.mask if place.structured else np.ones(wrong.shape, bool)
     failing, passing = spread(wrong & known), spread(~wrong & inside & known)

@@ -90,7 +90,10 @@ def _map_in_words(own: np.ndarray, source: np.ndarray, size: int, name: str) -> 
         return f"neighbouring blocks of {int(flips[0])} {name}s are exchanged", 1
     if np.unique(source + own).size == 1:
         return f"{name}s are reversed: {name} {own[0]} holds {name} {source[0]}", 1
-    for tile in TILES:
+    if (pair := _exchanged(own, source)) is not None:
+        ends = [f"{x[0]} to {x[-1]}" if x.size > 1 else f"{x[0]}" for x in pair]
+        return f"{name}s {ends[0]} and {ends[1]} are exchanged", 2
+    for tile in (t for t in TILES if t <= 64):
         if np.array_equal(source // tile, own // tile):
             inside = dict(zip(own % tile, source % tile, strict=True))
             if all(inside[a % tile] == b % tile for a, b in zip(own, source, strict=True)):
@@ -101,14 +104,25 @@ def _map_in_words(own: np.ndarray, source: np.ndarray, size: int, name: str) -> 
     return f"{name}s hold other {name}s: {some}{more}", int(own.size)
 
 
+def _exchanged(own: np.ndarray, source: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Two runs of rows of which each holds the other."""
+    if own.size % 2:
+        return None
+    first, second = np.split(own, 2)
+    if not np.array_equal(source, np.append(second, first)) or any((np.diff(x) != 1).any() for x in (first, second)):
+        return None
+    return first, second
+
+
 def tiles_moved(f: Failure) -> Iterator[Finding]:
     """Tiles that hold another tile, or to whose sums those of another tile are added."""
     true = f.exact * (1 + f.share)
-    for text, out in (("hold", f.out), ("added", f.out - true)):
+    c = 0.0 if f.case.c is None or f.of_results else f.case.c
+    for text, out, sums in (("hold", f.out, true), ("added", f.out - true, true - c)):
         found = []
         for down in (t for t in TILES if t <= max(f.out.shape[0] - 1, 8)):
             for across in dict.fromkeys((down, f.out.shape[1])):
-                found.append(_tile_map(f, out, true, down, across, text))
+                found.append(_tile_map(f, out, sums, down, across, text))
         if any(found):
             yield min(x for x in found if x is not None)
 

@@ -59,13 +59,16 @@ def narrow_findings(f: Failure) -> list[Finding]:
             )
     if found:
         return found[-1:]  # numbers of bf16 are often numbers of fp16, too
+    if f.place.structured:
+        return []  # sums are narrow everywhere, or nowhere
     products = _unscaled(every)
     steps = [step for step in STEPS if step < max(products.shape[1], 2)]
     made = [(_summed(every, products, name, step), _accumulation(name)) for name in NARROW for step in steps]
     made += [(_of_engine(every, engine), text) for text, engine in _hopper(every)]
     rated = [(_same(every, values), text) for values, text in made]
     share, text = max(rated, default=(0.0, ""))
-    if share < SAME or share - _same(every, every.true) < BETTER or every.got.size < FEWEST:
+    right = max(_same(every, every.true), _same(every, _of_engine(every, f.case.engine)))
+    if share < SAME or share - right < BETTER or every.got.size < FEWEST:
         return []
     return [Finding(0.0, 0.0, text, 1.0, -math.inf)]
 
@@ -148,7 +151,8 @@ def narrow_sums(f: Failure) -> str | None:
     best = min(apart, key=lambda text: (apart[text], text != own), default=None)
     if best is None or apart[best] > APART:
         return None
-    return f"{best} (errors of the size that it makes on these operands, everywhere)"
+    alike = [text.partition(":")[0] for text in apart if text != best and apart[text] <= APART]
+    return f"{' or '.join([*alike, best])} (errors of the size that it makes on these operands, everywhere)"
 
 
 def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:

@@ -55,7 +55,7 @@ def _permutations(k: int, size: int, lines: np.ndarray) -> Iterator[tuple[str, n
     at = np.arange(k)
     step = 1
     while step < k:
-        yield f"neighbouring groups of {step} values of k are exchanged", at ^ step
+        yield from _whole(f"neighbouring groups of {step} values of k are exchanged", at ^ step, k)
         for sign in (1, -1):
             moved = at + sign * step
             yield (
@@ -73,6 +73,10 @@ def _permutations(k: int, size: int, lines: np.ndarray) -> Iterator[tuple[str, n
                 f"inside of each {group} values of k, {part} groups of {group // part} are interleaved",
                 start + inside % part * (group // part) + inside // part,
             )
+            for unit in (u for u in (2, 4) if part * u < group):
+                order = np.arange(group).reshape(part, -1, unit).transpose(1, 0, 2).ravel()
+                text = f"inside of each {group} values of k, {part} groups are interleaved by {unit}"
+                yield text, np.where(at // group < k // group, start + order[inside], at)
             for turn in (part, -part):
                 yield f"each {group} values of k are turned by {turn}", start + (inside + turn) % group
             part *= 2
@@ -83,10 +87,16 @@ def _permutations(k: int, size: int, lines: np.ndarray) -> Iterator[tuple[str, n
                 turned = ((lines >> shift) & mask)[:, None] * chunk
                 if (mask + 1) * chunk <= k:
                     rows = "the row" if shift == 0 else f"row // {1 << shift}"
-                    yield (
-                        f"chunks of {width} bytes are swizzled by {rows} mod {mask + 1}, and not back",
-                        at[None] ^ turned,
-                    )
+                    text = f"chunks of {width} bytes are swizzled by {rows} mod {mask + 1}, and not back"
+                    yield from _whole(text, at[None] ^ turned, k)
+
+
+def _whole(text: str, source: np.ndarray, k: int) -> Iterator[tuple[str, np.ndarray]]:
+    """A permutation with zeros behind the end of k, and one that leaves the last values, which fill no 128, at their place."""
+    yield text, source
+    if k % GROUPS[-1] and k > GROUPS[-1]:
+        at = np.arange(k)
+        yield f"{text}, but for the last {k % GROUPS[-1]}", np.where(at >= k // GROUPS[-1] * GROUPS[-1], at, source)
 
 
 def permuted(f: Failure) -> Iterator[Finding]:

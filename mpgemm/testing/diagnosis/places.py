@@ -70,7 +70,8 @@ def place_of(
     found = [_rated(place, cost, wrong, hits, silent) for place, cost in _candidates(wrong, values, lines)]
     listed = hits * (math.log(m * n) + 1)
     cost, best = min(found, key=lambda x: x[0])
-    if hits <= LISTED and listed <= cost:
+    whole = not best.structured and best.mask.all()
+    if hits <= LISTED and (listed <= cost or whole) and hits < wrong.size:
         at = np.argwhere(wrong)
         text = ", ".join(f"({_number(int(i), lines)}, {int(j)})" for i, j in at)
         return Place(f"the element{'s' if hits > 1 else ''} {text}", wrong.copy(), False)
@@ -137,18 +138,21 @@ def _ranges(at: np.ndarray, size: int, each: float, numbers) -> Iterator[LinePat
         yield LinePattern(f"{{}} {_number(first, numbers)}", each, members)
     else:
         text = f"{{}}s {_number(first, numbers)} to {_number(last, numbers)}"
-        aligned = max(
-            (t for t in (1, *TILES) if first % t == 0 and ((last + 1) % t == 0 or last + 1 == size)), default=1
-        )
-        yield LinePattern(text, 2 * math.log(max(size / aligned, 1.5)) + 1, members, "range")
+        yield LinePattern(text, _range_cost(first, last, size), members, "range")
     parts = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)
     if 1 < len(parts) <= LISTED:
         members = np.zeros(size, bool)
         members[at] = True
         ends = [(int(x[0]), int(x[-1])) for x in parts]
         texts = [_number(x, numbers) if x == y else f"{_number(x, numbers)} to {_number(y, numbers)}" for x, y in ends]
-        cost = sum(each if x == y else 2 * each for x, y in ends) + 1
+        cost = sum(each if x == y else _range_cost(x, y, size) for x, y in ends) + 1
         yield LinePattern(f"{{}}s {', '.join(texts[:-1])} and {texts[-1]}", cost, members)
+
+
+def _range_cost(first: int, last: int, size: int) -> float:
+    """What it costs to say a range: less where it is made of whole tiles."""
+    aligned = max((t for t in (1, *TILES) if first % t == 0 and ((last + 1) % t == 0 or last + 1 == size)), default=1)
+    return 2 * math.log(max(size / aligned, 1.5)) + 1
 
 
 def _number(index: int, numbers) -> str:

@@ -23,6 +23,9 @@ PRICE, TOLD_APART = 10.0, 4.0
 FEWEST = 4
 
 
+_UNWRITTEN = "0 everywhere: elements that the kernel never wrote, or a tile it skipped"
+
+
 def _zeros(f: Failure) -> Iterator[Finding]:
     wrong = f.wrong[f.rows, f.columns]
     if not f.got[wrong].any():
@@ -200,7 +203,10 @@ def diagnose(f: Failure) -> Diagnosis:
             good = [(finding, "lost or doubled products") for finding in terms.scattered(f) if finding.good]
             hint = narrow_sums(f) if not good and epilogue is None else None
     statements: tuple[str, ...] = () if hint is None else (hint,)
-    if good:
+    written = [finding for finding, _ in good if finding.text != _UNWRITTEN]
+    if len(written) < len(good):
+        statements = (_UNWRITTEN,)  # other predictions of zeros say less
+    elif good:
         statements = _simplest([finding for finding, _ in good], int(np.count_nonzero(f.wrong[f.rows, f.columns])))
     named = {name for _, name in good} | ({"narrow sums"} if hint else set())
     kinds = dict.fromkeys([*(name for _, name in found), *(["narrow sums"] if many and epilogue is None else [])])
