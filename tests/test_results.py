@@ -103,7 +103,7 @@ MAKERS = {
     "KernelRun": kernel_run,
     "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),
     "Plan": plan,
-    "PtoCheck": lambda: PtoCheck("gemm.cpp", (PtoFault("race", 0, "L1: write by MTE2 while MTE1 reads"),), "one chain", 4, 0, 0.0),
+    "PtoCheck": lambda: PtoCheck("gemm.cpp", (PtoFault("race", 0, "L1: write by MTE2"),), "one chain", 4, 0, 0.0),
     "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],
     "PromotionAdvice": lambda: mpgemm.advise_promotion(A, B, "h100"),
     "Conditioning": lambda: condition_of_product(A, B),
