@@ -11,8 +11,7 @@ import pytest
 import ascend
 import mpgemm
 import tensorcore_models as tcm
-from ascend.emit.check import PtoFault
-from ascend.emit.check import PtoCheck
+from ascend.emit.check import PtoCheck, PtoFault
 from mpgemm.exact.conditioning import condition_of_product
 from mpgemm.experiments.comparison import compare
 from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
