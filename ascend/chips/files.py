@@ -1,6 +1,7 @@
 """Reading chips: the built-in TOML rows, a user's TOML, CANN's platform files (.ini)."""
 
 import difflib
+import json
 import re
 import tomllib
 from collections.abc import Callable
@@ -194,6 +195,31 @@ def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
             else:
                 values[name] = row.default
             provenance[name] = Provenance("assumed", row.default_source)
+
+
+def chip_text(chip: Chip, note: str) -> str:
+    """A chip as the text of a TOML row that :func:`load_chip` reads; `note` is its first line, a comment."""
+
+    def text(value: str) -> str:
+        return json.dumps(value, ensure_ascii=False)
+
+    lines = [f"# {note}", f"name = {text(chip.name)}", f"soc_version = {text(chip.soc_version)}", "", "[parameters]"]
+    for name, row in PARAMETERS.items():
+        where = chip.provenance[name]
+        lines.append(
+            f"{name} = {{ value = {getattr(chip, name)!r}, unit = {text(row.unit)}, kind = {text(where.kind)}, "
+            f"source = {text(where.source)} }}"
+        )
+    lines += ["", "[arithmetic]"]
+    for name in filter(lambda fact: getattr(chip, fact), FACTS):
+        where = chip.provenance.get(name, Provenance("assumed", "of the built-in chip"))
+        lines.append(
+            f"{name} = {{ value = {text(getattr(chip, name))}, kind = {text(where.kind)}, source = {text(where.source)} }}"
+        )
+    if chip.calibrated:
+        lines += ["", "[calibrated]", *(f"{name} = {value!r}" for name, value in chip.calibrated.items())]
+        lines.append(f"source = {text(chip.calibration_source)}")
+    return "\n".join(lines) + "\n"
 
 
 # ---------------------------------------------------------------- CANN platform files

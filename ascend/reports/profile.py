@@ -1,23 +1,15 @@
-"""Fitting the free parameters of the timing model to a user's own msprof profile.
+"""The matrix products of a user's own msprof profile.
 
 The file is op_summary_*.csv as CANN writes it (msprof, AI Core operators): the columns in :data:`COLUMNS` are read, and
-where they are there the busy ratios of the pipes (:data:`RATIOS`), which tell what a pipe does from what it waits for. Each
-MatMul row is predicted by the kernel that the caller names, or by the plan that this package chooses for its shapes; the kernel
-that ran may have been another one then, so that the fit also absorbs the difference. A row that is not understood is left out
-and named. Source of the columns: Huawei, op_summary (operator details), CANN 8.0.
+where they are there the busy ratios of the pipes (:data:`RATIOS`), which tell what a pipe does from what it waits for. A row
+that is not understood is left out and named. Source of the columns: Huawei, op_summary (operator details), CANN 8.0.
+:mod:`ascend.reports.fit` fits a chip to them.
 """
 
 import csv
 import math
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
-
-from ascend.chips.chip import Chip, Provenance
-from ascend.kernels.base import Kernel
-from ascend.pipes.simulate import simulate
-from ascend.planner import plan
 
 COLUMNS = ("Op Name", "OP Type", "Task Duration(us)", "Input Shapes", "Input Data Types", "Output Shapes")
 #: Beginnings of the operator types that are matrix products.
@@ -31,25 +23,6 @@ OPERANDS = {
 RATIOS = {
     "aic_mac_ratio": "CUBE", "aic_mte1_ratio": "MTE1", "aic_mte2_ratio": "MTE2", "aic_fixpipe_ratio": "FIXP",
 }  # fmt: skip
-#: What is fitted, in this order, with the range that is searched, to times alone: at most one parameter for each row.
-FREE = (
-    ("launch_us", 0.0, 60.0),
-    ("memory_share", 0.2, 1.0),
-    ("sync_cycles_per_block", 0.0, 1000.0),
-    ("l2_read_rate", 10.0, 400.0),
-)
-#: And to times with busy ratios; l0_share scales the rates from L1 to L0A and L0B alike.
-FREE_WITH_RATIOS = (
-    ("launch_us", 0.0, 60.0),
-    ("l2_read_rate", 10.0, 400.0),
-    ("l0_share", 0.2, 2.0),
-    ("mmad_head", 0.0, 100.0),
-    ("fixpipe_rate", 10.0, 400.0),
-)
-#: Shares and the parameters that they scale.
-SHARES = {"memory_share": ("hbm_bytes_per_second",), "l0_share": ("l1_to_l0a_rate", "l1_to_l0b_rate")}
-#: Rounds of coordinate search, and steps of each search.
-ROUNDS, STEPS = 4, 14
 
 
 class ProfileRow(NamedTuple):
@@ -64,32 +37,11 @@ class ProfileRow(NamedTuple):
     busy: tuple[tuple[str, float], ...] = ()  # pipe and ratio
 
 
-class Residual(NamedTuple):
-    """Published or measured against predicted, before and after the fit (seconds)."""
-
-    row: ProfileRow
-    nominal: float
-    calibrated: float
-
-
 class Profile(NamedTuple):
     """The matrix products of a profile, and why other rows of products were left out."""
 
     rows: list[ProfileRow]
     skipped: list[str]
-
-
-class ProfileFit(NamedTuple):
-    """What the fit found."""
-
-    chip: Chip  #: With the fitted parameters in force, marked as calibrated.
-    parameters: dict[str, float]  #: The fitted parameters of the chip.
-    residuals: list[Residual]  #: Measured against predicted times.
-
-    def spread(self, calibrated: bool = True) -> float:
-        """Root mean square of log(predicted / measured): 0.1 is about 10 %."""
-        logs = [math.log((r.calibrated if calibrated else r.nominal) / r.row.seconds) for r in self.residuals]
-        return math.sqrt(sum(x * x for x in logs) / len(logs))
 
 
 def read_profile(path: str | Path) -> Profile:
@@ -181,82 +133,3 @@ def _shape(text: str, where: str) -> tuple[int, ...]:
         return tuple(int(size) for size in text.strip().strip('"').split(","))
     except ValueError:
         raise ValueError(f"{where}: {text!r} is no shape, expected sizes between commas") from None
-
-
-def fit_profile(
-    chip: Chip, rows: list[ProfileRow], progress: Callable[[int, int], None] | None = None,
-    schedule_of: Callable[[ProfileRow], Kernel] | None = None,
-) -> ProfileFit:  # fmt: skip
-    """Fit the free parameters so that the squared logarithms of predicted over measured are least.
-
-    With busy ratios the squares of their differences count, too. A coordinate search: each parameter in turn, by golden
-    section over its range, a few rounds. With fewer observations than parameters only the first ones are fitted. A row's
-    kernel is the best plan for its shapes unless `schedule_of` gives it.
-    """
-    if not rows:
-        raise ValueError("a fit needs at least one measured product")
-    schedules = [schedule_of(row) if schedule_of else _schedule(row, chip) for row in rows]
-    observations = sum(1 + len(row.busy) for row in rows)
-    free = (FREE_WITH_RATIOS if any(row.busy for row in rows) else FREE)[:observations]
-    values = {name: 1.0 if name in SHARES else float(getattr(chip, name)) for name, _, _ in free}
-    nominal = [simulate(schedule).seconds for schedule in schedules]
-
-    def loss(candidate: dict[str, float]) -> float:
-        changed = _changed(chip, candidate)
-        total = 0.0
-        for schedule, row in zip(schedules, rows, strict=True):
-            timeline = simulate(schedule.timed_by(changed))
-            total += math.log(timeline.seconds / row.seconds) ** 2
-            total += sum((timeline.utilization[pipe] - ratio) ** 2 for pipe, ratio in row.busy)
-        return total
-
-    for number in range(ROUNDS):
-        for place, (name, low, high) in enumerate(free):
-            others = dict(values)
-
-            def along(x: float, name: str = name, others: dict[str, float] = others) -> float:
-                return loss(others | {name: x})
-
-            values[name] = _least(along, low, high, values[name])
-            if progress:
-                progress(number * len(free) + place + 1, ROUNDS * len(free))
-    fitted = _changed(chip, values)
-    names = [own for name, _, _ in free for own in SHARES.get(name, (name,))]
-    provenance = dict(fitted.provenance)
-    for name in names:
-        provenance[name] = Provenance("calibrated", f"fitted to {len(rows)} products of a profile")
-    fitted = replace(fitted, provenance=provenance)
-    times = [simulate(schedule.timed_by(fitted)).seconds for schedule in schedules]
-    residuals = [Residual(*row) for row in zip(rows, nominal, times, strict=True)]
-    return ProfileFit(fitted, {name: getattr(fitted, name) for name in names}, residuals)
-
-
-def _schedule(row: ProfileRow, chip: Chip) -> Kernel:
-    plans = plan(row.m, row.k, row.n, chip, terms=1, operand=row.operand, simulated=4, top=4, error_of=lambda s: 0.0)
-    return next((p.schedule for p in plans if p.schedule.on_cube), plans[0].schedule)
-
-
-def _changed(chip: Chip, values: dict[str, float]) -> Chip:
-    changes = {name: value for name, value in values.items() if name not in SHARES}
-    for share, scaled in SHARES.items():
-        changes |= {name: values[share] * getattr(chip, name) for name in scaled if share in values}
-    return chip.replace(**changes)
-
-
-def _least(f: Callable[[float], float], low: float, high: float, now: float) -> float:
-    """Where `f` is least on [low, high] by golden section; `now` if that is better."""
-    ratio = (math.sqrt(5) - 1) / 2
-    a, b = low, high
-    x, y = b - ratio * (b - a), a + ratio * (b - a)
-    fx, fy = f(x), f(y)
-    for _ in range(STEPS):
-        if fx <= fy:
-            b, y, fy = y, x, fx
-            x = b - ratio * (b - a)
-            fx = f(x)
-        else:
-            a, x, fx = x, y, fy
-            y = a + ratio * (b - a)
-            fy = f(y)
-    found = min(((fx, x), (fy, y), (f(low), low), (f(now), now)))
-    return found[1]

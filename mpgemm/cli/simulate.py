@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import ascend
+from mpgemm.cli.common import profiles
 from mpgemm.cli.common.ascend_options import (
     KERNEL_OPTIONS,
     add_shared_arguments,
@@ -66,9 +68,13 @@ def add_arguments(parser: Parser) -> None:
     files = parser.add_argument_group("files")
     add = files.add_argument
     add(
-        "--calibrate",
+        "--calibrate", metavar="PROFILE.csv", help="fit the chip's rates to an op_summary file of msprof; the residuals"
+    )
+    add("--write-chip", metavar="FILE.toml", help="--calibrate: the fitted chip, for --chip")
+    add(
+        "--measured",
         metavar="PROFILE.csv",
-        help="fit the free parameters to an op_summary file of msprof; the residuals",
+        help="predicted beside measured for each product and pipe of an op_summary file",
     )
     add("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
     add(
@@ -95,15 +101,19 @@ def _state_what_goes_together(parser: Parser) -> None:
     files = ("--trace", "--trace-operations", "--gantt", "--ping-pong", "--occupancy", "--waterfall-plot")
     one_run = (*schedule, *run, *shown, *files)
     parser.goes_without(
-        (*one_run, *KERNEL_OPTIONS, "--block", "size", "--chip", "--calibrated", "--set", "--calibrate"),
+        (*one_run, *KERNEL_OPTIONS, "--block", "size", "--chip", "--calibrated", "--set", "--calibrate", "--measured"),
         ("--published",), "one run",
     )  # fmt: skip
     parser.goes_without(
-        (*run, *shown, *files, "size", "--terms", "--mode", "--operand", "--presplit"), ("--calibrate",),
+        (*run, *shown, *files, "size", "--terms", "--mode", "--operand", "--presplit"), ("--calibrate", "--measured"),
         "one run: the profile says sizes and operands",
     )  # fmt: skip
-    parser.goes_without((*one_run, *KERNEL_OPTIONS, "--block", "--calibrate", "--published"), ("--list-parameters",))
+    parser.goes_without(
+        (*one_run, *KERNEL_OPTIONS, "--block", "--calibrate", "--measured", "--published"), ("--list-parameters",)
+    )
+    parser.goes_without(("--measured",), ("--calibrate",))
     parser.goes_with(("--trace-operations",), ("--trace",))
+    parser.goes_with(("--write-chip",), ("--calibrate",))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -112,7 +122,9 @@ def run(args: argparse.Namespace) -> int:
     if args.list_parameters:
         print_parameters(chip, args.json)
     elif args.calibrate:
-        _calibrate(args, chip)
+        profiles.calibrate(args, chip, _profile_schedules(args, chip))
+    elif args.measured:
+        profiles.measured(args, chip, _profile_schedules(args, chip))
     elif args.published:
         _published(args)
     else:
@@ -147,9 +159,12 @@ def _schedule(
     from ascend.reports.calibration import PUBLISHED_BLOCK
 
     block = ascend.Blocking(*parse_block(args.block)) if args.block else PUBLISHED_BLOCK
+    grid = parse_grid(args.grid) if args.grid else None
+    # Tiles one by one go to all cores: a grid along k alone says how many there are.
+    cores = grid[1] if grid and kernel == "grid" and args.resident == "none" and grid[0] * grid[2] == 1 else None
     return ascend.build_schedule(
         *size, chip, block, mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
-        kernel=kernel, grid=parse_grid(args.grid) if args.grid else None, resident=args.resident, split=args.split,
+        kernel=kernel, grid=grid, cores=cores, resident=args.resident, split=args.split,
         swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag, **options,
     )  # fmt: skip
 
@@ -327,11 +342,8 @@ def _print_times(compared: list[PredictedTime]) -> None:
         say(f"{name}: {source}")
 
 
-def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from ascend.reports.profile import fit_profile, read_profile
-
-    progress = Progress()
-    rows, skipped = read_profile(args.calibrate)
+def _profile_schedules(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], Kernel]:
+    """The kernel of a profile's row: the one that options name, or the best plan for its shapes."""
     named = any((args.block, args.kernel, args.grid, args.swizzle, args.resident, args.n_fused, args.unit_flag))
 
     def schedule_of(row: ProfileRow) -> Kernel:
@@ -345,34 +357,4 @@ def _calibrate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         )
         return next((p.schedule for p in found if p.schedule.on_cube), found[0].schedule)
 
-    fit = fit_profile(
-        chip, rows, lambda done, total: progress(done, total, "searches"), schedule_of if named else planned
-    )
-    if args.json:
-        result = {
-            "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "spread_nominal": fit.spread(False),
-            "spread": fit.spread(),
-            "residuals": [
-                row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated} for row in fit.residuals
-            ],
-        }  # fmt: skip
-        sys.stdout.write(json_text(result))
-        return
-    say(f"{chip.name}: calibrated to {len(rows)} product(s) of {args.calibrate}")
-    for reason in skipped:
-        say(f"left out: {reason}")
-    lines = [
-        (
-            r.row.name, f"{r.row.m} x {r.row.k} x {r.row.n}", r.row.operand, f"{1e6 * r.row.seconds:.1f}",
-            f"{1e6 * r.nominal:.1f}", f"{r.nominal / r.row.seconds - 1:+.0%}", f"{1e6 * r.calibrated:.1f}",
-            f"{r.calibrated / r.row.seconds - 1:+.0%}",
-        )
-        for r in fit.residuals
-    ]  # fmt: skip
-    headings = ("operator", "m x k x n", "operand", "measured us", "nominal", "error", "calibrated", "error")
-    title = f"Residuals: rms {fit.spread(False):.1%} nominal, {fit.spread():.1%} calibrated"
-    Table(title, headings, lines).print()
-    observed = sum(1 + len(row.busy) for row in rows)
-    if observed <= len(fit.parameters):
-        say(f"{len(fit.parameters)} parameter(s) and {observed} measured number(s): that they agree proves nothing")
-    say("use it: " + " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items()))
+    return schedule_of if named else planned

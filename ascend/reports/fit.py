@@ -1,0 +1,261 @@
+"""Fitting a chip's rates to measured products: bounded least squares from many starts, over what the rows identify.
+
+Parameters are added one after the other while they explain the rows better, and dropped again where later ones do without them;
+the Jacobian of those that are kept has full rank at the fit. What the rows do not tell stays as it was and is named. Beside
+the error of the fit stands that on rows left out.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ascend.chips.chip import Chip, Provenance
+from ascend.kernels.base import Kernel
+from ascend.pipes.simulate import simulate
+from ascend.planner import plan
+from ascend.reports.profile import ProfileRow
+
+
+class Free(NamedTuple):
+    """A parameter that may be fitted: the chip's numbers that it scales (or its own), and its range.
+
+    A number that may be 0 is fitted as a difference in units of `unit`, others as the logarithm of their ratio to the chip's.
+    """
+
+    name: str
+    numbers: tuple[str, ...]
+    low: float
+    high: float
+    unit: float = 0.0
+
+
+#: What may be fitted. Ranges of ratios are factors.
+FREE = (
+    Free("launch_us", ("launch_us",), 0.0, 60.0, 5.0),
+    Free("l2_read_rate", ("l2_read_rate",), 0.2, 4.0),
+    Free("hbm_bytes_per_second", ("hbm_bytes_per_second",), 0.2, 4.0),
+    Free("l0_share", ("l1_to_l0a_rate", "l1_to_l0b_rate"), 0.2, 4.0),
+    Free("mmad_head", ("mmad_head",), 0.0, 100.0, 10.0),
+    Free("sync_cycles_per_block", ("sync_cycles_per_block",), 0.0, 1000.0, 50.0),
+    Free("fixpipe_rate", ("fixpipe_rate",), 0.2, 4.0),
+)
+#: A residual that changes by less than this tells nothing of a parameter.
+LEAST_EFFECT = 0.002
+#: A further parameter leaves at most this share of the root mean square, which is above the second number before.
+LEAST_GAIN, GOOD_ENOUGH = 0.8, 0.002
+#: Smallest singular value of the Jacobian's unit columns, from which on its parameters are told apart.
+LEAST_SINGULAR = 0.05
+#: Starts of each parameter: as it is, and moved so far to either side (in its units, or as logarithms).
+STARTS = (0.0, -0.7, 0.7)
+
+
+class Residual(NamedTuple):
+    """Measured against predicted, before and after the fit (seconds), and predicted by a fit to the other rows."""
+
+    row: ProfileRow
+    nominal: float
+    calibrated: float
+    left_out: float | None
+
+
+class ProfileFit(NamedTuple):
+    """What the fit found."""
+
+    chip: Chip  #: With the fitted parameters in force, marked as calibrated.
+    parameters: dict[str, float]  #: The fitted parameters of the chip.
+    residuals: list[Residual]  #: Measured against predicted times.
+    untold: dict[str, str]  #: Parameters that stay as they were, and why.
+
+    def spread(self, which: str = "calibrated") -> float:
+        """Root mean square of log(predicted / measured): 0.1 is about 10 %; of "nominal", "calibrated" or "left_out" times.
+
+        nan where no row could be left out.
+        """
+        times = [(getattr(r, which), r.row.seconds) for r in self.residuals]
+        if any(time is None for time, _ in times):
+            return math.nan
+        return _rms([math.log(time / measured) for time, measured in times])
+
+
+def _rms(values: Sequence[float]) -> float:
+    return math.sqrt(sum(x * x for x in values) / len(values))
+
+
+class _Rows:
+    """Residuals of some rows as a function of parameters: logarithms of times, and differences of busy ratios."""
+
+    def __init__(self, chip: Chip, rows: Sequence[ProfileRow], schedules: Sequence[Kernel]):
+        self.chip, self.rows, self.schedules = chip, rows, schedules
+
+    def without(self, number: int) -> "_Rows":
+        """All rows but one."""
+        kept = [i for i in range(len(self.rows)) if i != number]
+        return _Rows(self.chip, [self.rows[i] for i in kept], [self.schedules[i] for i in kept])
+
+    def changed(self, free: Sequence[Free], x: Sequence[float]) -> Chip:
+        """The chip with parameters moved by x, in their units."""
+        changes: dict[str, Any] = {}
+        for each, value in zip(free, x, strict=True):
+            for number in each.numbers:
+                now = getattr(self.chip, number)
+                changes[number] = max(now + each.unit * value, 0.0) if each.unit else now * math.exp(value)
+        return self.chip.replace(**changes) if changes else self.chip
+
+    def bounds(self, free: Free) -> tuple[float, float]:
+        """The range of a parameter as differences from the chip's, in its units."""
+        if not free.unit:
+            return math.log(free.low), math.log(free.high)
+        now = getattr(self.chip, free.numbers[0])
+        return (free.low - now) / free.unit, (max(free.high, now) - now) / free.unit
+
+    def residuals(self, free: Sequence[Free], x: Sequence[float]) -> np.ndarray:
+        """One number for each time and each busy ratio."""
+        chip, found = self.changed(free, x), []
+        for schedule, row in zip(self.schedules, self.rows, strict=True):
+            timeline = simulate(schedule.timed_by(chip))
+            found.append(math.log(timeline.seconds / row.seconds))
+            found += [timeline.utilization[pipe] - ratio for pipe, ratio in row.busy]
+        return np.array(found)
+
+    def jacobian(self, free: Sequence[Free], x: Sequence[float]) -> np.ndarray:
+        """How residuals change with each parameter, over a tenth of it (or of its unit) to either side."""
+        columns = []
+        for number, each in enumerate(free):
+            low, high = self.bounds(each)
+            moved = [list(x), list(x)]
+            moved[0][number], moved[1][number] = max(x[number] - 0.1, low), min(x[number] + 0.1, high)
+            up, down = self.residuals(free, moved[1]), self.residuals(free, moved[0])
+            columns.append((up - down) / (moved[1][number] - moved[0][number]))
+        return np.stack(columns, axis=1)
+
+    def effect(self, free: Free) -> float:
+        """How far a start to either side moves a residual: of a rate that limits nothing as it is, once it is slower."""
+        now, (low, high) = self.residuals([], []), self.bounds(free)
+        return max(
+            float(np.abs(self.residuals([free], [float(np.clip(x, low, high))]) - now).max()) for x in STARTS[1:]
+        )
+
+    def fitted(self, free: Sequence[Free], starts: Sequence[Sequence[float]]) -> tuple[float, np.ndarray]:
+        """(root mean square, parameters) of the best fit from several starts."""
+        from scipy.optimize import least_squares
+
+        bounds = np.array([self.bounds(each) for each in free]).T
+        best = (math.inf, np.zeros(len(free)))
+        for start in starts:
+            inside = np.clip(start, bounds[0] + 1e-6, bounds[1] - 1e-6)
+            found = least_squares(
+                lambda x: self.residuals(free, x), inside, bounds=tuple(bounds), diff_step=1e-3, x_scale=1.0, max_nfev=30,
+                ftol=1e-6, xtol=1e-6, gtol=1e-8,
+            )  # fmt: skip
+            best = min(best, (_rms(found.fun.tolist()), found.x), key=lambda pair: pair[0])
+            if best[0] < GOOD_ENOUGH / 4:
+                break
+        return best
+
+
+def _require_scipy() -> None:
+    try:
+        import scipy.optimize  # noqa: F401
+    except ImportError:
+        raise ValueError("fitting a profile needs scipy: pip install mpgemm[fit]") from None
+
+
+def fit_profile(
+    chip: Chip, rows: list[ProfileRow], progress: Callable[[int, int], None] | None = None,
+    schedule_of: Callable[[ProfileRow], Kernel] | None = None,
+) -> ProfileFit:  # fmt: skip
+    """Fit a chip's parameters so that the squared logarithms of predicted over measured are least.
+
+    With busy ratios the squares of their differences count, too. A row's kernel is the best plan for its shapes unless
+    `schedule_of` gives it. Fewer parameters than observations are fitted (one to one).
+
+    Raises
+    ------
+    ValueError
+        Without rows, or without scipy.
+    """
+    _require_scipy()
+    if not rows:
+        raise ValueError("a fit needs at least one measured product")
+    schedules = [schedule_of(row) if schedule_of else _schedule(row, chip) for row in rows]
+    data = _Rows(chip, rows, schedules)
+    untold = {each.name: "no row depends on it" for each in FREE if data.effect(each) < LEAST_EFFECT}
+    candidates = [each for each in FREE if each.name not in untold]
+    chosen, x = _chosen(data, candidates, progress)
+    untold |= {each.name: "the rows are explained without it" for each in candidates if each not in chosen}
+    fitted = data.changed(chosen, x)
+    numbers = [number for each in chosen for number in each.numbers]
+    source = f"fitted to {len(rows)} products of a profile"
+    fitted = replace(
+        fitted, provenance=dict(fitted.provenance) | dict.fromkeys(numbers, Provenance("calibrated", source))
+    )
+    return ProfileFit(fitted, {name: getattr(fitted, name) for name in numbers}, _residuals(data, chosen, x), untold)
+
+
+def _chosen(
+    data: _Rows, candidates: list[Free], progress: Callable[[int, int], None] | None
+) -> tuple[list[Free], list[float]]:  # fmt: skip
+    """The parameters that explain the rows, and their values: each one added explains them better, none can be dropped."""
+    now = data.residuals([], [])
+    chosen: list[Free] = []
+    x: list[float] = []
+    error, most = _rms(now.tolist()), max(len(now) - 1, 1)
+    while len(chosen) < most and error > GOOD_ENOUGH:
+        tried = []
+        for each in [c for c in candidates if c not in chosen]:
+            tried.append((*data.fitted([*chosen, each], [[*x, start] for start in STARTS]), each))
+            if progress:
+                progress(len(chosen) + 1, most)
+        tried = [t for t in tried if _told_apart(data, [*chosen, t[2]], t[1])]
+        if not tried:
+            break
+        best, values, added = min(tried, key=lambda t: t[0])
+        if best > LEAST_GAIN * error:
+            break
+        chosen, x, error = [*chosen, added], values.tolist(), best
+        chosen, x, error = _without_needless(data, chosen, x, error)
+    return chosen, x
+
+
+def _told_apart(data: _Rows, free: Sequence[Free], x: np.ndarray) -> bool:
+    """Whether the Jacobian of some parameters has full rank: no column is nearly a sum of the others."""
+    jacobian = data.jacobian(free, x.tolist())
+    lengths = np.linalg.norm(jacobian, axis=0)
+    if (lengths * 0.1 < LEAST_EFFECT).any():
+        return False
+    return bool(np.linalg.svd(jacobian / lengths, compute_uv=False)[-1] > LEAST_SINGULAR)
+
+
+def _without_needless(
+    data: _Rows, chosen: list[Free], x: list[float], error: float
+) -> tuple[list[Free], list[float], float]:
+    """Without parameters that later ones made needless."""
+    for each in list(chosen[:-1]):
+        kept = [c for c in chosen if c is not each]
+        start = [value for c, value in zip(chosen, x, strict=True) if c is not each]
+        without, values = data.fitted(kept, [start])
+        if without < max(error / LEAST_GAIN, GOOD_ENOUGH):
+            chosen, x, error = kept, values.tolist(), without
+    return chosen, x, error
+
+
+def _residuals(data: _Rows, chosen: list[Free], x: list[float]) -> list[Residual]:
+    """Each row before and after, and from a fit of the same parameters to the others."""
+    fitted = data.changed(chosen, x)
+    found = []
+    for number, (row, schedule) in enumerate(zip(data.rows, data.schedules, strict=True)):
+        others, left_out = data.without(number), None
+        if sum(1 + len(r.busy) for r in others.rows) > len(chosen):
+            values = others.fitted(chosen, [x, [0.0] * len(x)])[1].tolist() if chosen else []
+            left_out = simulate(schedule.timed_by(data.changed(chosen, values))).seconds
+        nominal, calibrated = (simulate(schedule.timed_by(chip)).seconds for chip in (data.chip, fitted))
+        found.append(Residual(row, nominal, calibrated, left_out))
+    return found
+
+
+def _schedule(row: ProfileRow, chip: Chip) -> Kernel:
+    plans = plan(row.m, row.k, row.n, chip, terms=1, operand=row.operand, simulated=4, top=4, error_of=lambda s: 0.0)
+    return next((p.schedule for p in plans if p.schedule.on_cube), plans[0].schedule)
