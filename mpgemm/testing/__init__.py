@@ -1,6 +1,7 @@
 """Assertions for tests of matrix kernels, with or without pytest; see docs/pytest.md.
 
 :func:`assert_gemm_close` holds a result against a certified tolerance, :func:`assert_bits` against a recipe's bits,
+:func:`assert_attention_close` holds attention, :func:`check_gemm` and :func:`check_attention` give the result of a check,
 :func:`gemm_tolerance` gives the tolerance itself, :func:`faults_of` and :func:`missed_faults` which faults a test with it
 does not see.
 """
