@@ -4,9 +4,7 @@ Two expressions are the same where their normal forms are. Rules of the normal f
 
 - where an instruction stands in the code, and what its registers are called, does not matter;
 - operands of additions and products commute (a NaN result has one encoding);
-- a chain is its accumulator's passes: instructions of one accumulator differ in their name and shape only;
-- products inside a pass of a fused sum commute;
-- a pass of zeros behind another pass of a fused sum adds nothing.
+- a chain is its accumulator's passes: instructions of one accumulator differ in their name and shape only.
 
 What is equal is equal for these sizes and this launch, and for all inputs for which data decide as they did (the assumptions).
 """
@@ -16,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..families.fused.specification import FusedDotAdd
 from ..results import Result
 from .recipe import KernelRecipe
 from .template import Applied, Constant, Element, Node, Step
@@ -158,15 +155,10 @@ def _chain_form(node: Node, known: dict[int, tuple]) -> tuple:
         steps.append(node)
         node = node.addend
     passes: list[tuple] = []
-    fused = isinstance(steps[0].row.accumulator, FusedDotAdd)
     for step in reversed(steps):
         size = step.row.accumulator.terms_per_step
         pairs = [(_form(a, known), _form(b, known)) for a, b in zip(step.left, step.right, strict=True)]
-        for start in range(0, len(pairs), size):
-            group = pairs[start : start + size]
-            if fused and passes and all(a == b == ("constant", 0) for a, b in group):
-                continue
-            passes.append(tuple(sorted(group, key=repr)) if fused else tuple(group))
+        passes += [tuple(pairs[start : start + size]) for start in range(0, len(pairs), size)]
     return ("chain", key, _form(node, known), tuple(passes))
 
 
