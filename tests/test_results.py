@@ -65,11 +65,21 @@ def scaled_dot():
     )
 
 
-def kernel_recipe():
+def kernel_program():
     body = """{ .reg .b32 %r<3>; .reg .b64 %d<3>; ld.param.u64 %d1, [x]; ld.param.u64 %d2, [y]; ld.global.b32 %r1, [%d1];
     add.f32 %r2, %r1, %r1; st.global.b32 [%d2], %r2; ret; }"""
     text = f".version 8.0\n.target sm_80\n.visible .entry twice(.param .u64 x, .param .u64 y) .reqntid 32\n{body}\n"
-    return importlib.import_module("tensorcore_models.compiled").read(text).recipe([A[0], np.zeros(1, np.float32)])
+    return importlib.import_module("tensorcore_models.compiled").read(text)
+
+
+def kernel_recipe():
+    return kernel_program().recipe([A[0], np.zeros(1, np.float32)])
+
+
+def kernel_comparison():
+    compiled = importlib.import_module("tensorcore_models.compiled")
+    program, arguments = kernel_program(), [A[0], np.zeros(1, np.float32)]
+    return compiled.compare(program, program, arguments=arguments, grids=(1, 1))
 
 
 def kernel_run():
@@ -98,6 +108,7 @@ MAKERS = {
     "Explanation": lambda: mpgemm.explain("fp16", A[0, :4], B[:4, 0], engine="a100"),
     "ErrorReport": lambda: mpgemm.errors(A @ B, A, B),
     "Identification": lambda: probing.identify(tcm.get_instruction("ampere:mma.m16n8k8.f32.f16.f16.f32"), vectors=1000),
+    "KernelComparison": kernel_comparison,
     "KernelRecipe": kernel_recipe,
     "KernelRun": kernel_run,
     "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),

@@ -2,11 +2,11 @@
 
 What is assumed, since the interpreter does not know the compiler's choices: a dot runs as one chain of the instruction's
 steps over its k, which starts from the accumulator. ``input_precision`` of FP32 operands: "ieee" is a chain of fused
-multiply-adds; for "tf32" the unit ignores the low 13 bits of each operand (Triton passes them as they are); "tf32x3" is
-Triton's own decomposition (F32DotTC.cpp, commit 09858fc): small x big, big x small, big x big, one chain after the other, the
-big parts rounded by cvt.rna. Conversions to bf16 round to nearest even, as a GPU's; the interpreter cuts. FP8 on Hopper: with
-``max_num_imprecise_acc`` of at most k, chains of that many products (in whole steps) restart from zero and are added outside
-in FP32; its default there is 2^30, never.
+multiply-adds; for "tf32" the unit ignores the low 13 bits of each operand (Triton passes them as they are); "tf32x3", "bf16x3"
+and "bf16x6" multiply words in the order of kernels that Triton 3.9 compiled (`_WORDS`): each dot from zero, NaN made 0 before
+the last product, the accumulator added outside. Conversions to bf16 round to nearest even, as a GPU's; the interpreter cuts.
+FP8 on Hopper: with ``max_num_imprecise_acc`` of at most k, chains of that many products (in whole steps) restart from zero and
+are added outside in FP32; its default there is 2^30, never.
 """
 
 import dataclasses
@@ -47,6 +47,14 @@ FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 HOPPER_DEFAULT = 2**30
 
 
+#: Products of words of FP32 operands: format of the words, and which are multiplied, in order (word of A, word of B).
+_WORDS = {
+    "tf32x3": ("tf32", ((1, 0), (0, 1), (0, 0))),
+    "bf16x3": ("bf16", ((1, 0), (0, 1), (0, 0))),
+    "bf16x6": ("bf16", ((1, 1), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0))),
+}
+
+
 class TritonEmulation:
     """Dots on an engine; made by :func:`emulate`."""
 
@@ -65,8 +73,8 @@ class TritonEmulation:
         """What the interpreter calls for `tl.dot`: A B + D."""
         (fmt_a, x), (fmt_b, y), (fmt_d, c) = (_values(handle) for handle in (a, b, d))
         precision = str(input_precision).rpartition(".")[2].lower()
-        if fmt_a == "fp32" and precision == "tf32x3":
-            run, engine, order = self._tf32x3()
+        if fmt_a == "fp32" and precision in _WORDS:
+            run, engine, order = self._words(precision)
         else:
             run, engine, order = self._chain(fmt_a, fmt_b, fmt_d, precision, max_num_imprecise_acc, x.shape[-1])
         result = _batched(run, x, y, c)
@@ -76,7 +84,8 @@ class TritonEmulation:
     def _chain(self, fmt_a: str, fmt_b: str, fmt_d: str, precision: str, imprecise: int, k: int):
         """(function of a, b and c, engine, order) of one chain."""
         if fmt_a == "fp32" and precision not in ("ieee", "tf32"):
-            raise ValueError(f"input_precision {precision!r} is not emulated; use 'ieee', 'tf32' or 'tf32x3'")
+            known = ", ".join(("ieee", "tf32", *_WORDS))
+            raise ValueError(f"input_precision {precision!r} is not emulated; use one of {known}")
         unit = {"tf32": "tf32"}.get(precision, "fp32") if fmt_a == "fp32" else fmt_a
         engine = self.target.engine_for(unit, unit if fmt_a == "fp32" else fmt_b, fmt_d)
         options: dict = {"k_order": self.target.k_order, "promote_every": self.target.promote_every}
@@ -92,16 +101,26 @@ class TritonEmulation:
 
         return run, engine, order
 
-    def _tf32x3(self):
-        engine = self.target.engine_for("tf32", "tf32")
+    def _words(self, precision: str):
+        """(function of a, b and c, engine, order) of a product of words, as Triton 3.9 compiles it."""
+        fmt, pairs = _WORDS[precision]
+        engine, count = self.target.engine_for(fmt, fmt), 1 + max(map(max, pairs))
 
         def run(a, b, c):
-            big_a, big_b = (tcm.round_to(x, "tf32", "rna").astype(np.float32) for x in (a, b))
-            for left, right in ((a - big_a, big_b), (big_a, b - big_b), (big_a, big_b)):
-                c = engine.gemm(left, right, c, input_rounding="rz")
-            return c
+            left, right = _words_of(a, fmt, count), _words_of(b, fmt, count)
+            total = np.zeros_like(c)
+            for i, j in pairs:
+                if (i, j) == (0, 0):
+                    total = np.where(np.isnan(total), np.float32(0), total)
+                total = engine.gemm(left[i], right[j], total, input_rounding="rz")
+            return c + total
 
-        return run, engine, "tf32x3: small x big, big x small, big x big in one chain"
+        spelled = ", ".join(f"{i}{j}" for i, j in pairs)
+        return (
+            run,
+            engine,
+            f"{precision}: words {spelled} (0 is the largest) in one chain from 0, the accumulator added outside",
+        )
 
     def scaled_dot(self, a, scale_a, format_a, b, scale_b, format_b, fast_math, a_k_pack, b_k_pack, d):
         """What the interpreter calls for `tl.dot_scaled`: (A scaled) (B scaled) + D."""
@@ -198,6 +217,15 @@ def _scaled_operand(handle, scale, kind, axis: int, packed: int) -> _Scaled:
     return _Scaled(fmt, values, axis, scale_format, bits if axis == -1 else np.swapaxes(bits, -1, -2))
 
 
+def _words_of(x: np.ndarray, fmt: str, count: int) -> list[np.ndarray]:
+    """x as a sum of words: tf32's first is rounded half away and the rest left to the unit, which cuts; bf16's to nearest."""
+    found = []
+    for _ in range(count - 1):
+        found.append(tcm.round_to(x, fmt, "rna" if fmt == "tf32" else "rne").astype(np.float32))
+        x = x - found[-1]
+    return [*found, x if fmt == "tf32" else tcm.round_to(x, fmt).astype(np.float32)]
+
+
 def _values(handle) -> tuple[str, np.ndarray]:
     """(format, values) of a tensor of the interpreter, which keeps bf16 and FP8 as unsigned integers."""
     name = str(handle.dtype.scalar)
@@ -272,7 +300,10 @@ def emulate(
     run, builder = TritonEmulation(target), interpreter.interpreter_builder
     options = builder.options
     default = HOPPER_DEFAULT if run.hopper else options.max_num_imprecise_acc_default
-    builder.options = dataclasses.replace(options, max_num_imprecise_acc_default=default)
+    precisions = tuple(dict.fromkeys((*options.allowed_dot_input_precisions, *_WORDS)))
+    builder.options = dataclasses.replace(
+        options, max_num_imprecise_acc_default=default, allowed_dot_input_precisions=precisions
+    )
     builder.create_dot, builder.create_dot_scaled, builder.create_fp_trunc = run.dot, run.scaled_dot, _truncf
     try:
         yield run

@@ -5,10 +5,22 @@ Nothing is guessed: an instruction that is not known, or whose bits nobody has p
 """
 
 from .arguments import TensorMap
+from .compare import KernelComparison, compare
 from .errors import KernelFault, KernelLimits, Refused
 from .ptx.program import PTXProgram
 from .reading import read
 from .recipe import KernelRecipe
 from .results import KernelRun
 
-__all__ = ["KernelFault", "KernelLimits", "KernelRecipe", "KernelRun", "PTXProgram", "Refused", "TensorMap", "read"]
+__all__ = [
+    "KernelComparison",
+    "KernelFault",
+    "KernelLimits",
+    "KernelRecipe",
+    "KernelRun",
+    "PTXProgram",
+    "Refused",
+    "TensorMap",
+    "compare",
+    "read",
+]

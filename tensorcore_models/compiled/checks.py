@@ -36,6 +36,18 @@ class NoChecks:
     def arriving_at(self, lane: int, place: int, *, copies: bool = False) -> None:
         """A lane arrives at an mbarrier."""
 
+    def products_report_to(self, lane: int, place: int) -> None:
+        """A lane's products of tcgen05 so far arrive at an mbarrier when they are complete."""
+
+    def copy_reports_to(self, row: int, place: int) -> None:
+        """The bulk copy that a block just wrote counts its bytes at an mbarrier."""
+
+    def tensor_multiplied(self, places, rows) -> None:
+        """A product of tcgen05 of each block row wrote cells of tensor memory."""
+
+    def tensor_loaded(self, places, lanes) -> None:
+        """Lanes read cells of tensor memory, a row of `places` each."""
+
     def phase_completed(self, place: int) -> None:
         """An mbarrier completed a phase."""
 

@@ -118,12 +118,15 @@ class KernelRecipe(Result):
         Common expressions, that of most elements first; :attr:`CommonForm.outputs` says which elements have it.
     assumptions : tuple of str
         What the expressions rest on: decisions by data, orders that the hardware does not determine.
+    output_number : int
+        Place of the output among the arguments.
     """
 
     kernel: str
     output: str
     forms: tuple[CommonForm, ...]
     assumptions: tuple[str, ...]
+    output_number: int = 0
 
     @property
     def root(self) -> Node:

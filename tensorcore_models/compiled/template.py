@@ -72,7 +72,7 @@ class Applied:
 class Step:
     """One step of a matrix instruction: the factors of its products in the unit's order, and the addend."""
 
-    row: object
+    row: Any
     line: int
     left: tuple
     right: tuple

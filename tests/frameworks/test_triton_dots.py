@@ -4,8 +4,10 @@ import os
 
 import numpy as np
 import pytest
+from ptx_cases import GEMM, text
 
 import tensorcore_models as tcm
+from tensorcore_models import compiled
 
 os.environ["TRITON_INTERPRET"] = "1"  # read when kernels are defined
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'mpgemm[triton]'")
@@ -127,17 +129,23 @@ def test_input_precision():
     fma = tcm.MatrixEngine(tcm.SequentialFMA(), a_format="fp32")
     assert np.array_equal(ieee, fma.gemm(x, y))
     assert np.array_equal(cut, tf32.gemm(x, y, input_rounding="rz"))
-    total = np.zeros((32, 32), np.float32)
-    big = [tcm.round_to(z, "tf32", "rna").astype(np.float32) for z in (x, y)]
-    for start in (0, 32):
-        part = slice(start, start + 32)
-        p, q, s, t = x[:, part], y[part], big[0][:, part], big[1][part]
-        for left, right in ((p - s, t), (s, q - t), (s, t)):
-            total = tf32.gemm(left, right, total, input_rounding="rz")
-    assert np.array_equal(three, total)
+    assert not np.array_equal(three, cut)
     exact = a.double().numpy() @ b.double().numpy()
     errors = [np.abs(z - exact).max() for z in (ieee, cut, three)]
     assert errors[1] > 100 * errors[2]
+
+
+@pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
+def test_words_are_those_of_the_compiled_kernel(precision):
+    """Interpreted, and the PTX that Triton compiled of the same sum: every bit."""
+    name = f"sm_80-{precision}"
+    a, b = (torch.from_numpy(x.view(np.float32)) for x in GEMM[name].operands(32, 32, 64))
+    with emulate("a100") as run:
+        found = matmul(a, b, precision, bk=16).numpy()
+    c = np.zeros((32, 32), np.float32)
+    compiled.read(text(name)).run([a.numpy(), b.numpy(), c, 32, 32, 64])
+    assert np.array_equal(found.view(np.uint32), c.view(np.uint32))
+    assert precision in run.report().rows[0].site.orders[0]
 
 
 @pytest.mark.parametrize(("imprecise", "every"), [(None, None), (0, 32), (32, 32), (40, 64), (128, 128)])

@@ -11,9 +11,10 @@ from ...engines.instruction import Instruction as MatrixInstruction
 from ..checks import Checks, NoChecks
 from ..errors import KernelFault, KernelLimits, Refused
 from ..memory import BlockMemory, GlobalMemory
+from ..races import RaceChecks
 from ..registers import Registers
 from ..threads import Threads
-from .syntax import Entry, Module, PTXInstruction, Variable
+from .syntax import TYPE_BITS, Entry, Module, PTXInstruction, Variable
 
 WARP = 32
 #: Where shared memory begins (the first KiB is the system's), and the generic windows of shared, local and parameter memory.
@@ -112,7 +113,9 @@ class PTXMachine:
             (self.threads.all_lanes if self.threads.live is None else self.threads.live) // WARP,
             minlength=self.threads.count // WARP,
         )
-        self.checks = Checks(self) if launch.checks else NoChecks()
+        self.checks: NoChecks = NoChecks()
+        if launch.checks:  # clusters share memory between blocks, which the clocks of races do not know
+            self.checks = Checks(self) if self.cluster_size > 1 else RaceChecks(self, narrowest_access(launch.entry))
         self._special: dict[str, np.ndarray] = {}
         self.tensor = None  # tensor memory, made by the first allocation (tcgen05)
 
@@ -244,6 +247,16 @@ class PTXMachine:
         if name not in plain:
             raise Refused(f"%{name} depends on the hardware and its time, which are not modelled")
         return plain[name]()
+
+
+def narrowest_access(entry: Entry) -> int:
+    """Bytes of the narrowest load or store of shared memory that the code has, 4 at most."""
+    widths = [
+        TYPE_BITS.get(ins.modifiers[-1], 32) // 8
+        for ins in entry.code
+        if ins.name in ("ld", "st", "atom", "red") and not {"global", "param", "local"} & {*ins.modifiers}
+    ]
+    return max(1, min([4, *widths]))
 
 
 def place_variables(launch: KernelLaunch, space: str, base: int) -> tuple[dict[str, int], int]:

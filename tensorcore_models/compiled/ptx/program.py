@@ -193,7 +193,8 @@ class PTXProgram:
         if not found:
             raise ValueError(f"{self.name} writes nothing that rests on an input to {memory.names[places[-1]]}")
         assumed = (*launch.assumptions, *trace.assumptions())
-        return KernelRecipe(self.name, memory.names[places[-1]], tuple(found), assumed)
+        number = argument_arrays(given, [])[2].index(places[-1])
+        return KernelRecipe(self.name, memory.names[places[-1]], tuple(found), assumed, number)
 
     def _launch(
         self, arguments, grid, block, cluster, shared, unit, checks, unpublished, limits, trace=None

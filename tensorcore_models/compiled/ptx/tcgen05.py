@@ -139,6 +139,7 @@ def _load(ins: PTXInstruction) -> Operation:
         space = machine.tensor.space
         if machine.launch.checks and (bad := space.unwritten(places.reshape(-1), 4)).any():
             raise KernelFault("reads tensor memory that nobody wrote", index=int(bad.argmax()) // len(targets))
+        machine.checks.tensor_loaded(places, lanes)
         words = space.load(places.reshape(-1), 4, 1).reshape(places.shape)
         for turn, register in enumerate(targets):
             ids = space.load_ids(places[:, turn], 4)
@@ -230,6 +231,7 @@ def _product(ins: PTXInstruction) -> Operation:
             np.broadcast_to(rows[:, None, None], (count, job.m, job.n)), *np.broadcast_arrays(lane, column)
         )
         keep = np.ones(count, bool) if keep_reader is None else np.broadcast_to(keep_reader(machine, lanes), (count,))
+        machine.checks.tensor_multiplied(places, rows)
         _multiply(machine, row, job, a, b, places, keep, ins)
 
     return run
@@ -297,7 +299,7 @@ def _commit(ins: PTXInstruction) -> Operation:
         for lane, place in zip(
             everyone.tolist(), places_of(machine, where(machine, lanes), lanes, space=space).tolist(), strict=True
         ):
-            machine.checks.arriving_at(lane, place)
+            machine.checks.products_report_to(lane, place)
             update(machine, place, arrivals=1)
 
     return run

@@ -63,6 +63,7 @@ def _plain(ins: PTXInstruction, to_shared: bool) -> Operation:
 
 def _arrived(machine, addresses, lanes, size: int) -> None:
     for place in places_of(machine, addresses, lanes, space=_CLUSTER).tolist():
+        machine.checks.copy_reports_to(int(machine.threads.row[lanes[0]]), place)
         update(machine, place, complete=size)
 
 

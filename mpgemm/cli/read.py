@@ -1,0 +1,151 @@
+"""`mpgemm read`: what does a compiled kernel compute, and do two give the same bits?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from mpgemm.reporting import report
+
+if TYPE_CHECKING:
+    import numpy as np
+
+QUESTION = "debug a kernel"
+SUMMARY = "what a compiled kernel (PTX) computes, and whether two give the same bits"
+EXAMPLES = (
+    (
+        "gemm.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2",
+        "chains of k, promotion, what finishes the sum",
+    ),
+    (
+        "gemm.ptx other.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2",
+        "do the two give the same bits?",
+    ),
+    ("gemm.ptx", "its target, parameters, and the instructions that are not known here"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add("kernels", nargs="+", metavar="KERNEL.ptx", help="one kernel, or two to compare")
+    add("--arguments", nargs="+", metavar="FORMAT:MxN|FILE.npy|NUMBER", help="of the kernel; random values for a shape")
+    add("--grid", nargs="+", type=int, default=[1], metavar="N", help="blocks along x, y, z (default 1)")
+    add("--other-grid", nargs="+", type=int, metavar="N", help="of the second kernel (default: that of the first)")
+    add("--block", nargs="+", type=int, metavar="N", help="threads of a block, where the kernel does not say them")
+    add("--entry", metavar="NAME", help="which kernel, where the file has several")
+    add("--unit", metavar="ARCH", help="architecture of the matrix instructions (default: the target's)")
+    add("--output", type=int, metavar="N", help="which argument is the output (default: the last array written)")
+    add("--out", metavar="FILE.npy", help="run the kernel and write its output")
+    add("--seed", type=int, default=0, help="of random values (default 0)")
+    add("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status: 1 for two kernels that are not equal.
+
+    Raises ValueError, TypeError, OSError on bad input.
+    """
+    from tensorcore_models import compiled
+
+    if len(args.kernels) > 2:
+        raise ValueError(f"one kernel is read, or two are compared; got {len(args.kernels)}")
+    if len(args.kernels) == 1 and args.other_grid:
+        raise ValueError("--other-grid is that of a second kernel: name one, or leave it out")
+    programs = [compiled.read(path, entry=args.entry) for path in args.kernels]
+    if args.arguments is None:
+        for option in ("out", "output", "unit", "block", "other_grid"):
+            if getattr(args, option) is not None:
+                raise ValueError(f"--{option.replace('_', '-')} needs --arguments")
+        return _described(programs, args)
+    arguments = _arguments(args.arguments, args.seed)
+    options: dict[str, Any] = {"unit": args.unit, "block": args.block}
+    if len(programs) == 2:
+        if args.out:
+            raise ValueError("--out is the output of one kernel; two are compared")
+        grids = args.grid, args.other_grid or args.grid
+        found = compiled.compare(
+            *programs, arguments=arguments, grids=grids, output=args.output, seed=args.seed, **options
+        )
+        _say(found, {"verdict": found.verdict, "reason": found.reason, "assumptions": list(found.assumptions)}, args)
+        return 0 if found.verdict == "equal" else 1
+    recipe = programs[0].recipe(arguments, args.grid, output=args.output, **options)
+    if args.out:
+        _write(programs[0], arguments, recipe.output_number, options, args)
+    facts = {"kernel": recipe.kernel, "rows": recipe.to_rows(), "assumptions": list(recipe.assumptions)}
+    _say(recipe, facts, args)
+    return 0
+
+
+def _say(found: object, facts: dict, args: argparse.Namespace) -> None:
+    if args.json:
+        sys.stdout.write(report.json_text(facts))
+    else:
+        report.say(str(found))
+
+
+def _described(programs: list, args: argparse.Namespace) -> int:
+    """What can be said of kernels without arguments."""
+    facts = [
+        {
+            "kernel": program.name,
+            "target": program.target,
+            "parameters": [f"{p.name} ({p.size} bytes)" for p in program.entry.parameters],
+            "unknown": [f"{opcode} (line {line})" for opcode, line in program.unknown.items()],
+        }
+        for program in programs
+    ]
+    if args.json:
+        sys.stdout.write(report.json_text({"rows": facts}))
+        return 0
+    for row in facts:
+        report.say(f"{row['kernel']} for {row['target']}\nparameters: {', '.join(row['parameters']) or 'none'}")
+        report.say(f"not known here: {', '.join(row['unknown']) or 'nothing'}")
+    report.say("give --arguments and --grid to see what it computes")
+    return 0
+
+
+def _write(program, arguments: list, place: int, options: dict, args: argparse.Namespace) -> None:
+    """Run the kernel and write its output."""
+    import numpy as np
+
+    from tensorcore_models.files import atomic_writer
+
+    program.run(arguments, args.grid, unpublished="nearest", **options)
+    with atomic_writer(args.out) as file:
+        np.save(file, arguments[place])
+
+
+def _arguments(words: list[str], seed: int) -> list:
+    """The arguments that words spell."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    return [_argument(word, rng) for word in words]
+
+
+def _argument(word: str, rng: np.random.Generator):
+    import numpy as np
+
+    import tensorcore_models as tcm
+    from tensorcore_models.formats import get_float_format
+
+    fmt, colon, shape = word.partition(":")
+    if colon and all(part.isdigit() for part in shape.split("x")):
+        values = rng.standard_normal([int(part) for part in shape.split("x")])
+        row = get_float_format(fmt)
+        bits = tcm.encode(values, row, "rz")
+        return bits.view({"fp32": np.float32, "fp16": np.float16, "fp64": np.float64}.get(row.name, bits.dtype))
+    if word.endswith(".npy"):
+        return np.ascontiguousarray(np.load(word))
+    try:
+        return int(word, 0)
+    except ValueError:
+        pass
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(
+            f"--arguments {word!r}: expected FORMAT:SHAPE as fp16:64x64, a .npy file, or a number"
+        ) from None

@@ -1,0 +1,212 @@
+"""Races in shared memory, by happens-before: vector clocks of warps, and of what runs beside them.
+
+Each warp has a clock, and so has each thing that works asynchronously: a warp's copies (cp.async), its products (wgmma), the
+copies and products that report to an mbarrier (TMA, tcgen05). A barrier joins what its warps know; waiting for copies, products
+or an mbarrier adds what these did. An access races with an earlier one of another agent whose clock its warp does not know, if
+one of the two writes. Threads of one warp are taken to run in step, and atomic operations order nothing.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+
+from .checks import Checks
+from .errors import KernelFault
+
+#: Agents of mbarriers: barriers share them in turn.
+_BARRIER_AGENTS = 16
+
+
+class RaceChecks(Checks):
+    """Reads of what nobody wrote, and races between warps in shared memory.
+
+    Parameters
+    ----------
+    machine : object
+        Whose threads and memories are watched.
+    unit : int
+        Bytes that are watched together: the smallest access of the program, at most 4.
+    """
+
+    def __init__(self, machine, unit: int = 4):
+        super().__init__(machine)
+        threads = machine.threads
+        self.unit, self.warps, rows = unit, threads.warps_per_block, threads.blocks
+        w = self.warps
+        self.agents = 3 * w + _BARRIER_AGENTS
+        self.known = np.zeros((rows, w, self.agents), np.int32)
+        self.clock = np.ones((rows, self.agents), np.int32)
+        self._learn_own(np.arange(rows))
+        size = len(machine.shared.space.data) // unit + 1
+        self.writer, self.written = np.zeros(size, np.int16), np.zeros(size, np.int32)
+        self.reads: dict[int, np.ndarray] = {}
+        self.at_barrier = np.zeros((rows, 16, self.agents), np.int32)
+        self.came = np.zeros((rows, 16, w), bool)
+        self.releases: dict[int, np.ndarray] = defaultdict(lambda: np.zeros(self.agents, np.int32))
+        self.done: dict[int, np.ndarray] = defaultdict(lambda: np.zeros(self.agents, np.int32))
+        self.barrier_agents: dict[int, int] = {}
+        self.size = size
+        self.multiplied = np.zeros(0, np.int32)
+        self.copied_units = np.zeros((0, 1), np.int64)
+
+    def _learn_own(self, rows: np.ndarray) -> None:
+        each = np.arange(self.warps)
+        self.known[rows[:, None], each, each] = self.clock[rows[:, None], each]
+
+    def _who(self, lanes) -> tuple[np.ndarray, np.ndarray]:
+        """(block row, warp in it) of lanes."""
+        threads = self.machine.threads
+        every = threads.all_lanes if lanes is None else np.asarray(lanes)
+        return threads.row[every], threads.in_block[every] // threads.warp
+
+    def _units(self, places: np.ndarray, size: int) -> np.ndarray:
+        """The units that accesses touch, shape (accesses, units)."""
+        return places[:, None] // self.unit + np.arange(max(1, size // self.unit))
+
+    # -- accesses ----------------------------------------------------------------------------------------------------------
+    def watch_read(self, memory, places, size: int, lanes, kind: str) -> None:
+        super().watch_read(memory, places, size, lanes, kind)
+        if memory is not self.machine.shared.space or not len(places):
+            return
+        rows, warps = self._who(lanes)
+        units = self._units(places, size)
+        self._conflict(self.writer[units], self.written[units], rows, warps, lanes, "reads", "wrote")
+        agents = warps + 2 * self.warps if kind == "wgmma" else warps
+        if kind == "tcgen05":
+            agents = np.full(len(warps), 3 * self.warps)
+        for agent in np.unique(agents).tolist():
+            mine = agents == agent
+            if agent not in self.reads:
+                self.reads[agent] = np.zeros(self.size, np.int32)
+            self.reads[agent][units[mine]] = self.clock[rows[mine], agent][:, None]
+
+    def watch_write(self, memory, places, size: int, lanes, kind: str) -> None:
+        if memory is not self.machine.shared.space or not len(places):
+            return
+        rows, warps = self._who(lanes)
+        units = self._units(places, size)
+        self._conflict(self.writer[units], self.written[units], rows, warps, lanes, "writes", "wrote")
+        for agent, table in self.reads.items():
+            self._conflict(np.full(units.shape, agent), table[units], rows, warps, lanes, "writes", "read")
+        agents = warps + self.warps if kind == "async" else warps
+        if kind == "tma":
+            agents, self.copied_units = (
+                np.full(len(warps), 3 * self.warps + 1),
+                units,
+            )  # its mbarrier follows (copy_reports_to)
+        self.writer[units], self.written[units] = agents[:, None], self.clock[rows, agents][:, None]
+
+    def _conflict(self, agents, clocks, rows, warps, lanes, deed: str, before: str) -> None:
+        """KernelFault if an earlier access is one that the warps do not know of."""
+        wrong = (clocks > self.known[rows[:, None], warps[:, None], agents]) & (agents != warps[:, None])
+        if wrong.any():
+            index = int(wrong.any(1).argmax())
+            agent = int(agents[index][wrong[index].argmax()])
+            what = f"{deed} shared memory that {self._name(agent)} {before}, and nothing orders the two: a race"
+            raise KernelFault(what, index=index, lanes=lanes)
+
+    def _name(self, agent: int) -> str:
+        w = self.warps
+        if agent < w:
+            return f"warp {agent}"
+        if agent < 3 * w:
+            return f"{'a copy' if agent < 2 * w else 'a wgmma'} of warp {agent % w}"
+        return "a product of tcgen05" if agent == 3 * w else "a bulk copy"
+
+    def tensor_multiplied(self, places, rows) -> None:
+        stamps = np.broadcast_to(self.clock[rows, 3 * self.warps].reshape(-1, *[1] * (places.ndim - 1)), places.shape)
+        if not len(self.multiplied):
+            self.multiplied = np.zeros(len(self.machine.tensor.space.data) // 4, np.int32)
+        self.multiplied[places.reshape(-1) // 4] = stamps.reshape(-1)
+
+    def tensor_loaded(self, places, lanes) -> None:
+        if len(self.multiplied):
+            rows, warps = self._who(lanes)
+            late = (self.multiplied[places // 4] > self.known[rows, warps, 3 * self.warps][:, None]).any(1)
+            if late.any():
+                what = "reads tensor memory that a product of tcgen05 writes, and nothing waits for it: a race"
+                raise KernelFault(what, index=int(late.argmax()), lanes=lanes)
+
+    # -- what orders ---------------------------------------------------------------------------------------------------------
+    def synchronised(self, lanes) -> None:
+        rows = np.unique(self.machine.threads.row[lanes])
+        self.known[rows] = self.known[rows].max(1, keepdims=True)
+        self.clock[rows, : self.warps] += 1
+        self._learn_own(rows)
+
+    def arriving(self, lanes, number: int) -> None:
+        rows, warps = self._who(lanes)
+        for row, warp in {*zip(rows.tolist(), warps.tolist(), strict=True)}:
+            np.maximum(self.at_barrier[row, number], self.known[row, warp], out=self.at_barrier[row, number])
+            self.clock[row, warp] += 1
+            self.known[row, warp, warp] = self.clock[row, warp]
+            self.came[row, number, warp] = True
+
+    def completed(self, rows, number: int) -> None:
+        for row in rows.tolist():
+            came = self.came[row, number]
+            self.known[row, came] = np.maximum(self.known[row, came], self.at_barrier[row, number])
+            self.at_barrier[row, number] = 0
+            self.came[row, number] = False
+
+    def committed(self, lanes) -> None:
+        rows, warps = self._distinct(lanes)
+        self.clock[rows, self.warps + warps] += 1
+
+    def waited(self, lanes, left: int) -> None:
+        rows, warps = self._distinct(lanes)
+        agents = self.warps + warps
+        self.known[rows, warps, agents] = np.maximum(
+            self.known[rows, warps, agents], self.clock[rows, agents] - 1 - left
+        )
+
+    def group_committed(self, lanes) -> None:
+        rows, warps = self._distinct(lanes)
+        self.clock[rows, 2 * self.warps + warps] += 1
+
+    def group_waited(self, lanes, left: int) -> None:
+        rows, warps = self._distinct(lanes)
+        agents = 2 * self.warps + warps
+        self.known[rows, warps, agents] = np.maximum(
+            self.known[rows, warps, agents], self.clock[rows, agents] - 1 - left
+        )
+
+    def _distinct(self, lanes) -> tuple[np.ndarray, np.ndarray]:
+        rows, warps = self._who(lanes)
+        both = np.unique(rows * self.warps + warps)
+        return both // self.warps, both % self.warps
+
+    # -- mbarriers -----------------------------------------------------------------------------------------------------------
+    def arriving_at(self, lane: int, place: int, *, copies: bool = False) -> None:
+        rows, warps = self._who(np.array([lane]))
+        row, warp = int(rows[0]), int(warps[0])
+        release = self.releases[place]
+        np.maximum(release, self.known[row, warp], out=release)
+        if copies:
+            release[self.warps + warp] = self.clock[row, self.warps + warp]
+            self.clock[row, self.warps + warp] += 1
+        self.clock[row, warp] += 1
+        self.known[row, warp, warp] = self.clock[row, warp]
+
+    def products_report_to(self, lane: int, place: int) -> None:
+        rows, _ = self._who(np.array([lane]))
+        agent = 3 * self.warps
+        self.releases[place][agent] = self.clock[rows[0], agent]
+        self.clock[rows[0], agent] += 1
+        self.arriving_at(lane, place)
+
+    def copy_reports_to(self, row: int, place: int) -> None:
+        count = _BARRIER_AGENTS - 1
+        turn = self.barrier_agents.setdefault(place, len(self.barrier_agents) % count)
+        agent = 3 * self.warps + 1 + turn
+        self.writer[self.copied_units], self.written[self.copied_units] = agent, self.clock[row, agent]
+        self.releases[place][agent] = self.clock[row, agent]
+        self.clock[row, agent] += 1
+
+    def phase_completed(self, place: int) -> None:
+        np.maximum(self.done[place], self.releases[place], out=self.done[place])
+
+    def waited_for(self, lanes, places) -> None:
+        rows, warps = self._who(lanes)
+        for row, warp, place in {*zip(rows.tolist(), warps.tolist(), places.tolist(), strict=True)}:
+            np.maximum(self.known[row, warp], self.done[place], out=self.known[row, warp])

@@ -1,0 +1,72 @@
+"""`mpgemm read`: what a kernel computes, and whether two are equal; bad input ends in one line."""
+
+import json
+
+import numpy as np
+import pytest
+from ptx_cases import FOLDER
+
+from mpgemm.cli import main
+from tensorcore_models import compiled
+
+ARGUMENTS = ["--arguments", "bf16:32x64", "bf16:64x32", "fp32:32x32", "32", "32", "64"]
+KEPT, FOLDED = (str(FOLDER / f"sm_80-bf16-{name}.ptx") for name in ("kept", "folded"))
+
+
+def test_a_promotion_is_told(capsys):
+    assert main(["read", KEPT, *ARGUMENTS]) == 0
+    told = capsys.readouterr().out
+    assert "chain of ampere:mma.m16n8k16.f32.bf16.bf16.f32" in told and "k 0:32 + k 32:64" in told
+    assert main(["read", FOLDED, *ARGUMENTS, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (
+        facts["kernel"] == "gemm"
+        and facts["rows"][0]["elements"] == 1024
+        and "k 0:64" in facts["rows"][0]["expression"]
+    )
+
+
+def test_two_kernels(capsys):
+    assert main(["read", KEPT, FOLDED, *ARGUMENTS, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["verdict"] == "different"
+    assert main(["read", KEPT, KEPT, *ARGUMENTS]) == 0
+    assert capsys.readouterr().out.startswith("equal: ")
+
+
+def test_the_output_is_written(tmp_path):
+    rng, names = np.random.default_rng(0), []
+    a, b = (rng.integers(0x3F00, 0x4000, shape).astype(np.uint16) for shape in ((32, 64), (64, 32)))
+    for name, array in (("a", a), ("b", b)):
+        np.save(tmp_path / f"{name}.npy", array)
+        names.append(str(tmp_path / f"{name}.npy"))
+    assert (
+        main(["read", KEPT, "--arguments", *names, "fp32:32x32", "32", "32", "64", "--out", str(tmp_path / "c.npy")])
+        == 0
+    )
+    c = np.zeros((32, 32), np.float32)
+    compiled.read(KEPT).run([a, b, c, 32, 32, 64])
+    assert np.array_equal(np.load(tmp_path / "c.npy"), c)
+
+
+def test_a_kernel_without_arguments(capsys):
+    assert main(["read", KEPT]) == 0
+    told = capsys.readouterr().out
+    assert "gemm for sm_80" in told and "gemm_param_0 (8 bytes)" in told and "not known here: nothing" in told
+
+
+@pytest.mark.parametrize(("words", "match"), [
+    ([KEPT, "--grid", "2", "--out", "c.npy"], "--out needs --arguments"),
+    ([KEPT, KEPT, KEPT], "one kernel is read, or two"),
+    ([KEPT, "--other-grid", "2"], "--other-grid is that of a second kernel"),
+    ([KEPT, "--arguments", "what"], "expected FORMAT:SHAPE"),
+    ([KEPT, "--arguments", "bf16:32x64"], "in none of the arguments"),
+    ([KEPT, KEPT, *ARGUMENTS, "--out", "c.npy"], "two are compared"),
+    (["none.ptx"], "none.ptx"),
+    ([KEPT, "--entry", "other"], "there is no entry 'other'"),
+])  # fmt: skip
+def test_bad_input_is_one_line(words, match, capsys):
+    with pytest.raises(SystemExit) as ended:
+        raise SystemExit(main(["read", *words]))
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert match in error and error.count("\n") <= 2

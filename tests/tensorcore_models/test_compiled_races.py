@@ -1,0 +1,89 @@
+"""Races that are planted in compiled kernels are found, each at the access that comes too early; compiled ones have none."""
+
+import re
+
+import numpy as np
+import pytest
+from ptx_cases import GEMM, text
+
+from tensorcore_models import compiled
+
+#: What is left out or loosened, and what is put in its place.
+FAULTS = {
+    "barrier": (r"bar\.sync\s+0;", lambda m: ""),
+    "copies": (r"cp\.async\.wait_group\s+(\d+);", lambda m: f"cp.async.wait_group {int(m[1]) + 1};"),
+    "products": (r"wgmma\.wait_group\.sync\.aligned \d+;", lambda m: ""),
+    "mbarrier": (r"mbarrier\.try_wait[^;]*;\s*@!complete[^;]*;", lambda m: ""),
+}
+
+
+def outcome(name, source):
+    """The message of the fault, '' if the kernel runs."""
+    case = GEMM[name]
+    m, n, k = (64, 32, 192) if case.masked else (*case.tile[:2], 6 * case.tile[2])
+    a, b = case.operands(m, n, k)
+    c = np.zeros((m, n), np.float32)
+    try:
+        compiled.read(source).run([a, b, c, m, n, k], grid=case.grid(m, n))
+    except compiled.KernelFault as fault:
+        return str(fault)
+    return ""
+
+
+#: File, fault, which one in the text, what is found.
+PLANTED = [
+    ("sm_80-fp16-masked", "barrier", 0, "reads shared memory that a copy of warp 1 wrote"),
+    ("sm_80-fp16-masked", "barrier", 2, "writes shared memory that warp 0 read"),
+    ("sm_80-fp16-masked", "barrier", 5, "reads shared memory that warp 2 wrote"),
+    ("sm_80-fp16-masked", "copies", 0, "reads shared memory that a copy of warp 0 wrote"),
+    ("sm_90-fp16-masked", "barrier", 0, "reads shared memory that a copy of warp 1 wrote"),
+    ("sm_90-fp16-masked", "barrier", 1, "writes shared memory that a wgmma of warp 0 read"),
+    ("sm_90-fp16-masked", "copies", 0, "reads shared memory that a copy of warp 0 wrote"),
+    ("sm_90-fp16-masked", "products", 0, "writes shared memory that a wgmma of warp 0 read"),
+    ("sm_90-fp8", "barrier", 1, "reads shared memory that warp 1 wrote"),
+    ("sm_100-fp16-masked", "barrier", 0, "reads shared memory that warp 0 wrote"),
+    ("sm_100-fp16-masked", "copies", 1, "reads shared memory that a copy of warp 0 wrote"),
+    ("sm_100-fp16-masked", "mbarrier", 0, "writes shared memory that a product of tcgen05 read"),
+    ("sm_100-fp16-masked", "mbarrier", 1, "reads tensor memory that a product of tcgen05 writes"),
+]
+
+
+@pytest.mark.parametrize(("name", "fault", "which", "found"), PLANTED)
+def test_a_planted_race_is_found(name, fault, which, found):
+    source = text(name)
+    pattern, change = FAULTS[fault]
+    place = list(re.finditer(pattern, source))[which]
+    message = outcome(name, source[: place.start()] + change(place) + source[place.end() :])
+    assert found in message and re.match(r"line \d+: thread \(", message) and "\n" not in message
+
+
+@pytest.mark.parametrize("name", GEMM)
+def test_kernels_as_compiled_have_none(name):
+    assert outcome(name, text(name)) == ""
+
+
+def test_a_bulk_copy_is_waited_for():
+    source = text("sm_90-described")
+    wait = next(re.finditer(FAULTS["mbarrier"][0], source))
+    rng = np.random.default_rng(5)
+    a, b = (rng.standard_normal((64, 128)).astype(np.float16) for _ in "ab")
+    maps = [
+        x
+        for each in (a, b, np.zeros((64, 64), np.float16))
+        for x in (compiled.TensorMap(each, (64, 64), "128B"), 0, 0, 0, 0)
+    ]
+    compiled.read(source).run([*maps, 64, 64, 128])
+    with pytest.raises(compiled.KernelFault, match="reads shared memory that a bulk copy wrote"):
+        compiled.read(source[: wait.start()] + source[wait.end() :]).run([*maps, 64, 64, 128])
+
+
+def test_races_between_bytes_of_one_word():
+    """Neighbouring bytes are different places, and a barrier of some warps orders these."""
+    body = """mov.u32 %r1, %tid.x; add.s32 %r2, %r1, 1024; st.shared.b8 [%r2], %r1; BARRIER
+    xor.b32 %r3, %r1, 32; add.s32 %r3, %r3, 1024; ld.shared.b8 %r4, [%r3]; ret;"""
+    head = ".version 8.6\n.target sm_90a\n.shared .align 16 .b8 s[8192];\n.visible .entry k() .reqntid 96\n{ .reg .b32 %r<9>;"
+    body = head + ".reg .pred %p<3>; mov.u32 %r7, %tid.x; setp.ge.u32 %p1, %r7, 64; @%p1 ret;" + body + "}"
+    compiled.read(body.replace("BARRIER", "bar.sync 1, 64;")).run([])
+    with pytest.raises(compiled.KernelFault, match=r"thread \(0, 0, 0\).*reads shared memory that warp 1 wrote"):
+        compiled.read(body.replace("BARRIER", "")).run([])
+    compiled.read(body.replace("BARRIER", "")).run([], checks=False)
