@@ -97,12 +97,12 @@ sanitize:
 	  $(CURDIR)/$(BIN)/python -m pytest -q -k "not nvcc and not formal" $(PYTEST_ARGS)  # no nvcc under the preloaded libraries, and no memory left for solvers
 
 # The kernels' tests where each operation of their lanes ends the program outside of its domain, in a clone of its own.
-CHECKED := fast_kernels fast_kernels_ends fast_lanes_of_32_bits edges kernels_twins small_products promotion padding
+CHECKED := fast_kernels fast_lanes_of_32_bits edges small_products promotion padding
 check-kernels:
 	$(PREPARE) test
 	rm -rf build/checked && git clone -q . build/checked
 	cd build/checked && MPGEMM_CHECK=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace --parallel 2
-	cd build/checked && PYTHONPATH=. $(CURDIR)/$(BIN)/python -m pytest -q $(CHECKED:%=tests/tensorcore_models/test_%.py) tests/mpgemm/test_bf16x9.py $(PYTEST_ARGS)
+	cd build/checked && PYTHONPATH=. $(CURDIR)/$(BIN)/python -m pytest -q -n $(WORKERS) $(CHECKED:%=tests/tensorcore_models/test_%.py) tests/mpgemm/test_bf16x9.py $(PYTEST_ARGS)
 
 # Faults put in on purpose, each of which the suite must notice.
 mutation:
