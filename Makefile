@@ -8,7 +8,7 @@ WORKERS ?= 2
 # One environment and one build of the kernels for all targets; what follows it are dependency groups of pyproject.toml.
 PREPARE := @$(PYTHON) tools/prepare.py $(VENV)
 
-.PHONY: evaluate test test-all campaign bench cross pages docs site sanitize mutation lint format clean
+.PHONY: evaluate test test-all campaign bench cross pages docs site sanitize check-kernels mutation lint format clean
 
 # The main job on the matrices that ship with the project: table on the screen, figures and JSON in out/.
 evaluate:
@@ -95,6 +95,14 @@ sanitize:
 	cd build/sanitize && PYTHONPATH=. PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 MPGEMM_SANITIZE=1 \
 	  LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	  $(CURDIR)/$(BIN)/python -m pytest -q -k "not nvcc and not formal" $(PYTEST_ARGS)  # no nvcc under the preloaded libraries, and no memory left for solvers
+
+# The kernels' tests where each operation of their lanes ends the program outside of its domain, in a clone of its own.
+CHECKED := fast_kernels fast_lanes_of_32_bits edges small_products promotion padding
+check-kernels:
+	$(PREPARE) test
+	rm -rf build/checked && git clone -q . build/checked
+	cd build/checked && MPGEMM_CHECK=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace --parallel 2
+	cd build/checked && PYTHONPATH=. $(CURDIR)/$(BIN)/python -m pytest -q -n $(WORKERS) $(CHECKED:%=tests/tensorcore_models/test_%.py) tests/mpgemm/test_bf16x9.py $(PYTEST_ARGS)
 
 # Faults put in on purpose, each of which the suite must notice.
 mutation:

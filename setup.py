@@ -25,6 +25,9 @@ GNU_FLAGS = ["-O3", "-g0", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-un
 # MPGEMM_SANITIZE=1 builds every kernel under AddressSanitizer and UndefinedBehaviorSanitizer.
 SANITIZE_FLAGS = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 
+# MPGEMM_CHECK=1 builds operations that look at what they are given and end the program outside of their domains (check.h).
+CHECK = [("MPG_CHECK", None)] if os.environ.get("MPGEMM_CHECK") == "1" else []
+
 INCLUDE = re.compile(r'^\s*(?:#\s*include|cdef extern from)\s+"([^"]+)"', re.MULTILINE)
 CIMPORT = re.compile(r"^\s*from\s+((?:tensorcore_models|ascend|mpgemm)[\w.]+)\s+cimport", re.MULTILINE)
 
@@ -75,6 +78,8 @@ class BuildKernels(build_ext):
             if compiles(self.compiler, openmp, ["-fopenmp"]):
                 compile_flags.append("-fopenmp")
                 link_flags.append("-fopenmp")
+            if CHECK:
+                compile_flags.append("-O1")  # what is looked at in every lane would take minutes to optimise
             if os.environ.get("MPGEMM_SANITIZE") == "1":
                 compile_flags += SANITIZE_FLAGS
                 link_flags += SANITIZE_FLAGS
@@ -109,7 +114,7 @@ def kernel_extensions():
     for source in (path for folder in KERNEL_FOLDERS for path in sorted(folder.rglob("*.pyx"))):
         name = ".".join(source.with_suffix("").parts)
         depends = ["setup.py", *dependencies(source, headers)]
-        extensions.append(Extension(name, [str(source)], include_dirs=includes, depends=depends))
+        extensions.append(Extension(name, [str(source)], include_dirs=includes, depends=depends, define_macros=CHECK))
     return extensions
 
 

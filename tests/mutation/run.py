@@ -67,6 +67,7 @@ FAST = tuple(
     f"tests/tensorcore_models/test_{name}.py"
     for name in ("fast_kernels", "fast_kernels_ends", "fast_chains", "fast_groups", "promotion")
 )
+OPERATIONS = ("tests/tensorcore_models/test_operations.py",)
 EDGES = ("tests/tensorcore_models/test_edges.py",)
 LANES = ("tests/tensorcore_models/test_fast_lanes_of_32_bits.py",)
 
@@ -165,9 +166,9 @@ MUTANTS = (
     Mutant("catalogue: CDNA2 group", AMD, "_cdna1_and_2_rows", "partial(_pairwise, 4)", "partial(_pairwise, 2)", ROWS),
     Mutant("catalogue: CDNA3 N", AMD, "_cdna3_rows", "min(8, k", "min(4, k"),
     Mutant("catalogue: CDNA3 fp8 N", AMD, "_cdna3_rows", "GroupFusedDotRoundDownAdd(16)", "GroupFusedDotRoundDownAdd(8)"),
-    Mutant("fast: 32-bit lanes F + 1", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_narrow_step_avx512", "fraction_bits + 254) <<", "fraction_bits + 255) <<", FAST),
-    Mutant("fast: AVX2 sums beyond 2^31", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_step_avx2", "far = _mm256_movemask_ps(", "far = 0 & _mm256_movemask_ps(", FAST),
-    Mutant("fast: AVX2 fp16 results not to odd first", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_step_avx2", "g]), inexact)", "g]), zero)", FAST),
+    Mutant("fast: 32-bit lanes F + 1", "tensorcore_models/_kernels/common/operations_avx512.h", "mpg_scale_of_raw_avx512", "fraction_bits + 254) <<", "fraction_bits + 255) <<", FAST),
+    Mutant("fast: sums beyond 2^31", "tensorcore_models/_kernels/narrow/narrow_lanes.h", "OP(narrow_step)", "far = wide_sum && ", "far = 0 && ", FAST),
+    Mutant("fast: fp16 results not to odd first", "tensorcore_models/_kernels/narrow/narrow_lanes.h", "OP(narrow_step)", "x = OP(odd)(x, total);", "", FAST),
     Mutant("fast: 64-bit lanes end with another lane's count", "tensorcore_models/_kernels/wide/wide_sums_avx512.h", "mpg_ends512", "second, odd))", "second, even))", FAST),
     Mutant("fast: 64-bit lanes count one too few, AVX2", "tensorcore_models/_kernels/wide/wide_avx2.h", "mpg_wide_sums256", "fraction_bits - 32768);", "fraction_bits - 32767);", FAST),
     Mutant("fast: AVX2 64-bit lanes never careful", "tensorcore_models/_kernels/wide/wide_avx2.h", "mpg_wide_fda256", "        return 1;", "        return 0;", FAST),
@@ -188,14 +189,16 @@ MUTANTS = (
     Mutant("fast: small addends without products are lost", "tensorcore_models/kernels/narrow.py", "NarrowKernel._lanes", "result.redo |= tiny & (result.d == 0)", "redo |= False", FAST),
     Mutant("fast: subnormal addends align at their leading bit", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_fda512", "(careful)\n", "(0)\n", FAST),
     Mutant("fast: 64-bit lanes never careful", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_fda512", "0 : MPG_REPEAT", "0 : 0", FAST),
-    Mutant("fast: CDNA3 sum rounded once, 32-bit lanes", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_down_result", "size >> t->whole", "0", LANES),
-    Mutant("fast: CDNA3 sum rounded once, 32-bit lanes, AVX2", "tensorcore_models/_kernels/narrow/narrow_avx2.h", "mpg_narrow_down_avx2", "_mm256_andnot_si256(lost, low), lost)", "low, zero)", LANES),
-    Mutant("fast: CDNA3 sum rounded once, 32-bit lanes, AVX-512", "tensorcore_models/_kernels/narrow/narrow_avx512.h", "mpg_down_avx512", "large & inexact", "0", LANES),
+    Mutant("fast: CDNA3 sum rounded once, 32-bit lanes", "tensorcore_models/_kernels/narrow/narrow_lanes.h", "OP(narrow_down)", "OP(where_more)(low, low & ~lost, lost)", "low", LANES),
+    Mutant("operations: ties of fp16 in plain C go away from zero", "tensorcore_models/_kernels/common/operations_plain.h", "mpg_fp16_raw_plain", "- (whole & 1)", "- 1", OPERATIONS),
+    Mutant("operations: floors of negative numbers", "tensorcore_models/_kernels/common/operations_plain.h", "mpg_floored_raw_plain", "cut + ", "cut + 0 * ", OPERATIONS),
+    Mutant("operations: units of AVX-512 a place too far", "tensorcore_models/_kernels/common/operations_avx512.h", "mpg_unit_of_raw_avx512", "254 << 23", "255 << 23", OPERATIONS),
+    Mutant("operations: a checked power takes an infinity", "tensorcore_models/_kernels/common/bits.h", "mpg_power32", "x <= 254", "x <= 255", OPERATIONS),
     Mutant("edges: windows, the power of a zero is infinite", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_value", "((x.exponent + scale + 127) & *nonzero)", "(x.exponent + scale + 127)", EDGES),
     Mutant("edges: range, subnormal results are rounded to nearest", "tensorcore_models/_kernels/wide/wide_avx512.h", "mpg_wide_to_fp32_512", "_mm512_cvt_roundpd_ps(x, MPG_TOWARD_ZERO)", "_mm512_cvtpd_ps(x)", EDGES),
     Mutant("edges: largest sums, they never leave 32 bits", "tensorcore_models/kernels/narrow.py", "_fused_task", "wide_sum=terms == 16 and", "wide_sum=terms < 16 and", EDGES),
     Mutant("edges: addends, those of a window may be as large as any", "tensorcore_models/kernels/narrow.py", "NarrowKernel._addends", "_WINDOW_C if shift", "(1, INFINITE) if shift", EDGES),
-    Mutant("edges: pruned, zeros of B take part in the alignment", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_pack_lanes", "| ~nonzero", "", EDGES),
+    Mutant("edges: pruned, zeros of B take part in the alignment", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_byte_of_b", "| ~nonzero", "", EDGES),
     Mutant("edges: pairs of rows, the fourth has the exponents of the third", "tensorcore_models/_kernels/narrow/narrow_items.h", "mpg_items_quads", "(ea[3 * length + k] & 0xFF0000u)", "(ea[2 * length + k] & 0xFF0000u)", EDGES),
     Mutant("edges: cancelling, negative products are rounded down", "tensorcore_models/_kernels/wide/wide_sums_avx512.h", "mpg_wide_sums512", "low[r], inexact, low[r], one", "low[r], 0, low[r], one", EDGES),
     Mutant("edges: specials, rows of A are not marked", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_pack_a_plain_body", "special[row] |= (uint8_t)(flags != 0)", "special[row] |= 0", EDGES),

@@ -20,6 +20,8 @@ FP16, E4M3 = FORMATS["fp16"], FORMATS["e4m3fn"]
 
 FAST = (
     lambda: narrow.product_is_aligned(E4M3, E4M3, 13),
+    lambda: narrow.powers_are_in_float32(FORMATS["bf16"]),
+    lambda: narrow.powers_are_in_the_lanes(25),
     lambda: narrow.addend_is_aligned(25),
     lambda: narrow.sum_is_exact(FP16, FP16, 16, 25),
     lambda: narrow.wrapped_sum_is_truncated(FP16, FP16, 16, 25),
@@ -57,6 +59,8 @@ def test_every_lemma(case):
 def test_wider_formats_do_not_fit_the_narrow_lanes():
     assert prove(narrow.product_is_exact(FORMATS["bf16"], FORMATS["bf16"])).status == "refuted"  # exponents
     assert prove(narrow.exponent_bytes(FORMATS["bf16"], FORMATS["bf16"])).status == "refuted"
+    # the fault of a window: a zero whose power of two was infinite
+    assert prove(narrow.powers_are_in_float32(FORMATS["bf16"], masked=False)).status == "refuted"
 
 
 @needs_solver

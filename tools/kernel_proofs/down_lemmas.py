@@ -1,4 +1,4 @@
-"""That the 32-bit lanes (`narrow.h`, plain C) round dot product and c down: one lemma for each step of `mpg_narrow_down`.
+"""That the 32-bit lanes (`narrow_lanes.h`) round dot product and c down: one lemma for each step of `narrow_down`.
 
 Products and their sums are those of a fused dot-add (:mod:`.narrow_lemmas`, lemmas 1, 2, 4 and 8). AVX2 and AVX-512 round by
 other instructions; the kernels' tests hold them to the plain C.
@@ -39,9 +39,9 @@ def word(value: int) -> Term:
     return t.constant(value, 32)
 
 
-# -- the steps of mpg_narrow_down ----------------------------------------------------------------------------------------
+# -- the steps of narrow_down --------------------------------------------------------------------------------------------
 def parts(total: Term, distance: Term, guard: int) -> tuple[Term, Term]:
-    """`rest >> near` and `low` of mpg_down_parts."""
+    """`right(rest, near)` and `low` of narrow_down."""
     far = t.choose(t.below(word(25), distance), subtracted(distance, word(25)), word(0))
     near = subtracted(distance, far)
     rest = shifted_down(total, smaller(far, word(31)))
@@ -51,7 +51,7 @@ def parts(total: Term, distance: Term, guard: int) -> tuple[Term, Term]:
 
 
 def addend(bits: Term, top: Int, fraction_bits: int) -> Int:
-    """`cut - ((float)cut > x)` of mpg_down_parts; (float)cut is above x where x is negative and no integer."""
+    """The operation `floored` of operations_plain.h; (float)cut is above x where x is negative and no integer."""
     x = m.times_power(bits, z.minus(z.number(fraction_bits), top), FP32)
     cut = m.to_int32(x)
     back = m.value_of(FP32, m.from_int32(cut))
@@ -60,17 +60,17 @@ def addend(bits: Term, top: Int, fraction_bits: int) -> Int:
 
 
 def result(high: Int, low: Int, top: Int, fraction_bits: int, guard: int, whole: int) -> Term:
-    """mpg_down_result."""
+    """`madd(coarse, finer, fine)` times the unit: two numbers that float32 has, whose sum is rounded once."""
     high32, low32 = z.as_bits(high, 32), z.as_bits(low, 32)
     size = t.bits_xor(high32, shifted_down(high32, word(31)))
     lost = t.shifted_right(size, word(whole))
-    inexact = t.below(lost, t.bits_and(low32, t.inverted(lost)))
-    large = t.negation(t.below(size, word(1 << 24)))
-    marked = t.added(t.added(high32, high32), t.choose(inexact, word(1), word(0)))
-    units = t.choose(large, marked, t.bits_or(t.shifted_left(high32, word(guard)), low32))
-    shift = z.select(large, z.number(fraction_bits + 1), z.number(fraction_bits + guard))
-    value = z.ranged(t.sign_extended(units, 32), -(1 << 31), (1 << 31) - 1)
-    return m.times_power(m.from_int32(value, "rne"), z.minus(top, shift), FP32)
+    kept = t.choose(t.below(lost, t.bits_and(low32, t.inverted(lost))), low32, word(0))
+    coarse = t.bits_and(high32, word(0xFFFFFF00))
+    fine = t.bits_or(t.shifted_left(t.bits_and(high32, word(255)), word(guard)), kept)
+    parts = (z.ranged(t.sign_extended(x, 32), -(1 << 31), (1 << 31) - 1) for x in (coarse, fine))
+    first, second = parts
+    units = m.from_int32(z.plus(z.scaled(first, guard), second), "rne")
+    return m.times_power(units, z.minus(top, z.number(fraction_bits + guard)), FP32)
 
 
 # -- the lemmas --------------------------------------------------------------------------------------------------------------
@@ -127,6 +127,6 @@ def result_is_rounded_once(bound: int, fraction_bits: int, guard: int, sum_bits:
 
     return Lemma(
         f"down 3, |high| to {bound}, F = {fraction_bits}, {guard} guard bits, sum to {sum_bits} bits",
-        "the float32 of mpg_down_result is the total rounded down to its bits, then to nearest even",
+        "the float32 of narrow_down is the total rounded down to its bits, then to nearest even",
         goal=goal,
     )

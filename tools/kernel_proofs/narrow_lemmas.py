@@ -1,6 +1,8 @@
-"""That the 32-bit lanes (`narrow.h`, plain C) compute a fused dot-add: one lemma for each step of `mpg_narrow_step`.
+"""That the 32-bit lanes (`narrow_lanes.h`) compute a fused dot-add: one lemma for each step of `narrow_step`.
 
-The C code is written down again here, operation by operation, on the bits of float32 and int32 numbers (:mod:`.machine`).
+The loops are one text for every instruction set. What an operation gives is its contract in `operations.h`, which tests hold to
+each set's instructions; where a contract is more than one instruction of plain C and AVX2 (`in_units`, `odd`, `fp16`) these are
+written down again here, on the bits of float32 and int32 numbers (:mod:`.machine`).
 What the steps have to compute is said by the terms of the encoding, which tests hold to the integer reference.
 """
 
@@ -20,6 +22,7 @@ from .lemmas import Goal, Lemma
 from .machine import FP16, FP32
 
 _PRESCALE = 33  # MPG_NARROW_PRESCALE
+_WINDOW = (-16, 15)  # MPG_WINDOW_LEAST, MPG_WINDOW_MOST
 LOWEST = -68  # MPG_NARROW_FLOOR - 127
 #: From here on no product reaches its unit: only c adds to the sum.
 _FAR = 96
@@ -44,7 +47,7 @@ def free_product(a: Format, b: Format) -> tuple[Number, list[Term]]:
     return n.plain(t.variable("negative", t.BOOL), significand, align, point), first + second
 
 
-# -- the steps of mpg_narrow_step ------------------------------------------------------------------------------------------
+# -- the steps of narrow_step ----------------------------------------------------------------------------------------------
 def product_units(product: Number, top: Int, fraction_bits: int) -> Int:
     """(int32_t) of the prescaled float32 product with `up` added to its bits."""
     scaled = product._replace(align=z.minus(product.align, z.number(_PRESCALE)))
@@ -106,6 +109,48 @@ def exponent_bytes(a: Format, b: Format) -> Lemma:
         f"narrow 8, {a.name} x {b.name}",
         "the saturating difference of the exponent bytes is the float32 exponent field of the product's alignment exponent, 0 "
         "where an operand is zero",
+        check=check,
+    )
+
+
+def powers_are_in_float32(fmt: Format, masked: bool = True) -> Lemma:
+    """Lemma 9: the argument of `power32` while operands are packed, zeros included; `masked`: zeros have the power 0."""
+
+    def check() -> bool:
+        fields = np.arange(0, fmt.bias + fmt.emax + 1)
+        exponents = np.maximum(fields, 1) - fmt.bias
+        for shift in range(fmt.emin - 15 - 10, fmt.emax + 16 + 1):
+            inside = (exponents - shift >= _WINDOW[0]) & (exponents - shift <= _WINDOW[1])
+            for prescale in (0, _PRESCALE):
+                arguments = exponents - shift - fmt.fraction_bits - prescale + 127
+                zero = 0 if masked else int(arguments[0])
+                if inside.any() and not (
+                    1 <= arguments[inside].min() <= arguments[inside].max() <= 254 and 0 <= zero <= 254
+                ):
+                    return False
+        return True
+
+    return Lemma(
+        f"narrow 9, {fmt.name}",
+        "at every shift of a window the power of two of each operand inside is a normal number, and that of a zero is 0",
+        check=check,
+    )
+
+
+def powers_are_in_the_lanes(fraction_bits: int) -> Lemma:
+    """Lemma 10: the arguments of `scale_of`, `factor_of` and `unit_of`: any c, no products, padded rows and unused lanes."""
+
+    def check() -> bool:
+        tops = np.arange(LOWEST + 127, 255)
+        factors, units, up = fraction_bits + 254 - tops, tops - fraction_bits, fraction_bits + 127 + _PRESCALE - tops
+        in_range = min(factors.min(), units.min()) >= 1 and max(factors.max(), units.max()) <= 254
+        largest = 32 - _PRESCALE + 127 - 1  # the field of a prescaled product below 2^32
+        return bool(in_range and largest + up.max() <= 254)
+
+    return Lemma(
+        f"narrow 10, F = {fraction_bits}",
+        "from the floor, which is all that padding and unused lanes have, to the largest c, units and scales are normal "
+        "numbers, and the bits of a prescaled product plus its scale stay those of a number",
         check=check,
     )
 
@@ -238,7 +283,7 @@ def result_is_truncated(bound: int, fraction_bits: int, kept: int | None = None)
 
 
 def nearest_fp16_chopped(x: Term) -> Term:
-    """`mpg_nearest_fp16_chopped` of narrow.h."""
+    """The operation `fp16` of operations_plain.h."""
     sign = t.bits_and(x, t.constant(0x80000000, 32))
     magnitude = t.bits_and(x, t.constant(0x7FFFFFFF, 32))
     power = t.bits_and(x, t.constant(0x7F800000, 32))

@@ -42,6 +42,8 @@ class Case:
         else:
             yield narrow.result_is_nearest(bound, f, -68)
         yield narrow.exponent_bytes(fmt, fmt)
+        yield narrow.powers_are_in_float32(fmt)
+        yield narrow.powers_are_in_the_lanes(f)
 
     def _down(self) -> Iterator[Lemma]:
         fmt, f = get_float_format(self.operands), self.fraction_bits

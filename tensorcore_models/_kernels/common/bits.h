@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "check.h"
 #include "cpu.h"
 
 typedef union {
@@ -17,6 +18,13 @@ typedef union {
 } mpg_double_bits;
 
 MPG_INLINE float mpg_as_float(uint32_t bits) { return ((mpg_float_bits){.bits = bits}).value; }
+
+/* 2^(field - 127); 0 of 0. */
+MPG_INLINE float mpg_power32(int32_t field)
+{
+    MPG_DOMAIN("power32", int32_t, field, x >= 0 && x <= 254);
+    return mpg_as_float((uint32_t)field << 23);
+}
 
 MPG_INLINE uint32_t mpg_as_bits(float value) { return ((mpg_float_bits){.value = value}).bits; }
 

@@ -45,6 +45,20 @@
 #define MPG_NOINLINE
 #endif
 
+/* Where vectors of any length may lie. */
+#if defined(__GNUC__) || defined(__clang__)
+#define MPG_ALIGNED __attribute__((aligned(64)))
+#else
+#define MPG_ALIGNED
+#endif
+
+/* A condition that seldom holds. */
+#if defined(__GNUC__) || defined(__clang__)
+#define MPG_SELDOM(condition) __builtin_expect(!!(condition), 0)
+#else
+#define MPG_SELDOM(condition) (condition)
+#endif
+
 #if defined(_MSC_VER)
 #define MPG_RESTRICT __restrict
 #else

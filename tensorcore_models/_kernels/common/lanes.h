@@ -131,6 +131,15 @@ static mpg_rounding mpg_round_toward_zero(void)
     return mode;
 }
 static void mpg_restore_rounding(mpg_rounding mode) { _mm_setcsr(mode); }
+
+/* Subnormal results become zeros if `wanted`, until the state before it is restored. */
+static mpg_rounding mpg_flush_to_zero(int wanted)
+{
+    const unsigned mode = _mm_getcsr();
+    if (wanted)
+        _mm_setcsr(mode | 0x8000u);
+    return mode;
+}
 #elif (defined(__GNUC__) || defined(__clang__)) && defined(__aarch64__)
 typedef uint64_t mpg_rounding;
 static void mpg_restore_rounding(mpg_rounding mode) { __asm__ volatile("msr fpcr, %0" : : "r"(mode) : "memory"); }

@@ -6,9 +6,10 @@
 #ifndef MPG_NARROW_FP16_AVX512_H
 #define MPG_NARROW_FP16_AVX512_H
 
-#include "narrow_avx512.h"
+#include "narrow.h"
 
 #if MPG_X86_VARIANTS
+#define MPG_LANES512 MPG_TARGET_AVX512 MPG_INLINE
 
 MPG_INLINE int mpg_is_fp16(const mpg_operand *f)
 {

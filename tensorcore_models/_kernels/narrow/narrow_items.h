@@ -273,7 +273,7 @@ static void mpg_items_one(const mpg_narrow_items *given, int64_t item, const mpg
 }
 
 #if MPG_X86_VARIANTS
-/* Exponent bytes of 4 rows of two products (narrow_avx512.h, `quads`). */
+/* Exponent bytes of 4 rows of two products (`quads` of narrow.h). */
 MPG_TARGET_AVX512 static void mpg_items_quads(const uint32_t *MPG_RESTRICT ea, int64_t length, int64_t other,
                                               uint64_t *MPG_RESTRICT quads)
 {
@@ -290,7 +290,6 @@ MPG_TARGET_AVX512 static void mpg_items_quads(const uint32_t *MPG_RESTRICT ea, i
 static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_items_memory *w)
 {
     const int64_t m = job->m, length = job->length, steps = length / job->task.terms;
-    const unsigned mode = _mm_getcsr();
     mpg_narrow_items own[2];
     const mpg_narrow_items *shifted[2] = {job, job};
     int mark[2], unusable;
@@ -300,8 +299,13 @@ static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_i
             mark[h] = !mpg_items_window(job, item + h, &own[h]);
             shifted[h] = &own[h];
         }
-        mark[h] |= mpg_items_pack_a(shifted[h], item + h, w, h * m * length);
-        mark[h] |= mpg_items_pack_few(shifted[h], item + h, w, h * MPG_HALF_PANEL);
+        if (mark[h]) { /* neither A nor B has a place in the lanes; zeros times what lies in B's change nothing */
+            memset(w->av + h * m * length, 0, (size_t)(m * length) * sizeof(float));
+            memset(w->ae + h * m * length, MPG_NO_BYTE_A, (size_t)(m * length) * sizeof(uint32_t));
+        } else {
+            mark[h] |= mpg_items_pack_a(shifted[h], item + h, w, h * m * length);
+            mark[h] |= mpg_items_pack_few(shifted[h], item + h, w, h * MPG_HALF_PANEL);
+        }
         mpg_load_addends(shifted[h], item + h, w->c + h * MPG_HALF_PANEL, 16, &unusable, job->level);
         mark[h] |= unusable;
         if (mark[h]) /* what the lanes do not take must not enter them */
@@ -310,17 +314,18 @@ static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_i
     }
     if (job->task.output == MPG_OUT_FP16)
         memset(w->overflow, 0, (size_t)(m * 16));
-    _mm_setcsr(mode | MPG_FLUSH_TO_ZERO);
+    const mpg_rounding mode = mpg_flush_to_zero(1);
     for (int64_t i = 0; i < m;) {
         const int together = m - i >= 4 ? 4 : 1;
         if (together == 4)
             mpg_items_quads(w->ae + i * length, length, m * length, w->quads);
         const mpg_narrow_operands p = {w->av + i * length, w->ae + i * length, length, w->bv, w->be, m * length, w->quads};
         const mpg_result_tile tile = {w->c + i * 16, w->overflow + i * 16, 16, together, 16};
-        mpg_narrow_kernel(&job->task, together == 4 ? 3 : 4)(&job->task, &p, &tile, steps);
+        mpg_narrow_kernel_of(&job->task, together == 4 ? MPG_NARROW_4X8X2 : MPG_NARROW_1X8X2, MPG_ISA_AVX512)(&job->task, &p,
+                                                                                                              &tile, steps);
         i += together;
     }
-    _mm_setcsr(mode);
+    mpg_restore_rounding(mode);
     for (int h = 0; h < 2; h++) {
         if (job->task.output == MPG_OUT_FP16)
             for (int64_t i = 0; i < m; i++)

@@ -6,8 +6,6 @@
 
 #include "block_sizes.h"
 #include "narrow.h"
-#include "narrow_avx2.h"
-#include "narrow_avx512.h"
 #include "narrow_fp16_avx512.h"
 
 MPG_VARIANTS(mpg_narrow_pack_b_plain, (s, f, panel, begin, end, special), const mpg_source *s, const mpg_operand *f,
@@ -46,58 +44,32 @@ static void mpg_narrow_tile(const mpg_narrow_task *t, const mpg_narrow_operands 
                             int level)
 {
     const int64_t length = whole->stride, rows = tile->rows;
-    const int count = tile->columns;
     const int64_t group = t->terms * (t->chain ? t->chain : 1); /* c may be handed on between these only */
     const int64_t depth = MPG_SIZE(level, MPG_NARROW_DEPTH_SIZES), block = depth / group > 0 ? depth / group * group : group;
-    float c[MPG_PANEL];
-    uint8_t overflow[MPG_PANEL];
-    mpg_narrow_row row = mpg_narrow_row_of(t, width, MPG_NARROW_ROWS_BASELINE, MPG_NARROW_DOWN_BASELINE);
+    const mpg_narrow_kernel one = mpg_narrow_kernel_of(t, width == MPG_PANEL ? MPG_NARROW_1X64 : MPG_NARROW_1X16, level);
+    const int four = MPG_X86_VARIANTS && level == MPG_ISA_AVX512 && width != MPG_PANEL;
+    const mpg_narrow_kernel several = four ? mpg_narrow_kernel_of(t, MPG_NARROW_4X16, level) : one;
 #if MPG_X86_VARIANTS
-    const unsigned mode = _mm_getcsr();
-    if (level == MPG_ISA_AVX512)
-        _mm_setcsr(mode | MPG_FLUSH_TO_ZERO);
-    if (level == MPG_ISA_AVX2)
-        row = mpg_narrow_row_of(t, width, MPG_NARROW_ROWS_AVX2, MPG_NARROW_DOWN_AVX2);
+    const mpg_rounding mode = mpg_flush_to_zero(level == MPG_ISA_AVX512);
 #endif
     for (int64_t k = 0; k < length; k += block) {
         const int64_t taken = length - k < block ? length - k : block, steps = taken / t->terms;
         /* Each row asks for its share of what follows, also in the next panel. */
         const int64_t each = rows < MPG_FETCHING_ROWS ? 0 : taken * width / rows + 1;
         for (int64_t i = 0; i < rows;) {
-            const mpg_narrow_operands p = {whole->a + i * length + k,
-                                           whole->ea + i * length + k,
-                                           length,
-                                           whole->b + k * width,
-                                           whole->eb + k * width,
-                                           0,
-                                           NULL};
-            const mpg_result_tile part = {tile->d + i * tile->ld, tile->redo + i * tile->ld, tile->ld, rows - i, count};
+            const int together = four && rows - i >= 4;
+            const int64_t place = i * length + k;
+            const mpg_narrow_operands p = {
+                whole->a + place, whole->ea + place, length, whole->b + k * width, whole->eb + k * width, 0, NULL};
+            const mpg_result_tile part = {tile->d + i * tile->ld, tile->redo + i * tile->ld, tile->ld, rows - i, tile->columns};
             mpg_fetch(p.b + taken * width, i * each * (int64_t)sizeof(*p.b), each * (int64_t)sizeof(*p.b), 2);
             mpg_fetch(p.eb + taken * width, i * each, each, 2);
-#if MPG_X86_VARIANTS
-            if (level == MPG_ISA_AVX512) {
-                const int together = width != MPG_PANEL && rows - i >= 4 ? 4 : 1;
-                mpg_narrow_kernel(t, width == MPG_PANEL ? 0 : together == 4 ? 1 : 2)(t, &p, &part, steps);
-                i += together;
-                continue;
-            }
-#endif
-            float *d = part.d; /* the struct's address is known elsewhere */
-            uint8_t *redo = part.redo;
-            memcpy(c, d, (size_t)count * sizeof(float));
-            memset(c + count, 0, (size_t)(MPG_PANEL - count) * sizeof(float));
-            memset(overflow, 0, sizeof(overflow));
-            row(t, &p, c, steps, overflow);
-            memcpy(d, c, (size_t)count * sizeof(float));
-            if (t->output == MPG_OUT_FP16)
-                for (int j = 0; j < count; j++)
-                    redo[j] |= overflow[j];
-            i++;
+            (together ? several : one)(t, &p, &part, steps);
+            i += together ? 4 : 1;
         }
     }
 #if MPG_X86_VARIANTS
-    if (level == MPG_ISA_AVX512)
-        _mm_setcsr(mode);
+    mpg_restore_rounding(mode);
 #endif
 }
 

@@ -1,0 +1,207 @@
+/* Operations of vector lanes for one instruction set, each with its contract: what it may be given (in a build with MPG_CHECK it looks)
+ * and what it gives, in integers. A header of lanes includes this file and then its own text once for each instruction set, with
+ *   LANES_LEVEL   an instruction set of cpu.h.
+ * OP(x) is the name x of that set, VF its vector of float32, VI of int32, VSCALE what in_units takes, VLANES their length; VU8 and VU16
+ * are VBYTES and 16 bytes. + - * & | ^ ~, << and >> by a constant, and == on VI are the language's, on lanes; nothing may overflow.
+ * operations_plain.h, operations_avx2.h and operations_avx512.h have the instructions (RAW(x)).
+ *
+ * A field is the exponent field of a float32 in its place: an integer times 2^23, from 0 to 254. Where VNAMED is 0, operations named
+ * `chopped` and `fp16` ask that the CPU rounds toward zero; where it is 1 they name their rounding.
+ */
+#undef OP
+#undef RAW
+#undef OP_FN
+#undef OP_TARGET
+#undef OP_SET
+#undef VNAMED
+#undef VLANES
+#undef VBYTES
+#undef VPRESCALE
+#undef OP_FIRST
+
+#if MPG_X86_VARIANTS && LANES_LEVEL == MPG_ISA_AVX512
+#define OP(name) MPG_JOIN(mpg_##name, _avx512)
+#define RAW(name) MPG_JOIN(mpg_##name, _raw_avx512)
+#define OP_TARGET MPG_TARGET_AVX512
+#define OP_SET " (AVX-512)"
+#define VNAMED 1
+#define VLANES MPG_LANES_AVX512
+#define VBYTES MPG_BYTES_AVX512
+#define VPRESCALE MPG_PRESCALE_AVX512
+#include "operations_avx512.h"
+#ifndef MPG_OPERATIONS_OF_AVX512
+#define MPG_OPERATIONS_OF_AVX512
+#define OP_FIRST
+#endif
+#elif MPG_X86_VARIANTS && LANES_LEVEL == MPG_ISA_AVX2
+#define OP(name) MPG_JOIN(mpg_##name, _avx2)
+#define RAW(name) MPG_JOIN(mpg_##name, _raw_avx2)
+#define OP_TARGET MPG_TARGET_AVX2
+#define OP_SET " (AVX2)"
+#define VNAMED 0
+#define VLANES MPG_LANES_AVX2
+#define VBYTES MPG_BYTES_AVX2
+#define VPRESCALE MPG_PRESCALE_AVX2
+#include "operations_avx2.h"
+#ifndef MPG_OPERATIONS_OF_AVX2
+#define MPG_OPERATIONS_OF_AVX2
+#define OP_FIRST
+#endif
+#else
+#define OP(name) MPG_JOIN(mpg_##name, _plain)
+#define RAW(name) MPG_JOIN(mpg_##name, _raw_plain)
+#define OP_TARGET
+#define OP_SET " (plain C)"
+#define VNAMED 0
+#define VLANES MPG_LANES_PLAIN
+#define VBYTES MPG_BYTES_PLAIN
+#define VPRESCALE MPG_PRESCALE_PLAIN
+#include "operations_plain.h"
+#ifndef MPG_OPERATIONS_OF_PLAIN
+#define MPG_OPERATIONS_OF_PLAIN
+#define OP_FIRST
+#endif
+#endif
+
+#undef VF
+#undef VI
+#undef VU8
+#undef VU16
+#undef VSCALE
+#define VF OP(f32)
+#define VI OP(i32)
+#define VU8 OP(u8)
+#define VU16 OP(u16)
+#define VSCALE OP(scale)
+#define OP_FN OP_TARGET MPG_INLINE
+
+#ifdef OP_FIRST
+/* ---- any lanes ------------------------------------------------------------------------------------------------------ */
+#if VNAMED
+/* The first `count` lanes; numbers of some lanes from memory, zeros in the others; some lanes to memory. */
+OP_FN OP(mask) OP(first)(int count) { return RAW(first)(count); }
+OP_FN VF OP(some)(const float *from, OP(mask) lanes) { return RAW(some)(from, lanes); }
+OP_FN void OP(put_some)(float *to, VF x, OP(mask) lanes) { RAW(put_some)(to, x, lanes); }
+#endif
+OP_FN VF OP(load)(const float *from)
+{
+    VF x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+OP_FN void OP(store)(float *to, VF x) { memcpy(to, &x, sizeof x); }
+/* The same number in every lane. */
+OP_FN VI OP(all)(int32_t x) { return RAW(all)(x); }
+OP_FN VF OP(allf)(float x) { return RAW(allf)(x); }
+/* The encodings of numbers. */
+OP_FN VI OP(bits)(VF x) { return RAW(bits)(x); }
+/* The larger of two; the magnitude, of INT_MIN itself; x where a > b, else 0; bit l for each lane l that is negative. */
+OP_FN VI OP(larger)(VI x, VI y) { return RAW(larger)(x, y); }
+OP_FN VI OP(magnitude)(VI x) { return RAW(magnitude)(x); }
+OP_FN VI OP(where_more)(VI x, VI a, VI b) { return RAW(where_more)(x, a, b); }
+OP_FN unsigned OP(negative)(VI x) { return RAW(negative)(x); }
+/* -1 where x and y differ, else 0. */
+OP_FN VI OP(unlike)(VF x, VF y) { return RAW(unlike)(x, y); }
+/* Sums and differences modulo 2^32. */
+OP_FN VI OP(add)(VI x, VI y) { return (VI)((OP(unsigned))x + (OP(unsigned))y); }
+OP_FN VI OP(sub)(VI x, VI y) { return (VI)((OP(unsigned))x - (OP(unsigned))y); }
+/* Bytes: a 32-bit word again and again, from its lowest byte on; the larger of `top` and x - y, or of `top` and 0. */
+OP_FN VU8 OP(words)(uint32_t word) { return RAW(words)(word); }
+OP_FN VU16 OP(words16)(uint32_t word) { return RAW(words16)(word); }
+OP_FN VU8 OP(most)(VU8 top, VU8 x, VU8 y) { return RAW(most)(top, x, y); }
+OP_FN VU16 OP(most16)(VU16 top, VU16 x, VU16 y) { return RAW(most16)(top, x, y); }
+/* VLANES bytes as fields; with 16 lanes, also those of a vector, and a quarter of 64 bytes. */
+OP_FN VI OP(fields)(const uint8_t *bytes) { return RAW(fields)(bytes); }
+#if VNAMED
+OP_FN VI OP(fields_of)(VU16 bytes) { return RAW(fields_of)(bytes); }
+OP_FN VU16 OP(quarter)(VU8 x, int i) { return RAW(quarter)(x, i); }
+#endif
+
+/* ---- lanes of a domain ---------------------------------------------------------------------------------------------- */
+/* 2^(x / 2^23 - 127) of a field x that is not 0; 0 of 0. */
+OP_FN VF OP(power)(VI x)
+{
+    MPG_LANES_DOMAIN("power" OP_SET, int32_t, x, x >= 0 && x <= 254 << 23 && (x & 0x7FFFFF) == 0);
+    return RAW(value)(x);
+}
+/* The number whose encoding is x, a number. */
+OP_FN VF OP(value)(VI x)
+{
+    MPG_LANES_DOMAIN("value" OP_SET, int32_t, x, (x & 0x7FFFFFFF) < 0x7F800000);
+    return RAW(value)(x);
+}
+/* x, a whole number of at most 31 bits after truncation, truncated. */
+OP_FN VI OP(truncated)(VF x)
+{
+    MPG_LANES_DOMAIN("truncated" OP_SET, float, x, x > -0x1p31f && x < 0x1p31f);
+    return RAW(truncated)(x);
+}
+/* The largest integer that is not above x. */
+OP_FN VI OP(floored)(VF x)
+{
+    MPG_LANES_DOMAIN("floored" OP_SET, float, x, x > -0x1p31f && x < 0x1p31f);
+    return RAW(floored)(x);
+}
+/* An integer truncated to 24 bits; a sum of numbers truncated to 24 bits. */
+OP_FN VF OP(chopped)(VI x) { return RAW(chopped)(x); }
+OP_FN VF OP(add_chopped)(VF x, VF y)
+{
+    MPG_LANES_DOMAIN2("add_chopped" OP_SET, float, x, y, x + y > -0x1p127f && x + y < 0x1p127f);
+    return RAW(add_chopped)(x, y);
+}
+/* x, which is y truncated to 24 bits, with its last bit set where it is not y: y to 24 bits, rounded to odd. */
+OP_FN VF OP(odd)(VF x, VI y)
+{
+    MPG_LANES_DOMAIN("odd" OP_SET, float, x, x > -0x1p31f && x < 0x1p31f);
+    return RAW(odd)(x, y);
+}
+/* The scale of units of 2^(top - F), top a field above that of 0, F = fraction_bits. */
+OP_FN VSCALE OP(scale_of)(VI top, int fraction_bits)
+{
+    MPG_DOMAIN("scale_of, fraction_bits" OP_SET, int, fraction_bits, x >= 0 && x <= 25);
+    MPG_LANES_DOMAIN("scale_of" OP_SET, int32_t, top, x > fraction_bits << 23 && x <= 254 << 23 && (x & 0x7FFFFF) == 0);
+    return RAW(scale_of)(top, fraction_bits);
+}
+/* Of a scale and the `top` and `fraction_bits` that it was made of: 2^(F - top), which makes units of numbers; the unit 2^(top - F). */
+OP_FN VF OP(factor_of)(VSCALE scale, VI top, int fraction_bits) { return RAW(factor_of)(scale, top, fraction_bits); }
+OP_FN VF OP(unit_of)(VSCALE scale, VI top, int fraction_bits) { return RAW(unit_of)(scale, top, fraction_bits); }
+/* a b truncated to its unit, in units; a is a factor times 2^-VPRESCALE. A product of factors is 0 or has a field of at most `top` and at
+ * most 22 bits, and is from 2^-67 to below 2^33. */
+OP_FN VI OP(in_units)(VF a, VF b, VSCALE scale)
+{
+#ifdef MPG_CHECK
+    const VF product = a * b;
+    MPG_LANES_DOMAIN("in_units" OP_SET, float, product,
+                     (x == 0 || x >= 0x1p-100f || x <= -0x1p-100f) && x < 0x1p33f && x > -0x1p33f);
+#endif
+    return RAW(in_units)(a, b, scale);
+}
+/* x to the nearest fp16 number, ties to even, as a number; of 2^16 or more where fp16 has none. -0 becomes +0. x has at most 24 bits. */
+OP_FN VF OP(fp16)(VF x)
+{
+    MPG_LANES_DOMAIN("fp16" OP_SET, float, x, x > -0x1p100f && x < 0x1p100f);
+    return RAW(fp16)(x);
+}
+/* Bit l for each lane l of 2^16 or more in magnitude; zeros in the lanes of such bits. */
+OP_FN unsigned OP(beyond_fp16)(VF x) { return RAW(beyond_fp16)(x); }
+OP_FN VF OP(without)(VF x, unsigned lanes) { return RAW(without)(x, lanes); }
+/* x / 2^n rounded down; x as unsigned / 2^n rounded down; x 2^n modulo 2^32. */
+OP_FN VI OP(right)(VI x, VI n)
+{
+    MPG_LANES_DOMAIN("right" OP_SET, int32_t, n, x >= 0);
+    return RAW(right)(x, n);
+}
+OP_FN VI OP(right_logical)(VI x, VI n)
+{
+    MPG_LANES_DOMAIN("right_logical" OP_SET, int32_t, n, x >= 0);
+    return RAW(right_logical)(x, n);
+}
+OP_FN VI OP(left)(VI x, VI n)
+{
+    MPG_LANES_DOMAIN("left" OP_SET, int32_t, n, x >= 0);
+    return RAW(left)(x, n);
+}
+/* a b + c, integers below 2^53 all three, rounded once as the CPU is told to. */
+OP_FN VF OP(madd)(VF a, VF b, VF c) { return RAW(madd)(a, b, c); }
+#undef OP_FIRST
+#endif

@@ -1,0 +1,174 @@
+/* The operations of operations.h in plain C: GNU vectors of 16 bytes, one number where the compiler has none. They round as the mode
+ * says that the caller sets; SSE2 and Advanced SIMD are what compilers make of it. */
+#ifndef MPG_OPERATIONS_PLAIN_H
+#define MPG_OPERATIONS_PLAIN_H
+
+#include <math.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+typedef int32_t mpg_i32_plain __attribute__((vector_size(16)));
+typedef uint32_t mpg_unsigned_plain __attribute__((vector_size(16)));
+typedef float mpg_f32_plain __attribute__((vector_size(16)));
+#define MPG_MASK_PLAIN(comparison) ((mpg_i32_plain)(comparison))
+#define MPG_CONVERT_PLAIN(x, type) __builtin_convertvector(x, type)
+MPG_INLINE mpg_i32_plain mpg_bits_raw_plain(mpg_f32_plain x) { return (mpg_i32_plain)x; }
+MPG_INLINE mpg_f32_plain mpg_value_raw_plain(mpg_i32_plain x) { return (mpg_f32_plain)x; }
+#else
+typedef int32_t mpg_i32_plain;
+typedef uint32_t mpg_unsigned_plain;
+typedef float mpg_f32_plain;
+#define MPG_MASK_PLAIN(comparison) (-(comparison))
+#define MPG_CONVERT_PLAIN(x, type) ((type)(x))
+MPG_INLINE mpg_i32_plain mpg_bits_raw_plain(mpg_f32_plain x) { return (int32_t)mpg_as_bits(x); }
+MPG_INLINE mpg_f32_plain mpg_value_raw_plain(mpg_i32_plain x) { return mpg_as_float((uint32_t)x); }
+#endif
+typedef mpg_i32_plain mpg_scale_plain; /* what is added to the bits of a product */
+enum { MPG_LANES_PLAIN = sizeof(mpg_i32_plain) / 4, MPG_BYTES_PLAIN = 16, MPG_PRESCALE_PLAIN = 33 };
+
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
+typedef __m128i mpg_u8_plain;
+MPG_INLINE mpg_u8_plain mpg_most_raw_plain(mpg_u8_plain top, mpg_u8_plain x, mpg_u8_plain y)
+{
+    return _mm_max_epu8(top, _mm_subs_epu8(x, y));
+}
+#else
+typedef struct {
+    uint8_t lane[16];
+} mpg_u8_plain;
+MPG_INLINE mpg_u8_plain mpg_most_raw_plain(mpg_u8_plain top, mpg_u8_plain x, mpg_u8_plain y)
+{
+    for (int l = 0; l < 16; l++) {
+        const uint8_t e = (uint8_t)((x.lane[l] > y.lane[l] ? x.lane[l] : y.lane[l]) - y.lane[l]);
+        top.lane[l] = top.lane[l] > e ? top.lane[l] : e;
+    }
+    return top;
+}
+#endif
+typedef mpg_u8_plain mpg_u16_plain;
+#define mpg_most16_raw_plain mpg_most_raw_plain
+MPG_INLINE mpg_u8_plain mpg_words_raw_plain(uint32_t word)
+{
+    const uint32_t words[4] = {word, word, word, word};
+    mpg_u8_plain x;
+    memcpy(&x, words, sizeof x);
+    return x;
+}
+#define mpg_words16_raw_plain mpg_words_raw_plain
+
+MPG_INLINE mpg_i32_plain mpg_all_raw_plain(int32_t x) { return (mpg_i32_plain){0} + x; }
+MPG_INLINE mpg_f32_plain mpg_allf_raw_plain(float x) { return mpg_value_raw_plain(mpg_all_raw_plain((int32_t)mpg_as_bits(x))); }
+MPG_INLINE mpg_i32_plain mpg_larger_raw_plain(mpg_i32_plain x, mpg_i32_plain y)
+{
+    const mpg_i32_plain more = MPG_MASK_PLAIN(x > y);
+    return (x & more) | (y & ~more);
+}
+MPG_INLINE mpg_i32_plain mpg_magnitude_raw_plain(mpg_i32_plain x) { return (x ^ (x >> 31)) - (x >> 31); }
+MPG_INLINE mpg_i32_plain mpg_where_more_raw_plain(mpg_i32_plain x, mpg_i32_plain a, mpg_i32_plain b)
+{
+    return x & MPG_MASK_PLAIN(a > b);
+}
+MPG_INLINE unsigned mpg_negative_raw_plain(mpg_i32_plain x)
+{
+    int32_t lane[MPG_LANES_PLAIN];
+    unsigned set = 0;
+    memcpy(lane, &x, sizeof lane);
+    for (int l = 0; l < MPG_LANES_PLAIN; l++)
+        set |= (uint32_t)lane[l] >> 31 << l;
+    return set;
+}
+MPG_INLINE mpg_i32_plain mpg_fields_raw_plain(const uint8_t *bytes)
+{
+    int32_t lane[MPG_LANES_PLAIN];
+    mpg_i32_plain x;
+    for (int l = 0; l < MPG_LANES_PLAIN; l++)
+        lane[l] = bytes[l] << 23;
+    memcpy(&x, lane, sizeof x);
+    return x;
+}
+MPG_INLINE mpg_i32_plain mpg_truncated_raw_plain(mpg_f32_plain x) { return MPG_CONVERT_PLAIN(x, mpg_i32_plain); }
+MPG_INLINE mpg_f32_plain mpg_chopped_raw_plain(mpg_i32_plain x) { return MPG_CONVERT_PLAIN(x, mpg_f32_plain); }
+MPG_INLINE mpg_i32_plain mpg_floored_raw_plain(mpg_f32_plain x)
+{
+    const mpg_i32_plain cut = MPG_CONVERT_PLAIN(x, mpg_i32_plain);
+    return cut + MPG_MASK_PLAIN(MPG_CONVERT_PLAIN(cut, mpg_f32_plain) > x);
+}
+MPG_INLINE mpg_f32_plain mpg_add_chopped_raw_plain(mpg_f32_plain x, mpg_f32_plain y) { return x + y; }
+MPG_INLINE mpg_f32_plain mpg_odd_raw_plain(mpg_f32_plain x, mpg_i32_plain total)
+{
+    const mpg_i32_plain same = MPG_MASK_PLAIN(mpg_truncated_raw_plain(x) == total);
+    return mpg_value_raw_plain(mpg_bits_raw_plain(x) | (same + 1));
+}
+MPG_INLINE mpg_i32_plain mpg_unlike_raw_plain(mpg_f32_plain x, mpg_f32_plain y) { return MPG_MASK_PLAIN(x != y); }
+MPG_INLINE mpg_scale_plain mpg_scale_of_raw_plain(mpg_i32_plain top, int fraction_bits)
+{
+    return mpg_larger_raw_plain(mpg_all_raw_plain((fraction_bits + 127 + MPG_PRESCALE_PLAIN) << 23) - top,
+                                mpg_all_raw_plain(0));
+}
+MPG_INLINE mpg_i32_plain mpg_in_units_raw_plain(mpg_f32_plain a, mpg_f32_plain b, mpg_scale_plain scale)
+{
+    return mpg_truncated_raw_plain(mpg_value_raw_plain(mpg_bits_raw_plain(a * b) + scale));
+}
+/* Under rounding toward zero: the sum has the truncated magnitude, its last bit says which way ties go. */
+MPG_INLINE mpg_f32_plain mpg_fp16_raw_plain(mpg_f32_plain x)
+{
+    const mpg_i32_plain bits = mpg_bits_raw_plain(x), least = mpg_all_raw_plain(113 << 23); /* 2^-14 */
+    const mpg_f32_plain magnitude = mpg_value_raw_plain(bits & 0x7FFFFFFF);
+    const mpg_f32_plain last = mpg_value_raw_plain(mpg_larger_raw_plain(bits & 0x7F800000, least)) * 0x1p-10f;
+    const mpg_f32_plain magic = last * 0x1.8p23f, sum = magnitude + magic, rest = magnitude - (sum - magic);
+    const mpg_i32_plain whole = mpg_bits_raw_plain(sum);
+    const mpg_i32_plain up = mpg_bits_raw_plain(last * 0.5f) - mpg_bits_raw_plain(rest) - (whole & 1);
+    const mpg_f32_plain nearest = mpg_value_raw_plain(whole - (up >> 31)) - magic;
+    return mpg_value_raw_plain(mpg_bits_raw_plain(nearest) | (bits & ~0x7FFFFFFF)) + mpg_allf_raw_plain(0.0f);
+}
+/* Each lane by itself: SSE2 has no shift by another number of places in each lane. */
+#define MPG_SHIFT_PLAIN(NAME, SHIFTED)                                                                                         \
+    MPG_INLINE mpg_i32_plain NAME(mpg_i32_plain x, mpg_i32_plain places)                                                       \
+    {                                                                                                                          \
+        int32_t lane[MPG_LANES_PLAIN], n[MPG_LANES_PLAIN];                                                                     \
+        memcpy(lane, &x, sizeof lane);                                                                                         \
+        memcpy(n, &places, sizeof n);                                                                                          \
+        for (int l = 0; l < MPG_LANES_PLAIN; l++)                                                                              \
+            lane[l] = (int32_t)(SHIFTED);                                                                                      \
+        memcpy(&x, lane, sizeof lane);                                                                                         \
+        return x;                                                                                                              \
+    }
+MPG_SHIFT_PLAIN(mpg_right_raw_plain, lane[l] >> (n[l] < 31 ? n[l] : 31))
+MPG_SHIFT_PLAIN(mpg_right_logical_raw_plain, n[l] < 32 ? (uint32_t)lane[l] >> n[l] : 0)
+MPG_SHIFT_PLAIN(mpg_left_raw_plain, n[l] < 32 ? (uint32_t)lane[l] << n[l] : 0)
+/* Exact in double, so that it rounds once. */
+MPG_INLINE mpg_f32_plain mpg_madd_raw_plain(mpg_f32_plain a, mpg_f32_plain b, mpg_f32_plain c)
+{
+    float x[MPG_LANES_PLAIN], y[MPG_LANES_PLAIN], z[MPG_LANES_PLAIN];
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    memcpy(z, &c, sizeof z);
+    for (int l = 0; l < MPG_LANES_PLAIN; l++)
+        z[l] = (float)((double)x[l] * y[l] + z[l]);
+    memcpy(&c, z, sizeof c);
+    return c;
+}
+MPG_INLINE unsigned mpg_beyond_fp16_raw_plain(mpg_f32_plain x)
+{
+    return mpg_negative_raw_plain(mpg_all_raw_plain((143 << 23) - 1) - (mpg_bits_raw_plain(x) & 0x7FFFFFFF));
+}
+MPG_INLINE mpg_f32_plain mpg_without_raw_plain(mpg_f32_plain x, unsigned lanes)
+{
+    float lane[MPG_LANES_PLAIN];
+    memcpy(lane, &x, sizeof lane);
+    for (int l = 0; l < MPG_LANES_PLAIN; l++)
+        if (lanes >> l & 1)
+            lane[l] = 0;
+    memcpy(&x, lane, sizeof x);
+    return x;
+}
+MPG_INLINE mpg_f32_plain mpg_factor_of_raw_plain(mpg_scale_plain scale, mpg_i32_plain top, int fraction_bits)
+{
+    const mpg_i32_plain to_factor = mpg_all_raw_plain((int32_t)((uint32_t)(fraction_bits + 254) << 23));
+    return mpg_value_raw_plain((mpg_i32_plain)((mpg_unsigned_plain)to_factor - (mpg_unsigned_plain)top));
+}
+MPG_INLINE mpg_f32_plain mpg_unit_of_raw_plain(mpg_scale_plain scale, mpg_i32_plain top, int fraction_bits)
+{
+    return mpg_value_raw_plain(top - mpg_all_raw_plain(fraction_bits << 23));
+}
+#endif
