@@ -1,13 +1,15 @@
 """Kernels written out: their bits, flags and tiles on the shim, and that faults planted in them are found."""
 
 import json
+import os
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
 
 import ascend
-from ascend.emit.check import check_emitted
+from ascend.emit.check import check_emitted, compiler
 from ascend.emit.own import OwnKernel, check_own
 from ascend.emit.pto import pto_files, schedule_of
 from ascend.emit.write import EMITTERS, write_files
@@ -327,3 +329,55 @@ def test_other_dialects(dialect, texts):
         EMITTERS[dialect](
             build_schedule(200, 128, 300, B3, ascend.Blocking(64, 32, 48), kernel="grid", resident="none")
         )
+
+
+#: A main function for pto-isa's own CPU simulator: whole numbers, whose sums are exact in any order.
+ON_THE_VENDORS = """
+#include "gemm_cube.cpp"
+#include <cstdio>
+#include <vector>
+int main()
+{
+    using namespace plan;
+    std::vector<half> a(kM * kK), b(kN * kK);
+    std::vector<float> c(kM * kN, -1.0f);
+    for (size_t i = 0; i < a.size(); ++i)
+        a[i] = (half)(float)((int)(i * 7 % 13) - 6);
+    for (size_t i = 0; i < b.size(); ++i)
+        b[i] = (half)(float)((int)(i * 5 % 11) - 5);
+    for (uint32_t core = 0; core < kUsedCores; ++core) {
+        pto::cpu_sim::execution_context.block_idx = core;
+        gemm_cube((uint8_t *)a.data(), nullptr, (uint8_t *)b.data(), nullptr, (uint8_t *)c.data());
+    }
+    int wrong = 0;
+    for (uint32_t i = 0; i < kM; ++i)
+        for (uint32_t j = 0; j < kN; ++j) {
+            float sum = 0;
+            for (uint32_t k = 0; k < kK; ++k)
+                sum += (float)a[i * kK + k] * (float)b[j * kK + k];
+            wrong += sum != c[i * kN + j];
+        }
+    std::printf("%d wrong", wrong);
+}
+"""
+
+
+@pytest.mark.full
+def test_the_vendors_simulator_takes_the_kernel(tmp_path):
+    """MPGEMM_PTO_ISA: a checkout of pto-isa whose CPU simulator this compiler builds (f35e7f60 with g++ 12)."""
+    vendor = os.environ.get("MPGEMM_PTO_ISA")
+    if not vendor:
+        pytest.skip("MPGEMM_PTO_ISA is not set: a checkout of pto-isa")
+    s = build_schedule(
+        41, 70, 53, B3, ascend.Blocking(32, 32, 32), terms=1, kernel="grid", layout="nt", resident="none"
+    )
+    written(tmp_path, s)
+    (tmp_path / "vendors.cpp").write_text(ON_THE_VENDORS)
+    program = tmp_path / "vendors"
+    built = subprocess.run(
+        [compiler(), "-std=c++20", "-O1", "-ffp-contract=off", "-w", "-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1u",
+         f"-I{vendor}/include", str(tmp_path / "vendors.cpp"), "-o", str(program), "-ldl", "-lpthread"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert built.returncode == 0, built.stderr[:2000]
+    assert subprocess.run([program], capture_output=True, text=True).stdout == "0 wrong"

@@ -2,6 +2,8 @@
 //
 // Each core walks its tiles of C. Loads bring kStep blocks of A and B to L1, TEXTRACT moves one block to L0A and L0B, TMATMUL
 // adds to L0C, TSTORE writes a tile. Buffers are rings: before a buffer is filled again the pipe that read it raises a flag.
+#include <cstdint>
+
 #include <pto/pto-inst.hpp>
 
 using namespace pto;

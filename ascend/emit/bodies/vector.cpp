@@ -1,5 +1,7 @@
 // The passes over whole matrices of a GEMM on the vector units: words of A and B, and the terms and slices of C combined.
 // Written by mpgemm for one plan. Matrices are read as rows of kChunk elements, whatever their shape.
+#include <cstdint>
+
 #include <pto/pto-inst.hpp>
 
 using namespace pto;
