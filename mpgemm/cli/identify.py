@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorcore_models as tcm
@@ -68,19 +69,38 @@ def run(args: argparse.Namespace) -> int:
     Raises ValueError, TypeError, OSError, RuntimeError if the box cannot be had, or something that a function must be
         told is missing.
     """
+    with _at_work():
+        unit, interface = _box(args)
+    return _identified(args, unit, interface)
+
+
+@contextlib.contextmanager
+def _at_work() -> Iterator[None]:
+    """A user's code runs: what it prints goes to standard error. Raises ValueError where it ends the program."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except SystemExit as left:
+        raise ValueError(f"the box ended the program (SystemExit: {left})") from None
+
+
+def _identified(args: argparse.Namespace, unit: Any, interface: dict[str, Any]) -> int:
+    """Ask the box and print what was found; the exit status."""
     from tensorcore_models.probing.identify.page import page
 
-    unit, interface = _box(args)
     if args.suite:
         if not hasattr(unit, "formats"):
             unit, interface = tcm.as_engine(unit, **_values_only(args, interface)), {}
-        print(probing.suites.run(args.suite, unit), file=sys.stderr if args.json else sys.stdout)
+        with _at_work():
+            found = probing.suites.run(args.suite, unit)
+        print(found, file=sys.stderr if args.json else sys.stdout)
     sources = _solvers(args)
     try:
-        result = probing.identify(
-            unit, vectors=args.vectors, seed=args.seed, sources=sources, effort=args.effort, progress=_progress(args.quiet),
-            **interface,
-        )  # fmt: skip
+        with _at_work():
+            result = probing.identify(
+                unit, vectors=args.vectors, seed=args.seed, sources=sources, effort=args.effort,
+                progress=_progress(args.quiet), **interface,
+            )  # fmt: skip
     except Interrupted as stopped:
         print(f"\nmpgemm identify: interrupted: {stopped.known}", file=sys.stderr)
         return 130

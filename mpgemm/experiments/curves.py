@@ -19,8 +19,10 @@ from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.judging import BORDERLINE_BITS, FP32_ROUNDOFF, differences_of, noise_bits, side_of
 from mpgemm.experiments.methods import CubeOptions, build_methods
 from mpgemm.experiments.outcome import Context, Outcome
+from mpgemm.experiments.recovery_methods import only_pair
 from mpgemm.experiments.spread import METHOD, SeedSpread, interval_of
 from mpgemm.inputs.matrices import get_distribution
+from mpgemm.recovery.engines import UnsuitableEngine
 from mpgemm.reporting.plots import Curve, Panel
 from mpgemm.reporting.report import Table
 
@@ -130,7 +132,7 @@ def error_curves(
         found = generated_cases(name, sizes, context.seeds, values, precision)
         places |= {case.label: x for case in found}
         cases += found
-    built = _built(methods)
+    built, left_out = _built(methods)
     records = evaluate(cases, built, context.journal, context.progress, context.executor)
     preferred = sorted(BASELINES, key=lambda name: name != precision)
     baseline = next((method.name for name in preferred for method in built if method.name == name), "")
@@ -149,21 +151,37 @@ def error_curves(
     if name in OTHER_LABELS:
         axis = replace(axis, label=OTHER_LABELS[name])
     what = f"{name}, {m} x {'k' if axis.name == 'k' else k} x {n}"
-    return _outcome(axis, points, found_points, metric, what, lines)
+    outcome = _outcome(axis, points, found_points, metric, what, lines)
+    remarks = [*outcome.remarks, *(f"Left out: {name}: {reason}" for name, reason in left_out.items())]
+    return replace(outcome, data={**outcome.data, "left_out": left_out}, remarks=remarks)
 
 
 #: Lines of the first, second, ... recovery method; engines have colours.
 _STYLES = ("-", "--", "-.", ":")
 
 
-def _built(names: Sequence[str]) -> list[GemmMethod]:
-    """The methods, each called what it was asked for by; a name that means several keeps theirs."""
+def _built(names: Sequence[str]) -> tuple[list[GemmMethod], dict[str, str]]:
+    """The methods, each called what it was asked for by (a name that means several keeps theirs), and why others are left
+    out. Raises UnsuitableEngine if no engine runs its method."""
     found: dict[str, GemmMethod] = {}
+    left_out: dict[str, str] = {}
     for name in names:
-        methods = build_methods([name], CubeOptions())
-        alone = replace(methods[0], label=name) if len(methods) == 1 and "@" in name else None
+        try:
+            methods = build_methods([name], CubeOptions())
+        except UnsuitableEngine as error:
+            left_out[name] = str(error)
+            continue
+        alone = replace(methods[0], label=_asked_for(name)) if len(methods) == 1 and "@" in name else None
         found |= {method.name: method for method in ([alone] if alone else methods) if method.name not in found}
-    return list(found.values())
+    if not found:
+        raise UnsuitableEngine("; ".join(left_out.values()))
+    return list(found.values()), left_out
+
+
+def _asked_for(name: str) -> str:
+    """METHOD@ENGINE, with the path of a device where the name leaves it to the method."""
+    text = name.removeprefix("recovery:")
+    return name if name.startswith("engine:") else f"{text.partition('@')[0]}@{only_pair(text).requested}"
 
 
 def _point(method: GemmMethod, x: float, records: Sequence[Record], metric: str) -> CurvePoint:

@@ -45,11 +45,15 @@ def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[st
             try:
                 found = resolve_engine(engine, row)
                 asked = row.default_engine if engine is None else engine
+                if row.scaled_input and isinstance(asked, str) and not {":", "/"} & set(asked):
+                    asked = f"{asked}/{getattr(found, 'path', '')}"  # which the device's name does not say
                 pairs.append(MethodOnEngine(name, row, found, asked if isinstance(asked, str) else found.label))
             except UnsuitableEngine as error:
                 skipped.append((name, getattr(engine, "label", str(engine)), str(error)))
     if not pairs:
-        raise ValueError("no engine takes the words of any method: " + "; ".join(reason for *_, reason in skipped[:3]))
+        raise UnsuitableEngine(
+            "no engine takes the words of any method: " + "; ".join(reason for *_, reason in skipped[:3])
+        )
     return pairs, skipped
 
 

@@ -240,6 +240,9 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
         return engine
     device, _, path = name.partition("/")
     rows = [row for row in tcm.list_instructions(device) if row.scale_format is None]
+    if method.scaled_input and not path:  # a device means the path that can run it
+        scaling = (row for row in rows if row.a_format in method.formats and row.largest_input_scale)
+        path = next((row.path for row in scaling), "")
     known = list(dict.fromkeys(row.a_format for row in rows))
     summed = [fmt for fmt in known if any(_sums(row, fmt) for row in rows)]
     for fmt in method.formats:

@@ -122,3 +122,25 @@ def test_bounds_are_drawn_as_far_as_they_hold(capsys):
     assert all(error < value for error, value in zip(errors, fp32["values"], strict=True))
     assert main([*words.split(), "--no-bounds"]) == 0
     assert "ound" not in capsys.readouterr().out
+
+
+def test_a_device_means_the_path_that_runs_the_method(capsys):
+    """Only tcgen05 scales its accumulator; the name says so, in `compare`, too."""
+    words = ["--methods", "cutlass_bf16x9@b200", "fp32", "--shape", "2", "16", "2"]
+    assert main(["curve", "--over", "k", "16", "16", "--points", "1", *words, "--json"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert points[0]["label"] == "cutlass_bf16x9@b200/tcgen05" and "tcgen05" in points[0]["method"]
+    found = mpgemm.compare(["cutlass_bf16x9"], ["b200"], np.ones((2, 16), np.float32), np.ones((16, 2), np.float32))
+    assert [row.requested for row in found] == ["b200/tcgen05"] and found[0].rate is not None
+
+
+def test_an_engine_that_does_not_run_its_method_ends_no_curve(capsys):
+    line = ["curve", "--over", "k", "16", "16", "--points", "1", "--shape", "2", "16", "2", "--methods"]
+    assert main([*line, "cutlass_bf16x9@h100", "fp16@h100"]) == 0
+    shown = capsys.readouterr().out
+    assert "Left out: cutlass_bf16x9@h100: " in shown and "fp16@h100" in shown
+    assert main([*line, "cutlass_bf16x9@h100", "fp16@h100", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["left_out"]) == ["cutlass_bf16x9@h100"] and {p["label"] for p in found["points"]} == {"fp16@h100"}
+    assert main([*line, "cutlass_bf16x9@h100"]) == 2
+    assert "scales its accumulator input" in capsys.readouterr().err

@@ -46,6 +46,44 @@ def test_an_instruction_as_text(capsys):
     assert shown.err == ""  # no terminal
 
 
+NOISY = (
+    MODULE
+    + """
+
+def noisy(a, b, c):
+    print("asked")
+    return UNIT.gemm_bits(a, b, c)
+
+
+def leaving(a, b, c):
+    raise SystemExit(0)
+
+
+print("imported")
+"""
+)
+TOLD = ["--raw", "--a-format", "fp16", "--c-format", "fp32", "--d-format", "fp32", "--k", "4", "--vectors", "1000"]
+
+
+def test_what_a_box_prints_is_no_output(module, capsys):
+    (module / "noisy_boxes.py").write_text(NOISY)
+    assert main(["identify", "--python", "noisy_boxes:noisy", *TOLD, "--json"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["family"] and "imported" in shown.err and "asked" in shown.err
+
+
+def test_a_box_that_ends_the_program_is_not_identified(module, capsys):
+    (module / "leaving_boxes.py").write_text(NOISY)
+    assert main(["identify", "--python", "leaving_boxes:leaving", *TOLD]) == 1
+    assert "raises: SystemExit: 0" in capsys.readouterr().out
+    values = ["--a-format", "fp16", "--d-format", "fp32", "--k", "4"]
+    assert main(["identify", "--python", "leaving_boxes:leaving", *values, "--suite", "fasi"]) == 2
+    assert "the box ended the program (SystemExit: 0)" in capsys.readouterr().err
+    (module / "ending_boxes.py").write_text("raise SystemExit(0)")
+    assert main(["identify", "--python", "ending_boxes:f", *TOLD]) == 2
+    assert "the box ended the program (SystemExit: 0)" in capsys.readouterr().err
+
+
 def test_progress_on_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main([*VOLTA, "--quiet"]) == 0
