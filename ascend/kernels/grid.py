@@ -78,6 +78,8 @@ class GridKernel(CubeKernel):
     @property
     def used_cores(self) -> int:
         """Cores that have anything to do."""
+        if self.owns_rectangles:
+            return len(self._rectangles)
         return min(self.cores, self.tiles) if self.deals_one_by_one else super().used_cores
 
     def active_cores(self, wave: int) -> int:

@@ -166,16 +166,18 @@ class SequentialFMA(Accumulator):
         single_rounding(build, 0, self.rounding)
         half = power(-build.fraction_bits - 1)
         order = [1, 0] if self.pair_order == "odd_first" else list(range(build.row.k))
-        if build.row.k > 1:
+        if build.row.k > 1 and self.rounding in ("rne", "rz", "rd", "ru"):
             first, second = order[0], order[1]
             unit, tiny = 2 * half, half * half
+            up = 2 * unit if self.rounding == "ru" else 0  # each half of a unit counts as one
             twice = f"c = 1, then half a unit twice (k = {first}, {second})"
-            build.add(twice, {first: half, second: half}, ONE, ONE, unit)
+            build.add(twice, {first: half, second: half}, ONE, ONE + up, unit)
             build.add(f"half a unit in c and at k = {first}, then 1", {first: half, second: ONE}, half, ONE + unit)
             around = f"half a unit in c, 1 at k = {first}, then half a unit"
-            build.add(around, {first: ONE, second: half}, half, ONE, unit)
-            lost = f"1 at k = {first}, -1 at k = {second}: c is lost"
-            build.add(lost, {first: ONE, second: -ONE}, tiny, 0, tiny)
+            build.add(around, {first: ONE, second: half}, half, ONE + up, unit)
+            if self.rounding != "rd":  # -0, which is no number of its own
+                kept = f"1 at k = {first}, -1 at k = {second}: c is {'a unit' if up else 'lost'}"
+                build.add(kept, {first: ONE, second: -ONE}, tiny, up / 2, tiny)
         p = build.row.formats[0].precision
         if 2 * p - 1 > build.fraction_bits + 1:
             root = 1 + power(-(build.fraction_bits + 1) // 2)

@@ -367,10 +367,12 @@ JSON_RUNS = {
     "selftest": "selftest --seconds 1",
     "selftest --rerun": "selftest --rerun outside.npz",
 }  # fmt: skip
+#: Lines whose commands take kernels and profiles: not held to the page here.
+ELSEWHERE = {"simulate --measured", "simulate --calibrate", "check-kernel", "read", "read KERNEL OTHER"}
 
 
 def test_the_page_of_the_json_has_a_run_for_each_line():
-    assert set(JSON_ROWS) == set(JSON_RUNS)
+    assert set(JSON_ROWS) == set(JSON_RUNS) | ELSEWHERE
 
 
 @pytest.mark.sweep(8)

@@ -142,7 +142,7 @@ MUTANTS = (
     Mutant("reference: c late", FUSED, "step", "] if late else [c", "c] if late else ["),
     Mutant("reference: block size", "tensorcore_models/reference/matrix.py", "dot_bits", "= accumulator.terms_per_step", "= max(1, accumulator.terms_per_step // 2)"),
     Mutant("reference: CDNA3 rounds to zero", ROUND_DOWN, "FusedDotRoundDownAdd._finite", "to_zero, kept)", "to_zero, to_zero)"),
-    Mutant("reference: GDFS F", GROUP_SUM, "GroupDotFusedSum._finite", 'fraction_bits, "rz"', 'fraction_bits + 1, "rz"'),
+    Mutant("reference: GDFS F", GROUP_SUM, "GroupDotFusedSum._finite", "self.exponent_floor), self.fraction_bits", "self.exponent_floor), self.fraction_bits + 1"),
     Mutant("reference: GPS tree becomes a chain", "tensorcore_models/families/pairwise.py", "GroupPairwiseSum._tree", "places // 2", "places - 1"),
     Mutant("reference: GPS zeros keep their sign", "tensorcore_models/families/pairwise.py", "_to_positive", "y.is_zero", "y != x", FAST),
     Mutant("reference: no alignment floor", "tensorcore_models/reference/aligned.py", "largest_exponent", "floor is None", "True"),
