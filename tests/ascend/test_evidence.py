@@ -104,7 +104,7 @@ def of_the_study(m, k, n):
     return build_schedule(m, k, n, B3, block, terms=1, kernel="grid", layout="nd", balanced=False)
 
 
-@pytest.mark.sweep(2)  # a fit is a thousand simulations
+@pytest.mark.sweep(1)  # a fit is a thousand simulations
 @pytest.mark.parametrize("moved", MOVED)
 def test_a_fit_to_some_shapes_gives_the_times_of_others(moved):
     """Rows of five shapes made with one to three numbers moved: times of other shapes within 5 %, and so on rows left out."""

@@ -85,7 +85,7 @@ def twin(name, arguments, grid):
 
 
 @pytest.mark.parametrize("name", GEMM)
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(5)
 def test_the_scalar_reader_agrees(name):
     """One or two thread blocks in plain Python: about a second each."""
     case = GEMM[name]
@@ -119,6 +119,7 @@ def test_the_scalar_reader_agrees_on_reductions():
     assert np.abs(out[0].astype(np.float64) - exact).max() < 4 * 2.0**-9  # one rounding of numbers below 4 to bf16
 
 
+@pytest.mark.full  # 4 s: one thread after the other in plain Python
 def test_the_scalar_reader_agrees_on_tensor_maps():
     m, n, k = 64, 64, 128
     a, b, c = described(m, n, k)

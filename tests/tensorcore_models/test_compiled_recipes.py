@@ -89,6 +89,7 @@ def test_split_k_is_atomic_additions_in_the_order_of_blocks():
     assert "order of blocks and threads" in recipe.assumptions[0]
 
 
+@pytest.mark.full  # 4 s: an expression for each of its additions
 def test_a_reduction_s_tree():
     x = rows_to_normalise(2, 256)
     out = np.zeros(x.shape, np.uint16)

@@ -28,6 +28,7 @@ def test_operations_keep_their_contracts(flags, sweep, tmp_path):  # 3 s: the co
     assert done.returncode == 0 and done.stdout.endswith(", 0 wrong\n"), done.stdout + done.stderr
 
 
+@pytest.mark.sweep(1)  # each compiles the lanes twice: 10 s
 @pytest.mark.parametrize(
     ("call", "message"),
     [
