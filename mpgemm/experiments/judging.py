@@ -119,7 +119,7 @@ def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) 
     if not look.results:
         return None
     seeds = len(mine["fp32"])
-    best, same = _choose(plain, look.results * seeds)
+    best, same = _choose(plain, mine["fp32"], look.results * seeds)
     judgements = look.judgements(best, plain[best])
     scaled = next((look.judgements(setting, found) for setting, found in measured.items() if setting.row_scaling), ())
     recommended = best
@@ -206,22 +206,28 @@ def _gain(scaled: Sequence[Judgement], plain: Sequence[Judgement]) -> float:
     return max((after[s].differences[m] - before[s].differences[m] for s in steps for m in METRICS), default=-math.inf)
 
 
-def _choose(plain: Measured, results: int) -> tuple[CubeSetting, tuple[CubeSetting, ...]]:
-    """The preferred setting among those as good as the best in every step order, and the others among them."""
-    tolerance = noise_bits(results, SAME_BITS)
+def _choose(plain: Measured, fp32: Errors, results: int) -> tuple[CubeSetting, tuple[CubeSetting, ...]]:
+    """The preferred setting among those as good as the best in every step order, and the others among them; where there is
+    none, the setting that is least behind FP32 in the step order in which it is most behind."""
+    tolerance, noise = noise_bits(results, SAME_BITS), noise_bits(results)
     errors = {
         setting: {(step, metric): median_of(found[step][1], metric) for step in found for metric in METRICS}
         for setting, found in plain.items()
     }
     best = {key: min(errors[setting][key] for setting in plain) for key in next(iter(errors.values()))}
+    baseline = {metric: median_of(fp32, metric) for metric in METRICS}
 
     def excess(setting: CubeSetting) -> float:
         """Bits behind the best beyond the tolerance, at most."""
         return max(bits_between(best[key], errors[setting][key]) - tolerance[key[1]] for key in best)
 
+    def behind(setting: CubeSetting) -> float:
+        """Bits behind FP32 beyond what two FP32 products may differ, at most."""
+        return max(bits_between(baseline[key[1]], errors[setting][key]) - noise[key[1]] for key in best)
+
     order = sorted(plain, key=lambda setting: setting.preference)
     good = [setting for setting in order if excess(setting) <= 0]
-    return (good[0], tuple(good[1:])) if good else (min(order, key=excess), ())
+    return (good[0], tuple(good[1:])) if good else (min(order, key=behind), ())
 
 
 # -- one input in detail -------------------------------------------------------------------------------------------------

@@ -194,6 +194,8 @@ ZERO_PRODUCT = "The exact product is 0: there are no leading bits to compare, on
 SCALED_TO = f"2^{ROW_SCALING_EXPONENT} up to 2^{ROW_SCALING_EXPONENT + 1}"
 #: Bits that are worth telling where scaling does not change the decision.
 SCALING_BITS = 0.5
+#: Bits behind FP32 that are more than two FP32 products of many results differ by: "as accurate" above them needs a reason.
+TELLING_BITS = 0.75
 
 
 def sentences(verdict: Verdict) -> list[str]:
@@ -204,7 +206,8 @@ def sentences(verdict: Verdict) -> list[str]:
     lines += [*_spread(verdict, judged), *_beside(verdict)]
     if verdict.depends_on_step_order:
         lines.append("The SGEMM-cube paper's own figure 9 fits rounding once a step (docs/results.md).")
-    if verdict.noise["relative_frobenius"] > 1:  # twice what it is on many results
+    least = min(judgement.differences["relative_frobenius"] for judgement in judged)
+    if verdict.noise["relative_frobenius"] > 1 or (verdict.status == "as accurate" and least < -TELLING_BITS):
         few = f"{verdict.results} result{'s' * (verdict.results != 1)}"
         bits = verdict.noise["relative_frobenius"]
         lines.append(f"{few} can say no more: differences of up to {bits:.1f} bits are chance.")
@@ -372,10 +375,26 @@ def _scaling(verdict: Verdict) -> str:
         return ""
     if verdict.status == "lost" and any(operand.nonfinite for operand in verdict.lost_operands):
         return "Scaling rows and columns does not help: the 910A's conversion makes numbers of infinities and NaNs."
-    name, gained = "Scaling rows and columns by powers of two (sgemm_cube_scaled)", verdict.scaled[0].effective_bits
-    if verdict.status == "as accurate" or gained - verdict.judgements[0].effective_bits <= SCALING_BITS:
+    name = "Scaling rows and columns by powers of two (sgemm_cube_scaled)"
+    before = {judgement.step_order: judgement for judgement in verdict.judgements}
+    gains = [
+        after for after in verdict.scaled if after.step_order in before and _gains(before[after.step_order], after)
+    ]
+    if verdict.status == "as accurate" or not gains:
         return f"{name} gains nothing."
-    return f"{name} is not enough: {_fp32_bits(gained)}."
+    if len(verdict.scaled) == 1:
+        return f"{name} is not enough: {_fp32_bits(verdict.scaled[0].effective_bits)}."
+    bits = "; ".join(
+        f"{_fp32_bits(j.effective_bits)} with {STEPS[j.step_order]} ({HEADLINES[j.status].partition(',')[0]})"
+        for j in verdict.scaled
+    )
+    return f"{name} is not enough: {bits}."
+
+
+def _gains(before: Judgement, after: Judgement) -> bool:
+    """Whether scaling brings bits worth telling, or a better status."""
+    better = STATUSES.index(after.status) < STATUSES.index(before.status)
+    return better or after.effective_bits - before.effective_bits > SCALING_BITS
 
 
 def _advice(verdict: Verdict) -> str:

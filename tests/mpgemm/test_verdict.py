@@ -200,3 +200,46 @@ def test_the_words_of_a_product_beyond_fp32():
     assert "no bits, FP32 no bits: FP32 leaves its range" in text and "inf bits" not in text
     k1 = str(mpgemm.verdict(a[:, :1] / 2**85, b[:1] / 2**85))
     assert "FP32 24 bits or more" in k1
+
+
+def test_where_no_setting_is_best_in_each_order_the_worst_case_beside_fp32_decides():
+    """Of constant matrices s_b = 12 is best where the cube rounds once a step and s_b = 0 where it does not."""
+    case = given_case(np.full((8, 128), 0.1), np.full((128, 8), 0.1))
+    methods = build_methods(["fp32", "sgemm_cube"], CubeOptions(step_orders=("sequential", "exact")))
+    found = verdict_on(case, methods)
+    assert found.recommended == CubeSetting("termwise", 0) and found.same == ()
+    assert found.status == "as accurate" and not found.depends_on_step_order
+
+
+def test_what_scaling_gains_is_told_for_each_rounding():
+    """Scaling that makes one rounding as accurate as FP32 and another worse does not gain nothing."""
+    plain = dataclasses.replace(
+        verdict_on(matrices(SQUARE, SQUARE)), status="less accurate", depends_on_step_order=True
+    )
+    one, two = plain.judgements
+    before = (
+        dataclasses.replace(one, effective_bits=20.1),
+        dataclasses.replace(two, status="less accurate", effective_bits=20.0),
+    )
+    after = (
+        dataclasses.replace(one, status="less accurate", effective_bits=19.0),
+        dataclasses.replace(two, effective_bits=20.4),
+    )
+    text = str(dataclasses.replace(plain, judgements=before, scaled=after))
+    assert "gains nothing" not in text
+    assert (
+        "(sgemm_cube_scaled) is not enough: 19.0 bits with rounding after every product (less accurate than FP32); "
+        "20.4 bits with rounding once a step (as accurate as FP32)." in text
+    )
+
+
+def test_as_accurate_above_fewer_bits_says_why():
+    found = verdict_on(matrices(SQUARE, SQUARE))
+    assert found.status == "as accurate" and "are chance" not in str(found)
+    fewer = tuple(
+        dataclasses.replace(j, differences={**j.differences, "relative_frobenius": -0.9}) for j in found.judgements
+    )
+    few = dataclasses.replace(
+        found, judgements=fewer, noise={"relative_frobenius": 0.95, "componentwise": 1.5}, results=10
+    )
+    assert "10 results can say no more: differences of up to 0.9 bits are chance." in str(few)

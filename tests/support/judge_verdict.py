@@ -281,6 +281,12 @@ class VerdictJudge:
             and self.status(("termwise", "12", True), "sequential") != "as accurate"
         )
 
+    def not_enough_of_each(self, *told):
+        setting = ("termwise", "12", True)
+        found = [self.measured(*setting, step) for step in ("sequential", "exact")]
+        fits = [bits_fit(bits, each.errors.bits) for bits, each in zip(told[::2], found, strict=True)]
+        return all(fits) and list(told[1::2]) == [status.partition(",")[0] for status in self.statuses(setting)]
+
     def conversion(self):
         return any(not np.isfinite(x).all() for x in (self.a, self.b)) and self.scaled().count
 
@@ -382,6 +388,7 @@ def same_settings(text, order):
 
 _SETTING = r"(\w+) order, s_b = (\w+)(, rows and columns scaled)?"
 _STATUS = rf"(as accurate as FP32|{BORDERLINE}|less accurate than FP32|results are lost)"
+_SHORT = r"as accurate as FP32|borderline|less accurate than FP32|results are lost"
 _HOW = f"({'|'.join(STEPS)})"
 SENTENCES = (
     (rf"Verdict: {_STATUS}(, with rows and columns scaled)?(, however the cube rounds inside a step)"
@@ -410,6 +417,9 @@ SENTENCES = (
     (r"FP32 itself loses (\d+) of (\d+) results\.", VerdictJudge.fp32_loses),
     (r"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) gains nothing\.", VerdictJudge.gains_nothing),
     (rf"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) is not enough: {_BITS}\.", VerdictJudge.not_enough),
+    (rf"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) is not enough: {_BITS} with "
+     rf"rounding after every product \(({_SHORT})\); {_BITS} with "
+     rf"rounding once a step \(({_SHORT})\)\.", VerdictJudge.not_enough_of_each),
     (r"Scaling rows and columns does not help: the 910A's conversion makes numbers of infinities and NaNs\.",
      VerdictJudge.conversion),
     (rf"(?:Why|Without scaling \(.*?\))(?: \({_HOW}\))?:(?: {_BITS};)? (overflow|range|split|dropped term|accumulation): "
