@@ -144,6 +144,8 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     if "amx" in names and (missing := unit_missing(USUAL)):
         print(f"mpgemm evaluate: amx is left out: {missing}", file=sys.stderr)
         names = [name for name in names if name != "amx"]
+    if args.c is not None and not args.methods:
+        names = _that_add(names, options)
     methods = build_methods(names, options)
     records = evaluation.evaluate(cases, methods, context.journal, context.progress, context.executor)
     summaries = evaluation.summarise(records)
@@ -175,6 +177,19 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     if wrong:
         print(f"mpgemm evaluate: the exact product disagrees with mpmath on {', '.join(wrong)}", file=sys.stderr)
     return 1 if wrong else 0
+
+
+def _that_add(names: list[str], options: CubeOptions) -> list[str]:
+    """Without the default methods that add no C, which are named; what was asked for by name is refused later."""
+    from mpgemm.experiments.methods import build_methods
+
+    left_out = [
+        name
+        for name in names
+        if name in NAMED_METHODS and not all(m.takes_addend for m in build_methods([name], options))
+    ]
+    print(f"mpgemm evaluate: left out, as they add no C: {', '.join(left_out)}", file=sys.stderr)
+    return [name for name in names if name not in left_out]
 
 
 class InputFindings:

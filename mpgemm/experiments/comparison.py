@@ -5,12 +5,10 @@ from concurrent.futures import Executor
 from dataclasses import asdict
 from functools import partial
 
-import numpy as np
-
 from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.errors import METRICS, ErrorReport
 from mpgemm.experiments import recommending
-from mpgemm.experiments.cases import Case, as_fp32, given_case
+from mpgemm.experiments.cases import Case, given_case
 from mpgemm.experiments.comparison_record import ComparisonRecord, Runs, csv_of
 from mpgemm.experiments.costs import check_rates, rate_of
 from mpgemm.experiments.cube_bounds import sgemm_bound
@@ -18,7 +16,7 @@ from mpgemm.experiments.evaluate import Record, conditions_of, evaluate
 from mpgemm.experiments.framework_names import framework_name
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal
-from mpgemm.experiments.methods import FP32_CHAIN, fp32_baseline, native_fp32
+from mpgemm.experiments.methods import FP32_CHAIN, fp32_baseline, native_fp32, with_addend
 from mpgemm.experiments.not_finite import NotFinite, not_finite
 from mpgemm.experiments.recommending import OneInput, Recommendation
 from mpgemm.experiments.recovery_methods import MethodOnEngine, pair_method, resolve_pairs
@@ -343,15 +341,8 @@ def compare_cases(
     )
 
 
-def _with_addend(multiply, a, b, c=None):
-    """An FP32 product, and C added to it in FP32."""
-    product = multiply(a, b)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return product if c is None else product + as_fp32(c)
-
-
 _FP32, _FP32_NUMPY = (
-    GemmMethod(name, label, partial(_with_addend, multiply), takes_addend=True, bound=partial(sgemm_bound, "fp32"))
+    GemmMethod(name, label, partial(with_addend, multiply), takes_addend=True, bound=partial(sgemm_bound, "fp32"))
     for name, label, multiply in (
         ("fp32", f"FP32, chains of {FP32_CHAIN}", fp32_baseline),
         ("fp32_numpy", "FP32 SGEMM (NumPy)", native_fp32),

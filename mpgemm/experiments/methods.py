@@ -155,8 +155,18 @@ def _engine_bound(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 
 
 def _sums_method(name: str, label: str, multiply: Callable[..., np.ndarray]) -> GemmMethod:
-    """A product of sums in FP32, or in FP64 where its name says so."""
-    return GemmMethod(name, label, multiply, bound=partial(sgemm_bound, "fp64" if name == "fp64" else "fp32"))
+    """A product of sums in FP32, or in FP64 where its name says so; a C is added to it at the end."""
+    bound = partial(sgemm_bound, "fp64" if name == "fp64" else "fp32")
+    return GemmMethod(name, label, partial(with_addend, multiply), takes_addend=True, bound=bound)
+
+
+def with_addend(
+    multiply: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
+) -> np.ndarray:
+    """An FP32 or FP64 product, and C added to it in the same precision."""
+    product = multiply(a, b)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return product if c is None else product + (as_fp32(c) if product.dtype == np.float32 else c)
 
 
 def _hf32_bound(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mpgemm.cli import main
+from mpgemm.experiments.methods import build_methods
 
 
 @pytest.fixture
@@ -225,3 +226,21 @@ def interrupt_and_resume(tmp_path):
     assert subprocess.run(command, capture_output=True, timeout=120).returncode == 0
     assert journal.read_bytes().startswith(kept)
     assert journal.read_bytes().count(b"\n") == 2 * seeds
+
+
+def test_default_methods_that_add_no_c_are_left_out_and_named(files, tmp_path, capsys):
+    a, b = map(np.load, files)
+    c = np.linspace(-3, 3, 30).reshape(6, 5)
+    np.save(tmp_path / "c.npy", c)
+    assert main(["evaluate", *map(str, files), "--c", str(tmp_path / "c.npy"), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.strip().endswith(
+        "left out, as they add no C: fp16, fp16_accumulate, hf32, sgemm_cube, sgemm_cube_scaled"
+    )
+    records = json.loads(printed.out)["records"]
+    assert [record["method"] for record in records] == ["fp32", "fp32_numpy", "fp32_chain", "fp64"]
+    assert all(0 < record["errors"]["relative_frobenius"] < 2.0**-20 for record in records[:3])
+    product = next(method for method in build_methods(["fp64"])).multiply(a, b, c)
+    assert np.array_equal(product, a.astype(np.float64) @ b.astype(np.float64) + c)
+    with_engine = ["evaluate", *map(str, files), "--c", str(tmp_path / "c.npy"), "--engine", "a100"]
+    assert main(with_engine) == 2 and "these methods add no C to a product: engine:" in capsys.readouterr().err
