@@ -164,7 +164,7 @@ def side_by_side(count: int, width: float, height: float, **shared):
 
 def letters(inches: float, points: float) -> int:
     """Letters of a text of that size, as figures are drawn, that fit in a width."""
-    return max(int(inches * 72 / (0.58 * points * style().scale)), 8)
+    return max(int(inches * 72 / (0.65 * points * style().scale)), 8)
 
 
 def save(figure, path: str | os.PathLike) -> list[str]:

@@ -19,6 +19,8 @@ from mpgemm.cli.common.parser import Parser
 from mpgemm.experiments.outside import write_outside
 from mpgemm.traces.recording import TraceRecorder
 
+#: A kernel of an fp16 product that Triton compiled.
+PTX = Path(__file__).parents[1] / "vectors" / "ptx" / "sm_80-fp16-masked.ptx"
 ALL_EXAMPLES = [(command, arguments) for command in all_commands() for arguments, _ in command_module(command).EXAMPLES]
 
 
@@ -157,6 +159,8 @@ def examples_folder(tmp_path_factory):
     found = (a @ b).astype(np.float32)
     judged = JudgedProduct("fp16", {"method": "recovery:fp16@a100"}, a.astype(np.float32), b.astype(np.float32))
     write_outside(OutsideBound(judged, found, (0, 0), 1.0, 0.5, 1), folder).rename(folder / "outside.npz")
+    for name in ("gemm", "other"):
+        shutil.copy(PTX, folder / f"{name}.ptx")
     return folder
 
 
@@ -188,6 +192,7 @@ NEEDED = {
     "distinguish": "an SMT solver",
     "beats": "an SMT solver",
     "selftest": "half a minute",
+    "check-kernel": "a kernel; tests/ascend/test_emit.py has some",
 }
 
 DOCS = [
