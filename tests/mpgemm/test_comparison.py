@@ -107,8 +107,8 @@ def test_methods_that_add_nothing_are_refused():
 
     (case,) = generated_cases("normal", (2, 3, 4), [0])
     case = with_addend(case, "normal")
-    with pytest.raises(ValueError, match="add no C to a product: fp32"):
-        evaluate([case], build_methods(["fp32", "recovery:fp16@a100"]))
+    with pytest.raises(ValueError, match="add no C to a product: fp16"):
+        evaluate([case], build_methods(["fp16", "recovery:fp16@a100"]))
     a, b, c = case.operands()
     (record,) = evaluate([case], build_methods(["recovery:fp16@a100"]))
     assert record.errors == mpgemm.errors(mpgemm.recovered_gemm(a, b, c, "fp16", "a100"), a, b, c)
