@@ -4,16 +4,20 @@ Figures 6, 10, 11 and 12 are from SGEMM-cube (arXiv:2507.23387v4). The paper pri
 those in its text, so 10 to 12 are predictions of this model, not copies of its data.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ascend.blocking import Blocking, feasible_blocks
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.pipes.simulate import simulate
+from ascend.kernels.base import Kernel
+from ascend.pipes.program import PIPES
+from ascend.pipes.simulate import Timeline, simulate
+from ascend.pipes.trace import bars
 from ascend.planner import plan
 from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK
 from ascend.roofline import operational_intensity, roofline
-from ascend.schedule import build_schedule
+from ascend.schedule import build_schedule, variant
 
 Progress = Callable[[int, int], None] | None
 Size = tuple[int, int, int]
@@ -103,3 +107,67 @@ def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Prog
         if progress:
             progress(number + 1, len(blocks))
     return rows
+
+
+def pipe_rows(timeline: Timeline) -> list[dict]:
+    """What each pipe of core 0 does in 12,000 cycles where a C block leaves: an operation a row, times in us."""
+    recorded, cycles = timeline.recorded(), 12_000
+    first = _first_leaving(recorded, cycles)
+    return [
+        {
+            "pipe": PIPES[bar.pipe], "work": bar.kind, "start": _microseconds(timeline, max(bar.start, first)),
+            "end": _microseconds(timeline, min(bar.end, first + cycles)),
+        }
+        for bar in bars(recorded, first, first + cycles)
+    ]  # fmt: skip
+
+
+def ping_pong_rows(schedule: Kernel) -> list[dict]:
+    """The first 4,000 cycles of the multiplication with single and with double buffers: an operation a row, times in us.
+
+    `number` counts the k blocks of one kind of work: even ones use the first of two buffers.
+    """
+    rows, cycles, shown = [], 4_000, ("MTE2", "MTE1", "CUBE")
+    for buffering in ("single", "double"):
+        timeline = simulate(variant(schedule, buffering=buffering), include_split=False).recorded()
+        launch, counts = timeline.phases[0].launch, Counter[str]()
+        for bar in sorted(bars(timeline), key=lambda bar: bar.start):
+            if PIPES[bar.pipe] not in shown or bar.start - launch > cycles:
+                continue
+            rows.append({
+                "buffers": buffering, "pipe": PIPES[bar.pipe], "work": bar.kind, "number": counts[bar.kind],
+                "start": _microseconds(timeline, bar.start - launch), "end": _microseconds(timeline, bar.end - launch),
+                "tflops": timeline.tflops,
+            })  # fmt: skip
+            counts[bar.kind] += 1
+    return rows
+
+
+def occupancy_rows(timeline: Timeline) -> list[dict]:
+    """Bytes in use of each buffer of core 0 over 60,000 cycles where a C block leaves: a change a row, times in us."""
+    recorded, cycles = timeline.recorded(), 60_000
+    first = _first_leaving(recorded, cycles)
+    rows = []
+    for name, (times, used) in recorded.occupancy().items():
+        inside = (times >= first) & (times <= first + cycles)
+        before = int((times < first).sum())
+        if before:
+            rows.append({"buffer": name, "time": _microseconds(timeline, first), "bytes": int(used[before - 1])})
+        rows += [
+            {"buffer": name, "time": _microseconds(timeline, time), "bytes": int(count)}
+            for time, count in zip(times[inside].tolist(), used[inside].tolist(), strict=True)
+        ]
+    return rows
+
+
+def _first_leaving(recorded: Timeline, cycles: float) -> float:
+    """Start of a window around the first C block whose old value is read back, else around the first that leaves."""
+    for kinds in (("C add",), ("C move", "C write")):
+        start = min((bar.start for bar in bars(recorded) if bar.kind in kinds), default=None)
+        if start is not None:
+            return max(start - 0.4 * cycles, 0.0)
+    return 0.0
+
+
+def _microseconds(timeline: Timeline, cycles: float) -> float:
+    return cycles / timeline.chip.frequency_mhz

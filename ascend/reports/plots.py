@@ -8,19 +8,11 @@ from pathlib import Path
 
 from ascend.pareto import Point
 from ascend.pipes.program import PIPES
-from ascend.pipes.simulate import Timeline
-from ascend.pipes.trace import bars
 from ascend.reports.waterfall import WaterfallStep
-from tensorcore_models.figures import new_figure, require_matplotlib, save, side_by_side
+from tensorcore_models.figures import colour_of, new_figure, require_matplotlib, save, side_by_side
 
-#: One colour for each kind of work, told apart without red and green (Okabe and Ito).
-COLOURS = {
-    "cube": "#0072B2",
-    "load": "#E69F00",
-    "move": "#56B4E9",
-    "C": "#009E73",
-    "other": "#999999",
-}
+#: Numbers of the colours (:func:`tensorcore_models.figures.colour_of`) of each kind of work.
+COLOURS = {"cube": 0, "load": 4, "move": 5, "C": 2, "other": 7}
 
 
 def _save(figure, path: str | Path) -> list[Path]:
@@ -29,82 +21,59 @@ def _save(figure, path: str | Path) -> list[Path]:
 
 
 def _colour(kind: str) -> str:
+    """The colour of an operation by its name."""
     if kind.startswith("cube"):
-        return COLOURS["cube"]
+        return colour_of(COLOURS["cube"])
     if kind in ("A load", "B load", "A miss", "B miss", "stream load", "kept load"):
-        return COLOURS["load"]
+        return colour_of(COLOURS["load"])
     if kind in ("A move", "B move"):
-        return COLOURS["move"]
-    return COLOURS["C"] if kind.startswith("C ") else COLOURS["other"]
+        return colour_of(COLOURS["move"])
+    return colour_of(COLOURS["C" if kind.startswith("C ") else "other"])
 
 
-def _start(timeline: Timeline, cycles: float) -> float:
-    """Start of a window around the first C block whose old value is read back, else around the first that leaves."""
-    for kinds in (("C add",), ("C move", "C write")):
-        start = min((bar.start for bar in bars(timeline) if bar.kind in kinds), default=None)
-        if start is not None:
-            return max(start - 0.4 * cycles, 0.0)
-    return 0.0
-
-
-def gantt(timeline: Timeline, path: str | Path) -> list[Path]:
-    """What each pipe of core 0 does in 12,000 cycles where a C block leaves; the axis shows time."""
-    timeline, cycles = timeline.recorded(), 12_000
-    microsecond = timeline.chip.frequency_mhz  # cycles
-    first = _start(timeline, cycles)
-    window = bars(timeline, first, first + cycles)
-    used = [lane for lane in range(len(PIPES)) if any(bar.pipe == lane for bar in window)]
+def pipes_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
+    """What each pipe does (rows of pipe_rows)."""
+    used = [pipe for pipe in PIPES if any(row["pipe"] == pipe for row in rows)]
     figure = new_figure(11, 0.9 + 0.55 * len(used))
     axes = figure.subplots()
-    for bar in window:
-        start, end = max(bar.start, first), min(bar.end, first + cycles)
+    for row in rows:
         axes.broken_barh(
-            [(start / microsecond, (end - start) / microsecond)], (used.index(bar.pipe) - 0.38, 0.76),
-            color=_colour(bar.kind), edgecolor="white", linewidth=0.3,
+            [(row["start"], row["end"] - row["start"])], (used.index(row["pipe"]) - 0.38, 0.76),
+            color=_colour(row["work"]), edgecolor="white", linewidth=0.3,
         )  # fmt: skip
-    axes.set_yticks(range(len(used)), [PIPES[lane] for lane in used])
+    axes.set_yticks(range(len(used)), used)
     axes.invert_yaxis()
-    axes.set_xlim(first / microsecond, (first + cycles) / microsecond)
-    axes.set_xlabel(f"time on core 0, us (at {timeline.chip.frequency_mhz:g} MHz)")
-    s = timeline.schedule
-    axes.set_title(
-        f"{timeline.chip.name}, block {s.blocking}, {s.buffering} buffers, {s.mode}: {timeline.tflops:.1f} TFLOP/s",
-        fontsize=10,
-    )
+    axes.set_xlim(min(row["start"] for row in rows), max(row["end"] for row in rows))
+    axes.set_xlabel("time on core 0, us")
+    axes.set_title(title, fontsize=10)
     names = {"cube": "cube", "load": "GM to L1", "move": "L1 to L0", "C": "C", "other": "split, sync"}
-    handles = [axes.plot([], [], "s", color=COLOURS[key], label=label)[0] for key, label in names.items()]
+    handles = [axes.plot([], [], "s", color=colour_of(COLOURS[key]), label=label)[0] for key, label in names.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(names), frameon=False, fontsize=8)
     return _save(figure, path)
 
 
-def buffering_plot(single: Timeline, double: Timeline, path: str | Path) -> list[Path]:
-    """Single beside double buffers: the first k blocks on the pipes, numbered, in shades of the two buffers (ping, pong)."""
-    cycles = 4_000  # of the multiplication that are shown
+def ping_pong_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
+    """Single beside double buffers (rows of ping_pong_rows): k blocks, numbered, in shades of the two buffers."""
     figure = new_figure(11, 5.2)
     panels = figure.subplots(2, 1, sharex=True)
-    shown = ("MTE2", "MTE1", "CUBE")
-    for axes, timeline in zip(panels, (single.recorded(), double.recorded()), strict=True):
-        counts: dict[str, int] = {}
-        microsecond = timeline.chip.frequency_mhz
-        for bar in sorted(bars(timeline), key=lambda bar: bar.start):
-            first = timeline.phases[0].launch
-            if PIPES[bar.pipe] not in shown or bar.start - first > cycles:
-                continue
-            number = counts[bar.kind] = counts.get(bar.kind, -1) + 1
-            start, length = (bar.start - first) / microsecond, (bar.end - bar.start) / microsecond
-            lane = shown.index(PIPES[bar.pipe])
+    lanes, end = {"MTE2": "GM to L1", "MTE1": "L1 to L0", "CUBE": "cube"}, max(row["start"] for row in rows)
+    for axes, buffers in zip(panels, ("single", "double"), strict=True):
+        own = [row for row in rows if row["buffers"] == buffers]
+        for row in own:
+            length, lane = row["end"] - row["start"], list(lanes).index(row["pipe"])
             axes.broken_barh(
-                [(start, length)], (lane - 0.38, 0.76), color=_colour(bar.kind), alpha=0.95 if number % 2 == 0 else 0.55,
-                edgecolor="white", linewidth=0.5,
+                [(row["start"], length)], (lane - 0.38, 0.76), color=_colour(row["work"]),
+                alpha=0.55 if row["number"] % 2 else 0.95, edgecolor="white", linewidth=0.5,
             )  # fmt: skip
-            if length > 0.02 * cycles / microsecond:
-                axes.text(start + length / 2, lane, str(number), ha="center", va="center", fontsize=7, clip_on=True)
-        axes.set_yticks(range(len(shown)), ["GM to L1", "L1 to L0", "cube"])
+            if length > 0.015 * end:
+                middle = row["start"] + length / 2
+                axes.text(middle, lane, str(row["number"]), ha="center", va="center", fontsize=7, clip_on=True)
+        axes.set_yticks(range(len(lanes)), list(lanes.values()))
         axes.invert_yaxis()
-        axes.set_xlim(0, cycles / microsecond)
-        title = f"{timeline.schedule.buffering} buffers: {timeline.tflops:.0f} TFLOP/s"
-        axes.set_title(title, fontsize=9, loc="left")
-    panels[1].set_xlabel(f"us since the first load, core 0 of a {double.chip.name}; number: k block, shade: buffer")
+        axes.set_xlim(0, end)
+        axes.set_title(f"{buffers} buffers: {own[0]['tflops']:.3g} TFLOP/s", fontsize=9, loc="left")
+    panels[1].set_xlabel("us since the first load, core 0; number: k block, shade: buffer")
+    figure.suptitle(title, fontsize=10)
     return _save(figure, path)
 
 
@@ -115,7 +84,7 @@ def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak
     knee = peak / bandwidth
     most = max(row["operational_intensity"] for row in rows) * 1.3
     axes.plot([knee / 8, knee, most], [peak / 8e12, peak / 1e12, peak / 1e12], color="black", label="roof (eq. 11)")
-    for name, colour, marker in (("single", "#E69F00", "o"), ("double", "#0072B2", "^")):
+    for name, colour, marker in (("single", colour_of(4), "o"), ("double", colour_of(0), "^")):
         axes.scatter(
             [row["operational_intensity"] for row in rows], [row[name] for row in rows], s=7, color=colour,
             marker=marker, alpha=0.5, linewidths=0, label=f"{name} buffer (simulated)",
@@ -180,11 +149,11 @@ def figure_12_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[P
     for axes, name in zip(panels, names, strict=True):
         own = [row for row in rows if row["series"] == name]
         x = [row["k"] if name == "k" else row["m"] for row in own]
-        axes.plot(x, [row["sgemm_cube"] for row in own], "^-", markersize=3, linewidth=1, color="#0072B2",
+        axes.plot(x, [row["sgemm_cube"] for row in own], "^-", markersize=3, linewidth=1, color=colour_of(0),
                   label="SGEMM-cube, 910A, one block")  # fmt: skip
-        axes.plot(x, [row["sgemm_cube_best"] for row in own], "-", linewidth=1, color="#56B4E9",
+        axes.plot(x, [row["sgemm_cube_best"] for row in own], "-", linewidth=1, color=colour_of(5),
                   label="SGEMM-cube, 910A, best block")  # fmt: skip
-        axes.plot(x, [row["fp32_910B3"] for row in own], "o-", markersize=3, linewidth=1, color="#E69F00",
+        axes.plot(x, [row["fp32_910B3"] for row in own], "o-", markersize=3, linewidth=1, color=colour_of(4),
                   label="FP32 on the cube, 910B3")  # fmt: skip
         axes.set_xlabel(name)
         axes.set_ylim(bottom=0)
@@ -229,15 +198,15 @@ def waterfall_plot(steps: Sequence[WaterfallStep], path: str | Path, title: str)
     shown = [step for step in steps if step is steps[0] or abs(step.lost) >= 0.005]
     for place, step in enumerate(shown):
         if place == 0:
-            axes.barh(0, step.tflops, color="#0072B2")
+            axes.barh(0, step.tflops, color=colour_of(0))
         else:
-            axes.barh(place, step.lost, left=step.tflops, color="#E69F00", hatch="///" if step.fitted else None,
+            axes.barh(place, step.lost, left=step.tflops, color=colour_of(4), hatch="///" if step.fitted else None,
                       edgecolor="white")  # fmt: skip
         text = f"{step.tflops:.1f}" if place == 0 else f"-{step.lost:.1f}" + (" (fitted)" if step.fitted else "")
         axes.annotate(text, (step.tflops + max(step.lost, 0.0), place), xytext=(4, 0), textcoords="offset points",
                       va="center", fontsize=8)  # fmt: skip
     end = len(shown)
-    axes.barh(end, steps[-1].tflops, color="#0072B2")
+    axes.barh(end, steps[-1].tflops, color=colour_of(0))
     axes.annotate(f"{steps[-1].tflops:.1f}", (steps[-1].tflops, end), xytext=(4, 0), textcoords="offset points",
                   va="center", fontsize=8)  # fmt: skip
     axes.set_yticks(range(end + 1), [step.cause for step in shown] + ["simulated"], fontsize=8)
@@ -248,21 +217,21 @@ def waterfall_plot(steps: Sequence[WaterfallStep], path: str | Path, title: str)
     return _save(figure, path)
 
 
-def occupancy_plot(timeline: Timeline, path: str | Path) -> list[Path]:
-    """Bytes in use of each buffer of core 0 over 60,000 cycles where a C block leaves; the axis shows time."""
-    timeline, cycles = timeline.recorded(), 60_000
-    microsecond = timeline.chip.frequency_mhz  # cycles
-    first = _start(timeline, cycles)
-    series = timeline.occupancy()
-    figure = new_figure(11, 1.1 * len(series) + 0.8)
-    for axes, (name, (times, used)) in zip(figure.subplots(len(series), sharex=True), series.items(), strict=True):
-        axes.step(times / microsecond, used / 1024, where="post", linewidth=0.9, color="#0072B2")
+def occupancy_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
+    """Bytes in use of each buffer of core 0 (rows of occupancy_rows)."""
+    names = list(dict.fromkeys(row["buffer"] for row in rows))
+    figure = new_figure(11, 1.1 * len(names) + 0.8)
+    panels = figure.subplots(len(names), sharex=True, squeeze=False).ravel()
+    for axes, name in zip(panels, names, strict=True):
+        own = [row for row in rows if row["buffer"] == name]
+        times, used = [row["time"] for row in own], [row["bytes"] / 1024 for row in own]
+        axes.step(times, used, where="post", linewidth=0.9, color=colour_of(0))
         axes.set_ylabel(f"{name}\nKiB", fontsize=8)
         axes.set_ylim(bottom=0)
         axes.tick_params(labelsize=7)
-    axes.set_xlim(first / microsecond, (first + cycles) / microsecond)
-    axes.set_xlabel(f"time on core 0, us (at {microsecond:g} MHz)")
-    figure.suptitle(f"{timeline.chip.name}, block {timeline.schedule.blocking}: buffers in use", fontsize=10)
+    panels[-1].set_xlim(min(row["time"] for row in rows), max(row["time"] for row in rows))
+    panels[-1].set_xlabel("time on core 0, us")
+    figure.suptitle(title, fontsize=10)
     return _save(figure, path)
 
 
@@ -275,9 +244,9 @@ def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> list[P
     axes = figure.subplots()
     front = [point for point in points if point.on_front]
     rest = [point for point in points if not point.on_front]
-    axes.scatter([1e6 * p.plan.seconds for p in rest], [p.bits for p in rest], s=10, color="#999999", linewidths=0,
+    axes.scatter([1e6 * p.plan.seconds for p in rest], [p.bits for p in rest], s=10, color=colour_of(7), linewidths=0,
                  label="other schedules")  # fmt: skip
-    axes.plot([1e6 * p.plan.seconds for p in front], [p.bits for p in front], "o-", color="#0072B2", markersize=5,
+    axes.plot([1e6 * p.plan.seconds for p in front], [p.bits for p in front], "o-", color=colour_of(0), markersize=5,
               linewidth=1, label="front")  # fmt: skip
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import tensorcore_models as tcm
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.prose import wrapped
+from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.reporting import report
 from tensorcore_models.explanations.words import plain
-from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
     from tensorcore_models.engines.instruction import Instruction
@@ -42,12 +42,14 @@ def add_arguments(parser: Parser) -> None:
     add("--methods", action="store_true", help="list the recovery methods instead")
     add("--devices", action="store_true", help="list the devices instead")
     add("--url", action="store_true", help="of one instruction: the address of its page, at the playground set to it")
-    add("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum")
+    add("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum: .svg, .png or .pdf")
+    add_style_argument(parser)
     add("--json", action="store_true", help="print JSON")
     parser.goes_without(("--methods",), ("--devices",))
     parser.goes_without(
         ("names", "--a-format", "--d-format", "--evidence", "--url", "--picture"), ("--methods", "--devices")
     )
+    parser.goes_with(("--style",), ("--picture",))
     parser.goes_with(("--url", "--picture"), ("names",), "one instruction: give arch:name")
 
 
@@ -192,8 +194,7 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> int:
         tree = tree_of(row.accumulator, row.k)
         if tree is None:
             raise ValueError(f"{row}: its arithmetic is not public, so there is no order to draw")
-        write_text(args.picture, tree.svg(f"Order of the sum of {row}") + "\n")
-        print(f"wrote {args.picture}")
+        print(f"wrote {', '.join(tree.picture(args.picture, f'Order of the sum of {row}'))}")
     return 0
 
 

@@ -9,9 +9,9 @@ from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.library_names import which_library
 from mpgemm.cli.common.library_options import RECORDED_CHOICES
 from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.reporting import report
-from tensorcore_models.files import write_text
 
 QUESTION = "debug a kernel"
 SUMMARY = "what a GPU library returns for two matrices, bit for bit"
@@ -43,7 +43,9 @@ def add_arguments(parser: Parser) -> None:
     add_scale_arguments(parser)
     parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
     add("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
-    add("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum")
+    add("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum: .svg, .png or .pdf")
+    add_style_argument(parser)
+    parser.goes_with(("--style",), ("--picture",))
     add("--json", action="store_true", help="print JSON")
 
 
@@ -75,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out:
         write_matrix(args.out, native)
     if args.picture:
-        write_text(args.picture, tree_of_order(recipe.order).svg(f"Order of {recipe.name}", shown=4) + "\n")
+        drawn = tree_of_order(recipe.order).picture(args.picture, f"Order of {recipe.name}", shown=4)
     digest = sha256(np.ascontiguousarray(bits).tobytes()).hexdigest()
     if args.json:
         whole = {"recipe": options.facts(recipe, config, args.recorded), "m": m, "k": k, "n": n, "format": fmt,
@@ -96,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
             f"warning: this kernel leaves the last {recipe.lost.size} values of k out of the sum, and so does the prediction"
         )
     if args.picture:
-        print(f"wrote {args.picture}")
+        print(f"wrote {', '.join(drawn)}")
     if args.out:
         print(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
     return 0

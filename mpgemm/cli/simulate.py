@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ascend
@@ -21,9 +23,11 @@ from mpgemm.cli.common.ascend_options import (
     parse_pair,
     print_parameters,
     size_of,
+    write_rows,
 )
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.plan_advice import sensitivity_table
+from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.words import KERNELS
 from mpgemm.reporting.report import Progress, Table, json_text, say
 
@@ -84,10 +88,11 @@ def add_arguments(parser: Parser) -> None:
         metavar="COUNT",
         help="operations in the trace at most (100000)",
     )
-    add("--gantt", metavar="FILE", help="picture of the pipes where a C block leaves")
+    add("--gantt", metavar="FILE", help="picture of the pipes where a C block leaves; its data beside it")
     add("--ping-pong", metavar="FILE", help="picture of single beside double buffers, block by block")
     add("--occupancy", metavar="FILE", help="picture of the buffers in use")
     add("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
+    add_style_argument(files)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     _state_what_goes_together(parser)
     parser.moved("--figure", "mpgemm reproduce xue10, xue11 or xue12")
@@ -98,7 +103,8 @@ def _state_what_goes_together(parser: Parser) -> None:
     schedule = ("--kernel", "--grid", "--resident", "--swizzle", "--n-fused", "--unit-flag")
     run = ("--reseed-l0c", "--no-split", "--latency", "--all-cores")
     shown = ("--waterfall", "--bytes", "--sensitivity", "--sweep")
-    files = ("--trace", "--trace-operations", "--gantt", "--ping-pong", "--occupancy", "--waterfall-plot")
+    pictures = ("--gantt", "--ping-pong", "--occupancy", "--waterfall-plot")
+    files = ("--trace", "--trace-operations", *pictures, "--style")
     one_run = (*schedule, *run, *shown, *files)
     parser.goes_without(
         (*one_run, *KERNEL_OPTIONS, "--block", "size", "--chip", "--calibrated", "--set", "--calibrate", "--measured"),
@@ -113,6 +119,7 @@ def _state_what_goes_together(parser: Parser) -> None:
     )
     parser.goes_without(("--measured",), ("--calibrate",))
     parser.goes_with(("--trace-operations",), ("--trace",))
+    parser.goes_with(("--style",), pictures)
     parser.goes_with(("--write-chip",), ("--calibrate",))
 
 
@@ -170,26 +177,29 @@ def _schedule(
 
 
 def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:
-    """The files asked for; the run is recorded once for all of them."""
-    from ascend.reports import plots
-    from ascend.schedule import variant
+    """The files asked for, the data beside each picture; the run is recorded once for all of them."""
+    from ascend.reports import figures, plots
 
-    written = [path for path in (args.trace, args.gantt, args.occupancy, args.waterfall_plot, args.ping_pong) if path]
-    if not written:
-        return []
     recorded = timeline.recorded() if args.trace or args.gantt or args.occupancy else timeline
+    written = [args.trace] if args.trace else []
     if args.trace:
         recorded.to_trace(args.trace, args.trace_operations)
-    if args.ping_pong:
-        runs = [ascend.simulate(variant(schedule, buffering=x), include_split=False) for x in ("single", "double")]
-        plots.buffering_plot(runs[0], runs[1], args.ping_pong)
-    if args.gantt:
-        plots.gantt(recorded, args.gantt)
-    if args.occupancy:
-        plots.occupancy_plot(recorded, args.occupancy)
-    if args.waterfall_plot:
-        title = f"{timeline.chip.name}, block {schedule.blocking}, {schedule.buffering} buffers"
-        plots.waterfall_plot(ascend.waterfall(schedule, args.latency), args.waterfall_plot, title)
+    case = f"{timeline.chip.name}, block {schedule.blocking}"
+    run = f"{case}, {schedule.buffering} buffers, {schedule.mode}: {timeline.tflops:.1f} TFLOP/s"
+    steps = ascend.waterfall(schedule, args.latency) if args.waterfall_plot else []
+    pictures: tuple[tuple[str, Callable[[], list[dict]], Callable[[list[dict], str], list[Path]]], ...] = (
+        (args.gantt, lambda: figures.pipe_rows(recorded), partial(plots.pipes_plot, title=run)),
+        (args.ping_pong, lambda: figures.ping_pong_rows(schedule), partial(plots.ping_pong_plot, title=case)),
+        (args.occupancy, lambda: figures.occupancy_rows(recorded), partial(plots.occupancy_plot, title=f"{case}: buffers")),
+        (
+            args.waterfall_plot, lambda: [step._asdict() for step in steps],
+            lambda rows, path: plots.waterfall_plot(steps, path, f"{case}, {schedule.buffering} buffers"),
+        ),
+    )  # fmt: skip
+    for name, make, draw in pictures:
+        if name:
+            rows, path = make(), Path(name)
+            written += map(str, [*write_rows(path.parent, path.stem, rows), *draw(rows, name)])
     return written
 
 

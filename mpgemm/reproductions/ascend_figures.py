@@ -1,9 +1,11 @@
 """Figures 6 and 10 to 12 of Xue et al. (arXiv:2507.23387v4) as the model of an Ascend chip predicts them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import ascend
+from ascend.blocking import optimal_bm
 from ascend.reports import figures, plots
 from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK
 from mpgemm.experiments.outcome import Context, Outcome
@@ -17,7 +19,12 @@ def figure_6(context: Context, chip: ascend.Chip | None = None) -> Outcome:
     chip = chip or ascend.get_chip("910A")
     rows = figures.figure_6(chip)
     title = f"{chip.name}: N_fused and f (eq. 8) of the {len(rows)} feasible blocks"
-    return _outcome("xue6", chip, title, rows, plots.figure_6_plot)
+    ends = [extreme(row["f"] for row in rows) for extreme in (min, max)]
+    low, high = sorted(optimal_bm(chip, f) for f in ends)
+    remark = (
+        f"f from {ends[0]:.4f} to {ends[1]:.4f}; eq. 9 is least at bm = {low:.1f} to {high:.1f} (section 5.2: 86 to 90)"
+    )
+    return replace(_outcome("xue6", chip, title, rows, plots.figure_6_plot), remarks=[remark])
 
 
 def figure_10(context: Context, chip: ascend.Chip | None = None, shape: Shape = ASSUMED_SIZE) -> Outcome:

@@ -1,4 +1,4 @@
-"""Boxes that hang from each other as SVG, drawn with the colour of the text around them."""
+"""Boxes that hang from each other: as SVG, drawn with the colour of the text around them, and as a matplotlib figure."""
 
 from collections.abc import Sequence
 from html import escape
@@ -8,6 +8,8 @@ LEVEL = 46
 GAP = 4
 HEIGHT = 20
 CHARACTER = 7.2
+#: Of a figure for paper, where it is as wide as the drawing asks.
+PIXELS_PER_INCH = 96
 
 
 class DrawnBox(NamedTuple):
@@ -71,3 +73,32 @@ def svg(boxes: Sequence[DrawnBox], title: str) -> str:
         f'<text x="{x:.1f}" y="14" text-anchor="middle" fill="currentColor" font-style="italic">d</text>'
         f"{''.join(_drawn(boxes[number], *place) for number, place in places.items())}</svg>"
     )
+
+
+def figure_of(boxes: Sequence[DrawnBox], title: str):
+    """Boxes as :func:`svg` places them, as a matplotlib figure in the style of the moment.
+
+    Raises ValueError if matplotlib is not installed.
+    """
+    from ..figures import new_figure
+
+    places, width = _places(boxes)
+    height = max(y for _, y in places.values()) + HEIGHT / 2 + 2
+    figure = new_figure(width / PIXELS_PER_INCH, height / PIXELS_PER_INCH + 0.4)
+    # Texts are part of the drawing: they shrink with it where a style's width is less than it is wide.
+    points = 7.2 * figure.get_figwidth() / (width / PIXELS_PER_INCH)
+    axes = figure.subplots()
+    axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
+    axes.axis("off")
+    for number, (x, y) in places.items():
+        for child in boxes[number].below:
+            below, depth = places[child]
+            axes.plot([x, below], [y + HEIGHT / 2, depth - HEIGHT / 2], color="0.65", linewidth=0.7, zorder=1)
+        box = {
+            "boxstyle": "round,pad=0.25",
+            "facecolor": "0.92" if boxes[number].below else "white",
+            "edgecolor": "0.4",
+        }
+        axes.text(x, y, boxes[number].label, ha="center", va="center", fontsize=points, bbox={**box, "linewidth": 0.7})
+    figure.suptitle(title, fontsize=8)
+    return figure

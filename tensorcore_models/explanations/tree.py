@@ -11,10 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from .drawing import DrawnBox, svg
+from ..files import write_text
+from .drawing import DrawnBox, figure_of, svg
 
 #: Lines of an outline that are shown.
 OUTLINE = 40
@@ -242,6 +244,10 @@ class Tree:
         shown : int, optional
             Addends of one operation that are drawn before the last, where it leaves some out; all by default.
         """
+        return svg(self._boxes(shown), title)
+
+    def _boxes(self, shown: int | None) -> list[DrawnBox]:
+        """Leaves and operations as boxes, each after those below it; `shown` as :meth:`svg` takes it."""
         boxes = [DrawnBox(self.name(leaf)) for leaf in range(self.leaves)]
         at = list(range(self.leaves))  # the box of each leaf and result
         for operation in self.operations:
@@ -252,19 +258,30 @@ class Tree:
             sign = "+" if len(operation.addends) < 3 else "\u03a3"
             at.append(len(boxes))
             boxes.append(DrawnBox(f"{sign} {operation.does}".rstrip(), operation.note, tuple(below)))
-        return svg(boxes, title)
+        return boxes
 
-    def picture(self, path: str) -> None:
-        """Write :meth:`svg` to a file whose name ends in .svg.
+    def picture(self, path: str | PathLike, title: str = "Order of a sum", shown: int | None = None) -> list[str]:
+        """Write the picture of :meth:`svg` in the format that its name ends with: .svg, .png or .pdf.
+
+        PNG and PDF are sized, coloured and named as :func:`tensorcore_models.figures.save` does it, and need matplotlib.
+
+        Returns
+        -------
+        list of str
+            The names of the files.
 
         Raises
         ------
         ValueError
-            If the name has another ending.
+            If the name has another ending, or if matplotlib is needed and not installed.
         """
-        if not str(path).endswith(".svg"):
-            raise ValueError(f"a tree is drawn as SVG, got {str(path)!r}: choose a name that ends in .svg")
-        Path(path).write_text(self.svg() + "\n", encoding="utf-8")
+        from .. import figures
+
+        path, boxes = Path(path), self._boxes(shown)
+        if path.suffix == ".svg":
+            write_text(path, svg(boxes, title) + "\n")
+            return [path.name]
+        return figures.save(figure_of(boxes, title), path)
 
 
 def _shortened(texts: list[str]) -> list[str]:

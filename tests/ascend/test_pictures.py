@@ -109,8 +109,9 @@ def test_pictures_are_written(timeline, tmp_path):
     ]
     schedule = build_schedule(300, 500, 300, A, ascend.Blocking(64, 64, 64))
     paths = [
-        plots.gantt(timeline, tmp_path / "gantt.png"),
-        plots.occupancy_plot(timeline, tmp_path / "occupancy.png"),
+        plots.pipes_plot(figures.pipe_rows(timeline), tmp_path / "gantt.png", "t"),
+        plots.ping_pong_plot(figures.ping_pong_rows(schedule), tmp_path / "ping_pong.png", "t"),
+        plots.occupancy_plot(figures.occupancy_rows(timeline), tmp_path / "occupancy.png", "t"),
         plots.roofline_plot(rows, tmp_path / "roofline.png", A.hbm_bytes_per_second, figures.PAPER_PEAK, "t"),
         plots.figure_6_plot(figures.figure_6(A)[::50], tmp_path / "6.png", "t"),
         plots.figure_11_plot([dict(row, bk=64) for row in rows], tmp_path / "11.png", "t"),

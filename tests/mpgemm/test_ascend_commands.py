@@ -121,13 +121,28 @@ def test_simulate_tables(capsys):
 
 
 def test_simulate_files(capsys, tmp_path):
-    files = {name: tmp_path / f"{name}.out.png" for name in ("gantt", "occupancy", "waterfall-plot")}
+    files = {name: tmp_path / f"{name}.out.png" for name in ("gantt", "occupancy", "ping-pong", "waterfall-plot")}
     trace = tmp_path / "trace.json"
     words = [word for name, path in files.items() for word in (f"--{name}", path)]
     status, _, err = run(capsys, "simulate", 300, 300, 300, "--block", "64,64,64", "--trace", trace, *words)
     assert status == 0, err
     assert json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
-    assert sorted(tmp_path.iterdir()) == sorted([trace, *files.values()])
+    data = [path.with_suffix(ending) for path in files.values() for ending in (".json", ".csv")]
+    assert sorted(tmp_path.iterdir()) == sorted([trace, *files.values(), *data])
+    pipes = json.loads((tmp_path / "gantt.out.json").read_text(encoding="utf-8"))["rows"]
+    assert {"CUBE", "MTE1"} <= {row["pipe"] for row in pipes} and all(row["start"] <= row["end"] for row in pipes)
+    used = json.loads((tmp_path / "occupancy.out.json").read_text(encoding="utf-8"))["rows"]
+    assert all(row["bytes"] >= 0 for row in used) and [row["time"] for row in used if row["buffer"] == "L0A"] == sorted(
+        row["time"] for row in used if row["buffer"] == "L0A"
+    )
+
+
+def test_simulate_pictures_have_a_style(capsys, tmp_path):
+    base = ("simulate", 300, 300, 300, "--block", "64,64,64", "--style")
+    status, _, err = run(capsys, *base, "one-column", "--gantt", tmp_path / "g.png")
+    assert status == 0, err
+    assert (tmp_path / "g.pdf").read_bytes().startswith(b"%PDF") and not (tmp_path / "g.png").exists()
+    assert "--style" in run(capsys, *base, "one-column")[2]
 
 
 def test_simulate_all_cores_and_one(capsys):

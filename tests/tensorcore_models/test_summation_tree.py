@@ -152,8 +152,10 @@ def test_json_text_and_picture(tmp_path):
     assert "0..3 + c" in str(tree)
     tree.picture(str(tmp_path / "tree.svg"))
     assert (tmp_path / "tree.svg").read_text().count("<rect") == 9 + len(tree.operations)
-    with pytest.raises(ValueError, match=r"ends in \.svg"):
-        tree.picture(str(tmp_path / "tree.png"))
+    assert tree.picture(tmp_path / "tree.png") == ["tree.png"]
+    assert (tmp_path / "tree.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match=r"ends in \.png, \.pdf, \.svg"):
+        tree.picture(tmp_path / "tree.gif")
 
 
 def test_a_deep_tree_is_drawn_and_told():

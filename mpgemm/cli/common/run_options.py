@@ -63,6 +63,11 @@ def add_figure_arguments(parser: Parser, group: argparse._ArgumentGroup) -> None
         "--format", dest="figure_formats", nargs="+", choices=FIGURE_FORMATS, metavar="FORMAT",
         help=f"of figures: {', '.join(FIGURE_FORMATS)} (png, or the style's)",
     )  # fmt: skip
+    add_style_argument(group)
+
+
+def add_style_argument(group: argparse._ArgumentGroup | Parser) -> None:
+    """How figures look, of a command that is told the name of each file: obeyed by :func:`figures_of`."""
     group.add_argument(
         "--style", metavar="NAME|FILE.toml",
         help=f"of figures: {', '.join(FIGURE_STYLES)}, or a journal's: width, points, font, grey, dpi, formats (screen)",
