@@ -244,11 +244,11 @@ def _outcome(
     looks = _looks(list(lines))
     curves = []
     for label, line in lines.items():
-        style, colour = looks[label]
+        style, colour, marker = looks[label]
         errors, low, high = zip(*((p.error, p.low, p.high) for p in line), strict=True)
-        curves.append(Curve(label, points, errors, style, low, high, colour))
+        curves.append(Curve(label, points, errors, style, low, high, colour, marker))
         curves += [
-            Curve(line_of.label, points, line_of.values, ":", colour=colour)
+            Curve(line_of.label, points, line_of.values, ":", colour=colour, marker=marker)
             for line_of in bounds
             if line_of.method == line[0].method and line_of.drawn
         ]
@@ -278,17 +278,20 @@ def _of_bounds(bounds: Sequence[BoundLine], lines: dict[str, list[CurvePoint]]) 
     return found
 
 
-def _looks(labels: Sequence[str]) -> dict[str, tuple[str, int]]:
-    """Style and colour of each line: with several engines a method of METHOD@ENGINE has a style and an engine a colour."""
+def _looks(labels: Sequence[str]) -> dict[str, tuple[str, int, int]]:
+    """Style, colour and marker of each line and its bound.
+
+    With several engines a method of METHOD@ENGINE has a style and a marker, and an engine has a colour.
+    """
     parts = {label: label.partition("@") for label in labels}
     methods, engines = ([*dict.fromkeys(part[i] for part in parts.values() if part[1])] for i in (0, 2))
     if len(engines) < 2:
-        return {label: ("-", number) for number, label in enumerate(labels)}
+        return {label: ("-", number, number) for number, label in enumerate(labels)}
     others = [label for label in labels if not parts[label][1]]
     return {
-        label: (_STYLES[methods.index(method) % len(_STYLES)], engines.index(engine))
+        label: (_STYLES[methods.index(method) % len(_STYLES)], engines.index(engine), methods.index(method))
         if at
-        else ("-", len(engines) + others.index(label))
+        else ("-", len(engines) + others.index(label), len(methods) + others.index(label))
         for label, (method, at, engine) in parts.items()
     }
 

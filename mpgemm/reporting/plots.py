@@ -21,6 +21,7 @@ class Curve:
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     colour: int | None = None
+    marker: int | None = None  #: Its number; None: the colour's, and none on dotted lines.
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,11 @@ def curves(
         x, y = np.asarray(line.x, float), np.asarray(line.y, float)
         shown = np.isfinite(y) & (y > 0)
         few = len(x) <= 40
+        marked = few and (line.style != ":" or line.marker is not None)
+        number_of_marker = place if line.marker is None else line.marker
         axes.plot(
-            x[shown], y[shown], line.style or "-", marker=_MARKERS[place % len(_MARKERS)] if few and line.style != ":" else "",
-            markersize=5 if line.style == "--" else 3.5, markerfacecolor="none" if line.style == "--" else None,
+            x[shown], y[shown], line.style or "-", marker=_MARKERS[number_of_marker % len(_MARKERS)] if marked else "",
+            markersize=5 if line.style == "--" else 3.5, markerfacecolor="none" if line.style in ("--", ":") else None,
             linewidth=1.2, color=colour, label=line.label,
         )  # fmt: skip
         if len(line.low):

@@ -63,8 +63,10 @@ def test_the_band_is_drawn_from_the_smallest_to_the_largest():
 
 def test_engines_share_colours_and_methods_styles():
     found = _looks(["markidis@v100", "ootomo@v100", "markidis@h100", "fp32"])
-    assert found == {"markidis@v100": ("-", 0), "ootomo@v100": ("--", 0), "markidis@h100": ("-", 1), "fp32": ("-", 2)}
-    assert _looks(["a@h100", "b@h100"]) == {"a@h100": ("-", 0), "b@h100": ("-", 1)}
+    assert found == {
+        "markidis@v100": ("-", 0, 0), "ootomo@v100": ("--", 0, 1), "markidis@h100": ("-", 1, 0), "fp32": ("-", 2, 2)
+    }  # fmt: skip
+    assert _looks(["a@h100", "b@h100"]) == {"a@h100": ("-", 0, 0), "b@h100": ("-", 1, 1)}
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,8 @@ class Parser(argparse.ArgumentParser):
                 raise ValueError(f"{word.partition('=')[0]} is gone; instead: {where}")
         found = super().parse_known_args(args, namespace)
         found[0].given = frozenset(self._given)
+        if found[1]:  # argparse will say that it does not know these: what follows would blame others
+            return found
         for options, others, wanted, what in self._rules:
             beside = [name for name in others if self._is_given(name)]
             useless = [self._spelled(name) for name in options if self._is_given(name) and bool(beside) != wanted]
