@@ -36,7 +36,9 @@ class Panel:
     log_y: bool = True
 
 
-#: Marker and line of the curves, in turn; the shapes tell them apart without colour too.
+#: Rows of a legend below axes that figures for a screen have room for.
+_LEGEND_ROWS = 4
+#: Markers of the curves, in turn; their shapes tell them apart without colour, too.
 _MARKERS = "osD^v<>Pp*Xh"
 
 
@@ -178,7 +180,7 @@ def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> N
     longest = max((len(line) for label in wrapped for line in label.split("\n")), default=1) + _MARK
     fitting = max(1, min(columns, (room + _MARK) // longest))
     more = sum(label.count("\n") for label in wrapped)  # lines beyond one for each label
-    more += -(-len(labels) // fitting) if figure.get_figwidth() < _NARROW else 0
+    more += max(-(-len(labels) // fitting) - (0 if figure.get_figwidth() < _NARROW else _LEGEND_ROWS), 0)
     figure.set_figheight(figure.get_figheight() + 0.16 * more * style().scale)
     figure.legend(handles, wrapped, fontsize=8, frameon=False, loc="outside lower center", ncols=fitting)
 
@@ -344,7 +346,8 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
         axes.set_title(panel.title, fontsize=11)
         axes.set(xlabel=panel.x_label, ylabel=panel.y_label)
         if panel.log_x:
-            axes.set_xscale("log")
+            points = [x for line in panel.curves for x in line.x if x > 0]
+            axes.set_xscale("log", base=10 if not points or max(points) > 100 * min(points) else 2)
         if panel.log_y:
             axes.set_yscale("log")
         axes.label_outer()
