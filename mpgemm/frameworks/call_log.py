@@ -87,11 +87,14 @@ class Report:
         In the order in which the sites were first met.
     fallbacks : dict of str to int
         Products that ran natively because `strict` was off: operation and reason, and how many calls.
+    notes : tuple of str
+        What else a reader must know, as which path attention took.
     """
 
     engines: tuple[str, ...]
     rows: tuple[CallRow, ...]
     fallbacks: dict[str, int]
+    notes: tuple[str, ...] = ()
 
     @property
     def differing(self) -> tuple[CallRow, ...]:
@@ -104,6 +107,7 @@ class Report:
             "engines": list(self.engines),
             "rows": [row.to_dict() for row in self.rows],
             "fallbacks": dict(self.fallbacks),
+            "notes": list(self.notes),
         }
 
     def to_json(self) -> str:
@@ -135,6 +139,7 @@ class Report:
             lines.append(f"results differ in {len(sites)} call site(s){': ' + ', '.join(sites) if sites else ''}")
         for reason, count in self.fallbacks.items():
             lines.append(f"NOT emulated, {count} call(s): {reason}")
+        lines += self.notes
         return "\n".join(lines)
 
 
@@ -162,6 +167,7 @@ class CallLog:
         self.engines = tuple(engines)
         self._rows: dict[Site, _Tally] = {}
         self._fallbacks: dict[str, int] = {}
+        self._notes: dict[str, None] = {}  # each once, in order
 
     def add(self, site: Site, elements: int, differing: tuple[int, ...] = ()) -> None:
         """Count one call with that many elements of its result, and those that differ on further engines."""
@@ -188,6 +194,10 @@ class CallLog:
         """Count a product that ran natively."""
         self._fallbacks[reason] = self._fallbacks.get(reason, 0) + 1
 
+    def note(self, text: str) -> None:
+        """Say something besides the rows; the same is said once."""
+        self._notes[text] = None
+
     def report(self) -> Report:
         """What has been collected."""
         rows = []
@@ -195,7 +205,7 @@ class CallLog:
             pairs = (t.to_exact, t.exact), (t.to_fp32, t.fp32), (t.fp32_to_exact, t.exact)
             errors = [_ratio(*pair) if t.measured else None for pair in pairs]
             rows.append(CallRow(site, t.calls, t.elements, errors[0], errors[1], errors[2], t.differing))
-        return Report(self.engines, tuple(rows), dict(self._fallbacks))
+        return Report(self.engines, tuple(rows), dict(self._fallbacks), tuple(self._notes))
 
 
 def _squares(x: np.ndarray) -> float:

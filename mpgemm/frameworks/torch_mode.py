@@ -11,7 +11,6 @@ A bias of a convolution is added after the rounding, in the output's type, as to
 """
 
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
@@ -20,8 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch._library.custom_ops import OPDEFS
+from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
@@ -31,6 +30,9 @@ from mpgemm.frameworks import torch_grouped as grouped
 from mpgemm.frameworks import torch_scaled as scaled
 from mpgemm.frameworks.call_log import CallLog, Report, Site
 from mpgemm.frameworks.multiplier import Multiplier, Product, multipliers
+from mpgemm.frameworks.torch_attention import SdpaChoice, SdpaMode
+from mpgemm.frameworks.torch_checks import check_convolution, check_out, check_product
+from mpgemm.frameworks.torch_process import PROCESS, InForce, in_force_here
 from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array, to_tensor
 from tensorcore_models import libraries
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
@@ -60,6 +62,7 @@ _INSTEAD = {
     "_euclidean_dist": "pass compute_mode='donot_use_mm_for_euclid_dist' to cdist, which then forms no product",
     "affine_grid_generator": "form the grid with torch.bmm",
     "linalg_pinv": "solve the least-squares problem, or form it from an SVD with torch.matmul",
+    "flex_attention": "write it as scaled_dot_product_attention, with the score and the mask in attn_mask",
     "_scaled_dot_product_flash_attention_for_cpu": "leave the backend to emulate(), which takes the math path",
 }
 
@@ -83,8 +86,11 @@ class Emulation(TorchDispatchMode):
         One for each engine; the first one's results go on.
     """
 
-    def __init__(self, targets: list[Multiplier], strict: bool, errors: bool):
+    supports_higher_order_operators = True
+
+    def __init__(self, targets: list[Multiplier], strict: bool, errors: bool, sdpa: SdpaChoice):
         super().__init__()
+        self._sdpa = sdpa
         self.multipliers, self.strict, self.errors = targets, strict, errors
         self._log = CallLog([each.name for each in targets])
         self.tracker = _Tracker()
@@ -97,6 +103,12 @@ class Emulation(TorchDispatchMode):
     # -- dispatch ---------------------------------------------------------------------------------------------------------
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if isinstance(func, HigherOrderOperator):
+            advice = _INSTEAD.get(func.name(), "write it in eager operations")
+            raise NotImplementedError(
+                f"{func.name()}: its products are not emulated; {advice}. strict=False does not help: torch compiles it, which "
+                "it does not do under a mode"
+            )
         if any(issubclass(t, FakeTensor) for t in types):
             return func(*args, **kwargs)
         if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
@@ -128,36 +140,24 @@ class Emulation(TorchDispatchMode):
                 )
             return _deliver(func, handler(self, *args, **{k: v for k, v in kwargs.items() if k != "out"}), args, kwargs)
         except (ValueError, TypeError, NotImplementedError) as error:
-            if self.strict:
-                # The operators of tensors replace a TypeError by one of their own.
-                raised = ValueError(str(error)) if isinstance(error, TypeError) else error
-                raised.add_note(f"while {func} in {self.site()[0]} ran on {self.multipliers[0].name}")
-                raise raised from None
-            self._log.fall_back(f"{func}: {error}")
+            self._refuse(func, error)
             return func(*args, **kwargs)
 
+    def _refuse(self, func, error: Exception) -> None:
+        """Raise what keeps a product from running here; count it where the block is not strict."""
+        if self.strict:
+            # The operators of tensors replace a TypeError by one of their own.
+            raised = ValueError(str(error)) if isinstance(error, TypeError) else error
+            raised.add_note(f"while {func} in {self.site()[0]} ran on {self.multipliers[0].name}")
+            raise raised from None
+        self._log.fall_back(f"{func}: {error}")
+
     @contextmanager
-    def starting_threads(self) -> Iterator[None]:
-        """Threads that this thread starts multiply on the engines, too; a mode is of one thread."""
-        owner, start = threading.get_ident(), threading.Thread.start
-
-        def started(thread):
-            if threading.get_ident() == owner:
-                run = thread.run
-
-                def emulated():
-                    with self:
-                        run()
-
-                thread.run = emulated
-            return start(thread)
-
-        threading.Thread.start = started  # type: ignore[method-assign]
-        try:
+    def in_this_thread(self) -> Iterator[None]:
+        """This thread's products on the engines, and those of threads that it starts."""
+        sdpa = SdpaMode(self, self._sdpa)
+        with in_force_here(InForce(self.in_this_thread, sdpa.call)), sdpa, self:
             yield
-        finally:
-            if threading.Thread.start is started:  # another block may have put its own on top, which calls this one
-                threading.Thread.start = start  # type: ignore[method-assign]
 
     def site(self) -> tuple[str, str]:
         """(path of the innermost module that runs, "forward" or "backward")."""
@@ -226,16 +226,36 @@ class Emulation(TorchDispatchMode):
                     raise ValueError(f"{error}. {_TF32_ADVICE}") from None
                 raise
         out, plain = found[0]
-        differing = tuple(int((~same_bits(out, other)).sum()) for other, _ in found[1:])
         described = [describe(each) if describe else each.describe(product) for each in self.multipliers]
         formats = f"{product.a_format} x {product.b_format} to {product.out_format}{f', {end}' if end else ''}"
-        engines, orders = zip(*described, strict=True)
-        site = Site(*self.site(), product.op, batch, product.m, product.k, product.n, formats, engines, orders)
-        self._log.add(site, out.numel(), differing)
+        sizes = batch, product.m, product.k, product.n
+        site = self._add(product.op, sizes, formats, described, [out for out, _ in found])
         if self.errors:
             for index in range(batch):
                 self._log.measure(site, arrays[0][index], arrays[1][index], to_array(plain[index], "result"))
         return out
+
+    def attention(self, outputs: Callable[[Multiplier], torch.Tensor], arrays, fmt: str, order: str) -> torch.Tensor:
+        """The first engine's output of attention, Q, K and V of all heads in `arrays`; the row says keys in the place of k."""
+        found = [outputs(each) for each in self.multipliers]
+        described = [(each.engine_for(fmt, fmt).label, order) for each in self.multipliers]
+        sizes = *arrays[0].shape[:2], arrays[1].shape[1], arrays[2].shape[2]
+        self._add("scaled_dot_product_attention", sizes, f"{fmt} x {fmt} to {fmt}", described, found)
+        return found[0]
+
+    def _add(
+        self, op: str, sizes: tuple[int, int, int, int], formats: str, described, outs: list[torch.Tensor]
+    ) -> Site:
+        """Count a call; `described` and `outs` are those of all engines."""
+        engines, orders = zip(*described, strict=True)
+        site = Site(*self.site(), op, *sizes, formats, engines, orders)
+        differing = tuple(int((~same_bits(outs[0], other)).sum()) for other in outs[1:])
+        self._log.add(site, outs[0].numel(), differing)
+        return site
+
+    def note(self, text: str) -> None:
+        """What the report says besides its rows."""
+        self._log.note(text)
 
 
 _TF32_ADVICE = (
@@ -278,18 +298,31 @@ def _end(d: np.ndarray, engine, alpha: float, beta: float, c: np.ndarray | None)
 
 
 # -- what torch calls --------------------------------------------------------------------------------------------------------
+def _mm(run: Emulation, a, b, out_dtype=None):
+    check_product("mm", a, b, 2)
+    return run.products("mm", a[None], b[None], out_dtype)[0]
+
+
+def _bmm(run: Emulation, a, b, out_dtype=None):
+    check_product("bmm", a, b, 3)
+    return run.products("bmm", a, b, out_dtype)
+
+
 def _addmm(run: Emulation, c, a, b, out_dtype=None, *, beta=1, alpha=1):
+    check_product("addmm", a, b, 2, None if out_dtype else c)
     c = c.expand(a.shape[0], b.shape[1])
     return run.products("addmm", a[None], b[None], out_dtype, c[None], alpha=alpha, beta=beta)[0]
 
 
 def _baddbmm(run: Emulation, c, a, b, out_dtype=None, *, beta=1, alpha=1):
+    check_product("baddbmm", a, b, 3, None if out_dtype else c)
     c = c.expand(a.shape[0], a.shape[1], b.shape[2])
     return run.products("baddbmm", a, b, out_dtype, c, alpha=alpha, beta=beta)
 
 
 def _convolution(run: Emulation, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     geometry = convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups)
+    check_convolution(x, weight, bias, geometry, transposed)
     multiply = partial(run.products, "convolution", kind="convolution")
     if transposed:
         sizes = convolution.transposed_sizes(x, weight, geometry)
@@ -329,8 +362,8 @@ _SCALED: dict[str, Callable] = {
     "_int_mm": scaled.int_mm,
 }
 _HANDLERS: dict[Any, Callable] = {
-    aten.mm: lambda run, a, b, out_dtype=None: run.products("mm", a[None], b[None], out_dtype)[0],
-    aten.bmm: lambda run, a, b, out_dtype=None: run.products("bmm", a, b, out_dtype),
+    aten.mm: _mm,
+    aten.bmm: _bmm,
     aten.addmm: _addmm,
     aten.addmm_: _addmm,
     aten.baddbmm: _baddbmm,
@@ -343,11 +376,12 @@ _HANDLERS: dict[Any, Callable] = {
 
 def _deliver(func, result, args, kwargs):
     """The result where the overload wants it: new, in `out`, or in the first argument."""
-    out = kwargs.get("out")
-    if out is None and func.overloadpacket.__name__.endswith("_"):
-        out = args[0]
+    name, out = func.overloadpacket.__name__, kwargs.get("out")
+    in_place = out is None and name.endswith("_")
+    out = args[0] if in_place else out
     if out is None:
         return result
+    check_out(name, out, result, in_place)
     if out.shape != result.shape:
         out.resize_(result.shape)
     return out.copy_(result)
@@ -380,36 +414,6 @@ def _without_values(args) -> bool:
     return any(isinstance(x, torch.Tensor) and x.is_meta for x in args)
 
 
-class _Settings:
-    """Torch's switches for the whole process that emulation needs: set by the first block, given back by the last, whatever
-    thread they are in. The math path of attention is made of products that the mode sees; fused layers of oneDNN and of
-    nn.Transformer are not."""
-
-    def __init__(self):
-        self._lock, self._blocks, self._stack = threading.Lock(), 0, ExitStack()
-
-    def __enter__(self):
-        with self._lock:
-            self._blocks += 1
-            if self._blocks == 1:
-                self._stack = ExitStack()
-                self._stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-                self._stack.callback(setattr, torch.backends.mkldnn, "enabled", torch.backends.mkldnn.enabled)
-                torch.backends.mkldnn.enabled = False
-                fast = torch.backends.mha.get_fastpath_enabled()
-                self._stack.callback(torch.backends.mha.set_fastpath_enabled, fast)
-                torch.backends.mha.set_fastpath_enabled(False)
-
-    def __exit__(self, *error):
-        with self._lock:
-            self._blocks -= 1
-            if not self._blocks:
-                self._stack.close()
-
-
-_SETTINGS = _Settings()
-
-
 @contextmanager
 def emulate(
     engine,
@@ -421,6 +425,7 @@ def emulate(
     input_saturate: bool = False,
     strict: bool = True,
     errors: bool = False,
+    sdpa: str = "math",
 ) -> Iterator[Emulation]:
     """Run the matrix products of a torch program, forward and backward, on emulated matrix units.
 
@@ -443,6 +448,9 @@ def emulate(
         Raise where a product cannot be emulated. False: such a product runs natively, and the report counts it.
     errors : bool
         Measure each product's error against the exact product and against FP32; takes several times as long.
+    sdpa : {"math", "flash", "flash:KEYS"}
+        What `scaled_dot_product_attention` is: torch's math path, which the report says of FP16 and BF16; or FlashAttention 2's
+        program on the unit, with so many keys in a tile (128 by default; predicted).
 
     Yields
     ------
@@ -470,10 +478,9 @@ def emulate(
         engine, k_order=k_order, promote_every=promote_every, recipe=recipe, input_rounding=input_rounding,
         input_saturate=input_saturate,
     )  # fmt: skip
-    run = Emulation(targets, strict, errors)
+    run = Emulation(targets, strict, errors, SdpaChoice.of(sdpa))
     with ExitStack() as stack:
-        stack.enter_context(_SETTINGS)
-        stack.enter_context(run.starting_threads())
+        stack.enter_context(PROCESS)
         stack.enter_context(run.tracker)
-        stack.enter_context(run)
+        stack.enter_context(run.in_this_thread())
         yield run

@@ -1,0 +1,161 @@
+"""`scaled_dot_product_attention` under emulation: torch's math path, or FlashAttention's program on the unit.
+
+FlashAttention 2 forward is :func:`mpgemm.experiments.attention.attend`: tiles of keys, P rounded to the operands' type, sums in
+FP32. Backward as published (Dao 2023, arXiv:2307.08691, algorithm 2): S and P again from the logarithm of the row sums, dP = dO
+V^T, dS = P (dP - D) with D the row sums of dO * O in FP32; P and dS are rounded to the operands' type for dV, dK and dQ, whose
+sums run over all of k in one chain (predicted: kernels add the tiles of dQ in any order).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+from mpgemm.experiments.attention import AttentionProgram, attend, visible
+from mpgemm.frameworks.multiplier import Multiplier
+from mpgemm.frameworks.torch_tensors import format_of, to_array
+from tensorcore_models.formats import get_float_format
+
+#: Keys of a tile where the block does not say; FlashAttention's kernels have 64 to 176, by head size and device.
+TILE = 128
+#: What torch's FlashAttention takes.
+FLASH_TYPES, LARGEST_HEAD = (torch.float16, torch.bfloat16), 256
+
+
+@dataclass(frozen=True)
+class SdpaChoice:
+    """How attention is computed: by torch's math path (`tile` None), or FlashAttention's program with tiles of so many keys."""
+
+    tile: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> "SdpaChoice":
+        """From "math", "flash" or "flash:KEYS"; ValueError for other words."""
+        name, _, number = text.partition(":") if isinstance(text, str) else ("", "", "")
+        if name == "math" and not number:
+            return cls()
+        if name == "flash" and (not number or (number.isdecimal() and int(number) > 0)):
+            return cls(int(number or TILE))
+        raise ValueError(f"sdpa is {text!r}, expected 'math', 'flash' or 'flash:KEYS' with the keys of a tile")
+
+
+#: Torch's own function, which :mod:`mpgemm.frameworks.torch_process` replaces while a block is open.
+_SDPA = F.scaled_dot_product_attention
+
+
+class SdpaMode(TorchFunctionMode):
+    """Sees calls of `scaled_dot_product_attention` before torch takes them apart; `run` is the
+    :class:`mpgemm.frameworks.torch_mode.Emulation`."""
+
+    def __init__(self, run: Any, choice: SdpaChoice):
+        super().__init__()
+        self.run, self.choice = run, choice
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        return (self.call if func is _SDPA else func)(*args, **kwargs)
+
+    def call(self, *args, **kwargs) -> torch.Tensor:
+        """`scaled_dot_product_attention` as this block has it; torch's own layers call it with function modes off."""
+        if self.choice.tile is None:
+            self._say_math(*args, **kwargs)
+            return _SDPA(*args, **kwargs)
+        return self._flash(*args, **kwargs)
+
+    def _say_math(self, query, *args, **kwargs) -> None:
+        if query.dtype not in FLASH_TYPES:
+            return
+        name = str(query.dtype).removeprefix("torch.")
+        half = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
+        did = f"products in {name} with scores and weights rounded to it" if half else "all of it in FP32"
+        self.run.note(
+            f"scaled_dot_product_attention of {name} took torch's math path: {did}. FlashAttention multiplies {name} on the "
+            f"unit and rounds its weights to {name}: sdpa='flash' computes that"
+        )
+
+    def _flash(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+        _check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
+        if enable_gqa:
+            key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], 1) for x in (key, value))
+        scale = float(query.shape[-1] ** -0.5 if scale is None else scale)
+        return _Flash.apply(query, key, value, self, is_causal, scale)
+
+    def forward(self, arrays: list[np.ndarray], dtype: torch.dtype, causal: bool, scale: float) -> torch.Tensor:
+        """The output of all heads, arrays (heads, queries or keys, d), on every engine; the first one's."""
+        assert self.choice.tile is not None
+        fmt = format_of(dtype, "query")
+        mask = visible(arrays[0].shape[1], arrays[1].shape[1], causal)
+
+        def outputs(each: Multiplier) -> torch.Tensor:
+            unit = each.engine_for(fmt, fmt)
+            program = AttentionProgram(unit, min(self.choice.tile, arrays[1].shape[1]), scale, get_float_format(fmt))
+            heads = [attend(head, program, _ALL_STAGES, mask) for head in zip(*arrays, strict=True)]
+            return torch.from_numpy(np.stack(heads)).to(dtype)
+
+        order = f"FlashAttention 2, tiles of {self.choice.tile} keys (predicted)"
+        return self.run.attention(outputs, arrays, fmt, order)
+
+
+#: All stages of :func:`mpgemm.experiments.attention.attend` as the unit computes them.
+_ALL_STAGES = 7
+
+
+def _check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa) -> None:
+    """Refuse what FlashAttention does not take, so that torch would take another path. Raises ValueError."""
+    asks = [
+        (any(x.dim() != 4 for x in (query, key, value)), "tensors that are not (batch, heads, rows, d)"),
+        (query.dtype not in FLASH_TYPES or not query.dtype == key.dtype == value.dtype,
+         f"types {query.dtype}, {key.dtype}, {value.dtype}"),
+        (attn_mask is not None, "a mask"), (dropout_p > 0, "dropout"),
+        (not query.shape[-1] == key.shape[-1] == value.shape[-1] <= LARGEST_HEAD, "heads of other or larger sizes"),
+        (key.shape[-2] == 0 or query.numel() == 0, "no queries or keys"),
+        (is_causal and query.shape[-2] != key.shape[-2], "is_causal with other numbers of queries than of keys"),
+        (query.dim() == key.dim() == 4 and (query.shape[1] % max(key.shape[1], 1) if enable_gqa else
+         query.shape[1] != key.shape[1]), "other numbers of heads"),
+    ]  # fmt: skip
+    for wrong, what in asks:
+        if wrong:
+            raise ValueError(
+                f"sdpa='flash' with {what}: torch's FlashAttention takes float16 or bfloat16, (batch, heads, rows, d) with d "
+                f"up to {LARGEST_HEAD}, without a mask or dropout; pass sdpa='math' for a block with other calls"
+            )
+
+
+class _Flash(torch.autograd.Function):
+    """The program, and its gradients."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, mode: SdpaMode, causal: bool, scale: float):
+        flat = [x.detach().reshape(-1, *x.shape[-2:]) for x in (query, key, value)]
+        arrays = [to_array(x.contiguous(), name).astype(np.float64) for x, name in zip(flat, "qkv", strict=True)]
+        out = mode.forward(arrays, query.dtype, causal, scale)
+        ctx.save_for_backward(*flat, out)
+        ctx.options = mode, causal, scale, [x.shape for x in (query, key, value)]
+        return out.reshape(*query.shape[:-1], value.shape[-1])
+
+    @staticmethod
+    def backward(ctx, *grads):
+        mode, causal, scale, shapes = ctx.options
+        found = _gradients(mode.run.products, ctx.saved_tensors, grads[0], causal, scale)
+        return *(x.reshape(shape) for x, shape in zip(found, shapes, strict=True)), None, None, None
+
+
+def _gradients(products: Callable[..., torch.Tensor], saved, grad: torch.Tensor, causal: bool, scale: float):
+    """Gradients of Q, K and V, shapes (heads, rows, d)."""
+    q, k, v, out = saved
+    grad = grad.reshape(out.shape).contiguous()
+    narrow, wide = q.dtype, torch.float32
+    scores = products("attention backward, S", q, k.transpose(1, 2), wide) * scale
+    if causal:
+        scores = scores.masked_fill(~torch.ones(scores.shape[1:], dtype=torch.bool).tril(), -torch.inf)
+    p = torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True))
+    by_value = products("attention backward, dV", p.to(narrow).transpose(1, 2), grad, narrow)
+    of_p = products("attention backward, dP", grad, v.transpose(1, 2), wide)
+    of_scores = (p * (of_p - (grad.to(wide) * out.to(wide)).sum(-1, keepdim=True))).to(narrow)
+    by_query = products("attention backward, dQ", of_scores, k, wide) * scale
+    by_key = products("attention backward, dK", of_scores.transpose(1, 2), q, wide) * scale
+    return by_query.to(narrow), by_key.to(narrow), by_value
