@@ -32,7 +32,7 @@ from mpgemm.frameworks.call_log import CallLog, Report, Site
 from mpgemm.frameworks.multiplier import Multiplier, Product, multipliers
 from mpgemm.frameworks.torch_attention import SdpaChoice, SdpaMode
 from mpgemm.frameworks.torch_checks import check_convolution, check_out, check_product
-from mpgemm.frameworks.torch_process import PROCESS, InForce, in_force_here
+from mpgemm.frameworks.torch_process import PROCESS, OpenBlock, open_here
 from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array, to_tensor
 from tensorcore_models import libraries
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
@@ -40,6 +40,8 @@ from tensorcore_models.formats.sums import add_rounded, scale_rounded
 
 aten = torch.ops.aten
 OUTSIDE = "(outside of modules)"
+#: Who is told of each product that ran emulated: (operation, arguments, keywords, result).
+WATCHERS: list[Callable] = []
 
 #: Words of an operation's name that say that it multiplies matrices.
 _PRODUCT_WORDS = re.compile(
@@ -114,13 +116,13 @@ class Emulation(TorchDispatchMode):
         if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
             return NotImplemented  # the subclass says of what its products are made
         handler = _HANDLERS.get(func.overloadpacket)
-        if handler is None and _is_composite(func):
+        if handler is None and is_composite(func):
             with self:
                 return func.decompose(*args, **kwargs)
         if handler is None and (own := _python_of(func)) is not None:
             with self:
                 return own(*args, **kwargs)
-        if handler is None and not _forms_a_product(func.overloadpacket) and func.namespace in _KNOWN:
+        if handler is None and not forms_a_product(func.overloadpacket) and func.namespace in _KNOWN:
             return func(*args, **kwargs)
         if _without_values(args):
             return func(*args, **kwargs)
@@ -138,7 +140,10 @@ class Emulation(TorchDispatchMode):
                 raise TypeError(
                     f"{func.overloadpacket.__name__} of a sparse tensor: make it dense first, with .to_dense()"
                 )
-            return _deliver(func, handler(self, *args, **{k: v for k, v in kwargs.items() if k != "out"}), args, kwargs)
+            found = handler(self, *args, **{k: v for k, v in kwargs.items() if k != "out"})
+            for watch in WATCHERS:
+                watch(func, args, kwargs, found)
+            return _deliver(func, found, args, kwargs)
         except (ValueError, TypeError, NotImplementedError) as error:
             self._refuse(func, error)
             return func(*args, **kwargs)
@@ -156,7 +161,7 @@ class Emulation(TorchDispatchMode):
     def in_this_thread(self) -> Iterator[None]:
         """This thread's products on the engines, and those of threads that it starts."""
         sdpa = SdpaMode(self, self._sdpa)
-        with in_force_here(InForce(self.in_this_thread, sdpa.call)), sdpa, self:
+        with open_here(OpenBlock(self.in_this_thread, sdpa.call)), sdpa, self:
             yield
 
     def site(self) -> tuple[str, str]:
@@ -388,7 +393,7 @@ def _deliver(func, result, args, kwargs):
 
 
 @cache
-def _is_composite(func) -> bool:
+def is_composite(func) -> bool:
     """Whether torch gives an operation by others for every device; such ones come here in inference mode."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
 
@@ -402,7 +407,8 @@ def _python_of(func) -> Callable | None:
 
 
 @cache
-def _forms_a_product(packet) -> bool:
+def forms_a_product(packet) -> bool:
+    """Whether an operation multiplies matrices, by its name."""
     namespace, _, name = packet._qualified_op_name.partition("::")
     if namespace == "mpgemm" or _NO_PRODUCTS.fullmatch(name):
         return False

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
-class InForce(NamedTuple):
+class OpenBlock(NamedTuple):
     """What a block does in a thread."""
 
     started: Callable[[], AbstractContextManager]  #: What threads run inside of that are started there.
@@ -21,13 +21,13 @@ class InForce(NamedTuple):
 _HERE = threading.local()
 
 
-def _innermost() -> InForce | None:
+def _innermost() -> OpenBlock | None:
     stack = _HERE.__dict__.get("stack")
     return stack[-1] if stack else None
 
 
 @contextmanager
-def in_force_here(block: InForce) -> Iterator[None]:
+def open_here(block: OpenBlock) -> Iterator[None]:
     """In this thread a block is in force."""
     stack = _HERE.__dict__.setdefault("stack", [])
     stack.append(block)

@@ -1,20 +1,31 @@
-"""Records the linear layers of a torch model as it runs, for `mpgemm trace compare`."""
+"""Records the products of a torch model as it runs, for `mpgemm trace compare`.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+Layers of a known class are recorded by their inputs, weights, biases and outputs. In every other module the products themselves
+are, as torch dispatches them: before an activation, or a bias that is added behind them. What is neither (batches of products,
+convolutions) is named in :attr:`mpgemm.traces.recording.TraceRecorder.left_out`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from mpgemm.frameworks.torch_mode import WATCHERS, forms_a_product, is_composite
 from mpgemm.frameworks.torch_tensors import FORMATS, to_array
 from mpgemm.traces.recording import TraceRecorder
+
+aten = torch.ops.aten
+#: Types of recorded tensors: factors of scaled products, too.
+_TYPES = (*FORMATS, *(getattr(torch, name) for name in ("float8_e8m0fnu",) if hasattr(torch, name)))
 
 
 @contextmanager
 def record(model: torch.nn.Module, folder: str | Path, *, modules=(torch.nn.Linear,)) -> Iterator[TraceRecorder]:
-    """Record inputs, weights, biases and outputs of a model's modules while it runs, on any device.
+    """Record what a model's modules multiply while it runs, on any device.
 
     Parameters
     ----------
@@ -23,12 +34,13 @@ def record(model: torch.nn.Module, folder: str | Path, *, modules=(torch.nn.Line
     folder : path
         Where the trace is written.
     modules : tuple of types
-        Which modules; those without a matrix as weight are recorded without it.
+        Modules recorded as a whole: input, weight, bias, output (subclasses with a `forward` of their own are not); those
+        without a matrix as weight are recorded without it. In all other modules `mm`, `addmm` and `_scaled_mm` are recorded.
 
     Yields
     ------
     TraceRecorder
-        Its `record` takes more tensors, such as logits.
+        Its `record` takes more tensors, such as logits; its `left_out` says which products were not recorded.
 
     Examples
     --------
@@ -40,34 +52,112 @@ def record(model: torch.nn.Module, folder: str | Path, *, modules=(torch.nn.Line
     1
     """
     recorder = TraceRecorder(folder)
+    running: list[str] = []
+    with ExitStack() as stack:
 
-    def keep(name):
-        def hook(module, inputs, output):
-            weight, bias = (getattr(module, each, None) for each in ("weight", "bias"))
-            tensors = {"input": inputs[0] if inputs else None, "weight": weight, "bias": bias, "output": output}
-            kept = {
-                kind: _array(x) for kind, x in tensors.items() if isinstance(x, torch.Tensor) and x.dtype in FORMATS
-            }
-            recorder.record(name, **kept)
+        def hook(register, function, **options) -> None:
+            stack.callback(register(function, **options).remove)
 
-        return hook
+        for name, module in model.named_modules():
+            whole = any(type(module).forward is each.forward for each in modules if isinstance(module, each))
+            # what runs inside of a module that is recorded as a whole is not recorded by itself
+            hook(module.register_forward_pre_hook, lambda *_, n=None if whole else name or "model": running.append(n))
+            if whole:
+                hook(module.register_forward_hook, _kept(recorder, name or "model"))
+            hook(module.register_forward_hook, lambda *_: running.pop() and None, always_call=True)
+        hook(model.register_forward_hook, lambda *_: recorder.next_step())
+        stack.enter_context(recorder)
+        stack.enter_context(_Products(recorder, running))
+        yield recorder
 
-    handles = [
-        module.register_forward_hook(keep(name or "model"))
-        for name, module in model.named_modules()
-        if isinstance(module, modules)
-    ]
-    handles.append(model.register_forward_hook(lambda *_: recorder.next_step()))
-    try:
-        with recorder:
-            yield recorder
-    finally:
-        for handle in handles:
-            handle.remove()
+
+def _kept(recorder: TraceRecorder, name: str) -> Callable:
+    """A hook that records a module as a whole."""
+
+    def hook(module, inputs, output):
+        weight, bias = (getattr(module, each, None) for each in ("weight", "bias"))
+        _record(recorder, name, input=inputs[0] if inputs else None, weight=weight, bias=bias, output=output)
+
+    return hook
+
+
+def _record(recorder: TraceRecorder, name: str, **tensors) -> None:
+    known = {kind: x for kind, x in tensors.items() if isinstance(x, torch.Tensor) and x.dtype in _TYPES}
+    recorder.record(name, **{kind: _array(x) for kind, x in known.items()})
+
+
+class _Products(TorchDispatchMode):
+    """Records products of modules that are not recorded as a whole, whether they run natively or emulated."""
+
+    def __init__(self, recorder: TraceRecorder, running: list[str]):
+        super().__init__()
+        self.recorder, self.running, self.busy = recorder, running, False
+
+    def __enter__(self):
+        WATCHERS.append(self.saw)
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        WATCHERS.remove(self.saw)
+        return super().__exit__(*error)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if forms_a_product(func.overloadpacket) and is_composite(func):
+            with self:
+                return func.decompose(*args, **kwargs)
+        outer, self.busy = self.busy, True  # an emulation behind this mode reports the same product
+        try:
+            out = func(*args, **kwargs)
+        finally:
+            self.busy = outer
+        if forms_a_product(func.overloadpacket):
+            self.saw(func, args, kwargs, out)
+        return out
+
+    def saw(self, func, args, kwargs, out) -> None:
+        """A product has run."""
+        if self.busy or not self.running or self.running[-1] is None or torch._C._current_autograd_node() is not None:
+            return
+        name, op = self.running[-1], func.overloadpacket.__name__
+        taken = _OPERANDS.get(func.overloadpacket)
+        tensors = None if taken is None else taken(*args, **{k: v for k, v in kwargs.items() if k != "out"})
+        if tensors is None:
+            self.recorder.leave_out(f"{name}: {op}")
+            return
+        self.busy = True  # copies of the tensors are no products of the model
+        try:
+            _record(self.recorder, name, **tensors, output=out)
+        finally:
+            self.busy = False
+
+
+def _addmm(c, a, b, out_dtype=None, *, beta=1, alpha=1):
+    """Operands with a bias; None where it is a matrix, or factors stand before it."""
+    plain = c.dim() == 1 and beta == alpha == 1
+    return {"input": a, "weight": b.t(), "bias": c} if plain else None
+
+
+def _scaled_mm(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
+    """Operands with their scales; None for scales that lie in tiles, and for packed FP4."""
+    if a.dtype not in FORMATS or any(scale.dim() == 1 and scale.numel() > 1 for scale in (scale_a, scale_b)):
+        return None
+    scale_b = scale_b.t() if scale_b.dim() == 2 else scale_b
+    return {"input": a, "weight": b.t(), "input_scale": scale_a, "weight_scale": scale_b, "bias": bias}
+
+
+#: Operands of an operation by the names under which they are recorded.
+_OPERANDS: dict = {
+    aten.mm: lambda a, b, out_dtype=None: {"input": a, "weight": b.t()},
+    aten.addmm: _addmm,
+    aten._scaled_mm: _scaled_mm,
+}
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
     tensor = tensor.detach().cpu().contiguous()
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    if tensor.dtype not in FORMATS:
+        return tensor.view(torch.uint8).numpy().view(ml_dtypes.float8_e8m0fnu)
     return np.array(to_array(tensor, "tensor"))

@@ -55,6 +55,7 @@ class TraceComparison(Result):
     recipes: tuple[str, str] | None  #: Who makes the first module's output of each run.
     logits: LogitsDifference | None
     missing: tuple[str, ...]  #: Modules of one run alone.
+    left_out: tuple[str, ...] = ()  #: Products that a run's recorder did not record, as "module: operation".
 
     def to_rows(self) -> list[dict]:
         """One for each module."""
@@ -65,7 +66,10 @@ class TraceComparison(Result):
         return asdict(self)
 
     def sentences(self) -> list[str]:
-        """Where the runs part, who made each side, how the difference grows, what the logits say."""
+        """Where the runs part, who made each side, how the difference grows, what the logits say, what was not recorded."""
+        return [*self._found(), *(f"not recorded: {_some(self.left_out)}" for _ in self.left_out[:1])]
+
+    def _found(self) -> list[str]:
         if self.first is None:
             return [f"the runs have the same bits in all {len(self.modules)} modules that both recorded"]
         f = self.first
@@ -90,11 +94,15 @@ class TraceComparison(Result):
                 f"{g.ranks:.1%}"
             )
         if self.missing:
-            lines.append(f"in one run alone: {', '.join(self.missing[:6])}{' ...' if len(self.missing) > 6 else ''}")
+            lines.append(f"in one run alone: {_some(self.missing)}")
         return lines
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"
 
 
 def _inputs(f: ModuleDifference) -> str:
@@ -116,7 +124,7 @@ def compare_traces(first: Trace, second: Trace, *, logits: str | None = None, ex
     keys = [key for key in first.modules if key in second.modules]
     if not keys:
         raise ValueError(
-            f"{first.folder} and {second.folder} have no module in common: {_some(first)} against {_some(second)}"
+            f"{first.folder} and {second.folder} have no module in common: {_modules(first)} against {_modules(second)}"
         )
     rows = [row for key in keys if (row := _module(first, second, key)) is not None]
     apart = next((row for row in rows if row.differing), None)
@@ -127,10 +135,12 @@ def compare_traces(first: Trace, second: Trace, *, logits: str | None = None, ex
         f"{module} (step {step})" for step, module in {**first.modules, **second.modules} if (step, module) not in keys
     ]
     names = str(first.folder), str(second.folder)
-    return TraceComparison(names, tuple(rows), apart, recipes, _logits(first, second, keys, logits), tuple(missing))
+    left_out = tuple(dict.fromkeys((*first.left_out, *second.left_out)))
+    changed = _logits(first, second, keys, logits)
+    return TraceComparison(names, tuple(rows), apart, recipes, changed, tuple(missing), left_out)
 
 
-def _some(trace: Trace) -> str:
+def _modules(trace: Trace) -> str:
     return ", ".join(module for _, module in list(trace.modules)[:3])
 
 

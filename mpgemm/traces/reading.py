@@ -37,6 +37,7 @@ class Trace:
 
     folder: Path
     modules: dict[tuple[int, str], dict[str, TensorPlace]]
+    left_out: tuple[str, ...] = ()  #: Products that were not recorded, as "module: operation".
 
     def tensor(self, key: tuple[int, str], kind: str) -> np.ndarray | None:
         """A module's tensor, None where it was not recorded. Raises ValueError, TypeError, OSError if the file cannot
@@ -59,18 +60,18 @@ def read_trace(folder: str | Path) -> Trace:
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder; a trace is a folder of tensors")
-    modules = _indexed(folder) if (folder / INDEX).is_file() else _by_name(folder)
+    modules, left_out = _indexed(folder) if (folder / INDEX).is_file() else (_by_name(folder), ())
     if not modules:
         raise ValueError(f"{folder}: no tensors ({', '.join(SUFFIXES)})")
-    return Trace(folder, modules)
+    return Trace(folder, modules, left_out)
 
 
-def _indexed(folder: Path) -> dict:
+def _indexed(folder: Path) -> tuple[dict, tuple[str, ...]]:
     try:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         rows, version = index["modules"], index["version"]
         if version == VERSION:
-            return _places(folder, rows)
+            return _places(folder, rows), tuple(index.get("left_out", {}))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder / INDEX}: not an index of a trace ({type(error).__name__}: {error})") from None
     raise ValueError(f"{folder / INDEX}: version {version!r} of a trace, this package reads {VERSION}: record it again")

@@ -45,6 +45,8 @@ class TraceRecorder:
         if (self.folder / INDEX).exists():
             raise ValueError(f"{self.folder} holds a trace already; name another folder")
         self.step = 0
+        #: Products that were not recorded, as "module: operation", and how many times.
+        self.left_out: dict[str, int] = {}
         self._rows: list[dict] = []
         self._weights: dict[tuple[str, str], str] = {}
         self._files: set[str] = set()
@@ -80,6 +82,10 @@ class TraceRecorder:
         files = {kind: self._written(name, kind, tcm.as_array(x, kind)) for kind, x in tensors.items() if x is not None}
         self._rows.append({"step": self.step, "module": name, "tensors": files})
 
+    def leave_out(self, what: str) -> None:
+        """Say of a product that it was not recorded, as "module: operation"."""
+        self.left_out[what] = self.left_out.get(what, 0) + 1
+
     def next_step(self) -> None:
         """What is recorded from now on belongs to the next step."""
         self.step += 1
@@ -87,7 +93,8 @@ class TraceRecorder:
 
     def close(self) -> None:
         """Write the index."""
-        write_text(self.folder / INDEX, json.dumps({"version": VERSION, "modules": self._rows}, indent=1) + "\n")
+        index = {"version": VERSION, "modules": self._rows, "left_out": self.left_out}
+        write_text(self.folder / INDEX, json.dumps(index, indent=1) + "\n")
 
     def _run_name(self, module: str) -> str:
         """The module's name, numbered from its second run in the step on."""
