@@ -294,7 +294,7 @@ def unrounded_engine(engine: Engine) -> MatrixEngine | None:
 class _ExactOutside(EngineArithmetic):
     """Chains on an engine, everything outside it in rational numbers. Words are encodings, values fractions."""
 
-    def __init__(self, engine: Engine, order: str):
+    def __init__(self, engine: Engine, order: str | int):
         super().__init__(engine, order, (1, 1))
 
     def chain(self, pairs, seed):

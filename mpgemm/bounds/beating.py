@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from mpgemm.recovered import recovered_gemm
-from mpgemm.recovery.arithmetic import Arithmetic, Pair, combine
+from mpgemm.recovery.arithmetic import Arithmetic, Pair, combine, turn
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import WordRun
@@ -89,8 +89,9 @@ def recovery_way(method: str | RecoveryMethod, engine: Engine | str | None = Non
     one = np.ones((1, 1), np.float32)
     run = prepare(one, one, one, method, engine)
     row, unit = run.row, run.engine
-    if not isinstance(run, WordRun) or row.equilibrate != "none" or row.accumulation in ("blocks", "bands"):
-        what = "scaled rows, restarted chains and scaled accumulators"
+    encoded = (row.equilibrate, row.repair, row.restart_every) == ("none", "none", None)
+    if not isinstance(run, WordRun) or not encoded or row.accumulation == "bands":
+        what = "scaled rows, chains restarted every so many products, scaled accumulators and repairs"
         raise formal.Unencodable(f"{row.name}: only words without {what} have an encoding")
     if not isinstance(unit, MatrixEngine):
         raise formal.Unencodable(f"{unit.label} has no accumulator; a modelled engine is needed")
@@ -123,12 +124,12 @@ class TermArithmetic(Arithmetic):
     """
 
     engine: Modelled
-    order: str  #: {"step", "term"}: order of several products in one chain.
+    order: str | int  #: {"step", "term"} or a number of k: order of several products in one chain.
     conditions: list[Term]  #: Gets what :func:`tensorcore_models.probing.formal.encoding.result` asks for.
 
     def chain(self, pairs: Sequence[Pair], seed: Term | None) -> Term:
         length = len(pairs[0][0])
-        step = length if self.order == "term" else self.engine.k
+        step = turn(self.order, self.engine) or length
         parts = [(a[i : i + step], b[i : i + step]) for i in range(0, length, step) for a, b in pairs]
         a, b = (tuple(code for part in side for code in part) for side in zip(*parts, strict=True))
         return self._unit(a, b, seed)

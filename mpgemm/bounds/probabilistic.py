@@ -21,7 +21,7 @@ import tensorcore_models as tcm
 from mpgemm.bounds import bounds
 from mpgemm.bounds.method_bounds import BoundArithmetic, method_bound, stacked, word_values
 from mpgemm.bounds.operand_facts import facts_of, facts_of_formats
-from mpgemm.recovery.arithmetic import combine
+from mpgemm.recovery.arithmetic import combine, turn
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import CubeRun
 from tensorcore_models.aspects.errors import Roundings
@@ -140,7 +140,7 @@ class LikelyArithmetic(BoundArithmetic):
     """Carries a :class:`Part` through a method whose several products in a chain have an `order`, as
     :class:`mpgemm.RecoveryMethod` says. Raises ValueError where the core's roundings are not stated."""
 
-    def __init__(self, engine: Engine, facts, order: str = ""):
+    def __init__(self, engine: Engine, facts, order: str | int = "term"):
         super().__init__(engine, facts)
         self.order = order
         if (self.step.relative or self.step.products) and not self.step.roundings:
@@ -171,9 +171,10 @@ class LikelyArithmetic(BoundArithmetic):
 
     def _mean(self, pairs, seed: np.ndarray) -> np.ndarray:
         """The mean size over the steps: where all pairs go through a k step before the next, sums grow with k."""
-        if self.order != "step":
+        step = turn(self.order, self.engine)
+        if step is None:
             return self._size(pairs) + seed
-        k, step = pairs[0][0].shape[1], self.engine.k
+        k = pairs[0][0].shape[1]
         count = -(-k // step)
         weights = (count - np.arange(k) // step) / count
         return self._size([(np.abs(a) * weights, b) for a, b in pairs]) + seed

@@ -247,7 +247,7 @@ class Event(NamedTuple):
 class Tracer(EngineArithmetic):
     """The hardware's arithmetic on one element, writing down every step (for a reader) and every sum (to compare engines)."""
 
-    def __init__(self, engine: Engine, order: str, names: dict[int, str]):
+    def __init__(self, engine: Engine, order: str | int, names: dict[int, str]):
         super().__init__(engine, order, (1, 1))
         self.names = names
         self.steps: list[ExplainedStep] = []
@@ -282,10 +282,14 @@ class Tracer(EngineArithmetic):
 
     def _schedule(self, pairs):
         """(pair, first k) in the order of the chain."""
-        starts = range(0, pairs[0][0].shape[1], self.engine.k)
-        if self.order == "term":
-            return [(pair, start) for pair in pairs for start in starts]
-        return [(pair, start) for start in starts for pair in pairs]
+        k, step = pairs[0][0].shape[1], self.engine.k
+        turn = max(1, k if self.turn is None else self.turn)
+        return [
+            (pair, start)
+            for first in range(0, k, turn)
+            for pair in pairs
+            for start in range(first, min(first + turn, k), step)
+        ]
 
     def _one_step(self, pair, start: int, seed):
         stop = min(start + self.engine.k, pair[0].shape[1])
@@ -327,9 +331,10 @@ class Tracer(EngineArithmetic):
         lost = sum(abs(float(x.units - int(x.units))) for x in found.addends) * float(found.quantum)
         self.steps.append(ExplainedStep("align", text.rstrip(";"), weight=lost))
 
-    def promoted(self, pair):
-        self.steps.append(ExplainedStep("core", f"{self._name(pair)} from 0 at every k step, added outside"))
-        return self.elementwise([(pair, 0)])
+    def promoted(self, pair, every):
+        when = "at every k step" if every is None else f"every {every} products"
+        self.steps.append(ExplainedStep("core", f"{self._name(pair)} from 0 {when}, added outside"))
+        return self.elementwise([(pair, 0)]) if every is None else self.blocks(every, [pair], self.nothing())
 
     def elementwise(self, weighted):
         self._chains += 1

@@ -33,6 +33,20 @@ def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return c
 
 
+def turn(order: str | int, engine: Engine) -> int | None:
+    """Products of k after which the products of one chain take turns; None: each goes over all of k.
+
+    order ({"step", "term"} or int): As :class:`mpgemm.RecoveryMethod` has it.
+    engine: Whose k step it is. Raises ValueError if the number is no multiple of it.
+    """
+    if order == "term":
+        return None
+    length = engine.k if isinstance(order, str) else order
+    if length % engine.k:
+        raise ValueError(f"order is every {length} of k, no multiple of the k step {engine.k} of {engine.label}")
+    return length
+
+
 class Arithmetic(Protocol):
     """What a method needs: sums inside the core, and scaling and adding outside. Values are of any type."""
 
@@ -41,9 +55,9 @@ class Arithmetic(Protocol):
     def chain(self, pairs: Sequence[Pair], seed):
         """Sum of products of words in one chain through the core, from `seed` (None: zero)."""
 
-    def promoted(self, pair: Pair):
-        """Sum of one product, every k step from zero and added outside."""
-        return self.elementwise([(pair, 0)])
+    def promoted(self, pair: Pair, every: int | None):
+        """Sum of one product, every k step (or `every` products of k) from zero and added outside."""
+        return self.elementwise([(pair, 0)]) if every is None else self.blocks(every, [pair], None)
 
     def elementwise(self, weighted: Sequence[tuple[Pair, int]]):
         """Sum of products, each times 2^exponent: every k step of each from zero, added to one sum outside."""
@@ -84,7 +98,7 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
     pairs = {(i, j): (words_a[i], words_b[j]) for i, j in row.products}
     if row.accumulation == "core":
         return arithmetic.chain([pairs[p] for p in row.products], c)
-    if row.restart_every is not None:  # accumulation "blocks"
+    if row.accumulation == "blocks" and row.restart_every is not None:
         return arithmetic.blocks(row.restart_every, [pairs[p] for p in row.products], c)
     if row.accumulation == "elementwise":
         order = sorted(row.products, key=lambda p: (sum(p), -p[0]))
@@ -110,7 +124,7 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
 def _level(row: RecoveryMethod, level: int, pairs: list[Pair], arithmetic: Arithmetic):
     """The products of one level."""
     if row.accumulation == "k_step" and level == 0:
-        return arithmetic.promoted(pairs[0])
+        return arithmetic.promoted(pairs[0], row.restart_every)
     if row.accumulation != "termwise":
         return arithmetic.chain(pairs, None)
     value = arithmetic.chain(pairs[:1], None)
@@ -128,13 +142,14 @@ class EngineArithmetic(Arithmetic):
 
     Words are encodings of the engine's operand format; values are float32 arrays, float64 where the engine's results are FP64.
 
-    order ({"step", "term"}): Order of several products in one chain.
+    order ({"step", "term"} or a number of k): Order of several products in one chain.
     shape: (m, n).
     """
 
-    def __init__(self, engine: Engine, order: str, shape: tuple[int, int]):
+    def __init__(self, engine: Engine, order: str | int, shape: tuple[int, int]):
         self.engine = engine
         self.order = order
+        self.turn = turn(order, engine)
         self.shape = shape
         self.dtype = np.dtype(np.float64 if engine.formats[3].name == "fp64" else np.float32)
 
@@ -164,10 +179,13 @@ class EngineArithmetic(Arithmetic):
             bits = self.engine.gemm_bits(*self._joined(pairs), bits)
         return self._values(bits)
 
-    def promoted(self, pair):
+    def promoted(self, pair, every):
+        inside = every is None or every % self.engine.k == 0
+        if not inside:
+            return self.blocks(every, [pair], self.nothing())
         if self.engine.formats[3].name not in ("fp32", "fp64"):  # the engine would round the sum to its own format
-            return super().promoted(pair)
-        return self._values(self.engine.gemm_bits(*pair, promote_every=self.engine.k))
+            return super().promoted(pair, every)
+        return self._values(self.engine.gemm_bits(*pair, promote_every=every or self.engine.k))
 
     def elementwise(self, weighted):
         total = self.nothing()
@@ -251,26 +269,26 @@ class EngineArithmetic(Arithmetic):
 
     def _pieces(self, pairs):
         """Operand pairs whose chain, one after the other, is the chain of all `pairs`."""
-        if len(pairs) == 1 or self.order == "term":
+        if len(pairs) == 1 or self.turn is None:
             yield from pairs
             return
         a, b = pairs[0]
-        step = self.engine.k
+        step = self.turn
         bytes_for_each_k = len(pairs) * (a.shape[0] * a.itemsize + b.shape[1] * b.itemsize)
         length = max(1, CHAIN_BYTES // max(1, bytes_for_each_k * step)) * step
         for start in range(0, a.shape[1], length):
             yield self._joined([(a[:, start : start + length], b[start : start + length]) for a, b in pairs])
 
     def _joined(self, pairs) -> Pair:
-        """All products as one longer k, in the order of the chain; each is padded with zeros to whole k steps."""
+        """All products as one longer k, in the order of the chain; each is padded with zeros to whole turns."""
         if len(pairs) == 1:
             return pairs[0]
-        step, terms = self.engine.k, len(pairs)
+        step, terms = self.turn or self.engine.k, len(pairs)
         pad = -pairs[0][0].shape[1] % step
         if pad:
             pairs = [(np.pad(x, ((0, 0), (0, pad))), np.pad(y, ((0, pad), (0, 0)))) for x, y in pairs]
         a, b = [x for x, _ in pairs], [y for _, y in pairs]
-        if self.order == "term":
+        if self.turn is None:
             return np.concatenate(a, axis=1), np.concatenate(b, axis=0)
         (m, k), n = a[0].shape, b[0].shape[1]
         memory = Scratch(terms * m * k * a[0].itemsize, terms * k * n * b[0].itemsize)

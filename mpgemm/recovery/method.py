@@ -11,7 +11,8 @@ accumulation
     ``nested``: one chain for each level, the highest first; its result, scaled by a power of two, seeds the next. Every
     addition happens in the core.
     ``outside``: one chain from zero for each level; the levels are joined outside, ``t = RN(t 2^-s + next)``; c is added last.
-    ``k_step``: as ``outside``, but level 0 restarts from zero at every k step and its partial sums are added outside.
+    ``k_step``: as ``outside``, but level 0 restarts from zero at every k step, or every `restart_every` products of k, and
+    its partial sums are added outside.
     ``termwise``: one chain from zero for each product; products of a level are added outside, then as ``outside``.
     ``elementwise``: each k step of each product starts from zero; all are added to one outside sum, c last.
     ``bands``: as ``nested`` over each k step from zero, and what scales the seed of the next level is the unit itself
@@ -19,7 +20,11 @@ accumulation
     "Outside" is IEEE FP32 rounded to nearest even (FP64 where the engine's results are FP64).
 order
     Of the products inside one chain: ``step`` (all products of a k step, then the next k step, as fused kernels do) or ``term``
-    (a product over all of k, then the next). Products come in the order of the row.
+    (a product over all of k, then the next), or a number q, a multiple of the k step: a product over q of k, then the next
+    over the same q (as kernels do whose tiles hold q of k). Products come in the order of the row.
+repair
+    ``fp32``: results that are not finite are computed again, as chains of FP32 fused multiply-adds in k order from zero; c is
+    added last. So infinities, NaN and words that overflow end as FP32 would have them.
 equilibrate
     ``rows``: rows of A and columns of B are multiplied by powers of two that bring their largest element just below
     ``theta = min(f_max, sqrt(F_max / k))`` (f_max and F_max: largest finite numbers of the word and of the result format);
@@ -44,6 +49,7 @@ from tensorcore_models.integers import checked_integer, integer_fields
 
 ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise", "bands")
 ORDERS = ("step", "term")
+REPAIRS = ("none", "fp32")
 EQUILIBRATIONS = ("none", "rows")
 KINDS = ("words", "integer_slices", "residues", "split_residues", "quantised", "own")
 CERTAINTIES = ("published formula", "library practice", "reconstruction", "not stated")
@@ -113,10 +119,10 @@ class RecoveryMethod:
         s; None: the precision of the word format.
     products : tuple of (int, int)
         Products kept, in order (indices from 0).
-    accumulation, order, equilibrate
+    accumulation, order, equilibrate, repair
         See the module.
     restart_every : int or None
-        Products of k in one chain of the accumulation "blocks".
+        Products of k in one chain of the accumulation "blocks", or of level 0 of "k_step" (None: a k step).
     target : {"engine", "fp32", "fp64", "input"}
         Format of the result: the engine's, FP32, FP64, or FP64 if an operand is FP64 and FP32 otherwise.
     moduli : tuple of int
@@ -152,8 +158,9 @@ class RecoveryMethod:
     products: tuple[tuple[int, int], ...] = ((0, 0),)
     accumulation: str = "core"
     restart_every: int | None = None
-    order: str = "step"
+    order: str | int = "step"
     equilibrate: str = "none"
+    repair: str = "none"
     target: str = "fp32"
     moduli: tuple[int, ...] = ()
     slice_bits: int = 7
@@ -173,8 +180,8 @@ class RecoveryMethod:
         for name, known in (
             ("kind", KINDS),
             ("accumulation", ACCUMULATIONS),
-            ("order", ORDERS),
             ("equilibrate", EQUILIBRATIONS),
+            ("repair", REPAIRS),
             ("certainty", CERTAINTIES),
             ("target", TARGETS),
             ("rounding", ROUNDINGS),
@@ -216,7 +223,13 @@ class RecoveryMethod:
             self._fail(
                 f"accumulation {self.accumulation!r} sums products of different words as they are: scale_exponent must be 0"
             )
-        if (self.accumulation == "blocks") != (self.restart_every is not None):
+        if isinstance(self.order, str | bool):
+            if self.order not in ORDERS:
+                self._fail(f"order is {self.order!r}, expected 'step', 'term' or a number of products of k")
+        elif checked_integer(self.order, "order") < 1:
+            self._fail(f"order is {self.order}, expected a positive number of products of k")
+        restarts = self.restart_every is not None
+        if restarts != (self.accumulation == "blocks") and not (restarts and self.accumulation == "k_step"):
             self._fail(f"restart_every is {self.restart_every!r} with accumulation {self.accumulation!r}")
         levels = [i + j for i, j in self.products]
         if (
@@ -380,6 +393,9 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
             changes["products"] = products_below(words, _count(name, value, 3, 5) - 1)
         elif name == "restart_every":
             every = _count(name, value, 1, 1 << 30)
+            if row.accumulation == "k_step":
+                changes[name] = every
+                continue
             formula = f"D = C + the sum over blocks of {every} k of core(the products of their words)"
             changes |= {"accumulation": "blocks", name: every, "formula": formula}
         elif name == "dynamic_scaling":

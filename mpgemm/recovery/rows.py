@@ -11,14 +11,16 @@ from mpgemm.recovery.method import FP8_VARIANTS, MODULI, SPLIT_MODULI, RecoveryM
 _SPLIT = {
     "rounding": "rounding of the split: rne, rna, rz, ...",
     "dynamic_scaling": "True: rows of A and columns of B are scaled by powers of two first; c is then added outside",
+    "repair": "'fp32': results that are not finite are computed again as FP32 chains, c added last",
 }
-_CHAIN = {**_SPLIT, "order": "'step' or 'term': order of the products in the core's chain"}
+_CHAIN = {**_SPLIT, "order": "'step', 'term' or a number of k: when the products in the core's chain take turns"}
 _OUTSIDE = {
     **_CHAIN,
     "terms": "3 or 4: without or with the low-low product",
     "scale_exponent": "s of the low word, 0 to 100",
     "accumulate_outside": "'k_step': high-high restarts at every k step and is added outside; "
     "'c_only': only c is added outside",
+    "restart_every": "q: high-high restarts every q products of k, not every k step",
 }
 _FP16_RANGE = "elements beyond 65504 overflow; full precision needs |x| >= 2^{low} or so, below 2^-24 nothing is left"
 _E4M3 = ("e4m3fn", "e4m3fnuz", "e4m3")
@@ -90,6 +92,28 @@ def _library(name: str, fmt: str, words: int, products, range_limits: str, **fac
         },
         formula="D = core(C + sum of the products of words, smallest first)",
         **facts,
+    )
+
+
+def _weights(words: int) -> RecoveryMethod:
+    return RecoveryMethod(
+        name=f"bf16xfp32x{words}",
+        title=f"BF16 activations times FP32 weights in {words} words of bf16",
+        formula="B_j = RN(B - B_0 - ... - B_(j-1)); D = core(C + sum of A_0 B_j, smallest first), A_0 = RN(A)",
+        source="routers of mixtures of experts: vLLM pull requests 47973 (three words, no scaling), 55899 (restarted chains), "
+        "52668 (a chain for each word, added after: accumulation='termwise'), vllm-xpu-kernels 465 (two words, "
+        "accumulation='outside', scale_exponent=8); the order inside of a chain is our own",
+        certainty="library practice",
+        formats=("bf16",),
+        words=words,
+        products=tuple((0, j) for j in reversed(range(words))),
+        range_limits=f"A is to hold BF16 numbers, what they lack is lost; B: {_BF16_RANGE}",
+        options={
+            **_CHAIN,
+            "accumulation": "'core', 'termwise' or 'outside'",
+            "scale_exponent": "s of the low words, with 'termwise' or 'outside'",
+            "restart_every": "q: every q products of k the chain restarts from zero and is added outside; else one chain",
+        },
     )
 
 
@@ -176,7 +200,7 @@ ROWS: dict[str, RecoveryMethod] = {
             products=_HI_LO,
             accumulation="nested",
             range_limits=_FP16_RANGE.format(low=-14),
-            options={k: v for k, v in _OUTSIDE.items() if k != "accumulate_outside"},
+            options={k: v for k, v in _OUTSIDE.items() if k not in ("accumulate_outside", "restart_every")},
         ),
         RecoveryMethod(
             name="ma",
@@ -237,6 +261,8 @@ ROWS: dict[str, RecoveryMethod] = {
         _library("bf16x3", "bf16", 2, products_below(2, 1), _BF16_RANGE),
         _library("bf16x6", "bf16", 3, products_below(3, 2), _BF16_RANGE),
         _library("bf16x9", "bf16", 3, products_below(3), _BF16_RANGE),
+        _weights(2),
+        _weights(3),
         RecoveryMethod(
             name="cutlass_bf16x9",
             title="BF16x9 as CUTLASS publishes it for Blackwell: five bands, scaled inside of the unit",

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.recovery.arithmetic import EngineArithmetic, combine
+from mpgemm.recovery.arithmetic import EngineArithmetic, checked_addend, combine
 from mpgemm.recovery.counts import Count
 from mpgemm.recovery.method import RecoveryMethod
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
+
+#: What results that are not finite are computed again on.
+_FP32 = tcm.MatrixEngine(tcm.SequentialFMA(), a_format="fp32", c_format="fp32", d_format="fp32")
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,24 @@ class WordRun:
 
     def product(self) -> np.ndarray:
         """The result of the method, shape (m, n)."""
+        value = self.sums()
+        if self.row.repair == "fp32" and not np.isfinite(value).all():
+            self._repair(value)
+        return value
+
+    def _repair(self, value: np.ndarray) -> None:
+        """Results that are not finite, computed again in FP32 in place."""
+        lost = ~np.isfinite(value)
+        rows, columns = lost.any(axis=1), lost.any(axis=0)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            a, b = self.a[rows].astype(np.float32, copy=False), self.b[:, columns].astype(np.float32, copy=False)
+            chains = _FP32.gemm(a, b)
+            if self.c is not None:
+                chains = chains + checked_addend(self.c, np.dtype(np.float32))[np.ix_(rows, columns)]
+        value[lost] = chains[lost[np.ix_(rows, columns)]]
+
+    def sums(self) -> np.ndarray:
+        """The result of the words' products."""
         arithmetic = EngineArithmetic(self.engine, self.row.order, (self.a.shape[0], self.b.shape[1]))
         words_a, words_b, rows, columns = self._split()
         c = None if self.c is None else arithmetic.operand(self.c)
@@ -142,9 +163,9 @@ def _place(x: np.ndarray) -> tuple:
 class CubeRun(WordRun):
     """SGEMM-cube on the Ascend cube: ascend's own, on the cube's schedule."""
 
-    def product(self) -> np.ndarray:
+    def sums(self) -> np.ndarray:
         if self.row.rounding != "rne" or self.row.equilibrate != "none":
-            return super().product()
+            return super().sums()
         import ascend  # a third of the time that a command takes to start; one method needs it
 
         # The row's accumulation is one of the two, and `prepare` checked the overflow. The cube's operands are FP32 numbers.

@@ -143,6 +143,55 @@ def test_restarted_chains_are_added_outside(order, every):
     assert all(abs(Fraction(e)) <= x for e, x in zip(error.ravel(), bound.ravel(), strict=True))
 
 
+def test_products_take_turns_every_so_many_k():
+    """One chain: the low products over 32 of k, then the high one over the same, then the next 32."""
+    a, b = pair(8, 5, 90, 6)
+    (ah, al), (bh, bl) = (halves(x, 0) for x in (a, b))
+    total = np.zeros((5, 6), np.float32)
+    for start in range(0, 90, 32):
+        ks = slice(start, start + 32)
+        for x, y in ((ah, bl), (al, bh), (ah, bh)):
+            total = A100.gemm(x[:, ks], y[ks], total)
+    found = recovered_gemm(a, b, None, "markidis", A100, terms=3, rounding="rne", order=32)
+    np.testing.assert_array_equal(found, total)
+    assert not np.array_equal(found, recovered_gemm(a, b, None, "markidis", A100, terms=3, rounding="rne"))
+    with pytest.raises(ValueError, match="every 24 of k, no multiple of the k step 16"):
+        recovered_gemm(a, b, None, "markidis", A100, order=24)
+
+
+@pytest.mark.parametrize("every", [32, 40, 1000])
+def test_the_high_product_restarts_every_so_many_k(every):
+    a, b = pair(9, 5, 90, 6)
+    c = pair(10, 5, 6, 1)[0]
+    (ah, al), (bh, bl) = (halves(x, 11) for x in (a, b))
+    total = np.zeros((5, 6), np.float32)
+    for start in range(0, 90, every):
+        total = total + A100.gemm(ah[:, start : start + every], bh[start : start + every])
+    low = A100.gemm(al, bh, A100.gemm(ah, bl))
+    expected = (low * np.float32(2.0**-11) + total) + c
+    options = {"method": "ootomo", "engine": A100, "order": "term", "restart_every": every}
+    np.testing.assert_array_equal(recovered_gemm(a, b, c, **options), expected)
+    error = exact(a, b, c) - expected.astype(object)
+    bound = method_bound(a, b, c, **options).total
+    assert all(abs(Fraction(e)) <= x for e, x in zip(error.ravel(), bound.ravel(), strict=True))
+
+
+@pytest.mark.parametrize("method", ["ootomo", "sgemm_cube", "bf16x6:restart_every=32", "fp16"])
+def test_a_repair_gives_what_fp32_gives_where_words_fail(method):
+    a, b = pair(12, 6, 40, 7)
+    a[1, 3], a[2, 4], a[3, 5], b[6, 2], b[7, 4] = np.inf, np.nan, 1e6, -np.inf, 3e38
+    a[4, 0], b[0, 6] = -np.inf, 0.0
+    c = np.float32(pair(13, 6, 7, 1)[0])
+    plain = recovered_gemm(a, b, c, method, "a100")
+    found = recovered_gemm(a, b, c, method, "a100", repair="fp32")
+    chain = recovered_gemm(a, b, None, "fp32") + c
+    lost = ~np.isfinite(plain)
+    assert 10 < lost.sum() < lost.size
+    np.testing.assert_array_equal(found[~lost], plain[~lost])
+    np.testing.assert_array_equal(found[lost], chain[lost])
+    assert np.isfinite(found[3]).any() and np.isneginf(chain[:, 2]).any()
+
+
 def test_long_chains_are_cut_without_changing_bits(monkeypatch):
     a, b = pair(6, 3, 200, 3)
     whole = recovered_gemm(a, b, None, "markidis", A100)
@@ -226,6 +275,7 @@ def test_equilibrated_methods_commute_with_powers_of_two(method, seed, shift):
 #: operand, so 2 u^2; three products drop another u^2 at most: 3 u^2 < 2^-20. RZ doubles each u: 4 (2u)^2/... < 2^-18. The
 #: core's
 #: roundings add at most a few 2^-23. bf16: u = 2^-8, p words leave u^p twice, the dropped products of p words at most 2 u^p.
+#: bf16xfp32: A holds BF16 numbers, B loses u^p.
 #: Integer methods: four 7-bit slices (28 bits) on one exponent.
 CLAIMED_BITS = {
     "fp16": 10,
@@ -246,6 +296,8 @@ CLAIMED_BITS = {
     "bf16x3": 14,
     "bf16x6": 21,
     "bf16x9": 21,
+    "bf16xfp32x2": 15,
+    "bf16xfp32x3": 22,
     "cutlass_bf16x9": 22,
     "tf32x3": 20,
     "mixpert": 23,
@@ -261,6 +313,8 @@ CLAIMED_BITS = {
 def test_one_product_has_the_bits_that_the_words_promise(method):
     rng = np.random.default_rng(11)
     a, b = rng.uniform(1, 2, (40, 1)).astype(np.float32), rng.uniform(1, 2, (1, 40)).astype(np.float32)
+    if method.startswith("bf16xfp32"):
+        a = tcm.round_to(a, "bf16")
     product = a.astype(np.float64) * b
     error = np.abs(recovered_gemm(a, b, None, method).astype(np.float64) - product) / product
     bits = CLAIMED_BITS[method]
