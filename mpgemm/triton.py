@@ -1,7 +1,7 @@
 """Triton kernels on emulated matrix units, in Triton's interpreter (extra "triton").
 
-``with emulate("h100"): kernel[grid](...)`` makes every `tl.dot` and `tl.dot_scaled` the instruction's, bit for bit. See
-docs/triton.md.
+``with emulate("h100"): kernel[grid](...)`` makes every `tl.dot` and `tl.dot_scaled` the instruction's, bit for bit, as Triton's
+compiler orders them; ``assert_triton_matches(kernel, ...)`` compares that with the kernel's own PTX. See docs/triton.md.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)
@@ -10,4 +10,6 @@ from mpgemm.frameworks.extras import require
 require("triton", "triton")
 
 from mpgemm.frameworks.call_log import CallRow, Report, Site  # noqa: E402
+from mpgemm.frameworks.triton_compiled import NotCompiled  # noqa: E402
 from mpgemm.frameworks.triton_dots import TritonEmulation, emulate  # noqa: E402
+from mpgemm.frameworks.triton_gate import assert_triton_matches  # noqa: E402

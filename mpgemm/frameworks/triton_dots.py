@@ -1,20 +1,25 @@
 """Triton's dots on emulated matrix units, in its interpreter.
 
-What is assumed, since the interpreter does not know the compiler's choices: a dot runs as one chain of the instruction's
+Triton's compiler is asked, for the same kernel and target and without a GPU, what it makes of the dots (`triton_code`): which
+additions it gives to a dot's accumulator, which words it multiplies, which instruction it takes. Where it cannot be asked,
+the rules below are those of Triton 3.9; the report says which of the two held. A dot runs as one chain of the instruction's
 steps over its k, which starts from the accumulator. ``input_precision`` of FP32 operands: "ieee" is a chain of fused
-multiply-adds; for "tf32" the unit ignores the low 13 bits of each operand (Triton passes them as they are); "tf32x3", "bf16x3"
-and "bf16x6" multiply words in the order of kernels that Triton 3.9 compiled (`_WORDS`): each dot from zero, NaN made 0 before
-the last product, the accumulator added outside. Conversions to bf16 round to nearest even, as a GPU's; the interpreter cuts.
-FP8 on Hopper: with ``max_num_imprecise_acc`` of at most k, chains of that many products (in whole steps) restart from zero and
-are added outside in FP32; its default there is 2^30, never.
+multiply-adds; for "tf32" the unit ignores the low 13 bits of each operand (Triton passes them as they are); "tf32x3",
+"bf16x3" and "bf16x6" multiply words in the order of kernels that Triton 3.9 compiled (`_WORDS`): each dot from zero, NaN made
+0 before the last product, the accumulator added outside. An addition of a dot that was given no accumulator becomes its
+accumulator, if it has no `max_num_imprecise_acc`. Conversions to bf16 round to nearest even, as a GPU's; the interpreter
+cuts. FP8 on Hopper: with ``max_num_imprecise_acc`` of at most k, chains of that many products (in whole steps) restart from
+zero and are added outside in FP32; its default there is 2^30, never.
 """
 
 import dataclasses
 import inspect
+import linecache
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 import ml_dtypes
 import numpy as np
@@ -25,6 +30,8 @@ from triton.runtime import interpreter
 import tensorcore_models as tcm
 from mpgemm.frameworks.call_log import CallLog, Report, Site
 from mpgemm.frameworks.multiplier import Multiplier
+from mpgemm.frameworks.triton_code import DotCode, Position, dot_code, instruction_name, interleaved
+from mpgemm.frameworks.triton_compiled import TARGETS, NotCompiled, compile_kernel
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
@@ -55,56 +62,145 @@ _WORDS = {
 }
 
 
+#: Neighbours along k that a thread holds of FP8 operands.
+_FP8_WIDTH = 4
+#: Whose rules hold where the compiler cannot be asked.
+RULES = "3.9"
+COMPILERS = ("auto", "ask", "rules")
+
+
 class TritonEmulation:
     """Dots on an engine; made by :func:`emulate`."""
 
-    def __init__(self, target: Multiplier):
-        self.target = target
+    def __init__(self, target: Multiplier, compiler: str):
+        self.target, self.compiler = target, compiler
         engine = target.engine
-        arch = engine.arch if isinstance(engine, Instruction) else DEVICES.get(target.device, (target.device,))[0]
-        self.hopper = arch == "hopper"
+        self.arch = engine.arch if isinstance(engine, Instruction) else DEVICES.get(target.device, (target.device,))[0]
+        self.hopper = self.arch == "hopper"
         self._log = CallLog([target.name])
+        self._code: DotCode | None = None
+        self._why = "no kernel was launched"
+        self._from_zero = False
 
     def report(self) -> Report:
-        """Which instruction and order each dot of a kernel ran on so far."""
+        """Which instruction and order each dot of a kernel ran on so far, and whether the compiler said so or a rule."""
         return self._log.report()
+
+    def launched(self, kernel, arguments: tuple, options: dict) -> None:
+        """A kernel starts: ask the compiler what it makes of it."""
+        self._code, self._why = None, "not asked"
+        if self.compiler == "rules":
+            return
+        try:
+            if self.arch not in TARGETS:
+                raise NotCompiled(f"Triton has no target for {self.target.name}")
+            self._code = dot_code(compile_kernel(kernel, arguments, options, TARGETS[self.arch]))
+        except NotCompiled as refused:
+            if self.compiler == "ask":
+                raise
+            self._why = str(refused)
+
+    def _origin(self) -> str:
+        if self._code is not None:
+            return f" [compiled: {self._code.label}]"
+        known = "" if triton.__version__.startswith(f"{RULES}.") else f", not checked for {triton.__version__}"
+        return f" [rules of Triton {RULES}{known}; the compiler: {self._why}]"
+
+    def started_from(self, accumulator) -> None:
+        """The next dot has this accumulator in the source."""
+        self._from_zero = accumulator is None
 
     def dot(self, a, b, d, input_precision, max_num_imprecise_acc: int):
         """What the interpreter calls for `tl.dot`: A B + D."""
+        at = _position()
+        if self._code is not None:
+            max_num_imprecise_acc = self._code.imprecise.get(at, max_num_imprecise_acc) if at else max_num_imprecise_acc
+        from_zero, self._from_zero = self._from_zero, False
+
+        def added(c, note: str = ""):
+            return self._multiplied(at, a, b, c, input_precision, max_num_imprecise_acc, note)
+
+        result = added(d)
+        if self._foldable(at, d, from_zero, max_num_imprecise_acc):
+            result.as_accumulator = lambda c: added(c, ", the addition after it as its accumulator")
+        return result
+
+    def _foldable(self, at: Position | None, d, from_zero: bool, imprecise: int) -> bool:
+        """Whether an addition of a dot's result may become its accumulator; `from_zero`: the source gave it none."""
+        if self._code is None:
+            return from_zero and imprecise == 0
+        return at in self._code.dots and not (_values(d)[1] != 0).any()
+
+    def add(self, left, right):
+        """What the interpreter calls for an addition: the dot's own, if the compiler gives it to its accumulator."""
+        for dot, other in ((left, right), (right, left)):
+            run = getattr(dot, "as_accumulator", None)
+            same = run is not None and other.data.shape == dot.data.shape
+            if same and (self._code is None or _position() in self._code.folded):
+                return run(other)
+        builder = interpreter.interpreter_builder
+        return type(builder).create_fadd(builder, left, right)
+
+    def _multiplied(self, at: Position | None, a, b, d, input_precision, imprecise: int, note: str):
         (fmt_a, x), (fmt_b, y), (fmt_d, c) = (_values(handle) for handle in (a, b, d))
         precision = str(input_precision).rpartition(".")[2].lower()
         if fmt_a == "fp32" and precision in _WORDS:
-            run, engine, order = self._words(precision)
+            run, engine, order = self._words(precision, at)
         else:
-            run, engine, order = self._chain(fmt_a, fmt_b, fmt_d, precision, max_num_imprecise_acc, x.shape[-1])
+            run, engine, order = self._chain(fmt_a, fmt_b, fmt_d, precision, imprecise, x.shape[-1], at)
         result = _batched(run, x, y, c)
-        self._note("tl.dot", x, y, f"{fmt_a} x {fmt_b} + {fmt_d}", engine, order)
+        self._note("tl.dot", x, y, f"{fmt_a} x {fmt_b} + {fmt_d}", engine, order + note + self._origin())
         return interpreter.TensorHandle(result.astype(c.dtype, copy=False).view(d.data.dtype), d.dtype.scalar)
 
-    def _chain(self, fmt_a: str, fmt_b: str, fmt_d: str, precision: str, imprecise: int, k: int):
+    def _engine(self, fmt_a: str, fmt_b: str, fmt_d: str, at: Position | None) -> Engine:
+        """The instruction that the compiler took, the user's, or the device's for these formats."""
+        named = self.target.engine is not None or self.target.path is not None
+        opcodes = () if self._code is None or named or at is None else self._code.instructions.get(at, ())
+        names = {instruction_name(opcode, fmt_a, fmt_b, fmt_d) for opcode in opcodes}
+        if len(names) == 1 and (name := names.pop()) is not None:
+            try:
+                return tcm.get_instruction(self.target.device, name)
+            except ValueError:  # not in the catalogue: the device's own choice, which the report names
+                pass
+        return self.target.engine_for(fmt_a, fmt_b, fmt_d)
+
+    def _chain(self, fmt_a: str, fmt_b: str, fmt_d: str, precision: str, imprecise: int, k: int, at: Position | None):
         """(function of a, b and c, engine, order) of one chain."""
         if fmt_a == "fp32" and precision not in ("ieee", "tf32"):
             known = ", ".join(("ieee", "tf32", *_WORDS))
             raise ValueError(f"input_precision {precision!r} is not emulated; use one of {known}")
         unit = {"tf32": "tf32"}.get(precision, "fp32") if fmt_a == "fp32" else fmt_a
-        engine = self.target.engine_for(unit, unit if fmt_a == "fp32" else fmt_b, fmt_d)
+        engine = self._engine(unit, unit if fmt_a == "fp32" else fmt_b, fmt_d, at)
+        if self._code is None and self.hopper and unit in FP8 and imprecise == 0 and self.target.engine is None:
+            engine = self.target.engine_for("fp16", "fp16", fmt_d)
         options: dict = {"k_order": self.target.k_order, "promote_every": self.target.promote_every}
         order = "one chain from the accumulator" if options["k_order"] == "sequential" else str(options["k_order"])
-        if self.hopper and fmt_a in FP8 and fmt_d == "fp32" and imprecise <= k:
+        if self.hopper and engine.a_format in FP8 and fmt_d == "fp32" and imprecise <= k:
             options["promote_every"] = max(-(-imprecise // engine.k), 1) * engine.k
         if options["promote_every"] is not None:
             order += f", promoted every {options['promote_every']}"
         rounding = self.target.input_rounding or ("rz" if unit == "tf32" else None)
+        widened, ks = unit in FP8 and engine.a_format == "fp16", None
+        if widened:
+            width = _FP8_WIDTH if self._code is None or at is None else self._code.widths.get(at, 2)
+            ks = interleaved(k, width, 2, engine.k)
+            order += ", operands widened to fp16" + (", k interleaved in pairs" if ks else "")
 
         def run(a, b, c):
+            if widened:  # exact: FP8 has no number that FP16 lacks
+                a, b = a.astype(np.float16), b.astype(np.float16)
+            if ks is not None:
+                a, b = a[:, ks], b[ks]
             return engine.gemm(a, b, c, input_rounding=rounding, **options)
 
         return run, engine, order
 
-    def _words(self, precision: str):
-        """(function of a, b and c, engine, order) of a product of words, as Triton 3.9 compiles it."""
+    def _words(self, precision: str, at: Position | None):
+        """(function of a, b and c, engine, order) of a product of words, as it is compiled."""
         fmt, pairs = _WORDS[precision]
-        engine, count = self.target.engine_for(fmt, fmt), 1 + max(map(max, pairs))
+        if self._code is not None and at is not None:
+            pairs = self._code.words.get(at, pairs)
+        engine, count = self._engine(fmt, fmt, "fp32", at), 1 + max(map(max, pairs))
 
         def run(a, b, c):
             left, right = _words_of(a, fmt, count), _words_of(b, fmt, count)
@@ -252,13 +348,33 @@ def _truncf(source, target):
     return interpreter.interpreter_builder.cast_impl(source, target)
 
 
-def _kernel_line() -> str:
-    """Name and line of the kernel that called a dot: the innermost frame outside of Triton and of this file."""
+def _kernel_frame() -> FrameType | None:
+    """The innermost frame outside of Triton and of this file."""
     folders = str(Path(triton.__file__).parent), __file__
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(folders):
         frame = frame.f_back
+    return frame
+
+
+def _kernel_line() -> str:
+    """Name and line of the kernel that called a dot."""
+    frame = _kernel_frame()
     return "(outside of kernels)" if frame is None else f"{frame.f_code.co_name}, line {frame.f_lineno}"
+
+
+def _position() -> Position | None:
+    """Where a kernel stands, as the compiler names it; the interpreter runs a source without its indentation."""
+    frame = _kernel_frame()
+    if frame is None:
+        return None
+    code = frame.f_code
+    line, _, column, _ = list(code.co_positions())[frame.f_lasti // 2]
+    if line is None or column is None:
+        return None
+    first = linecache.getline(code.co_filename, code.co_firstlineno)
+    indented = re.match(r"\s*", first)
+    return Path(code.co_filename).name, line, column + 1 + (len(indented[0]) if indented else 0)
 
 
 def _check_interpreter(module: ModuleType) -> None:
@@ -271,9 +387,14 @@ def _check_interpreter(module: ModuleType) -> None:
 
 @contextmanager
 def emulate(
-    engine, *, k_order="sequential", promote_every: int | None = None, input_rounding: str | None = None
+    engine,
+    *,
+    k_order="sequential",
+    promote_every: int | None = None,
+    input_rounding: str | None = None,
+    compiler: str = "auto",
 ) -> Iterator[TritonEmulation]:
-    """Run `tl.dot` and `tl.dot_scaled` of interpreted kernels on emulated matrix units.
+    """Run `tl.dot` and `tl.dot_scaled` of interpreted kernels on emulated matrix units, as Triton compiles them.
 
     Parameters
     ----------
@@ -283,6 +404,9 @@ def emulate(
         Instead of one chain over the k of a dot; as for :meth:`tensorcore_models.Instruction.gemm`.
     input_rounding : str, optional
         How values are rounded that an operand format lacks. TF32: cut ("rz") by default, as the unit ignores the low bits.
+    compiler : {"auto", "ask", "rules"}
+        Whether Triton's compiler is asked what it makes of each kernel (seconds for each new signature): where it can be, or it
+        must be, or never; then the rules of one version hold, which the report names.
 
     Yields
     ------
@@ -293,11 +417,13 @@ def emulate(
     ------
     ValueError, TypeError
         If there is no such engine, or Triton does not interpret. Inside of the block: for types and precisions that the engine
-        does not take.
+        does not take; NotCompiled (a ValueError) if the compiler had to be asked and did not answer.
     """
     _check_interpreter(triton)
+    if compiler not in COMPILERS:
+        raise ValueError(f"compiler is one of {', '.join(COMPILERS)}, got {compiler!r}")
     target = Multiplier(engine, k_order=k_order, promote_every=promote_every, input_rounding=input_rounding)
-    run, builder = TritonEmulation(target), interpreter.interpreter_builder
+    run, builder = TritonEmulation(target, compiler), interpreter.interpreter_builder
     options = builder.options
     default = HOPPER_DEFAULT if run.hopper else options.max_num_imprecise_acc_default
     precisions = tuple(dict.fromkeys((*options.allowed_dot_input_precisions, *_WORDS)))
@@ -305,8 +431,33 @@ def emulate(
         options, max_num_imprecise_acc_default=default, allowed_dot_input_precisions=precisions
     )
     builder.create_dot, builder.create_dot_scaled, builder.create_fp_trunc = run.dot, run.scaled_dot, _truncf
+    builder.create_fadd = run.add
     try:
-        yield run
+        with _watched(run):
+            yield run
     finally:
         builder.options = options
-        del builder.create_dot, builder.create_dot_scaled, builder.create_fp_trunc
+        del builder.create_dot, builder.create_dot_scaled, builder.create_fp_trunc, builder.create_fadd
+
+
+@contextmanager
+def _watched(run: TritonEmulation) -> Iterator[None]:
+    """Launches of interpreted kernels, and accumulators of dots, told to the emulation."""
+    function, semantic = interpreter.InterpretedFunction, interpreter.interpreter_semantic
+    launch, dot = function.run, semantic.dot
+
+    def watched_launch(self, *arguments, grid, warmup, **options):
+        if not warmup:
+            run.launched(self, arguments, options)
+        return launch(self, *arguments, grid=grid, warmup=warmup, **options)
+
+    def watched_dot(lhs, rhs, acc, *rest, **named):
+        run.started_from(acc)
+        return dot(lhs, rhs, acc, *rest, **named)
+
+    function.run, semantic.dot = watched_launch, watched_dot
+    try:
+        yield
+    finally:
+        function.run = launch
+        del semantic.dot

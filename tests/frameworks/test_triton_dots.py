@@ -105,7 +105,7 @@ def test_a_tiled_matmul_is_one_chain(name, device):
     assert np.array_equal(found.numpy().view("u4"), engine.gemm(to_array(a, "a"), to_array(b, "b")).view("u4"))
     (row,) = run.report().rows
     assert row.site.site.startswith("matmul_kernel, line") and row.site.engines == (engine.label,)
-    assert (row.calls, row.site.orders) == (2 * 2 * 3, ("one chain from the accumulator",))
+    assert row.calls == 2 * 2 * 3 and row.site.orders[0].startswith("one chain from the accumulator [")
 
 
 def test_the_interpreters_own_bf16_is_wrong_and_comes_back():
@@ -148,10 +148,11 @@ def test_words_are_those_of_the_compiled_kernel(precision):
     assert precision in run.report().rows[0].site.orders[0]
 
 
-@pytest.mark.parametrize(("imprecise", "every"), [(None, None), (0, 32), (32, 32), (40, 64), (128, 128)])
+@pytest.mark.parametrize(("imprecise", "every"), [(None, None), (32, 32), (40, 64), (128, 128)])
 def test_imprecise_accumulation_on_hopper(imprecise, every):
+    """By the rules: the compiler takes other instructions for tiles of 32 rows."""
     a, b = (normal(*s, seed=i).to(torch.float8_e4m3fn) for i, s in enumerate([(32, 256), (256, 32)]))
-    with emulate("h100") as run:
+    with emulate("h100", compiler="rules") as run:
         found = matmul(a, b, imprecise=imprecise, bk=128).numpy()
     engine = tcm.get_instruction("h100", "wgmma.m64n8k32.f32.e4m3.e4m3")
     total = np.zeros((32, 32), np.float32)

@@ -268,12 +268,10 @@ def _from_shared(machine, rows, words, height: int, k: int, size: int, turned: b
 
 
 def _from_tensor(machine, rows, start: np.ndarray, job: _Description, ins: PTXInstruction):
-    """A in tensor memory: a row to a lane, elements packed along the columns (m = 128)."""
-    if job.m != 128:
-        raise unknown(ins, "with A in tensor memory and m other than 128 is not known here")
+    """A in tensor memory: a row to the lane that D's row has, elements packed along the columns."""
     size = get_format(job.a).bits // 8
     columns = job.k * size // 4
-    lane = (start >> 16)[:, None, None] + np.arange(128)[None, :, None]
+    lane = (start >> 16)[:, None, None] + _lanes_of_rows(job.m)[None, :, None]
     column = (start & 0xFFFF)[:, None, None] + np.arange(columns)[None, None, :]
     lane, column = np.broadcast_arrays(lane, column)
     places = tensor_memory(machine).places(np.broadcast_to(rows[:, None, None], lane.shape), lane, column)
@@ -282,8 +280,8 @@ def _from_tensor(machine, rows, start: np.ndarray, job: _Description, ins: PTXIn
         raise KernelFault(f"{ins.opcode} reads tensor memory that nobody wrote")
     raw = np.ascontiguousarray(space.load(places.reshape(-1), 4, 1)).view(np.uint8)
     ids = space.load_ids(places.reshape(-1), 4)
-    values = raw.reshape(-1).view(get_format(job.a).container).reshape(len(rows), 128, job.k)
-    return values, None if ids is None else ids.reshape(len(rows), 128, job.k, size)
+    values = raw.reshape(-1).view(get_format(job.a).container).reshape(len(rows), job.m, job.k)
+    return values, None if ids is None else ids.reshape(len(rows), job.m, job.k, size)
 
 
 def _commit(ins: PTXInstruction) -> Operation:

@@ -33,6 +33,8 @@ class PTXTrace(ExpressionTrace):
             name = ins.opcode.replace("x2.", ".")
             halves = [self._one(name, ins, values[i : i + 1], owners[i : i + 1], count, size // 2) for i in (1, 0)]
             return np.concatenate(halves, 1)
+        if ins.name == "cvt" and kind.endswith("x2") and ins.modifiers[-2].endswith("x2"):
+            return self._in_halves(ins, values, owners, count, size // 2)
         return self.operation(ins.opcode, ins.line, values, owners, count, size, commutes=_commutes(ins))
 
     def _one(self, name: str, ins: PTXInstruction, values: list, owners: list, count: int, size: int) -> np.ndarray:
@@ -42,14 +44,16 @@ class PTXTrace(ExpressionTrace):
         return self.operation(name, ins.line, values, owners, count, size, commutes=_commutes(ins))
 
     def _in_halves(self, ins: PTXInstruction, values: list, owners: list, count: int, half: int) -> np.ndarray:
-        """An operation on packed pairs: one on each half."""
-        name = ins.opcode.removesuffix("x2")
-        raw = [_bytes(v, count, 2 * half) for v in values]
+        """An operation on packed pairs: one on each half; `half` is the bytes of a half of the result."""
+        name = ins.opcode.replace("x2.", ".").removesuffix("x2")
+        widths = [np.asarray(v).dtype.itemsize // 2 for v in values]
         parts = []
         for i in (0, 1):
-            part = slice(i * half, (i + 1) * half)
-            words = [np.ascontiguousarray(r[:, part]).view(f"u{half}")[:, 0] for r in raw]
-            mine = [None if owner is None else owner[:, part] for owner in owners]
+            words, mine = [], []
+            for value, owner, width in zip(values, owners, widths, strict=True):
+                part = slice(i * width, (i + 1) * width)
+                words.append(np.ascontiguousarray(_bytes(value, count, 2 * width)[:, part]).view(f"u{width}")[:, 0])
+                mine.append(None if owner is None else owner[:, part])
             parts.append(self._one(name, ins, words, mine, count, half))
         return np.concatenate(parts, 1)
 
@@ -146,9 +150,10 @@ def _extracted(ins: PTXInstruction, owners: list, values: list, size: int):
 def _widened(ins: PTXInstruction, owners: list, values: list, size: int):
     """cvt between integers that cuts or fills with zeros."""
     target, source = ins.modifiers[-2:]
-    integers = target[0] in "usb" and source[0] in "usb" and len(ins.modifiers) == 2
+    if len(ins.modifiers) != 2 or {target[0], source[0]} - {"u", "s", "b"} or target.endswith("x2"):
+        return None
     extends = TYPE_BITS[target] > TYPE_BITS[source]
-    return _resized(owners[0], size) if integers and not (extends and source[0] == "s") else None
+    return None if extends and source[0] == "s" else _resized(owners[0], size)
 
 
 _MOVES: dict[str, Callable] = {

@@ -1,0 +1,109 @@
+"""A gate for CI: an emulated Triton kernel against its own PTX, run on the same units."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from mpgemm.frameworks.call_log import Report
+from mpgemm.frameworks.triton_compiled import TARGETS, compile_kernel
+from mpgemm.frameworks.triton_dots import emulate
+from tensorcore_models import compiled
+from tensorcore_models.catalogue.devices import DEVICES
+
+#: Differing elements that a failure shows.
+SHOWN = 3
+
+
+def assert_triton_matches(
+    kernel, arguments: Sequence, *, grid: Sequence[int], target: str, unpublished: str = "refuse", **options
+) -> Report:
+    """Check that an emulated kernel writes the bits that its compiled code writes.
+
+    The kernel runs twice on copies of the arguments: interpreted under :func:`emulate`, and as the PTX that Triton compiles for
+    the target, by :mod:`tensorcore_models.compiled`. No GPU is needed.
+
+    Parameters
+    ----------
+    kernel : triton.jit function
+        Defined with TRITON_INTERPRET=1.
+    arguments : sequence
+        Its positional arguments: contiguous tensors and numbers. They stay as they are.
+    grid : sequence of int
+        Programs along x, y, z.
+    target : str
+        A device or architecture with PTX: "a100", "h100", "b200".
+    unpublished : {"refuse", "nearest"}
+        As for :meth:`tensorcore_models.compiled.PTXProgram.run`.
+    **options
+        Keyword arguments of the launch: the kernel's constants, num_warps, num_stages.
+
+    Returns
+    -------
+    Report
+        What the emulation ran on.
+
+    Raises
+    ------
+    AssertionError
+        If an element of a tensor differs: which, and both its bits.
+    NotCompiled, ValueError, TypeError
+        If the kernel cannot be compiled or emulated for the target, or an argument is not of these kinds.
+    """
+    arch = DEVICES.get(target, (target,))[0]
+    if arch not in TARGETS or TARGETS[arch][0] != "cuda":
+        known = ", ".join(name for name, row in TARGETS.items() if row[0] == "cuda")
+        raise ValueError(f"target {target!r} has no PTX that Triton compiles; known: devices of {known}")
+    given = [(_copied(x), _copied(x)) for x in arguments]
+    emulated, run = zip(*given, strict=True) if given else ((), ())
+    with emulate(target, compiler="ask") as emulation:
+        kernel[tuple(grid)](*emulated, **options)
+    found = compile_kernel(kernel, tuple(run), options, TARGETS[arch])
+    named = dict(zip(kernel.arg_names, run, strict=False)) | options
+    values = [_as_argument(named[name], name) for name in found.parameters]
+    program = compiled.read(found.texts["ptx"])
+    program.run(values, grid, unit=arch, unpublished=unpublished)
+    faults = [line for i, (x, y) in enumerate(given) for line in _differences(kernel.arg_names[i], x, y)]
+    if faults:
+        orders = "; ".join(f"{row.site.site}: {row.site.orders[0]}" for row in emulation.report().rows)
+        raise AssertionError("\n".join([f"emulation and {found.label} differ", *faults, f"emulated as {orders}"]))
+    return emulation.report()
+
+
+def _copied(argument: Any) -> Any:
+    if isinstance(argument, torch.Tensor):
+        if not argument.is_contiguous():
+            raise ValueError(f"a tensor of shape {tuple(argument.shape)} is not contiguous; pass .contiguous()")
+        return argument.clone()
+    return argument
+
+
+def _bits(tensor: torch.Tensor) -> np.ndarray:
+    """The tensor's encodings, which share its memory."""
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    array = tensor.reshape(-1).view(kinds[tensor.element_size()]).numpy()
+    return array.view(f"u{array.itemsize}").reshape(tensor.shape)
+
+
+def _as_argument(value: Any, name: str) -> Any:
+    """A launch's argument as a parameter of PTX."""
+    if isinstance(value, torch.Tensor):
+        return _bits(value)
+    if isinstance(value, bool | int | float):
+        return value
+    raise TypeError(f"argument {name} is a {type(value).__name__}; tensors and numbers are run, descriptors are not")
+
+
+def _differences(name: str, emulated: Any, run: Any) -> list[str]:
+    """Lines that name elements of a tensor whose bits differ."""
+    if not isinstance(emulated, torch.Tensor):
+        return []
+    left, right = _bits(emulated), _bits(run)
+    apart = np.argwhere(left != right)
+    if not len(apart):
+        return []
+    digits = 2 + 2 * left.itemsize
+    shown = [tuple(map(int, index)) for index in apart[:SHOWN]]
+    cells = ", ".join(f"{i}: {int(left[i]):#0{digits}x} and {int(right[i]):#0{digits}x}" for i in shown)
+    return [f"{name}: {len(apart)} of {left.size} elements, as {cells}"]
