@@ -95,8 +95,8 @@ class Accumulator:
     probe vectors  `probe`                            it has none: `probe_set` is empty
     =============  =================================  =====================================================================
 
-    A subclass that overrides `pass_bits` computes something else than the class it is derived from: what it does not override
-    of the other aspects goes back to the fallback, so that no kernel, bound or sentence of the other algorithm is used for it.
+    A subclass that overrides `pass_bits` computes something else than the class it is derived from. So no kernel, bound or
+    sentence of the other algorithm may be used for it: a class that inherits one is refused when it is defined (TypeError).
 
     Parameters
     ----------
@@ -130,11 +130,17 @@ class Accumulator:
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
-        if "pass_bits" in vars(cls):
-            for aspect in ASPECTS:
-                for name in (aspect.method, *aspect.others):
-                    if name not in vars(cls):
-                        setattr(cls, name, vars(Accumulator)[name])
+        others = [c for c in cls.__mro__[1:] if "pass_bits" in vars(c) and c is not Accumulator]
+        if "pass_bits" not in vars(cls) or not others:
+            return
+        theirs = cls.__mro__[1 : cls.__mro__.index(others[0]) + 1]
+        names = (name for aspect in ASPECTS for name in (aspect.method, *aspect.others) if name not in vars(cls))
+        kept = [name for name in names if any(name in vars(c) for c in theirs)]
+        if kept:
+            raise TypeError(
+                f"{cls.__name__} overrides pass_bits of {others[0].__name__} and inherits its {', '.join(kept)}: override them, "
+                "too, or derive the class from Accumulator, where each has a fallback"
+            )
 
     def __post_init__(self):
         for name, check in field_checks(type(self)):

@@ -13,7 +13,7 @@ from random_encodings import encodings
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
 from tensorcore_models import kernels, probing, reference
-from tensorcore_models.accumulators import AlignedSum
+from tensorcore_models.accumulators import Accumulator, AlignedSum
 from tensorcore_models.aspects import errors, search
 from tensorcore_models.aspects.search import Field, Search, divisors
 from tensorcore_models.bitvectors import integers as z
@@ -92,8 +92,14 @@ class EvenShift(AlignedSum):
 
 
 @dataclass(frozen=True)
-class Sparse(tcm.FusedDotAdd):
-    """Computes something else than the class that it is derived from."""
+class Nothing(Accumulator):
+    """States nothing but its integers."""
+
+    terms: int = 4
+
+    @property
+    def terms_per_step(self) -> int:
+        return self.terms
 
     def pass_bits(self, p):
         return 0
@@ -157,14 +163,24 @@ def test_it_is_probed_without_vectors():
 
 
 def test_a_class_with_other_integers_inherits_no_claim():
-    """What was true of FusedDotAdd is not said, bounded, searched or run for a class that computes something else."""
-    spec = Sparse(4)
-    assert spec.words("fp32").title == "An algorithm of one's own, Sparse"
+    """What is true of FusedDotAdd would be said, bounded, searched and run for a class that computes something else."""
+    with pytest.raises(
+        TypeError, match=r"Sparse overrides pass_bits of FusedSum and inherits its words, .*plan_fields"
+    ):
+
+        class Sparse(tcm.FusedDotAdd):
+            def pass_bits(self, p):
+                return 0
+
+
+def test_a_class_of_integers_alone_runs():
+    spec = Nothing(4)
+    assert spec.words("fp32").title == "An algorithm of one's own, Nothing"
     assert tree_of(spec, 4) is None and spec.form().name == "" and spec.searches() == () and spec.parametric() is None
     engine = tcm.MatrixEngine(spec, a_format="fp16")
-    assert kernels.kernel_name(engine, 512, 512, 512) == "reference (Sparse has no lowering)"
+    assert kernels.kernel_name(engine, 512, 512, 512) == "reference (Nothing has no lowering)"
     assert not engine.gemm(np.ones((2, 4)), np.ones((4, 2))).any()
-    with pytest.raises(ValueError, match="no bound is derived for Sparse"):
+    with pytest.raises(ValueError, match="no bound is derived for Nothing"):
         bounds.gemm_bound(engine, np.ones((2, 4)), np.ones((4, 2)))
     with pytest.raises(formal.Unencodable, match="override pass_term"):
         formal.order_invariance(engine, k=2)
