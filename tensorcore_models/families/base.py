@@ -138,8 +138,8 @@ class Accumulator:
         kept = [name for name in names if any(name in vars(c) for c in theirs)]
         if kept:
             raise TypeError(
-                f"{cls.__name__} overrides pass_bits of {others[0].__name__} and inherits its {', '.join(kept)}: override them, "
-                "too, or derive the class from Accumulator, where each has a fallback"
+                f"{cls.__name__} overrides pass_bits of {others[0].__name__} and inherits its {', '.join(kept)}: "
+                "override them, too, or derive the class from Accumulator, where each has a fallback"
             )
 
     def __post_init__(self):
