@@ -131,7 +131,7 @@ def _values(path: str, fmt: str | None, path_of: str | None = None) -> np.ndarra
     from tensorcore_models.formats import get_format, operand_format
     from tensorcore_models.formats.operands import values_of_bits
 
-    array = read_array(path)
+    array = read_array(path, encodings=fmt is not None)
     if fmt is None and array.dtype == "uint8" and path_of is not None:
         raise ValueError(
             f"{path} holds uint8: say --{path_of} e4m3fn (or another 8-bit format) for encodings, --{path_of} u8 for integers"

@@ -1,5 +1,6 @@
 """Matrices in files: NumPy .npy and .npz (SciPy's sparse ones, too), Matrix Market .mtx (read by SciPy), .csv, and by tensor
-name .safetensors and PyTorch's .pt. A pickle is never executed: .pt goes through ``torch.load(weights_only=True)``.
+name .safetensors and PyTorch's .pt. A pickle is never executed: .pt goes through ``torch.load(weights_only=True)``. One array
+of several is also named behind the path: ``layers.safetensors:lm_head.weight``.
 
 :func:`read_matrix` gives a two-dimensional numeric array in native byte order or raises an error of one line.
 What is written is there whole or not at all (:mod:`tensorcore_models.files`).
@@ -7,14 +8,16 @@ What is written is there whole or not at all (:mod:`tensorcore_models.files`).
 
 import csv
 import importlib
+import io
 import json
 import math
 import os
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -46,18 +49,20 @@ def _native(array: np.ndarray) -> np.ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def read_matrix(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
+def read_matrix(path: str | os.PathLike, name: str | None = None, *, encodings: bool = False) -> np.ndarray:
     """Read one matrix.
 
-    path: A file whose suffix says its format: .npy, .npz, .mtx, .csv, .safetensors, .pt or .pth.
+    path: A file whose suffix says its format: .npy, .npz, .mtx, .csv, .safetensors, .pt or .pth; perhaps with ":NAME" behind.
     name: Which array of an .npz or which tensor of a .safetensors or .pt file; needed where there are several.
+    encodings: Whether the caller knows the format of the elements: types that numpy does not name in files (|V1, as it writes
+        ml_dtypes') are then read as unsigned integers.
     Returns: Two dimensions, the element type of the file (float64 from .mtx), native byte order.
     Raises FileNotFoundError if there is no such file.
     Raises ValueError if the suffix is unknown, the file truncated or malformed, the name missing or unknown, or the
         array is no matrix.
     Raises TypeError if the elements are not real numbers.
     """
-    return check_matrix(_read(Path(path), name, _check_matrix_shape), str(path))
+    return check_matrix(_read(path, name, _Wanted(_check_matrix_shape, encodings)), str(path))
 
 
 def read_stack(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
@@ -67,15 +72,14 @@ def read_stack(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
 
     Returns: Two dimensions for one matrix, three for a stack: the leading dimensions taken together.
     """
-    array = tcm.as_array(_read(Path(path), name, _check_stack_shape), str(path))
+    array = tcm.as_array(_read(path, name, _Wanted(_check_stack_shape)), str(path))
     _check_stack_shape(array.shape, str(path))
     return _native(array if array.ndim == 2 else array.reshape(-1, *array.shape[-2:]))
 
 
-def read_array(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
+def read_array(path: str | os.PathLike, name: str | None = None, *, encodings: bool = False) -> np.ndarray:
     """Read one array of numbers of any number of dimensions; as :func:`read_matrix` otherwise."""
-    path = Path(path)
-    array = _read(path, name, lambda shape, name: None)
+    array = _read(path, name, _Wanted(lambda shape, name: None, encodings))
     return _native(tcm.as_array(array, f"{path}: {name}" if name else str(path)))
 
 
@@ -91,12 +95,23 @@ def array_names(path: str | os.PathLike) -> list[str | None]:
     return [None]
 
 
-#: Looks at the shape that a file promises, and its name in messages, before the numbers are read.
-Look = Callable[[Sequence[int], str], None]
+class _Wanted(NamedTuple):
+    """What a caller takes of .npy and .npz files."""
+
+    #: Refuses the shape that a file promises, with its name in messages, before the numbers are read and inflated.
+    look: Callable[[Sequence[int], str], None]
+    encodings: bool = False  #: Whether elements of a type without a name are read as unsigned integers.
 
 
-def _read(path: Path, name: str | None, look: Look) -> object:
-    """What the file's reader gives; `look` refuses shapes of .npy and .npz before they are read and inflated."""
+#: A path with the name of an array behind it.
+_NAMED = re.compile(r"(.+\.(?:npz|safetensors|pt|pth)):(.+)", re.I)
+
+
+def _read(given: str | os.PathLike, name: str | None, wanted: _Wanted) -> object:
+    """What the file's reader gives."""
+    path = Path(given)
+    if name is None and not path.exists() and (named := _NAMED.fullmatch(str(given))):
+        path, name = Path(named[1]), named[2]
     suffix = path.suffix.lower()
     if suffix not in (*_NPY_READERS, *_READERS):
         known = ", ".join((*_NPY_READERS, *_READERS))
@@ -105,7 +120,7 @@ def _read(path: Path, name: str | None, look: Look) -> object:
         raise FileNotFoundError(f"{path}: no such file")
     if name is not None and path.suffix.lower() in (".npy", ".mtx", ".csv"):
         raise ValueError(f"{path}: a {path.suffix} file holds one matrix; drop the name {name!r}")
-    return _READERS[suffix](path, name) if suffix in _READERS else _NPY_READERS[suffix](path, name, look)
+    return _READERS[suffix](path, name) if suffix in _READERS else _NPY_READERS[suffix](path, name, wanted)
 
 
 @contextmanager
@@ -132,28 +147,40 @@ class _RefusedType(TypeError):
     """The same on types."""
 
 
-def _read_npy(path: Path, name: str | None, look: Look) -> np.ndarray:
+def _read_npy(path: Path, name: str | None, wanted: _Wanted) -> np.ndarray:
     with _damage(path, ".npy file of numbers"), path.open("rb") as stream:
-        return _read_array(stream, path.stat().st_size, path, look)
+        return _read_array(stream, path.stat().st_size, path, wanted)
 
 
 def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Shape, whether in Fortran's order, and type of a .npy stream."""
     version = np.lib.format.read_magic(stream)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
-    if read is None:
+    reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+    if reader is None:
         raise ValueError(f"version {version[0]}.{version[1]} of the format is not supported")
-    shape, fortran_order, dtype = read(stream)
+    size = stream.read(2 if version == (1, 0) else 4)
+    text = stream.read(int.from_bytes(size, "little"))
+    # numpy writes ml_dtypes' float8_e5m2, alone of all, as a float of one byte, and then does not read it
+    e5m2 = b"'<f1'" in text
+    shape, fortran_order, dtype = reader(io.BytesIO(size + text.replace(b"'<f1'", b"'|V1'")))
+    dtype = np.dtype(ml_dtypes.float8_e5m2) if e5m2 else dtype
     if dtype.hasobject:
         raise ValueError("it holds Python objects")
     return shape, fortran_order, dtype
 
 
-def _read_array(stream: IO[bytes], size: int, path: Path, look: Look) -> np.ndarray:
+def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np.ndarray:
     """The array of a .npy stream of `size` bytes; its header is believed only as far as there are bytes and memory."""
     shape, fortran_order, dtype = _read_header(stream)
+    if dtype.kind == "V" and dtype.fields is None and dtype.subdtype is None and dtype.itemsize in (1, 2):
+        if not wanted.encodings:
+            raise _RefusedType(
+                f"{path}: elements of type |V{dtype.itemsize}, as numpy writes ml_dtypes' (float8_e4m3fn, bfloat16, ...), do "
+                "not say their format; name it (--format, for a result --out-format), or save x.view('uint8')"
+            )
+        dtype = np.dtype(f"<u{dtype.itemsize}")
     try:
-        look(shape, str(path))
+        wanted.look(shape, str(path))
         tcm.as_array(np.empty(0, dtype), str(path))
     except ValueError as error:
         raise _Refused(str(error)) from None
@@ -181,7 +208,7 @@ def _check_size(shape: Sequence[int], itemsize: int, path: Path) -> None:
         raise _Refused(str(error)) from None
 
 
-def _read_npz(path: Path, name: str | None, look: Look) -> np.ndarray:
+def _read_npz(path: Path, name: str | None, wanted: _Wanted) -> np.ndarray:
     with _damage(path, ".npz file"), zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         if name is None and {"format", "shape", "data"} <= members.keys():
@@ -189,7 +216,7 @@ def _read_npz(path: Path, name: str | None, look: Look) -> np.ndarray:
             return _read_sparse(path)
         member = members[_choose(path, name, list(members))]
         with archive.open(member) as stream:
-            return _read_array(stream, member.file_size, path, look)
+            return _read_array(stream, member.file_size, path, wanted)
 
 
 def _scipy(module: str, path: Path, what: str) -> Any:
@@ -208,7 +235,7 @@ def _check_sparse_sizes(archive: zipfile.ZipFile, path: Path) -> None:
             raise ValueError(f"{name}: a matrix has 2 dimensions, its shape has {math.prod(shape)} numbers")
 
     with archive.open("shape.npy") as stream:
-        rows, columns = _read_array(stream, archive.getinfo("shape.npy").file_size, path, pair).tolist()
+        rows, columns = _read_array(stream, archive.getinfo("shape.npy").file_size, path, _Wanted(pair)).tolist()
     _check_size((rows, columns), 8, path)
     most = (rows + columns + 1) * (max(rows, columns) + 1) + 16
     for info in archive.infolist():
@@ -259,17 +286,18 @@ def _is_number(text: str) -> bool:
 def _read_torch(path: Path, name: str | None) -> object:
     """A tensor, or one of a (nested) mapping of tensors, its keys joined by dots."""
     try:
-        import torch
+        importlib.import_module("torch")
     except ImportError:
         raise ValueError(
             f"{path}: reading {path.suffix} needs PyTorch (pip install torch); without it, save as .safetensors or .npy"
         ) from None
     with _damage(path, f"{path.suffix} file of tensors"):
         tensors = _torch_tensors(path)
-        tensor = tensors[_choose(path, name, sorted(tensors))].detach()
-        if tensor.dtype == torch.bfloat16:  # NumPy has no such type: by its bits
-            return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-        return tensor.numpy()
+        chosen = _choose(path, name, sorted(tensors))
+    try:
+        return tcm.as_array(tensors[chosen].contiguous(), f"{path}: {chosen}")
+    except (TypeError, RuntimeError) as error:  # a type that NumPy lacks, or a layout
+        raise TypeError(f"{path}: {chosen} is {tensors[chosen].dtype}: {error}") from None
 
 
 def _torch_tensors(path: Path) -> dict:

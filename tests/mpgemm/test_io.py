@@ -246,14 +246,18 @@ def test_a_damaged_sparse_matrix_is_one_line(tmp_path):
 class Tensor:
     """What the reader uses of a torch.Tensor."""
 
-    def __init__(self, array, dtype=None):
+    device, is_sparse, layout = types.SimpleNamespace(type="cpu"), False, "strided"
+
+    def __init__(self, array, dtype="torch.float64"):
         self.array, self.dtype = array, dtype
 
     def detach(self):
         return self
 
-    def contiguous(self):
-        return self
+    contiguous = resolve_conj = resolve_neg = detach
+
+    def element_size(self):
+        return self.array.itemsize
 
     def view(self, dtype):
         return Tensor(self.array.view(dtype))
@@ -265,7 +269,9 @@ class Tensor:
 @pytest.fixture
 def torch(monkeypatch):
     """torch.load and the types that the reader asks for; what is loaded is set by the test."""
-    module = types.SimpleNamespace(Tensor=Tensor, bfloat16="bfloat16", int16=np.int16, calls=[], loaded=None)
+    module = types.SimpleNamespace(
+        Tensor=Tensor, strided="strided", int16=np.int16, uint8=np.uint8, calls=[], loaded=None
+    )
 
     def load(path, **options):
         module.calls.append(options)
@@ -285,7 +291,7 @@ def test_pt(tmp_path, matrix, torch):
     np.testing.assert_array_equal(read_matrix(path), matrix)
     assert torch.calls == [{"map_location": "cpu", "weights_only": True}]
     narrow = matrix.astype(ml_dtypes.bfloat16)
-    torch.loaded = {"layer": {"weight": Tensor(matrix), "bias": Tensor(narrow, "bfloat16")}, "step": 3}
+    torch.loaded = {"layer": {"weight": Tensor(matrix), "bias": Tensor(narrow, "torch.bfloat16")}, "step": 3}
     np.testing.assert_array_equal(read_matrix(path, "layer.weight"), matrix)
     back = read_matrix(path, "layer.bias")
     assert back.dtype == ml_dtypes.bfloat16
@@ -295,6 +301,41 @@ def test_pt(tmp_path, matrix, torch):
     torch.loaded = RuntimeError("Weights only load failed:\nunsafe")
     with pytest.raises(ValueError, match=r"not a complete .pt file of tensors \(Weights only load failed: unsafe\)"):
         read_matrix(path)
+
+
+def test_fp8_from_pt(tmp_path, torch):
+    (tmp_path / "x.pt").touch()
+    values = np.arange(6.0).reshape(2, 3).astype(ml_dtypes.float8_e4m3fn)
+    torch.loaded = {"w": Tensor(values, "torch.float8_e4m3fn"), "v": Tensor(values, "torch.float8_e4m3fn")}
+    for back in (read_matrix(tmp_path / "x.pt", "w"), read_matrix(f"{tmp_path}/x.pt:w")):
+        assert back.dtype == values.dtype and back.tobytes() == values.tobytes()
+
+
+def test_names_behind_paths(tmp_path, matrix):
+    np.savez(tmp_path / "x.npz", **{"a": matrix, "b.c": 2 * matrix})
+    np.testing.assert_array_equal(read_matrix(f"{tmp_path}/x.npz:b.c"), 2 * matrix)
+    with pytest.raises(ValueError, match="no array 'd'; known: a, b.c"):
+        read_matrix(f"{tmp_path}/x.npz:d")
+    with pytest.raises(FileNotFoundError, match="y.npz: no such file"):
+        read_matrix(f"{tmp_path}/y.npz:a")
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e8m0fnu", "float4_e2m1fn"])
+def test_types_that_numpy_does_not_name_in_files(tmp_path, name):
+    values = np.array([[1.0, 2.0], [0.5, 4.0]]).astype(getattr(ml_dtypes, name))
+    np.save(tmp_path / "x.npy", values)
+    np.savez(tmp_path / "x.npz", x=values)
+    for path in (tmp_path / "x.npy", f"{tmp_path}/x.npz:x"):
+        with pytest.raises(TypeError, match=r"\|V[12], as numpy writes ml_dtypes'.*--format"):
+            read_matrix(path)
+        back = read_matrix(path, encodings=True)
+        assert back.dtype == f"u{values.itemsize}" and back.tobytes() == values.tobytes()
+
+
+def test_e5m2_is_known_by_its_own_name(tmp_path):
+    values = np.array([[1.0, 2.0], [0.5, 4.0]]).astype(ml_dtypes.float8_e5m2)
+    np.save(tmp_path / "x.npy", values)
+    assert read_matrix(tmp_path / "x.npy").dtype == values.dtype
 
 
 def test_pt_without_torch_says_what_to_do(tmp_path, monkeypatch):

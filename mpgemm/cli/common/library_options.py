@@ -45,7 +45,7 @@ def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.
     from tensorcore_models.formats.interop import format_of_dtype
     from tensorcore_models.formats.operands import operand_bits
 
-    array = read_matrix(path)
+    array = read_matrix(path, encodings=name is not None)
     fmt = format_of_dtype(array.dtype) if name is None else operand_format(name)
     if fmt is None:
         raise ValueError(f"{path}: {array.dtype} is no format of a matrix unit; name one with --format")
