@@ -1,7 +1,8 @@
 """Assertions for tests of matrix kernels, with or without pytest; see docs/pytest.md.
 
 :func:`assert_gemm_close` holds a result against a certified tolerance, :func:`assert_bits` against a recipe's bits,
-:func:`assert_attention_close` holds attention, :func:`check_gemm` and :func:`check_attention` give the result of a check,
+:func:`assert_grouped_close` holds the groups of a grouped product, :func:`assert_attention_close` attention;
+:func:`check_gemm`, :func:`check_grouped` and :func:`check_attention` give the result of a check,
 :func:`gemm_tolerance` gives the tolerance itself, :func:`faults_of` and :func:`missed_faults` which faults a test with it
 does not see.
 """
@@ -11,6 +12,7 @@ from mpgemm.testing.asserts import assert_bits, assert_gemm_close
 from mpgemm.testing.attention import assert_attention_close, check_attention
 from mpgemm.testing.case import KernelCase, gemm_tolerance
 from mpgemm.testing.check import KernelCheck, check_gemm
+from mpgemm.testing.grouped import assert_grouped_close, check_grouped
 from mpgemm.testing.power import faults_of, missed_faults
 
 #: The name that it had.
