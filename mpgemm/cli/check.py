@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.library_options import read_operand
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
@@ -19,26 +19,39 @@ if TYPE_CHECKING:
 QUESTION = "debug a kernel"
 SUMMARY = "is a kernel's result right on this unit, and if not, what kind of bug looks like it?"
 EXAMPLES = (
-    ("out.npy A.npy B.npy --engine h100", "a test fails: why?"),
+    ("out.npy A.npy B.npy --engine h100 --plot where.png", "a test fails: why, and where?"),
     (
         "scaled.npy A.npy B.npy --scale-a SA.npy --scale-b SB.npy --promote-every 128",
         "scales by their shapes; sums outside every 128 products",
     ),
+    ("out.pt:y layer.safetensors:x W.npy --format e4m3fn", "tensors by their names; encodings of a format"),
     ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "little is known of the kernel"),
+    ("out.npy A.npy experts.npy --ends 128 200 512", "a grouped product: the rows of each expert end there"),
+    ("out.npy --attention Q.npy K.npy V.npy --causal", "an attention kernel"),
     (
         "q.npy QA.npy QB.npy --scale-a 0.1 --scale-b 0.2 --scale-out 8 --zero-a 3",
         "integers with a zero point, requantised",
     ),
 )
+#: Options of products that attention does not have.
+_OF_PRODUCTS = (
+    "--c", "--epilogue", "--residual", "--rows", "--scale-a", "--scale-b", "--splits", "--k-order", "--promote-every",
+    "--zero-a", "--zero-b", "--zero-out", "--scale-out", "--ends",
+)  # fmt: skip
 
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add = parser.add_argument
-    for name, text in (("out", "the kernel's result"), ("a", "A"), ("b", "B")):
-        add(name, metavar=name.upper(), help=f"matrix file: {text}")
+    add("out", metavar="OUT", help="the kernel's result: a file, or FILE:TENSOR of .npz, .safetensors, .pt")
+    for name in "ab":
+        add(name, nargs="?", metavar=name.upper(), help=f"matrix file: {name.upper()}")
     add("--engine", default="h100", help="device (h100), path (h100/mma) or arch:name (default h100)")
-    add("--format", metavar="FORMAT", help="format of A and B where their files hold encodings (unsigned integers)")
+    add(
+        "--format",
+        metavar="FORMAT",
+        help="format of the operands where their files hold encodings (unsigned integers, |V1 of numpy)",
+    )
     add("--out-format", metavar="FORMAT", help="format of OUT where its file holds encodings")
     add("--c", metavar="FILE", help="C, added to the product: a matrix, or a bias for each column (n) or row (m x 1)")
     add(
@@ -48,14 +61,37 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--residual", metavar="FILE", help="what is added behind the epilogue")
     add("--rows", type=int, metavar="N", help="look at N rows only, evenly spread")
+    add(
+        "--ends", nargs="+", type=int, metavar="ROW", help="grouped: B holds experts, whose rows of A end at these rows"
+    )
     add_scale_arguments(parser)
     add_order_arguments(parser)
+    _add_attention_arguments(parser)
     integers = parser.add_argument_group("outputs of integers")
     add = integers.add_argument
     for name in ("zero-a", "zero-b", "zero-out"):
         add(f"--{name}", type=int, metavar="Z", help=f"zero point of {name[5:].upper()}")
     add("--scale-out", type=float, metavar="X", help="scale of an output of 8 bits")
+    parser.add_argument("--plot", metavar="FILE", help="write a picture of the wrong elements (.png, .pdf, .svg)")
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_attention_arguments(parser: Parser) -> None:
+    group = parser.add_argument_group("attention")
+    add = group.add_argument
+    add("--attention", nargs=3, metavar=("Q", "K", "V"), help="files: (..., heads, rows, d), instead of A and B")
+    add("--causal", action="store_true", help="the last query sees all keys, each one before it one key less")
+    add("--window", nargs=2, type=int, metavar=("LEFT", "RIGHT"), help="keys beside a query's place; -1 for all")
+    add("--softmax-scale", type=float, metavar="X", help="factor of Q K^T (default 1 / sqrt(d))")
+    add("--kv-tile", type=int, metavar="KEYS", help="keys of a tile (default: any from 16 on)")
+    add(
+        "--p-scale", type=float, metavar="X", help="factor of P before it is rounded (256 in FlashAttention 3 with FP8)"
+    )
+    add("--exp-ulps", type=float, metavar="ULPS", help="error of the kernel's exponential (default 4)")
+    options = ("--causal", "--window", "--softmax-scale", "--kv-tile", "--p-scale", "--exp-ulps")
+    parser.goes_with(options, ("--attention",))
+    parser.goes_without(("a", "b", *_OF_PRODUCTS), ("--attention",))
+    parser.goes_without(("--rows", "--zero-a", "--zero-b", "--zero-out", "--scale-out"), ("--ends",))
 
 
 def add_order_arguments(parser) -> None:
@@ -95,26 +131,16 @@ def run(args: argparse.Namespace) -> int:
 
     Raises ValueError, TypeError, OSError on bad input.
     """
-    from mpgemm.inputs.files import read_array
-    from mpgemm.testing.check import check_gemm
+    if args.plot is not None:
+        from tensorcore_models.figures import require_matplotlib
 
+        require_matplotlib()
     out = _values(args.out, args.out_format)
-    a, b = (_values(path, args.format, "format") for path in (args.a, args.b))
-    c = None if args.c is None else read_array(args.c)
-    zeros = {"zero_a": args.zero_a, "zero_b": args.zero_b, "zero_out": args.zero_out, "scale_out": args.scale_out}
-    residual = None if args.residual is None else read_array(args.residual)
-    options = {
-        "engine": args.engine,
-        **orders_of(args),
-        **scales_of(args),
-        "epilogue": args.epilogue,
-        "residual": residual,
-    }
-    options["rows"] = args.rows
-    found = check_gemm(out, a, b, c, **options, **zeros)
+    found = _attention(args, out) if args.attention else _product(args, out)
+    written = [] if args.plot is None else _plotted(found, out.shape, args.plot)
     allowed = _allowed(found) if found.passes else []
     if args.json:
-        print(report.json_text({**found.to_dict(), "allowed": allowed}), end="")
+        print(report.json_text({**found.to_dict(), "allowed": allowed, "plots": written}), end="")
     elif found.passes:
         for number, line in enumerate(allowed):
             print(wrapped(line, "  " * (number > 0), "    " * (number > 0)))
@@ -125,11 +151,59 @@ def run(args: argparse.Namespace) -> int:
     return 0 if found.passes else 1
 
 
+def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
+    """The check of a product, or of a grouped one."""
+    from mpgemm.inputs.files import read_array
+    from mpgemm.testing.check import check_gemm
+    from mpgemm.testing.grouped import check_grouped
+
+    if args.b is None:
+        raise ValueError("a product needs the files of A and B; attention --attention Q K V")
+    a, b = (_values(path, args.format, "format") for path in (args.a, args.b))
+    c, residual = (None if path is None else read_array(path) for path in (args.c, args.residual))
+    options = {
+        "engine": args.engine, **orders_of(args), **scales_of(args), "epilogue": args.epilogue, "residual": residual,
+    }  # fmt: skip
+    if args.ends is not None:
+        return check_grouped(out, a, b, args.ends, c, **options)
+    zeros = {"zero_a": args.zero_a, "zero_b": args.zero_b, "zero_out": args.zero_out, "scale_out": args.scale_out}
+    return check_gemm(out, a, b, c, **options, rows=args.rows, **zeros)
+
+
+def _attention(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
+    from mpgemm.testing.attention import check_attention
+
+    q, k, v = (_values(path, args.format, "format") for path in args.attention)
+    given = {
+        "scale": args.softmax_scale, "kv_tile": args.kv_tile, "p_scale": args.p_scale, "exp_ulps": args.exp_ulps,
+        "window": None if args.window is None else tuple(args.window),
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    return check_attention(out, q, k, v, engine=args.engine, causal=args.causal, **options)
+
+
+def _plotted(found: KernelCheck, shape: tuple[int, ...], path: str) -> list[str]:
+    """Write the picture of a result, of heads the one with most wrong elements; the names of the files, none where no element
+    by itself is wrong."""
+    import numpy as np
+
+    from mpgemm.reporting.plots import wrong_elements
+    from tensorcore_models.figures import save
+
+    if found.outside is None and not found.passes:
+        print("mpgemm check: no picture is written, since no element by itself is wrong", file=sys.stderr)
+        return []
+    outside = np.zeros(shape, bool) if found.outside is None else found.outside
+    title = found.summary if found.place is None else f"{found.place}: {found.summary}"
+    heads = outside.reshape(-1, *outside.shape[-2:])
+    return save(wrong_elements(heads[int(np.argmax(heads.sum((1, 2))))], title), path)
+
+
 def _values(path: str, fmt: str | None, path_of: str | None = None) -> np.ndarray:
     """The file's values; encodings of a named format as its natural type; `path_of`: the option that says what uint8 is."""
     from mpgemm.inputs.files import read_array
-    from tensorcore_models.formats import get_format, operand_format
-    from tensorcore_models.formats.operands import values_of_bits
+    from tensorcore_models.formats import operand_format
+    from tensorcore_models.formats.operands import operand_bits, values_of_bits
 
     array = read_array(path, encodings=fmt is not None)
     if fmt is None and array.dtype == "uint8" and path_of is not None:
@@ -138,8 +212,9 @@ def _values(path: str, fmt: str | None, path_of: str | None = None) -> np.ndarra
         )
     if fmt is None or operand_format(fmt).name in ("s8", "u8", "s4", "u4"):
         return array
-    bits, name = read_operand(path, fmt, None)
-    return values_of_bits(bits, get_format(name))
+    row = operand_format(fmt)
+    encoded = array.dtype.kind == "u" and array.dtype == row.container
+    return values_of_bits(array if encoded else operand_bits(array, row, None, path), row)
 
 
 def _allowed(found: KernelCheck) -> list[str]:
@@ -149,7 +224,7 @@ def _allowed(found: KernelCheck) -> list[str]:
 
     allowed = found.case
     if allowed is None:
-        return ["passes: every element is the exact one"]
+        return [f"passes: {found.summary}"]
     line = allowed.statistics
     kind = f"within its certified bound, at most {allowed.atol:.3g}" if line is None else str(line)
     scales = "" if allowed.scaling is None else f"; scales: {allowed.scaling.in_words()}"

@@ -356,3 +356,26 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
         axes.set_axis_off()
     _legend(figure, list(handles.values()), list(handles), columns=len(handles))
     return figure
+
+
+#: Points across and down of a picture of wrong elements, at most; larger results are drawn in blocks.
+_POINTS_SHOWN = 512
+
+
+def wrong_elements(outside: np.ndarray, title: str):
+    """A figure of where a result is wrong, shape (m, n): a point for a block of elements, the darker the more are wrong."""
+    m, n = outside.shape
+    down, across = (max(1, -(-size // _POINTS_SHOWN)) for size in (m, n))
+    starts = np.arange(0, m, down), np.arange(0, n, across)
+    sums = np.add.reduceat(np.add.reduceat(outside, starts[0], 0, dtype=int), starts[1], 1)
+    sizes = np.outer(*(np.diff(np.append(at, size)) for at, size in zip(starts, (m, n), strict=True)))
+    figure = new_figure(6.4, 5.2)
+    axes = figure.subplots()
+    shown = axes.imshow(
+        sums / sizes, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest", extent=(0, n, m, 0)
+    )
+    axes.set(xlabel="column", ylabel="row")
+    axes.set_title("\n".join(textwrap.wrap(title, letters(0.9 * figure.get_figwidth(), 9))), fontsize=9)
+    label = f"wrong of {down} x {across} elements" if down * across > 1 else "wrong"
+    figure.colorbar(shown, ax=axes, label=label)
+    return figure

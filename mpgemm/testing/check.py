@@ -104,7 +104,13 @@ def check_gemm(
                 "residual and rows out"
             )
         found = check_integers(computed, a, b, c, engine, options.get("scale_a"), options.get("scale_b"), *ends)
-        return KernelCheck(found is None, found or "every element is the exact one", 0, computed.size)
+        if found is None:
+            return KernelCheck(True, "every element is the exact one", 0, computed.size)
+        shown = () if found.place == "everywhere" else tuple(picture(found.outside))
+        return KernelCheck(
+            False, found.summary, int(found.outside.sum()), computed.size, (found.first,), found.place, found.suspects, (),
+            shown, None, found.outside,
+        )  # fmt: skip
     if ends != (None, None, None, None):
         raise ValueError(f"zero points and scale_out go with outputs of int32, int8 or uint8, out is {computed.dtype}")
     fmt = tcm.format_of_dtype(computed.dtype)

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from mpgemm.testing import assert_gemm_close
+from mpgemm.testing import assert_gemm_close, check_gemm
 
 
 def operands(seed=0, m=40, k=300, n=24, dtype=np.int8, low=-128, high=128):
@@ -49,8 +49,10 @@ def test_one_wrong_element_has_its_place():
     a, b = operands(4)
     d = product(a, b).astype(np.int32)
     d[7, 5] += 1
-    with pytest.raises(AssertionError, match=r"1 of 960 .*\n.*out\[7, 5\].*where: row 7, column 5"):
+    with pytest.raises(AssertionError, match=r"1 of 960 .*\n.*out\[7, 5\].*\n  where: row 7, column 5"):
         assert_gemm_close(d, a, b, engine="h100")
+    found = check_gemm(d, a, b, engine="h100")
+    assert found.wrong == 1 and found.place == "row 7, column 5" and np.argwhere(found.outside).tolist() == [[7, 5]]
 
 
 def test_zero_points():

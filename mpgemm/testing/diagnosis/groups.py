@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+
 import numpy as np
 
 from mpgemm.testing.diagnosis.failure import Failure, Finding

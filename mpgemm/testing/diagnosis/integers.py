@@ -1,7 +1,7 @@
 """Checks of integer kernels: int8 and int4 products are exact, so that a check is equality and a difference has a place."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,10 +43,20 @@ class Requantised:
         return (out >= least) & (out <= most)
 
 
+class IntegerFailure(NamedTuple):
+    """What is wrong with integer outputs."""
+
+    summary: str
+    first: str  #: The first element.
+    place: str
+    suspects: tuple[str, ...]
+    outside: np.ndarray  #: bool, shape (m, n): elements that no right kernel returns.
+
+
 def check_integers(
     out: np.ndarray, a: Any, b: Any, c: Any, engine: Any, scale_a: Any, scale_b: Any, zero_a: Any, zero_b: Any, scale_out: Any,
     zero_out: Any,
-) -> str | None:  # fmt: skip
+) -> IntegerFailure | None:  # fmt: skip
     """Why integer outputs are wrong, None where they are right: as :func:`mpgemm.testing.assert_gemm_close`."""
     left, right = (tcm.as_array(x, name) for x, name in ((a, "a"), (b, "b")))
     unit = kernel_engine(engine, left, right)
@@ -74,17 +84,15 @@ def check_integers(
     if not wrong.any():
         return None
     i, j = (int(v) for v in np.argwhere(wrong)[0])
-    lines = [
-        f"{np.count_nonzero(wrong)} of {wrong.size} elements are not the {how} of {unit.label}",
-        f"  first: out[{i}, {j}] = {int(out[i, j])}, expected {expected[i, j]:.10g}; where: "
-        f"{place_of(wrong, expected).text}",
-    ]
     if out.dtype == np.int32:
         found = _zero_point_faults(out, left, right, points, added) or _sum_faults(out, x, y, added, wrong)
     else:
         found = _end_faults(out, end, left, right, points, added, sums)
-    lines += [f"  looks like {text}" for text in found or ["nothing in particular"]]
-    return "\n".join(lines)
+    return IntegerFailure(
+        f"{np.count_nonzero(wrong)} of {wrong.size} elements are not the {how} of {unit.label}",
+        f"first: out[{i}, {j}] = {int(out[i, j])}, expected {expected[i, j]:.10g}",
+        place_of(wrong, expected).text, tuple(found or ["nothing in particular"]), wrong,
+    )  # fmt: skip
 
 
 def _zero_points(given: Any, side: str, shape: tuple[int, ...]) -> np.ndarray:
