@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tensorcore_models.formats.rounding import source_array
-from tensorcore_models.formats.split_analysis import automatic_scale_exponent
+from tensorcore_models.formats.split_analysis import chosen_scale_exponent
 from tensorcore_models.integers import checked_integer
 
 Order = Literal["elementwise", "termwise", "termwise_inplace"]
@@ -83,7 +83,7 @@ def scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: s
     if isinstance(scale, str):
         if scale != "auto":
             raise ValueError(f"scale_exponent is an integer, a pair or 'auto', got {scale!r}")
-        scale = (automatic_scale_exponent(a).scale_exponent, automatic_scale_exponent(b).scale_exponent)
+        scale = chosen_scale_exponent(a), chosen_scale_exponent(b)
     pair = scale_pair(scale)
     low, high = ELEMENTWISE_SCALE_EXPONENTS
     if order == "elementwise" and not all(low <= s <= high for s in (*pair, sum(pair))):

@@ -1,18 +1,18 @@
 """Deterministic bounds of whole recovery methods, and the published ones that go with them.
 
 Sizes |X||Y| of products of words are formed in FP64 (:func:`method_bound`), or are products of norms of their rows and columns
-(:func:`run_bound` with `norms`), which cost little beside the product itself and are at least as large (Cauchy and Schwarz).
+(:func:`run_bound` with lines), which cost little beside the product itself and are at least as large (Cauchy and Schwarz).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
-from mpgemm.bounds.norms import largest_of, norms, split_norms
+from mpgemm.bounds.norms import Lines, norms, split_norms
 from mpgemm.bounds.operand_facts import (
     accumulator_of,
     facts_of,
@@ -21,6 +21,8 @@ from mpgemm.bounds.operand_facts import (
 from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
 from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import Arithmetic, combine
+from mpgemm.recovery.integer_run import word_values_of
+from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import CubeRun, equilibrating_exponents, scaling_target
 from tensorcore_models.aspects.errors import OperandFacts
@@ -98,14 +100,17 @@ def whole(x: np.ndarray, axis: int) -> np.ndarray:
     return np.abs(x)
 
 
-def run_bound(run, side: Side = whole) -> MethodBound:
-    """The deterministic bound of a prepared run, its sizes formed by `side`. Raises ValueError as :func:`method_bound`."""
+def run_bound(run, lines: tuple[Lines, Lines] | None = None) -> MethodBound:
+    """The deterministic bound of a prepared run; with the lines of its operands its sizes are products of norms.
+
+    Raises ValueError as :func:`method_bound`.
+    """
     if run.row.kind == "own":
         raise ValueError(
             f"method {run.row.name!r} splits and joins by functions of its own: no bound is derived for it"
         )
-    words = _words_of_norms(run) if side is norms else None
-    words = words or _formed_words(run, side)
+    side = whole if lines is None else norms
+    words = (None if lines is None else _words_of_norms(run, lines)) or _formed_words(run, side, lines)
     magnitude_c = 0.0 if run.c is None else np.abs(run.c.astype(np.float64))
     a, b = words.a, words.b
     with np.errstate(over="ignore", invalid="ignore"):
@@ -157,26 +162,40 @@ def word_values(run):
     return *values, None if rows is None else rows[:, None] + columns
 
 
-def _formed_words(run, side: Side) -> _Words:
-    """By the words themselves."""
+def _formed_words(run, side: Side, lines: tuple[Lines, Lines] | None) -> _Words:
+    """By the words themselves; norms of words that are not the engine's are formed once for all runs of the lines."""
+    if lines is not None and run.row.kind != "words":
+        a, b = (x.of(_norms_of_words, replace(run.row, options={}), run.word_format) for x in lines)
+        return _Words(a, b, None, None)
     *values, undo = word_values(run)
     raw: list[list[np.ndarray]] = [[], []]
     facts = None
     if run.row.kind == "words" and not isinstance(run, CubeRun):
         raw = [[tcm.decode(w, run.word_format) for w in words] for words in run.words()]
         facts = facts_of(run.engine, stacked(raw[0], 1), stacked(raw[1], 0))
-    operands = []
+    a, b = (
+        _formed_operand(x, axis, words, own, side)
+        for x, axis, words, own in zip((run.a, run.b), (1, 0), values, raw, strict=True)
+    )
+    return _Words(a, b, undo, facts)
+
+
+def _formed_operand(x: np.ndarray, axis: int, words, raw, side: Side) -> _Operand:
+    x = left = x.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        for x, words, own, axis in zip((run.a, run.b), values, raw, (1, 0), strict=True):
-            x = left = x.astype(np.float64)
-            for word in words:
-                left = left - word
-            sides = [side(w, axis) for w in words], own if side is whole else [side(w, axis) for w in own]
-            operands.append(_Operand(*sides, side(x, axis), side(x - left, axis), side(left, axis)))
-    return _Words(operands[0], operands[1], undo, facts)
+        for word in words:
+            left = left - word
+        sides = [side(w, axis) for w in words], raw if side is whole else [side(w, axis) for w in raw]
+        return _Operand(*sides, side(x, axis), side(x - left, axis), side(left, axis))
 
 
-def _words_of_norms(run) -> _Words | None:
+def _norms_of_words(x: np.ndarray, axis: int, row: RecoveryMethod, fmt: Format | IntegerFormat) -> _Operand:
+    finite = np.isfinite(x)
+    words = word_values_of(x if finite.all() else np.where(finite, x, 0), axis, row, fmt)
+    return _formed_operand(x, axis, words, [], norms)
+
+
+def _words_of_norms(run, lines: tuple[Lines, Lines]) -> _Words | None:
     """From the norms and largest elements of rows and columns alone, which words need not be formed for; None for integers, and
     where a word might leave its range."""
     fmt = run.word_format
@@ -188,14 +207,14 @@ def _words_of_norms(run) -> _Words | None:
         return None
     theta = scaling_target(fmt, run.engine.formats[3], run.a.shape[1])
     operands, exponents, tops = [], [], []
-    for x, axis in ((run.a, 1), (run.b, 0)):
-        size, largest = norms(x, axis), largest_of(x, axis)
+    for line in lines if run.row.equilibrate == "none" else [x.whole for x in lines]:
+        size, largest, axis = line.norms, line.largest, line.axis
         shift = np.zeros(size.shape, np.int32)
         if run.row.equilibrate != "none":
             shift = equilibrating_exponents(largest, axis, theta).reshape(size.shape)
         near = run.row.rounding in ("rne", "rna")
         found = split_norms(
-            np.ldexp(size, shift), np.ldexp(largest, shift), x.shape[axis], run.row.words, run.scale, fmt, near
+            np.ldexp(size, shift), np.ldexp(largest, shift), run.a.shape[1], run.row.words, run.scale, fmt, near
         )
         if found is None:
             return None

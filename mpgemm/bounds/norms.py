@@ -5,6 +5,10 @@ precision p, s bits from one to the next, the rest r_j before word j has |r_(j+1
 eta is the smallest subnormal number (twice both for roundings that are not to nearest), unless a word overflows.
 """
 
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 
 from tensorcore_models.formats import Format
@@ -32,6 +36,97 @@ def norms(x: np.ndarray, axis: int) -> np.ndarray:
         exponent = np.frexp(np.where(np.isfinite(largest), largest, 0.0))[1]
         squares = np.square(np.ldexp(x.astype(np.float64, copy=False), -exponent)).sum(axis=axis, keepdims=True)
         return np.ldexp(np.sqrt(squares), exponent)
+
+
+class Lines:
+    """The rows of A (axis 1) or the columns of B (axis 0): what bounds read off their elements is read once.
+
+    given: What the elements were rounded from, if they were.
+    """
+
+    def __init__(self, values: np.ndarray, axis: int, given: "Lines | None" = None):
+        self.values, self.axis, self._given = values, axis, given
+        self._found: dict[Any, Any] = {}
+
+    def of(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """``function(values, axis, *arguments)``."""
+        key = function, *arguments
+        if key not in self._found:
+            self._found[key] = function(self.values, self.axis, *arguments)
+        return self._found[key]
+
+    @property
+    def given(self) -> "Lines":
+        """What they were rounded from; themselves where nothing was."""
+        return self._given or self
+
+    @property
+    def norms(self) -> np.ndarray:
+        """:func:`norms`."""
+        return self.of(norms)
+
+    @property
+    def largest(self) -> np.ndarray:
+        """:func:`largest_of`."""
+        return self.of(largest_of)
+
+    @cached_property
+    def lost(self) -> np.ndarray:
+        """Norms of what rounding took from what was given."""
+        return norms(np.asarray(self.given.values, np.float64) - self.values, self.axis)
+
+    def rounded_to(self, dtype: Any) -> "Lines":
+        """Rounded to nearest to a type of numpy; itself where that is its own."""
+        if self.values.dtype == dtype:
+            return self
+        if dtype not in self._found:
+            with np.errstate(over="ignore", under="ignore"):
+                self._found[dtype] = Lines(self.values.astype(dtype), self.axis, self)
+        return self._found[dtype]
+
+    @property
+    def whole(self) -> "Lines":
+        """All of the lines."""
+        return self
+
+    @cached_property
+    def least(self) -> "Lines":
+        """The least norm of all lines as the one line's: bounds that grow with norms are at least what they are of it."""
+        return _LeastLine(self)
+
+
+class _LeastLine(Lines):
+    """Elements, and the largest one, are those of all lines."""
+
+    def __init__(self, whole: Lines):
+        self.values, self.axis, self._whole = whole.values, whole.axis, whole
+
+    def of(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._whole.of(function, *arguments)
+
+    @cached_property
+    def norms(self) -> np.ndarray:
+        return _least(self._whole.norms)
+
+    @cached_property
+    def lost(self) -> np.ndarray:
+        return _least(self._whole.lost)
+
+    @property
+    def given(self) -> Lines:
+        return self._whole.given.least
+
+    def rounded_to(self, dtype: Any) -> Lines:
+        return self._whole.rounded_to(dtype).least
+
+    @property
+    def whole(self) -> Lines:
+        return self._whole
+
+
+def _least(x: np.ndarray) -> np.ndarray:
+    """Of shape (1, 1); norms that are no numbers bound nothing."""
+    return np.fmin.reduce(x, axis=None, initial=np.inf, keepdims=True)
 
 
 def split_norms(

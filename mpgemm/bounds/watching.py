@@ -13,7 +13,7 @@ import numpy as np
 
 from mpgemm.bounds import bounds
 from mpgemm.bounds.method_bounds import run_bound
-from mpgemm.bounds.norms import largest_of, norms, split_norms
+from mpgemm.bounds.norms import Lines, split_norms
 from mpgemm.bounds.operand_facts import accumulator_of, facts_of_formats
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
@@ -80,26 +80,33 @@ def hold(product: JudgedProduct, computed: np.ndarray, error: np.ndarray, bound:
     raise OutsideBound(product, computed, (i, j), float(size[i, j]), float(bound[i, j]), int(outside.sum()))
 
 
+def within(error: np.ndarray, bound: np.ndarray | None) -> bool:
+    """Whether all of ``|error|`` is within the least element of a bound, which takes one reading of the errors."""
+    if bound is None or not error.size or not bound.size:
+        return True
+    return bool(max(np.max(error), -np.min(error)) <= np.min(bound))
+
+
 # -- bounds that cost little -------------------------------------------------------------------------------------------------
 @default_fp_state
-def quick_run_bound(run) -> np.ndarray | None:
-    """Of a prepared recovery method; None where none is derived."""
+def quick_run_bound(run, lines: tuple[Lines, Lines] | None = None) -> np.ndarray | None:
+    """Of a prepared recovery method; None where none is derived. lines: Of its operands, where they are there."""
     try:
-        return run_bound(run, norms).total
+        return run_bound(run, lines or (Lines(run.a, 1), Lines(run.b, 0))).total
     except ValueError:
         return None
 
 
 @default_fp_state
-def quick_engine_bound(engine: Engine, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+def quick_engine_bound(engine: Engine, a: Lines, b: Lines) -> np.ndarray | None:
     """Of one chain over k on an engine, of operands that are rounded to nearest to its formats; None without an algorithm."""
     spec = accumulator_of(engine)
     formats = engine.formats[:2]
     if spec is None or not all(isinstance(fmt, Format) for fmt in formats):
         return None
     first, second = (
-        split_norms(norms(x, axis), largest_of(x, axis), x.shape[axis], 1, 0, get_float_format(fmt), True)
-        for x, axis, fmt in zip((a, b), (1, 0), formats, strict=True)
+        split_norms(x.norms, x.largest, x.values.shape[x.axis], 1, 0, get_float_format(fmt), True)
+        for x, fmt in zip((a, b), formats, strict=True)
     )
     if first is None or second is None:  # a result that is not finite, or cannot be had, claims nothing
         return None
@@ -107,22 +114,20 @@ def quick_engine_bound(engine: Engine, a: np.ndarray, b: np.ndarray) -> np.ndarr
     facts = facts_of_formats(engine, (top_a, top_b))
     with np.errstate(all="ignore"):
         try:
-            steps = bounds.steps_of(engine, a.shape[1], bounds.step_error(engine, facts).terms)
+            steps = bounds.steps_of(engine, a.values.shape[1], bounds.step_error(engine, facts).terms)
             bound = bounds.accumulation_bound(engine, x * y, steps, facts)
         except ValueError:
             return None
         return bound + (lost_a * (y + lost_b) + x * lost_b) * bounds.MARGIN
 
 
-def with_rounded_operands(bound: np.ndarray, first, second) -> np.ndarray:
-    """A bound of the product of rounded operands, with what their rounding loses; pairs (given, rounded) of A and of B."""
-    if all(given is rounded for given, rounded in (first, second)):
-        return np.where(np.isnan(bound), np.inf, bound)
-    (a, x), (b, y) = (tuple(np.asarray(side, np.float64) for side in pair) for pair in (first, second))
-    with np.errstate(all="ignore"):
-        lost = norms(a - x, 1) @ norms(b, 0) + norms(x, 1) @ norms(b - y, 0)
-        total = bound + lost * bounds.MARGIN
-    return np.where(np.isnan(total), np.inf, total)
+def with_rounded_operands(bound: np.ndarray, x: Lines, y: Lines) -> np.ndarray:
+    """A bound of the product of rounded operands, with what their rounding loses."""
+    if x.given is not x or y.given is not y:
+        with np.errstate(all="ignore"):
+            lost = x.lost @ y.given.norms + x.norms @ y.lost
+            bound = bound + lost * bounds.MARGIN
+    return np.where(np.isnan(bound), np.inf, bound)
 
 
 def sums_bound(sizes: np.ndarray, terms: int, fmt: str) -> np.ndarray:

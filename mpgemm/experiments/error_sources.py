@@ -6,8 +6,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.error_parts import SplitOperand, error_parts
-from mpgemm.experiments.operand_ranges import FP16_OVERFLOW
-from tensorcore_models.formats.split_analysis import FULL_BITS
+from tensorcore_models.formats.split_analysis import FP16_OVERFLOW, FULL_BITS
 
 #: The products of words that SGEMM-cube keeps: all but low times low.
 KEPT = ((0, 0), (0, 1), (1, 0))

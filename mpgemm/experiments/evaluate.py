@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.bounds.norms import Lines
 from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.errors import GRADES, METRICS, ErrorMeter, ErrorReport
 from mpgemm.exact.product import exact_gemm
@@ -111,19 +112,19 @@ def conditions_of(records: Iterable[Record]) -> dict[str, Conditioning]:
 
 
 #: Inputs of the cases that this process measured last, so that tasks of the same case form its exact product once.
-_RECENT: dict[str, tuple[Operands, ErrorMeter]] = {}
+_RECENT: dict[str, tuple[Operands, ErrorMeter, tuple[Lines, Lines]]] = {}
 _RECENT_LOCK = threading.Lock()
 _RECENT_CASES = 2
 
 
-def _inputs(case: Case) -> tuple[Operands, ErrorMeter]:
+def _inputs(case: Case) -> tuple[Operands, ErrorMeter, tuple[Lines, Lines]]:
     key = content_key(case.identity)
     with _RECENT_LOCK:
         if key not in _RECENT:
             operands = case.operands()
             while len(_RECENT) >= _RECENT_CASES:
                 _RECENT.pop(next(iter(_RECENT)))
-            _RECENT[key] = (operands, ErrorMeter(*operands))
+            _RECENT[key] = (operands, ErrorMeter(*operands), (Lines(operands[0], 1), Lines(operands[1], 0)))
         return _RECENT[key]
 
 
@@ -135,13 +136,13 @@ def forget_inputs() -> None:
 
 def measure(case: Case, method: GemmMethod) -> dict:
     """The result of one method on one case, JSON-compatible: the task that an executor runs."""
-    (a, b, c), meter = _inputs(case)
+    (a, b, c), meter, lines = _inputs(case)
     given = (a, b) if c is None else (a, b, c)
     start = time.perf_counter()
     product = method.multiply(*given)
     seconds = time.perf_counter() - start
     difference = meter.differences(product)
-    method.hold(product, difference, *given)
+    method.hold(product, difference, *lines, c)
     condition = {name: str(x) if isinf(x) else x for name, x in asdict(meter.conditioning()).items()}
     result: dict = {"errors": meter.report(product, difference).to_dict(), "condition": condition}
     if method.timed:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mpgemm.bounds.watching import JudgedProduct, hold
+from mpgemm.bounds.norms import Lines
+from mpgemm.bounds.watching import JudgedProduct, hold, within
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,16 @@ class GemmMethod:
     certain_bound: Callable[..., np.ndarray] | None = field(default=None, compare=False)
     #: How a cube step rounds (:data:`ascend.cube_arguments.STEP_ORDERS`), empty where there is no cube.
     step_order: str = ""
-    #: ``bound(a, b)``, or ``bound(a, b, c)``, gives a certified bound of |product - exact|, elementwise, or None.
+    #: ``bound(rows_of_a, columns_of_b)``, or with C behind them, gives a certified bound of |product - exact|, elementwise, or
+    #: None.
     bound: Callable[..., np.ndarray | None] | None = field(default=None, compare=False)
 
     def __post_init__(self):
         object.__setattr__(self, "settings", {"name": self.name, **self.settings})
 
-    def hold(self, computed: np.ndarray, error: np.ndarray, *operands: np.ndarray, **options) -> None:
+    def hold(
+        self, computed: np.ndarray, error: np.ndarray, a: Lines, b: Lines, c: np.ndarray | None = None, **options
+    ) -> None:
         """Hold a product of this method on these operands against its bound. Raises OutsideBound.
 
         error: computed - exact, or its size, elementwise.
@@ -45,5 +49,8 @@ class GemmMethod:
         """
         if self.bound is not None:
             recipe = {**self.settings, "method": self.name, **({"options": options} if options else {})}
-            product = JudgedProduct(self.label, recipe, *operands)
-            hold(product, computed, error, self.bound(*operands, **options))
+            product = JudgedProduct(self.label, recipe, a.values, b.values, c)
+            if c is not None:
+                hold(product, computed, error, self.bound(a, b, c, **options))
+            elif not within(error, self.bound(a.least, b.least, **options)):
+                hold(product, computed, error, self.bound(a, b, **options))

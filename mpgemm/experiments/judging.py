@@ -27,6 +27,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mpgemm.bounds.norms import Lines
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case, as_fp32, given_case
 from mpgemm.experiments.error_sources import error_sources
@@ -34,7 +35,6 @@ from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.methods import CubeOptions, build_methods, fp32_baseline, short_chains
 from mpgemm.experiments.not_finite import not_finite
-from mpgemm.experiments.operand_ranges import FP16_OVERFLOW
 from mpgemm.experiments.spread import MeanInterval, SeedSpread, interval_of
 from mpgemm.experiments.verdict import (
     BASELINES,
@@ -46,7 +46,7 @@ from mpgemm.experiments.verdict import (
     LostOperand,
     Verdict,
 )
-from tensorcore_models.formats.split_analysis import automatic_scale_exponent
+from tensorcore_models.formats.split_analysis import FP16_OVERFLOW, chosen_scale_exponent
 
 #: Unit roundoff of FP32, the floor of both metrics.
 FP32_ROUNDOFF = 2.0**-24
@@ -237,6 +237,7 @@ class _Look:
     def __init__(self, case: Case, fp32: Errors, chain: Errors | None):
         self.a, self.b, _ = case.operands()
         self.fp32, self.chain = fp32, chain
+        self.lines = Lines(self.a, 1), Lines(self.b, 0)
         self.exact = exact_gemm(self.a, self.b)
         #: The operands as FP32 and SGEMM-cube take them, of whose product the causes of an error are parts.
         self.words_of = as_fp32(self.a), as_fp32(self.b)
@@ -270,7 +271,7 @@ class _Look:
         """One setting beside FP32."""
         product = method.multiply(self.a, self.b)
         lost, error = self._lost(product)
-        method.hold(product, error, self.a, self.b)
+        method.hold(product, error, *self.lines)
         of_words = error if self.exact_of_words is self.exact else np.asarray(self.exact_of_words.error_of(product))
         by_seed = {m: differences_of(records, self.fp32, m) for m in METRICS}
         intervals = {m: interval for m in METRICS if (interval := interval_of(by_seed[m])) is not None}
@@ -313,7 +314,7 @@ class _Look:
         """Bits of the same method with other options, by default as they are said."""
         product = method.multiply(self.a, self.b, **(said if options is None else options))
         changed = np.asarray(self.exact.error_of(product))
-        method.hold(product, changed, self.a, self.b, **said)
+        method.hold(product, changed, *self.lines, **said)
         return bits + bits_between(float(np.linalg.norm(changed)), float(np.linalg.norm(error)), 0.0)
 
     def _short_chain_bits(self, method: GemmMethod, bits: float, error: np.ndarray) -> float | None:
@@ -335,9 +336,7 @@ class _Look:
             with np.errstate(divide="ignore"):
                 weights = np.where((self.sizes > 0) & (lost | (not lost.any())), 1 / self.sizes, 0.0)
         auto = setting.scale_exponent == "auto"
-        s_a, s_b = (
-            automatic_scale_exponent(x).scale_exponent if auto else int(setting.scale_exponent) for x in self.words_of
-        )
+        s_a, s_b = (chosen_scale_exponent(x) if auto else int(setting.scale_exponent) for x in self.words_of)
         parts = error_sources(*self.words_of, error, (s_a, s_b), weights)
         largest = max(parts.values())
         return {source: part / largest for source, part in parts.items()} if largest > 0 else {}

@@ -17,6 +17,7 @@ import tensorcore_models as tcm
 from ascend.cube_arguments import ORDERS, STEP_ORDERS
 from ascend.tile_schedule import TileSchedule
 from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
+from mpgemm.bounds.norms import Lines
 from mpgemm.bounds.probabilistic import likely_bound
 from mpgemm.bounds.watching import quick_engine_bound, quick_run_bound, with_rounded_operands
 from mpgemm.experiments.cases import as_fp32
@@ -150,7 +151,7 @@ def _engine_gemm(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(_engine(name).gemm(a, b, input_rounding="rne"))
 
 
-def _engine_bound(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+def _engine_bound(name: str, a: Lines, b: Lines) -> np.ndarray | None:
     return quick_engine_bound(_engine(name), a, b)
 
 
@@ -169,10 +170,10 @@ def with_addend(
         return product if c is None else product + (as_fp32(c) if product.dtype == np.float32 else c)
 
 
-def _hf32_bound(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    x, y = as_fp32(a), as_fp32(b)
+def _hf32_bound(a: Lines, b: Lines) -> np.ndarray | None:
+    x, y = a.rounded_to(np.float32), b.rounded_to(np.float32)
     bound = _engine_bound(HF32, x, y)
-    return None if bound is None else with_rounded_operands(bound, (a, x), (b, y))
+    return None if bound is None else with_rounded_operands(bound, x, y)
 
 
 #: What makes a method from the part of a name behind "PREFIX:".
@@ -221,18 +222,17 @@ def _amx(options: CubeOptions) -> list[GemmMethod]:
     return [GemmMethod("amx", name, multiply, {"unit": unit}, _amx_details, True, timed=True, bound=_amx_bound)]
 
 
-def _amx_bound(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray | None:
+def _amx_bound(a: Lines, b: Lines, c: np.ndarray | None = None) -> np.ndarray | None:
     """Of the words on the unit, and of numpy's product, which takes their place."""
-    x, y = as_fp32(a), as_fp32(b)
+    x, y = a.rounded_to(np.float32), b.rounded_to(np.float32)
     z = None if c is None else as_fp32(c)
-    model = quick_run_bound(
-        prepare(x, y, z, METHODS[USUAL]["method"], METHODS[USUAL]["engine"], options=_amx_options())
-    )
+    row, engine = METHODS[USUAL]["method"], METHODS[USUAL]["engine"]
+    model = quick_run_bound(prepare(x.values, y.values, z, row, engine, options=_amx_options()), (x, y))
     if model is None:
         return None
     native = sgemm_bound("fp32", a, b, c)
     rounded = 0.0 if c is None or z is None else np.abs(c - z.astype(np.float64))
-    return np.maximum(native, with_rounded_operands(model + rounded, (a, x), (b, y)))
+    return np.maximum(native, with_rounded_operands(model + rounded, x, y))
 
 
 def _amx_details(*operands: np.ndarray) -> dict:

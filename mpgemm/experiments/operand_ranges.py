@@ -11,12 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpgemm.bounds.error_parts import overflow_threshold
-from tensorcore_models.formats import FORMATS
 from tensorcore_models.formats.split_analysis import ScaleChoice, automatic_scale_exponent, scale_report
 
-#: |x| from which rounding to nearest goes beyond fp16's largest number.
-FP16_OVERFLOW = overflow_threshold(FORMATS["fp16"])
 #: |x| up to which rounding to nearest even gives 0 in fp16.
 FP16_VANISHING = 2.0**-25
 #: Smallest normal fp16 number.

@@ -12,6 +12,7 @@ from mpgemm.bounds.bounded_product import Data, EngineProduct
 from mpgemm.bounds.kernel_bound import KernelBound, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import kernel_order
+from mpgemm.bounds.norms import Lines
 from mpgemm.bounds.watching import JudgedProduct, OutsideBound, hold, quick_run_bound
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.gemm_method import GemmMethod
@@ -107,7 +108,7 @@ def _computed(product: JudgedProduct) -> np.ndarray:
             schedule = short_chains(recipe["order"], (len(a), a.shape[1], b.shape[1]), options["chain"])
             multiplied |= {"schedule": schedule, "blocking": None}
         found = method.multiply(*operands, **multiplied)
-        method.hold(found, exact_gemm(*operands).error_of(found), *operands, **options)
+        method.hold(found, exact_gemm(*operands).error_of(found), Lines(a, 1), Lines(b, 0), c, **options)
         return np.asarray(found)
     if "promote_every" in recipe:
         measured = EngineProduct(plain_engine(recipe["engine"]), recipe["promote_every"], "rounded").measure(Data(a, b))

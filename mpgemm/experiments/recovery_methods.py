@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.bounds.method_bounds import method_bound
+from mpgemm.bounds.norms import Lines
 from mpgemm.bounds.probabilistic import likely_bound
 from mpgemm.bounds.watching import quick_run_bound
 from mpgemm.experiments.cases import as_fp32
@@ -116,10 +117,11 @@ def _product(
     return recovered_gemm(*operands, **options) if store is None else prepare(*operands, store=store).product()
 
 
-def _bound(pair: MethodOnEngine, options: dict, a, b, c=None) -> np.ndarray | None:
+def _bound(pair: MethodOnEngine, options: dict, a: Lines, b: Lines, c=None) -> np.ndarray | None:
     """What is certified of the product."""
     added = _addend(pair.row, pair.engine, c)
-    bound = quick_run_bound(prepare(a, b, added, pair.row, pair.engine, options.get("overflow")))
+    run = prepare(a.values, b.values, added, pair.row, pair.engine, options.get("overflow"))
+    bound = quick_run_bound(run, (a, b))
     if bound is None or c is None or added is None:
         return bound
     with np.errstate(over="ignore", invalid="ignore"):

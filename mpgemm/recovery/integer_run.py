@@ -104,10 +104,7 @@ class IntegerRun:
 
     def word_values(self, axis: int) -> list[np.ndarray]:
         """Words of A (axis 1) or B (axis 0) as float64 in the operand's own units; 0 where an element is not finite."""
-        x = self.clean_a if axis == 1 else self.clean_b
-        if self.row.kind != "quantised":
-            return scaled_words(self.row, x, axis)
-        return [np.float64(s) * w.astype(np.float64) for w, s in quantise(x, self.row.words, self.word_format)]
+        return word_values_of(self.clean_a if axis == 1 else self.clean_b, axis, self.row, self.word_format)
 
     def product(self) -> np.ndarray:
         """The result of the method, shape (m, n); rows and columns with operands that are not finite are NaN."""
@@ -240,6 +237,13 @@ class IntegerRun:
         largest = self.word_format.maximum**2
         codes_a, codes_b = self._encoded(words_a, words_b)
         return lambda i, j: _summed(exact_parts(self.engine, codes_a[i], codes_b[j], largest))
+
+
+def word_values_of(x: np.ndarray, axis: int, row: RecoveryMethod, fmt: Format | IntegerFormat) -> list[np.ndarray]:
+    """Words of finite rows (axis 1) or columns (axis 0) as float64 in their own units; `fmt` is what quantised words are of."""
+    if row.kind != "quantised":
+        return scaled_words(row, x, axis)
+    return [np.float64(s) * w.astype(np.float64) for w, s in quantise(x, row.words, fmt)]
 
 
 @functools.lru_cache(maxsize=16)

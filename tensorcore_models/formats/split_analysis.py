@@ -24,6 +24,8 @@ from .rows import FORMATS
 from .words import bits_kept, split_fp16
 
 _FP32, _FP16 = FORMATS["fp32"], FORMATS["fp16"]
+#: |x| from which rounding to nearest goes beyond fp16's largest number.
+FP16_OVERFLOW = 65520.0
 FRACTIONS = 1 << _FP32.fraction_bits
 
 #: Fraction bits that the two words keep where neither under- nor overflows (section 3.3).
@@ -290,7 +292,7 @@ def scale_report(x: Any, scale_exponent: int) -> ScaleChoice:
     values = source_array(x).reshape(-1)
     values = values[np.isfinite(values) & (values != 0)]
     high, low = split_fp16(values, scale_exponent, overflow="saturate")
-    overflow = np.abs(values) >= 65520.0  # rounds beyond the largest finite float16
+    overflow = np.abs(values) >= FP16_OVERFLOW
     inside, high, low = values[~overflow], high[~overflow], low[~overflow]
     lower = upper = smallest = largest = worst = mean = None
     losing = vanishing = 0
@@ -341,12 +343,24 @@ def automatic_scale_exponent(x: Any) -> ScaleChoice:
     TypeError, ValueError
         As :func:`tensorcore_models.formats.words.split_fp16`.
     """
-    report = scale_report(x, DEFAULT_SCALE_EXPONENT)
-    if report.lower is None or report.upper is None:
-        return report
-    chosen = DEFAULT_SCALE_EXPONENT if report.lower <= DEFAULT_SCALE_EXPONENT <= report.upper else report.upper
+    return scale_report(x, chosen_scale_exponent(x))
+
+
+@default_fp_state
+def chosen_scale_exponent(x: Any) -> int:
+    """The s_b of :func:`automatic_scale_exponent` alone. Exponents of high words grow with their elements, so the smallest and
+    the largest element tell the bounds of eq. 6."""
     values = source_array(x)
-    values = values[np.isfinite(values) & (np.abs(values) < 65520.0)]
-    if np.isinf(split_fp16(values, chosen)[1]).any():
-        chosen -= 1
-    return report if chosen == report.scale_exponent else scale_report(x, chosen)
+    sizes = np.abs(values)
+    inside = (sizes > 0) & (sizes < FP16_OVERFLOW)
+    smallest = np.min(sizes, initial=np.inf, where=inside)
+    if smallest == np.inf:
+        return DEFAULT_SCALE_EXPONENT
+    ends = np.array([smallest, np.max(sizes, initial=0.0, where=inside)], values.dtype)
+    low, high = _high_exponents(ends, split_fp16(ends, 0, overflow="saturate")[0])
+    lower = allowed_scale_exponents(low, low)[0]
+    upper = allowed_scale_exponents(_FP16.emin, max(high, _FP16.emin))[1]
+    if lower <= DEFAULT_SCALE_EXPONENT < upper:
+        return DEFAULT_SCALE_EXPONENT
+    residuals = split_fp16(values[inside], upper)[1]  # which half a unit of a high word overflows only there
+    return int(upper - np.isinf(residuals).any())

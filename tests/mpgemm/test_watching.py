@@ -11,7 +11,9 @@ import pytest
 import mpgemm
 import tensorcore_models as tcm
 from ascend.tile_schedule import TileSchedule
-from mpgemm.bounds.watching import JudgedProduct, OutsideBound, hold
+from mpgemm.bounds import norms as norms_module
+from mpgemm.bounds.norms import Lines
+from mpgemm.bounds.watching import JudgedProduct, OutsideBound, hold, within
 from mpgemm.cli import main
 from mpgemm.exact.errors import ErrorMeter
 from mpgemm.experiments import outside
@@ -71,8 +73,13 @@ def test_right_results_are_within_their_bounds(kind, dtype):
                     product = method.multiply(*operands)
             except ValueError:  # words of integers are refused where nothing is finite
                 continue
-            method.hold(product, ErrorMeter(*operands).differences(product), *operands)
-            assert method.bound(*operands) is not None
+            lines = Lines(a, 1), Lines(b, 0)
+            method.hold(product, ErrorMeter(*operands).differences(product), *lines, *operands[2:])
+            bound = method.bound(*lines, *operands[2:])
+            assert bound is not None
+            with np.errstate(all="ignore"):
+                least = method.bound(*(x.least for x in lines), *operands[2:])
+                assert not (least > bound * (1 + 1e-12)).any()
 
 
 # -- one wrong element -------------------------------------------------------------------------------------------------------
@@ -214,6 +221,29 @@ def test_what_has_no_bound_is_not_verified():
     unit = tcm.as_engine(lambda a, b, c: a @ b + c, a_format="fp32", d_format="fp32", k=4)
     with pytest.raises(ValueError, match="no bound is derived for it; leave verify out"):
         mpgemm.recovered_gemm(np.ones((2, 4), np.float32), np.ones((4, 2), np.float32), None, "fp32", unit, verify=True)
+
+
+def test_one_reading_of_errors_decides_where_all_are_small():
+    """Whatever is not surely within goes on to the bound of each element."""
+    errors = np.array([[0.5, -0.5]])
+    assert within(errors, np.array([[0.5]])) and within(errors, None) and within(errors[:0], np.ones((1, 1)))
+    for error, bound in (([[0.5, -0.6]], 0.5), ([[0.5, np.nan]], 0.5), ([[np.inf, 0]], 1e300), ([[0.0]], np.nan)):
+        assert not within(np.array(error), np.array([[bound]]))
+
+
+def test_lines_are_read_once(monkeypatch):
+    """Whatever methods ask of the rows of A and the columns of B, sixty of them."""
+    counted = []
+    a, b = (np.random.default_rng(0).standard_normal((24, 24)).astype(np.float32) for _ in range(2))
+    monkeypatch.setattr(
+        norms_module, "largest_of", lambda x, axis: counted.append(x) or np.abs(x).max(axis, keepdims=True) * 1.0
+    )
+    lines = Lines(a, 1), Lines(b, 0)
+    for method in every_method()[:60]:
+        if not method.name.startswith("recovery:ozaki"):
+            method.bound(*(x.least for x in lines))
+            method.bound(*lines)
+    assert sum(x is a for x in counted) <= 2 and sum(x is b for x in counted) <= 2
 
 
 @pytest.mark.parametrize("error", [np.nan, np.inf, 2.0])

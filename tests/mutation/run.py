@@ -237,6 +237,8 @@ MUTANTS = (
     Mutant("bound: one addend too few", GROUP_SUM, "GroupDotFusedSum.step_error", "(count + 1) * 2.0**-self.fraction_bits", "count * 2.0**-self.fraction_bits / 2", BOUNDS),
     Mutant("watch: only results that are no numbers are outside", "mpgemm/bounds/watching.py", "hold", "~(size <= bound)", "np.isnan(size)", WATCHED),
     Mutant("watch: the rest after a word is half as large", "mpgemm/bounds/norms.py", "split_norms", "unit * rest + root * step", "unit * rest / 2", WATCHED),
+    Mutant("watch: the largest norm for the least", "mpgemm/bounds/norms.py", "_least", "np.fmin.reduce(x, axis=None, initial=np.inf", "np.fmax.reduce(x, axis=None, initial=0.0", WATCHED),
+    Mutant("watch: negative errors are small", "mpgemm/bounds/watching.py", "within", "max(np.max(error), -np.min(error))", "np.max(error)", WATCHED),
     Mutant("watch: a chain of one step", "mpgemm/bounds/watching.py", "sums_bound", "terms + 1", "1", WATCHED),
     Mutant("bound: nothing lifts the alignment", "tensorcore_models/families/fused/bound.py", "sum_error", "(cut + more) * 2.0 ** min(floor, 1000)", "0.0", BOUNDS),
     Mutant("bound: scales have no exponents", FACTS, "_operand", "exponents + factor.exponents,", "exponents,", BOUNDS),

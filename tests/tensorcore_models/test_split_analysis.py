@@ -1,7 +1,11 @@
 """SGEMM-cube, sections 4.1 and 4.2: eqs. 3 to 6, fig. 2, Rules 1 and 2, and the choice of s_b."""
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tensorcore_models as tcm
 from tensorcore_models.formats import split_analysis as sa
@@ -113,6 +117,22 @@ def test_automatic_choice():
     report = tcm.automatic_scale_exponent(mixed)
     assert (report.elements, report.overflowing, report.has_solution) == (501, 1, False)
     assert "1 overflow" in str(report)
+
+
+@given(
+    st.lists(st.floats(width=32) | st.builds(math.ldexp, st.sampled_from([1.0, 1 + 2**-11, 1 - 2**-12]), st.integers(-30, 17)),
+             max_size=8)
+)  # fmt: skip
+def test_the_automatic_choice_is_that_of_all_elements(found):
+    """Eq. 6 over the exponents of all high words, one less where a residual overflows."""
+    x = np.array(found, np.float32)
+    report = sa.scale_report(x, 12)
+    expected = 12
+    if report.lower is not None:
+        expected = 12 if report.lower <= 12 <= report.upper else report.upper
+        inside = x[np.isfinite(x) & (np.abs(x) < 65520)]
+        expected -= int(np.isinf(tcm.split_fp16(inside, expected)[1]).any())
+    assert sa.chosen_scale_exponent(x) == expected
 
 
 def test_automatic_choice_steps_below_a_tie():
