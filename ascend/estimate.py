@@ -87,6 +87,8 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     bandwidth = r.chip.hbm_bytes_per_cycle
     cycles = np.maximum(forms.multiplication, forms.carried_bytes / bandwidth)
     cycles = cycles + whole / bandwidth + passes_latency(r, c.slices)
+    if r.dequantize:
+        cycles = cycles + forms.dequantized
     seconds = cycles / r.chip.cycles_per_second + r.chip.launch_us * 1e-6
     core = forms.multiplication / r.chip.cycles_per_second
     return Estimate(np.where(forms.fits, seconds, np.inf), multiplied + whole, forms.active, core)
@@ -187,7 +189,8 @@ class _Forms:
 
     def load_missed(self, size: np.ndarray, operand: int) -> np.ndarray:
         """Of those, cycles in which memory is read."""
-        return size * self.costs[operand + 2] * self.misses[operand] * self.read_cycles
+        extra = (self.costs[operand + 2] - 1) / min(self.chip.l2_read_rate, self.chip.memory_read_rate)
+        return size * self.misses[operand] * (self.read_cycles + extra)
 
     def _streamed(self, load: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
         """Cycles for one k block of what is streamed, on average."""
@@ -225,7 +228,13 @@ class _Forms:
         """Cycles to bring one k block of both operands from L1 to L0, on average."""
         chip, size = self.chip, self.filled * self.each
         latency = self.r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency)
-        return latency + size * (self.tm / chip.l1_to_l0a_rate + self.tn / chip.l1_to_l0b_rate)
+        scales = self.r.scale_bytes * (self.tm + self.tn) / chip.l1_to_l0_scale_rate
+        return latency + size * (self.tm / chip.l1_to_l0a_rate + self.tn / chip.l1_to_l0b_rate + scales)
+
+    @cached_property
+    def scalar(self) -> np.ndarray:
+        """Cycles in which the scalar unit issues one k block."""
+        return self.r.scalar_cycles + np.zeros_like(self.rows)
 
     @cached_property
     def way(self) -> np.ndarray:
@@ -237,7 +246,7 @@ class _Forms:
         """Cycles of one k block of a tile, on average."""
         if self.count == 1:
             return self.way
-        return np.maximum.reduce([self.cube, self.loads, self.moves, (self.way - self.cube) / self.depth])
+        return np.maximum.reduce([self.cube, self.loads, self.moves, (self.way - self.cube) / self.depth, self.scalar])
 
     @cached_property
     def c_copies(self) -> tuple[np.ndarray, np.ndarray]:
@@ -255,7 +264,10 @@ class _Forms:
         """Cycles for one tile: C read, C written, in the vector unit, L0C held after the last product, the last one's end."""
         r, chip, walked = self.r, self.chip, self.walks * self.groups
         if chip.fixpipe:
-            row = np.maximum(chip.fixpipe_row_cycles, ACCUMULATOR_BYTES * self.tn / chip.fixpipe_rate)
+            row = (
+                np.maximum(chip.fixpipe_row_cycles, ACCUMULATOR_BYTES * self.tn / chip.fixpipe_rate)
+                + r.fixpipe_row_extra
+            )
             write = r.accumulators * (chip.fixpipe_head + self.tm * row)
             return 0 * write, write, 0 * write, write, write
         reads, writes = self.c_copies
@@ -301,6 +313,13 @@ class _Forms:
         )
 
     @cached_property
+    def dequantized(self) -> np.ndarray:
+        """Cycles to start the vector cores and to scale the last tile: read, and written in half as many bytes."""
+        c_bytes = ACCUMULATOR_BYTES * np.minimum(self.tm, self.r.m) * np.minimum(self.tn, self.r.n)
+        read, written = self.memory_cycles(self.chip.memory_read_rate), self.memory_cycles(self.chip.ub_to_ddr_rate)
+        return self.chip.vector_launch_us * self.chip.frequency_mhz + c_bytes * np.maximum(read, written / 2)
+
+    @cached_property
     def operand_bytes(self) -> np.ndarray:
         """Bytes of A and of B from memory, shape (2, candidates)."""
         r, c = self.r, self.c
@@ -324,6 +343,4 @@ class _Forms:
         """Of those, what the memory must carry while it lasts: behind FIXPIPE L2 keeps what fits of C."""
         if not self.chip.fixpipe:
             return self.memory_bytes
-        a, b = self.operand_bytes
-        operands = a * self.costs.a_memory + b * self.costs.b_memory
-        return operands + np.maximum(self.written - self.chip.l2_usable_bytes, 0)
+        return self.operand_bytes.sum(axis=0) + np.maximum(self.written - self.chip.l2_usable_bytes, 0)

@@ -9,6 +9,7 @@ The formulas take numbers or arrays alike, so that the planner ranks thousands o
 counts. Assumed: full associativity, no prefetching, no sharing with other kernels.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -195,13 +196,6 @@ def cube_memory_bytes(s: TileSchedule) -> float:
     return sum(operand_bytes_from_memory(s)) + c_bytes(s) + passes_bytes(s, len(s.k_slices))
 
 
-def fetched(row: Any, stride: int, extra: float) -> Any:
-    """Bytes that loading pieces of ND rows costs, for each of theirs: 1 for whole lines of 512 bytes, else `extra` more."""
-    row = np.asarray(row, np.int64)
-    aligned = (row % ND_LINE == 0) & (stride % ND_LINE == 0)
-    return np.where(aligned, 1.0, (row + extra) / row)
-
-
 class RowCosts(NamedTuple):
     """Bytes that loads cost for each byte of A and of B: from L2, and from memory, where a piece of a row costs more again."""
 
@@ -213,15 +207,29 @@ class RowCosts(NamedTuple):
 
 def nd_costs(s: WithOptions, load_k: Any, bn: Any) -> RowCosts:
     """What loads of A and B cost that MTE2 turns from ND rows; a load brings `load_k` products, `bn` columns of B."""
-    element, chip = s.operand_bytes, s.placed_on
-    if s.layout == "nz" or s.terms > 1 or not chip.nd_to_nz:
+    if s.layout == "nz" or s.terms > 1 or not s.placed_on.nd_to_nz:
         return RowCosts(1.0, 1.0, 1.0, 1.0)
-    rows = [(np.minimum(load_k, s.k) * element, s.k * element)]
-    rows.append(rows[0] if s.layout == "nt" else (np.minimum(bn, s.n) * element, s.n * element))
-    found = [fetched(row, stride, chip.nd_row_bytes) for row, stride in rows]
-    return RowCosts(
-        *found, *(cost + chip.nd_memory_row_bytes / row for cost, (row, _) in zip(found, rows, strict=True))
-    )
+    a = _pieces(s, load_k, s.k, along_k=True)
+    b = a if s.layout == "nt" else _pieces(s, bn, s.n, along_k=False)
+    return RowCosts(a[0], b[0], a[1], b[1])
+
+
+def _pieces(s: WithOptions, elements: Any, row: int, along_k: bool) -> tuple[Any, Any]:
+    """Bytes that loading pieces of ND rows costs, for each of theirs, from L2 and from memory, which gives whole lines.
+
+    What a piece along k leaves of its line the next load of the same core takes: such a piece costs little more than its bytes,
+    unless it begins within a line and goes on into the next one. What a piece along n leaves belongs to another core.
+    """
+    chip, stride = s.placed_on, row * s.operand_bytes
+    piece = np.asarray(np.minimum(elements, row) * s.operand_bytes, np.int64)
+    starts = np.gcd(piece, math.gcd(stride, ND_LINE))  # pieces begin at multiples of this in their lines
+    in_lines = starts == np.minimum(piece, ND_LINE)
+    cheap = in_lines & (along_k | (starts == ND_LINE))
+    longer = piece + chip.nd_row_bytes
+    from_l2 = np.where(cheap, np.maximum(piece, chip.nd_least_bytes), longer)
+    of_piece = chip.nd_memory_row_bytes * np.where(cheap, np.minimum(piece / ND_LINE, 1.0), 1.0)
+    from_memory = np.where(cheap, piece, np.where(in_lines, np.minimum(longer, ND_LINE), longer)) + of_piece
+    return from_l2 / piece, from_memory / piece
 
 
 def distinct_words(terms: int, words: int, warm: bool = False) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ascend.blocking import Buffering
 from ascend.chips.chip import Chip
 from ascend.dialects import check_dialect
-from ascend.schedule_options import Layout, Merge, WithOptions, check_presplit
+from ascend.schedule_options import Layout, Merge, Template, WithOptions, check_presplit
 from ascend.terms import Mode
 
 
@@ -29,6 +29,7 @@ class Request(WithOptions):
     layout: Layout = "nz"
     warm: bool = False
     presplit: str = ""
+    dequantize: bool = False
     target: str = ""
 
     def __post_init__(self):
@@ -38,8 +39,24 @@ class Request(WithOptions):
 
     def options(self) -> dict:
         """Keywords of :func:`ascend.build_schedule`."""
-        names = ("terms", "buffering", "mode", "operand", "merge", "layout", "warm", "presplit")
+        names = (
+            "terms",
+            "buffering",
+            "mode",
+            "operand",
+            "merge",
+            "layout",
+            "warm",
+            "presplit",
+            "template",
+            "dequantize",
+        )
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def template(self) -> Template:  # type: ignore[override]  # here it follows from the target
+        """AscendC's Matmul loads several blocks together (MDL)."""
+        return "mdl" if self.target == "ascendc" else ""
 
     @property
     def balanced(self) -> bool | None:

@@ -10,6 +10,7 @@ from typing import Any
 from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
+from ascend.dialects import check_dialect
 from ascend.kernels.base import Kernel
 from ascend.kernels.grid import GridKernel
 from ascend.kernels.options import BlockedProduct, Options
@@ -76,8 +77,11 @@ def build_schedule(
             Nearly equal tiles; the default in a grid kernel.
         presplit : {"", "a", "b", "ab"}
             As in :class:`TileSchedule`.
-        warm, unit_flag : bool
-            As in :class:`TileSchedule`; `warm` is without effect on the paper's kernel, `unit_flag` needs FIXPIPE.
+        template : {"", "norm", "mdl"}
+            As in :class:`TileSchedule`, on chips with AscendC's Matmul; "norm" needs a grid kernel with nothing resident.
+        warm, unit_flag, dequantize : bool
+            As in :class:`TileSchedule`; `warm` is without effect on the paper's kernel, `unit_flag` needs FIXPIPE, `dequantize`
+            int8 operands.
 
     Raises
     ------
@@ -106,6 +110,10 @@ def build_schedule(
         raise ValueError(f"reseed_l0c: {chip.name} writes L0C through FIXPIPE and has no path from UB into L0C")
     if asked.unit_flag and not chip.fixpipe:
         raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE")
+    if asked.template:
+        check_dialect("ascendc", chip)
+    if asked.template == "norm" and (kernel != "grid" or (asked.resident or "none") != "none"):
+        raise ValueError("template norm streams both operands: kernel='grid', resident='none'")
     return _checked_buffers(KERNELS[kernel].placed(BlockedProduct(int(m), int(k), int(n), chip, blocking), asked))
 
 

@@ -1,9 +1,10 @@
 """What the options of a tile schedule can be, what is wrong with them without a chip, and what follows from them."""
 
+import math
 from functools import cached_property
 from typing import Literal
 
-from ascend.blocking import OPERAND_BYTES, SPLIT_OPERANDS
+from ascend.blocking import ACCUMULATOR_BYTES, OPERAND_BYTES, SPLIT_OPERANDS
 from ascend.chips.chip import Chip
 from ascend.terms import Combination, Mode, combination
 
@@ -13,11 +14,20 @@ RESIDENTS = ("a", "b", "none")
 #: How A and B lie in memory: NZ fractals, or ND rows that somebody has to turn into fractals; "nt": ND with B as n x k rows.
 Layout = Literal["nz", "nd", "nt"]
 LAYOUTS = ("nz", "nd", "nt")
+#: Bytes in which FIXPIPE writes rows of C at its full rate.
+ROW_ALIGNMENT = 32
+#: Elements of an MX operand that share a scale of one byte.
+MX_BLOCK = 32
 #: Operands whose words lie in memory already.
 PRESPLITS = ("", "a", "b", "ab")
 #: How slices of k become one C: FP32 additions in memory in any order, or a pass that adds them in order of k.
 Merge = Literal["atomic", "reduce"]
 MERGES = ("atomic", "reduce")
+
+
+#: Templates of AscendC's Matmul: one block of A and of B in L1 at a time, or several that are loaded together; "": neither.
+Template = Literal["", "norm", "mdl"]
+TEMPLATES = ("", "norm", "mdl")
 
 
 def check_presplit(presplit: str, terms: int) -> None:
@@ -53,6 +63,8 @@ class WithOptions:
     merge: Merge
     warm: bool
     presplit: str
+    template: Template
+    dequantize: bool
 
     @property
     def placed_on(self) -> Chip:
@@ -111,6 +123,23 @@ class WithOptions:
     def operand_bytes(self) -> int:
         """Bytes of one operand element."""
         return OPERAND_BYTES[self.operand]
+
+    @property
+    def scalar_cycles(self) -> float:
+        """Cycles of the scalar unit for each k block."""
+        chip = self.placed_on
+        return {"": 0.0, "norm": chip.norm_scalar_cycles, "mdl": chip.mdl_scalar_cycles}[self.template]
+
+    @property
+    def fixpipe_row_extra(self) -> float:
+        """Cycles that FIXPIPE takes longer for a row of C, on average: rows that do not start on whole 32 bytes."""
+        unaligned = 1 - math.gcd(ROW_ALIGNMENT, ACCUMULATOR_BYTES * self.n) / ROW_ALIGNMENT
+        return unaligned * self.placed_on.fixpipe_unaligned_cycles
+
+    @property
+    def scale_bytes(self) -> float:
+        """Bytes of block scales for each byte of an operand."""
+        return 1 / MX_BLOCK if self.operand == "mxfp8" else 0.0
 
     @property
     def converts(self) -> bool:

@@ -30,7 +30,7 @@ from ascend.cube_arguments import checked_matrices
 from ascend.cube_words import CubeArithmetic, words_product, words_slices
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
 from ascend.operands import operand_slices
-from ascend.schedule_options import Layout, Merge, Resident, WithOptions, check_options
+from ascend.schedule_options import Layout, Merge, Resident, Template, WithOptions, check_options
 from ascend.slices import Sums, merge_slices
 from ascend.terms import Mode
 from tensorcore_models.integers import integer_arguments, integer_fields
@@ -90,6 +90,11 @@ class TileSchedule(WithOptions):
         Whether FIXPIPE drains a tile while the cube still fills it and fills the next one behind it, fractal by fractal.
     presplit : {"", "a", "b", "ab"}
         Operands whose words lie in memory already: weights that were split once. They change no bit.
+    template : {"", "norm", "mdl"}
+        Template of AscendC's Matmul, whose scalar work takes its time: "norm" keeps one block of A and of B in L1 and loads the
+        next ones when both have left, "mdl" loads several together. They change no bit.
+    dequantize : bool
+        Whether vector units scale the int32 sums of each row and column as soon as a tile is done. The product stays int32.
     """
 
     m: int
@@ -113,6 +118,8 @@ class TileSchedule(WithOptions):
     warm: bool = False
     unit_flag: bool = False
     presplit: str = ""
+    template: Template = ""
+    dequantize: bool = False
 
     #: Name of the kernel in options and tables.
     kernel: ClassVar[str] = "one block"

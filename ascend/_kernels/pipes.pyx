@@ -16,7 +16,7 @@ from libc.string cimport memcpy
 
 cdef enum:
     PIPES = 7
-    FLAGS = 17
+    FLAGS = 19
     CHANNELS = 3
     RING = 64  # flags of one kind that can be up at a time
     HISTORY = 6  # snapshots kept: the longest period recognised is one less, in iterations

@@ -83,12 +83,17 @@ PARAMETERS: dict[str, Parameter] = {
         default_from="l2_bytes",
     ),
     "nd_row_bytes": Parameter(
-        "B", "what a piece of an ND row costs besides its own bytes unless it is whole lines of 512", False, 0, 550,
+        "B", "what a piece of an ND row costs besides its bytes unless it is whole lines of 512, or along k in one", False, 0,
+        550,
         "fitted to CATLASS on 910B: K = 8000 on 910B2, and a row-major B in pieces of 640 bytes (252.4 us, 139.6 as zN)",
     ),
     "nd_memory_row_bytes": Parameter(
         "B", "what a piece of an ND row from memory costs besides its own bytes", False, 0, 170,
         "fitted to CATLASS on 910B: a row-major B in pieces of 512 bytes takes 238.8 us where a zN one takes 181.4",
+    ),
+    "nd_least_bytes": Parameter(
+        "B", "what a piece of an ND row costs at least", False, 0, 256,
+        "fitted to asc-devkit on 910B1: pieces of 128 bytes (8192^3, cases 1 and 3) load at 37 to 43 B/cycle, of 256 at 81",
     ),
     "hbm_bytes_per_second": Parameter("B/s", "memory bandwidth of the chip, reads and writes together", False, 1e-9),
     "l2_read_rate": Parameter(
@@ -102,9 +107,17 @@ PARAMETERS: dict[str, Parameter] = {
         "us", "from the start of a kernel to its first load, and from its last store to its end", False, 0, 5,
         "assumed; CATLASS's published small products leave 5 to 11 us unexplained",
     ),
+    "vector_launch_us": Parameter(
+        "us", "what a kernel takes longer that starts vector cores beside the cubes and waits for them", False, 0, 5,
+        "CATLASS (0dfcf9df), 102_dynamic_optimized_matmul: 1 to 5 us; 5 fits its 128 x 1024 x 256 in INT8 (18.64 us)",
+    ),
     "l2_write_rate": Parameter("B/cycle", "one core into L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_write_rate"),
     "l1_to_l0a_rate": Parameter("B/cycle", "L1 to L0A", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_a_rate"),
     "l1_to_l0b_rate": Parameter("B/cycle", "L1 to L0B", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_b_rate"),
+    "l1_to_l0_scale_rate": Parameter(
+        "B/cycle", "scales of blocks of MX operands from L1 to L0", False, 1e-9, default_source="as L1 to L0A",
+        default_from="l1_to_l0a_rate",
+    ),
     "l1_to_ub_rate": Parameter("B/cycle", "L1 to UB", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_ub_rate"),
     "l0c_to_ub_rate": Parameter("B/cycle", "L0C to UB", False, 1e-9, ini_key="AICoreMemoryRates.l0_c_to_ub_rate"),
     "ub_to_l2_rate": Parameter("B/cycle", "UB to L2", False, 1e-9, ini_key="AICoreMemoryRates.ub_to_l2_rate"),
@@ -128,6 +141,10 @@ PARAMETERS: dict[str, Parameter] = {
         "cycles", "least time of one row of C in FIXPIPE", False, 0, 4.45,
         "measured on 910B: pypto (e2d0f78ae), L0CostModel, drain_row_cycles",
     ),
+    "fixpipe_unaligned_cycles": Parameter(
+        "cycles", "what a row of C that does not start on 32 bytes costs besides in FIXPIPE", False, 0, 0,
+        "not measured on this chip",
+    ),
     "nd_to_nz": Parameter(
         "flag", "1: MTE2 turns ND rows into NZ fractals on the way to L1; 0: a pass over the matrix does", True, 0, 0,
         "not stated for this chip",
@@ -147,6 +164,14 @@ PARAMETERS: dict[str, Parameter] = {
     "l1_to_l0a_latency": Parameter("cycles", "head of an L1 to L0A move", False, 0, 2, MEASURED_910B),
     "l1_to_l0b_latency": Parameter("cycles", "head of an L1 to L0B move", False, 0, 2, MEASURED_910B),
     "mmad_head": Parameter("cycles", "head of one matrix multiply instruction", False, 0, 23, MEASURED_910B),
+    "norm_scalar_cycles": Parameter(
+        "cycles", "scalar work of AscendC's Matmul for each block, template Norm", False, 0, 449,
+        "derived from asc-devkit on 910B1: aic_scalar_time of 8192^3, cases 0 and 1",
+    ),
+    "mdl_scalar_cycles": Parameter(
+        "cycles", "scalar work of AscendC's Matmul for each block, template MDL", False, 0, 220,
+        "derived from asc-devkit on 910B1: aic_scalar_time of 8192^3, case 5",
+    ),
     "vector_head": Parameter(
         "cycles", "head of one vector or L0C to UB instruction", False, 0, 23, "taken equal to the head of MMAD",
     ),
@@ -218,13 +243,16 @@ class Chip:
     l2_usable_bytes: int
     nd_row_bytes: float
     nd_memory_row_bytes: float
+    nd_least_bytes: float
     hbm_bytes_per_second: float
     l2_read_rate: float
     memory_read_rate: float
     launch_us: float
+    vector_launch_us: float
     l2_write_rate: float
     l1_to_l0a_rate: float
     l1_to_l0b_rate: float
+    l1_to_l0_scale_rate: float
     l1_to_ub_rate: float
     l0c_to_ub_rate: float
     ub_to_l2_rate: float
@@ -235,6 +263,7 @@ class Chip:
     fixpipe_rate: float
     fixpipe_head: float
     fixpipe_row_cycles: float
+    fixpipe_unaligned_cycles: float
     nd_to_nz: int
     gm_to_l1_latency: float
     memory_read_latency: float
@@ -242,6 +271,8 @@ class Chip:
     l1_to_l0a_latency: float
     l1_to_l0b_latency: float
     mmad_head: float
+    norm_scalar_cycles: float
+    mdl_scalar_cycles: float
     vector_head: float
     queue_depth: int
     event_ids: int

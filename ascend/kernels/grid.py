@@ -40,7 +40,7 @@ class GridKernel(CubeKernel):
         else:
             few = blocks_in_group(bare, options.n_fused, lambda blocks, most: -(-blocks // -(-blocks // most)))
             grouped = replace(bare, n_fused=few)
-        return replace(grouped, depth=options.depth or grouped.fitting_depth)
+        return replace(grouped, depth=options.depth or (1 if options.template == "norm" else grouped.fitting_depth))
 
     @property
     def fitting_depth(self) -> int:

@@ -9,7 +9,18 @@ import numpy as np
 from ascend.blocking import Blocking, Buffering, fractals, panel_capacity, slots
 from ascend.chips.chip import Chip
 from ascend.grid import Grid, Swizzle
-from ascend.schedule_options import LAYOUTS, MERGES, RESIDENTS, Layout, Merge, Resident, check_options, check_presplit
+from ascend.schedule_options import (
+    LAYOUTS,
+    MERGES,
+    RESIDENTS,
+    TEMPLATES,
+    Layout,
+    Merge,
+    Resident,
+    Template,
+    check_options,
+    check_presplit,
+)  # fmt: skip
 from ascend.terms import Mode
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.integers import integer_fields
@@ -39,13 +50,17 @@ class Options:
     warm: bool = False
     unit_flag: bool = False
     presplit: str = ""
+    template: Template = ""
+    dequantize: bool = False
 
     def __post_init__(self):
         integer_fields(self, "terms", *(x for x in ("split", "n_fused", "depth") if getattr(self, x) is not None))
         check_options(self.terms, self.mode, self.operand)
         check_presplit(self.presplit, self.terms)
         slots(self.buffering)
-        for name, known in (("resident", (None, *RESIDENTS)), ("merge", MERGES), ("layout", LAYOUTS)):
+        for name, known in (
+            ("resident", (None, *RESIDENTS)), ("merge", MERGES), ("layout", LAYOUTS), ("template", TEMPLATES),
+        ):  # fmt: skip
             if getattr(self, name) not in known:
                 names = ", ".join(x for x in known if x)
                 raise ValueError(f"{name} is one of {names}, got {getattr(self, name)!r}")
@@ -55,6 +70,10 @@ class Options:
             raise ValueError(f"n_fused must be at least 1, got {self.n_fused}")
         if self.depth is not None and not 1 <= self.depth <= DEEPEST_STREAM:
             raise ValueError(f"depth must lie between 1 and {DEEPEST_STREAM}, got {self.depth}")
+        if self.dequantize and self.operand != "int8":
+            raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}")
+        if self.template == "norm" and (self.depth not in (None, 1) or self.buffering != "double" or self.terms > 1):
+            raise ValueError("template norm keeps one block in L1 and two in L0: depth 1, double buffering, one term")
         if self.merge == "atomic" and self.operand == "int8":
             raise ValueError("atomic merging adds FP32; int8 sums are int32: take merge='reduce'")
         if self.split is not None and self.grid is not None and self.grid.k != self.split:
@@ -67,8 +86,8 @@ class Options:
 
     def of_schedule(self) -> dict[str, Any]:
         """The options that are fields of every schedule."""
-        names = ("terms", "buffering", "mode", "operand", "merge", "layout", "presplit")
-        flags = {name: bool(getattr(self, name)) for name in ("reseed_l0c", "warm", "unit_flag")}
+        names = ("terms", "buffering", "mode", "operand", "merge", "layout", "presplit", "template")
+        flags = {name: bool(getattr(self, name)) for name in ("reseed_l0c", "warm", "unit_flag", "dequantize")}
         return {name: getattr(self, name) for name in names} | flags
 
 

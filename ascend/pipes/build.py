@@ -13,11 +13,15 @@ from ascend.blocking import ACCUMULATOR_BYTES, fractals
 from ascend.kernels.base import Kernel, Phases
 from ascend.memory import Misses, c_bytes, nd_costs, operand_bytes_from_memory, write_factor
 from ascend.pipes import program as pipes
-from ascend.pipes.passes import passes_after, passes_before, store, vector_cycles
+from ascend.pipes.passes import dequantized, passes_after, passes_before, store, vector_cycles
 from ascend.pipes.program import Loop, Phase, PipeOperation, Program, Segment, Template, shared_programs
 
+#: Blocks whose instructions the scalar unit issues ahead of the cube: about 4 each in queues of 32.
+QUEUED_BLOCKS = 8
 #: Loops of a program beyond this take minutes to write down.
 MOST_LOOPS = 2**20
+
+FULL_IN_L1, FREE_IN_L1 = ("A_L1_FULL", "B_L1_FULL"), ("A_L1_FREE", "B_L1_FREE")
 
 L2Model = Literal["reuse", "shared_b"]
 L2_MODELS = ("reuse", "shared_b")
@@ -122,7 +126,8 @@ class _Builder(Phases):
     def program(self, include_split: bool) -> Program:
         s, chip = self.schedule, self.chip
         phases = [
-            *passes_before(s, self.simulated, include_split), s.multiplication(self), *passes_after(s, self.simulated)
+            *passes_before(s, self.simulated, include_split), s.multiplication(self), *passes_after(s, self.simulated),
+            *dequantized(s, self.simulated),
         ]  # fmt: skip
         if self.l2 == "reuse":
             phases[0] = replace(phases[0], launch=chip.launch_us * chip.frequency_mhz)
@@ -130,7 +135,7 @@ class _Builder(Phases):
         flags = {
             "B_L1_FREE": 1 if s.resident == "b" else streams, "A_L1_FREE": 1 if s.resident == "a" else streams,
             "L0A_FREE": s.l0_slots, "L0B_FREE": s.l0_slots,
-            "L0C_FREE": s.l0c_turns, "OLD_FREE": s.ub_slots, "UB_FREE": s.ub_slots, "CUBE_DONE": 1,
+            "L0C_FREE": s.l0c_turns, "OLD_FREE": s.ub_slots, "UB_FREE": s.ub_slots, "CUBE_DONE": 1, "QUEUE_FREE": QUEUED_BLOCKS,
         }  # fmt: skip
         reads = chip.l2_read_rate if self.l2 == "shared_b" else min(chip.l2_read_rate, chip.memory_read_rate)
         return Program(s, tuple(phases), flags, (reads, chip.ub_to_ddr_rate, chip.fixpipe_rate))
@@ -146,8 +151,7 @@ class _Builder(Phases):
             return 0.0
         kept = self.chip.l2_usable_bytes if self.chip.fixpipe else 0.0
         written = max(c_bytes(self.schedule) - kept, 0.0)
-        a, b = operand_bytes_from_memory(self.schedule)
-        return float(a * self.costs.a_memory + b * self.costs.b_memory + written)
+        return float(sum(operand_bytes_from_memory(self.schedule)) + written)
 
     def tiles_phase(self) -> Phase:
         """The multiplication of all tiles on the cubes."""
@@ -243,18 +247,21 @@ class _Builder(Phases):
 
     def _load(self, name: str, size: float, takes: tuple[str, ...], raises: tuple[str, ...]) -> Iterator[PipeOperation]:
         """A block of A or B into L1: the share that hits L2, then the share that memory serves."""
-        chip = self.chip
-        miss = self.misses.a if name == "A" else self.misses.b
-        costs = self.costs
-        cost, memory_cost = (costs.a, costs.a_memory) if name == "A" else (costs.b, costs.b_memory)
+        chip, side = self.chip, "AB".index(name)
+        miss, cost, memory_cost = self.misses[side], float(self.costs[side]), float(self.costs[side + 2])
+        # A block is in L2 or it is not: its latency on average.
+        latency = chip.gm_to_l1_latency + miss * (chip.memory_read_latency - chip.gm_to_l1_latency)
+        waited = 0.0
+        if self.schedule.template == "norm" and name == "B":  # MTE2 has nothing else to do until both blocks are there
+            latency, waited = 0.0, latency
         hit = PipeOperation(
-            pipes.MTE2, f"{name} load", (1 - miss) * float(cost) * size / chip.l2_read_rate, (1 - miss) * size,
-            latency=chip.gm_to_l1_latency, takes=takes, raises=raises,
+            pipes.MTE2, f"{name} load", (1 - miss) * cost * size / chip.l2_read_rate + (waited if miss == 0 else 0.0),
+            (1 - miss) * size, latency=latency, takes=takes, raises=raises,
         )  # fmt: skip
+        slower = min(chip.l2_read_rate, chip.memory_read_rate)
         from_memory = PipeOperation(
-            pipes.MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss", bytes=miss * float(memory_cost) * size,
-            channel=pipes.MEMORY_READ,
-            latency=chip.memory_read_latency, takes=takes, raises=raises,
+            pipes.MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss",
+            miss * (memory_cost - 1) * size / slower + waited, miss * size, pipes.MEMORY_READ, latency, takes, raises,
         )  # fmt: skip
         if miss == 0:
             yield hit
@@ -312,8 +319,16 @@ class _Builder(Phases):
             yield self._read_old(rows, block.reads_columns, block.reads_copies)
         step_m, step_k, step_n = s.cube_step
         steps = fractals(block.rows, step_m) * fractals(block.depth, step_k) * fractals(block.columns, step_n)
+        if s.scalar_cycles:
+            yield PipeOperation(pipes.SCALAR, "issue", s.scalar_cycles, takes=("QUEUE_FREE",), raises=("ISSUED",))
         stalled = 0.0 if single else chip.non_overlapped_fraction * (
             b_bytes / chip.l2_read_rate + chip.gm_to_l1_latency
+        )  # fmt: skip
+        a_move, b_move = (
+            latency + size * (1 / rate + s.scale_bytes / chip.l1_to_l0_scale_rate)
+            for latency, size, rate in (
+                (chip.l1_to_l0a_latency, a_bytes, chip.l1_to_l0a_rate), (chip.l1_to_l0b_latency, b_bytes, chip.l1_to_l0b_rate)
+            )
         )  # fmt: skip
         a_seen, b_seen = set(), set()
         for number, term in enumerate(terms):
@@ -323,11 +338,11 @@ class _Builder(Phases):
             if a_word not in a_seen:
                 a_seen.add(a_word)
                 takes.append("L0A_FULL")
-                yield self._move("A", chip.l1_to_l0a_latency + a_bytes / chip.l1_to_l0a_rate, a_bytes, block, start)
+                yield self._move("A", a_move, a_bytes, block, start)
             if b_word not in b_seen:
                 b_seen.add(b_word)
                 takes.append("L0B_FULL")
-                yield self._move("B", chip.l1_to_l0b_latency + b_bytes / chip.l1_to_l0b_rate, b_bytes, block, start)
+                yield self._move("B", b_move, b_bytes, block, start)
             raises = self._freed_by(terms, number, block)
             opens = ("SEED_FULL" if block.seeded else "L0C_FREE",) * (block.first and start)
             # The simulator remembers one waiting pipe for each flag: the synchronisation waits for the cube first, so that it
@@ -339,6 +354,9 @@ class _Builder(Phases):
                 takes = ["GO"]
             if stop and chip.sync_cycles_per_block:
                 raises += ("CUBE_DONE",)
+            if s.scalar_cycles:
+                takes += ["ISSUED"] * start
+                raises += ("QUEUE_FREE",) * stop
             yield PipeOperation(
                 pipes.CUBE, f"cube {a_word}{b_word}", chip.mmad_head + steps + (stalled if start else 0.0),
                 takes=(*takes, *opens), raises=raises, cube_steps=steps,
@@ -360,9 +378,15 @@ class _Builder(Phases):
 
     def _move(self, name: str, cycles: float, size: float, block: _Block, start: bool) -> PipeOperation:
         """A block of A or B from L1 to L0; with double buffers a streamed block's L1 buffer is free afterwards."""
-        resident = self.schedule.resident == name.lower()
-        waits = (f"{name}_L1_FULL",) * (not resident or (block.takes_panel and start))
-        frees = (f"{name}_L1_FREE",) * (not resident and self.schedule.buffering == "double")
+        s = self.schedule
+        waits: tuple[str, ...]
+        frees: tuple[str, ...]
+        if s.template == "norm":  # A is moved when B is there, too, and the buffers are free when both have been moved
+            waits, frees = (FULL_IN_L1, ()) if name == "A" else ((), FREE_IN_L1)
+        else:
+            resident = s.resident == name.lower()
+            waits = (f"{name}_L1_FULL",) * (not resident or (block.takes_panel and start))
+            frees = (f"{name}_L1_FREE",) * (not resident and s.buffering == "double")
         return PipeOperation(
             pipes.MTE1,
             f"{name} move",
@@ -389,7 +413,7 @@ class _Builder(Phases):
         """L0C to UB with the additions there, then to memory; through FIXPIPE where there is one."""
         s, chip = self.schedule, self.chip
         if chip.fixpipe:
-            each = max(chip.fixpipe_row_cycles, columns * ACCUMULATOR_BYTES / chip.fixpipe_rate)
+            each = max(chip.fixpipe_row_cycles, columns * ACCUMULATOR_BYTES / chip.fixpipe_rate) + s.fixpipe_row_extra
             operation = PipeOperation(
                 pipes.FIXP, "C write", s.accumulators * (chip.fixpipe_head + factor * rows * each),
                 factor * s.accumulators * rows * columns * ACCUMULATOR_BYTES, latency=chip.memory_write_latency,

@@ -4,6 +4,7 @@ Elements of a pass are dealt evenly to all cores, in chunks as large as UB holds
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ascend.blocking import ACCUMULATOR_BYTES
 from ascend.chips.chip import Chip
@@ -14,6 +15,8 @@ from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 
 #: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
 SPLIT_INSTRUCTIONS = 5
+#: Vector instructions for each element to scale it: int32 to FP32, two products, FP32 to 16 bits; bytes of the result.
+DEQUANTIZE_INSTRUCTIONS, DEQUANTIZED_BYTES = 4, 2
 
 
 def passes_before(s: Kernel, cores: Sequence[int], include_split: bool) -> Iterator[Phase]:
@@ -35,6 +38,19 @@ def passes_after(s: Kernel, cores: Sequence[int]) -> Iterator[Phase]:
         name = "combine" if terms > 1 else "merge"
         copies = slices * terms
         yield _streaming_phase(s, cores, name, s.m * s.n, copies * ACCUMULATOR_BYTES, ACCUMULATOR_BYTES, copies)
+
+
+def dequantized(s: Kernel, cores: Sequence[int]) -> Iterator[Phase]:
+    """The scales of a core's last tile: those of its other tiles are applied while the cube goes on.
+
+    The vector cores are started beside the cubes, which takes `vector_launch_us`.
+    """
+    if s.dequantize:
+        own = min(s.blocking.bm, s.m) * min(s.blocking.bn, s.n)
+        elements = [own * (core < s.used_cores) for core in cores]
+        started = s.placed_on.vector_launch_us * s.placed_on.frequency_mhz
+        sizes = (ACCUMULATOR_BYTES, DEQUANTIZED_BYTES, DEQUANTIZE_INSTRUCTIONS)
+        yield replace(_streaming(s, "dequantize", elements, *sizes, active=s.used_cores), launch=started)
 
 
 def vector_cycles(chip: Chip, size: float) -> float:
@@ -61,8 +77,16 @@ def store(chip: Chip, kind: str, size: float) -> PipeOperation:
 def _streaming_phase(
     s: Kernel, cores: Sequence[int], name: str, elements: int, in_bytes: int, out_bytes: int, instructions: int
 ) -> Phase:
-    chip = s.placed_on
     share, rest = divmod(elements, s.cores)
+    own = [share + (core < rest) for core in cores]
+    return _streaming(s, name, own, in_bytes, out_bytes, instructions, s.cores)
+
+
+def _streaming(
+    s: Kernel, name: str, elements: Sequence[int], in_bytes: int, out_bytes: int, instructions: int, active: int
+) -> Phase:
+    """Each core's number of elements through UB, `active` cores at a time."""
+    chip = s.placed_on
     chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128
     if not chunk:
         raise ValueError(
@@ -73,10 +97,10 @@ def _streaming_phase(
     def loops(own: int) -> Iterator[Loop]:
         for count, times in ((chunk, own // chunk), (own % chunk, 1)):
             if count and times:
-                yield Loop((Segment(_streamed(chip, name, count, in_bytes, out_bytes, instructions)),), times, s.cores)
+                yield Loop((Segment(_streamed(chip, name, count, in_bytes, out_bytes, instructions)),), times, active)
 
     pools = {"OLD_FREE": in_bytes * chunk, "UB_FREE": out_bytes * chunk}
-    return Phase(name, *shared_programs((share + (core < rest) for core in cores), loops), pools)
+    return Phase(name, *shared_programs(elements, loops), pools)
 
 
 def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, instructions: int) -> Template:

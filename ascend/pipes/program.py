@@ -38,6 +38,8 @@ FLAGS = {
     "UB_FULL": "the output in UB",
     "CUBE_DONE": "the previous cube operation",
     "GO": "the synchronisation of the block",
+    "QUEUE_FREE": "a place in the queues of the pipes",
+    "ISSUED": "the scalar unit to issue the block",
 }
 FLAG_NUMBER = {name: number for number, name in enumerate(FLAGS)}
 

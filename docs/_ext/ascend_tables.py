@@ -10,7 +10,7 @@ from pathlib import Path
 import ascend
 from ascend.reports.byte_table import byte_table
 from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK, speed, statements
-from ascend.reports.published import FAR_OFF, PredictedTime, comparisons, spread
+from ascend.reports.published import BUSY_PIPES, FAR_OFF, PredictedTime, comparisons, spread
 from ascend.reports.waterfall import waterfall
 from mpgemm.cli.plan import read_shapes
 from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
@@ -91,7 +91,7 @@ def published_of(found: list[PredictedTime]) -> str:
         "| source | case | chip | m x k x n | block, placed | published us | predicted | error | |",
         "|---" * 9 + "|",
     ]
-    busy = ["| | chip | size | cube | MTE1 | MTE2 | FIXPIPE | |", "|---" * 8 + "|"]
+    busy = ["| | chip | size | cube | MTE1 | MTE2 | FIXPIPE | scalar | |", "|---" * 9 + "|"]
     far = []
     for c in found:
         m, fitted = c.measurement, "fitted" if c.measurement.fitted else ""
@@ -100,14 +100,16 @@ def published_of(found: list[PredictedTime]) -> str:
             f"{c.schedule.placement()} | {m.microseconds:.4g} | {c.predicted:.4g} | {c.error:+.0%} | {fitted} |"
         )
         if m.busy:
-            pairs = " | ".join(f"{there:.2f} / {here:.2f}" for there, here in zip(m.busy, c.busy, strict=True))
-            busy.append(f"| {m.name} | {m.chip} | {m.m}^3 | {pairs} | {fitted} |")
+            pairs = [f"{there:.2f} / {here:.2f}" for there, here in zip(m.busy, c.busy, strict=True)]
+            cells = " | ".join([*pairs, *[""] * (len(BUSY_PIPES) - len(pairs))])
+            busy.append(f"| {m.name} | {m.chip} | {m.m}^3 | {cells} | {fitted} |")
         if abs(c.error) > FAR_OFF:
             far.append(f"- {m.name}, {m.m} x {m.k} x {m.n} ({c.error:+.0%}): {m.remark}.")
     new, old = (spread([c for c in found if c.measurement.fitted == fitted]) for fitted in (False, True))
     off = (
         f"Rows that nothing was fitted to: {new.rows}, {new.time:.1%} off in time (root mean square of the logarithm), "
-        f"{new.busy:.3f} in busy ratios; fitted rows: {old.rows}, {old.time:.1%} and {old.busy:.3f}. "
+        f"{new.busy:.3f} in busy ratios of the four pipes, {new.scalar:.3f} of the scalar unit's; fitted rows: {old.rows}, "
+        f"{old.time:.1%}, {old.busy:.3f} and {old.scalar:.3f}. "
         f"More than {FAR_OFF:.0%} off, and why:"
     )
     return "\n".join([*rows, "", "Busy ratios of the pipes, published / predicted:", "", *busy, "", off, "", *far])

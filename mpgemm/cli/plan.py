@@ -61,8 +61,8 @@ def _state_what_goes_together(parser: Parser) -> None:
     # A list of chips' numbers, blocks and pictures of blocks come from the paper's constraints alone.
     apart = ("--list-parameters", "--bits", "--rejections", "--heat-map")
     parser.goes_without(
-        (*ranking, *sample, *shown, "--for", "--kernel", "--split", "--merge", "--layout", "--presplit", "--warm", "--shapes",
-         "--batch", "--grouped", "--pareto"),
+        (*ranking, *sample, *shown, "--for", "--kernel", "--split", "--merge", "--layout", "--presplit", "--warm",
+         "--dequantize", "--shapes", "--batch", "--grouped", "--pareto"),
         apart,
     )  # fmt: skip
     parser.goes_without(("--terms", "--mode", "--operand", "--buffering"), ("--list-parameters", "--bits"))

@@ -47,7 +47,7 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
-    from ascend.schedule_options import RESIDENTS
+    from ascend.schedule_options import RESIDENTS, TEMPLATES
 
     add_shared_arguments(parser)
     add = parser.add_argument_group("schedule and simulation").add_argument
@@ -59,6 +59,10 @@ def add_arguments(parser: Parser) -> None:
     add("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
     add("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
     add("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")
+    add(
+        "--template", default="", choices=TEMPLATES[1:],
+        help="of AscendC's Matmul: norm keeps one block of A and B in L1, mdl several; with their scalar work",
+    )  # fmt: skip
     add("--no-split", action="store_true", help="leave out the pass that splits A and B")
     add("--latency", default="pipelined", choices=("pipelined", "serial"))
     add("--all-cores", action="store_true", help="every core event by event")
@@ -100,7 +104,7 @@ def add_arguments(parser: Parser) -> None:
 
 def _state_what_goes_together(parser: Parser) -> None:
     """Which options have no effect beside others: none is ignored."""
-    schedule = ("--kernel", "--grid", "--resident", "--swizzle", "--n-fused", "--unit-flag")
+    schedule = ("--kernel", "--grid", "--resident", "--swizzle", "--n-fused", "--unit-flag", "--template")
     run = ("--reseed-l0c", "--no-split", "--latency", "--all-cores")
     shown = ("--waterfall", "--bytes", "--sensitivity", "--sweep")
     pictures = ("--gantt", "--ping-pong", "--occupancy", "--waterfall-plot")
@@ -172,7 +176,8 @@ def _schedule(
     return ascend.build_schedule(
         *size, chip, block, mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
         kernel=kernel, grid=grid, cores=cores, resident=args.resident, split=args.split,
-        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag, **options,
+        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag,
+        template=args.template, **options,
     )  # fmt: skip
 
 
@@ -331,7 +336,7 @@ def _print_times(compared: list[PredictedTime]) -> None:
         )  # fmt: skip
         pairs = (f"{here:.2f} / {there:.2f}" for there, here in zip(c.busy, r.busy, strict=True))
         if r.busy:
-            busy.append((r.name, r.chip, size, *pairs, kind))
+            busy.append((r.name, r.chip, size, *pairs, *[""] * (len(BUSY_PIPES) - len(r.busy)), kind))
     columns = (
         "source", "case", "chip", "m x k x n", "operand", "block", "placed", "published us", "predicted", "error", "",
     )  # fmt: skip
@@ -342,7 +347,8 @@ def _print_times(compared: list[PredictedTime]) -> None:
     for kind, chosen in _kinds(compared).items():
         found = spread(chosen)
         say(
-            f"{kind}: {found.rows} rows, rms of log(predicted / published) {found.time:.1%}, of busy ratios {found.busy:.3f}"
+            f"{kind}: {found.rows} rows, rms of log(predicted / published) {found.time:.1%}, of busy ratios {found.busy:.3f}, "
+            f"of the scalar unit's {found.scalar:.3f}"
         )
     for c in compared:
         if abs(c.error) > FAR_OFF:
@@ -354,7 +360,9 @@ def _print_times(compared: list[PredictedTime]) -> None:
 
 def _profile_schedules(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], Kernel]:
     """The kernel of a profile's row: the one that options name, or the best plan for its shapes."""
-    named = any((args.block, args.kernel, args.grid, args.swizzle, args.resident, args.n_fused, args.unit_flag))
+    named = any(
+        (args.block, args.kernel, args.grid, args.swizzle, args.resident, args.n_fused, args.unit_flag, args.template)
+    )
 
     def schedule_of(row: ProfileRow) -> Kernel:
         options = kernel_of(args) | {"terms": 1, "operand": row.operand}

@@ -9,7 +9,7 @@ import ascend
 from ascend.chips.files import chip_text
 from ascend.reports.fit import fit_profile
 from ascend.reports.profile import COLUMNS, ProfileRow, read_profile
-from ascend.reports.published import FAR_OFF, SOURCES, comparisons, spread
+from ascend.reports.published import AROUND_US, FAR_OFF, SOURCES, comparisons, spread
 from ascend.schedule import build_schedule
 from mpgemm.cli import main
 
@@ -22,12 +22,20 @@ def published():
 
 
 def test_published_times(published):
-    """Rows that nothing was fitted to: within 10 % (rms) , busy ratios within 0.05; what is further off says why."""
+    """Rows that nothing was fitted to: within 11 % (rms), busy ratios within 0.05; what is further off says why."""
     predicted = [c for c in published if not c.measurement.fitted]
-    assert len(predicted) >= 35 and spread(predicted).time < 0.10 and spread(predicted).busy < 0.05
+    assert len(predicted) >= 75 and spread(predicted).time < 0.11 and spread(predicted).busy < 0.05
+    aligned = [c for c in predicted if is_aligned(c.measurement)]
+    assert len(aligned) >= 35 and spread(aligned).time < 0.09
 
     assert all(abs(c.error) < FAR_OFF or c.measurement.remark for c in published)
     assert {c.measurement.source for c in published} == set(SOURCES)
+
+
+def is_aligned(row):
+    """FP16 in whole lines, by a kernel that loads several blocks together."""
+    template = row.deal.template if row.deal else ""
+    return row.operand == "fp16" and row.k % 64 == 0 and row.n % 8 == 0 and template != "norm"
 
 
 def test_the_model_ranks_published_kernels_as_measured(published):
@@ -222,7 +230,8 @@ def test_a_fit_of_published_rows_finds_the_rates_under_load(published):
     fit = fit_profile(nominal, profile, schedule_of=lambda row: of_size[row.m].timed_by(nominal))
     assert fit.spread() < 0.03 < 0.1 < fit.spread("nominal")
     for name, tolerance in (("l2_read_rate", 0.08), ("l1_to_l0b_rate", 0.05), ("launch_us", 0.2)):
-        assert fit.parameters[name] == pytest.approx(getattr(a3, name), rel=tolerance)
+        expected = getattr(a3, name) + AROUND_US * (name == "launch_us")  # these rows are timed around the call
+        assert fit.parameters[name] == pytest.approx(expected, rel=tolerance)
 
 
 def test_the_commands_of_a_profile(tmp_path, capsys):

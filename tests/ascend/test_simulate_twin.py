@@ -12,6 +12,8 @@ from ascend.schedule import build_schedule
 A = ascend.get_chip("910A")
 B3 = ascend.get_chip("910B3")
 LOSSY = A.with_calibration()
+A5 = ascend.get_chip("950")
+LOSSY_B3 = B3.replace(sync_cycles_per_block=60.0)
 ODD = A.replace(cores=3, hbm_bytes_per_second=250e9, l2_read_rate=60.0, ub_to_ddr_rate=35.0)
 
 CASES = {
@@ -44,6 +46,33 @@ CASES = {
     "calibrated losses, single": (LOSSY, (64, 48, 64), (70, 500, 260), {"buffering": "single"}),
     "FIXPIPE": (B3, (64, 48, 64), (70, 500, 260), {}),
     "FIXPIPE fp32": (B3, (64, 48, 64), (70, 500, 260), {"terms": 1, "operand": "fp32"}),
+    "template norm": (
+        B3,
+        (64, 48, 64),
+        (70, 500, 260),
+        {"terms": 1, "kernel": "grid", "template": "norm", "layout": "nd"},
+    ),
+    "template mdl": (
+        B3,
+        (16, 16, 32),
+        (70, 200, 100),
+        {"terms": 1, "kernel": "grid", "template": "mdl", "layout": "nt"},
+    ),
+    "template mdl, fused": (B3, (64, 48, 64), (70, 200, 260), {"kernel": "grid", "template": "mdl", "mode": "fused"}),
+    "template mdl with losses": (
+        LOSSY_B3,
+        (64, 48, 64),
+        (70, 200, 260),
+        {"terms": 1, "kernel": "grid", "template": "mdl"},
+    ),
+    "dequantized": (
+        B3,
+        (64, 64, 64),
+        (70, 500, 260),
+        {"terms": 1, "kernel": "grid", "operand": "int8", "dequantize": True},
+    ),
+    "unaligned rows": (A5, (64, 48, 64), (70, 500, 263), {"terms": 1, "kernel": "grid", "layout": "nt"}),
+    "MX": (A5, (64, 64, 64), (70, 500, 263), {"terms": 1, "kernel": "grid", "operand": "mxfp8"}),
     "own rates bind": (ODD, (32, 32, 48), (200, 100, 150), {}),
 }
 

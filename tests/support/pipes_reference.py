@@ -27,6 +27,11 @@ class _Pipe:
     start: float = 0.0
     end: float | None = None  # known for private operations only
     bytes_left: float = 0.0
+    flows_from: float = 0.0  # shared transfers only: when their cycles have passed
+
+    def flows(self, now: float) -> bool:
+        """Whether a transfer on a shared channel is on its way."""
+        return self.running is not None and self.end is None and self.flows_from <= now + SAME
 
 
 @dataclass
@@ -48,14 +53,14 @@ def run_phase(program: Program, phase: Phase, all_cores: bool, serial: bool = Fa
     while True:
         while _start_operations(cores, now):
             pass
-        rates = _rates(cores, program)
+        rates = _rates(cores, program, now)
         times = [_next_time(core, rates, now) for core in cores]
         step = min((time for time in times if time is not None), default=None)
         if step is None:
             break
         for core in cores:
             for pipe in core.pipes:
-                if pipe.running and pipe.end is None:
+                if pipe.flows(now):
                     pipe.bytes_left -= rates[pipe.running.channel] * (step - now)
         now = step
         for number, core in enumerate(cores):
@@ -98,13 +103,14 @@ def _start_operations(cores: list[_Core], now: float) -> bool:
             shared = operation.channel >= 0 and operation.bytes > 0
             pipe.end = None if shared else now + operation.cycles
             pipe.bytes_left, pipe.channel = operation.bytes, operation.channel
+            pipe.flows_from = now + operation.cycles
             any_started = True
     return any_started
 
 
-def _rates(cores: list[_Core], program: Program) -> list[float]:
+def _rates(cores: list[_Core], program: Program, now: float) -> list[float]:
     """Bytes a cycle of each transfer on each shared channel."""
-    flowing = [pipe for core in cores for pipe in core.pipes if pipe.running and pipe.end is None]
+    flowing = [pipe for core in cores for pipe in core.pipes if pipe.flows(now)]
     counts = [sum(pipe.channel == channel for pipe in flowing) for channel in range(CHANNELS)]
     capacity = program.schedule.placed_on.hbm_bytes_per_cycle
     if len(cores) == 1 and flowing:
@@ -127,9 +133,10 @@ def _next_time(core: _Core, rates: list[float], now: float) -> float | None:
     """When something next happens in a core."""
     times = [time for time, _ in core.arriving]
     for pipe in core.pipes:
-        if pipe.running:
-            left = max(pipe.bytes_left, 0.0)
-            times.append(now + left / rates[pipe.running.channel] if pipe.end is None else pipe.end)
+        if pipe.flows(now):
+            times.append(now + max(pipe.bytes_left, 0.0) / rates[pipe.channel])
+        elif pipe.running:
+            times.append(pipe.flows_from if pipe.end is None else pipe.end)
         elif pipe.queue and pipe.free_at > now + SAME:
             times.append(pipe.free_at)
     return max(min(times), now) if times else None

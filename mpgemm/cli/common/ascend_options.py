@@ -11,7 +11,7 @@ from mpgemm.cli.common.words import ASSUMED_SIZE
 
 #: Options of the kernel, which not everything that these commands show depends on.
 KERNEL_OPTIONS = (
-    "--terms", "--buffering", "--mode", "--operand", "--merge", "--layout", "--split", "--presplit", "--warm",
+    "--terms", "--buffering", "--mode", "--operand", "--merge", "--layout", "--split", "--presplit", "--warm", "--dequantize",
 )  # fmt: skip
 
 
@@ -72,6 +72,11 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
         help="operands whose words are there already: weights that were split once",
     )  # fmt: skip
     add("--warm", action="store_true", help="A, B and C are in L2 at the start if they fit, as in a timing loop")
+    add(
+        "--dequantize",
+        action="store_true",
+        help="with int8: vector units scale rows and columns of the sums, tile by tile",
+    )
 
 
 def kernel_of(args: argparse.Namespace) -> dict:
@@ -80,7 +85,7 @@ def kernel_of(args: argparse.Namespace) -> dict:
 
     operand = args.operand or "fp16"
     terms = args.terms if args.terms is not None else 3 if operand in SPLIT_OPERANDS else 1
-    names = ("buffering", "merge", "layout", "presplit", "warm")
+    names = ("buffering", "merge", "layout", "presplit", "warm", "dequantize")
     return {"terms": terms, "operand": operand} | {name: getattr(args, name) for name in names}
 
 
