@@ -27,7 +27,7 @@ from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import CubeRun, equilibrating_exponents, scaling_target
 from tensorcore_models.aspects.errors import OperandFacts
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.formats import Format, IntegerFormat
+from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
@@ -105,9 +105,9 @@ def run_bound(run, lines: tuple[Lines, Lines] | None = None) -> MethodBound:
 
     Raises ValueError as :func:`method_bound`.
     """
-    if run.row.kind == "own":
+    if run.row.join is not None:
         raise ValueError(
-            f"method {run.row.name!r} splits and joins by functions of its own: no bound is derived for it"
+            f"method {run.row.name!r} joins its terms by a function of its own: no bound is derived for it"
         )
     side = whole if lines is None else norms
     words = (None if lines is None else _words_of_norms(run, lines)) or _formed_words(run, side, lines)
@@ -152,6 +152,8 @@ class _Words(NamedTuple):
 
 def word_values(run):
     """(words of A, words of B) as float64 in the operands' units, and the exponents that undo the equilibration."""
+    if run.row.kind == "own":
+        return *([np.ldexp(*word) for word in words] for words in _own_words(run)), None
     if run.row.kind != "words":
         return run.word_values(1), run.word_values(0), None
     rows, columns = run.equilibrated()[2:]
@@ -162,9 +164,17 @@ def word_values(run):
     return *values, None if rows is None else rows[:, None] + columns
 
 
+def _own_words(run) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+    """Words of a split of one's own in float64 with the exponents of their rows or columns as a column or row."""
+    return [
+        [(word.astype(np.float64), (exponents[:, None] if axis else exponents).astype(np.int32)) for word, exponents in words]
+        for words, axis in zip(run.words, (1, 0), strict=True)
+    ]  # fmt: skip
+
+
 def _formed_words(run, side: Side, lines: tuple[Lines, Lines] | None) -> _Words:
     """By the words themselves; norms of words that are not the engine's are formed once for all runs of the lines."""
-    if lines is not None and run.row.kind != "words":
+    if lines is not None and run.row.kind not in ("words", "own"):
         a, b = (x.of(_norms_of_words, replace(run.row, options={}), run.word_format) for x in lines)
         return _Words(a, b, None, None)
     *values, undo = word_values(run)
@@ -172,6 +182,9 @@ def _formed_words(run, side: Side, lines: tuple[Lines, Lines] | None) -> _Words:
     facts = None
     if run.row.kind == "words" and not isinstance(run, CubeRun):
         raw = [[tcm.decode(w, run.word_format) for w in words] for words in run.words()]
+    elif run.row.kind == "own":
+        raw = [[word for word, _ in words] for words in _own_words(run)]
+    if any(raw):
         facts = facts_of(run.engine, stacked(raw[0], 1), stacked(raw[1], 0))
     a, b = (
         _formed_operand(x, axis, words, own, side)
@@ -232,6 +245,8 @@ def _words_of_norms(run, lines: tuple[Lines, Lines]) -> _Words | None:
 
 def _sums_bound(run, words: _Words, magnitude_c, side: Side) -> np.ndarray:
     row, shape = run.row, (run.a.shape[0], run.b.shape[1])
+    if row.kind == "own":
+        return _own_sums(run, words, magnitude_c, side)
     if row.kind != "words" or isinstance(run, CubeRun):
         kept = _sizes([(words.a.values[i], words.b.values[j]) for i, j in row.products])
         if row.kind != "words":
@@ -241,10 +256,8 @@ def _sums_bound(run, words: _Words, magnitude_c, side: Side) -> np.ndarray:
         return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, facts_of_formats(run.engine, (0, 0)))
     if run.a.shape[1] == 0:
         return np.zeros(shape)
-    k, undo = run.a.shape[1], words.undo
-    arithmetic = (
-        BoundArithmetic(run.engine, words.facts) if side is whole else _NormArithmetic(run.engine, words.facts, k)
-    )
+    undo = words.undo
+    arithmetic = _arithmetic_of(run, words, side)
     c = None if run.c is None else (magnitude_c, np.zeros(shape))
     size, error = combine(row, run.scale, words.a.raw, words.b.raw, None if undo is not None else c, arithmetic)
     if undo is not None:
@@ -252,6 +265,28 @@ def _sums_bound(run, words: _Words, magnitude_c, side: Side) -> np.ndarray:
         size, error = (size, error) if c is None else arithmetic.add((size, error), c)
     limit = np.finfo(np.float64 if arithmetic.wide else np.float32).max
     return np.where((size + error) * bounds.MARGIN < limit, error, np.inf)
+
+
+def _own_sums(run, words: _Words, magnitude_c, side: Side) -> np.ndarray:
+    """Each term is one chain from zero, which is brought to the result's format, scaled and added there, as c is."""
+    fmt = get_float_format("fp64" if run.dtype == np.float64 else "fp32")
+    arithmetic = _arithmetic_of(run, words, side)
+    unit, tiny = max(fmt.unit_roundoff, arithmetic.unit), max(fmt.min_subnormal, arithmetic.tiny)
+    size = error = np.zeros((run.a.shape[0], run.b.shape[1]))
+    for (i, j), exponents in zip(run.row.products, run.exponents(), strict=True):
+        part, lost = arithmetic.chain([(words.a.raw[i], words.b.raw[j])], None) if run.a.shape[1] else (size, error)
+        part, lost = (np.ldexp(x, exponents.astype(np.int32)) for x in (part, lost))
+        size, error = size + part, error + lost
+        error = error + (unit * (2 * size + 2 * error + part) + 2 * tiny) * bounds.MARGIN
+    size = size + magnitude_c
+    error = error + (unit * (size + error) + tiny) * bounds.MARGIN
+    return np.where((size + error) * bounds.MARGIN < fmt.max_finite, error, np.inf)
+
+
+def _arithmetic_of(run, words: _Words, side: Side) -> "BoundArithmetic":
+    if side is whole:
+        return BoundArithmetic(run.engine, words.facts)
+    return _NormArithmetic(run.engine, words.facts, run.a.shape[1])
 
 
 def stacked(words, axis: int) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mpgemm.bounds import bounds
 from mpgemm.bounds.method_bounds import run_bound
-from mpgemm.bounds.norms import Lines, split_norms
+from mpgemm.bounds.norms import Lines, largest_of, norms, split_norms
 from mpgemm.bounds.operand_facts import accumulator_of, facts_of_formats
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
@@ -81,10 +81,10 @@ def hold(product: JudgedProduct, computed: np.ndarray, error: np.ndarray, bound:
 
 
 def within(error: np.ndarray, bound: np.ndarray | None) -> bool:
-    """Whether all of ``|error|`` is within the least element of a bound, which takes one reading of the errors."""
+    """Whether all of ``|error|`` is within the least element of a bound, which is finite: one reading of the errors tells."""
     if bound is None or not error.size or not bound.size:
-        return True
-    return bool(max(np.max(error), -np.min(error)) <= np.min(bound))
+        return bound is not None
+    return bool(max(np.max(error), -np.min(error)) <= np.min(bound) < np.inf)
 
 
 # -- bounds that cost little -------------------------------------------------------------------------------------------------
@@ -100,9 +100,8 @@ def quick_run_bound(run, lines: tuple[Lines, Lines] | None = None) -> np.ndarray
 @default_fp_state
 def quick_engine_bound(engine: Engine, a: Lines, b: Lines) -> np.ndarray | None:
     """Of one chain over k on an engine, of operands that are rounded to nearest to its formats; None without an algorithm."""
-    spec = accumulator_of(engine)
     formats = engine.formats[:2]
-    if spec is None or not all(isinstance(fmt, Format) for fmt in formats):
+    if not all(isinstance(fmt, Format) for fmt in formats):
         return None
     first, second = (
         split_norms(x.norms, x.largest, x.values.shape[x.axis], 1, 0, get_float_format(fmt), True)
@@ -111,14 +110,41 @@ def quick_engine_bound(engine: Engine, a: Lines, b: Lines) -> np.ndarray | None:
     if first is None or second is None:  # a result that is not finite, or cannot be had, claims nothing
         return None
     ((x,), lost_a, top_a), ((y,), lost_b, top_b) = first, second
-    facts = facts_of_formats(engine, (top_a, top_b))
+    bound = _chain_bound(engine, x * y, a.values.shape[1], (top_a, top_b))
+    with np.errstate(all="ignore"):
+        return None if bound is None else bound + (lost_a * (y + lost_b) + x * lost_b) * bounds.MARGIN
+
+
+def _chain_bound(engine: Engine, sizes: np.ndarray, k: int, tops: tuple[int, int]) -> np.ndarray | None:
+    """Of a chain of k products of these sizes of operands below 2^tops, which its formats hold; None without an algorithm."""
+    if accumulator_of(engine) is None:
+        return None
+    facts = facts_of_formats(engine, tops)
     with np.errstate(all="ignore"):
         try:
-            steps = bounds.steps_of(engine, a.values.shape[1], bounds.step_error(engine, facts).terms)
-            bound = bounds.accumulation_bound(engine, x * y, steps, facts)
+            steps = bounds.steps_of(engine, k, bounds.step_error(engine, facts).terms)
+            return bounds.accumulation_bound(engine, sizes, steps, facts)
         except ValueError:
             return None
-        return bound + (lost_a * (y + lost_b) + x * lost_b) * bounds.MARGIN
+
+
+def held_product(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+    """One chain on an engine of float64 operands that its formats hold, held against its bound. Raises OutsideBound.
+
+    The exact product is the one in FP64 with the bound of that: much less than the engine's own.
+    """
+    found = np.asarray(engine.gemm(a, b, c))
+    with np.errstate(all="ignore"):
+        sizes = norms(a, 1) * norms(b, 0) + (0.0 if c is None else np.abs(np.asarray(c, np.float64)))
+        top_a, top_b = (int(np.frexp(largest_of(x, axis).max(initial=0.0))[1]) for x, axis in ((a, 1), (b, 0)))
+        bound = _chain_bound(engine, sizes, a.shape[1], (top_a, top_b))
+        if bound is None or engine.formats[3].name == "fp64":
+            return found
+        bound = bound + sums_bound(sizes, a.shape[1] + 1, "fp64")
+        error = found.astype(np.float64) - (a @ b + (0.0 if c is None else c))
+    recipe = {"engine_product": engine.label}
+    hold(JudgedProduct(engine.label, recipe, a, b, None if c is None else np.asarray(c)), found, error, bound)
+    return found
 
 
 def with_rounded_operands(bound: np.ndarray, x: Lines, y: Lines) -> np.ndarray:

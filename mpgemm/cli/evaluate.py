@@ -168,6 +168,8 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
         _print_cases(inputs, summaries, checks)
         for line in dict.fromkeys(f"{r.case}: {r.details['count']}." for r in records if r.details.get("count")):
             report.say(line)
+        for line in evaluation.not_held((r.group, r.label, r.errors, r.held) for r in records):
+            report.say(line)
         for record in records:
             if record.method == "amx" and record.details["path"] == "numpy":
                 report.say(f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}")

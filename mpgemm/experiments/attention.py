@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.bounds.watching import held_product
 from mpgemm.exact.product import exact_gemm
 from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import Engine
@@ -139,7 +140,10 @@ def visible(queries: int, keys: int, causal: bool, window: tuple[int, int] | Non
 
 
 def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> np.ndarray:
-    """The output with the first `level` stages modelled, the others exact; 0 for a query that sees no key."""
+    """The output with the first `level` stages modelled, the others exact; 0 for a query that sees no key.
+
+    Raises OutsideBound if a product on the engine is outside of its certified bound.
+    """
     engine, scale = program.engine, program.scale
     fmt = get_float_format(engine.a_format)
     q, k, v = (_rounded(x, fmt) for x in values) if level > 0 else values
@@ -147,14 +151,14 @@ def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> n
     weight, total = np.zeros((q.shape[0], 1)), np.zeros((q.shape[0], v.shape[1]))
     for start in range(0, k.shape[0], program.tile):
         taken = slice(start, start + program.tile)
-        scores = engine.gemm(q, k[taken].T).astype(np.float64) if level > 1 else _exact_product(q, k[taken].T)
+        scores = held_product(engine, q, k[taken].T).astype(np.float64) if level > 1 else _exact_product(q, k[taken].T)
         scores = np.where(np.broadcast_to(mask[:, taken], scores.shape), scores, -np.inf)
         top = np.maximum(largest, scores.max(1, keepdims=True))
         p, shrink = _power(scores, top, scale, level > 2), _power(largest, top, scale, level > 2)
         rounded = _rounded(p * program.p_scale, fmt) / program.p_scale if level > 3 else p
         if level > 4:
             seed = (total * program.p_scale).astype(np.float32) * shrink.astype(np.float32)
-            total = engine.gemm(rounded * program.p_scale, v[taken], seed).astype(np.float64) / program.p_scale
+            total = held_product(engine, rounded * program.p_scale, v[taken], seed).astype(np.float64) / program.p_scale
         else:
             total = total * shrink + _exact_product(rounded, v[taken])
         if level > 5:

@@ -12,7 +12,7 @@ from mpgemm.experiments.cases import Case, given_case
 from mpgemm.experiments.comparison_record import ComparisonRecord, Runs, csv_of
 from mpgemm.experiments.costs import check_rates, rate_of
 from mpgemm.experiments.cube_bounds import sgemm_bound
-from mpgemm.experiments.evaluate import Record, conditions_of, evaluate
+from mpgemm.experiments.evaluate import Record, conditions_of, evaluate, not_held
 from mpgemm.experiments.framework_names import framework_name
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal
@@ -177,6 +177,7 @@ class Comparison(list, Result):
         chosen = {record.count: None for record in self if record.count}
         lines += [f"{reason}." for reason in chosen]
         lines += [f"{text}." for text in dict.fromkeys(record.sums for record in self) if text]
+        lines += not_held((r.group, f"{r.method} on {r.requested}", r.errors, r.held) for r in self)
         lines += [f"Left out: {method} on {engine}: {reason}" for method, engine, reason in self.skipped]
         return [*lines, *(f"{group}: {note}" for group, note in self.inputs.items())]
 
@@ -369,5 +370,6 @@ def _comparison_record(
         errors=record.errors,
         bound=None if bound is None else float(bound),
         results_not_finite=beyond.results,
+        held=record.held,
         **facts,
     )

@@ -14,7 +14,7 @@ from tensorcore_models.results import Result
 _COLUMNS = (
     "case", "group", "method", "engine", "requested", "operands", "m", "n", "k", "passes", "rate", "rate_source", "cost",
     "certainty", "effective_bits", *METRICS, "grade", "overflow_a", "overflow_b", "underflow_a", "underflow_b", "nonfinite",
-    "results_not_finite", "bound", "count", "sums",
+    "results_not_finite", "bound", "held", "count", "sums",
 )  # fmt: skip
 _OF_ERRORS = {"m", "n", "k", *METRICS, "grade", "nonfinite"}
 
@@ -47,6 +47,8 @@ class ComparisonRecord(Result):
         Elements that left the range of the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
     bound : float or None
         Deterministic bound of the componentwise error, None where none was asked for or is known.
+    held : int
+        Results with a finite certified bound, which they are within.
     results_not_finite : int
         Results that are infinite or NaN in exact arithmetic, because operands are.
     count : str
@@ -75,6 +77,7 @@ class ComparisonRecord(Result):
     count: str = ""
     sums: str = ""
     group: str = ""
+    held: int = 0
 
     @property
     def effective_bits(self) -> float:

@@ -40,10 +40,19 @@ class Record:
     details: Mapping = field(default_factory=dict)
     step_order: str = ""
     condition: Conditioning | None = None  #: Of the product; None in records that were not measured.
+    held: int = 0  #: Results with a finite certified bound, which they are within.
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
-        names = ("case", "group", "method", "label", "step_order", *(["seconds"] if self.seconds is not None else []))
+        names = (
+            "case",
+            "group",
+            "method",
+            "label",
+            "step_order",
+            "held",
+            *(["seconds"] if self.seconds is not None else []),
+        )
         details = {"details": dict(self.details)} if self.details else {}
         return {name: getattr(self, name) for name in names} | {"errors": self.errors.to_dict()} | details
 
@@ -103,7 +112,23 @@ def _record(case: Case, method: GemmMethod, result: Mapping) -> Record:
         details,
         method.step_order,
         condition,
+        result["held"],
     )
+
+
+def not_held(measured: Iterable[tuple[str, str, ErrorReport, int]]) -> list[str]:
+    """Which results no certified bound vouches for, in a sentence for each input; (group, label, errors, held)."""
+    missing: dict[str, dict[str, tuple[int, int]]] = {}
+    for group, label, errors, held in measured:
+        size = errors.m * errors.n
+        if held < size:
+            lacking, results = missing.setdefault(group, {}).get(label, (0, 0))
+            missing[group][label] = lacking + size - held, results + size
+    return [
+        f"{group}: nothing is certified of {', '.join(f'{n} of {size} results of {x}' for x, (n, size) in found.items())}: "
+        "no bound is derived, operands are not finite, or sums may overflow."
+        for group, found in missing.items()
+    ]
 
 
 def conditions_of(records: Iterable[Record]) -> dict[str, Conditioning]:
@@ -142,9 +167,9 @@ def measure(case: Case, method: GemmMethod) -> dict:
     product = method.multiply(*given)
     seconds = time.perf_counter() - start
     difference = meter.differences(product)
-    method.hold(product, difference, *lines, c)
+    held = method.hold(product, difference, *lines, c)
     condition = {name: str(x) if isinf(x) else x for name, x in asdict(meter.conditioning()).items()}
-    result: dict = {"errors": meter.report(product, difference).to_dict(), "condition": condition}
+    result: dict = {"errors": meter.report(product, difference).to_dict(), "condition": condition, "held": held}
     if method.timed:
         result["seconds"] = seconds
     return result if method.details is None else {**result, "details": method.details(*given)}

@@ -41,16 +41,21 @@ class GemmMethod:
 
     def hold(
         self, computed: np.ndarray, error: np.ndarray, a: Lines, b: Lines, c: np.ndarray | None = None, **options
-    ) -> None:
+    ) -> int:
         """Hold a product of this method on these operands against its bound. Raises OutsideBound.
+
+        Returns how many elements have a finite bound: nothing is said about the others.
 
         error: computed - exact, or its size, elementwise.
         **options: With which it was multiplied, beside the settings; JSON-compatible.
         """
-        if self.bound is not None:
-            recipe = {**self.settings, "method": self.name, **({"options": options} if options else {})}
-            product = JudgedProduct(self.label, recipe, a.values, b.values, c)
-            if c is not None:
-                hold(product, computed, error, self.bound(a, b, c, **options))
-            elif not within(error, self.bound(a.least, b.least, **options)):
-                hold(product, computed, error, self.bound(a, b, **options))
+        if self.bound is None:
+            return 0
+        if c is None and within(error, self.bound(a.least, b.least, **options)):
+            return error.size
+        bound = self.bound(a, b, **options) if c is None else self.bound(a, b, c, **options)
+        if bound is None:
+            return 0
+        recipe = {**self.settings, "method": self.name, **({"options": options} if options else {})}
+        hold(JudgedProduct(self.label, recipe, a.values, b.values, c), computed, error, bound)
+        return int(np.isfinite(bound).sum())

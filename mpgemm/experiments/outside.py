@@ -13,7 +13,7 @@ from mpgemm.bounds.kernel_bound import KernelBound, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import kernel_order
 from mpgemm.bounds.norms import Lines
-from mpgemm.bounds.watching import JudgedProduct, OutsideBound, hold, quick_run_bound
+from mpgemm.bounds.watching import JudgedProduct, OutsideBound, held_product, hold, quick_run_bound
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.methods import NAMED_METHODS, CubeOptions, build_methods, short_chains
@@ -114,6 +114,8 @@ def _computed(product: JudgedProduct) -> np.ndarray:
         measured = EngineProduct(plain_engine(recipe["engine"]), recipe["promote_every"], "rounded").measure(Data(a, b))
         hold(product, measured.computed, measured.error, measured.bound)
         return measured.computed
+    if "engine_product" in recipe:
+        return held_product(plain_engine(recipe["engine_product"]), a, b, c)
     if "chains" in recipe:
         return _kernel(product)
     asked = dict(recipe["options"])

@@ -81,20 +81,25 @@ class OwnRun:
             found.append(RangeCounts(int(lost.sum()), int(gone.sum())))
         return found[0], found[1]
 
+    def exponents(self) -> list[np.ndarray]:
+        """Of each product, shape (m, n)."""
+        words_a, words_b = self.words
+        return [words_a[i][1][:, None] + words_b[j][1] for i, j in self.row.products]
+
     def product(self) -> np.ndarray:
         """The result of the method, shape (m, n)."""
         shape = (self.a.shape[0], self.b.shape[1])
         arithmetic = EngineArithmetic(self.engine, self.row.order, shape)
         words_a, words_b = self.words
         terms = []
-        for i, j in self.row.products:
-            (left, rows), (right, columns) = words_a[i], words_b[j]
+        for (i, j), exponents in zip(self.row.products, self.exponents(), strict=True):
+            left, right = words_a[i][0], words_b[j][0]
             pair = (
                 operand_bits(left, self.engine.formats[0], None, f"word {i} of A"),
                 operand_bits(right, self.engine.formats[1], None, f"word {j} of B"),
             )
             value = arithmetic.chain([pair], None) if self.a.shape[1] else arithmetic.nothing()
-            terms.append((value, rows[:, None] + columns))
+            terms.append((value, exponents))
         joined = np.asarray((self.row.join or self._added)(terms))
         if joined.shape != shape:
             raise ValueError(f"method {self.row.name!r}: join gave shape {joined.shape}, expected {shape}")

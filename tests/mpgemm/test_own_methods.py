@@ -48,6 +48,43 @@ def test_it_is_its_functions_in_plain_loops():
     assert np.array_equal(recovered_gemm(A, B, c, ROW, UNIT), expected + c)
 
 
+def sloppy(x, axis):
+    """Words that lose much, of the operand itself: leading bits of FP16, and of what is left."""
+    words, left = [], x.astype(np.float64)
+    for _ in range(3):
+        word = (np.clip(left, -60000, 60000).astype(np.float16).view(np.uint16) & 0xFFE0).view(np.float16)
+        words.append((word, np.int64(0)))
+        left = left - word
+    return words
+
+
+@pytest.mark.parametrize("split", [slices, sloppy])
+@pytest.mark.parametrize("target", ["fp64", "fp32", "engine", "input"])
+@pytest.mark.parametrize(
+    "unit", [UNIT, tcm.default_instruction("v100", "fp16"), tcm.default_instruction("mi300x", "fp16")]
+)
+def test_its_products_are_within_their_bounds(split, target, unit):
+    """By sizes and by norms; and an error as large as a term that is left out is seen."""
+    row = replace(ROW, split=split, target=target, products=((0, 0), (0, 1), (1, 0)))
+    rng = np.random.default_rng(1)
+    for spread, c in ((0, None), (12, None), (3, rng.standard_normal((5, 6)).astype(np.float32)), (40, None)):
+        a, b = (x * 2.0 ** rng.integers(-spread, spread + 1, x.shape) for x in (A, B))
+        with np.errstate(all="ignore"):
+            found = recovered_gemm(a, b, c, row, unit, verify=True)
+        bound = mpgemm.method_bound(a, b, c, row, unit)
+        exact = mpgemm.exact_gemm(a, b, c)
+        known = np.isfinite(bound.total)
+        assert known.any()
+        assert (np.abs(exact.error_of(found))[known] <= bound.total[known]).all()
+        assert (np.abs(exact.error_of(found * np.float32(1.5)))[known] > bound.total[known]).any() or spread == 40
+    missing = replace(row, products=((0, 0),))
+    assert mpgemm.method_bound(A, B, None, missing, unit).total.min() > bound_of(row, unit).min()
+
+
+def bound_of(row, unit):
+    return mpgemm.method_bound(A, B, None, row, unit).total
+
+
 def test_a_join_of_ones_own_puts_the_terms_together():
     seen = []
 
@@ -102,7 +139,7 @@ def test_rows_that_contradict_themselves_are_refused():
             replace(ROW, **changes)
     with pytest.raises(ValueError, match=r"join gave shape \(1,\), expected \(5, 6\)"):
         recovered_gemm(A, B, None, replace(ROW, join=lambda terms: np.zeros(1)), UNIT)
-    with pytest.raises(ValueError, match="no bound is derived for it"):
-        mpgemm.method_bound(A, B, None, ROW, UNIT)
+    with pytest.raises(ValueError, match="joins its terms by a function of its own: no bound is derived for it"):
+        mpgemm.method_bound(A, B, None, replace(ROW, join=lambda terms: terms[0][0]), UNIT)
     with pytest.raises(ValueError, match="its steps are not known here"):
         mpgemm.explain(ROW, A[0], B[:, 0], None, UNIT)

@@ -205,6 +205,52 @@ def test_right_kernels_of_a_check_are_held(faulty, ones, tmp_path):
     assert all(row.outside for row in rerun(path)[1])
 
 
+@pytest.mark.parametrize("stage", ["scores", "values"])
+def test_products_of_attention_are_held(stage, tmp_path, monkeypatch, capsys):
+    """Q K^T, and P V, which starts from a sum."""
+    rng = np.random.default_rng(0)
+    for name, shape in (("Q", (16, 32)), ("K", (48, 32)), ("V", (48, 8))):
+        np.save(tmp_path / f"{name}.npy", rng.standard_normal(shape).astype(np.float32))
+    monkeypatch.chdir(tmp_path)
+    command = ["evaluate", "--attention", "Q.npy", "K.npy", "V.npy", "--engine", "h100", "--kv-tile", "16"]
+    assert main(command) == 0
+    capsys.readouterr()
+    right = MatrixEngine.gemm
+
+    def wrong(self, a, b, c=None, **options):
+        found = right(self, a, b, c, **options)
+        if (c is not None) == (stage == "values"):
+            found[3, 5] *= np.float32(1.01)
+        return found
+
+    monkeypatch.setattr(MatrixEngine, "gemm", wrong)
+    assert main(command) == 3
+    assert "C[3, 5]" in capsys.readouterr().err
+    (path,) = Path().glob("outside-*.npz")
+    assert all(row.same_bits and row.outside for row in rerun(path)[1])
+
+
+def test_what_is_not_held_is_said(tmp_path, monkeypatch, capsys):
+    """Sums that may overflow, and rows that are not finite; nothing where everything is held."""
+    monkeypatch.chdir(tmp_path)
+    a, b = (np.random.default_rng(i).standard_normal((8, 16)).astype(np.float32) for i in range(2))
+    np.save("B.npy", b.T)
+    a[2] *= np.float32(2.0**126)
+    a[5, 1] = np.inf
+    for name, x in (("whole", a[:1]), ("A", a)):
+        np.save(f"{name}.npy", x)
+    assert main(["compare", "whole.npy", "B.npy", "--methods", "bf16", "tf32", "--engines", "h100"]) == 0
+    assert "nothing is certified" not in capsys.readouterr().out
+    assert main(["compare", "A.npy", "B.npy", "--methods", "bf16", "--engines", "h100", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["records"][0]["held"] < 64
+    assert any("nothing is certified of" in note and "of 64 results of bf16 on h100" in note for note in found["notes"])
+    assert main(["evaluate", "A.npy", "B.npy", "--methods", "fp32", "fp64"]) == 0
+    assert "nothing is certified of 16 of 64 results of FP32, chains of 256, 8 of 64 results of FP64" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
 def test_programs_ask_for_it(faulty, ones):
     with pytest.raises(OutsideBound, match="outside") as caught:
         mpgemm.recovered_gemm(*ones, method="bf16", engine="h100", verify=True)
@@ -226,8 +272,15 @@ def test_what_has_no_bound_is_not_verified():
 def test_one_reading_of_errors_decides_where_all_are_small():
     """Whatever is not surely within goes on to the bound of each element."""
     errors = np.array([[0.5, -0.5]])
-    assert within(errors, np.array([[0.5]])) and within(errors, None) and within(errors[:0], np.ones((1, 1)))
-    for error, bound in (([[0.5, -0.6]], 0.5), ([[0.5, np.nan]], 0.5), ([[np.inf, 0]], 1e300), ([[0.0]], np.nan)):
+    assert within(errors, np.array([[0.5]])) and within(errors[:0], np.ones((1, 1)))
+    assert not within(errors, None)
+    for error, bound in (
+        ([[0.5, -0.6]], 0.5),
+        ([[0.5, np.nan]], 0.5),
+        ([[np.inf, 0]], 1e300),
+        ([[0.5, 0.5]], np.inf),
+        ([[0.0]], np.nan),
+    ):
         assert not within(np.array(error), np.array([[bound]]))
 
 
