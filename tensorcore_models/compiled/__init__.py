@@ -1,21 +1,25 @@
-"""Compiled kernels, read and run bit for bit without a GPU: PTX on the package's matrix units.
+"""Compiled kernels, read and run bit for bit without a GPU: PTX and AMDGCN on the package's matrix units.
 
 Nothing is guessed: an instruction that is not known, or whose bits nobody has published, is refused by name
 (:class:`Refused`); what a kernel does wrong ends in a :class:`KernelFault` with its line.
 """
 
+from .amdgcn.program import AMDProgram
 from .arguments import TensorMap
 from .compare import KernelComparison, compare
 from .errors import KernelFault, KernelLimits, Refused
+from .program import KernelProgram
 from .ptx.program import PTXProgram
 from .reading import read
 from .recipe import KernelRecipe
 from .results import KernelRun
 
 __all__ = [
+    "AMDProgram",
     "KernelComparison",
     "KernelFault",
     "KernelLimits",
+    "KernelProgram",
     "KernelRecipe",
     "KernelRun",
     "PTXProgram",

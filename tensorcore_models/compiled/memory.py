@@ -36,13 +36,29 @@ class Plane:
         return self._views[key]
 
     def load(self, places: np.ndarray, width: int, count: int) -> np.ndarray:
-        """Words at flat places, shape (places, count)."""
+        """Words at flat places that are multiples of the whole access, shape (places, count)."""
         return self.view(width, count)[places // (width * count)]
 
     def store(self, places: np.ndarray, words: np.ndarray) -> None:
         """Write words of shape (places, count)."""
         width, count = words.dtype.itemsize, words.shape[1]
         self.view(width, count)[places // (width * count)] = words
+
+    def load_anywhere(self, places: np.ndarray, width: int, count: int) -> np.ndarray:
+        """Words at flat places of any alignment, shape (places, count)."""
+        if not (places % (width * count)).any():
+            return self.load(places, width, count)
+        return self.data[places[:, None] + np.arange(width * count)].view(WORDS[width])
+
+    def store_anywhere(self, places: np.ndarray, words: np.ndarray) -> None:
+        """Write words of shape (places, count) to flat places of any alignment."""
+        size = words.dtype.itemsize * words.shape[1]
+        if not (places % size).any():
+            self.store(places, words)
+            return
+        raw = np.ascontiguousarray(words).view(np.uint8).reshape(len(places), size)
+        for place in range(size):  # bytes one after the other
+            self.store(places + place, raw[:, place : place + 1])
 
 
 class Space(Plane):
@@ -73,6 +89,8 @@ class Space(Plane):
         """Which of the accesses of `size` bytes read a byte that nobody wrote."""
         if self.written is None:
             return np.zeros(len(places), bool)
+        if (places % size).any():
+            return (self.written.data[places[:, None] + np.arange(size)] == 0).any(1)
         if size in WORDS:
             return self.written.load(places, size, 1)[:, 0] != _ONES[size]
         return (self.written.load(places, 8, size // 8) != _ONES[8]).any(1)
@@ -116,8 +134,8 @@ class GlobalMemory:
         """Address of an array."""
         return GLOBAL_BASE + self.starts[number]
 
-    def places(self, addresses: np.ndarray, size: int, *, write: bool) -> np.ndarray:
-        """Flat places of accesses of `size` bytes.
+    def places(self, addresses: np.ndarray, size: int, *, write: bool, alignment: int | None = None) -> np.ndarray:
+        """Flat places of accesses of `size` bytes, which are multiples of `alignment` (by default, of their size).
 
         Raises
         ------
@@ -141,7 +159,7 @@ class GlobalMemory:
         if write:
             for number in touched:
                 self.stored[number] = True
-        return aligned(flat, size)
+        return aligned(flat, alignment or size)
 
     def _fail(self, index: int, place: int, size: int, write: bool) -> None:
         deed = "writes" if write else "reads"
@@ -175,7 +193,9 @@ class BlockMemory:
         self.stride = -(-size // 256) * 256 or 256
         self.space = Space(rows * self.stride, checks=checks, traced=traced)
 
-    def places(self, rows: np.ndarray, addresses: np.ndarray, size: int, *, write: bool) -> np.ndarray:
+    def places(
+        self, rows: np.ndarray, addresses: np.ndarray, size: int, *, write: bool, alignment: int | None = None
+    ) -> np.ndarray:
         """Flat places of accesses of `size` bytes; KernelFault as :meth:`GlobalMemory.places`."""
         offsets = addresses.astype(np.int64) - self.base
         if len(offsets) and (int(offsets.min()) < 0 or int(offsets.max()) + size > self.size):
@@ -186,7 +206,7 @@ class BlockMemory:
                 f"{deed} {size} bytes at {int(offsets[index])} of {self.name} memory, which has {self.size}",
                 index=index,
             )
-        return rows * self.stride + aligned(offsets, size)
+        return rows * self.stride + aligned(offsets, alignment or size)
 
 
 def aligned(places: np.ndarray, size: int) -> np.ndarray:

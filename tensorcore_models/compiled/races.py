@@ -71,9 +71,7 @@ class RaceChecks(Checks):
         rows, warps = self._who(lanes)
         units = self._units(places, size)
         self._conflict(self.writer[units], self.written[units], rows, warps, lanes, "reads", "wrote")
-        agents = warps + 2 * self.warps if kind == "wgmma" else warps
-        if kind == "tcgen05":
-            agents = np.full(len(warps), 3 * self.warps)
+        agents = self._agents_of(warps, kind)
         for agent in np.unique(agents).tolist():
             mine = agents == agent
             if agent not in self.reads:
@@ -88,17 +86,24 @@ class RaceChecks(Checks):
         self._conflict(self.writer[units], self.written[units], rows, warps, lanes, "writes", "wrote")
         for agent, table in self.reads.items():
             self._conflict(np.full(units.shape, agent), table[units], rows, warps, lanes, "writes", "read")
-        agents = warps + self.warps if kind == "async" else warps
+        agents = self._agents_of(warps, kind)
         if kind == "tma":
-            agents, self.copied_units = (
-                np.full(len(warps), 3 * self.warps + 1),
-                units,
-            )  # its mbarrier follows (copy_reports_to)
+            self.copied_units = units  # its mbarrier follows (copy_reports_to)
         self.writer[units], self.written[units] = agents[:, None], self.clock[rows, agents][:, None]
+
+    def _agents_of(self, warps: np.ndarray, kind: str) -> np.ndarray:
+        """Who does an access of each warp: the warp, or what works beside it."""
+        if kind in ("tcgen05", "tma"):
+            return np.full(len(warps), 3 * self.warps + (kind == "tma"))
+        return warps + {"async": 1, "wgmma": 2}.get(kind, 0) * self.warps
+
+    def _unordered(self, agents: np.ndarray, warps: np.ndarray) -> np.ndarray:
+        """Which earlier accesses a warp's own order does not put before a new one."""
+        return agents != warps[:, None]
 
     def _conflict(self, agents, clocks, rows, warps, lanes, deed: str, before: str) -> None:
         """KernelFault if an earlier access is one that the warps do not know of."""
-        wrong = (clocks > self.known[rows[:, None], warps[:, None], agents]) & (agents != warps[:, None])
+        wrong = (clocks > self.known[rows[:, None], warps[:, None], agents]) & self._unordered(agents, warps)
         if wrong.any():
             index = int(wrong.any(1).argmax())
             agent = int(agents[index][wrong[index].argmax()])

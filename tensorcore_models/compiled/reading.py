@@ -3,17 +3,20 @@
 from os import PathLike
 from pathlib import Path
 
+from .amdgcn.parse import parse as parse_amdgcn
+from .amdgcn.program import program_of
 from .errors import KernelLimits
-from .ptx.program import PTXProgram, read_text
+from .program import KernelProgram
+from .ptx.program import read_text
 
 
-def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimits | None = None) -> PTXProgram:
+def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimits | None = None) -> KernelProgram:
     """A compiled kernel, ready to run.
 
     Parameters
     ----------
     source : str or path
-        PTX text, or the path of a file of it.
+        PTX or AMDGCN assembly, or the path of a file of it.
     entry : str, optional
         Name of the kernel, where the text has several.
     limits : KernelLimits, optional
@@ -21,8 +24,8 @@ def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimi
 
     Returns
     -------
-    PTXProgram
-        Its :meth:`~tensorcore_models.compiled.ptx.program.PTXProgram.run` runs it.
+    KernelProgram
+        A PTXProgram or an AMDProgram; its :meth:`~tensorcore_models.compiled.program.KernelProgram.run` runs it.
 
     Raises
     ------
@@ -51,9 +54,16 @@ def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimi
     10.0
     """
     limits = limits or KernelLimits()
-    text = source if isinstance(source, str) and ("\n" in source or ".version" in source) else Path(source).read_text()
+    text = source if isinstance(source, str) and _is_text(source) else Path(source).read_text()
     if len(text) > limits.text:
         raise ValueError(
             f"the text has {len(text)} characters, above the limit of {limits.text}; set limits=KernelLimits(text=...)"
         )
+    if ".amdgcn_target" in text:
+        return program_of(text, parse_amdgcn(text), entry, limits)
     return read_text(text, entry, limits)
+
+
+def _is_text(source: str) -> bool:
+    """Whether a string is a program, not a path."""
+    return "\n" in source or ".version" in source or ".amdgcn_target" in source

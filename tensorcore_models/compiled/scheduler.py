@@ -87,10 +87,15 @@ class Scheduler:
         What operations run on; its `events` counts what waiting lanes may wait for, `threads` says who a lane is.
     limits : KernelLimits
         How far it may go.
+    threads : object, optional
+        Who runs, by default the machine's threads; waves, where these go together.
     """
 
-    def __init__(self, code: Sequence[Callable], lines: Sequence[int], machine: Any, limits: KernelLimits):
+    def __init__(
+        self, code: Sequence[Callable], lines: Sequence[int], machine: Any, limits: KernelLimits, threads: Any = None
+    ):
         self.code, self.lines, self.machine, self.limits = code, lines, machine, limits
+        self.threads = threads or machine.threads
         self.groups: list[LaneGroup] = []
         self.sleeping: list[Sleeper] = []
         self.steps = 0
@@ -98,7 +103,7 @@ class Scheduler:
 
     def run(self) -> None:
         """Run until every lane is done."""
-        self.groups = [LaneGroup(0, self.machine.threads.live)]
+        self.groups = [LaneGroup(0, self.threads.live)]
         while self.groups or self.sleeping:
             if self.sleeping and (self.seen != self.machine.events or not self.groups):
                 self._wake()
@@ -109,7 +114,7 @@ class Scheduler:
 
     def lanes_of(self, group: LaneGroup) -> np.ndarray:
         """The group's lanes as numbers."""
-        return self.machine.threads.all_lanes if group.lanes is None else group.lanes
+        return self.threads.all_lanes if group.lanes is None else group.lanes
 
     def _next(self) -> LaneGroup:
         """The group to run, with those at the same instruction merged into it."""
@@ -120,7 +125,7 @@ class Scheduler:
         if len(same) > 1:
             self.sleeping = [group for group in self.sleeping if not any(group is each for each in same)]
             lanes = np.sort(np.concatenate([self.lanes_of(group) for group in same]))
-            whole = len(lanes) == self.machine.threads.count
+            whole = len(lanes) == self.threads.count
             chosen = LaneGroup(chosen.pc, None if whole else lanes, max(group.turn for group in same))
         return chosen
 
@@ -162,12 +167,12 @@ class Scheduler:
         if isinstance(error, KernelFault) and error.index is not None:
             active = lanes if error.lanes is None else error.lanes
             lane = error.index if active is None else int(active[error.index])
-            what = f"{self.machine.threads.name(lane)} {what}"
+            what = f"{self.threads.name(lane)} {what}"
         return type(error)(what, self.lines[pc])
 
     def _part(self, control: Split | Wait, pc: int, lanes: np.ndarray | None, turn: int) -> None:
         """The group in two: those that the control names, and the others, at the next instruction."""
-        everyone = self.machine.threads.all_lanes if lanes is None else lanes
+        everyone = self.threads.all_lanes if lanes is None else lanes
         named: np.ndarray | None = control.lanes
         if len(control.lanes) < len(everyone):
             rest = everyone[~np.isin(everyone, control.lanes, assume_unique=True)]
@@ -209,7 +214,7 @@ class Scheduler:
             return
         waits = sorted({self.lines[group.pc] for group in self.sleeping})
         count = sum(len(self.lanes_of(group)) for group in self.sleeping)
-        first = self.machine.threads.name(int(self.lanes_of(self.sleeping[0])[0]))
+        first = self.threads.name(int(self.lanes_of(self.sleeping[0])[0]))
         raise KernelFault(
             f"{count} threads wait for ever at line{'s' if len(waits) > 1 else ''} {', '.join(map(str, waits))}, "
             f"the first is {first}",

@@ -1,19 +1,15 @@
 """A PTX entry that can be run: its operations, arguments, launches."""
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from ...integers import checked_integer
-from ...machine.fp_state import default_fp_state
-from ..arguments import argument_arrays, argument_bytes, copied_argument
+from ..arguments import argument_arrays, argument_bytes
 from ..errors import KernelLimits, Refused
 from ..memory import BlockMemory, GlobalMemory
-from ..recipe import KernelRecipe, owners_of
-from ..results import KernelRun
+from ..program import KernelProgram, checked_launch, checked_size, extents
 from ..scheduler import Scheduler
-from ..template import forms
 from . import (
     arithmetic,
     atomics,
@@ -29,9 +25,9 @@ from . import (
     wgmma,
 )
 from .decode import Operation, guarded, unknown
-from .machine import KernelLaunch, PTXMachine, target_of
+from .machine import WARP, KernelLaunch, PTXMachine, target_of
 from .parse import parse
-from .syntax import Entry, Module, PTXInstruction
+from .syntax import Entry, Module, PTXInstruction, Variable
 from .trace import PTXTrace
 
 BUILDERS = {
@@ -39,11 +35,9 @@ BUILDERS = {
     **warps.BUILDERS, **barriers.BUILDERS, **atomics.BUILDERS, **mma.BUILDERS, **wgmma.BUILDERS,
     **tcgen05.BUILDERS, **tensor_maps.BUILDERS,
 }  # fmt: skip
-#: Lanes that run at a time, at most: blocks beyond them follow.
-LANES = 1 << 15
 
 
-class PTXProgram:
+class PTXProgram(KernelProgram):
     """One entry of a PTX text.
 
     Attributes
@@ -53,6 +47,9 @@ class PTXProgram:
     text : str
         The text.
     """
+
+    trace = PTXTrace
+    warp = WARP
 
     def __init__(self, text: str, module: Module, entry: Entry, limits: KernelLimits):
         self.text, self.module, self.entry, self.limits = text, module, entry, limits
@@ -80,151 +77,26 @@ class PTXProgram:
                 found.setdefault(ins.opcode, ins.line)
         return found
 
-    @default_fp_state
-    def run(
-        self,
-        arguments: Sequence,
-        grid: Sequence[int] = (1, 1, 1),
-        *,
-        block: Sequence[int] | None = None,
-        cluster: Sequence[int] | None = None,
-        shared: int | None = None,
-        unit: str | None = None,
-        checks: bool = True,
-        unpublished: str = "refuse",
-        limits: KernelLimits | None = None,
-    ) -> KernelRun:
-        """Run the kernel; arrays that it writes are changed in place.
-
-        Parameters
-        ----------
-        arguments : sequence
-            One for each parameter: contiguous arrays are global memory (their address is passed), integers and floats are
-            numbers of the parameter's size, a :class:`~tensorcore_models.compiled.TensorMap` is a tensor map. Missing
-            trailing parameters are 0.
-        grid : sequence of int
-            Blocks along x, y, z; missing ones are 1.
-        block, cluster : sequence of int, optional
-            Threads of a block and blocks of a cluster; from the entry's directives where it has them.
-        shared : int, optional
-            Bytes of dynamic shared memory; by default all that the target allows.
-        unit : str, optional
-            Architecture of the matrix instructions, instead of the target's.
-        checks : bool
-            Whether reads of what was never written, and races, are looked for.
-        unpublished : {"refuse", "nearest"}
-            What instructions do whose bits are not published (ex2.approx, ...): refuse, or give the nearest number, which is
-            recorded as an assumption.
-        limits : KernelLimits, optional
-            How far it may go.
-
-        Returns
-        -------
-        KernelRun
-            Steps taken, and the assumptions that the result rests on.
-
-        Raises
-        ------
-        Refused
-            For an instruction, or a result of one, that is not known.
-        KernelFault
-            For what the kernel does wrong, with its line.
-        ValueError, TypeError
-            For wrong arguments.
-        """
-        launch = self._launch(arguments, grid, block, cluster, shared, unit, checks, unpublished, limits or self.limits)
-        steps = self._execute(launch)
-        launch.memory.copy_back()
-        return KernelRun(self.name, launch.unit, steps, tuple(launch.assumptions))
-
-    @default_fp_state
-    def recipe(
-        self,
-        arguments: Sequence,
-        grid: Sequence[int] = (1, 1, 1),
-        *,
-        output: int | None = None,
-        block: Sequence[int] | None = None,
-        cluster: Sequence[int] | None = None,
-        shared: int | None = None,
-        unit: str | None = None,
-        unpublished: str = "nearest",
-        limits: KernelLimits | None = None,
-    ) -> KernelRecipe:
-        """What the kernel computes for its output, found by running it once with expressions beside the values.
-
-        Parameters
-        ----------
-        arguments, grid, block, cluster, shared, unit, unpublished, limits
-            As for :meth:`run`, but the arrays stay as they are: the kernel runs on copies. Two-dimensional arrays give
-            indices that are read easily.
-        output : int, optional
-            Which argument is the output; by default the last array that the kernel writes.
-
-        Returns
-        -------
-        KernelRecipe
-            Common expressions of all elements, as text, tree, and recipe of `libraries` where it is one.
-
-        Raises
-        ------
-        Refused, KernelFault, ValueError, TypeError
-            As :meth:`run`; ValueError also if the kernel writes no array, or its outputs have too many expressions.
-        """
-        copies: dict[int, np.ndarray] = {}
-        given = [copied_argument(argument, copies) for argument in arguments]
-        trace = PTXTrace()
-        limits = limits or self.limits
-        launch = self._launch(given, grid, block, cluster, shared, unit, True, unpublished, limits, trace)
-        memory = launch.memory
-        for number, (array, name) in enumerate(zip(memory.arrays, memory.names, strict=True)):
-            plain = name.partition("(")[2].rstrip(")").removeprefix(f"{self.name}_") or name
-            ids = trace.add_input(number, plain, array.shape, array.itemsize, array.size)
-            owners_of(memory, number)[:] = ids
-        self._execute(launch)
-        places = [i for i, stored in enumerate(memory.stored) if stored]
-        if output is not None:
-            owner = argument_arrays(given, [])[2][output]
-            places = [] if owner is None else [owner]
-        if not places:
-            raise ValueError(f"{self.name} writes to no array, or the output named is none")
-        array = memory.arrays[places[-1]]
-        found = forms(trace, owners_of(memory, places[-1]), places[-1], array.shape, array.itemsize)
-        if not found:
-            raise ValueError(f"{self.name} writes nothing that rests on an input to {memory.names[places[-1]]}")
-        assumed = (*launch.assumptions, *trace.assumptions())
-        number = argument_arrays(given, [])[2].index(places[-1])
-        return KernelRecipe(self.name, memory.names[places[-1]], tuple(found), assumed, number)
-
     def _launch(
         self, arguments, grid, block, cluster, shared, unit, checks, unpublished, limits, trace=None
     ) -> KernelLaunch:
         """Arguments checked and laid out."""
-        if unpublished not in ("refuse", "nearest"):
-            raise ValueError(f"unpublished is 'refuse' or 'nearest', got {unpublished!r}")
         directives = self.entry.directives
-        grid = _extents(grid, "grid")
-        block = _extents(block, "block") if block is not None else None
+        block = extents(block, "block") if block is not None else None
         required = directives.get("reqntid")
         if required is not None:
-            required = _extents(required, "reqntid")
+            required = extents(required, "reqntid")
             if block not in (None, required):
                 raise ValueError(f"the entry requires blocks of {required} threads, got {block}")
             block = required
         if block is None:
             raise ValueError(f"{self.name} does not say how many threads a block has: pass block=")
-        cluster = _extents(cluster or directives.get("reqnctapercluster") or (1,), "cluster")
+        grid, block = checked_launch(grid, block, unpublished, limits)
+        cluster = extents(cluster or directives.get("reqnctapercluster") or (1,), "cluster")
         if any(g % c for g, c in zip(grid, cluster, strict=True)):
             raise ValueError(f"the grid {grid} is not a multiple of the cluster {cluster}")
         if cluster[0] != cluster[0] * cluster[1] * cluster[2]:
             raise Refused(f"clusters along x only are known here, got {cluster}")
-        threads = int(np.prod([*grid, *block], dtype=object))
-        if block[0] * block[1] * block[2] > 1024:
-            raise ValueError(f"a block has at most 1024 threads, got {block}")
-        if threads > limits.threads:
-            raise ValueError(
-                f"{threads} threads, above the limit of {limits.threads}; set limits=KernelLimits(threads=...)"
-            )
         most = self.machine_target.shared
         shared = most if shared is None else checked_integer(shared, "shared")
         if not 0 <= shared <= most:
@@ -236,10 +108,7 @@ class PTXProgram:
         arrays, names, owners = argument_arrays(arguments, [p.name for p in self.entry.parameters])
         variables = [v for v in self.module.variables if v.space in ("global", "const") and v.size]
         stored = [np.frombuffer(bytearray(v.initial or bytes(v.size)), np.uint8) for v in variables]
-        if sum(a.nbytes for a in (*arrays, *stored)) > limits.memory:
-            raise ValueError(
-                f"the arrays are larger than the limit of {limits.memory} bytes; set limits=KernelLimits(memory=...)"
-            )
+        checked_size([*arrays, *stored], limits)
         memory = GlobalMemory([*arrays, *stored], [*names, *(v.name for v in variables)], traced=trace is not None)
         parameters, places = self._parameters(arguments, owners, memory, traced=trace is not None)
         return KernelLaunch(
@@ -269,29 +138,18 @@ class PTXProgram:
             space.space.data[start : start + len(data)] = np.frombuffer(data, np.uint8)
         return space, places
 
-    def _execute(self, launch: KernelLaunch) -> int:
-        """Run all blocks, as many at a time as lanes and memory allow; steps taken."""
-        blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
-        per_block = -(-launch.block[0] * launch.block[1] * launch.block[2] // 32) * 32
-        size = launch.cluster[0]
-        bytes_each = self.block_bytes(launch, per_block)
-        together = max(1, min(LANES // per_block, launch.limits.memory // 2 // bytes_each))
-        together = max(size, together // size * size)
-        if bytes_each * size > launch.limits.memory:
-            raise ValueError(
-                f"a block needs about {bytes_each} bytes, above the limit; set limits=KernelLimits(memory=...)"
-            )
+    @property
+    def parameters(self) -> list[Variable]:
+        """The entry's parameters."""
+        return self.entry.parameters
+
+    def _scheduler(self, launch: KernelLaunch, first: int, count: int) -> Scheduler:
         lines = [ins.line for ins in self.entry.code]
         lines.append(lines[-1] if lines else 0)
-        steps = 0
-        for first in range(0, blocks, together):
-            machine = PTXMachine(launch, first, min(together, blocks - first))
-            scheduler = Scheduler(self.operations, lines, machine, launch.limits)
-            scheduler.steps = steps
-            with np.errstate(all="ignore"):
-                scheduler.run()
-            steps = scheduler.steps
-        return steps
+        return Scheduler(self.operations, lines, PTXMachine(launch, first, count), launch.limits)
+
+    def _together(self, launch: KernelLaunch) -> int:
+        return launch.cluster[0]
 
     def block_bytes(self, launch: KernelLaunch, per_block: int) -> int:
         """Bytes of state of one block, about."""
@@ -301,14 +159,6 @@ class PTXProgram:
         tensor = 128 * 512 * 4 if any(ins.name == "tcgen05" for ins in self.entry.code) else 0
         factor = 10 if launch.trace is not None else 2
         return factor * (registers + static + launch.shared + local + tensor) + 4096
-
-
-def _extents(values, name: str) -> tuple[int, int, int]:
-    given = [checked_integer(v, name) for v in ([values] if np.ndim(values) == 0 else values)]
-    if not 1 <= len(given) <= 3 or min(given) < 1:
-        raise ValueError(f"{name} has one to three positive extents, got {values!r}")
-    x, y, z, *_ = *given, 1, 1
-    return x, y, z
 
 
 def _build(ins: PTXInstruction, target: int | None) -> Operation:

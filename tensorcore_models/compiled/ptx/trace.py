@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .. import moves
 from ..expressions import ExpressionTrace
 from .syntax import TYPE_BITS, PTXInstruction
 
@@ -23,7 +24,7 @@ class PTXTrace(ExpressionTrace):
             whole = [np.zeros((count, s), np.int64) if o is None else o for o, s in zip(owners, sizes, strict=True)]
             if ins.name == "selp":
                 self.decided(owners[2], np.broadcast_to(values[2], (count,)), False)
-            moved = rule(ins, whole, [_bytes(v, count, s) for v, s in zip(values, sizes, strict=True)], size)
+            moved = rule(ins, whole, [moves.as_bytes(v, count, s) for v, s in zip(values, sizes, strict=True)], size)
             if moved is not None:
                 return moved if moved.any() else None
         kind = ins.modifiers[-1]
@@ -52,7 +53,7 @@ class PTXTrace(ExpressionTrace):
             words, mine = [], []
             for value, owner, width in zip(values, owners, widths, strict=True):
                 part = slice(i * width, (i + 1) * width)
-                words.append(np.ascontiguousarray(_bytes(value, count, 2 * width)[:, part]).view(f"u{width}")[:, 0])
+                words.append(np.ascontiguousarray(moves.as_bytes(value, count, 2 * width)[:, part]).view(f"u{width}")[:, 0])
                 mine.append(None if owner is None else owner[:, part])
             parts.append(self._one(name, ins, words, mine, count, half))
         return np.concatenate(parts, 1)
@@ -76,22 +77,8 @@ def _commutes(ins: PTXInstruction) -> bool:
     return ins.name in ("add", "mul", "fma") and "f" in ins.modifiers[-1]
 
 
-def _bytes(values, count: int, size: int) -> np.ndarray:
-    """Values of operands as bytes, shape (count, size)."""
-    values = np.asarray(values)
-    if values.dtype.kind == "b":
-        values = values.astype(np.uint8)
-    return np.ascontiguousarray(np.broadcast_to(values, (count,))).view(np.uint8).reshape(count, -1)[:, :size]
-
-
-def _resized(owners: np.ndarray, size: int) -> np.ndarray:
-    if owners.shape[1] >= size:
-        return owners[:, :size]
-    return np.pad(owners, ((0, 0), (0, size - owners.shape[1])))
-
-
 def _copied(ins: PTXInstruction, owners: list, values: list, size: int):
-    return np.concatenate(owners, 1) if "pack" in ins.modifiers else _resized(owners[0], size)
+    return np.concatenate(owners, 1) if "pack" in ins.modifiers else moves.resized(owners[0], size)
 
 
 def _chosen(ins: PTXInstruction, owners: list, values: list, size: int):
@@ -99,33 +86,17 @@ def _chosen(ins: PTXInstruction, owners: list, values: list, size: int):
 
 
 def _masked(ins: PTXInstruction, owners: list, values: list, size: int):
-    """and: bytes that a constant keeps or clears."""
-    for own, mask_owner, mask in ((owners[0], owners[1], values[1]), (owners[1], owners[0], values[0])):
-        if not mask_owner.any() and np.isin(mask[own != 0], (0, 255)).all():
-            return np.where(mask == 255, own, 0)
-    return None
+    return moves.masked(owners, values)
 
 
 def _merged(ins: PTXInstruction, owners: list, values: list, size: int):
-    """or, xor: bytes of which only one operand has any bits."""
-    left, right = owners
-    if ((left != 0) & ((right != 0) | (values[1] != 0))).any() or ((right != 0) & (values[0] != 0) & (left == 0)).any():
-        return None
-    return np.where(left != 0, left, right)
+    return moves.merged(owners, values)
 
 
 def _shifted(ins: PTXInstruction, owners: list, values: list, size: int):
-    """shl, shr: by whole bytes."""
-    places = np.ascontiguousarray(values[1]).view(np.uint32).reshape(-1)
-    if owners[1].any() or (places != places[0]).any() or places[0] % 8 or ins.modifiers[-1][0] == "s":
+    if owners[1].any() or ins.modifiers[-1][0] == "s":
         return None
-    step, out = int(places[0]) // 8, np.zeros_like(owners[0])
-    if step < size:
-        if ins.name == "shl":
-            out[:, step:] = owners[0][:, : size - step]
-        else:
-            out[:, : size - step] = owners[0][:, step:]
-    return out
+    return moves.shifted(owners[0], moves.numbers(values[1]), size, left=ins.name == "shl")
 
 
 def _permuted(ins: PTXInstruction, owners: list, values: list, size: int):
@@ -138,13 +109,9 @@ def _permuted(ins: PTXInstruction, owners: list, values: list, size: int):
 
 
 def _extracted(ins: PTXInstruction, owners: list, values: list, size: int):
-    """bfe of whole bytes."""
-    start, length = (np.ascontiguousarray(v).view(np.uint32).reshape(-1) for v in values[1:])
-    same = (start == start[0]).all() and (length == length[0]).all()
-    if ins.modifiers[-1][0] == "s" or not same or start[0] % 8 or length[0] % 8:
+    if ins.modifiers[-1][0] == "s":
         return None
-    first, count = int(start[0]) // 8, int(length[0]) // 8
-    return _resized(owners[0][:, first : first + count], size)
+    return moves.extracted(owners[0], moves.numbers(values[1]), moves.numbers(values[2]), size)
 
 
 def _widened(ins: PTXInstruction, owners: list, values: list, size: int):
@@ -153,7 +120,7 @@ def _widened(ins: PTXInstruction, owners: list, values: list, size: int):
     if len(ins.modifiers) != 2 or {target[0], source[0]} - {"u", "s", "b"} or target.endswith("x2"):
         return None
     extends = TYPE_BITS[target] > TYPE_BITS[source]
-    return None if extends and source[0] == "s" else _resized(owners[0], size)
+    return None if extends and source[0] == "s" else moves.resized(owners[0], size)
 
 
 _MOVES: dict[str, Callable] = {

@@ -1,0 +1,138 @@
+"""What loads and stores have in common: forms of their data, registers that they fill, faults, checks, expressions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .decode import unknown
+from .syntax import AMDInstruction, Registers
+
+
+@dataclass(frozen=True)
+class Form:
+    """The data of a load or store.
+
+    Parameters
+    ----------
+    width, count : int
+        Bytes of a word in memory, and how many.
+    signed : bool
+        Whether a narrow word is sign-extended.
+    half : int or None
+        Which half of its register a 16-bit load or store uses (d16); None: it is zero- or sign-extended to the register.
+    """
+
+    width: int
+    count: int = 1
+    signed: bool = False
+    half: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.width * self.count
+
+    @property
+    def registers(self) -> int:
+        """Registers of a lane."""
+        return max(1, self.size // 4)
+
+
+_DWORDS = {"dword": Form(4), **{f"dwordx{n}": Form(4, n) for n in (2, 3, 4, 8, 16)}}
+#: Forms by the end of an instruction's name.
+LOADS = {
+    **_DWORDS, "ubyte": Form(1), "sbyte": Form(1, signed=True), "ushort": Form(2), "sshort": Form(2, signed=True),
+    "short_d16": Form(2, half=0), "short_d16_hi": Form(2, half=1), "ubyte_d16": Form(1, half=0),
+    "ubyte_d16_hi": Form(1, half=1), "sbyte_d16": Form(1, signed=True, half=0), "sbyte_d16_hi": Form(1, signed=True, half=1),
+}  # fmt: skip
+STORES = {
+    **_DWORDS, "byte": Form(1), "short": Form(2), "byte_d16_hi": Form(1, half=1), "short_d16_hi": Form(2, half=1),
+}  # fmt: skip
+#: What is said of caches; it changes no values.
+HINTS = {"sc0", "sc1", "nt", "glc", "slc", "dlc"}
+
+
+def vectors_of(operand, count: int, ins: AMDInstruction) -> range:
+    """Numbers of `count` vector registers."""
+    if not isinstance(operand, Registers) or not operand.vector or operand.count != count:
+        raise unknown(ins, f"takes {count} vector register{'s' * (count > 1)}")
+    return range(operand.first, operand.first + count)
+
+
+def read_places(machine, memory, places: np.ndarray, form: Form, lanes, *, kind: str = "generic"):
+    """(words of shape (lanes, count), whose bytes they are or None)."""
+    if machine.launch.checks:
+        machine.checks.watch_read(memory, places, form.size, lanes, kind)
+    owners = memory.load_ids(places, form.size)
+    return memory.load_anywhere(places, form.width, form.count), owners if owners is not None and owners.any() else None
+
+
+def write_places(machine, memory, places: np.ndarray, words: np.ndarray, lanes, ids=None, *, kind: str = "generic") -> None:
+    """Write words of shape (lanes, count)."""
+    size = words.dtype.itemsize * words.shape[1]
+    if machine.launch.checks:
+        machine.checks.watch_write(memory, places, size, lanes, kind)
+    memory.store_anywhere(places, words)
+    memory.store_ids(places, ids, size)
+
+
+def fill(machine, targets: range, form: Form, words: np.ndarray, owners, waves, lanes) -> None:
+    """Write loaded words to the registers of lanes."""
+    if form.width == 4:
+        for place, number in enumerate(targets):
+            own = None if owners is None else owners[:, 4 * place : 4 * place + 4]
+            machine.write_vector(number, words[:, place], waves, lanes, own)
+        return
+    value = words[:, 0]
+    if form.signed:
+        value = value.view(f"i{form.width}").astype(np.int32).view(np.uint32)
+    value = value.astype(np.uint32)
+    own = None if owners is None else np.pad(owners, ((0, 0), (0, 4 - form.width)))
+    if form.half is not None:
+        machine.assume("16-bit loads into a half of a register clear the other half (SRAM-ECC), as Tensile's kernels rely on")
+        value = (value & np.uint32(0xFFFF)) << np.uint32(16 * form.half)
+        own = own if own is None or not form.half else np.roll(own, 2, 1)
+    machine.write_vector(targets[0], value, waves, lanes, own)
+
+
+def taken(machine, sources: range, form: Form, waves, lanes) -> tuple[np.ndarray, np.ndarray | None]:
+    """(words of registers of lanes, shape (lanes, count), whose bytes they are or None)."""
+    count = machine.threads.count if lanes is None else len(lanes)
+    words = np.stack([np.broadcast_to(machine.read_vector(n, waves, lanes), (count,)) for n in sources], 1)
+    shift = 16 if form.half else 0
+    if form.width < 4:
+        words = (words >> np.uint32(shift)).astype(f"u{form.width}")
+    owners = None
+    if machine.trace is not None:
+        parts = [machine.vectors.read_ids(n, lanes) for n in sources]
+        if any(part is not None for part in parts):
+            whole = [np.zeros((count, 4), np.int64) if part is None else part for part in parts]
+            first = shift // 8
+            owners = np.concatenate(whole, 1)[:, first : first + form.size]
+    return words, owners
+
+
+# -- atomic operations -----------------------------------------------------------------------------------------------------
+def one_by_one(machine, memory, places: np.ndarray, words: np.ndarray, owners, form: Form, change: Callable, name: str):
+    """Read, change and write words, lanes at one address after the other; (words before, whose bytes they were)."""
+    before, before_owners = np.zeros_like(words), None
+    if machine.trace is not None:
+        before_owners = np.zeros((len(places), form.size), np.int64)
+    order = np.argsort(places, kind="stable")
+    _, first, counts = np.unique(places[order], return_index=True, return_counts=True)
+    if (counts > 1).any() or machine.waves.count > 1:
+        machine.assume("atomic operations on one address run in the order of blocks, waves and lanes")
+    for turn in range(int(counts.max(initial=0))):
+        now = order[first[counts > turn] + turn]
+        old = memory.load_anywhere(places[now], form.width, form.count)
+        before[now] = old
+        new = change(old, words[now])
+        ids = None
+        if machine.trace is not None:
+            own = memory.load_ids(places[now], form.size)
+            before_owners[now] = own
+            ids = machine.trace.atomic(name, old, own, words[now], None if owners is None else owners[now])
+        memory.store_anywhere(places[now], np.ascontiguousarray(new))
+        memory.store_ids(places[now], ids, form.size)
+    return before, before_owners

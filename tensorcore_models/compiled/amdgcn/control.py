@@ -1,0 +1,136 @@
+"""Where waves go and what they wait for: branches, s_barrier, s_waitcnt, s_endpgm (CDNA3 ISA, "Program Flow Control")."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..errors import KernelFault
+from ..scheduler import Jump, Split, Wait
+from .decode import Operation, unknown
+from .syntax import EXEC, SCC, VCC, AMDInstruction, Call, Literal
+
+
+def _pair_is_zero(first: int) -> Callable:
+    def held(machine, waves):
+        return (machine.read_scalar(first, waves) | machine.read_scalar(first + 1, waves)) == 0
+
+    return held
+
+
+def _scc(machine, waves):
+    held = machine.read_scalar(SCC, waves)
+    if machine.trace is not None:
+        machine.trace.decided(machine.scalars.read_ids(SCC, waves), held, False)
+    return held
+
+
+#: Conditions of branches: (what is asked, whether it is to hold).
+_CONDITIONS: dict[str, tuple[Callable, bool]] = {
+    "s_cbranch_scc0": (_scc, False), "s_cbranch_scc1": (_scc, True),
+    "s_cbranch_vccz": (_pair_is_zero(VCC), True), "s_cbranch_vccnz": (_pair_is_zero(VCC), False),
+    "s_cbranch_execz": (_pair_is_zero(EXEC), True), "s_cbranch_execnz": (_pair_is_zero(EXEC), False),
+}  # fmt: skip
+
+
+def build_branch(ins: AMDInstruction) -> Operation:
+    """A branch, always or on a condition."""
+    target = ins.target
+    if target is None:
+        raise unknown(ins, "has no target that is known here")
+    jump = Jump(target)
+    if ins.name == "s_branch":
+        return lambda machine, waves: jump
+    asked, wanted = _CONDITIONS[ins.name]
+
+    def run(machine, waves):
+        taken = asked(machine, waves) == wanted
+        if taken.all():
+            return jump
+        if not taken.any():
+            return None
+        return Split(np.flatnonzero(taken) if waves is None else waves[taken], target)
+
+    return run
+
+
+def build_end(ins: AMDInstruction) -> Operation:
+    """s_endpgm: the waves are done."""
+
+    def run(machine, waves):
+        done = machine.waves.all_lanes if waves is None else waves
+        machine.alive -= np.bincount(machine.waves.row[done], minlength=len(machine.alive))
+        _release(machine)
+        return Split(done, None)
+
+    return run
+
+
+def _release(machine) -> None:
+    """Let the blocks go on whose waves have all come to the barrier."""
+    complete = (machine.arrived > 0) & (machine.arrived >= machine.alive)
+    if complete.any():
+        machine.arrived[complete] = 0
+        machine.phase[complete] += 1
+        machine.events += 1
+        if machine.launch.checks:
+            machine.checks.synchronised(np.flatnonzero(complete[machine.threads.row]))
+
+
+def build_barrier(ins: AMDInstruction) -> Operation:
+    """s_barrier: all waves of a block that still run."""
+
+    def ready(machine):
+        return lambda waves: machine.phase[machine.waves.row[waves]] > machine.seen_phase[waves]
+
+    def run(machine, waves):
+        here = machine.waves.all_lanes if waves is None else waves
+        machine.seen_phase[here] = machine.phase[machine.waves.row[here]]
+        machine.arrived += np.bincount(machine.waves.row[here], minlength=len(machine.arrived))
+        _release(machine)
+        held = ready(machine)
+        done = held(here)
+        return None if done.all() else Wait(here[~done], held, again=False)
+
+    return run
+
+
+def build_wait(ins: AMDInstruction) -> Operation:
+    """s_waitcnt: until at most so many accesses are outstanding."""
+    counts: dict[str, int] = {}
+    for operand in ins.operands:
+        if isinstance(operand, Literal) and isinstance(operand.value, int):  # bits as they are encoded
+            word = operand.value
+            counts = {"vmcnt": word & 15 | word >> 10 & 48, "expcnt": word >> 4 & 7, "lgkmcnt": word >> 8 & 15}
+        elif isinstance(operand, Call) and operand.name in ("vmcnt", "lgkmcnt", "expcnt"):
+            counts[operand.name] = int(operand.arguments[0], 0)
+        else:
+            raise unknown(ins, "waits for a counter that is not known here")
+    vector_memory, others = counts.get("vmcnt"), counts.get("lgkmcnt")
+    # The largest number that a counter holds waits for nothing.
+    vector_memory, others = None if vector_memory == 63 else vector_memory, None if others == 15 else others
+    return lambda machine, waves: machine.counters.waited(waves, vector_memory, others)
+
+
+def build_trap(ins: AMDInstruction) -> Operation:
+    """s_trap: the kernel stops itself."""
+
+    def run(machine, waves):
+        raise KernelFault("the kernel traps")
+
+    return run
+
+
+def nothing(ins: AMDInstruction) -> Operation:
+    """The operation of an instruction that changes no values."""
+    return lambda machine, waves: None
+
+
+BUILDERS: dict[str, Callable[[AMDInstruction], Operation]] = {
+    "s_branch": build_branch, **dict.fromkeys(_CONDITIONS, build_branch), "s_endpgm": build_end, "s_barrier": build_barrier,
+    "s_waitcnt": build_wait, "s_trap": build_trap,
+    **dict.fromkeys(
+        ("s_nop", "s_setprio", "s_sleep", "s_sethalt", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_clause",
+         "s_code_end", "s_ttracedata", "s_inst_prefetch", "buffer_wbl2", "buffer_inv", "buffer_wbinvl1",
+         "buffer_wbinvl1_vol", "s_waitcnt_depctr", "s_waitcnt_vscnt"), nothing
+    ),
+}  # fmt: skip

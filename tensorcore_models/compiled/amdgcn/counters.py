@@ -1,0 +1,115 @@
+"""What is outstanding: registers whose data have not come, by the counters that s_waitcnt waits for.
+
+Values are there at once in this machine; on hardware they come later. So each load marks its registers with its number, a wait
+says up to which number all have come, and a register that is used before is a fault. Vector memory comes back in order and so
+does LDS; scalar loads come in any order, so that only a wait for 0 makes them known (CDNA3 ISA, "Manually Inserted Wait
+States" and "S_WAITCNT").
+"""
+
+import numpy as np
+
+from ..errors import KernelFault
+from .syntax import SCALARS, VECTORS, register_name
+
+VECTOR_MEMORY, LOCAL, SCALAR_MEMORY = 0, 1, 2
+_NAMES = ("vector memory (vmcnt)", "local memory (lgkmcnt)", "scalar memory (lgkmcnt)")
+
+
+class NoCounters:
+    """Counters that nothing watches."""
+
+    def demand_vector(self, number: int, waves) -> None:
+        """A vector register is used."""
+
+    def demand_scalar(self, number: int, waves) -> None:
+        """A scalar register is used."""
+
+    def issued(self, queue: int, waves, vectors: range = range(0), scalars: range = range(0)) -> None:
+        """An access of memory began; the registers that it will write."""
+
+    def copied(self, waves) -> None:
+        """The access of vector memory that just began copies to local memory."""
+
+    def waited(self, waves, vector_memory: int | None, others: int | None) -> None:
+        """Waves waited until at most so many accesses are outstanding."""
+
+
+class Counters(NoCounters):
+    """Counters of the waves of a machine.
+
+    Parameters
+    ----------
+    machine : object
+        Whose waves they are, and whose checks want to know what has come.
+    """
+
+    def __init__(self, machine):
+        self.machine, count = machine, machine.waves.count
+        self.count = np.zeros((3, count), np.int64)
+        self.done = np.zeros((3, count), np.int64)
+        self.vectors: list[np.ndarray | None] = [None] * VECTORS
+        self.scalars: list[np.ndarray | None] = [None] * SCALARS
+        self.copies: list[np.ndarray] = []  # numbers of the accesses that copy to local memory, 0 where it is not the wave's
+
+    def demand_vector(self, number: int, waves) -> None:
+        if self.vectors[number] is not None:
+            self._demand(self.vectors, number, waves, register_name(True, number))
+
+    def demand_scalar(self, number: int, waves) -> None:
+        if self.scalars[number] is not None:
+            self._demand(self.scalars, number, waves, register_name(False, number))
+
+    def _demand(self, table: list, number: int, waves, name: str) -> None:
+        """KernelFault if data of the register have not come to one of the waves."""
+        codes = table[number]
+        queue, turn = codes % 4, codes // 4
+        late = turn > np.choose(queue, self.done)
+        if not late.any():
+            table[number] = None
+            return
+        mine = late if waves is None else late[waves]
+        if mine.any():
+            wave = int(mine.argmax()) if waves is None else int(waves[mine.argmax()])
+            raise KernelFault(
+                f"{self.machine.waves.name(wave)} uses {name} before a wait for {_NAMES[queue[wave]]} says that it was loaded"
+            )
+
+    def issued(self, queue: int, waves, vectors: range = range(0), scalars: range = range(0)) -> None:
+        which = slice(None) if waves is None else waves
+        self.count[queue, which] += 1
+        for table, registers in ((self.vectors, vectors), (self.scalars, scalars)):
+            for register in registers:
+                codes = table[register]
+                codes = np.zeros(self.count.shape[1], np.int64) if codes is None else codes.copy()
+                codes[which] = self.count[queue, which] * 4 + queue
+                table[register] = codes
+
+    def copied(self, waves) -> None:
+        numbers = np.zeros(self.count.shape[1], np.int64)
+        which = slice(None) if waves is None else waves
+        numbers[which] = self.count[VECTOR_MEMORY, which]
+        self.copies.append(numbers)
+
+    def waited(self, waves, vector_memory: int | None, others: int | None) -> None:
+        which = slice(None) if waves is None else waves
+        if vector_memory is not None:
+            self._come(VECTOR_MEMORY, which, vector_memory)
+            self._copies_come(waves, which)
+        if others is not None:
+            self._come(LOCAL, which, others)
+            if others == 0:
+                self._come(SCALAR_MEMORY, which, 0)
+            self.machine.checks.local_waited(waves, others)
+
+    def _come(self, queue: int, which, left: int) -> None:
+        self.done[queue, which] = np.maximum(self.done[queue, which], self.count[queue, which] - left)
+
+    def _copies_come(self, waves, which) -> None:
+        """Tell the checks how many copies to local memory each wave may still have outstanding."""
+        if not self.copies:
+            return
+        numbers = np.stack(self.copies)[:, which]
+        left = (numbers > self.done[VECTOR_MEMORY, which]).sum(0)
+        self.machine.checks.copies_waited(waves, left)
+        whole = np.stack(self.copies)
+        self.copies = [row for row, late in zip(self.copies, (whole > self.done[VECTOR_MEMORY]).any(1), strict=True) if late]

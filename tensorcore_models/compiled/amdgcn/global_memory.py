@@ -1,0 +1,193 @@
+"""global, flat and scratch loads, stores and atomic operations (CDNA3 ISA, "Flat Memory Instructions")."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import floats
+from ..errors import Refused
+from .access import HINTS, LOADS, STORES, Form, fill, one_by_one, read_places, taken, vectors_of, write_places
+from .counters import LOCAL, VECTOR_MEMORY
+from .decode import Operation, ScalarSource, active, unknown
+from .syntax import M0, AMDInstruction, Registers, Symbol
+
+
+def _is_off(operand) -> bool:
+    return isinstance(operand, Symbol) and operand.name == "off"
+
+
+def address_reader(ins: AMDInstruction, vector, scalar) -> Callable:
+    """A function that gives the address in each lane, as uint64: registers of the lane, of the wave, and the offset."""
+    if ins.modifiers.keys() - {"offset", "lds", *HINTS}:
+        raise unknown(ins, f"with {', '.join(sorted(ins.modifiers))} is not known here")
+    offset = ins.modifiers.get("offset", 0)
+    if not isinstance(offset, int) or not -4096 <= offset < 4096:
+        raise unknown(ins, f"has the offset {offset}")
+    step = np.uint64(offset % (1 << 64))
+    scratch = ins.name.startswith("scratch")
+    base = None
+    if scalar is not None and not _is_off(scalar):
+        base = ScalarSource(scalar, "b32" if scratch else "b64", ins)
+    lane = None
+    if not _is_off(vector):
+        lane = vectors_of(vector, 2 if base is None and not scratch else 1, ins)
+    elif base is None and not scratch:
+        raise unknown(ins, "has no address")
+
+    def read(machine, waves, lanes):
+        count = machine.threads.count if lanes is None else len(lanes)
+        address = np.full(count, step)
+        if base is not None:
+            address = address + np.asarray(machine.spread(base.read(machine, waves), waves, lanes)).astype(np.uint64)
+        if lane is not None:
+            address = address + machine.read_vector(lane[0], waves, lanes).astype(np.uint64)
+            if len(lane) == 2:
+                address = address + (machine.read_vector(lane[1], waves, lanes).astype(np.uint64) << np.uint64(32))
+        return address & np.uint64(0xFFFFFFFF) if scratch else address
+
+    return read
+
+
+def _located(machine, ins: AMDInstruction, addresses, size: int, lanes, *, write: bool):
+    if ins.name.startswith("scratch"):
+        return machine.local("scratch", addresses, size, lanes, write=write)
+    if ins.name.startswith("flat"):
+        return machine.generic(addresses, size, lanes, write=write)
+    return machine.memory.space, machine.memory.places(addresses, size, write=write, alignment=1)
+
+
+def _issued(machine, ins: AMDInstruction, waves, targets: range = range(0)) -> None:
+    machine.counters.issued(VECTOR_MEMORY, waves, targets)
+    if ins.name.startswith("flat"):
+        machine.counters.issued(LOCAL, waves)
+
+
+def build_load(ins: AMDInstruction) -> Operation:
+    """A load to registers."""
+    form = LOADS[ins.name.split("_load_")[1]]
+    targets = vectors_of(ins.operands[0], form.registers, ins)
+    where = address_reader(ins, *_addresses(ins, 1))
+
+    def run(machine, waves, lanes):
+        memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=False)
+        words, owners = read_places(machine, memory, places, form, lanes)
+        fill(machine, targets, form, words, owners, waves, lanes)
+
+    return _counted(ins, run, targets)
+
+
+def _counted(ins: AMDInstruction, run: Callable, targets: range = range(0)) -> Operation:
+    """The operation of active lanes, which is counted whether there are any or not."""
+    operation = active(run)
+
+    def counted(machine, waves):
+        operation(machine, waves)
+        _issued(machine, ins, waves, targets)
+
+    return counted
+
+
+def _addresses(ins: AMDInstruction, first: int) -> tuple:
+    """The operands of the address, from the place `first` on: registers of the lane, of the wave or None."""
+    given = ins.operands[first:]
+    if not 1 <= len(given) <= 2 or ins.name.startswith("flat") and len(given) != 1:
+        raise unknown(ins, f"has {len(ins.operands)} operands")
+    return given[0], given[1] if len(given) == 2 else None
+
+
+def build_store(ins: AMDInstruction) -> Operation:
+    """A store of registers."""
+    form = STORES[ins.name.split("_store_")[1]]
+    vector, data, *rest = ins.operands
+    sources = vectors_of(data, form.registers, ins)
+    if len(rest) != (not ins.name.startswith("flat")):
+        raise unknown(ins, f"has {len(ins.operands)} operands")
+    where = address_reader(ins, vector, rest[0] if rest else None)
+
+    def run(machine, waves, lanes):
+        memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=True)
+        words, owners = taken(machine, sources, form, waves, lanes)
+        write_places(machine, memory, places, words, lanes, owners)
+
+    return _counted(ins, run)
+
+
+def build_to_local(ins: AMDInstruction) -> Operation:
+    """global_load_lds: a load whose lanes' words go to neighbouring places of local memory, from M0 on."""
+    form = LOADS[ins.name.split("_lds_")[1]]
+    if form.width != 4:
+        raise unknown(ins)
+    where = address_reader(ins, *_addresses(ins, 0))
+    step = int(ins.modifiers.get("offset", 0))
+    base = ScalarSource(Registers(False, M0, 1), "b32", ins)
+
+    def run(machine, waves, lanes):
+        memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=False)
+        words, owners = read_places(machine, memory, places, form, lanes)
+        every = machine.threads.all_lanes if lanes is None else lanes
+        start = np.asarray(machine.spread(base.read(machine, waves), waves, lanes)).astype(np.int64) & 0xFFFF
+        addresses = np.broadcast_to(start, every.shape) + step + every % 64 * form.size
+        local, there = machine.local("lds", addresses, form.size, lanes, write=True)
+        write_places(machine, local, there, words, lanes, owners, kind="copy")
+
+    operation = _counted(ins, run)
+
+    def copied(machine, waves):
+        operation(machine, waves)
+        if machine.launch.checks:
+            machine.counters.copied(waves)
+            machine.checks.copy_issued(waves)
+
+    return copied
+
+
+# -- atomic operations -----------------------------------------------------------------------------------------------------
+def _float_add(fmt: str) -> Callable:
+    def change(old, new):
+        found = floats.add(old, new, fmt)
+        if floats.is_nan(found, fmt).any():
+            raise Refused("an atomic addition gives NaN, whose payload is not published")
+        return found
+
+    return change
+
+
+#: Atomic operations: name -> (bytes of a word, words, function of old and new).
+ATOMICS: dict[str, tuple[int, int, Callable]] = {
+    "add": (4, 1, np.add), "sub": (4, 1, np.subtract), "and": (4, 1, np.bitwise_and), "or": (4, 1, np.bitwise_or),
+    "xor": (4, 1, np.bitwise_xor), "umin": (4, 1, np.minimum), "umax": (4, 1, np.maximum), "swap": (4, 1, lambda x, y: y),
+    "smin": (4, 1, lambda x, y: np.minimum(x.view(np.int32), y.view(np.int32)).view(np.uint32)),
+    "smax": (4, 1, lambda x, y: np.maximum(x.view(np.int32), y.view(np.int32)).view(np.uint32)),
+    "add_x2": (8, 1, np.add), "swap_x2": (8, 1, lambda x, y: y),
+    "add_f32": (4, 1, _float_add("fp32")), "add_f64": (8, 1, _float_add("fp64")),
+    "pk_add_f16": (2, 2, _float_add("fp16")), "pk_add_bf16": (2, 2, _float_add("bf16")),
+}  # fmt: skip
+
+
+def build_atomic(ins: AMDInstruction) -> Operation:
+    """An atomic operation; with sc0 it gives what was there before."""
+    width, count, change = ATOMICS[ins.name.split("_atomic_")[1]]
+    form, returns = Form(width, count), "sc0" in ins.modifiers or "glc" in ins.modifiers
+    targets = vectors_of(ins.operands[0], form.registers, ins) if returns else range(0)
+    vector, data, *rest = ins.operands[returns:]
+    sources = vectors_of(data, form.registers, ins)
+    where = address_reader(ins, vector, rest[0] if rest else None)
+
+    def run(machine, waves, lanes):
+        memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=True)
+        words, owners = taken(machine, sources, Form(4, form.registers), waves, lanes)
+        shaped = np.ascontiguousarray(words).view(f"u{width}")
+        before, old = one_by_one(machine, memory, places, shaped, owners, form, change, ins.name)
+        if returns:
+            back = np.ascontiguousarray(before).view(np.uint32)
+            fill(machine, targets, Form(4, form.registers), back, old, waves, lanes)
+
+    return _counted(ins, run, targets)
+
+
+BUILDERS: dict[str, Callable[[AMDInstruction], Operation]] = {
+    **{f"{space}_load_{name}": build_load for space in ("global", "flat", "scratch") for name in LOADS},
+    **{f"{space}_store_{name}": build_store for space in ("global", "flat", "scratch") for name in STORES},
+    **{f"global_load_lds_{name}": build_to_local for name in ("dword", "dwordx3", "dwordx4")},
+    **{f"{space}_atomic_{name}": build_atomic for space in ("global", "flat") for name in ATOMICS},
+}  # fmt: skip

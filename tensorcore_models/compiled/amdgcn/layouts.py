@@ -1,0 +1,60 @@
+"""Which lane and register hold which matrix element of MFMA (CDNA3 ISA, "Matrix Arithmetic Instructions", register layouts).
+
+A lane of A holds one row and neighbouring values of k; lanes beyond the rows hold the next ones, or the next block. D lies in
+groups of four rows: a lane holds one column of them, lanes beyond the columns the next group.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+from ...hardware.cuda.layouts import Fragment, Mode, _doubling, _log2
+
+WAVE = 64
+
+
+class MatrixLayout(NamedTuple):
+    """The fragments of A, B and C of an MFMA; D lies as C."""
+
+    a: Fragment
+    b: Fragment
+    c: Fragment
+
+
+def _operand(size: int, k: int, blocks: int, bits: int, *, rows: bool) -> Fragment:
+    """A (rows) or B: lanes along m (n), then along blocks and k; what is left of k in a lane."""
+    along, inner = ("row", "col") if rows else ("col", "row")
+    groups = WAVE // size // blocks
+    inside = k // groups
+    threads = (*_doubling(along, 1, _log2(size)), *_doubling("block", 1, _log2(blocks)))
+    threads += _doubling(inner, inside, _log2(groups))
+    shape = (blocks, size, k) if rows else (blocks, k, size)
+    return Fragment(threads, _doubling(inner, 1, _log2(inside)), bits, shape)
+
+
+def _accumulator(m: int, n: int, blocks: int, bits: int) -> Fragment:
+    """C and D: lanes along n, then groups of four rows; of f64 neighbouring lanes hold neighbouring rows."""
+    groups = WAVE // n
+    if bits == 64:
+        apart = min(groups, m)
+        threads = (*_doubling("col", 1, _log2(n)), *_doubling("block", 1, _log2(blocks)), *_doubling("row", 1, _log2(4)))
+        return Fragment(threads, _doubling("row", apart, _log2(m // 4)), bits, (blocks, m, n))
+    if m == 4:  # a block for each four lanes
+        return Fragment(
+            (*_doubling("col", 1, 2), *_doubling("block", 1, 4)), _doubling("row", 1, 2), bits, (blocks, m, n)
+        )
+    threads = (*_doubling("col", 1, _log2(n)), *_doubling("row", 4, _log2(groups)))
+    slots = (*_doubling("row", 1, 2), *_doubling("row", 4 * groups, _log2(m // (4 * groups))))
+    return Fragment(threads, (*slots, *_doubling("block", 1, _log2(blocks))), bits, (blocks, m, n))
+
+
+@cache
+def matrix_layout(m: int, n: int, k: int, blocks: int, a_bits: int, b_bits: int, c_bits: int) -> MatrixLayout:
+    """The fragments of an MFMA of a shape, with elements of so many bits."""
+    return MatrixLayout(
+        _operand(m, k, blocks, a_bits, rows=True),
+        _operand(n, k, blocks, b_bits, rows=False),
+        _accumulator(m, n, blocks, c_bits),
+    )
+
+
+__all__ = ["MatrixLayout", "Mode", "matrix_layout"]

@@ -1,0 +1,168 @@
+"""AMDGCN assembly text: kernels with their descriptors, metadata and code."""
+
+import re
+
+from .operands import MalformedAMDGCN, instruction_parts
+from .syntax import AMDInstruction, CodeObject, Kernel, KernelArgument, Symbol
+
+_LABEL = re.compile(r"([.$\w]+):")
+_TARGET = re.compile(r"gfx[0-9a-f]+")
+_HSA = re.compile(r"\.amdhsa_(\w+)\s+(.*)")
+
+
+class _Code:
+    """The instructions of a text's code, its labels, and branches that name them."""
+
+    def __init__(self) -> None:
+        self.code: list[AMDInstruction] = []
+        self.labels: dict[str, int] = {}
+
+    def add(self, text: str, line: int) -> None:
+        """One instruction."""
+        name, encoding, operands, modifiers = instruction_parts(text, line)
+        self.code.append(AMDInstruction(name, encoding, operands, modifiers, line))
+
+    def of(self, kernel: str) -> list[AMDInstruction]:
+        """A kernel's instructions, up to the end of the text's code, with the targets of its branches."""
+        start, found = self.labels[kernel], []
+        for ins in self.code[start:]:
+            if is_branch(ins.name):
+                found.append(self._aimed(ins, start))
+            else:
+                found.append(ins)
+        return found
+
+    def _aimed(self, ins: AMDInstruction, start: int) -> AMDInstruction:
+        goal = ins.operands[0] if len(ins.operands) == 1 else None
+        if not isinstance(goal, Symbol):
+            raise MalformedAMDGCN("a branch names one label", ins.line)
+        if goal.name not in self.labels:
+            raise MalformedAMDGCN(f"there is no label {goal.name}", ins.line)
+        if self.labels[goal.name] < start:
+            raise MalformedAMDGCN(f"a branch leaves the kernel for {goal.name}", ins.line)
+        target = self.labels[goal.name] - start
+        return AMDInstruction(ins.name, ins.encoding, ins.operands, ins.modifiers, ins.line, target)
+
+
+def is_branch(name: str) -> bool:
+    """Whether an instruction goes to the label that it names."""
+    return name == "s_branch" or name.startswith("s_cbranch_") and name not in ("s_cbranch_g_fork", "s_cbranch_join")
+
+
+def parse(text: str) -> CodeObject:
+    """The kernels of an assembly text.
+
+    Raises
+    ------
+    ValueError
+        Malformed text, in one line with its line number.
+    """
+    found, code, in_code = CodeObject(), _Code(), True
+    described: Kernel | None = None
+    metadata: list[str] | None = None
+    for number, raw in enumerate(text.splitlines(), 1):
+        if metadata is not None:
+            if raw.strip() == ".end_amdgpu_metadata":
+                _read_metadata(metadata, found)
+                metadata = None
+            else:
+                metadata.append(raw)
+            continue
+        line = raw.split(";", 1)[0].split("//", 1)[0].strip()
+        if label := _LABEL.match(line):
+            if in_code:
+                if label[1] in code.labels:
+                    raise MalformedAMDGCN(f"the label {label[1]} is there twice", number)
+                code.labels[label[1]] = len(code.code)
+            line = line[label.end() :].strip()
+        if not line:
+            continue
+        word = line.split(None, 1)[0]
+        if described is not None:
+            if word == ".end_amdhsa_kernel":
+                described = None
+            elif match := _HSA.match(line):
+                _describe(described, match[1], match[2])
+        elif word == ".amdgcn_target":
+            target = _TARGET.search(line)
+            found.target = target.group() if target else ""
+        elif word == ".amdhsa_kernel":
+            described = found.kernels.setdefault(line.split()[-1], Kernel(line.split()[-1]))
+        elif word == ".amdgpu_metadata":
+            metadata = []
+        elif word in (".text", ".section", ".data", ".bss"):
+            in_code = word == ".text" or ".text" in line
+        elif in_code and not word.startswith("."):
+            code.add(line.replace("\t", " "), number)
+    if described is not None or metadata is not None:
+        raise MalformedAMDGCN("a kernel's description is not closed")
+    if not found.target:
+        raise MalformedAMDGCN("no .amdgcn_target: is this AMDGCN?")
+    for name, kernel in found.kernels.items():
+        if name not in code.labels:
+            raise MalformedAMDGCN(f"the code of the kernel {name} is not there")
+        kernel.code = code.of(name)
+    return found
+
+
+def _describe(kernel: Kernel, field: str, text: str) -> None:
+    """A field of the kernel descriptor; one that is an expression of symbols is left out: none of these is read here."""
+    value = text.strip()
+    if re.fullmatch(r"-?(?:0x[0-9a-fA-F]+|\d+)", value):
+        kernel.facts[field] = int(value, 0)
+
+
+# -- metadata: the part of YAML that the assembler writes ------------------------------------------------------------------
+_ITEM = re.compile(r"(\s*)(- )?\s*(\.[\w.]+|amdhsa\.\w+):\s*(.*)")
+
+
+def _read_metadata(lines: list[str], found: CodeObject) -> None:
+    """Arguments and sizes of each kernel."""
+    kernels: list[dict] = []
+    for line in lines:
+        match = _ITEM.match(line)
+        if match is None:
+            if kernels and (item := re.fullmatch(r"\s+- (\d+)", line)) and kernels[-1]["open"]:
+                kernels[-1]["fields"].setdefault(kernels[-1]["open"], []).append(int(item[1]))
+            continue
+        depth, opens, name, value = len(match[1]), match[2], match[3], match[4].strip().strip("'\"")
+        if name.startswith("amdhsa."):
+            continue
+        if depth == 2 and opens:
+            kernels.append({"fields": {}, "args": [], "open": ""})
+        if not kernels:
+            continue
+        if depth >= 6:
+            if opens:
+                kernels[-1]["args"].append({})
+            if kernels[-1]["args"]:
+                kernels[-1]["args"][-1][name[1:]] = value
+        else:
+            kernels[-1]["open"] = "" if value else name[1:]
+            if value:
+                kernels[-1]["fields"][name[1:]] = value
+    for row in kernels:
+        name = row["fields"].get("name", "")
+        if name in found.kernels:
+            add_metadata(found.kernels[name], row["fields"], row["args"])
+
+
+def add_metadata(kernel: Kernel, fields: dict, arguments: list[dict]) -> None:
+    """What metadata say of a kernel.
+
+    Raises
+    ------
+    ValueError
+        If an argument has no place.
+    """
+    kernel.metadata = fields
+    for number, row in enumerate(arguments):
+        try:
+            offset, size = int(row["offset"]), int(row["size"])
+        except (KeyError, ValueError):
+            raise MalformedAMDGCN(f"argument {number} of {kernel.name} has no place in the metadata") from None
+        if not 0 <= offset <= offset + size <= 1 << 16:
+            raise MalformedAMDGCN(f"argument {number} of {kernel.name} lies at {offset}, which is not in any segment")
+        name = str(row.get("name", f"argument_{number}"))
+        kernel.arguments.append(KernelArgument(name, offset, size, str(row.get("value_kind", "by_value"))))
+    kernel.arguments.sort(key=lambda argument: argument.offset)

@@ -1,0 +1,208 @@
+"""An AMDGCN kernel that can be run: its operations, arguments, launches."""
+
+from functools import cached_property
+
+import numpy as np
+
+from ...integers import checked_integer
+from ..arguments import TensorMap, argument_arrays, argument_bytes
+from ..errors import KernelLimits, Refused
+from ..memory import GlobalMemory
+from ..program import KernelProgram, checked_launch, checked_size, extents
+from ..scheduler import Scheduler
+from . import (
+    arithmetic,
+    buffers,
+    compare,
+    control,
+    conversions,
+    division,
+    global_memory,
+    local_memory,
+    mfma,
+    scalar,
+    scalar_memory,
+    vector,
+    waves,
+)
+from .decode import Operation, unknown
+from .machine import WAVE, AMDMachine, KernelLaunch, target_of
+from .syntax import AMDInstruction, CodeObject, Kernel, KernelArgument
+from .trace import AMDTrace
+
+BUILDERS = {
+    **scalar.BUILDERS, **control.BUILDERS, **vector.BUILDERS, **compare.BUILDERS, **arithmetic.BUILDERS,
+    **conversions.BUILDERS, **division.BUILDERS, **waves.BUILDERS, **scalar_memory.BUILDERS, **global_memory.BUILDERS,
+    **buffers.BUILDERS, **local_memory.BUILDERS, **mfma.BUILDERS,
+}  # fmt: skip
+
+
+class AMDProgram(KernelProgram):
+    """One kernel of an AMDGCN text or code object.
+
+    Attributes
+    ----------
+    name, target : str
+        The kernel's name and its processor.
+    text : str
+        The text.
+    """
+
+    trace = AMDTrace
+    warp = WAVE
+
+    def __init__(self, text: str, found: CodeObject, kernel: Kernel, limits: KernelLimits):
+        self.text, self.kernel, self.limits = text, kernel, limits
+        self.name, self.target = kernel.name, found.target
+        self.machine_target = target_of(found.target)
+
+    def __repr__(self) -> str:
+        return f"<Program {self.name}: {len(self.kernel.code)} instructions for {self.target}>"
+
+    @property
+    def parameters(self) -> list[KernelArgument]:
+        """The arguments that the caller gives."""
+        return self.kernel.parameters
+
+    @cached_property
+    def operations(self) -> list[Operation]:
+        """The code; an instruction that is not known refuses when it is reached."""
+        last = AMDInstruction("s_endpgm", "", (), {}, self.kernel.code[-1].line if self.kernel.code else 0)
+        return [*map(_operation, self.kernel.code), control.build_end(last)]
+
+    @property
+    def unknown(self) -> dict[str, int]:
+        """Opcodes that are not known here, with the line of the first."""
+        found: dict[str, int] = {}
+        for ins in self.kernel.code:
+            try:
+                _build(ins)
+            except Refused:
+                found.setdefault(ins.opcode, ins.line)
+        return found
+
+    def _launch(
+        self, arguments, grid, block, cluster, shared, unit, checks, unpublished, limits, trace=None
+    ) -> KernelLaunch:
+        assumptions: dict[str, None] = {}
+        block = self._block(block, assumptions)
+        grid, block = checked_launch(grid, block, unpublished, limits)
+        if cluster is not None:
+            raise ValueError(f"{self.target} has no clusters of blocks, got cluster={cluster!r}")
+        most = self.machine_target.lds
+        shared = most if shared is None else checked_integer(shared, "shared")
+        static = self.kernel.facts.get("group_segment_fixed_size", 0)
+        if not 0 <= shared <= most or static > most:
+            raise ValueError(f"{self.target} has {most} bytes of local memory for a block, got {max(shared, static)}")
+        names = [argument.name for argument in self.parameters]
+        arrays, called, owners = argument_arrays(arguments, names)
+        checked_size(arrays, limits)
+        size = max([self.kernel.facts.get("kernarg_size", 0), *(a.offset + a.size for a in self.kernel.arguments), 4])
+        segment = np.zeros(-(-size // 4) * 4 + 256, np.uint8)  # code may load beyond the end of the last argument
+        memory = GlobalMemory([*arrays, segment], [*called, "the arguments"], traced=trace is not None)
+        place = len(arrays)
+        self._lay_out(segment, arguments, owners, memory, grid, block)
+        segment.flags.writeable = False
+        start = memory.starts[place]
+        memory.space.data[start : start + len(segment)] = segment
+        return KernelLaunch(
+            self.kernel, grid, block, memory, memory.address(place), segment.view(np.uint32),
+            unit or self.machine_target.unit, max(shared, static), limits, checks, unpublished, trace, assumptions,
+        )  # fmt: skip
+
+    def _block(self, block, assumptions: dict[str, None]) -> tuple[int, int, int]:
+        """The threads of a block: as given, or as the metadata say."""
+        metadata = self.kernel.metadata
+        required = metadata.get("reqd_workgroup_size")
+        if isinstance(required, list) and required:
+            needed = extents(required, "reqd_workgroup_size")
+            if block is not None and extents(block, "block") != needed:
+                raise ValueError(f"the kernel requires blocks of {needed} threads, got {block}")
+            return needed
+        if block is not None:
+            return extents(block, "block")
+        largest = metadata.get("max_flat_workgroup_size")
+        if largest is None:
+            raise ValueError(f"{self.name} does not say how many threads a block has: pass block=")
+        assumptions[f"a block has {largest} threads, the most that the metadata allow"] = None
+        return extents([int(str(largest))], "max_flat_workgroup_size")
+
+    def _lay_out(self, segment, arguments, owners, memory: GlobalMemory, grid, block) -> None:
+        """Write the arguments, given and hidden, into the kernel's argument segment."""
+        given = self.parameters
+        if len(arguments) > len(given):
+            raise ValueError(f"{self.name} has {len(given)} parameters, got {len(arguments)} arguments")
+        for number, (argument, place) in enumerate(zip(arguments, given, strict=False)):
+            if isinstance(argument, TensorMap):
+                raise TypeError(f"{place.name}: {self.target} has no tensor maps")
+            owner = owners[number]
+            data = argument_bytes(argument, place.size, place.name, None if owner is None else memory.address(owner))
+            segment[place.offset : place.offset + place.size] = np.frombuffer(data, np.uint8)
+        for place in self.kernel.arguments:
+            value = hidden_argument(place.kind, grid, block)
+            if value is not None:
+                data = (value % (1 << 8 * place.size)).to_bytes(place.size, "little")
+                segment[place.offset : place.offset + place.size] = np.frombuffer(data, np.uint8)
+
+    def block_bytes(self, launch: KernelLaunch, per_block: int) -> int:
+        """Bytes of state of one block, about."""
+        facts = self.kernel.facts
+        registers = 4 * per_block * min(512, facts.get("next_free_vgpr", 512)) + 4 * per_block // WAVE * 128
+        scratch = facts.get("private_segment_fixed_size", 0) * per_block
+        factor = 10 if launch.trace is not None else 2
+        return factor * (registers + launch.lds + scratch) + 4096
+
+    def _scheduler(self, launch: KernelLaunch, first: int, count: int) -> Scheduler:
+        lines = [ins.line for ins in self.kernel.code]
+        lines.append(lines[-1] if lines else 0)
+        machine = AMDMachine(launch, first, count)
+        return Scheduler(self.operations, lines, machine, launch.limits, machine.waves)
+
+
+def hidden_argument(kind: str, grid, block) -> int | None:
+    """What a launch fills in for a hidden argument (LLVM, AMDGPU backend, metadata of code objects); None: nothing.
+
+    Grids are whole blocks here, so that none remains; pointers to what the runtime keeps are 0.
+    """
+    name, _, axis = kind.rpartition("_")
+    table = {"hidden_block_count": grid, "hidden_group_size": block, "hidden_remainder": (0, 0, 0),
+             "hidden_global_offset": (0, 0, 0)}  # fmt: skip
+    if name in table and axis in ("x", "y", "z"):
+        return int(table[name]["xyz".index(axis)])
+    return 3 if kind == "hidden_grid_dims" else None
+
+
+def _build(ins: AMDInstruction) -> Operation:
+    if ins.name not in BUILDERS:
+        raise unknown(ins)
+    try:
+        return BUILDERS[ins.name](ins)
+    except (IndexError, KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, Refused):
+            raise
+        raise unknown(ins, "has operands or modifiers that are not known here") from None
+
+
+def _operation(ins: AMDInstruction) -> Operation:
+    """The operation, which refuses when it is reached if the instruction is not known."""
+    try:
+        return _build(ins)
+    except Refused as refused:
+        reason = refused.what
+
+        def refuse(machine, waves):
+            raise Refused(reason, ins.line)
+
+        return refuse
+
+
+def program_of(text: str, found: CodeObject, entry: str | None, limits: KernelLimits) -> AMDProgram:
+    """The program of one kernel of a text or code object."""
+    if entry is None:
+        if len(found.kernels) != 1:
+            listed = ", ".join(found.kernels) or "none"
+            raise ValueError(f"there are {len(found.kernels)} kernels: {listed}; name one with entry=")
+        entry = next(iter(found.kernels))
+    if entry not in found.kernels:
+        raise ValueError(f"there is no kernel {entry!r}; there are {', '.join(found.kernels) or 'none'}")
+    return AMDProgram(text, found, found.kernels[entry], limits)

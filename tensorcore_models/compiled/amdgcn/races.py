@@ -1,0 +1,55 @@
+"""Races in local memory between waves: by happens-before, with accesses that are complete only when a wait says so.
+
+An access to local memory (LDS) is done by a queue of its wave, in order; another wave knows of it after the wave waited for it
+(lgkmcnt) and both passed a barrier. What vector memory loads into local memory directly (``lds``) is a copy of its own, which
+its wave has to wait for, too (vmcnt).
+"""
+
+import numpy as np
+
+from ..races import RaceChecks
+
+
+class WaveRaces(RaceChecks):
+    """Reads of what nobody wrote, and races between waves in local memory. Agents: a wave, its queue, its copies."""
+
+    def _agents_of(self, warps: np.ndarray, kind: str) -> np.ndarray:
+        return warps + (2 if kind == "copy" else 1) * self.warps
+
+    def _unordered(self, agents: np.ndarray, warps: np.ndarray) -> np.ndarray:
+        return agents != warps[:, None] + self.warps  # a wave's own accesses are in order
+
+    def _name(self, agent: int) -> str:
+        wave = f"wave {agent % self.warps}"
+        return f"a load to LDS of {wave}" if agent >= 2 * self.warps else wave
+
+    def local_issued(self, waves) -> None:
+        """Waves began an access of local memory."""
+        self._next(waves, 1)
+
+    def copy_issued(self, waves) -> None:
+        """Waves began a load into local memory."""
+        self._next(waves, 2)
+
+    def _next(self, waves, group: int) -> None:
+        rows, warps = self._places(waves)
+        self.clock[rows, group * self.warps + warps] += 1
+
+    def local_waited(self, waves, left: int) -> None:
+        """Waves waited until at most `left` accesses of local memory are outstanding."""
+        self._know(waves, 1, left)
+
+    def copies_waited(self, waves, left: np.ndarray) -> None:
+        """Waves waited until so many loads into local memory are outstanding."""
+        self._know(waves, 2, left)
+
+    def _know(self, waves, group: int, left) -> None:
+        rows, warps = self._places(waves)
+        agents = group * self.warps + warps
+        self.known[rows, warps, agents] = np.maximum(
+            self.known[rows, warps, agents], self.clock[rows, agents] - 1 - left
+        )
+
+    def _places(self, waves) -> tuple[np.ndarray, np.ndarray]:
+        every = self.machine.waves.all_lanes if waves is None else waves
+        return every // self.warps, every % self.warps

@@ -1,0 +1,163 @@
+"""What AMDGCN instructions do to expressions: which of them only move bytes."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import moves
+from ..expressions import ExpressionTrace
+from .decode import Pure, size_of
+from .syntax import AMDInstruction
+
+
+class AMDTrace(ExpressionTrace):
+    """Expressions of an AMDGCN run."""
+
+    def elementwise(self, ins: AMDInstruction, row: Pure, values: list, owners: list) -> np.ndarray | None:
+        """Whose bytes the results of an elementwise instruction are, shape (lanes, bytes); None: nobody's."""
+        count = next(len(owner) for owner in owners if owner is not None)
+        size = size_of(row.result)
+        rule = MOVES.get(ins.name)
+        if rule is not None:
+            sizes = [size_of(kind) for kind in row.sources]
+            whole = [np.zeros((count, s), np.int64) if o is None else o for o, s in zip(owners, sizes, strict=True)]
+            raw = [moves.as_bytes(value, count, s) for value, s in zip(values, sizes, strict=True)]
+            moved = rule(whole, raw, size)
+            if moved is not None:
+                return moved if moved.any() else None
+        commutes = ins.name in COMMUTING
+        return self.operation(ins.name, ins.line, values, owners, count, size, commutes=commutes)
+
+    def flag(self, ins: AMDInstruction, values: list, owners: list) -> np.ndarray:
+        """Whose SCC is, where data decided it."""
+        count = next(len(owner) for owner in owners if owner is not None)
+        return self.operation(f"{ins.name}.scc", ins.line, values, owners, count, 1)
+
+    def compared(self, ins: AMDInstruction, values: list, owners: list, held) -> None:
+        """Lanes compared values, of which some rest on inputs: what follows is decided by them."""
+        count = next(len(owner) for owner in owners if owner is not None)
+        made = self.operation(ins.name, ins.line, values, owners, count, 1)
+        self.decided(made, np.broadcast_to(held, (count,)), False)
+
+    def atomic(self, name: str, old: np.ndarray, old_owners: np.ndarray, added: np.ndarray, owners) -> np.ndarray:
+        """Whose bytes memory holds after an atomic operation on words of shape (lanes, words)."""
+        count, words = old.shape
+        width, parts = old.dtype.itemsize, []
+        for i in range(words):
+            part = slice(i * width, (i + 1) * width)
+            both = [each if each is not None and each.any() else None
+                    for each in (old_owners[:, part], None if owners is None else owners[:, part])]  # fmt: skip
+            if both == [None, None]:
+                parts.append(np.zeros((count, width), np.int64))
+            else:
+                parts.append(self.operation(name, 0, [old[:, i], added[:, i]], both, count, width))
+        return np.concatenate(parts, 1)
+
+
+#: Results that do not depend on the order of the first two operands.
+COMMUTING = {
+    "v_add_f32", "v_mul_f32", "v_fma_f32", "v_pk_add_f32", "v_pk_mul_f32", "v_pk_fma_f32", "v_add_f16", "v_mul_f16",
+    "v_fma_f16", "v_add_f64", "v_mul_f64", "v_fma_f64",
+}  # fmt: skip
+
+
+def _copied(owners: list, values: list, size: int):
+    return moves.resized(owners[0], size)
+
+
+def _chosen(owners: list, values: list, size: int):
+    return np.where(values[2] != 0, owners[1], owners[0])
+
+
+def _and(owners: list, values: list, size: int):
+    return moves.masked(owners[:2], values[:2])
+
+
+def _or(owners: list, values: list, size: int):
+    return moves.merged(owners[:2], values[:2])
+
+
+def _shift(left: bool, reverse: bool = True) -> Callable:
+    def rule(owners: list, values: list, size: int):
+        by, what = (0, 1) if reverse else (1, 0)
+        return None if owners[by].any() else moves.shifted(owners[what], moves.numbers(values[by]), size, left=left)
+
+    return rule
+
+
+def _shifted_or(owners: list, values: list, size: int):
+    """v_lshl_or_b32: (a << b) | c."""
+    by = moves.numbers(values[1])
+    if owners[1].any() or (by % 8).any() or (by != by[0]).any():
+        return None
+    placed = moves.shifted(owners[0], by, size, left=True)
+    word = np.ascontiguousarray(values[0]).view(np.uint32)[:, 0] << by
+    return moves.merged([placed, owners[2]], [word.view(np.uint8).reshape(-1, 4), values[2]])
+
+
+def _masked_or(owners: list, values: list, size: int):
+    """v_and_or_b32: (a & b) | c."""
+    kept = moves.masked(owners[:2], values[:2])
+    return None if kept is None else moves.merged([kept, owners[2]], [values[0] & values[1], values[2]])
+
+
+def _merged_three(owners: list, values: list, size: int):
+    first = moves.merged(owners[:2], values[:2])
+    return None if first is None else moves.merged([first, owners[2]], [values[0] | values[1], values[2]])
+
+
+def _permuted(owners: list, values: list, size: int):
+    """v_perm_b32: bytes of {a, b} by selectors; 12 gives 0."""
+    selector = values[2]
+    if owners[2].any() or ((selector > 7) & (selector != 12)).any():
+        return None
+    found = np.take_along_axis(np.concatenate([owners[1], owners[0]], 1), np.minimum(selector, 7).astype(np.int64), 1)
+    return np.where(selector == 12, 0, found)
+
+
+def _field(owners: list, values: list, size: int):
+    """v_bfe_u32 of whole bytes."""
+    if owners[1].any() or owners[2].any():
+        return None
+    return moves.extracted(owners[0], moves.numbers(values[1]), moves.numbers(values[2]), size)
+
+
+def _aligned(unit: int) -> Callable:
+    """v_alignbit and v_alignbyte: 32 bits of {a, b} from a place on."""
+
+    def rule(owners: list, values: list, size: int):
+        by = moves.numbers(values[2]) * np.uint32(unit) & np.uint32(31)
+        if owners[2].any() or (by % 8).any() or (by != by[0]).any():
+            return None
+        first = int(by[0]) // 8
+        return np.concatenate([owners[1], owners[0]], 1)[:, first : first + 4]
+
+    return rule
+
+
+def _inserted(owners: list, values: list, size: int):
+    """v_bfi_b32: bits of b where the mask a has ones, of c elsewhere."""
+    if owners[0].any() or not np.isin(values[0], (0, 255)).all():
+        return None
+    return np.where(values[0] == 255, owners[1], owners[2])
+
+
+def _packed(owners: list, values: list, size: int):
+    return np.concatenate([owners[0][:, :2], owners[1][:, :2]], 1)
+
+
+#: Instructions that move whole bytes: name -> rule of (owners, values as bytes, size of the result), None where it does not.
+MOVES: dict[str, Callable] = {
+    **dict.fromkeys(("v_mov_b32", "v_mov_b64", "s_mov_b32", "s_mov_b64", "v_accvgpr_write_b32", "v_accvgpr_read_b32",
+                     "v_accvgpr_mov_b32", "v_readfirstlane_b32", "v_accvgpr_write", "v_accvgpr_read"), _copied),
+    "v_cndmask_b32": _chosen,
+    **dict.fromkeys(("v_and_b32", "s_and_b32", "s_and_b64"), _and),
+    **dict.fromkeys(("v_or_b32", "v_xor_b32", "s_or_b32", "s_or_b64", "s_xor_b32"), _or),
+    **dict.fromkeys(("v_lshlrev_b32", "v_lshlrev_b64", "v_lshlrev_b16"), _shift(True)),
+    **dict.fromkeys(("v_lshrrev_b32", "v_lshrrev_b64", "v_lshrrev_b16"), _shift(False)),
+    **dict.fromkeys(("s_lshl_b32", "s_lshl_b64"), _shift(True, reverse=False)),
+    **dict.fromkeys(("s_lshr_b32", "s_lshr_b64"), _shift(False, reverse=False)),
+    "v_lshl_or_b32": _shifted_or, "v_and_or_b32": _masked_or, "v_or3_b32": _merged_three, "v_perm_b32": _permuted,
+    "v_bfe_u32": _field, "v_alignbit_b32": _aligned(1), "v_alignbyte_b32": _aligned(8), "v_bfi_b32": _inserted,
+    "v_pack_b32_f16": _packed, "s_pack_ll_b32_b16": _packed,
+}  # fmt: skip

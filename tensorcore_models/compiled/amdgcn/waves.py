@@ -1,0 +1,78 @@
+"""Between lanes and their wave: v_readlane, v_readfirstlane, v_writelane (CDNA3 ISA, "Vector ALU Operations")."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..errors import KernelFault
+from .access import vectors_of
+from .decode import Operation, ScalarSource, ScalarTarget, unknown
+from .machine import WAVE
+from .syntax import AMDInstruction
+
+
+def _chosen(machine, waves) -> np.ndarray:
+    """The first active lane of each wave, lane 0 where none is."""
+    count = machine.waves.count if waves is None else len(waves)
+    base = (machine.waves.all_lanes if waves is None else waves) * WAVE
+    lanes = machine.lanes(waves)
+    if lanes is None:
+        return base
+    found = np.full(machine.waves.count, -1)
+    found[lanes[::-1] // WAVE] = lanes[::-1]
+    mine = found if waves is None else found[waves]
+    assert len(mine) == count
+    return np.where(mine < 0, base, mine)
+
+
+def _moved(machine, number: int, target: ScalarTarget, waves, lanes: np.ndarray) -> None:
+    """A register of one lane of each wave to a scalar register."""
+    try:
+        value = machine.read_vector(number, waves, lanes)
+    except KernelFault as fault:
+        raise machine.of_lane(fault, lanes) from None
+    ids = machine.vectors.read_ids(number, lanes) if machine.trace is not None else None
+    target.write(machine, value, waves, ids)
+
+
+def build_first(ins: AMDInstruction) -> Operation:
+    """v_readfirstlane_b32."""
+    if len(ins.operands) != 2 or ins.modifiers:
+        raise unknown(ins)
+    target, number = ScalarTarget(ins.operands[0], "b32", ins), vectors_of(ins.operands[1], 1, ins)[0]
+    return lambda machine, waves: _moved(machine, number, target, waves, _chosen(machine, waves))
+
+
+def build_read(ins: AMDInstruction) -> Operation:
+    """v_readlane_b32."""
+    if len(ins.operands) != 3 or ins.modifiers:
+        raise unknown(ins)
+    target, number = ScalarTarget(ins.operands[0], "b32", ins), vectors_of(ins.operands[1], 1, ins)[0]
+    which = ScalarSource(ins.operands[2], "u32", ins)
+
+    def run(machine, waves):
+        base = (machine.waves.all_lanes if waves is None else waves) * WAVE
+        _moved(machine, number, target, waves, base + (which.read(machine, waves).astype(np.int64) & (WAVE - 1)))
+
+    return run
+
+
+def build_write(ins: AMDInstruction) -> Operation:
+    """v_writelane_b32: one lane's register from a scalar one, whatever EXEC says."""
+    if len(ins.operands) != 3 or ins.modifiers:
+        raise unknown(ins)
+    number = vectors_of(ins.operands[0], 1, ins)[0]
+    value, which = (ScalarSource(operand, "u32", ins) for operand in ins.operands[1:])
+
+    def run(machine, waves):
+        base = (machine.waves.all_lanes if waves is None else waves) * WAVE
+        lanes = base + (which.read(machine, waves).astype(np.int64) & (WAVE - 1))
+        ids = value.owners(machine, waves) if machine.trace is not None else None
+        machine.write_vector(number, np.broadcast_to(value.read(machine, waves), lanes.shape), waves, lanes, ids)
+
+    return run
+
+
+BUILDERS: dict[str, Callable[[AMDInstruction], Operation]] = {
+    "v_readfirstlane_b32": build_first, "v_readlane_b32": build_read, "v_writelane_b32": build_write,
+}  # fmt: skip

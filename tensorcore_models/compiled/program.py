@@ -1,0 +1,247 @@
+"""What compiled kernels of any machine have in common: runs, recipes, launches in parts that fit."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..integers import checked_integer
+from ..machine.fp_state import default_fp_state
+from .arguments import argument_arrays, copied_argument
+from .errors import KernelLimits
+from .expressions import ExpressionTrace
+from .recipe import KernelRecipe, owners_of
+from .results import KernelRun
+from .scheduler import Scheduler
+from .template import forms
+
+#: Lanes that run at a time, at most: blocks beyond them follow.
+LANES = 1 << 15
+
+
+class KernelProgram(ABC):
+    """One kernel of a compiled text.
+
+    Attributes
+    ----------
+    name, target : str
+        The kernel's name, and what the text is for.
+    text : str
+        The text.
+    limits : KernelLimits
+        How far its runs may go.
+    """
+
+    name: str
+    target: str
+    text: str
+    limits: KernelLimits
+    trace: type[ExpressionTrace]
+    warp: int
+
+    @property
+    @abstractmethod
+    def operations(self) -> list[Callable]:
+        """The code; an instruction that is not known refuses when it is reached."""
+
+    @property
+    @abstractmethod
+    def unknown(self) -> dict[str, int]:
+        """Opcodes that are not known here, with the line of the first."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> list:
+        """What the caller passes: each has a name and a size in bytes."""
+
+    @abstractmethod
+    def _launch(self, arguments, grid, block, cluster, shared, unit, checks, unpublished, limits, trace=None) -> Any:
+        """Arguments checked and laid out."""
+
+    @abstractmethod
+    def block_bytes(self, launch, per_block: int) -> int:
+        """Bytes of state of one block, about."""
+
+    @abstractmethod
+    def _scheduler(self, launch, first: int, count: int) -> Scheduler:
+        """What runs consecutive blocks."""
+
+    @default_fp_state
+    def run(
+        self,
+        arguments: Sequence,
+        grid: Sequence[int] = (1, 1, 1),
+        *,
+        block: Sequence[int] | None = None,
+        cluster: Sequence[int] | None = None,
+        shared: int | None = None,
+        unit: str | None = None,
+        checks: bool = True,
+        unpublished: str = "refuse",
+        limits: KernelLimits | None = None,
+    ) -> KernelRun:
+        """Run the kernel; arrays that it writes are changed in place.
+
+        Parameters
+        ----------
+        arguments : sequence
+            One for each parameter: contiguous arrays are global memory (their address is passed), integers and floats are
+            numbers of the parameter's size, a :class:`~tensorcore_models.compiled.TensorMap` is a tensor map. Missing
+            trailing parameters are 0.
+        grid : sequence of int
+            Blocks along x, y, z; missing ones are 1.
+        block, cluster : sequence of int, optional
+            Threads of a block and blocks of a cluster; from the entry's directives where it has them.
+        shared : int, optional
+            Bytes of dynamic shared memory; by default all that the target allows.
+        unit : str, optional
+            Architecture of the matrix instructions, instead of the target's.
+        checks : bool
+            Whether reads of what was never written, and races, are looked for.
+        unpublished : {"refuse", "nearest"}
+            What instructions do whose bits are not published (ex2.approx, ...): refuse, or give the nearest number, which is
+            recorded as an assumption.
+        limits : KernelLimits, optional
+            How far it may go.
+
+        Returns
+        -------
+        KernelRun
+            Steps taken, and the assumptions that the result rests on.
+
+        Raises
+        ------
+        Refused
+            For an instruction, or a result of one, that is not known.
+        KernelFault
+            For what the kernel does wrong, with its line.
+        ValueError, TypeError
+            For wrong arguments.
+        """
+        launch = self._launch(arguments, grid, block, cluster, shared, unit, checks, unpublished, limits or self.limits)
+        steps = self._execute(launch)
+        launch.memory.copy_back()
+        return KernelRun(self.name, launch.unit, steps, tuple(launch.assumptions))
+
+    @default_fp_state
+    def recipe(
+        self,
+        arguments: Sequence,
+        grid: Sequence[int] = (1, 1, 1),
+        *,
+        output: int | None = None,
+        block: Sequence[int] | None = None,
+        cluster: Sequence[int] | None = None,
+        shared: int | None = None,
+        unit: str | None = None,
+        unpublished: str = "nearest",
+        limits: KernelLimits | None = None,
+    ) -> KernelRecipe:
+        """What the kernel computes for its output, found by running it once with expressions beside the values.
+
+        Parameters
+        ----------
+        arguments, grid, block, cluster, shared, unit, unpublished, limits
+            As for :meth:`run`, but the arrays stay as they are: the kernel runs on copies. Two-dimensional arrays give
+            indices that are read easily.
+        output : int, optional
+            Which argument is the output; by default the last array that the kernel writes.
+
+        Returns
+        -------
+        KernelRecipe
+            Common expressions of all elements, as text, tree, and recipe of `libraries` where it is one.
+
+        Raises
+        ------
+        Refused, KernelFault, ValueError, TypeError
+            As :meth:`run`; ValueError also if the kernel writes no array, or its outputs have too many expressions.
+        """
+        copies: dict[int, np.ndarray] = {}
+        given = [copied_argument(argument, copies) for argument in arguments]
+        trace = self.trace()
+        limits = limits or self.limits
+        launch = self._launch(given, grid, block, cluster, shared, unit, True, unpublished, limits, trace)
+        memory = launch.memory
+        for number, (array, name) in enumerate(zip(memory.arrays, memory.names, strict=True)):
+            plain = name.partition("(")[2].rstrip(")").removeprefix(f"{self.name}_") or name
+            ids = trace.add_input(number, plain, array.shape, array.itemsize, array.size)
+            owners_of(memory, number)[:] = ids
+        self._execute(launch)
+        places = [i for i, stored in enumerate(memory.stored) if stored]
+        if output is not None:
+            owner = argument_arrays(given, [])[2][output]
+            places = [] if owner is None else [owner]
+        if not places:
+            raise ValueError(f"{self.name} writes to no array, or the output named is none")
+        array = memory.arrays[places[-1]]
+        found = forms(trace, owners_of(memory, places[-1]), places[-1], array.shape, array.itemsize)
+        if not found:
+            raise ValueError(f"{self.name} writes nothing that rests on an input to {memory.names[places[-1]]}")
+        assumed = (*launch.assumptions, *trace.assumptions())
+        number = argument_arrays(given, [])[2].index(places[-1])
+        return KernelRecipe(self.name, memory.names[places[-1]], tuple(found), assumed, number)
+
+    def _execute(self, launch) -> int:
+        """Run all blocks, as many at a time as lanes and memory allow; steps taken."""
+        blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        per_block = -(-launch.block[0] * launch.block[1] * launch.block[2] // self.warp) * self.warp
+        size = self._together(launch)
+        bytes_each = self.block_bytes(launch, per_block)
+        together = max(1, min(LANES // per_block, launch.limits.memory // 2 // bytes_each))
+        together = max(size, together // size * size)
+        if bytes_each * size > launch.limits.memory:
+            raise ValueError(
+                f"a block needs about {bytes_each} bytes, above the limit; set limits=KernelLimits(memory=...)"
+            )
+        steps = 0
+        for first in range(0, blocks, together):
+            scheduler = self._scheduler(launch, first, min(together, blocks - first))
+            scheduler.steps = steps
+            with np.errstate(all="ignore"):
+                scheduler.run()
+            steps = scheduler.steps
+        return steps
+
+    def _together(self, launch) -> int:
+        """Blocks that have to run at the same time."""
+        return 1
+
+
+def extents(values, name: str) -> tuple[int, int, int]:
+    """One to three positive extents as three."""
+    given = [checked_integer(v, name) for v in ([values] if np.ndim(values) == 0 else values)]
+    if not 1 <= len(given) <= 3 or min(given) < 1:
+        raise ValueError(f"{name} has one to three positive extents, got {values!r}")
+    x, y, z, *_ = *given, 1, 1
+    return x, y, z
+
+
+def checked_launch(grid, block, unpublished: str, limits: KernelLimits) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """The grid and block of a launch as three extents each.
+
+    Raises
+    ------
+    ValueError
+        If they are malformed or too large, or the choice for unpublished results is not known.
+    """
+    if unpublished not in ("refuse", "nearest"):
+        raise ValueError(f"unpublished is 'refuse' or 'nearest', got {unpublished!r}")
+    grid, block = extents(grid, "grid"), extents(block, "block")
+    threads = int(np.prod([*grid, *block], dtype=object))
+    if block[0] * block[1] * block[2] > 1024:
+        raise ValueError(f"a block has at most 1024 threads, got {block}")
+    if threads > limits.threads:
+        raise ValueError(
+            f"{threads} threads, above the limit of {limits.threads}; set limits=KernelLimits(threads=...)"
+        )
+    return grid, block
+
+
+def checked_size(arrays, limits: KernelLimits) -> None:
+    """ValueError if arrays are larger than the limit."""
+    if sum(a.nbytes for a in arrays) > limits.memory:
+        raise ValueError(
+            f"the arrays are larger than the limit of {limits.memory} bytes; set limits=KernelLimits(memory=...)"
+        )
