@@ -75,10 +75,10 @@ class GivenProduct:
         a, b = (self.bits(name, fmt, None) for name, fmt in zip("ab", engine.formats, strict=False))
         result = engine.formats[3]
 
-        def chain(pieces) -> np.ndarray:
-            key = engine.accumulator, engine.formats, tuple(pieces)
+        def chain(pieces, joined) -> np.ndarray:
+            key = engine.accumulator, engine.formats, Chain(tuple(pieces), joined)
             if key not in self._chains:
-                self._chains[key] = engine.sum_bits(a, b, Chain(key[-1]))
+                self._chains[key] = engine.sum_bits(a, b, key[-1])
             return self._chains[key]
 
         def zeros() -> np.ndarray:

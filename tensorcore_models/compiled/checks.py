@@ -9,8 +9,8 @@ class NoChecks:
     def watch_read(self, memory, places, size: int, lanes, kind: str) -> None:
         """`lanes` read `size` bytes at flat places, one each; `kind`: generic, async, atomic, wgmma, tcgen05, tma."""
 
-    def watch_write(self, memory, places, size: int, lanes, kind: str) -> None:
-        """`lanes` write `size` bytes at flat places."""
+    def watch_write(self, memory, places, size: int, lanes, kind: str, words=None) -> None:
+        """`lanes` write `size` bytes at flat places; with `words` given, two that write the same do not race."""
 
     def synchronised(self, lanes) -> None:
         """All threads of the lanes' blocks passed a barrier together."""

@@ -140,7 +140,7 @@ def _new_form(node: Node, known: dict[int, tuple]) -> tuple:
         return ("element", node.array, node.index)
     if isinstance(node, Applied):
         operands = [_form(operand, known) for operand in node.operands]
-        stem = node.name.partition(".")[0]
+        stem = node.name.removeprefix("v_").replace("_", ".").partition(".")[0]
         if stem in ("add", "mul", "fma") and len(operands) > 1:
             operands[:2] = sorted(operands[:2], key=repr)
         return ("applied", node.name, tuple(operands))

@@ -98,8 +98,14 @@ class ExpressionTrace:
 
         The same operation on the same operands is the same expression; of one that `commutes` the first two are put in order.
         """
-        operands = np.stack([np.zeros(count, np.int64) if o is None else self.values_of(o, line) for o in owners], 1)
         constants = np.stack([_as_integers(v, count) for v in values], 1)
+        operands = np.stack(
+            [
+                np.zeros(count, np.int64) if o is None else self.values_of(o, line, constants[:, i])
+                for i, o in enumerate(owners)
+            ],
+            1,
+        )
         constants = np.where(operands == 0, constants, np.uint64(0))
         if commutes:
             turned = operands[:, 0] > operands[:, 1]
@@ -124,36 +130,47 @@ class ExpressionTrace:
         result = numbers[places.reshape(-1)]
         return bytes_of(np.where((operands != 0).any(1), result, 0), size)
 
-    def values_of(self, owners: np.ndarray, line: int = 0) -> np.ndarray:
-        """The expressions whose bytes, in order, these are; a mixture of several is an expression of its own."""
+    def values_of(self, owners: np.ndarray, line: int = 0, values: np.ndarray | None = None) -> np.ndarray:
+        """The expressions whose bytes, in order, these are; a mixture of several is an expression of its own.
+
+        `values` are the values themselves, of which a mixture keeps the bytes that are nobody's (without them: zeros).
+        """
         size = owners.shape[-1]
         flat = owners.reshape(-1, size)
-        whole = bytes_of(flat[:, 0] // PLACES, size)
         found = flat[:, 0] // PLACES
-        mixed = (flat != whole).any(1)
+        mixed = (flat != bytes_of(found, size)).any(1)
         if mixed.any():
             rows = flat[mixed]
-            parts = self._mixture(rows, line)
+            held = np.zeros(rows.shape, np.uint8)
+            if values is not None:
+                words = _as_integers(values.reshape(-1), len(flat))[mixed]
+                held = np.where(rows == 0, words.view(np.uint8).reshape(-1, 8)[:, :size], 0)
             found = found.copy()
-            found[mixed] = parts
+            found[mixed] = self._mixtures(rows, held, line)
         return found.reshape(owners.shape[:-1])
 
-    def _mixture(self, rows: np.ndarray, line: int) -> np.ndarray:
-        distinct, places = np.unique(rows, axis=0, return_inverse=True)
-        numbers = np.empty(len(distinct), np.int64)
-        for i, row in enumerate(distinct.tolist()):
-            key = ("bytes", *row)
-            if key not in self._known:
-                self._known[key] = self.add(
-                    Operations("bytes", line, np.array([row]) // PLACES, np.zeros((1, len(row)), np.uint64)), 1
-                )
-            numbers[i] = self._known[key]
+    def _mixtures(self, rows: np.ndarray, held: np.ndarray, line: int) -> np.ndarray:
+        distinct, places = np.unique(np.concatenate([rows, held], 1), axis=0, return_inverse=True)
+        size = rows.shape[1]
+        numbers = np.array([self._mixture(row[:size], row[size:], line) for row in distinct.tolist()], np.int64)
         return numbers[places.reshape(-1)]
+
+    def _mixture(self, row: list[int], held: list[int], line: int) -> int:
+        """The expression of a value whose bytes are those of several, or moved; its name says which bytes."""
+        return self.single("bytes." + "".join(str(n % PLACES) if n else "_" for n in row), line, row, held)
+
+    def single(self, name: str, line: int, row: list[int], held: list[int]) -> int:
+        """One expression of an operation on the expressions that bytes belong to; `held` are values of nobody's."""
+        key = (name, *row, *held)
+        if key not in self._known:
+            operands = np.array([row], np.int64) // PLACES
+            self._known[key] = self.add(Operations(name, line, operands, np.array([held], np.uint64)), 1)
+        return self._known[key]
 
     def product(self, row, owners: list, values: list, line: int, signs: tuple[int, int] = (1, 1)) -> np.ndarray:
         """Bytes of the elements of D; `owners` and `values` of A, B and C, shapes (tiles, rows, cols[, bytes])."""
         numbers = [
-            np.zeros(v.shape, np.int64) if o is None else self.values_of(o, line)
+            np.zeros(v.shape, np.int64) if o is None else self.values_of(o, line, v)
             for o, v in zip(owners, values, strict=True)
         ]
         shape, size = values[2].shape, row.formats[3].container.itemsize

@@ -116,10 +116,12 @@ class GlobalMemory:
         What errors call them.
     traced : bool
         Whether expressions are carried.
+    own : int
+        How many of the arrays, the last ones, are the launch's and not the caller's.
     """
 
-    def __init__(self, arrays: Sequence[np.ndarray], names: Sequence[str], *, traced: bool = False):
-        self.arrays, self.names = list(arrays), list(names)
+    def __init__(self, arrays: Sequence[np.ndarray], names: Sequence[str], *, traced: bool = False, own: int = 0):
+        self.arrays, self.names, self.given = list(arrays), list(names), len(arrays) - own
         self.starts, self.stops, at = [], [], 0
         for array in self.arrays:
             self.starts.append(at)

@@ -165,11 +165,13 @@ class KernelProgram(ABC):
         launch = self._launch(given, grid, block, cluster, shared, unit, True, unpublished, limits, trace)
         memory = launch.memory
         for number, (array, name) in enumerate(zip(memory.arrays, memory.names, strict=True)):
+            if number >= memory.given:
+                break
             plain = name.partition("(")[2].rstrip(")").removeprefix(f"{self.name}_") or name
             ids = trace.add_input(number, plain, array.shape, array.itemsize, array.size)
             owners_of(memory, number)[:] = ids
         self._execute(launch)
-        places = [i for i, stored in enumerate(memory.stored) if stored]
+        places = [i for i, stored in enumerate(memory.stored[: memory.given]) if stored]
         if output is not None:
             owner = argument_arrays(given, [])[2][output]
             places = [] if owner is None else [owner]
@@ -218,7 +220,9 @@ def extents(values, name: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def checked_launch(grid, block, unpublished: str, limits: KernelLimits) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+def checked_launch(
+    grid, block, unpublished: str, limits: KernelLimits
+) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """The grid and block of a launch as three extents each.
 
     Raises

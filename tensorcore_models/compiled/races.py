@@ -7,6 +7,7 @@ one of the two writes. Threads of one warp are taken to run in step, and atomic 
 """
 
 from collections import defaultdict
+from collections.abc import Callable
 
 import numpy as np
 
@@ -78,12 +79,13 @@ class RaceChecks(Checks):
                 self.reads[agent] = np.zeros(self.size, np.int32)
             self.reads[agent][units[mine]] = self.clock[rows[mine], agent][:, None]
 
-    def watch_write(self, memory, places, size: int, lanes, kind: str) -> None:
+    def watch_write(self, memory, places, size: int, lanes, kind: str, words=None) -> None:
         if memory is not self.machine.shared.space or not len(places):
             return
         rows, warps = self._who(lanes)
         units = self._units(places, size)
-        self._conflict(self.writer[units], self.written[units], rows, warps, lanes, "writes", "wrote")
+        again = None if words is None else lambda: (memory.load_anywhere(places, *_form(words)) == words).all(1)
+        self._conflict(self.writer[units], self.written[units], rows, warps, lanes, "writes", "wrote", again)
         for agent, table in self.reads.items():
             self._conflict(np.full(units.shape, agent), table[units], rows, warps, lanes, "writes", "read")
         agents = self._agents_of(warps, kind)
@@ -101,9 +103,13 @@ class RaceChecks(Checks):
         """Which earlier accesses a warp's own order does not put before a new one."""
         return agents != warps[:, None]
 
-    def _conflict(self, agents, clocks, rows, warps, lanes, deed: str, before: str) -> None:
-        """KernelFault if an earlier access is one that the warps do not know of."""
+    def _conflict(
+        self, agents, clocks, rows, warps, lanes, deed: str, before: str, again: Callable | None = None
+    ) -> None:
+        """KernelFault if an earlier access is one that the warps do not know of; `again` says which write what is there."""
         wrong = (clocks > self.known[rows[:, None], warps[:, None], agents]) & self._unordered(agents, warps)
+        if again is not None and wrong.any():
+            wrong &= ~again()[:, None]
         if wrong.any():
             index = int(wrong.any(1).argmax())
             agent = int(agents[index][wrong[index].argmax()])
@@ -215,3 +221,8 @@ class RaceChecks(Checks):
         rows, warps = self._who(lanes)
         for row, warp, place in {*zip(rows.tolist(), warps.tolist(), places.tolist(), strict=True)}:
             np.maximum(self.known[row, warp], self.done[place], out=self.known[row, warp])
+
+
+def _form(words: np.ndarray) -> tuple[int, int]:
+    """(bytes of a word, words) of an access."""
+    return words.dtype.itemsize, words.shape[1]

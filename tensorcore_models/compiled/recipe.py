@@ -7,6 +7,7 @@ additions and rounded at the end, it is a recipe of :mod:`tensorcore_models.libr
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,25 +19,37 @@ from ..libraries.recipe import Epilogue, Recipe, Unknown
 from ..results import Result
 from .template import Applied, CommonForm, Constant, Element, Node, Step
 
-#: Additions that join sums, by opcode: in PTX and as atomic operations.
-_ADDITIONS = ("add.f32", "add.rn.f32", "atom.add.f32", "add.rn.f32x2")
+#: Additions that join sums, by opcode: of vector units and as atomic operations.
+_ADDITIONS = (
+    "add.f32", "add.rn.f32", "atom.add.f32", "add.rn.f32x2", "v_add_f32", "global_atomic_add_f32", "buffer_atomic_add_f32"
+)  # fmt: skip
+#: How the names of fused multiply-adds in FP32 begin.
+_MULTIPLY_ADDS = ("fma.rn", "v_fma_f32")
 #: Steps whose operands are all zeros: beyond the end of k.
 _PADDING = ("{0}", "{0}")
 #: Characters of a factor that is spelled out where it is used.
 _LONGEST = 30
-_OUTPUTS = {"cvt.rn.f16.f32": "fp16", "cvt.rn.bf16.f32": "bf16"}
+_OUTPUTS = {
+    "cvt.rn.f16.f32": "fp16", "cvt.rn.bf16.f32": "bf16", "v_cvt_f16_f32": "fp16", "v_cvt_pk_bf16_f32": "bf16",
+    "bf16.rne": "bf16",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class StepRun:
-    """Neighbouring steps of one accumulator whose operands have one form, over values of k in order."""
+    """Neighbouring steps of one accumulator whose operands have one form, each over values of k in order."""
 
     unit: str
-    row: object
+    row: Any
     left: str
     right: str
-    ks: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
     line: int
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The values of k of all steps."""
+        return tuple(k for step in self.steps for k in step)
 
 
 @dataclass(frozen=True)
@@ -55,7 +68,7 @@ def accumulation(node: Node) -> Accumulation | None:
         joins = runs and (runs[-1].unit, runs[-1].left, runs[-1].right) == (run.unit, run.left, run.right)
         if joins:
             last = runs.pop()
-            run = StepRun(run.unit, run.row, run.left, run.right, run.ks + last.ks, run.line)
+            run = StepRun(run.unit, run.row, run.left, run.right, run.steps + last.steps, run.line)
         runs.append(run)
     return Accumulation(node, tuple(reversed(runs))) if runs else None
 
@@ -66,12 +79,12 @@ def _step_of(node: Node) -> tuple[StepRun, Node] | None:
         left, left_ks = _along_k(node.left, node.signs[0])
         right, right_ks = _along_k(node.right, node.signs[1])
         ks = left_ks if left_ks == right_ks or not right_ks else () if left_ks else right_ks
-        return StepRun(str(node.row), node.row, left, right, ks, node.line), node.addend
-    if isinstance(node, Applied) and node.name.startswith("fma.rn") and len(node.operands) == 3:
+        return StepRun(str(node.row), node.row, left, right, (ks,), node.line), node.addend
+    if isinstance(node, Applied) and node.name.startswith(_MULTIPLY_ADDS) and len(node.operands) == 3:
         left, left_ks = _along_k((node.operands[0],), 1)
         right, right_ks = _along_k((node.operands[1],), 1)
         if left_ks and left_ks == right_ks:
-            return StepRun(node.name, None, left, right, left_ks, node.line), node.operands[2]
+            return StepRun(node.name, None, left, right, (left_ks,), node.line), node.operands[2]
     return None
 
 
@@ -201,7 +214,7 @@ class KernelRecipe(Result):
 
 def _named(lines: list[str]) -> list[str]:
     """The lines with names for long factors of products, which are spelled out at the end."""
-    factors = {side for line in lines for side in re.findall(r"then (.*?) x (.*?)(?:, k|$)", line) for side in side}
+    factors = {side for line in lines for side in re.findall(r"then (.*?) x (.*?)(?:, k \d|$)", line) for side in side}
     names = {text: f"w{i}" for i, text in enumerate(sorted((f for f in factors if len(f) > _LONGEST), key=len), 1)}
     for text, name in sorted(names.items(), key=lambda item: -len(item[0])):
         lines = [line.replace(text, name) for line in lines]
@@ -228,7 +241,7 @@ def _order(node: Node, rows: list) -> Order:
             told = "; ".join(map(_run_text, runs))
             raise Unknown(f"the factors of a chain are not plain elements: {told}", field="operands")
         rows.append(runs[0].row)
-        return Chain(_pieces(runs[0].ks))
+        return _chain(runs[0])
     if isinstance(node, Applied) and node.name in _ADDITIONS:
         parts: list[Node] = []
         while isinstance(node, Applied) and node.name in _ADDITIONS:
@@ -240,6 +253,22 @@ def _order(node: Node, rows: list) -> Order:
         orders = [_order(part, rows) for part in ([*parts, *([] if zero else [node])])[::-1]]
         return Sum(tuple(orders), start="zero" if zero else "first")
     raise Unknown(f"the expression has {_short(node)} where a chain or an addition is expected", field="expression")
+
+
+def _chain(run: StepRun) -> Chain:
+    """A run of steps as pieces of k; where k is interleaved, several of them share a step."""
+    size = 1 if run.row is None else run.row.k
+    if all(len(_pieces(step)) == 1 for step in run.steps):
+        pieces: list[range] = []
+        for step in run.steps:
+            if pieces and pieces[-1].stop == step[0] and len(pieces[-1]) % size == 0:
+                pieces[-1] = range(pieces[-1].start, step[-1] + 1)
+            else:
+                pieces.append(range(step[0], step[-1] + 1))
+        return Chain(tuple(pieces))
+    if any(len(step) != size for step in run.steps[:-1]):
+        raise Unknown(f"steps that interleave k are not full: {_run_text(run)}", field="order")
+    return Chain(_pieces(run.ks), joined=True)
 
 
 def _pieces(ks: tuple[int, ...]) -> tuple[range, ...]:

@@ -393,8 +393,13 @@ class Engine(abc.ABC):
         """This engine on these operands, as the interpreter of orders sees it."""
         zero = _zeros(c.shape, c.dtype)
 
-        def chain(pieces):
-            return self._padded(a, b, zero, scale_a, scale_b, pieces)
+        def chain(pieces, joined):
+            if not joined:
+                return self._padded(a, b, zero, scale_a, scale_b, pieces)
+            if scale_a is not None:
+                raise ValueError(f"{self.label} has block scales: pieces of a chain do not share its k steps")
+            index = np.concatenate([np.arange(p.start, p.stop, p.step) for p in pieces])
+            return self._padded(a[:, index], b[index], zero, None, None, [range(len(index))])
 
         def restarts(pieces, every, total):
             if scale_a is not None:

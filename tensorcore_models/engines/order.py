@@ -30,6 +30,8 @@ class Chain:
     pieces : tuple of range
         Values of k in the order in which they are multiplied, each piece padded with zeros to a multiple of the engine's k
         step. A step above 1 takes every second, third, ... value. No pieces: the chain is +0.
+    joined : bool
+        The pieces share k steps: only the end of the chain is padded. So a kernel that interleaves k fills its instructions.
 
     Raises
     ------
@@ -38,6 +40,7 @@ class Chain:
     """
 
     pieces: tuple[range, ...]
+    joined: bool = False
 
     def __post_init__(self):
         for piece in self.pieces:
@@ -160,7 +163,7 @@ def restart_length(parts: Sequence[Order], step: int) -> int | None:
     """Products in each part where all are chains of equally many whole k steps (the last may be shorter), else None."""
     lengths = []
     for index, part in enumerate(parts):
-        if not isinstance(part, Chain) or not part.pieces:
+        if not isinstance(part, Chain) or not part.pieces or part.joined:
             return None
         if any(len(piece) % step for piece in part.pieces) and index < len(parts) - 1:
             return None
@@ -184,14 +187,14 @@ def merged(pieces: Sequence[range]) -> list[range]:
 class OrderUnit:
     """What the interpreter uses of an engine: the format of its results, in which sums are formed, its k step, its chains.
 
-    ``chain(pieces)`` gives encodings of one chain from +0 over them; ``restarts(pieces, every, total)`` those of `total` plus a
+    ``chain(pieces, joined)`` gives encodings of one chain from +0; ``restarts(pieces, every, total)`` those of `total` plus a
     chain of every `every` products of the pieces, added one after the other, or None where the engine has no kernel for that;
     ``zeros()`` those of +0, which may be written to.
     """
 
     result: Format | IntegerFormat
     step: int
-    chain: Callable[[Sequence[range]], np.ndarray]
+    chain: Callable[[Sequence[range], bool], np.ndarray]
     restarts: Callable[[Sequence[range], int, np.ndarray], np.ndarray | None]
     zeros: Callable[[], np.ndarray]
 
@@ -199,7 +202,7 @@ class OrderUnit:
 def evaluate(order: Order, unit: OrderUnit) -> np.ndarray:
     """Encodings of the sum, in the unit's result format; it must not be rounded to :data:`OUTPUT` (:func:`with_output`)."""
     if isinstance(order, Chain):
-        return unit.chain(order.pieces) if order.pieces else unit.zeros()
+        return unit.chain(order.pieces, order.joined) if order.pieces else unit.zeros()
     parts = list(order.parts)
     total = unit.zeros() if order.start == "zero" else _rounded(evaluate(parts.pop(0), unit), order, unit)
     if order.partials or order.carry:

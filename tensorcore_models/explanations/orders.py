@@ -24,7 +24,7 @@ def _spell(chain: Chain) -> str:
         for p in chain.pieces
     ]
     shown = pieces if len(pieces) <= 3 else [*pieces[:2], f"... {pieces[-1]}"]
-    return f"k {', '.join(shown)}" if pieces else "+0"
+    return f"k {', '.join(shown)}{' in shared steps' if chain.joined else ''}" if pieces else "+0"
 
 
 def tree_of_order(order: Order) -> Tree:

@@ -67,6 +67,8 @@ def _engine(recipe: Recipe) -> str:
 def up_to(order: Order, stop: int) -> Order:
     """The order with only the products of k below `stop`; chains without any are left out."""
     if isinstance(order, Chain):
+        if order.joined:
+            raise ValueError("the order takes several ranges of k in one step, of which a part is no order")
         return Chain(tuple(p for p in (range(p.start, min(p.stop, stop), p.step) for p in order.pieces) if len(p)))
     parts = [up_to(part, stop) for part in order.parts]
     kept = tuple(part for part in parts if part != Chain(()))

@@ -68,11 +68,13 @@ def read_places(machine, memory, places: np.ndarray, form: Form, lanes, *, kind:
     return memory.load_anywhere(places, form.width, form.count), owners if owners is not None and owners.any() else None
 
 
-def write_places(machine, memory, places: np.ndarray, words: np.ndarray, lanes, ids=None, *, kind: str = "generic") -> None:
+def write_places(
+    machine, memory, places: np.ndarray, words: np.ndarray, lanes, ids=None, *, kind: str = "generic"
+) -> None:
     """Write words of shape (lanes, count)."""
     size = words.dtype.itemsize * words.shape[1]
     if machine.launch.checks:
-        machine.checks.watch_write(memory, places, size, lanes, kind)
+        machine.checks.watch_write(memory, places, size, lanes, kind, words)
     memory.store_anywhere(places, words)
     memory.store_ids(places, ids, size)
 
@@ -90,7 +92,9 @@ def fill(machine, targets: range, form: Form, words: np.ndarray, owners, waves, 
     value = value.astype(np.uint32)
     own = None if owners is None else np.pad(owners, ((0, 0), (0, 4 - form.width)))
     if form.half is not None:
-        machine.assume("16-bit loads into a half of a register clear the other half (SRAM-ECC), as Tensile's kernels rely on")
+        machine.assume(
+            "16-bit loads into a half of a register clear the other half (SRAM-ECC), as Tensile's kernels rely on"
+        )
         value = (value & np.uint32(0xFFFF)) << np.uint32(16 * form.half)
         own = own if own is None or not form.half else np.roll(own, 2, 1)
     machine.write_vector(targets[0], value, waves, lanes, own)
@@ -116,20 +120,19 @@ def taken(machine, sources: range, form: Form, waves, lanes) -> tuple[np.ndarray
 # -- atomic operations -----------------------------------------------------------------------------------------------------
 def one_by_one(machine, memory, places: np.ndarray, words: np.ndarray, owners, form: Form, change: Callable, name: str):
     """Read, change and write words, lanes at one address after the other; (words before, whose bytes they were)."""
-    before, before_owners = np.zeros_like(words), None
-    if machine.trace is not None:
-        before_owners = np.zeros((len(places), form.size), np.int64)
+    before = np.zeros_like(words)
+    before_owners = None if machine.trace is None else np.zeros((len(places), form.size), np.int64)
     order = np.argsort(places, kind="stable")
     _, first, counts = np.unique(places[order], return_index=True, return_counts=True)
     if (counts > 1).any() or machine.waves.count > 1:
-        machine.assume("atomic operations on one address run in the order of blocks, waves and lanes")
+        machine.assume("atomic operations on one address run in the order in which waves come, together by number")
     for turn in range(int(counts.max(initial=0))):
         now = order[first[counts > turn] + turn]
         old = memory.load_anywhere(places[now], form.width, form.count)
         before[now] = old
         new = change(old, words[now])
         ids = None
-        if machine.trace is not None:
+        if before_owners is not None:
             own = memory.load_ids(places[now], form.size)
             before_owners[now] = own
             ids = machine.trace.atomic(name, old, own, words[now], None if owners is None else owners[now])

@@ -22,7 +22,7 @@ from .decode import (
     unpublished,
     vector_operation,
 )
-from .syntax import AMDInstruction, Literal, Modified, Registers
+from .syntax import AMDInstruction, Literal, Modified, Operand, Registers
 
 
 def sign_of(fmt: str) -> int:
@@ -183,6 +183,7 @@ def _half(ins: AMDInstruction, operand, kind: str, pick: int, negated: bool) -> 
             raise unknown(ins, "selects the upper half of a constant")
         part = (2, 2) if pick else None
         return VectorSource(Modified(operand, True) if negated else operand, kind, ins, part)
+    source: Operand
     if isinstance(operand, Registers) and operand.count == 2:
         source = Registers(operand.vector, operand.first + pick, 1)
     elif isinstance(operand, Literal) and not pick:

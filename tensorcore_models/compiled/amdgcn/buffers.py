@@ -1,8 +1,8 @@
 """Buffer loads and stores, whose addresses a descriptor bounds (CDNA3 ISA, "Vector Memory Buffer Instructions").
 
-Of descriptors, plain ones are known: without swizzling and without the lane's number in the address. A raw buffer's access is out
-of range where its offset is not below the number of records less the scalar offset, each 32-bit word of it for itself: such
-words are read as 0 and are not written.
+Of descriptors, plain ones are known: without swizzling and without the lane's number in the address. A raw buffer's access is
+out of range where its offset is not below the number of records less the scalar offset, each 32-bit word of it for itself:
+such words are read as 0 and are not written.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,9 @@ class BufferAddress:
         scalar = np.asarray(machine.spread(self.scalar.read(machine, waves), waves, lanes)).astype(np.int64)
         limit = records - scalar
         if (limit < 0).any():
-            raise Refused(f"{self.ins.opcode}: a scalar offset beyond the buffer's end is not known here", self.ins.line)
+            raise Refused(
+                f"{self.ins.opcode}: a scalar offset beyond the buffer's end is not known here", self.ins.line
+            )
         inside = np.clip(limit - offset, 0, form.size)
         if (inside % min(form.width, 4)).any():
             raise Refused(f"{self.ins.opcode}: a word that the buffer's end divides is not known here", self.ins.line)

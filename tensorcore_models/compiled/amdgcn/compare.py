@@ -8,7 +8,7 @@ from ...formats import get_float_format
 from .. import floats
 from .decode import FORMATS, Operation, active, unknown, vector_sources
 from .syntax import EXEC, AMDInstruction
-from .vector import _pair, write_mask
+from .vector import mask_target, write_mask
 
 _INTEGER: dict[str, Callable] = {
     "lt": np.less, "eq": np.equal, "le": np.less_equal, "gt": np.greater, "ne": np.not_equal, "ge": np.greater_equal,
@@ -59,7 +59,7 @@ def build(ins: AMDInstruction) -> Operation:
         function = _INTEGER[name]
     elif name != "class":
         function = _floating(name, fmt)
-    out = _pair(ins.operands[0], ins)
+    out = mask_target(ins.operands[0], ins)
     if len(ins.operands) != 3 or ins.modifiers.get("clamp") or ins.encoding == "dpp":
         raise unknown(ins)
     sources = vector_sources(ins, ins.operands[1:], kinds)

@@ -74,7 +74,7 @@ def build(ins: AMDInstruction) -> Operation:
     return vector_operation(ins, ROWS[ins.name])
 
 
-# -- two numbers at once -------------------------------------------------------------------------------------------------------
+# -- two numbers at once ---------------------------------------------------------------------------------------------------
 def _packed(fmt: str, kind: str, rounding: str | None) -> Callable:
     def one(mode, bits):
         found = floats.rounded(_values(bits, "fp32", mode), fmt, rounding or mode.rounding("fp16"))
@@ -117,7 +117,7 @@ def _joined(owners: list, size: int) -> np.ndarray | None:
     return np.concatenate([np.zeros((count, size), np.int64) if own is None else own[:, :size] for own in owners], 1)
 
 
-# -- FP8 ---------------------------------------------------------------------------------------------------------------------
+# -- FP8 -------------------------------------------------------------------------------------------------------------------
 #: FP8 of the processors: gfx942 has the formats without infinities and -0 (FNUZ), gfx950 those of OCP.
 _FP8 = {"cdna3": {"fp8": "e4m3fnuz", "bf8": "e5m2fnuz"}}
 
@@ -162,7 +162,12 @@ def build_to_fp8(ins: AMDInstruction) -> Operation:
     """v_cvt_pk_fp8_f32 and bf8: two f32 to the two bytes of a half register, whose other half stays."""
     name = ins.name.split("_")[3]
     select = ins.modifiers.get("op_sel", [0, 0, 0])
-    if len(ins.operands) != 3 or ins.modifiers.keys() - {"op_sel"} or any(select[:2]) or ins.encoding in ("sdwa", "dpp"):
+    if (
+        len(ins.operands) != 3
+        or ins.modifiers.keys() - {"op_sel"}
+        or any(select[:2])
+        or ins.encoding in ("sdwa", "dpp")
+    ):
         raise unknown(ins, "has operands or modifiers that are not known here")
     high = bool(select[-1])
     target = VectorTarget(ins.operands[0], "b16", ins, (2 if high else 0, 2), "PRESERVE")
@@ -177,7 +182,9 @@ def build_to_fp8(ins: AMDInstruction) -> Operation:
             exact = floats.values(np.asarray(value), "fp32").astype(np.float64)
             bits = encode(np.where(np.isnan(exact), 0.0, exact), fmt, "rne", saturate=True)
             if not (np.abs(exact) <= float(largest)).all():
-                raise Refused(f"{ins.opcode} of a number beyond {float(largest)}: what it gives is not published", ins.line)
+                raise Refused(
+                    f"{ins.opcode} of a number beyond {float(largest)}: what it gives is not published", ins.line
+                )
             words.append(bits.astype(np.uint16))
             owners.append(None if own is None else machine.trace.elementwise(ins, row, [value], [own]))
         target.write(machine, words[0] | words[1] << np.uint16(8), waves, lanes, _joined(owners, 1))
@@ -185,7 +192,7 @@ def build_to_fp8(ins: AMDInstruction) -> Operation:
     return active(run)
 
 
-# -- multiply-adds of mixed formats ----------------------------------------------------------------------------------------------
+# -- multiply-adds of mixed formats ----------------------------------------------------------------------------------------
 def build_mixed(ins: AMDInstruction) -> Operation:
     """v_fma_mix_f32, mixlo and mixhi: each operand is f32, or a half of a register (op_sel_hi: f16; op_sel: which)."""
     high, which = (ins.modifiers.get(name, [0, 0, 0]) for name in ("op_sel_hi", "op_sel"))

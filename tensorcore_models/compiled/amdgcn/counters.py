@@ -49,7 +49,9 @@ class Counters(NoCounters):
         self.done = np.zeros((3, count), np.int64)
         self.vectors: list[np.ndarray | None] = [None] * VECTORS
         self.scalars: list[np.ndarray | None] = [None] * SCALARS
-        self.copies: list[np.ndarray] = []  # numbers of the accesses that copy to local memory, 0 where it is not the wave's
+        self.copies: list[
+            np.ndarray
+        ] = []  # numbers of the accesses that copy to local memory, 0 where it is not the wave's
 
     def demand_vector(self, number: int, waves) -> None:
         if self.vectors[number] is not None:
@@ -112,4 +114,6 @@ class Counters(NoCounters):
         left = (numbers > self.done[VECTOR_MEMORY, which]).sum(0)
         self.machine.checks.copies_waited(waves, left)
         whole = np.stack(self.copies)
-        self.copies = [row for row, late in zip(self.copies, (whole > self.done[VECTOR_MEMORY]).any(1), strict=True) if late]
+        self.copies = [
+            row for row, late in zip(self.copies, (whole > self.done[VECTOR_MEMORY]).any(1), strict=True) if late
+        ]

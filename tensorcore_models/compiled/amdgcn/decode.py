@@ -279,7 +279,9 @@ class VectorSource:
     def _scalars(self, machine, waves, lanes):
         value = self.scalar.read(machine, waves)
         if self.kind == "mask":
-            words = np.ascontiguousarray(np.broadcast_to(value, (len(machine.waves.all_lanes if waves is None else waves),)))
+            words = np.ascontiguousarray(
+                np.broadcast_to(value, (len(machine.waves.all_lanes if waves is None else waves),))
+            )
             held = np.zeros(machine.threads.count, bool)
             held[machine.lanes_of_mask(words.view(np.uint32).reshape(-1, 2), waves)] = True
             return (held if lanes is None else held[lanes]), None
@@ -381,7 +383,9 @@ def _word(value: np.ndarray) -> np.ndarray:
     """32 bits of a value, zero-extended."""
     if value.dtype.itemsize == 4 and value.dtype.kind in "ui":
         return value.view(np.uint32)
-    return value.view(f"u{value.dtype.itemsize}").astype(np.uint32) if value.dtype.kind == "i" else value.astype(np.uint32)
+    return (
+        value.view(f"u{value.dtype.itemsize}").astype(np.uint32) if value.dtype.kind == "i" else value.astype(np.uint32)
+    )
 
 
 #: 16-bit instructions that keep the upper half of their register on this generation; others clear it (LLVM, GCNSubtarget).
@@ -478,8 +482,9 @@ def vector_operation(ins: AMDInstruction, row: Pure) -> Operation:
             lanes, *moved = move.plan(machine, lanes)
         read = [source.read(machine, waves, lanes, moved if i == 0 else None) for i, source in enumerate(sources)]
         values = [value for value, _ in read]
+        mode = machine.mode_of(waves) if moded else None
         if moded:
-            found = function(machine.mode_of(waves), *values)
+            found = function(mode, *values)
             if fmt is not None:
                 found = settled(machine, ins, found, fmt)
         else:
@@ -488,7 +493,7 @@ def vector_operation(ins: AMDInstruction, row: Pure) -> Operation:
         if machine.trace is not None:
             owners = [owner for _, owner in read]
             if any(owner is not None for owner in owners):
-                ids = machine.trace.elementwise(ins, row, values, owners)
+                ids = machine.trace.elementwise(ins, row, values, owners, mode)
         target.write(machine, found, waves, lanes, ids)
 
     return active(run)

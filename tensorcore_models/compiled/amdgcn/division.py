@@ -1,4 +1,4 @@
-"""The steps of an FP32 division, and exponents: v_div_scale, v_div_fmas, v_div_fixup, v_ldexp, v_frexp (CDNA3 ISA, pseudo-code)."""
+"""The steps of an FP32 division, and exponents: v_div_scale, fmas and fixup, v_ldexp, v_frexp (CDNA3 ISA, pseudo-code)."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from .. import floats
 from ..errors import Refused
 from .decode import Operation, Pure, VectorSource, VectorTarget, active, settled, unknown, vector_operation
 from .syntax import VCC, AMDInstruction, Registers
-from .vector import _pair, write_mask
+from .vector import mask_target, write_mask
 
 _NAN, _INFINITY, _SIGN = np.uint32(0x7FC00000), np.uint32(0x7F800000), np.uint32(1 << 31)
 
@@ -63,7 +63,7 @@ def build_scale(ins: AMDInstruction) -> Operation:
     """v_div_scale_f32."""
     if len(ins.operands) != 5 or ins.modifiers:
         raise unknown(ins, "has operands or modifiers that are not known here")
-    target, out = VectorTarget(ins.operands[0], "f32", ins), _pair(ins.operands[1], ins)
+    target, out = VectorTarget(ins.operands[0], "f32", ins), mask_target(ins.operands[1], ins)
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[2:]]
     row = Pure("f32", ("f32",) * 3, np.asarray)
 

@@ -97,5 +97,5 @@ def moved_lanes(ins: AMDInstruction) -> LaneMove:
         good = words[0] not in _RANGES or value in _RANGES[words[0]]
     if not good:
         raise Refused(f"{ins.opcode} with {words[0]}:{value} is not known here", ins.line)
-    masks = [int(ins.modifiers.get(name, 15)) for name in ("row_mask", "bank_mask")]
-    return LaneMove(_PATTERNS[words[0]](value), *masks, "bound_ctrl" in ins.modifiers)
+    rows, banks = (int(ins.modifiers.get(name, 15)) for name in ("row_mask", "bank_mask"))
+    return LaneMove(_PATTERNS[words[0]](value), rows, banks, "bound_ctrl" in ins.modifiers)

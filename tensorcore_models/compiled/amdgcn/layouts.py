@@ -7,7 +7,7 @@ groups of four rows: a lane holds one column of them, lanes beyond the columns t
 from functools import cache
 from typing import NamedTuple
 
-from ...hardware.cuda.layouts import Fragment, Mode, _doubling, _log2
+from ...hardware.cuda.layouts import Axis, Fragment, doubling, exact_log2
 
 WAVE = 64
 
@@ -22,13 +22,14 @@ class MatrixLayout(NamedTuple):
 
 def _operand(size: int, k: int, blocks: int, bits: int, *, rows: bool) -> Fragment:
     """A (rows) or B: lanes along m (n), then along blocks and k; what is left of k in a lane."""
-    along, inner = ("row", "col") if rows else ("col", "row")
+    along: Axis = "row" if rows else "col"
+    inner: Axis = "col" if rows else "row"
     groups = WAVE // size // blocks
     inside = k // groups
-    threads = (*_doubling(along, 1, _log2(size)), *_doubling("block", 1, _log2(blocks)))
-    threads += _doubling(inner, inside, _log2(groups))
+    threads = (*doubling(along, 1, exact_log2(size)), *doubling("block", 1, exact_log2(blocks)))
+    threads += doubling(inner, inside, exact_log2(groups))
     shape = (blocks, size, k) if rows else (blocks, k, size)
-    return Fragment(threads, _doubling(inner, 1, _log2(inside)), bits, shape)
+    return Fragment(threads, doubling(inner, 1, exact_log2(inside)), bits, shape)
 
 
 def _accumulator(m: int, n: int, blocks: int, bits: int) -> Fragment:
@@ -36,15 +37,17 @@ def _accumulator(m: int, n: int, blocks: int, bits: int) -> Fragment:
     groups = WAVE // n
     if bits == 64:
         apart = min(groups, m)
-        threads = (*_doubling("col", 1, _log2(n)), *_doubling("block", 1, _log2(blocks)), *_doubling("row", 1, _log2(4)))
-        return Fragment(threads, _doubling("row", apart, _log2(m // 4)), bits, (blocks, m, n))
-    if m == 4:  # a block for each four lanes
-        return Fragment(
-            (*_doubling("col", 1, 2), *_doubling("block", 1, 4)), _doubling("row", 1, 2), bits, (blocks, m, n)
+        threads = (
+            *doubling("col", 1, exact_log2(n)),
+            *doubling("block", 1, exact_log2(blocks)),
+            *doubling("row", 1, exact_log2(4)),
         )
-    threads = (*_doubling("col", 1, _log2(n)), *_doubling("row", 4, _log2(groups)))
-    slots = (*_doubling("row", 1, 2), *_doubling("row", 4 * groups, _log2(m // (4 * groups))))
-    return Fragment(threads, (*slots, *_doubling("block", 1, _log2(blocks))), bits, (blocks, m, n))
+        return Fragment(threads, doubling("row", apart, exact_log2(m // 4)), bits, (blocks, m, n))
+    if m == 4:  # a block for each four lanes
+        return Fragment((*doubling("col", 1, 2), *doubling("block", 1, 4)), doubling("row", 1, 2), bits, (blocks, m, n))
+    threads = (*doubling("col", 1, exact_log2(n)), *doubling("row", 4, exact_log2(groups)))
+    slots = (*doubling("row", 1, 2), *doubling("row", 4 * groups, exact_log2(m // (4 * groups))))
+    return Fragment(threads, (*slots, *doubling("block", 1, exact_log2(blocks))), bits, (blocks, m, n))
 
 
 @cache
@@ -55,6 +58,3 @@ def matrix_layout(m: int, n: int, k: int, blocks: int, a_bits: int, b_bits: int,
         _operand(n, k, blocks, b_bits, rows=False),
         _accumulator(m, n, blocks, c_bits),
     )
-
-
-__all__ = ["MatrixLayout", "Mode", "matrix_layout"]

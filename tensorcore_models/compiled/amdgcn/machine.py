@@ -327,7 +327,9 @@ class AMDMachine:
                 base = np.uint64(LDS_WINDOW if name == "lds" else SCRATCH_WINDOW)
                 return self.local(name, addresses - base, size, lanes, write=write)
             if held.any():
-                raise Refused("an access whose lanes address different memories through flat addresses is not known here")
+                raise Refused(
+                    "an access whose lanes address different memories through flat addresses is not known here"
+                )
         return self.memory.space, self.memory.places(addresses, size, write=write, alignment=1)
 
     def local(self, name: str, addresses: np.ndarray, size: int, lanes, *, write: bool):

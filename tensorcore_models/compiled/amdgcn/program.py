@@ -99,7 +99,7 @@ class AMDProgram(KernelProgram):
         checked_size(arrays, limits)
         size = max([self.kernel.facts.get("kernarg_size", 0), *(a.offset + a.size for a in self.kernel.arguments), 4])
         segment = np.zeros(-(-size // 4) * 4 + 256, np.uint8)  # code may load beyond the end of the last argument
-        memory = GlobalMemory([*arrays, segment], [*called, "the arguments"], traced=trace is not None)
+        memory = GlobalMemory([*arrays, segment], [*called, "the arguments"], traced=trace is not None, own=1)
         place = len(arrays)
         self._lay_out(segment, arguments, owners, memory, grid, block)
         segment.flags.writeable = False

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import Refused
+from .bits import first_bit, leading_signs, leading_zeros, reversed_bits
 from .decode import Operation, Pure, ScalarSource, ScalarTarget, scalar_operation, unknown
 from .syntax import EXEC, SCC, AMDInstruction, Call, Literal, Registers
 
@@ -96,36 +97,6 @@ def _high(signed: bool) -> Callable:
     return lambda x, y: (x.astype(wide) * y.astype(wide) >> wide(32)).astype(np.int32 if signed else np.uint32)
 
 
-def _first(x, value: int) -> np.ndarray:
-    """Place of the lowest bit that is `value`, -1 if there is none."""
-    x = x if value else ~x
-    lowest = x & (~x + x.dtype.type(1))
-    place = np.bitwise_count(lowest - x.dtype.type(1)).astype(np.int32)
-    return np.where(x == 0, np.int32(-1), place)
-
-
-def _leading(x) -> np.ndarray:
-    """Zeros above the highest one, -1 if there is none."""
-    x, bits = np.array(x), 8 * x.dtype.itemsize
-    spread = x
-    for step in (1, 2, 4, 8, 16, 32):
-        if step < bits:
-            spread = spread | spread >> x.dtype.type(step)
-    return np.where(x == 0, -1, bits - np.bitwise_count(spread).astype(np.int32)).astype(np.int32)
-
-
-def _leading_sign(x) -> np.ndarray:
-    """Bits equal to the sign below it, counted with it; -1 if all are."""
-    unsigned = np.where(x < 0, ~x, x).view(x.dtype.str.replace("i", "u"))
-    return _leading(unsigned)
-
-
-def _reversed(x) -> np.ndarray:
-    raw = np.ascontiguousarray(np.atleast_1d(x)).view(np.uint8).reshape(-1, x.dtype.itemsize)
-    turned = np.packbits(np.unpackbits(raw, axis=1, bitorder="little")[:, ::-1], axis=1, bitorder="little")
-    return np.ascontiguousarray(turned).view(x.dtype).reshape(np.shape(x))
-
-
 def _packed(first: int, second: int) -> Callable:
     """s_pack: a half of each operand."""
 
@@ -149,6 +120,10 @@ def _absolute_difference(x, y):
     return found, found != 0
 
 
+_LOGIC: dict[str, Callable] = {
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "andn2": lambda x, y: x & ~y,
+    "orn2": lambda x, y: x | ~y, "nand": lambda x, y: ~(x & y), "nor": lambda x, y: ~(x | y), "xnor": lambda x, y: ~(x ^ y),
+}  # fmt: skip
 #: Instructions that write SCC: name -> row whose function gives (result, SCC).
 FLAGGED: dict[str, Pure] = {
     "s_add_u32": Pure("u32", ("u32", "u32"), _add),
@@ -160,10 +135,8 @@ FLAGGED: dict[str, Pure] = {
     "s_abs_i32": Pure("i32", ("i32",), _nonzero(np.abs)),
     **{f"s_{name}_{kind}": Pure(kind, (kind, kind), _extreme(name == "max")) for name in ("min", "max")
        for kind in ("i32", "u32")},
-    **{f"s_{name}_{kind}": Pure(kind, (kind, kind), _nonzero(function)) for kind in ("b32", "b64") for name, function in {
-        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "andn2": lambda x, y: x & ~y,
-        "orn2": lambda x, y: x | ~y, "nand": lambda x, y: ~(x & y), "nor": lambda x, y: ~(x | y),
-        "xnor": lambda x, y: ~(x ^ y)}.items()},
+    **{f"s_{name}_{kind}": Pure(kind, (kind, kind), _nonzero(function)) for kind in ("b32", "b64")
+       for name, function in _LOGIC.items()},
     **{f"s_not_{kind}": Pure(kind, (kind,), _nonzero(np.invert)) for kind in ("b32", "b64")},
     **{f"s_lshl_{kind}": Pure(kind, (kind, "u32"), _nonzero(_by(kind, np.left_shift))) for kind in ("b32", "b64")},
     **{f"s_lshr_{kind}": Pure(kind, (kind, "u32"), _nonzero(_by(kind, np.right_shift))) for kind in ("b32", "b64")},
@@ -185,12 +158,12 @@ PLAIN: dict[str, Pure] = {
     "s_sext_i32_i8": Pure("i32", ("i32",), lambda x: x.astype(np.int8).astype(np.int32)),
     "s_sext_i32_i16": Pure("i32", ("i32",), lambda x: x.astype(np.int16).astype(np.int32)),
     **{f"s_bfm_{kind}": Pure(kind, ("u32", "u32"), _ones(kind)) for kind in ("b32", "b64")},
-    **{f"s_brev_{kind}": Pure(kind, (kind,), _reversed) for kind in ("b32", "b64")},
-    **{f"s_ff{bit}_i32_{kind}": Pure("i32", (kind,), lambda x, bit=bit: _first(x, bit)) for bit in (0, 1)
+    **{f"s_brev_{kind}": Pure(kind, (kind,), reversed_bits) for kind in ("b32", "b64")},
+    **{f"s_ff{bit}_i32_{kind}": Pure("i32", (kind,), lambda x, bit=bit: first_bit(x, bit)) for bit in (0, 1)
        for kind in ("b32", "b64")},
-    **{f"s_flbit_i32_{kind}": Pure("i32", (kind,), _leading) for kind in ("b32", "b64")},
-    "s_flbit_i32": Pure("i32", ("i32",), _leading_sign),
-    "s_flbit_i32_i64": Pure("i32", ("i64",), _leading_sign),
+    **{f"s_flbit_i32_{kind}": Pure("i32", (kind,), leading_zeros) for kind in ("b32", "b64")},
+    "s_flbit_i32": Pure("i32", ("i32",), leading_signs),
+    "s_flbit_i32_i64": Pure("i32", ("i64",), leading_signs),
     **{f"s_pack_{a}{b}_b32_b16": Pure("u32", ("u32", "u32"), _packed(a == "h", b == "h")) for a, b in ("ll", "lh", "hh")},
 }  # fmt: skip
 
@@ -224,7 +197,8 @@ def _short(ins: AMDInstruction, operands: tuple) -> tuple:
     if not ins.name.startswith(("s_movk", "s_addk", "s_mulk", "s_cmovk", "s_cmpk")) or unsigned:
         return operands
     return tuple(
-        Literal(x.value - (1 << 16)) if isinstance(x, Literal) and 1 << 15 <= int(x.value) < 1 << 16 else x for x in operands
+        Literal(x.value - (1 << 16)) if isinstance(x, Literal) and 1 << 15 <= int(x.value) < 1 << 16 else x
+        for x in operands
     )
 
 

@@ -5,16 +5,24 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import moves
-from ..expressions import ExpressionTrace
-from .decode import Pure, size_of
+from ..expressions import PLACES, ExpressionTrace, Operations
+from .decode import FORMATS, Pure, size_of
 from .syntax import AMDInstruction
+
+#: Names of a number rounded to bf16 by integers: by bytes of the value, and where the number lies in it.
+_ROUNDED = {(2, 0): "bf16.rne", (4, 2): "bf16.rne.f32", (4, 0): "bf16.rne.b32"}
 
 
 class AMDTrace(ExpressionTrace):
     """Expressions of an AMDGCN run."""
 
-    def elementwise(self, ins: AMDInstruction, row: Pure, values: list, owners: list) -> np.ndarray | None:
-        """Whose bytes the results of an elementwise instruction are, shape (lanes, bytes); None: nobody's."""
+    def elementwise(self, ins: AMDInstruction, row: Pure, values: list, owners: list, mode=None) -> np.ndarray | None:
+        """Whose bytes the results of an elementwise instruction are, shape (lanes, bytes); None: nobody's.
+
+        `mode` is the MODE register of a floating-point instruction.
+        """
+        if ins.name in _EXTREMES and mode is not None and _keeps(mode, row, owners):
+            return owners[0]
         count = next(len(owner) for owner in owners if owner is not None)
         size = size_of(row.result)
         rule = MOVES.get(ins.name)
@@ -27,6 +35,45 @@ class AMDTrace(ExpressionTrace):
                 return moved if moved.any() else None
         commutes = ins.name in COMMUTING
         return self.operation(ins.name, ins.line, values, owners, count, size, commutes=commutes)
+
+    def _mixture(self, row: list[int], held: list[int], line: int) -> int:
+        """A value of moved bytes; the upper half of a number that integers rounded to bf16 is named as what it is."""
+        places = [n for n in row if n]
+        name = _ROUNDED.get((len(row), next(i for i, n in enumerate(row) if n)))
+        if name and not any(held) and len(places) == 2 and places[1] == places[0] + 1 and places[0] % PLACES == 2:
+            number = self._rounded_to_bf16(places[0] // PLACES)
+            if number:
+                return self.single(name, line, [number * PLACES], [0])
+        return super()._mixture(row, held, line)
+
+    def _rounded_to_bf16(self, number: int) -> int:
+        """x of x + 0x7fff + (bit 16 of x), whose upper half is x rounded to nearest even in bf16 unless it is NaN; else 0."""
+        block, place = self.block_of(number)
+        if not isinstance(block, Operations) or block.name != "v_add3_u32":
+            return 0
+        operands, constants = block.operands[place].tolist(), block.constants[place].tolist()
+        if constants.count(0x7FFF) != 1 or operands[constants.index(0x7FFF)]:
+            return 0
+        one, other = (n for n, c in zip(operands, constants, strict=True) if c != 0x7FFF)
+        return one if self._is_bit_16(other, one) else other if self._is_bit_16(one, other) else 0
+
+    def _is_bit_16(self, number: int, of: int) -> bool:
+        """Whether an expression is bit 16 of another one."""
+        if not number or not of:
+            return False
+        block, place = self.block_of(number)
+        if not isinstance(block, Operations):
+            return False
+        operands, constants = block.operands[place].tolist(), block.constants[place].tolist()
+        if block.name == "v_bfe_u32":
+            return operands == [of, 0, 0] and constants[1:] == [16, 1]
+        if block.name != "v_and_b32" or sorted(constants) != [0, 1] or operands[constants.index(1)]:
+            return False
+        inner = operands[constants.index(0)]
+        block, place = self.block_of(inner)
+        if not isinstance(block, Operations) or block.name != "bytes.23__":
+            return False
+        return block.operands[place].tolist()[:2] == [of, of]
 
     def flag(self, ins: AMDInstruction, values: list, owners: list) -> np.ndarray:
         """Whose SCC is, where data decided it."""
@@ -45,13 +92,23 @@ class AMDTrace(ExpressionTrace):
         width, parts = old.dtype.itemsize, []
         for i in range(words):
             part = slice(i * width, (i + 1) * width)
-            both = [each if each is not None and each.any() else None
-                    for each in (old_owners[:, part], None if owners is None else owners[:, part])]  # fmt: skip
-            if both == [None, None]:
+            both = [None if each is None else each[:, part] for each in (old_owners, owners)]
+            both = [each if each is not None and each.any() else None for each in both]
+            if all(each is None for each in both):
                 parts.append(np.zeros((count, width), np.int64))
             else:
                 parts.append(self.operation(name, 0, [old[:, i], added[:, i]], both, count, width))
         return np.concatenate(parts, 1)
+
+
+#: The larger or smaller of a number and itself is the number (compilers quiet NaN so).
+_EXTREMES = {f"v_{name}_{kind}" for name in ("min", "max") for kind in FORMATS}
+
+
+def _keeps(mode, row: Pure, owners: list) -> bool:
+    """Whether both operands are one number, which the MODE register does not flush."""
+    same = len(owners) == 2 and owners[0] is not None and owners[1] is not None and np.array_equal(owners[0], owners[1])
+    return same and not any(mode.flushes(FORMATS[row.result]))
 
 
 #: Results that do not depend on the order of the first two operands.

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .bits import first_bit, leading_signs, leading_zeros, reversed_bits
 from .decode import Operation, Pure, VectorSource, VectorTarget, active, unknown, vector_operation
-from .scalar import _first, _leading, _leading_sign, _reversed
-from .syntax import AMDInstruction, Literal, Registers
+from .syntax import AMDInstruction, Literal, Operand, Registers
 
 _U24 = np.uint32(0xFFFFFF)
 
@@ -82,7 +82,6 @@ def _sum_of_differences(x, y, z):
     return np.maximum(x, y) - np.minimum(x, y) + z
 
 
-
 _ONE, _TWO, _THREE = ("u32",), ("u32",) * 2, ("u32",) * 3
 #: Elementwise instructions.
 ROWS: dict[str, Pure] = {
@@ -90,9 +89,9 @@ ROWS: dict[str, Pure] = {
                      "v_accvgpr_read"), Pure("b32", ("b32",), np.asarray)),
     "v_mov_b64": Pure("b64", ("b64",), np.asarray),
     "v_not_b32": Pure("u32", _ONE, np.invert),
-    "v_bfrev_b32": Pure("u32", _ONE, _reversed),
-    "v_ffbh_u32": Pure("i32", _ONE, _leading), "v_ffbh_i32": Pure("i32", ("i32",), _leading_sign),
-    "v_ffbl_b32": Pure("i32", _ONE, lambda x: _first(x, 1)),
+    "v_bfrev_b32": Pure("u32", _ONE, reversed_bits),
+    "v_ffbh_u32": Pure("i32", _ONE, leading_zeros), "v_ffbh_i32": Pure("i32", ("i32",), leading_signs),
+    "v_ffbl_b32": Pure("i32", _ONE, lambda x: first_bit(x, 1)),
     "v_and_b32": Pure("u32", _TWO, np.bitwise_and), "v_or_b32": Pure("u32", _TWO, np.bitwise_or),
     "v_xor_b32": Pure("u32", _TWO, np.bitwise_xor), "v_xnor_b32": Pure("u32", _TWO, lambda x, y: ~(x ^ y)),
     "v_add_u32": Pure("u32", _TWO, np.add), "v_sub_u32": Pure("u32", _TWO, np.subtract),
@@ -171,7 +170,7 @@ def build_carry(ins: AMDInstruction) -> Operation:
     target = VectorTarget(ins.operands[0], "u32", ins)
     sources = [VectorSource(x, "u32", ins) for x in ins.operands[2:4]]
     carry = VectorSource(ins.operands[4], "mask", ins) if carries else None
-    out = _pair(ins.operands[1], ins)
+    out = mask_target(ins.operands[1], ins)
     row = Pure("u32", _THREE, function)
 
     def run(machine, waves, lanes):
@@ -189,7 +188,7 @@ def build_carry(ins: AMDInstruction) -> Operation:
     return active(run)
 
 
-def _pair(operand, ins: AMDInstruction) -> int:
+def mask_target(operand, ins: AMDInstruction) -> int:
     """The first of two scalar registers that take a mask."""
     if not isinstance(operand, Registers) or operand.vector or operand.count != 2:
         raise unknown(ins, "gives a mask to two scalar registers")
@@ -208,7 +207,7 @@ def build_wide(ins: AMDInstruction) -> Operation:
     kind, wide = ("u32", "u64") if ins.name == "v_mad_u64_u32" else ("i32", "i64")
     if ins.modifiers or len(ins.operands) != 5:
         raise unknown(ins, "has operands or modifiers that are not known here")
-    target, out = VectorTarget(ins.operands[0], wide, ins), _pair(ins.operands[1], ins)
+    target, out = VectorTarget(ins.operands[0], wide, ins), mask_target(ins.operands[1], ins)
     kinds = (kind, kind, wide)
     sources = [VectorSource(x, k, ins) for x, k in zip(ins.operands[2:], kinds, strict=True)]
     row = Pure(wide, kinds, np.add)
@@ -219,10 +218,7 @@ def build_wide(ins: AMDInstruction) -> Operation:
         big = np.uint64 if wide == "u64" else np.int64
         product = x.astype(big) * y.astype(big)
         total = product + z
-        if wide == "u64":
-            carry = total < product
-        else:
-            carry = ((product ^ total) & (z ^ total)) < 0
+        carry = total < product if wide == "u64" else ((product ^ total) & (z ^ total)) < 0
         ids = None
         if machine.trace is not None and any(owner is not None for _, owner in read):
             ids = machine.trace.elementwise(ins, row, [x, y, z], [owner for _, owner in read])
@@ -270,7 +266,7 @@ def build_packed_move(ins: AMDInstruction) -> Operation:
     low = ins.modifiers.get("op_sel", [0, 0])
     if ins.modifiers.keys() - {"op_sel", "op_sel_hi"} or len(low) != 2:
         raise unknown(ins)
-    picks = []
+    picks: list[Operand] = []
     for operand, place in zip(ins.operands[1:], low, strict=True):
         if isinstance(operand, Registers) and operand.count == 2:
             picks.append(Registers(operand.vector, operand.first + place, 1))

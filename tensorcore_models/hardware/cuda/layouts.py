@@ -111,12 +111,12 @@ class Fragment:
         return ElementPlace(*(x + y for x, y in zip(base, step, strict=True)))
 
 
-def _doubling(axis: Axis, stride: int, count: int) -> tuple[Mode, ...]:
+def doubling(axis: Axis, stride: int, count: int) -> tuple[Mode, ...]:
     """`count` binary digits with strides stride, 2 stride, 4 stride, ..."""
     return tuple(Mode(axis, stride << i) for i in range(count))
 
 
-def _log2(value: int) -> int:
+def exact_log2(value: int) -> int:
     if value < 1 or value & (value - 1):
         raise ValueError(f"{value} is not a power of two")
     return value.bit_length() - 1
@@ -124,23 +124,23 @@ def _log2(value: int) -> int:
 
 #: Groups of four threads: the thread in its group walks along k (or n), the group along rows of A (columns of B).
 def _group(along: Axis, step: int, across: Axis) -> tuple[Mode, ...]:
-    return (*_doubling(along, step, 2), *_doubling(across, 1, 3))
+    return (*doubling(along, step, 2), *doubling(across, 1, 3))
 
 
 def _operand_a(m: int, k: int, bits: int) -> Fragment:
     """A of mma.m8n8k* and mma.m16n8k*: each thread holds one register along k, then rows 8 apart, then the next part of k."""
     per = max(1, 32 // bits)
-    slots = _doubling("col", 1, _log2(per))
+    slots = doubling("col", 1, exact_log2(per))
     if m == 16:
         slots += (Mode("row", 8),)
-    slots += _doubling("col", 4 * per, _log2(k // (4 * per)))
+    slots += doubling("col", 4 * per, exact_log2(k // (4 * per)))
     return Fragment(_group("col", per, "row"), slots, bits, (1, m, k))
 
 
 def _operand_b(n: int, k: int, bits: int) -> Fragment:
     """B of mma.m8n8k* and mma.m16n8k*: as A with rows and columns exchanged."""
     per = max(1, 32 // bits)
-    slots = _doubling("row", 1, _log2(per)) + _doubling("row", 4 * per, _log2(k // (4 * per)))
+    slots = doubling("row", 1, exact_log2(per)) + doubling("row", 4 * per, exact_log2(k // (4 * per)))
     return Fragment(_group("row", per, "col"), slots, bits, (1, k, n))
 
 
@@ -153,9 +153,9 @@ def _accumulator(m: int, n: int, bits: int) -> Fragment:
 #: mma.m8n8k4 with fp16: four multiplications at a time, each by a quad pair (threads 4q to 4q + 3 and 16 + 4q to 16 + 4q + 3).
 _QUAD_PAIRS = (Mode("block", 1), Mode("block", 2))
 _VOLTA = {
-    "a": Fragment((*_doubling("row", 1, 2), *_QUAD_PAIRS, Mode("row", 4)), _doubling("col", 1, 2), 16, (4, 8, 4)),
-    "b": Fragment((*_doubling("col", 1, 2), *_QUAD_PAIRS, Mode("col", 4)), _doubling("row", 1, 2), 16, (4, 4, 8)),
-    "fp16": Fragment((*_doubling("row", 1, 2), *_QUAD_PAIRS, Mode("row", 4)), _doubling("col", 1, 3), 16, (4, 8, 8)),
+    "a": Fragment((*doubling("row", 1, 2), *_QUAD_PAIRS, Mode("row", 4)), doubling("col", 1, 2), 16, (4, 8, 4)),
+    "b": Fragment((*doubling("col", 1, 2), *_QUAD_PAIRS, Mode("col", 4)), doubling("row", 1, 2), 16, (4, 4, 8)),
+    "fp16": Fragment((*doubling("row", 1, 2), *_QUAD_PAIRS, Mode("row", 4)), doubling("col", 1, 3), 16, (4, 8, 8)),
     "fp32": Fragment(
         (Mode("row", 1), Mode("col", 2), *_QUAD_PAIRS, Mode("row", 4)),
         (Mode("col", 1), Mode("row", 2), Mode("col", 4)),
@@ -168,7 +168,7 @@ _VOLTA = {
 def warpgroup_accumulator(n: int, bits: int) -> Fragment:
     """D of wgmma.m64nNk*: warp w holds rows 16 w to 16 w + 15, columns eight at a time as an mma accumulator."""
     return Fragment(
-        (*_group("col", 2, "row"), *_doubling("row", 16, 2)),
+        (*_group("col", 2, "row"), *doubling("row", 16, 2)),
         (Mode("col", 1), Mode("row", 8), Mode("col", 8, n // 8)),
         bits,
         (1, 64, n),
@@ -180,8 +180,8 @@ def tensor_memory_accumulator(m: int, n: int) -> Fragment:
 
     With m = 64 the first 16 threads of each warp hold rows (data path layout F), with m = 128 all of them (layout D).
     """
-    rows = _doubling("row", 1, 4 if m == 64 else 5)
-    return Fragment((*rows, *_doubling("row", 16 if m == 64 else 32, 2)), (Mode("col", 1, n),), 32, (1, m, n))
+    rows = doubling("row", 1, 4 if m == 64 else 5)
+    return Fragment((*rows, *doubling("row", 16 if m == 64 else 32, 2)), (Mode("col", 1, n),), 32, (1, m, n))
 
 
 class MmaLayout(NamedTuple):
@@ -231,8 +231,8 @@ FP4_BYTE_SHIFT = 2
 #: Digits of a thread's number whose 32-bit register gives scales to mma.sync, with selectors 0 (PTX ISA 9.1, 9.7.14.3): of
 #: each group of four threads, 0 and 1 give those of rows g and g + 8 of A, and 0 those of column g of B; the others (stride 0)
 #: hold copies that are not read. One byte for each block of k, low first.
-REGISTER_SCALES_A = (Mode("row", 8), Mode("row", 0), *_doubling("row", 1, 3))
-REGISTER_SCALES_B = (Mode("col", 0, 4), *_doubling("col", 1, 3))
+REGISTER_SCALES_A = (Mode("row", 8), Mode("row", 0), *doubling("row", 1, 3))
+REGISTER_SCALES_B = (Mode("col", 0, 4), *doubling("col", 1, 3))
 
 #: Scales of tcgen05.mma in tensor memory, with scale factor ID 0 (PTX ISA 9.1, 9.7.16.10.7): a 32-bit word for each row of A
 #: (column of B), one byte for each block of k, low first; 32 words to a column of tensor memory, the next 32 rows in the next
