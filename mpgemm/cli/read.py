@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 QUESTION = "debug a kernel"
-SUMMARY = "what a compiled kernel (PTX) computes, and whether two give the same bits"
+SUMMARY = "what a compiled kernel (PTX, AMDGCN) computes, and whether two give the same bits"
 EXAMPLES = (
     (
         "gemm.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2",
@@ -29,7 +29,7 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add = parser.add_argument
-    add("kernels", nargs="+", metavar="KERNEL.ptx", help="one kernel, or two to compare")
+    add("kernels", nargs="+", metavar="KERNEL", help="one kernel, or two to compare")
     add("--arguments", nargs="+", metavar="FORMAT:MxN|FILE.npy|NUMBER", help="of the kernel; random values for a shape")
     add("--grid", nargs="+", type=int, default=[1], metavar="N", help="blocks along x, y, z (default 1)")
     add("--other-grid", nargs="+", type=int, metavar="N", help="of the second kernel (default: that of the first)")
@@ -91,7 +91,7 @@ def _described(programs: list, args: argparse.Namespace) -> int:
         {
             "kernel": program.name,
             "target": program.target,
-            "parameters": [f"{p.name} ({p.size} bytes)" for p in program.entry.parameters],
+            "parameters": [f"{p.name} ({p.size} bytes)" for p in program.parameters],
             "unknown": [f"{opcode} (line {line})" for opcode, line in program.unknown.items()],
         }
         for program in programs

@@ -53,7 +53,9 @@ class PTXTrace(ExpressionTrace):
             words, mine = [], []
             for value, owner, width in zip(values, owners, widths, strict=True):
                 part = slice(i * width, (i + 1) * width)
-                words.append(np.ascontiguousarray(moves.as_bytes(value, count, 2 * width)[:, part]).view(f"u{width}")[:, 0])
+                words.append(
+                    np.ascontiguousarray(moves.as_bytes(value, count, 2 * width)[:, part]).view(f"u{width}")[:, 0]
+                )
                 mine.append(None if owner is None else owner[:, part])
             parts.append(self._one(name, ins, words, mine, count, half))
         return np.concatenate(parts, 1)
