@@ -19,8 +19,8 @@ def gemm_tolerance():
     The faults of kernels that its tolerances would let pass are listed at the end of the run.
     """
     from mpgemm.testing import gemm_tolerance as unchecked
+    from mpgemm.testing.faults import missed_faults
     from mpgemm.testing.overflow import too_many_unbounded
-    from mpgemm.testing.power import missed_faults
 
     def checked(*args, **options):
         found = unchecked(*args, **options)

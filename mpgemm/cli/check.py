@@ -219,7 +219,7 @@ def _values(path: str, fmt: str | None, path_of: str | None = None) -> np.ndarra
 
 def _allowed(found: KernelCheck) -> list[str]:
     """What was allowed, and which faults would pass on these operands."""
-    from mpgemm.testing.power import missed_faults
+    from mpgemm.testing.faults import missed_faults
     from mpgemm.testing.tolerance_result import NONE_MISSED
 
     allowed = found.case

@@ -12,8 +12,8 @@ from mpgemm.testing.asserts import assert_bits, assert_gemm_close
 from mpgemm.testing.attention import assert_attention_close, check_attention
 from mpgemm.testing.case import KernelCase, gemm_tolerance
 from mpgemm.testing.check import KernelCheck, check_gemm
+from mpgemm.testing.faults import faults_of, missed_faults
 from mpgemm.testing.grouped import assert_grouped_close, check_grouped
-from mpgemm.testing.power import faults_of, missed_faults
 
 #: The name that it had.
 KernelTolerance = KernelCase

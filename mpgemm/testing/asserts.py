@@ -3,15 +3,13 @@
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.frameworks.multiplier import Multiplier, recipe_values
-from mpgemm.testing.case import kernel_engine
+from mpgemm.frameworks.multiplier import recipe_values
+from mpgemm.testing.case import KernelCase, kernel_case
 from mpgemm.testing.check import check_gemm
-from mpgemm.testing.epilogues import KernelEpilogue, epilogue_of
 from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.engines.order import Chain, KOrder
-from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.formats import Format
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.compare import candidates
@@ -59,7 +57,7 @@ def assert_gemm_close(
     ------
     AssertionError
         If an element is outside (where the certified tolerance sees fewer than half of the dropped blocks of k: of the
-        statistical one, :mod:`mpgemm.testing.kernel_line`): the worst element, its bound, where the result is wrong, what
+        statistical one, :mod:`mpgemm.testing.sampled`): the worst element, its bound, where the result is wrong, what
         explains it and what is ruled out (:class:`KernelCheck`). Also if errors of all elements together are larger than
         right kernels have (:mod:`mpgemm.testing.spread`), as narrower sums make them. Where the exact result or the
         model's is infinite or NaN, the result must be of that kind and sign. Also if the tolerance is vacuous (a kernel that
@@ -119,67 +117,64 @@ def assert_bits(
     fmt = tcm.format_of_dtype(computed.dtype)
     if fmt is None:
         raise TypeError(f"out has elements of type {computed.dtype}: no floating-point format")
-    done = epilogue_of(epilogue, None, left.shape[0], right.shape[1])
+    if isinstance(recipe, libraries.Recipe):
+        if scale_a is not None or scale_b is not None or epilogue is not None:
+            raise ValueError("scale_a, scale_b and epilogue go with an engine as the recipe")
+        expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
+    elif scale != 1:
+        raise ValueError(
+            "scale goes with a recipe of a library; factors of an engine's product are scale_a and scale_b"
+        )
+    else:
+        case = kernel_case(
+            recipe, left, right, out_format=fmt.name, scale_a=scale_a, scale_b=scale_b, input_rounding=input_rounding,
+            epilogue=epilogue,
+        )  # fmt: skip
+        expected, recipe = _chain_of(case), _as_recipe(case)
+    wrong, text = _different(computed, expected, fmt, recipe.name)
+    if not wrong.any():
+        return
+    if isinstance(recipe.engine, Instruction) and plain and scale == 1:
+        text += f"\n  {_other_orders(recipe, computed, left, right, wrong, fmt.name, input_rounding)}"
+    raise AssertionError(text)
+
+
+def _chain_of(case: KernelCase) -> np.ndarray:
+    """The values of one chain of the case's engine, with its scales and an epilogue that loses nothing."""
+    done = case.epilogue
     if done is not None and not done.exact:
         raise ValueError(
-            f"epilogue {epilogue!r} is rounded in kernels, as each has it: only relu goes with bits; see assert_gemm_close"
+            f"epilogue {done.name!r} is rounded in kernels, as each has it: only relu goes with bits; see assert_gemm_close"
         )
-    if scale_a is not None or scale_b is not None or done is not None:
-        if isinstance(recipe, libraries.Recipe) or scale != 1:
-            raise ValueError("scale_a, scale_b and epilogue go with an engine as the recipe, and without scale")
-        _assert_engine_bits(computed, left, right, recipe, (scale_a, scale_b), input_rounding, done, fmt)
-        return
-    if not isinstance(recipe, libraries.Recipe):
-        unit = kernel_engine(recipe, left, right)
-        recipe = libraries.Recipe(
-            unit, left.shape[1], Chain((range(left.shape[1]),)), name=f"one chain on {unit.label}"
-        )
-    expected = operand_bits(
-        recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale), fmt, None, "expected"
-    )
-    got = operand_bits(computed, fmt, None, "out")
-    if got.shape != expected.shape:
-        raise ValueError(f"out has shape {got.shape}, expected {expected.shape} from a and b")
-    lines = _different(computed, got, expected, fmt, recipe.name)
-    if lines is None:
-        return
-    wrong = got != expected
-    if isinstance(recipe.engine, Instruction) and scale == 1:
-        lines.append(f"  {_other_orders(recipe, computed, left, right, wrong, fmt.name, input_rounding)}")
-    raise AssertionError("\n".join(lines))
+    m, n = case.a.shape[0], case.b.shape[1]
+    rows, columns = np.arange(m), np.arange(n)
+    return case.rounded(case.finished(case.model(rows, columns)[0], rows, columns))
 
 
-def _different(computed: np.ndarray, got: np.ndarray, expected: np.ndarray, fmt: Format, name: str) -> list[str] | None:
-    """How many bits differ, and the first element; None where none do."""
-    wrong = got != expected
+def _as_recipe(case: KernelCase) -> libraries.Recipe:
+    """The same chain as a recipe, for its name and for other orders."""
+    k = case.a.shape[1]
+    parts = [f"one chain on {case.engine.label}", *([case.scaling.in_words()] if case.scaling else [])]
+    parts += [case.epilogue.name] if case.epilogue else []
+    return libraries.Recipe(case.engine, k, Chain((range(k),)), name=", ".join(parts))
+
+
+def _different(computed: np.ndarray, expected: np.ndarray, fmt: Format, name: str) -> tuple[np.ndarray, str]:
+    """Which elements have other bits; how many in words, and the first of them."""
+    if computed.shape != expected.shape:
+        raise ValueError(f"out has shape {computed.shape}, expected {expected.shape} from a and b")
+    got, wanted = operand_bits(computed, fmt, None, "out"), operand_bits(expected, fmt, None, "expected")
+    wrong = got != wanted
     if not wrong.any():
-        return None
+        return wrong, ""
     i, j = (int(x) for x in np.argwhere(wrong)[0])
     digits = -(-fmt.bits // 4)
-    wanted = tcm.decode(expected[i : i + 1, j], fmt)[0]
-    return [
-        f"{np.count_nonzero(wrong)} of {wrong.size} elements have other bits than {name}",
-        f"  first: out[{i}, {j}] = {float(computed[i, j])!r} (0x{int(got[i, j]):0{digits}x}), expected {float(wanted)!r} "
-        f"(0x{int(expected[i, j]):0{digits}x})",
-    ]
-
-
-def _assert_engine_bits(
-    computed, a, b, engine, scales, rounding: str | None, done: KernelEpilogue | None, fmt: Format
-) -> None:
-    """The bits of an engine's chain with scales of the operands and an epilogue that is exact."""
-    known = engine if isinstance(engine, Engine) else Multiplier(engine).engine
-    scaling = read_scales(scales[0], scales[1], a.shape[0], a.shape[1], b.shape[1], known)
-    unit = kernel_engine(engine, a, b, scaling)
-    sums = unit.gemm(a, b, scale_a=scales[0], scale_b=scales[1], input_rounding=rounding)
-    values = sums.astype(np.float64) if done is None else done.apply(sums.astype(np.float64))
-    expected, got = operand_bits(values, fmt, "rne", "expected"), operand_bits(computed, fmt, None, "out")
-    if got.shape != expected.shape:
-        raise ValueError(f"out has shape {got.shape}, expected {expected.shape} from a and b")
-    parts = [f"one chain on {unit.label}", *([scaling.in_words()] if scaling else []), *([done.name] if done else [])]
-    lines = _different(computed, got, expected, fmt, ", ".join(parts))
-    if lines is not None:
-        raise AssertionError("\n".join(lines))
+    value = tcm.decode(wanted[i : i + 1, j], fmt)[0]
+    return wrong, (
+        f"{np.count_nonzero(wrong)} of {wrong.size} elements have other bits than {name}\n  first: out[{i}, {j}] = "
+        f"{float(computed[i, j])!r} (0x{int(got[i, j]):0{digits}x}), expected {float(value)!r} "
+        f"(0x{int(wanted[i, j]):0{digits}x})"
+    )
 
 
 def _other_orders(recipe, out, a, b, wrong, out_format: str, rounding: str | None) -> str:

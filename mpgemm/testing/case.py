@@ -18,7 +18,7 @@ from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import scaled_engine
 from mpgemm.testing.epilogues import KernelEpilogue, broadcast, epilogue_of
-from mpgemm.testing.kernel_line import KernelStatistics, powerless, statistics_of
+from mpgemm.testing.sampled import KernelStatistics, powerless, statistics_of
 from mpgemm.testing.vacuity import Vacuity, check_tolerance
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.order import KOrder
@@ -336,6 +336,19 @@ def gemm_tolerance(
     TypeError
         If `splits` or `promote_every` is not an integer.
     """
+    case = kernel_case(
+        engine, a, b, c, out_format=out_format, splits=splits, k_order=k_order, promote_every=promote_every, scale_a=scale_a,
+        scale_b=scale_b, input_rounding=input_rounding, epilogue=epilogue, residual=residual, rows=rows,
+    )  # fmt: skip
+    _ = case.bound  # refuses what has none
+    return case
+
+
+def kernel_case(
+    engine: Engine | str, a, b, c=None, *, out_format=None, splits=1, k_order=None, promote_every=None, scale_a=None,
+    scale_b=None, input_rounding=None, epilogue=None, residual=None, rows=None,
+) -> KernelCase:  # fmt: skip
+    """A kernel's call as a test names it; parameters and errors of :func:`gemm_tolerance`, also for units without a bound."""
     arrays = [tcm.as_array(a, "a"), tcm.as_array(b, "b")]
     check_shapes(*arrays)
     m, k, n = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
@@ -359,20 +372,9 @@ def gemm_tolerance(
     )
     result = get_format("fp32") if scaling is not None and scaling.roundings else unit.formats[3]
     out = result if out_format is None else get_format(out_format)
-    given = (arrays[0], arrays[1]) if unit.scale_format is None else (x, y)
-    case = KernelCase(
-        unit,
-        (x, y),
-        (given[0].astype(np.float64), given[1].astype(np.float64)),
-        scaling,
-        added,
-        out.name,
-        order,
-        done,
-        lines,
-    )
-    _ = case.bound  # refuses what has none
-    return case
+    given = arrays if unit.scale_format is None else [x, y]
+    a_given, b_given = (each.astype(np.float64) for each in given)
+    return KernelCase(unit, (x, y), (a_given, b_given), scaling, added, out.name, order, done, lines)
 
 
 def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:

@@ -14,8 +14,8 @@ from mpgemm.testing.diagnosis.failure import Failure, failure_of
 from mpgemm.testing.diagnosis.integers import check_integers
 from mpgemm.testing.diagnosis.places import picture
 from mpgemm.testing.diagnosis.suspects import FEWEST, Diagnosis, diagnose, diagnose_errors
-from mpgemm.testing.kernel_line import needed
 from mpgemm.testing.overflow import right_elements, too_many_unbounded, unbounded_line
+from mpgemm.testing.sampled import needed
 from mpgemm.testing.spread import spread_of
 from tensorcore_models.formats import Format
 from tensorcore_models.results import Result

@@ -1,25 +1,37 @@
-"""Tolerances by sampling the exact model of a kernel: what whole right products stay below, with a stated confidence.
+"""Lines by sampling the exact model of a kernel: what whole right products stay below, with a stated confidence.
 
 At quantile q at most a share 1 - q of right products of the shape asked about may fail, so one of their m n elements may fail
 with probability (1 - q) / (m n) (union bound: nothing is assumed of how elements depend on each other). Blocks of many products
 are computed on the model, and the tail of their elements' errors is carried to that probability (:mod:`mpgemm.bounds.tails`).
 
-The limit has the form atol + rtol |exact|. Errors of sums grow with the sums, more or less: of a few proportions of the two
-parts the one is taken whose limit is lowest at the mean |exact|. What the rounding to an output format adds, half a unit in
-the last place, is not sampled but added in full.
+:func:`estimate` gives atol + rtol |exact| for a tolerance that is pasted into a test. Errors of sums grow with the sums, more
+or less: of a few proportions of the two parts the one is taken whose limit is lowest at the mean |exact|. What the rounding to
+an output format adds, half a unit in the last place, is not sampled but added in full.
+
+:func:`statistics_of` gives the line of a kernel's own operands, where the certified bound sees no dropped block: draws are
+right kernels in orders that the test allows (the unit's steps permuted, chains and sums outside of random lengths). Units that
+cut lose the same share of all results of one sign: the line has that share in its middle, ``|out - (1 + share) exact| <= half
+|A||B|``. Where a test does not say how long the kernel's chains are, what lies between that share and nothing lost is right.
 """
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
-from mpgemm.bounds.bounded_product import Bounded, BoundedProduct, Errors, upwards
-from mpgemm.bounds.populations import Population
+from mpgemm.bounds.bounded_product import Bounded, BoundedProduct, Data, Errors, sizes_of, upwards
+from mpgemm.bounds.kernel_model import model_results
+from mpgemm.bounds.kernel_order import ANY, KernelOrder
+from mpgemm.bounds.populations import Population, in_random_order
 from mpgemm.bounds.tails import fit_tail, upper_limit
-from tensorcore_models.formats import Format
+from mpgemm.bounds.watching import JudgedProduct, hold
+from mpgemm.testing.vacuity import Vacuity, check_tolerance
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
+from tensorcore_models.machine.threads import one_thread
 
 #: Parts that rtol may have of what is allowed at the mean |exact|.
 PARTS = (0.0, 0.25, 0.5, 0.75, 0.9)
@@ -28,6 +40,10 @@ PARTS = (0.0, 0.25, 0.5, 0.75, 0.9)
 BUDGET, OF_ELEMENT, OF_PRODUCT, OF_DRAW = 2.0e9, 25.0, 3.0, 2.0e6
 #: Draws at least and at most, and elements that are enough.
 FEWEST, MOST, ENOUGH = 24, 400, 1 << 16
+#: Of a kernel's own operands: share of right products that pass, with which confidence;
+QUANTILE, CONFIDENCE = 0.999, 0.95
+#: rows and columns of a draw, products that all draws may have, and draws at most.
+SIDE, PRODUCTS, MOST_KERNELS = 16, 1 << 26, 200
 
 
 @dataclass(frozen=True)
@@ -80,10 +96,10 @@ def plan(shape: tuple[int, int, int], side: int) -> tuple[int, int]:
 class Sample:
     """Elements, an array for each draw: computed values and errors, before an output's rounding."""
 
-    computed: list[np.ndarray]
-    error: list[np.ndarray]
-    exact: list[np.ndarray]
-    sizes: list[np.ndarray]
+    computed: list[np.ndarray] = field(default_factory=list)
+    error: list[np.ndarray] = field(default_factory=list)
+    exact: list[np.ndarray] = field(default_factory=list)
+    sizes: list[np.ndarray] = field(default_factory=list)
 
     @property
     def elements(self) -> int:
@@ -223,3 +239,140 @@ def _upper_hull(x: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarra
     order = np.argsort(x, kind="stable")
     starts = np.linspace(0, x.size, _GROUPS, endpoint=False).astype(int)
     return x[order[starts]], np.maximum.reduceat(bound[order], starts)
+
+
+# -- of a kernel's own operands ----------------------------------------------------------------------------------------------
+class AsksForLine(Protocol):
+    """What is asked of a :class:`mpgemm.testing.case.KernelCase`, which asks for its line itself."""
+
+    @property
+    def engine(self) -> Engine: ...
+    @property
+    def order(self) -> KernelOrder: ...
+    @property
+    def out_format(self) -> str: ...
+    @property
+    def a(self) -> np.ndarray: ...
+    @property
+    def b(self) -> np.ndarray: ...
+    @property
+    def c(self) -> np.ndarray | None: ...
+    @property
+    def values(self) -> np.ndarray: ...
+    @property
+    def bound(self) -> np.ndarray: ...
+    @property
+    def bound_of_every_order(self) -> np.ndarray: ...
+    def part(self, rows: np.ndarray, columns: np.ndarray) -> Data: ...
+
+
+@dataclass(frozen=True)
+class KernelStatistics:
+    """What right kernels return."""
+
+    #: middle, half: float64, shape (m, n): |out - middle| <= half.
+    middle: np.ndarray
+    half: np.ndarray
+    share: float  #: What results of one sign lose, over themselves.
+    relative: float  #: Half width over |A||B| + |C|, without the output's rounding.
+    draws: int
+    elements: int
+    power: Vacuity  #: What the line lets pass.
+
+    def __str__(self) -> str:
+        p = self.power
+        return (
+            f"statistical ({QUANTILE:.1%} of right products pass, confidence {CONFIDENCE:.0%}; {self.elements} elements in "
+            f"{self.draws} right kernels of random orders): |out - {1 + self.share:.6g} exact| <= {self.relative:.3g} "
+            f"(|A||B| + |C|) and the output's rounding; power: {p.blocks - p.unseen_blocks} of {p.blocks} blocks of "
+            f"{p.block} products and {p.terms - p.unseen_terms} of {p.terms} single k are seen if they are left out"
+        )
+
+
+def powerless(found: Vacuity) -> bool:
+    """Whether a tolerance sees fewer than half of the blocks of k that can be left out."""
+    return found.vacuous or (found.blocks > 1 and 2 * found.unseen_blocks > found.blocks)
+
+
+def needed(allowed: AsksForLine) -> str:
+    """What would make a certified line of a test that has none."""
+    order, advice = allowed.order, []
+    if not order.known:
+        advice.append("the kernel's order of k (k_order=, promote_every=)")
+    elif order.promote_every is None and order.block is None and get_format(allowed.engine.d_format).name == "fp32":
+        advice.append("a kernel that adds its sums up outside of the unit (promote_every=128)")
+    advice.append("fewer values of k")
+    if order.known:
+        advice.append("bits (assert_bits)")
+    return "a certified line needs " + ", or ".join(advice)
+
+
+def statistics_of(allowed: AsksForLine) -> KernelStatistics:
+    """The line of right kernels."""
+    found = _of_right_kernels(allowed)
+    exact, computed = np.concatenate(found.exact), np.concatenate(found.computed)
+    squares = float(np.sum(np.square(exact)))
+    share = float(np.sum((computed - exact) * exact)) / squares if squares > 0 else 0.0
+    rest = [np.abs(x - y - share * y) for x, y in zip(found.computed, found.exact, strict=True)]
+    ratios = [ratio(*pair) for pair in zip(rest, found.sizes, strict=True)]
+    probability = -np.expm1(np.log(QUANTILE)) / max(1, allowed.bound.size)
+    return _line(allowed, share, upper_limit(ratios, probability, CONFIDENCE), found)
+
+
+def _of_right_kernels(allowed: AsksForLine) -> Sample:
+    """Right kernels of random orders on random rows and columns; elements that are not finite count as exact."""
+    rng, found = np.random.default_rng(0), Sample()
+    m, n = allowed.bound.shape
+    side_m, side_n = min(m, SIDE), min(n, SIDE)
+    draws = int(np.clip(PRODUCTS // max(1, side_m * allowed.a.shape[1] * side_n), FEWEST, MOST_KERNELS))
+    with one_thread(), np.errstate(all="ignore"):
+        for _ in range(draws):
+            rows = np.sort(rng.choice(m, side_m, replace=False))
+            columns = np.sort(rng.choice(n, side_n, replace=False))
+            exact = allowed.values[np.ix_(rows, columns)]
+            computed = right_kernel(allowed, rows, columns, rng)
+            good = np.isfinite(computed) & np.isfinite(exact)
+            exact, computed = np.where(good, exact, 0.0), np.where(good, computed, 0.0)
+            sizes = sizes_of(allowed.a[rows], allowed.b[:, columns], allowed.part(rows, columns)[2])
+            found.add(Errors(computed, exact, sizes, np.abs(computed - exact)))
+    return found
+
+
+def _line(allowed: AsksForLine, share: float, relative: float, found: Sample) -> KernelStatistics:
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = sizes_of(allowed.a, allowed.b, allowed.c)
+        middle, half = (1 + share) * allowed.values, relative * sizes
+        if not allowed.order.stated or allowed.order.k_order == ANY:  # kernels with shorter chains lose less
+            middle, half = (1 + share / 2) * allowed.values, half + np.abs(share / 2 * allowed.values)
+        out = get_format(allowed.out_format)
+        if isinstance(out, Format):
+            half = half + out.unit_roundoff * (np.abs(middle) + half) + out.min_subnormal / 2
+    shown = slice(None, 4 * SIDE)
+    c = None if allowed.c is None else allowed.c[shown, shown]
+    power = check_tolerance(allowed.a[shown], allowed.b[:, shown], c, bound=half[shown, shown])
+    return KernelStatistics(middle, half, share, relative, len(found.error), found.elements, power)
+
+
+def right_kernel(allowed: AsksForLine, rows, columns, rng: np.random.Generator) -> np.ndarray:
+    """A right kernel of a random order on some rows and columns. Raises OutsideBound if it is none by its bound."""
+    order, unit = allowed.order, allowed.engine
+    x, y, c, scaling = allowed.part(rows, columns)
+    together = int(np.lcm(unit.k, 1 if scaling is None or scaling.block is None else scaling.block))
+    data = in_random_order(Data(x, y, c, scaling), together, rng)
+    options: dict[str, Any] = {}
+    if order.promote_every is not None:
+        least, most = order.promote_every
+        options["promote_every"] = int(rng.integers(least // unit.k, most // unit.k + 1)) * unit.k
+    elif order.splits > 1:
+        options["k_order"] = f"split_k:{rng.integers(1, order.splits + 1)}"
+    elif order.k_order == ANY:
+        options["k_order"] = f"split_k:{2 ** rng.integers(0, 5)}"
+    elif order.k_order != "sequential":
+        options["k_order"] = order.k_order
+    x, y = np.ascontiguousarray(data.a), np.ascontiguousarray(data.b)
+    found = model_results(unit, x, y, c, data.scaling, options)[-1]
+    where = np.ix_(rows, columns)
+    product = JudgedProduct(unit.label, {"engine": unit.label, "chains": options}, x, y, c)
+    with np.errstate(invalid="ignore"):
+        hold(product, found, found - allowed.values[where], allowed.bound_of_every_order[where])
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import KernelCase
-from mpgemm.testing.kernel_line import right_kernel
+from mpgemm.testing.sampled import right_kernel
 from tensorcore_models.catalogue import list_instructions
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction

@@ -387,7 +387,7 @@ def _by_sampling(question: _Question, known: _Known, progress: Progress | None) 
     """What draws tell."""
     product, population, *_, check = question
     side, count = plan(population.shape, SIDE)
-    found, whole = Sample([], [], [], []), Sample([], [], [], [])
+    found, whole = Sample(), Sample()
     try:
         if not population.fresh and known.complete:
             whole.add(product.errors(known.shown))

@@ -22,7 +22,7 @@ from mpgemm.experiments.outside import rerun, write_outside
 from mpgemm.experiments.recovery_methods import pair_method, resolve_pairs
 from mpgemm.recovery.integer_run import IntegerRun
 from mpgemm.testing.case import gemm_tolerance
-from mpgemm.testing.kernel_line import statistics_of
+from mpgemm.testing.sampled import statistics_of
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 
 KINDS = {

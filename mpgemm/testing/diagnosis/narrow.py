@@ -130,7 +130,7 @@ def _factors(f: Failure, scaling: Scaling, start: int) -> np.ndarray:
     return a[f.rows, 0].astype(np.float64) * b[0, f.columns].astype(np.float64)
 
 
-def narrow_sums(f: Failure) -> str | None:
+def narrow_errors(f: Failure) -> str | None:
     """Errors that a narrower accumulator makes on the same operands: everywhere, of its size, and distributed as its are."""
     if not isinstance(f.case.engine.formats[3], Format) or f.place.structured:
         return None

@@ -14,7 +14,7 @@ import numpy as np
 
 from mpgemm.testing.diagnosis import moved, operands, scales, terms
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, spread
-from mpgemm.testing.diagnosis.narrow import ALIKE, narrow_findings, narrow_sums, overflowing_sums
+from mpgemm.testing.diagnosis.narrow import ALIKE, narrow_errors, narrow_findings, overflowing_sums
 from mpgemm.testing.epilogues import EPILOGUES
 
 #: What a number that is chosen to fit costs, and from which difference of scores on statements are told apart.
@@ -29,9 +29,7 @@ _UNWRITTEN = "0 everywhere: elements that the kernel never wrote, or a tile it s
 def _zeros(f: Failure) -> Iterator[Finding]:
     wrong = f.wrong[f.rows, f.columns]
     if not f.got[wrong].any():
-        yield f.finding(
-            np.where(wrong, 0.0, f.true), "0 everywhere: elements that the kernel never wrote, or a tile it skipped"
-        )
+        yield f.finding(np.where(wrong, 0.0, f.true), _UNWRITTEN)
 
 
 def _constant(f: Failure) -> Iterator[Finding]:
@@ -201,7 +199,7 @@ def diagnose(f: Failure) -> Diagnosis:
     with np.errstate(all="ignore"):
         if not good and many and not f.of_results:
             good = [(finding, "lost or doubled products") for finding in terms.scattered(f) if finding.good]
-            hint = narrow_sums(f) if not good and epilogue is None else None
+            hint = narrow_errors(f) if not good and epilogue is None else None
     statements: tuple[str, ...] = () if hint is None else (hint,)
     written = [finding for finding, _ in good if finding.text != _UNWRITTEN]
     if len(written) < len(good):
