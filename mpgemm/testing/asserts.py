@@ -117,20 +117,19 @@ def assert_bits(
     fmt = tcm.format_of_dtype(computed.dtype)
     if fmt is None:
         raise TypeError(f"out has elements of type {computed.dtype}: no floating-point format")
-    if isinstance(recipe, libraries.Recipe):
-        if scale_a is not None or scale_b is not None or epilogue is not None:
-            raise ValueError("scale_a, scale_b and epilogue go with an engine as the recipe")
-        expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
-    elif scale != 1:
-        raise ValueError(
-            "scale goes with a recipe of a library; factors of an engine's product are scale_a and scale_b"
-        )
-    else:
+    plain, case = scale_a is None and scale_b is None and epilogue is None, None
+    if not isinstance(recipe, libraries.Recipe):
         case = kernel_case(
             recipe, left, right, out_format=fmt.name, scale_a=scale_a, scale_b=scale_b, input_rounding=input_rounding,
             epilogue=epilogue,
         )  # fmt: skip
-        expected, recipe = _chain_of(case), _as_recipe(case)
+        recipe = _as_recipe(case)
+    if plain:
+        expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
+    elif case is None or scale != 1:
+        raise ValueError("scale_a, scale_b and epilogue go with an engine as the recipe, and without scale")
+    else:
+        expected = _chain_of(case)
     wrong, text = _different(computed, expected, fmt, recipe.name)
     if not wrong.any():
         return
