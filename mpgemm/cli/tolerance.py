@@ -110,7 +110,7 @@ def _decision(found: Tolerance):
 
 def _tolerance(args: argparse.Namespace) -> Tolerance:
     from mpgemm.inputs.files import read_matrix
-    from mpgemm.testing.tolerances import tolerance
+    from mpgemm.testing.tolerances import Draws, kernel_of, tolerance
 
     check = None
     if args.check_rtol is not None or args.check_atol is not None:
@@ -124,16 +124,17 @@ def _tolerance(args: argparse.Namespace) -> Tolerance:
         raise ValueError(f"--k is {args.k}, expected at least 1")
     if pair is None:
         m, k, n = args.shape or (TOLERANCE_SHAPE[0], args.k or K, TOLERANCE_SHAPE[1])
-        where: dict = {"k": k, "distribution": args.distribution or "normal", "parameters": parameters, "shape": (m, n),
-                       "seed": args.seed}  # fmt: skip
+        where: dict = {"k": k, "draws": Draws(args.distribution or "normal", (m, n), args.seed, parameters)}
     else:
         c = () if args.c is None else (read_matrix(args.c),)
         where = {"k": args.k, "data": (pair.a, pair.b, *c)}
     engine = args.engine or (None if args.method else "h100")
-    return tolerance(
+    kernel = kernel_of(
         engine, method=args.method, fmt=args.format, reference=args.reference, out_format=args.out_format,
-        **{**orders_of(args), "k_order": args.k_order or "sequential"}, **scales_of(args),
-        quantile=args.quantile, confidence=args.confidence, check=check,
+        **{**orders_of(args), "k_order": args.k_order or "sequential"},
+    )  # fmt: skip
+    return tolerance(
+        kernel, **scales_of(args), quantile=args.quantile, confidence=args.confidence, check=check,
         progress=None if args.quiet or not sys.stderr.isatty() else report.Progress(sys.stderr), **where,
     )  # fmt: skip
 

@@ -4,7 +4,7 @@
 :func:`assert_grouped_close` holds the groups of a grouped product, :func:`assert_attention_close` attention;
 :func:`check_gemm`, :func:`check_grouped` and :func:`check_attention` give the result of a check,
 :func:`gemm_tolerance` gives the tolerance itself, :func:`faults_of` and :func:`missed_faults` which faults a test with it
-does not see.
+does not see. :func:`kernel_of` and :class:`Draws` say what :func:`mpgemm.tolerance` is asked about.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)
@@ -14,6 +14,7 @@ from mpgemm.testing.case import KernelCase, gemm_tolerance
 from mpgemm.testing.check import KernelCheck, check_gemm
 from mpgemm.testing.faults import faults_of, missed_faults
 from mpgemm.testing.grouped import assert_grouped_close, check_grouped
+from mpgemm.testing.tolerances import Draws, kernel_of
 
 #: The name that it had.
 KernelTolerance = KernelCase

@@ -8,7 +8,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
-from mpgemm.bounds.bounded_product import Data
+from mpgemm.bounds.bounded_product import Data, EngineProduct
 from mpgemm.bounds.kernel_bound import KernelBound, Used, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
@@ -218,6 +218,22 @@ class KernelCase:
         """Certified of sums, for every order of the chains' steps; infinite where the exact sum is not finite."""
         case = KernelBound(self.engine, self.used, self.c, self.scaling, self.order, self._sums_format, running=False)
         return np.where(np.isfinite(self.values), case.bound(False), np.inf)
+
+    @property
+    def data(self) -> Data:
+        """The operands as the unit is given them, C as its format holds it."""
+        c_format = self.engine.formats[2]
+        c = self.c
+        if c is not None and isinstance(c_format, Format):
+            c = round_to(c, c_format)
+        return Data(*self.operands, c, self.scaling)
+
+    @property
+    def product(self) -> EngineProduct:
+        """The kernel without its operands and its epilogue."""
+        order, out = self.order, get_format(self.out_format)
+        narrow = out if isinstance(out, Format) and out != self._sums_format else None
+        return EngineProduct(self.engine, order.promote_every, "rounded", narrow, order.k_order, order.splits)
 
     # -- what right kernels return ---------------------------------------------------------------------------------------
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Data:

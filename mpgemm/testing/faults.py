@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, Errors, sizes_of
-from mpgemm.bounds.populations import evenly_spread
+from mpgemm.bounds.populations import evenly_spread, part_of
 from mpgemm.bounds.tails import exceedance
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import KernelCase
@@ -251,9 +251,8 @@ def _tried(allowed: KernelCase) -> tuple[FaultCase, Limit]:
     """Some rows and columns of the right product, and what each of their elements is allowed."""
     rows, columns = evenly_spread(Data(*allowed.operands), SIDE)
     part = np.ix_(rows, columns)
-    x, y, c, scaling = allowed.part(rows, columns)
-    used = allowed.a[rows], allowed.b[:, columns], c
-    data = Data(x, y, None if c is None else round_to(c, allowed.engine.formats[2]), scaling)
+    data = part_of(allowed.data, rows, columns)
+    used = allowed.a[rows], allowed.b[:, columns], None if allowed.c is None else allowed.c[part]
     with np.errstate(over="ignore", invalid="ignore"):
         computed = allowed.model(rows, columns)[-1]
         exact = allowed.values[part]
@@ -264,16 +263,9 @@ def _tried(allowed: KernelCase) -> tuple[FaultCase, Limit]:
         seen = line.half[part] + np.abs(line.middle - allowed.values)[part]
         atol = np.where(np.isfinite(atol), np.minimum(atol, seen), atol)
     out = get_format(allowed.out_format)
-    order = allowed.order
-    product = EngineProduct(allowed.engine, reference="rounded", k_order=order.k_order, splits=order.splits)
-    outside = allowed.scaling is not None and allowed.scaling.roundings
-    if isinstance(out, Format) and out != (get_format("fp32") if outside else allowed.engine.formats[3]):
-        product = replace(product, out_format=out)
-    if order.promote_every is not None:
-        product = replace(product, promote_every=order.promote_every)
     kernels = right_kernels(allowed, rows, columns)
 
     def together(values: np.ndarray) -> bool:
         return not isinstance(out, Format) or compared(values, kernels, exact, allowed).right
 
-    return FaultCase(product, data, right, used), Limit(atol=atol, together=together)
+    return FaultCase(allowed.product, data, right, used), Limit(atol=atol, together=together)

@@ -1,7 +1,7 @@
 """Tolerances for tests of GPU kernels: a certified one, a statistical one, and whether a test with them could fail at all."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from mpgemm.bounds.tails import exceedance
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import plain_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, get_method
+from mpgemm.testing.case import KernelCase
 from mpgemm.testing.faults import SIDE as FAULT_SIDE
 from mpgemm.testing.faults import Limit, blocks_for, case_of, faults_seen
 from mpgemm.testing.sampled import FEWEST, Sample, check_share, estimate, largest_ratio, plan, sample, tightest_line
@@ -39,25 +40,25 @@ SMALL = 32
 Progress = Callable[[int, int, str], None]
 
 
+@dataclass(frozen=True)
+class Draws:
+    """Operands that are drawn: what a tolerance for any data of a distribution rests on."""
+
+    distribution: str  #: A name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
+    shape: tuple[int, int] = SHAPE  #: (m, n) of the products that the tolerance is for.
+    seed: int = 0  #: Of the pair for which a line is certified.
+    parameters: Mapping[str, float] = field(default_factory=dict)  #: Of the distribution.
+
+
 @default_fp_state
 def tolerance(
-    engine: Engine | str | None = None,
+    kernel: BoundedProduct | KernelCase | Engine | str,
     k: int | None = None,
     data=None,
     *,
-    method: str | RecoveryMethod | None = None,
-    fmt: str | None = None,
-    distribution: str | None = None,
-    parameters: Mapping[str, float] | None = None,
-    shape: tuple[int, int] = SHAPE,
-    seed: int = 0,
-    promote_every: int | tuple[int, int] | None = None,
-    k_order: KOrder = "sequential",
-    splits: int = 1,
     scale_a=None,
     scale_b=None,
-    reference: str = "given",
-    out_format: str | None = None,
+    draws: Draws | str | None = None,
     quantile: float = 0.99,
     confidence: float = 0.95,
     check: tuple[float, float] | None = None,
@@ -72,33 +73,19 @@ def tolerance(
 
     Parameters
     ----------
-    engine : Engine or str
-        The modelled instruction, its "arch:name" in any spelling, or a device (its usual instruction for `fmt`). The kernel may
-        chain its k steps in order only. With `method` what it runs on; the method's own engine by default.
+    kernel : BoundedProduct, KernelCase, Engine or str
+        What is tested: :func:`kernel_of` says more than a unit; an engine, "arch:name" or a device (its instruction for FP16)
+        is one chain over k. A case of :func:`mpgemm.testing.gemm_tolerance` brings its data.
     k : int
         Length of the dot products; that of the data by default.
     data : (a, b) or (a, b, c), optional
         The operands, shapes (m, k), (k, n), (m, n), as values. Values that the engine's formats lack are rounded to nearest.
         Without them exponents are taken to be the formats' largest.
-    method : str or RecoveryMethod, optional
-        A recovery method instead of the plain product; needs data or a distribution.
-    fmt : str, optional
-        Operand format where `engine` is a device ("fp8", "half", ...; fp16 by default).
-    distribution, parameters, shape, seed
-        Draw the data instead: a name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`, its parameters, (m, n) of the products
-        that the tolerance is for, and the seed of the pair for which a line is certified.
-    promote_every : int or (least, most), optional
-        Products after which the kernel adds its chain to a sum in FP32 outside of the unit and starts anew.
     scale_a, scale_b : array_like, optional
         Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact
         product are then those of the scaled operands.
-    k_order, splits : optional
-        Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`.
-    reference : {"given", "rounded"}
-        Whether the test computes its expected result from the operands as given, so that their rounding counts, or from the
-        rounded ones. Without data nothing is known of a rounding: it is left out.
-    out_format : str, optional
-        Format to which the kernel rounds its result to nearest.
+    draws : Draws or str, optional
+        Draw the data instead: a distribution, perhaps with sizes, seed and parameters.
     quantile, confidence : float
         Of the statistical tolerance: the share of whole right products that pass.
     check : (rtol, atol), optional
@@ -128,11 +115,21 @@ def tolerance(
     >>> bool((abs(d - a.values() @ b.values()) <= found.bound).all()), found.vacuity.vacuous
     (True, False)
     """
-    product = _product(engine, method, fmt, reference, out_format, promote_every, k_order, splits)
     check_share(quantile, confidence)
     if check is not None:
         check_line(*check)
-    population = _population(product, k, data, distribution, parameters, shape, seed, scale_a, scale_b)
+    product: BoundedProduct
+    population: Population | None
+    if isinstance(kernel, KernelCase):
+        if data is not None or draws is not None:
+            raise ValueError("a case brings its data: leave data and draws out")
+        if kernel.epilogue is not None:
+            raise ValueError(f"a line of rtol and atol is that of sums: leave the epilogue {kernel.epilogue.name} out")
+        product, population = kernel.product, _orders_of(kernel.product, kernel.data)
+    else:
+        product = kernel if isinstance(kernel, BoundedProduct) else kernel_of(kernel)
+        draws = Draws(draws) if isinstance(draws, str) else draws
+        population = _population(product, k, data, draws, scale_a, scale_b)
     if population is None:
         return _without_data(product, k, scale_a, scale_b)
     m, length, n = population.shape
@@ -147,20 +144,22 @@ def tolerance(
     return _by_sampling(question, known, progress)
 
 
-def _population(product, k, data, distribution, parameters, shape, seed, scale_a, scale_b) -> Population | None:
+def _population(product, k, data, draws: Draws | None, scale_a, scale_b) -> Population | None:
     """Where products come from: a distribution, or the data in other orders; None without both."""
-    if distribution is not None:
+    if draws is not None:
         if data is not None:
             raise ValueError("data or a distribution, not both")
         if k is None:
             raise ValueError("a distribution needs k, the length of the dot products")
-        sizes = (shape[0], _length(k), shape[1])
-        return Drawn(shape=sizes, distribution=distribution, seed=seed, parameters=dict(parameters or {}))
-    if data is None:
-        return None
-    given = _given(data, scale_a, scale_b, product.engine)
-    together = (given.scaling.block if given.scaling is not None else product.engine.block_size) or 1
-    return Orders(shape=(*given.a.shape, given.b.shape[1]), data=given, together=together)
+        sizes = (draws.shape[0], _length(k), draws.shape[1])
+        return Drawn(shape=sizes, distribution=draws.distribution, seed=draws.seed, parameters=dict(draws.parameters))
+    return None if data is None else _orders_of(product, _given(data, scale_a, scale_b, product.engine))
+
+
+def _orders_of(product: BoundedProduct, data: Data) -> Orders:
+    """The data with k in any order."""
+    together = (data.scaling.block if data.scaling is not None else product.engine.block_size) or 1
+    return Orders(shape=(*data.a.shape, data.b.shape[1]), data=data, together=together)
 
 
 def _length(k) -> int:
@@ -171,14 +170,47 @@ def _length(k) -> int:
     return int(k)
 
 
-def _product(
-    engine, method, fmt, reference: str, out_format: str | None, every, k_order: KOrder, splits: int
-) -> EngineProduct | MethodProduct:
-    """What is tested."""
+def kernel_of(
+    engine: Engine | str | None = None,
+    *,
+    method: str | RecoveryMethod | None = None,
+    fmt: str | None = None,
+    promote_every: int | tuple[int, int] | None = None,
+    k_order: KOrder = "sequential",
+    splits: int = 1,
+    reference: str = "given",
+    out_format: str | None = None,
+) -> BoundedProduct:
+    """The kernel that a tolerance is for.
+
+    Parameters
+    ----------
+    engine : Engine or str
+        The modelled instruction, its "arch:name" in any spelling, or a device (its usual instruction for `fmt`). With `method`
+        what it runs on; the method's own engine by default.
+    method : str or RecoveryMethod, optional
+        A recovery method instead of the plain product; its tolerance needs data or draws.
+    fmt : str, optional
+        Operand format where `engine` is a device ("fp8", "half", ...; fp16 by default).
+    promote_every : int or (least, most), optional
+        Products after which the kernel adds its chain to a sum in FP32 outside of the unit and starts anew.
+    k_order, splits : optional
+        Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`; one chain by default.
+    reference : {"given", "rounded"}
+        Whether the test computes its expected result from the operands as given, so that their rounding counts, or from the
+        rounded ones. Without data nothing is known of a rounding: it is left out.
+    out_format : str, optional
+        Format to which the kernel rounds its result to nearest.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is neither engine nor method, names are unknown, or parts contradict each other.
+    """
     narrow = None if out_format is None else get_float_format(out_format)
     if method is not None:
-        row = get_method(method)
-        if every is not None or k_order != "sequential" or splits != 1:
+        row = method if isinstance(method, RecoveryMethod) else get_method(method)
+        if promote_every is not None or k_order != "sequential" or splits != 1:
             raise ValueError("a method says itself where it adds up: leave promote_every out, and k_order and splits")
         if fmt is not None:
             raise ValueError("a method has a word format of its own: leave fmt out, or give it as the method's option")
@@ -188,8 +220,8 @@ def _product(
     engine = plain_engine(engine, fmt) if isinstance(engine, str) else engine
     if engine.formats[3].name == (narrow.name if narrow else None):
         narrow = None
-    kernel_order(engine, engine.k, splits, k_order if isinstance(k_order, str) else "sequential", every, None)
-    return EngineProduct(engine, every, reference, narrow, k_order, splits)
+    kernel_order(engine, engine.k, splits, k_order if isinstance(k_order, str) else "sequential", promote_every, None)
+    return EngineProduct(engine, promote_every, reference, narrow, k_order, splits)
 
 
 def _given(data, scale_a, scale_b, engine: Engine) -> Data:

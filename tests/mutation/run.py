@@ -245,6 +245,7 @@ MUTANTS = (
     Mutant("bound: subnormal scales are normal", FACTS, "_operand", "small | factor.small", "small", BOUNDS),
     Mutant("bound: group sums as large as their scales", GROUP_SUM, "GroupDotFusedSum.group_facts", "(sums * ratio)", "ratio", BOUNDS),
     Mutant("sampled lines: blocks of four pairs count as draws", "mpgemm/bounds/populations.py", "Drawn.blocks", "range(first, first + count)", "(first + i % 4 for i in range(count))", ("tests/testing/test_statistical_lines.py",)),
+    Mutant("grouped products: all experts have the scales of the first", "mpgemm/testing/grouped_call.py", "_of_expert", "return x[expert]", "return x[0]", ("tests/testing/test_grouped.py",)),
     Mutant("an epilogue's slope is half of it", "mpgemm/testing/epilogues.py", "_through", "steepest * error", "0.5 * steepest * error", ("tests/testing/test_epilogues.py",)),
     Mutant("bound: groups of zeros take no part", GROUP_SUM, "GroupDotFusedSum.group_facts", "errors.top_exponent(top, part & zero)", "None", BOUNDS),
     Mutant("suites: Hawkeye's cancelling sets do not cancel", "tensorcore_models/probing/suites/hawkeye.py", "_neutral", "large, 2 * large", "large, 3 * large", SUITES),

@@ -8,6 +8,7 @@ import tensorcore_models as tcm
 from mpgemm import tolerance
 from mpgemm.cli import main
 from mpgemm.inputs.matrices import DISTRIBUTIONS, generate
+from mpgemm.testing import Draws, kernel_of
 from tensorcore_models.results import Interrupted
 
 TYPES = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3fn": ml_dtypes.float8_e4m3fn,
@@ -42,8 +43,8 @@ def failing(kernel, shape, seeds) -> tuple[int, int]:
     """(right products that fail their line, products with FP16's rounding of the result that pass it)."""
     device, fmt, out = kernel
     m, k, n = shape
-    line = tolerance(device, k, fmt=fmt, distribution="normal", shape=(m, n), reference="rounded",
-                     out_format=None if out == "fp32" else out).statistical  # fmt: skip
+    kernel = kernel_of(device, fmt=fmt, reference="rounded", out_format=None if out == "fp32" else out)
+    line = tolerance(kernel, k, draws=Draws("normal", (m, n))).statistical
     failed, faulty = 0, 0
     for seed in seeds:
         a, b = fresh(np.random.default_rng([seed, 77]), shape, fmt)
@@ -64,7 +65,7 @@ def failing_of_a_distribution(name, shape, seeds, quantile=0.99) -> int:
     """Fresh right products that fail, expected from the operands as the test has them."""
     m, k, n = shape
     unit = tcm.default_instruction("a100", "tf32" if name in WIDE else "fp16")
-    line = tolerance(unit, k, distribution=name, shape=(m, n), quantile=quantile).statistical
+    line = tolerance(unit, k, draws=Draws(name, (m, n)), quantile=quantile).statistical
     failed = 0
     for seed in seeds:
         a, b = generate(name, m, k, n, seed=10**6 + seed)
@@ -139,8 +140,8 @@ CHECKS = (((0, 1e-3), "fp32"), ((0, 0.15), "fp32"), ((0.02, 0.05), "bf16"), ((0.
 def test_what_is_said_of_narrow_sums_is_so(check, out):
     """Each share of products in which a fault is seen, against twelve products made with numpy alone."""
     shape = (24, 256, 24)
-    found = tolerance("h100", 256, distribution="normal", shape=(24, 24), reference="rounded", check=check,
-                      out_format=None if out == "fp32" else out)  # fmt: skip
+    kernel = kernel_of("h100", reference="rounded", out_format=None if out == "fp32" else out)
+    found = tolerance(kernel, 256, draws=Draws("normal", (24, 24)), check=check)
     line = found.checked.line
     pairs = [tuple(fresh(np.random.default_rng([seed, 79]), shape, "fp16")) for seed in range(12)]
     kernels = {
@@ -170,14 +171,14 @@ def test_what_is_certified_comes_first_and_an_interruption_keeps_what_is_known()
 
     for count, known in ((2, False), (24, True)):
         with pytest.raises(Interrupted) as caught:
-            tolerance("h100", 64, distribution="normal", first=shown.append, progress=stop_at(count))
+            tolerance("h100", 64, draws="normal", first=shown.append, progress=stop_at(count))
         assert shown[-1].statistical is None and shown[-1].certified == caught.value.known.certified
         assert (caught.value.known.statistical is not None) == known
 
 
 def test_an_interrupted_command_prints_what_is_known(monkeypatch, capsys):
     def interrupted(*args, **options):
-        raise Interrupted(tolerance("h100", 16, distribution="normal", shape=(4, 4)))
+        raise Interrupted(tolerance("h100", 16, draws=Draws("normal", (4, 4))))
 
     monkeypatch.setattr("mpgemm.testing.tolerances.tolerance", interrupted)
     assert main(["tolerance", "--k", "16"]) == 130

@@ -17,6 +17,7 @@ from mpgemm.inputs.matrices import generate
 from mpgemm.recovery.engines import plain_engine, resolve_engine
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.word_run import scaling_target
+from mpgemm.testing import Draws, gemm_tolerance, kernel_of
 from mpgemm.testing.sampled import largest_ratio
 
 A100 = tcm.default_instruction("a100", "fp16")
@@ -204,7 +205,7 @@ def test_fp32_operands_count():
     error = np.abs(d - exact)
     size = np.abs(a.astype(float)) @ np.abs(b.astype(float))
     assert (error <= found.bound).all() and (error <= found.relative * size + found.absolute).all()
-    alone = tolerance("h100", 256, (a, b), quantile=0.5, reference="rounded")
+    alone = tolerance(kernel_of("h100", reference="rounded"), 256, (a, b), quantile=0.5)
     assert np.mean(error > alone.bound) > 0.5
     assert "rounded to fp16" in found.derivation and "100% of the operands" in found.notes[-1]
 
@@ -220,7 +221,7 @@ def test_the_line_is_above_every_bound_and_touches_it():
 def test_a_share_is_between_0_and_1():
     for wrong in ((0, 0.5), (1, 0.5), (0.5, float("nan"))):
         with pytest.raises(ValueError, match="between 0 and 1"):
-            tolerance("h100", 64, distribution="normal", quantile=wrong[0], confidence=wrong[1])
+            tolerance("h100", 64, draws="normal", quantile=wrong[0], confidence=wrong[1])
 
 
 def test_random_orders_keep_products_together():
@@ -267,7 +268,7 @@ def test_operands_that_overflow_certify_nothing():
 @pytest.mark.parametrize("fmt", ["fp8", "fp16"])
 def test_sums_outside_have_lines_of_their_own(fmt):
     """By size and element by element they hold for operands that take turns in size, and are tighter than one chain's."""
-    one, every = (tolerance("h100", 1024, fmt=fmt, promote_every=every) for every in (None, 128))
+    one, every = (tolerance(kernel_of("h100", fmt=fmt, promote_every=every), 1024) for every in (None, 128))
     assert every.relative < one.relative / 3
     product = EngineProduct(plain_engine("h100", fmt), 128, "rounded")
     for seed in range(4):
@@ -275,7 +276,8 @@ def test_sums_outside_have_lines_of_their_own(fmt):
         found = product.measure(Data(a, b))
         assert (found.error <= every.relative * found.sizes + every.absolute).all()
         assert (found.bound <= (every.relative * found.sizes + every.absolute) * 1.01).all()
-    drawn = tolerance("h100", 256, fmt=fmt, promote_every=128, distribution="normal", shape=(8, 8), reference="rounded")
+    kernel = kernel_of("h100", fmt=fmt, promote_every=128, reference="rounded")
+    drawn = tolerance(kernel, 256, draws=Draws("normal", (8, 8)))
     assert drawn.statistical.of_bound < 1 and drawn.faults["statistical"]["zeros"] > 0.99
     assert "no sums outside of the unit" in drawn.faults["statistical"]
 
@@ -302,20 +304,30 @@ def test_upwards():
 
 def test_wrong_kinds_of_arguments():
     a, b = data()
-    for arguments, message in (
-        ({"engine": None}, "needs an engine or a method"),
-        ({"engine": A100}, "needs k"),
-        ({"engine": A100, "k": 4, "data": (a, b), "distribution": "normal"}, "not both"),
-        ({"method": "ootomo", "k": 4}, "give data or a distribution"),
-        ({"engine": "h100", "k": 4, "reference": "mine"}, "reference is 'mine'"),
-        ({"engine": "h100", "k": 4, "fmt": "fp17"}, "unknown format"),
-        ({"engine": "a100", "k": 4, "fmt": "fp8"}, "no matrix unit for fp8"),
-        ({"method": "ootomo", "fmt": "fp16", "k": 4}, "leave fmt out"),
-        ({"method": "ootomo", "k": 4, "promote_every": 16}, "leave promote_every out"),
-        ({"engine": "h100", "k": 64, "promote_every": 24}, "multiple of the 16"),
+    for kernel, arguments, message in (
+        ({}, {}, "needs an engine or a method"),
+        ({"engine": A100}, {}, "needs k"),
+        ({"engine": A100}, {"k": 4, "data": (a, b), "draws": "normal"}, "not both"),
+        ({"method": "ootomo"}, {"k": 4}, "give data or a distribution"),
+        ({"engine": "h100", "reference": "mine"}, {"k": 4}, "reference is 'mine'"),
+        ({"engine": "h100", "fmt": "fp17"}, {"k": 4}, "unknown format"),
+        ({"engine": "a100", "fmt": "fp8"}, {"k": 4}, "no matrix unit for fp8"),
+        ({"method": "ootomo", "fmt": "fp16"}, {"k": 4}, "leave fmt out"),
+        ({"method": "ootomo", "promote_every": 16}, {"k": 4}, "leave promote_every out"),
+        ({"engine": "h100", "promote_every": 24}, {"k": 64}, "multiple of the 16"),
     ):
         with pytest.raises(ValueError, match=message):
-            tolerance(**arguments)
+            tolerance(kernel_of(**kernel), **arguments)
+
+
+def test_a_case_brings_its_data():
+    a, b = (x.astype(np.float16) for x in generate("normal", 8, 128, 8))
+    case = gemm_tolerance(A100, a, b, k_order="sequential", out_format="bf16")
+    kernel = kernel_of(A100, reference="rounded", out_format="bf16")
+    found, same = (tolerance(*x, quantile=0.5) for x in ((case,), (kernel, 128, (a, b))))
+    assert found.to_dict() == same.to_dict() and (found.bound == same.bound).all()
+    with pytest.raises(ValueError, match="a case brings its data"):
+        tolerance(case, data=(a, b))
 
 
 # -- the command ---------------------------------------------------------------------------------------------------------
