@@ -102,7 +102,7 @@ def recovered_gemm(
     engine : Engine, str or None
         What runs the products: an instruction or other engine, "arch:name", a device such as "a100" (its default instruction
         for the method's words), "ieee", or None for the method's default. On the Ascend cube `sgemm_cube` is
-        :func:`ascend.cube_gemm`.
+        :func:`ascend.cube_gemm`, which rounds after every product; :func:`mpgemm.verdict` has one rounding a step beside it.
     strict : bool
         Raise if an element leaves the range of the words, instead of computing as hardware would.
     overflow : {"inf", "saturate"}, optional

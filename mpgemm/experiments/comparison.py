@@ -174,6 +174,11 @@ class Comparison(list, Result):
                 "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
                 "normal data (docs/answers.md)."
             )
+        if any(record.engine.startswith("ascend") for record in self):
+            lines.append(
+                "The Ascend cube rounds after every product here, as PTO-ISA's ADR-0047 states. The SGEMM-cube paper's "
+                "figure 9 fits one rounding a step, by which mpgemm evaluate goes (docs/results.md)."
+            )
         chosen = {record.count: None for record in self if record.count}
         lines += [f"{reason}." for reason in chosen]
         lines += [f"{text}." for text in dict.fromkeys(record.sums for record in self) if text]

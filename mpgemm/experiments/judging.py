@@ -41,6 +41,7 @@ from mpgemm.experiments.verdict import (
     METRICS,
     SHORT_CHAIN,
     STATUSES,
+    SUPPORTED,
     CubeSetting,
     Judgement,
     LostOperand,
@@ -50,6 +51,8 @@ from tensorcore_models.formats.split_analysis import FP16_OVERFLOW, chosen_scale
 
 #: Unit roundoff of FP32, the floor of both metrics.
 FP32_ROUNDOFF = 2.0**-24
+#: How a cube step of 16 products may round, the one that the evidence supports first: once, and after every product.
+BOTH_STEP_ORDERS = (SUPPORTED, "sequential")
 #: Error over |A||B| from which a result is lost.
 LOST = 2.0**-10
 #: Bits of each metric by which two FP32 products of one input may differ; see the module.
@@ -126,9 +129,10 @@ def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) 
     if scaled and _gain(scaled, judgements) > look.noise["relative_frobenius"]:
         recommended, same = scaled[0].setting, ()
     final = judgements if recommended == best else scaled
-    statuses = [judgement.status for judgement in final]
+    statuses = {judgement.step_order: judgement.status for judgement in final}
+    status = statuses.get(SUPPORTED) or max(statuses.values(), key=STATUSES.index)
     return Verdict(
-        case.group, max(statuses, key=STATUSES.index), len(set(statuses)) > 1, recommended, same, judgements, scaled,
+        case.group, status, len(set(statuses.values())) > 1, recommended, same, judgements, scaled,
         look.noise, look.lost_operands(), int(np.count_nonzero(look.fp32_lost)), look.a.shape[1], look.results,
         not_finite(case), not look.values.any(), seeds, "seed" in case.identity,
         {label: bits_of(mine[name]) for name, label in BASELINES.items() if name in mine},
@@ -165,7 +169,7 @@ def verdict(a, b) -> Verdict:
     a, b, _ = case.operands()
     if 0 in (a.shape[0], b.shape[1]):
         raise ValueError(f"a is {a.shape} and b is {b.shape}: the product is empty, so there is nothing to judge")
-    options = CubeOptions(step_orders=("sequential", "exact"))
+    options = CubeOptions(step_orders=BOTH_STEP_ORDERS)
     methods = build_methods(["fp32", *BASELINES, "sgemm_cube", "sgemm_cube_scaled"], options)
     found = judge(case, methods, evaluate([case], methods))
     if found is None:

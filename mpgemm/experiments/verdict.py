@@ -91,7 +91,8 @@ class Verdict(Result):
     group : str
         The input; of several seeds the first is looked at in detail.
     status : str
-        The worst over the step orders, in the recommended setting.
+        In the recommended setting, with the rounding that the evidence supports (:data:`SUPPORTED`); where that was not
+        measured, the worst over the step orders.
     depends_on_step_order : bool
         Whether the status differs between them.
     recommended : CubeSetting
@@ -170,6 +171,13 @@ STEPS = {
     "exact": "rounding once a step",
     "pairwise": "rounding in a tree inside a step",
 }
+#: The rounding inside a cube step that the evidence supports, and what each has on its side (docs/results.md): nobody has
+#: published bits of a cube.
+SUPPORTED = "exact"
+EVIDENCE = {
+    "exact": "which the SGEMM-cube paper's figure 9 fits",
+    "sequential": "which PTO-ISA's ADR-0047 states and figure 9 contradicts",
+}
 HEADLINES = {
     "as accurate": "as accurate as FP32",
     "borderline": "borderline, about as far behind FP32 as two FP32 products may differ",
@@ -204,10 +212,10 @@ def sentences(verdict: Verdict) -> list[str]:
     lines = [_headline(verdict, judged), *_nothing_to_compare(verdict)]
     lines += [_step(judgement, verdict) for judgement in judged]
     lines += [*_spread(verdict, judged), *_beside(verdict)]
-    if verdict.depends_on_step_order:
-        lines.append("The SGEMM-cube paper's own figure 9 fits rounding once a step (docs/results.md).")
     least = min(judgement.differences["relative_frobenius"] for judgement in judged)
-    if verdict.noise["relative_frobenius"] > 1 or (verdict.status == "as accurate" and least < -TELLING_BITS):
+    if verdict.noise["relative_frobenius"] > 1 or (
+        all(j.status == "as accurate" for j in judged) and least < -TELLING_BITS
+    ):
         few = f"{verdict.results} result{'s' * (verdict.results != 1)}"
         bits = verdict.noise["relative_frobenius"]
         lines.append(f"{few} can say no more: differences of up to {bits:.1f} bits are chance.")
@@ -221,8 +229,13 @@ def sentences(verdict: Verdict) -> list[str]:
 def _headline(verdict: Verdict, judged: Sequence[Judgement]) -> str:
     how = ", with rows and columns scaled" if verdict.recommended.row_scaling else ""
     if verdict.depends_on_step_order:
-        parts = "; ".join(f"{HEADLINES[j.status]} if {STEPS[j.step_order]}" for j in judged)
-        return f"Verdict: it depends on how the cube rounds inside a step, which is not published: {parts}{how}."
+        by_support = sorted(judged, key=lambda j: j.step_order != SUPPORTED)
+        parts = [f"{HEADLINES[j.status]} if {STEPS[j.step_order]}" for j in by_support]
+        parts = [
+            f"{part}, {EVIDENCE[j.step_order]}" if j.step_order in EVIDENCE else part
+            for part, j in zip(parts, by_support, strict=True)
+        ]
+        return f"Verdict: {'; '.join(parts)}{how}."
     if verdict.status == "lost" and verdict.fp32_lost and verdict.fp32_lost >= max(j.lost_results for j in judged):
         return "Verdict: results are lost, in FP32, too: they or their products leave FP32's range."
     always = ", however the cube rounds inside a step" if len(judged) > 1 else ""
@@ -380,7 +393,7 @@ def _scaling(verdict: Verdict) -> str:
     gains = [
         after for after in verdict.scaled if after.step_order in before and _gains(before[after.step_order], after)
     ]
-    if verdict.status == "as accurate" or not gains:
+    if not gains or all(judgement.status == "as accurate" for judgement in verdict.judgements):
         return f"{name} gains nothing."
     if len(verdict.scaled) == 1:
         return f"{name} is not enough: {_fp32_bits(verdict.scaled[0].effective_bits)}."
@@ -407,7 +420,9 @@ def _advice(verdict: Verdict) -> str:
     use = f"Use {verdict.recommended}{name}{f'; {same} the same' if same else ''}"
     if verdict.recommended.row_scaling:
         use += f". Scaled: each row of A and column of B by the power of two that brings its largest element to {SCALED_TO}"
-    if verdict.status == "as accurate":
+    if all(
+        j.status == "as accurate" for j in (verdict.scaled if verdict.recommended.row_scaling else verdict.judgements)
+    ):
         return f"{use}."
     enough = all(j.status == "as accurate" or _short_chains_suffice(j, verdict) for j in verdict.judgements)
     other = f"Chains of {SHORT_CHAIN} products" if enough and not verdict.recommended.row_scaling else "FP32"

@@ -213,6 +213,16 @@ class ComparisonJudge:
             for told, x in zip((norm, median, largest), true, strict=True)
         )
 
+    def not_certified(self, said, listed):
+        """Every product with an infinite error is listed, with some of its results."""
+        found = {}
+        for n, of, method, engine in re.findall(r"(\d+) of (\d+) results of (\S+) on (\S+?)(?:, |$)", listed):
+            if not (0 < int(n) <= int(of) == self.results):
+                return False
+            found[method, engine] = int(n)
+        infinite = {key for key, product in self.measured.items() if math.isinf(product.frobenius)}
+        return infinite <= set(found) <= set(self.measured)
+
     def product_is_zero(self, said):
         return self.zero and not self.missing
 
@@ -309,6 +319,8 @@ SENTENCES = (
     (rf"(.*): none( surely)? reaches {_WANTED}; the best is {_METHOD} \({_BITS}\)\.{_UNDECIDED}",
      ComparisonJudge.none_reaches),
     (r"Rate of (.*): (.*)\.", ComparisonJudge.rate_of),
+    (r".*: nothing is certified of (.*): no bound is derived, operands are not finite, or sums may overflow\.",
+     ComparisonJudge.not_certified),
     (r"Left out: (\S+) on (\S+): .*", ComparisonJudge.left_out),
     (r"rate: dense peak of the device.*|3xTF32 is tf32x3 \(.*\)\.|The order of bf16x3 .*|.*: FP32 lacks .*",
      lambda judge, said: None),

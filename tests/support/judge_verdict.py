@@ -7,7 +7,7 @@ import numpy as np
 from judge_comparison import behind, chance, spelled
 from judge_truth import Errors, exact_product, places_fit, sizes_of
 
-STEPS = {"rounding after every product": "sequential", "rounding once a step": "exact"}
+STEPS = {"rounding once a step": "exact", "rounding after every product": "sequential"}
 ORDERS = ("termwise", "elementwise")
 SCALES = ("0", "6", "12", "auto")
 _BITS = r"(every bit|no bits|24 bits or more|[\d.]+ bits)"
@@ -267,23 +267,23 @@ class VerdictJudge:
     def fp32_loses(self, count, of):
         return self.fp32.count == int(count) and int(of) == self.results
 
-    def scaled(self, step="sequential"):
+    def scaled(self, step="exact"):
         return self.measured("termwise", "12", True, step)
 
     def gains_nothing(self):
-        plain = self.measured(*self.unscaled, "sequential")
+        plain = self.measured(*self.unscaled, "exact")
         gain = behind(plain.errors.frobenius, self.scaled().errors.frobenius)
         return gain <= max(self.norm_noise, 0.5) + 1e-9
 
     def not_enough(self, bits):
         return (
             bits_fit(bits, self.scaled().errors.bits)
-            and self.status(("termwise", "12", True), "sequential") != "as accurate"
+            and self.status(("termwise", "12", True), "exact") != "as accurate"
         )
 
     def not_enough_of_each(self, *told):
         setting = ("termwise", "12", True)
-        found = [self.measured(*setting, step) for step in ("sequential", "exact")]
+        found = [self.measured(*setting, step) for step in STEPS.values()]
         fits = [bits_fit(bits, each.errors.bits) for bits, each in zip(told[::2], found, strict=True)]
         return all(fits) and list(told[1::2]) == [status.partition(",")[0] for status in self.statuses(setting)]
 
@@ -291,7 +291,7 @@ class VerdictJudge:
         return any(not np.isfinite(x).all() for x in (self.a, self.b)) and self.scaled().count
 
     def why(self, where, bits, cause, with_it, step=None):
-        step = STEPS[where] if where else "sequential"
+        step = STEPS[where] if where else "exact"
         found = self.measured(*self.unscaled, step)
         if bits is not None and not bits_fit(bits, found.errors.bits):
             return False
@@ -394,8 +394,9 @@ SENTENCES = (
     (rf"Verdict: {_STATUS}(, with rows and columns scaled)?(, however the cube rounds inside a step)"
      r"(?: in one chain of k = (?=\d+; (not )?)(\d+); (?:not )?as accurate in chains of 256)?\.", VerdictJudge.headline),
     (r"Verdict: results are lost, in FP32, too: they or their products leave FP32's range\.", VerdictJudge.too),
-    (rf"Verdict: it depends on how the cube rounds inside a step, which is not published: {_STATUS} if rounding after every "
-     rf"product; {_STATUS} if rounding once a step(, with rows and columns scaled)?\.", VerdictJudge.depends),
+    (rf"Verdict: {_STATUS} if rounding once a step, which the SGEMM-cube paper's figure 9 fits; {_STATUS} if rounding after "
+     r"every product, which PTO-ISA's ADR-0047 states and figure 9 contradicts(, with rows and columns scaled)?\.",
+     VerdictJudge.depends),
     (rf"{_HOW}: {_BITS}, FP32 {_BITS}: (nothing is left|FP32 leaves its range|"
      r"an error [\d.]+ times \w+|([\d.]+) bits (more|less))"
      r"( \(within [\d.]+\))?"
@@ -409,7 +410,6 @@ SENTENCES = (
      lambda judge: judge.zero),
     (r"The results cancel: FP32 itself has not one right bit of the product\. Use FP64 where it matters\.",
      VerdictJudge.cancel),
-    (r"The SGEMM-cube paper's own figure 9 fits rounding once a step \(docs/results\.md\)\.", lambda judge: True),
     (r"(\d+) results? can say no more: differences of up to ([\d.]+) bits are chance\.", VerdictJudge.chance_is),
     (r"(Lost elements|Elements) of ([AB])(?: beyond their first word)?: (.*), the first [AB]\[(\d+), (\d+)\] = (\S+)\.",
      VerdictJudge.lost_elements),
@@ -418,8 +418,8 @@ SENTENCES = (
     (r"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) gains nothing\.", VerdictJudge.gains_nothing),
     (rf"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) is not enough: {_BITS}\.", VerdictJudge.not_enough),
     (rf"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) is not enough: {_BITS} with "
-     rf"rounding after every product \(({_SHORT})\); {_BITS} with "
-     rf"rounding once a step \(({_SHORT})\)\.", VerdictJudge.not_enough_of_each),
+     rf"rounding once a step \(({_SHORT})\); {_BITS} with "
+     rf"rounding after every product \(({_SHORT})\)\.", VerdictJudge.not_enough_of_each),
     (r"Scaling rows and columns does not help: the 910A's conversion makes numbers of infinities and NaNs\.",
      VerdictJudge.conversion),
     (rf"(?:Why|Without scaling \(.*?\))(?: \({_HOW}\))?:(?: {_BITS};)? (overflow|range|split|dropped term|accumulation): "
