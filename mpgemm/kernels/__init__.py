@@ -1,0 +1,28 @@
+"""Kernels in Triton: FP32 accuracy on matrix units of lower precision, with bits known before they run (extra "kernels").
+
+:func:`matmul` multiplies torch tensors on their device; :func:`recipe` is the row of :func:`mpgemm.recovered_gemm` that
+predicts every bit. See docs/kernels_on_gpus.md.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from mpgemm.frameworks.extras import require
+
+if TYPE_CHECKING:
+    from mpgemm.kernels.configurations import Configuration
+    from mpgemm.kernels.multiply import matmul, split
+    from mpgemm.kernels.products import SplitTensor
+    from mpgemm.kernels.recipes import recipe
+
+__all__ = ["Configuration", "SplitTensor", "matmul", "recipe", "split"]
+_PLACES = {"Configuration": "configurations", "SplitTensor": "products", "recipe": "recipes"}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when they are asked for: compiling and the gate need no torch."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    require("torch", "kernels")
+    from importlib import import_module
+
+    return getattr(import_module(f"mpgemm.kernels.{_PLACES.get(name, 'multiply')}"), name)

@@ -1,0 +1,148 @@
+"""Tiles, warps and stages of kernels: a table by target, and which entry a shape takes by a counted model.
+
+Entries differ in the rows and columns of a tile, in warps and stages: none of these changes a bit. The products of k in a tile
+are the method's where it states them (:attr:`mpgemm.kernels.forms.KernelForm.tile`), so no choice here changes a result.
+"""
+
+from dataclasses import asdict, dataclass
+
+from mpgemm.kernels.forms import KernelForm
+from mpgemm.kernels.targets import KernelTarget
+
+BYTES = {"fp16": 2, "bf16": 2, "tf32": 4}
+
+
+@dataclass(frozen=True, order=True)
+class Configuration:
+    """How a product is dealt to a device.
+
+    Attributes
+    ----------
+    rows, columns, depth : int
+        Of a tile: m, n, k.
+    warps, stages : int
+        Of a block; tiles of k under way.
+    group : int
+        Rows of tiles that are worked on side by side.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    warps: int = 4
+    stages: int = 2
+    group: int = 8
+
+    def constants(self) -> dict[str, int]:
+        """As the kernel names them."""
+        return {"BM": self.rows, "BN": self.columns, "BK": self.depth, "GROUP": self.group}
+
+    def to_dict(self) -> dict[str, int]:
+        """The fields by name."""
+        return asdict(self)
+
+
+#: (rows, columns, warps) of tiles, small ones first; wgmma takes 64 rows for each four warps, tcgen05 128.
+SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
+    "ampere": ((16, 64, 4), (32, 64, 4), (64, 64, 4), (128, 64, 4), (128, 128, 8)),
+    "ada": ((16, 64, 4), (32, 64, 4), (64, 64, 4), (128, 64, 4), (128, 128, 8)),
+    "rtx_blackwell": ((16, 64, 4), (32, 64, 4), (64, 64, 4), (128, 64, 4), (128, 128, 8)),
+    "hopper": ((16, 64, 4), (64, 64, 4), (128, 64, 4), (128, 128, 8)),
+    "blackwell": ((128, 32, 4), (128, 64, 4), (128, 128, 8)),
+    "cdna3": ((32, 64, 4), (64, 64, 4), (128, 64, 4), (128, 128, 8)),
+}
+#: Tiles of k where the method leaves them open.
+OPEN_DEPTH = 32
+STAGES = (3, 2, 1)
+
+
+def accumulators(form: KernelForm) -> int:
+    """Numbers in FP32 that a thread keeps for each element of its tile: chains, and the part of a chain that restarts."""
+    return len(form.restarts) + any(form.restarts)
+
+
+def shared_bytes(form: KernelForm, row: Configuration, target: KernelTarget, split=(False, False)) -> int:
+    """Bytes of shared memory, estimated: stages of loads, and on wgmma and tcgen05 the words of B, or of both."""
+    size = BYTES[form.format]
+    loads = [
+        extent * row.depth * (count * size if ready else 4)
+        for extent, count, ready in zip((row.rows, row.columns), form.words, split, strict=True)
+    ]
+    words = [
+        extent * row.depth * count * size for extent, count in zip((row.rows, row.columns), form.words, strict=True)
+    ]
+    staged = sum(loads) * max(1, row.stages - 1)
+    if target.unit == "blackwell":
+        return staged + sum(words)
+    return staged + (words[1] if target.unit == "hopper" else 0)
+
+
+def registers(form: KernelForm, row: Configuration, target: KernelTarget) -> int:
+    """Registers of a thread, estimated: accumulators (in tensor memory on tcgen05 but for one), a tile's words, addresses."""
+    threads = row.warps * target.warp
+    kept = 1 if target.unit == "blackwell" else accumulators(form)
+    tile = kept * row.rows * row.columns
+    words = (row.rows * form.words[0] + row.columns * form.words[1]) * row.depth * BYTES[form.format] // 4
+    return 40 + (tile + words) // threads
+
+
+def fits(form: KernelForm, row: Configuration, target: KernelTarget) -> bool:
+    """Whether a configuration keeps within shared memory and 255 registers of a thread (512 on CDNA)."""
+    most = 255 if target.backend == "cuda" else 512
+    return shared_bytes(form, row, target) <= target.shared and registers(form, row, target) <= most
+
+
+def configurations(form: KernelForm, target: KernelTarget) -> list[Configuration]:
+    """The entries that a form fits, small tiles first, each with as many stages as fit.
+
+    Raises
+    ------
+    ValueError
+        If none fits.
+    """
+    shapes = SHAPES.get(target.unit or "", SHAPES["cdna3"])
+    depth = form.tile or OPEN_DEPTH
+    found = []
+    for rows, columns, warps in shapes:
+        for stages in STAGES:
+            row = Configuration(rows, columns, depth, warps, stages)
+            if fits(form, row, target):
+                found.append(row)
+                break
+    if not found:
+        raise ValueError(f"no tile of {depth} k with {len(form.products)} products fits {target.name}")
+    return found
+
+
+def cost(form: KernelForm, row: Configuration, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> float:
+    """Rounds of the device times what one tile takes, in elements: products in the unit, splitting, loads and additions.
+
+    A unit multiplies `UNIT` products in the time in which a lane does one operation on an element; splitting takes
+    `OPERATIONS` operations for each word (conversion, subtraction, scaling; a select for tf32), and where mma.sync takes
+    operands from registers each warp splits what it shares with others. Counted from PTX, not measured.
+    """
+    tiles = batch * -(-m // row.rows) * -(-n // row.columns)
+    steps = -(-k // row.depth)
+    products = row.rows * row.columns * row.depth * len(form.products) / UNIT
+    repeated = 2 if target.unit in ("ampere", "ada", "rtx_blackwell", "cdna3") else 1
+    splitting = sum(
+        extent * row.depth * count * OPERATIONS[form.format] * repeated
+        for extent, count in zip((row.rows, row.columns), form.words, strict=True)
+    )
+    loads = (row.rows + row.columns) * row.depth
+    added = row.rows * row.columns * sum(form.restarts)
+    resident = max(1, min(2048 // (row.warps * target.warp), target.shared // max(1, shared_bytes(form, row, target))))
+    rounds = -(-tiles // target.multiprocessors)
+    idle = 1 + 0.5 / min(resident, rounds)
+    return rounds * steps * max(products, splitting + loads + added) * idle
+
+
+#: Products that a matrix unit forms in the time of one operation of a lane (A100: 1024 dense fp16 products a cycle and
+#: multiprocessor beside 128 FP32 lanes, data sheet); operations on an element for each word, from the PTX.
+UNIT = 8.0
+OPERATIONS = {"fp16": 3, "bf16": 3, "tf32": 6}
+
+
+def choose(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> Configuration:
+    """The entry that costs the least by the counted model; all entries give the same bits."""
+    return min(configurations(form, target), key=lambda row: cost(form, row, target, m, n, k, batch))

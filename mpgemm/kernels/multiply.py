@@ -1,0 +1,329 @@
+"""matmul and split: what users call."""
+
+import math
+
+import numpy as np
+import torch
+
+from mpgemm.frameworks.torch_tensors import to_array
+from mpgemm.kernels import devices
+from mpgemm.kernels.configurations import Configuration, choose
+from mpgemm.kernels.forms import kernel_form
+from mpgemm.kernels.products import TYPES, SplitTensor, TensorProduct, split_matrices
+from mpgemm.kernels.recipes import DEFAULT, GRADIENTS, recipe, spelled
+
+#: Rows and columns of a result that `verify` samples.
+SAMPLED_ROWS, SAMPLED_COLUMNS = 4, 64
+
+
+@torch.library.custom_op("mpgemm::recovered_product", mutates_args=())
+def recovered_product(
+    a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None, alpha: float, beta: float, method: str, scale: str,
+    repair: bool, unit: str, tile: list[int],
+) -> torch.Tensor:  # fmt: skip
+    """alpha A B + beta C for a batch of matrices, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
+    out = a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=torch.float32)
+    configuration = Configuration(*tile) if tile else None
+    TensorProduct(recipe(method, scale, repair), a, b, c, alpha, beta, unit, configuration).into(out)
+    return out
+
+
+@recovered_product.register_fake
+def _shape(a, b, c, alpha, beta, method, scale, repair, unit, tile):
+    return a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=torch.float32)
+
+
+def _keep(ctx, inputs, output):
+    a, b, c, ctx.alpha, ctx.beta, method, *options, tile = inputs
+    ctx.save_for_backward(a, b)
+    ctx.options = (GRADIENTS.get(method.partition(":")[0], method), *options)
+
+
+def _backward(ctx, grad):
+    """Gradients by the same method."""
+    a, b = ctx.saved_tensors
+    left = right = None
+    if ctx.needs_input_grad[0]:
+        left = recovered_product(grad, b.mT.float(), None, ctx.alpha, 1.0, *ctx.options, []).to(a.dtype)
+    if ctx.needs_input_grad[1]:
+        right = recovered_product(a.mT.float(), grad, None, ctx.alpha, 1.0, *ctx.options, []).to(b.dtype)
+    added = grad * ctx.beta if ctx.needs_input_grad[2] else None
+    return left, right, added, None, None, None, None, None, None, None
+
+
+recovered_product.register_autograd(_backward, setup_context=_keep)
+
+
+def split(
+    x: torch.Tensor, method: str = DEFAULT, *, side: str = "b", scale: str = "auto", repair: bool = True, **options
+) -> SplitTensor:
+    """An operand split into words once, for many products.
+
+    Parameters
+    ----------
+    x : Tensor, shape (k, n) or (batch, k, n) for side "b", (m, k) or (batch, m, k) for side "a"
+        It must not change while the result is used.
+    method, scale, repair, **options
+        As for :func:`matmul`.
+    side : {"b", "a"}
+        Which operand it will be.
+
+    Returns
+    -------
+    SplitTensor
+        In place of x in :func:`matmul`; the bits of the products are the same.
+    """
+    if side not in ("a", "b"):
+        raise ValueError(f"side is {side!r}, expected 'a' or 'b'")
+    text = spelled(method, options)
+    row = recipe(text, scale, repair)
+    if not isinstance(x, torch.Tensor) or x.dim() not in (2, 3):
+        raise ValueError("split takes a tensor of two or three dimensions")
+    _check_type(x, side, text)
+    source = x.detach() if x.dim() == 3 else x.detach()[None]
+    words = exponents = None
+    if devices.device_target(x.device) is not None:
+        words, exponents = split_matrices(source, "ab".index(side), row)
+    return SplitTensor(source, words, exponents, row, text, scale, repair, "ab".index(side), tuple(x.shape))
+
+
+def matmul(
+    a: torch.Tensor | SplitTensor,
+    b: torch.Tensor | SplitTensor,
+    method: str | None = None,
+    out: torch.Tensor | None = None,
+    c: torch.Tensor | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    config: Configuration | None = None,
+    *,
+    scale: str | None = None,
+    repair: bool | None = None,
+    verify: bool = False,
+    deterministic: bool = True,
+    unit: str = "h100",
+    **options,
+) -> torch.Tensor:
+    """alpha A B + beta C in FP32 accuracy on matrix units of lower precision, with bits that are known before it runs.
+
+    Parameters
+    ----------
+    a, b : Tensor or SplitTensor, shapes (..., m, k) and (..., k, n)
+        FP32, or narrower types whose values FP32 holds, of any strides; batches are broadcast as :func:`torch.matmul` does.
+        Methods bf16xfp32 take a BF16 a.
+    method : str, optional
+        A name of :data:`mpgemm.kernels.forms.KERNELS`, options behind a colon; by default ootomo_tf32, or that of an operand
+        that was split.
+    out : Tensor of float32, optional
+        Where the result goes; it may be c, and shares no memory with a and b.
+    c : Tensor of float32, optional
+        What is added, broadcast to the result.
+    alpha, beta : float
+        With other values than 1 the result is RN(RN(alpha A B) + RN(beta C)); beta = 0 ignores c.
+    config : Configuration, optional
+        Tiles, warps and stages; the counted model chooses by default. None changes a bit.
+    scale : {"auto", "rows", "none"}, optional
+        Whether rows of A and columns of B are scaled by powers of two first; auto, the default: for words of fp16.
+    repair : bool, optional
+        Whether results that are not finite are computed again as FP32 chains (default), so that infinities, NaN and elements
+        beyond the words' range give what FP32 gives.
+    verify : bool
+        Hold a sample of the result against the exact product's certified bound.
+    deterministic : bool
+        True: one order of k for all shapes, so that a row's bits depend on that row and B alone. False lets a product with
+        few tiles be cut along k into parts that are added in order, which has other bits.
+    unit : str
+        Whose sums the simulation has where tensors are on the CPU.
+    **options
+        The method's.
+
+    Returns
+    -------
+    Tensor of float32, shape (..., m, n)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If shapes, types, method or configuration do not fit, or the device cannot multiply the words (what can is said).
+    mpgemm.bounds.watching.OutsideBound
+        With `verify`, if an element is outside of its bound.
+    """
+    text, scale, repair = _asked(a, b, method, scale, repair, options)
+    row = recipe(text, scale, repair)
+    ready = (a if isinstance(a, SplitTensor) else None, b if isinstance(b, SplitTensor) else None)
+    left, right = (x.source.reshape(x.shape) if isinstance(x, SplitTensor) else x for x in (a, b))
+    for x, side in ((left, "a"), (right, "b")):
+        _check_type(x, side, text)
+    if left.device != right.device or (c is not None and c.device != left.device):
+        raise ValueError(f"a, b and c are to be on one device, got {left.device}, {right.device}" + (
+            "" if c is None else f", {c.device}"))  # fmt: skip
+    shape, x, y = _batches(left, right)
+    added = None if c is None or beta == 0 else _added(c, shape, x.shape[0])
+    parts = 1 if deterministic else parts_of(x, y, row)
+    if parts > 1:
+        result = _in_parts(x, y, parts, text, scale, repair, unit)
+        result = result if alpha == 1 else result * alpha
+        if added is not None:
+            result = result + (added if (alpha, beta) == (1, 1) else added * beta)
+        result = result.reshape(shape)
+    elif any(ready) and not _needs_gradient(left, right, c):
+        result = left.new_empty((x.shape[0], x.shape[1], y.shape[2]), dtype=torch.float32)
+        TensorProduct(row, x, y, added, float(alpha), float(beta), unit, config, ready).into(result)
+        result = result.reshape(shape)
+    elif out is not None and not _needs_gradient(left, right, c) and _fits(out, shape, x.shape[0], x, y):
+        target = out.reshape(x.shape[0], x.shape[1], y.shape[2])
+        TensorProduct(row, x, y, target if c is out else added, float(alpha), float(beta), unit, config).into(target)
+        result = out
+    else:
+        tile = [] if config is None else [*config.to_dict().values()]
+        result = recovered_product(x, y, added, float(alpha), float(beta), text, scale, repair, unit, tile).reshape(
+            shape
+        )
+    if verify:
+        _verify(row, x, y, added, float(alpha), float(beta), result.reshape(x.shape[0], x.shape[1], y.shape[2]), unit)
+    return result if out is None or result is out else _copied(out, result)
+
+
+def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
+    """Method, scale and repair of a call, which operands that were split bring along."""
+    ready = [x for x in (a, b) if isinstance(x, SplitTensor)]
+    for x, side in ((a, 0), (b, 1)):
+        if isinstance(x, SplitTensor) and x.side != side:
+            raise ValueError(f"{'ab'[side]} was split as {'ab'[x.side]}: split(x, side={'ab'[side]!r})")
+    if not ready:
+        return spelled(method or DEFAULT, options), scale or "auto", True if repair is None else repair
+    kept = ready[0]
+    given = (
+        kept.method if method is None and not options else spelled(method or DEFAULT, options),
+        scale or kept.scale,
+        kept.repair if repair is None else repair,
+    )
+    for x in ready:
+        if (x.method, x.scale, x.repair) != given:
+            raise ValueError(
+                f"{'ab'[x.side]} was split for method {x.method}, scale {x.scale}, repair {x.repair}; this product asks for "
+                f"{given[0]}, {given[1]}, {given[2]}: split it for that, or leave these out"
+            )
+    return given
+
+
+def _check_type(x, side: str, method: str) -> None:
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"{side} is a {type(x).__name__}, expected a tensor")
+    if x.dtype not in TYPES or x.dtype == torch.int32:
+        raise TypeError(f"{side} is {x.dtype}, expected float32, or bfloat16 or float16, whose values FP32 holds")
+    if side == "a" and method.startswith("bf16xfp32") and x.dtype != torch.bfloat16:
+        other = GRADIENTS[method.partition(":")[0]]
+        raise TypeError(f"method {method} multiplies a BF16 a; a is {x.dtype}: pass a.bfloat16(), or take {other}")
+
+
+def _batches(a: torch.Tensor, b: torch.Tensor) -> tuple[tuple[int, ...], torch.Tensor, torch.Tensor]:
+    """(shape of the result, A and B as batches of matrices); a batch of A with one B is one tall matrix where strides allow."""
+    if a.dim() == 0 or b.dim() == 0:
+        raise ValueError("a and b have at least one dimension")
+    one_row, one_column = a.dim() == 1, b.dim() == 1
+    a, b = a[None] if one_row else a, b[:, None] if one_column else b
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"a is {tuple(a.shape)} and b is {tuple(b.shape)}: the k of both are to be equal")
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    try:
+        batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except RuntimeError:
+        raise ValueError(f"batches {tuple(a.shape[:-2])} and {tuple(b.shape[:-2])} cannot be broadcast") from None
+    shape = (*batch, *(() if one_row else (m,)), *(() if one_column else (n,)))
+    if b.dim() == 2:
+        return shape, a.reshape(1, math.prod(batch) * m, k), b[None]
+    size = math.prod(batch)
+    return shape, a.expand(*batch, m, k).reshape(size, m, k), b.expand(*batch, k, n).reshape(size, k, n)
+
+
+def _added(c: torch.Tensor, shape: tuple[int, ...], batch: int) -> torch.Tensor:
+    if c.dtype != torch.float32:
+        raise TypeError(f"c is {c.dtype}, expected float32, in which it is added")
+    try:
+        c = c.expand(shape)
+    except RuntimeError:
+        raise ValueError(f"c is {tuple(c.shape)}, which cannot be broadcast to the result's {tuple(shape)}") from None
+    rows = math.prod(shape) // batch if batch else 0
+    columns = shape[-1] if shape else 1
+    return c.reshape(batch, rows // columns if columns else 0, columns)
+
+
+def _needs_gradient(*tensors) -> bool:
+    return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
+
+
+def _fits(out: torch.Tensor, shape, batch: int, a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether a kernel can write to `out` itself. Raises ValueError, TypeError where it cannot take the result at all."""
+    _check_out(out, shape)
+    places = out.untyped_storage().data_ptr()
+    return out.is_contiguous() and all(places != x.untyped_storage().data_ptr() for x in (a, b))
+
+
+def _check_out(out: torch.Tensor, shape) -> None:
+    if tuple(out.shape) != tuple(shape):
+        raise ValueError(f"out is {tuple(out.shape)}, the result {tuple(shape)}")
+    if out.dtype != torch.float32:
+        raise TypeError(f"out is {out.dtype}, the result is float32")
+
+
+def _copied(out: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    _check_out(out, result.shape)
+    if _needs_gradient(result, out):
+        raise ValueError("out takes no part in gradients: leave it out, or compute under torch.no_grad()")
+    return out.copy_(result)
+
+
+# -- parts of k --------------------------------------------------------------------------------------------------------------
+def parts_of(a: torch.Tensor, b: torch.Tensor, row) -> int:
+    """Equal parts of k, whole tiles each, that occupy a device which the tiles of one result leave idle; 1 where none do."""
+    target = devices.device_target(a.device)
+    (batch, m, k), n = a.shape, b.shape[2]
+    if target is None or batch != 1 or 0 in (m, n, k):
+        return 1
+    tile = choose(kernel_form(row), target, m, n, k)
+    tiles = -(-m // tile.rows) * -(-n // tile.columns)
+    parts = 1
+    while tiles * parts * 2 <= target.multiprocessors and k % (parts * 2 * tile.depth) == 0 and parts < 16:
+        parts *= 2
+    return parts
+
+
+def _in_parts(a: torch.Tensor, b: torch.Tensor, parts: int, *options) -> torch.Tensor:
+    """The products of parts of k, added one after the other."""
+    length = a.shape[2] // parts
+    left = a[0].unflatten(1, (parts, length)).transpose(0, 1)
+    right = b[0].unflatten(0, (parts, length))
+    found = recovered_product(left, right, None, 1.0, 1.0, *options, [])
+    total = found[0]
+    for part in found[1:]:
+        total = total + part
+    return total[None]
+
+
+# -- verification ------------------------------------------------------------------------------------------------------------
+def _verify(row, a, b, c, alpha: float, beta: float, result: torch.Tensor, unit: str) -> None:
+    """Rows and columns of one product of the batch against the method's bound; raises OutsideBound."""
+    from mpgemm.bounds.watching import JudgedProduct, hold, quick_run_bound
+    from mpgemm.exact.product import exact_gemm
+    from mpgemm.recovery.run import prepare
+
+    if (alpha, beta) != (1.0, 1.0) or 0 in (*a.shape, *b.shape):
+        if 0 in (*a.shape, *b.shape):
+            return
+        raise ValueError("verify holds A B + C against its bound: leave alpha and beta at 1")
+    target = devices.device_target(a.device)
+    engine = unit if target is None or target.unit is None else target.unit
+    rng = np.random.default_rng(0)
+    index = int(rng.integers(a.shape[0]))
+    rows = torch.as_tensor(rng.choice(a.shape[1], min(SAMPLED_ROWS, a.shape[1]), replace=False), device=a.device)
+    columns = torch.as_tensor(rng.choice(b.shape[2], min(SAMPLED_COLUMNS, b.shape[2]), replace=False), device=a.device)
+    x, y = to_array(a[index][rows].detach(), "a"), to_array(b[index][:, columns].detach(), "b")
+    z = None if c is None else to_array(c[index][rows][:, columns].detach(), "c")
+    run = prepare(x, y, z, row, engine)
+    bound = quick_run_bound(run)
+    if bound is None:
+        raise ValueError(f"{row.name} on {engine}: no bound is derived for it; leave verify out")
+    found = to_array(result[index][rows][:, columns].detach(), "the result")
+    judged = JudgedProduct(f"{row.name} on {a.device}", {"kernel": row.name}, run.a, run.b, run.c)
+    hold(judged, found, exact_gemm(run.a, run.b, run.c).error_of(found), bound)

@@ -1,0 +1,56 @@
+"""What a call computes: a method's row from its name, its options, and how range and failures are treated."""
+
+import dataclasses
+from functools import lru_cache
+
+from mpgemm.kernels.forms import kernel_form, kernel_method
+from mpgemm.recovery.method import RecoveryMethod
+
+#: How a call treats the range of the words. "auto": rows and columns are scaled where the words are narrower than FP32.
+SCALES = ("auto", "rows", "none")
+DEFAULT = "ootomo_tf32"
+#: Gradients of products whose A holds BF16 numbers: theirs do not, so both operands have as many words.
+GRADIENTS = {"bf16xfp32x2": "bf16x3", "bf16xfp32x3": "bf16x6"}
+
+
+@lru_cache(maxsize=256)
+def recipe(method: str = DEFAULT, scale: str = "auto", repair: bool = True) -> RecoveryMethod:
+    """The row of :func:`mpgemm.recovered_gemm` whose bits :func:`mpgemm.kernels.matmul` gives.
+
+    Parameters
+    ----------
+    method : str
+        A name of :data:`mpgemm.kernels.forms.KERNELS`, with options behind a colon.
+    scale : {"auto", "rows", "none"}
+        Whether rows of A and columns of B are scaled by powers of two first. auto: for words of fp16, whose range is narrow;
+        words of bf16 and tf32 have FP32's.
+    repair : bool
+        Whether results that are not finite are computed again in FP32.
+
+    Returns
+    -------
+    RecoveryMethod
+        ``recovered_gemm(a, b, method=recipe(...), engine=unit)`` predicts every bit.
+
+    Raises
+    ------
+    ValueError
+        If there is no such method, it has no kernel, or the scale is none of the three.
+    """
+    if scale not in SCALES:
+        raise ValueError(f"scale is {scale!r}, expected one of {', '.join(SCALES)}")
+    row = kernel_method(method)
+    scaled = scale == "rows" or (scale == "auto" and row.formats[0] == "fp16")
+    row = dataclasses.replace(
+        row, repair="fp32" if repair else row.repair, equilibrate="rows" if scaled else row.equilibrate
+    )
+    kernel_form(row)
+    return row
+
+
+def spelled(method: str, options: dict) -> str:
+    """A method and options of a call as one text."""
+    if not isinstance(method, str):
+        raise TypeError(f"a kernel's method is a name, with options behind a colon; got {type(method).__name__}")
+    words = ",".join(f"{name}={value}" for name, value in sorted(options.items()))
+    return f"{method}{',' if ':' in method else ':'}{words}" if words else method

@@ -1,0 +1,231 @@
+"""The Triton kernels: one product of words for every method, and the repair of results that are not finite.
+
+What a method is stands in constants: `WORDS` of A and B, their `FORMAT`, `ROUNDING` and `SCALE`, the `PRODUCTS` in their
+order, the chain that each goes to (`CHAINS`), which chains restart from zero at every tile of k and are added outside
+(`RESTARTS`), and how chains are joined (`LEVELS`, `SHIFTS`). :mod:`mpgemm.kernels.forms` makes them from a method's row.
+
+A compiler folds ``total + tl.dot(x, y)`` into the matrix instruction's accumulator, which undoes a promotion. It does not
+fold ``tl.fma(tl.dot(x, y), 1.0, total)``; the gate (:mod:`mpgemm.kernels.gate`) shows that it holds. Compile with
+``enable_fp_fusion=False``: nothing here may be contracted.
+"""
+
+# mypy: ignore-errors
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _rounded(x, FORMAT: tl.constexpr, ROUNDING: tl.constexpr):
+    """One word of FP32 numbers; tf32 stays in FP32's container, NaN apart from what its carry would make of it."""
+    if FORMAT == "tf32":
+        bits = x.to(tl.uint32, bitcast=True)
+        near = ((bits + 0x1000) & 0xFFFFE000).to(tl.float32, bitcast=True)
+        return tl.where(x == x, near, x)
+    elif FORMAT == "bf16":
+        return x.to(tl.bfloat16)
+    elif ROUNDING == "rz":
+        return x.to(tl.float16, fp_downcast_rounding="rtz")
+    else:
+        return x.to(tl.float16)
+
+
+@triton.jit
+def words_of(x, COUNT: tl.constexpr, SCALE: tl.constexpr, FORMAT: tl.constexpr, ROUNDING: tl.constexpr):
+    """The words of FP32 numbers, the highest first: word j is what is left, times 2^(j s), rounded."""
+    rest = x
+    words = ()
+    for j in tl.static_range(COUNT):
+        word = _rounded(rest * (2.0 ** (j * SCALE)) if j * SCALE else rest, FORMAT, ROUNDING)
+        words = words + (word,)
+        if j + 1 < COUNT:
+            value = word.to(tl.float32)
+            rest = rest - (value * (2.0 ** (-j * SCALE)) if j * SCALE else value)
+    return words
+
+
+@triton.jit
+def _times_power(x, exponent):
+    """x 2^exponent, rounded once: three factors, so that what is inexact before the last is lost for good."""
+    first = tl.minimum(tl.maximum(exponent, -126), 127)
+    rest = exponent - first
+    second = tl.minimum(tl.maximum(rest, -126), 127)
+    third = tl.minimum(tl.maximum(rest - second, -126), 127)
+    return x * _power(third) * _power(second) * _power(first)
+
+
+@triton.jit
+def _power(exponent):
+    """2^exponent for exponents from -126 to 127."""
+    return ((exponent + 127) << 23).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _tile_words(
+    base, offsets, inside, plane, exponents, SPLIT: tl.constexpr, SCALED: tl.constexpr, COUNT: tl.constexpr,
+    SCALE: tl.constexpr, FORMAT: tl.constexpr, ROUNDING: tl.constexpr,
+):  # fmt: skip
+    """The words of one tile of an operand: loaded where it was split before, else split here."""
+    if SPLIT:
+        words = ()
+        for j in tl.static_range(COUNT):
+            words = words + (tl.load(base + offsets + j * plane, mask=inside, other=0.0),)
+        return words
+    else:
+        x = tl.load(base + offsets, mask=inside, other=0.0).to(tl.float32)
+        if SCALED:
+            x = _times_power(x, exponents)
+        return words_of(x, COUNT, SCALE, FORMAT, ROUNDING)
+
+
+@triton.jit
+def _products(
+    sums, x, y, PRODUCTS: tl.constexpr, CHAINS: tl.constexpr, RESTARTS: tl.constexpr, PRECISION: tl.constexpr
+):
+    """The chains after one more tile of k."""
+    after = ()
+    for c in tl.static_range(len(RESTARTS)):
+        part = tl.zeros_like(sums[c]) if RESTARTS[c] else sums[c]
+        for p in tl.static_range(len(PRODUCTS)):
+            if CHAINS[p] == c:
+                part = tl.dot(x[PRODUCTS[p][0]], y[PRODUCTS[p][1]], part, input_precision=PRECISION)
+        if RESTARTS[c]:
+            part = tl.fma(part, 1.0, sums[c])  # an addition that no pass folds into the product
+        after = after + (part,)
+    return after
+
+
+@triton.jit
+def _joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
+    """The chains put together: each level's, and what came before it times its power of two."""
+    value = sums[LEVELS[0][0]]
+    for level in tl.static_range(len(LEVELS)):
+        part = sums[LEVELS[level][0]]
+        for c in tl.static_range(1, len(LEVELS[level])):
+            part = part + sums[LEVELS[level][c]]
+        value = part if level == 0 else value * (2.0 ** -SHIFTS[level - 1]) + part
+    if SHIFTS[len(LEVELS) - 1]:
+        value = value * (2.0 ** -SHIFTS[len(LEVELS) - 1])
+    return value
+
+
+@triton.jit
+def _finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr):
+    """alpha value + beta c, each product and the sum rounded."""
+    if FACTORS:
+        value = value * alpha
+    if ADD:
+        addend = tl.load(c + places, mask=inside, other=0.0)
+        value = value + (addend * beta if FACTORS else addend)
+    return value
+
+
+@triton.jit
+def _tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
+    """(batch, first row, first column) of this program: GROUP rows of tiles side by side, so that caches keep B."""
+    program = tl.program_id(0)
+    down, across = tl.cdiv(m, BM), tl.cdiv(n, BN)
+    batch = program // (down * across)
+    tile = program % (down * across)
+    group = tile // (GROUP * across)
+    height = tl.minimum(down - group * GROUP, GROUP)
+    row = group * GROUP + tile % (GROUP * across) % height
+    column = tile % (GROUP * across) // height
+    return batch.to(tl.int64), row * BM, column * BN
+
+
+@triton.jit
+def gemm(
+    a, b, c, out, row_exponents, column_exponents, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
+    c_column, out_batch, out_row, out_column, a_plane, b_plane, alpha, beta,
+    FORMAT: tl.constexpr, ROUNDING: tl.constexpr, WORDS: tl.constexpr, SCALE: tl.constexpr, PRODUCTS: tl.constexpr,
+    CHAINS: tl.constexpr, RESTARTS: tl.constexpr, LEVELS: tl.constexpr, SHIFTS: tl.constexpr, START: tl.constexpr,
+    SPLIT: tl.constexpr, SCALED: tl.constexpr, ADD: tl.constexpr, SEED: tl.constexpr, FACTORS: tl.constexpr,
+    EVEN_K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """out = alpha A B + beta C, one tile a program. SPLIT: whether A, whether B are planes of words."""
+    batch, first_row, first_column = _tile_of(m, n, BM, BN, GROUP)
+    rows, columns, inner = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN), tl.arange(0, BK)
+    wide_rows, wide_columns, wide_inner = rows.to(tl.int64), columns.to(tl.int64), inner.to(tl.int64)
+    PRECISION: tl.constexpr = "tf32" if FORMAT == "tf32" else "ieee"
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    c_places = batch * c_batch + wide_rows[:, None] * c_row + wide_columns[None, :] * c_column
+    of_rows, of_columns = 0, 0
+    if SCALED:
+        of_rows = tl.load(row_exponents + batch * m + rows, mask=rows < m, other=0)[:, None]
+        of_columns = tl.load(column_exponents + batch * n + columns, mask=columns < n, other=0)[None, :]
+    sums = ()
+    for _ in tl.static_range(len(RESTARTS)):
+        if SEED:
+            sums = sums + (tl.load(c + c_places, mask=inside, other=0.0),)
+        else:
+            sums = sums + (tl.full((BM, BN), START, tl.float32),)
+    a_places = batch * a_batch + wide_rows[:, None] * a_row + wide_inner[None, :] * a_k
+    b_places = batch * b_batch + wide_inner[:, None] * b_k + wide_columns[None, :] * b_column
+    for start in range(0, k, BK):
+        a_inside, b_inside = rows[:, None] < m, columns[None, :] < n
+        if not EVEN_K:
+            a_inside, b_inside = a_inside & (inner[None, :] < k - start), b_inside & (inner[:, None] < k - start)
+        x = _tile_words(a, a_places, a_inside, a_plane, of_rows, SPLIT[0], SCALED, WORDS[0], SCALE, FORMAT, ROUNDING)
+        y = _tile_words(b, b_places, b_inside, b_plane, of_columns, SPLIT[1], SCALED, WORDS[1], SCALE, FORMAT, ROUNDING)
+        sums = _products(sums, x, y, PRODUCTS, CHAINS, RESTARTS, PRECISION)
+        a_places += tl.full((), BK, tl.int64) * a_k
+        b_places += tl.full((), BK, tl.int64) * b_k
+    value = _joined(sums, LEVELS, SHIFTS)
+    if SCALED:
+        value = _times_power(value, -(of_rows + of_columns))
+    value = _finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+    out_places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
+    tl.store(out + out_places, value, mask=inside)
+
+
+@triton.jit
+def repair(
+    a, b, c, out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch, out_row,
+    out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    BK: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Results that are not finite, computed again as chains of FP32 fused multiply-adds in k order; finite ones stay."""
+    batch, first_row, first_column = _tile_of(m, n, BM, BN, GROUP)
+    rows, columns, inner = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN), tl.arange(0, BK)
+    wide_rows, wide_columns, wide_inner = rows.to(tl.int64), columns.to(tl.int64), inner.to(tl.int64)
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    out_places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
+    found = tl.load(out + out_places, mask=inside, other=0.0)
+    lost = (tl.abs(found) < float("inf")) == 0
+    if tl.max(tl.max(lost.to(tl.int32), 1), 0) > 0:
+        value = tl.zeros((BM, BN), tl.float32)
+        a_places = batch * a_batch + wide_rows[:, None] * a_row + wide_inner[None, :] * a_k
+        b_places = batch * b_batch + wide_inner[:, None] * b_k + wide_columns[None, :] * b_column
+        for start in range(0, k, BK):
+            a_inside = (rows[:, None] < m) & (inner[None, :] < k - start)
+            b_inside = (columns[None, :] < n) & (inner[:, None] < k - start)
+            x = tl.load(a + a_places, mask=a_inside, other=0.0).to(tl.float32)
+            y = tl.load(b + b_places, mask=b_inside, other=0.0).to(tl.float32)
+            value = tl.dot(x, y, value, input_precision="ieee")
+            a_places += tl.full((), BK, tl.int64) * a_k
+            b_places += tl.full((), BK, tl.int64) * b_k
+        c_places = batch * c_batch + wide_rows[:, None] * c_row + wide_columns[None, :] * c_column
+        value = _finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+        tl.store(out + out_places, value, mask=inside & lost)
+
+
+@triton.jit
+def split_words(
+    x, out, exponents, rows, columns, x_batch, x_row, x_column, out_batch, plane, e_batch, e_row, e_column,
+    FORMAT: tl.constexpr, ROUNDING: tl.constexpr, COUNT: tl.constexpr, SCALE: tl.constexpr, SCALED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The words of an operand as planes: out[j] is word j, in rows without gaps."""
+    blocks = tl.cdiv(columns, BLOCK)
+    batch = (tl.program_id(0) // (rows * blocks)).to(tl.int64)
+    row = (tl.program_id(0) // blocks % rows).to(tl.int64)
+    at = tl.program_id(0) % blocks * BLOCK + tl.arange(0, BLOCK)
+    inside = at < columns
+    values = tl.load(x + batch * x_batch + row * x_row + at.to(tl.int64) * x_column, mask=inside, other=0.0)
+    values = values.to(tl.float32)
+    if SCALED:
+        places = exponents + batch * e_batch + row * e_row + at.to(tl.int64) * e_column
+        values = _times_power(values, tl.load(places, mask=inside, other=0))
+    words = words_of(values, COUNT, SCALE, FORMAT, ROUNDING)
+    for j in tl.static_range(COUNT):
+        tl.store(out + j * plane + batch * out_batch + row * columns + at, words[j], mask=inside)

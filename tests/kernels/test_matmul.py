@@ -1,0 +1,270 @@
+"""matmul on tensors: every launch it makes, run on the machine of PTX in the place of a GPU, against the simulation."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="kernels take torch tensors: pip install 'mpgemm[kernels]'")
+pytest.importorskip("triton", reason="kernels are compiled by Triton: pip install 'mpgemm[kernels]'")
+
+import mpgemm  # noqa: E402
+from mpgemm import kernels  # noqa: E402
+from mpgemm.kernels import products  # noqa: E402
+from mpgemm.kernels.forms import KERNELS  # noqa: E402
+from mpgemm.kernels.gate import same_bits  # noqa: E402
+
+SMALL = kernels.Configuration(16, 32, 32, 2, 2)
+pytestmark = pytest.mark.filterwarnings("ignore:Dynamo detected")
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """An A100 that is none."""
+    from ptx_device import PTXDevice
+
+    return PTXDevice("sm_80").use(monkeypatch)
+
+
+def tensors(m, n, k, seed=0, batch=()):
+    rng = np.random.default_rng(seed)
+    shapes = (*batch, m, k), (*batch, k, n), (*batch, m, n)
+    return [torch.from_numpy(rng.standard_normal(shape).astype(np.float32)) for shape in shapes]
+
+
+def expected(a, b, c=None, method="ootomo_tf32", **asked):
+    row = kernels.recipe(method, **asked)
+    return mpgemm.recovered_gemm(a.float().numpy(), b.float().numpy(), None if c is None else c.numpy(), row, "ampere")
+
+
+def assert_same(found, wanted):
+    assert found.dtype == torch.float32
+    assert same_bits(found.contiguous().numpy(), np.ascontiguousarray(wanted)).all()
+
+
+@pytest.mark.parametrize("method", KERNELS)
+@pytest.mark.sweep(3)
+def test_a_product_is_the_method(device, method):
+    a, b, c = tensors(19, 37, 71)
+    a = a.bfloat16() if "bf16xfp32" in method else a
+    assert_same(kernels.matmul(a, b, method, c=c, config=SMALL), expected(a, b, c, method))
+    assert [launch.function for launch in device.launches] == ["gemm", "repair"]
+
+
+def test_transposed_and_strided_operands_are_not_copied(device):
+    a, b, _ = tensors(64, 96, 96)
+    left, right = a.T[2:40:2, 3:60], b.T[3:60, 1:50:3]
+    wanted = expected(left.contiguous(), right.contiguous())
+    assert_same(kernels.matmul(left, right, config=SMALL), wanted)
+    launch = device.launches[0]
+    assert launch.arguments["a"].data.data_ptr() == left.data_ptr()
+    assert launch.arguments["b"].data.data_ptr() == right.data_ptr()
+
+
+def test_batches_are_broadcast(device):
+    a, b, c = tensors(5, 9, 40, batch=(2, 3))
+    shared = b[0, 0]
+    found = kernels.matmul(a, shared, c=c[0], config=SMALL)
+    for i in range(2):
+        for j in range(3):
+            assert_same(found[i, j], expected(a[i, j], shared, c[0, j]))
+    assert device.launches[0].arguments["m"] == 30  # one tall matrix
+    found = kernels.matmul(a[:, :1], b, config=SMALL)
+    for i in range(2):
+        for j in range(3):
+            assert_same(found[i, j], expected(a[i, 0], b[i, j]))
+    assert_same(kernels.matmul(a[0, 0, 0], shared, config=SMALL), expected(a[0, 0, :1], shared)[0])
+
+
+def test_alpha_beta_and_out(device):
+    a, b, c = tensors(17, 33, 45)
+    plain = expected(a, b)
+    with np.errstate(all="ignore"):
+        wanted = np.float32(0.3) * plain + np.float32(-1.7) * c.numpy()
+    assert_same(kernels.matmul(a, b, c=c, alpha=0.3, beta=-1.7, config=SMALL), wanted)
+    assert_same(kernels.matmul(a, b, c=c * np.nan, beta=0, config=SMALL), plain)
+    out = c.clone()
+    assert kernels.matmul(a, b, out=out, c=out, config=SMALL) is out
+    assert_same(out, expected(a, b, c))
+    sparse = torch.zeros(17, 66)[:, ::2]
+    assert kernels.matmul(a, b, out=sparse, config=SMALL) is sparse
+    assert_same(sparse, plain)
+
+
+def test_special_values_are_those_of_fp32(device):
+    a, b, c = tensors(20, 24, 50)
+    a[1, 3], a[2, 4], a[5, 6], b[7, 2] = np.inf, np.nan, 3e38, -np.inf
+    for method in ("ootomo_tf32", "sgemm_cube", "bf16x9"):
+        found = kernels.matmul(a, b, method, out=c.clone(), c=c, config=SMALL)
+        assert_same(found, expected(a, b, c, method))
+        chain = mpgemm.recovered_gemm(a.numpy(), b.numpy(), method="fp32") + c.numpy()
+        assert all(np.array_equal(test(found.numpy()), test(chain)) for test in (np.isnan, np.isinf))
+
+
+def test_numbers_beyond_the_words_keep_their_accuracy(device):
+    a, b, _ = tensors(16, 16, 64)
+    a, b = a * 2.0**40, b * 2.0**-60
+    exact = a.double() @ b.double()
+    size = a.double().abs() @ b.double().abs()
+    error = ((kernels.matmul(a, b, "ootomo", config=SMALL) - exact).abs() / size).max()
+    unscaled = (
+        (kernels.matmul(a, b, "ootomo", scale="none", repair=False, config=SMALL) - exact).abs() / size
+    ).nan_to_num(9)
+    assert error < 2.0**-22 < unscaled.max()
+    assert_same(kernels.matmul(a, b, "ootomo", config=SMALL), expected(a, b, method="ootomo"))
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
+def test_zero_sizes(device, shape):
+    m, n, k = shape
+    a, b, c = tensors(m, n, k)
+    assert_same(kernels.matmul(a, b), np.zeros((m, n), np.float32))
+    assert_same(kernels.matmul(a, b, c=c, alpha=2.0, beta=0.5), 0.5 * c.numpy())
+    assert not device.launches
+
+
+@pytest.mark.parametrize("method", ["ootomo_tf32", "sgemm_cube", "bf16xfp32x3"])
+def test_weights_are_split_once(device, method):
+    a, b, _ = tensors(18, 40, 70, batch=(2,))
+    a = a.bfloat16() if "bf16xfp32" in method else a
+    ready = kernels.split(b[0], method)
+    found = kernels.matmul(a, ready, config=SMALL)
+    for i in range(2):
+        assert_same(found[i], expected(a[i], b[0], method=method))
+    both = kernels.split(a[0], method, side="a")
+    assert_same(kernels.matmul(both, ready, config=SMALL), expected(a[0], b[0], method=method))
+    batch = kernels.split(b, method)
+    assert_same(kernels.matmul(a[0], batch, config=SMALL)[1], expected(a[0], b[1], method=method))
+    assert {launch.function for launch in device.launches} == {"gemm", "repair", "split_words"}
+    with pytest.raises(ValueError, match="was split for method"):
+        kernels.matmul(a[0], ready, "bf16x9" if method != "bf16xfp32x3" else "bf16xfp32x2")
+    with pytest.raises(ValueError, match="split as b"):
+        kernels.matmul(ready, b[0].T)
+
+
+@pytest.mark.parametrize("method", ["ootomo_tf32", "sgemm_cube"])
+def test_a_row_has_the_same_bits_in_any_batch(device, method):
+    """Row 0 alone, among 100 rows and, with the counted choice of tiles, among 4096."""
+    a, b, _ = tensors(100, 48, 80)
+    alone = kernels.matmul(a[:1], b, method)
+    for rows, config in ((100, None), (100, SMALL), (37, kernels.Configuration(64, 64, 32, 4, 2))):
+        assert_same(kernels.matmul(a[:rows], b, method, config=config)[:1], alone.numpy())
+
+
+@pytest.mark.full  # some 10 s: 4096 rows on the machine
+def test_row_0_of_4096(device):
+    a, b, _ = tensors(4096, 16, 64)
+    found = kernels.matmul(a, b)
+    assert_same(found[:1], kernels.matmul(a[:1], b).numpy())
+    assert len({(x.constants["BM"], x.constants["BN"]) for x in device.launches if x.function == "gemm"}) == 2
+
+
+def test_parts_of_k_are_added_in_order(device):
+    a, b, _ = tensors(3, 40, 512)
+    found = kernels.matmul(a, b, deterministic=False)
+    gemm = device.launches[0]
+    parts = gemm.grid // 1
+    assert parts > 1 and gemm.arguments["k"] * parts == 512
+    length, total = 512 // parts, None
+    for i in range(parts):
+        part = expected(a[:, i * length : (i + 1) * length], b[i * length : (i + 1) * length])
+        total = part if total is None else total + part
+    assert_same(found, total)
+    assert not np.array_equal(found.numpy(), expected(a, b))
+
+
+def test_gradients_are_products_of_the_method(device):
+    a, b, c = (x.requires_grad_() for x in tensors(9, 12, 40))
+    d = kernels.matmul(a, b, "bf16x6", c=c)
+    weights = torch.from_numpy(np.random.default_rng(4).standard_normal((9, 12)).astype(np.float32))
+    (d * weights).sum().backward()
+    assert_same(a.grad, expected(weights, b.detach().T, method="bf16x6"))
+    assert_same(b.grad, expected(a.detach().T, weights, method="bf16x6"))
+    assert torch.equal(c.grad, weights)
+
+
+def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
+    a, b, c = tensors(20, 24, 50)
+    kernels.matmul(a, b, c=c, verify=True)
+    run = device.execute
+
+    def wrong(launch, where):
+        run(launch, where)
+        launch.arguments["out"].data.add_(1e-3)
+
+    monkeypatch.setattr(products.devices, "execute", wrong)
+    with pytest.raises(mpgemm.bounds.watching.OutsideBound):
+        kernels.matmul(a, b, c=c, verify=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"method": "quantensor"}, ValueError, "has no kernel; methods with kernels: ootomo_tf32"),
+        ({"method": "ootomo:restart_every=24"}, ValueError, "power of two"),
+        ({"method": "bf16xfp32x3"}, TypeError, "BF16 a; a is torch.float32"),
+        ({"b": torch.zeros(3, 4)}, ValueError, "the k of both"),
+        ({"a": torch.zeros(5, 50, dtype=torch.float64)}, TypeError, "float64"),
+        ({"a": np.zeros((5, 50))}, TypeError, "ndarray"),
+        ({"c": torch.zeros(3, 3)}, ValueError, "cannot be broadcast"),
+        ({"c": torch.zeros(20, 24).double()}, TypeError, "c is torch.float64"),
+        ({"out": torch.zeros(3, 3)}, ValueError, "out is"),
+        ({"config": kernels.Configuration(16, 32, 64)}, ValueError, "tiles of 32 of k, the configuration has 64"),
+        ({"scale": "columns"}, ValueError, "scale is 'columns'"),
+    ],
+)
+def test_bad_input(device, changes, error, message):
+    a, b, _ = tensors(20, 24, 50)
+    with pytest.raises(error, match=message):
+        kernels.matmul(**{"a": a, "b": b, **changes})
+
+
+def test_words_that_a_target_lacks_are_refused(monkeypatch):
+    from ptx_device import PTXDevice
+
+    PTXDevice("gfx950").use(monkeypatch)
+    a, b, _ = tensors(4, 4, 32)
+    with pytest.raises(ValueError, match=r"tf32 words, gfx950 does not.*gfx950 runs ootomo, .*runs on sm_80"):
+        kernels.matmul(a, b)
+
+
+# -- without a device --------------------------------------------------------------------------------------------------------
+def test_on_the_cpu_the_simulation_runs_and_says_so_once():
+    products.say_simulated.cache_clear()
+    a, b, _ = tensors(6, 7, 40)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = [kernels.matmul(a, b, "bf16x6", unit="h100") for _ in range(2)]
+    assert [str(w.message)[:20] for w in said] == ["tensors on the CPU: "]
+    wanted = mpgemm.recovered_gemm(a.numpy(), b.numpy(), method=kernels.recipe("bf16x6"), engine="h100")
+    for x in found:
+        assert_same(x, wanted)
+
+
+@pytest.mark.filterwarnings("ignore:tensors on the CPU")
+def test_compiled_programs_call_it():
+    a, b, _ = tensors(6, 7, 40)
+    program = torch.compile(lambda x, y: kernels.matmul(x, y, "bf16x6") + 1, backend="aot_eager", fullgraph=True)
+    assert torch.equal(program(a, b), kernels.matmul(a, b, "bf16x6") + 1)
+
+
+def test_the_tested_version_of_triton_is_stated(monkeypatch):
+    import triton
+
+    from mpgemm.kernels import compiling
+
+    compiling.triton_module.cache_clear()
+    monkeypatch.setattr(triton, "__version__", "3.0.0")
+    with pytest.warns(UserWarning, match="checked with Triton 3.9.0, this is 3.0.0"):
+        compiling.triton_module()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiling.triton_module()
+    compiling.triton_module.cache_clear()
+
+
+def test_a_recipe_is_a_row():
+    row = kernels.recipe("ootomo:restart_every=64")
+    assert (row.restart_every, row.order, row.repair, row.equilibrate) == (64, 64, "fp32", "rows")
+    assert dataclasses.replace(kernels.recipe(), repair="none") == kernels.recipe(repair=False)

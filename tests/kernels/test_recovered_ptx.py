@@ -1,0 +1,100 @@
+"""Kernels that Triton compiled before, run here without Triton: the bits of the simulation, and mutants that break them."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from mpgemm.kernels.configurations import Configuration
+from mpgemm.kernels.forms import kernel_method
+from mpgemm.kernels.gate import GateCase, TextMachine
+from mpgemm.kernels.targets import get_target
+from tensorcore_models import compiled
+
+FOLDER = Path(__file__).parents[1] / "vectors" / "ptx" / "recovered"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.ptx"))
+PRODUCTS = [name for name in NAMES if not name.endswith("-repair")]
+REPAIRED = "sm_80-ootomo"
+
+
+def read(name):
+    """(facts, text) of a file."""
+    text = (FOLDER / f"{name}.ptx").read_text()
+    return json.loads(text.partition("\n")[0].removeprefix("// ")), text
+
+
+def case_of(name, **changes):
+    """(case, machine with the file's text) of a product."""
+    facts, text = read(name)
+    row = kernel_method(facts["method"])
+    texts = {"gemm": (changes.pop("text", text), facts["parameters"])}
+    if name == REPAIRED:
+        row = row.with_options(repair="fp32")
+        other = read(f"{name}-repair")
+        texts["repair"] = other[1], other[0]["parameters"]
+    target = get_target(facts["target"])
+    case = GateCase(row, target, Configuration(**facts["configuration"]), add=True, **changes)
+    return case, TextMachine(target, texts)
+
+
+@pytest.mark.parametrize("kinds", [("wide", "special"), pytest.param(("normal", "positive"), marks=pytest.mark.full)])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_kernel_gives_the_bits_of_its_method(name, kinds):
+    case, machine = case_of(name)
+    for result in case.check(kinds, machine=machine):
+        assert result.differ == 0, result
+        assert result.finite == result.elements or result.data == "special", result
+
+
+def test_repaired_results_are_finite_where_fp32_has_them():
+    case, machine = case_of(REPAIRED)
+    without = dataclasses.replace(case, row=dataclasses.replace(case.row, repair="none"))
+    repaired, plain = (list(each.check(["special"], machine=machine))[0] for each in (case, without))
+    assert repaired.differ == plain.differ == 0
+    assert repaired.finite > plain.finite
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_repeated_product_of_another_shape(name):
+    case, machine = case_of(name)
+    for shape in ((2, 3, 5), (case.configuration.rows, case.configuration.columns, case.configuration.depth)):
+        assert [r.differ for r in case.check(["normal"], shape, machine)] == [0]
+
+
+def mutants(text):
+    """Texts in which the order of products, a word or the promotion is another."""
+    lines = text.splitlines()
+    products = [i for i, line in enumerate(lines) if "mma" in line and ".sync" in line and "row.col" in line]
+    conversions = [i for i, line in enumerate(lines) if "cvt.rn" in line and "16.f32" in line]
+    additions = [i for i, line in enumerate(lines) if "add.rn.f32" in line or "add.f32" in line]
+    if conversions:
+        yield (
+            "truncated words",
+            "\n".join(line.replace("cvt.rn.", "cvt.rz.") if i in conversions else line for i, line in enumerate(lines)),
+        )
+    if products:
+        dropped = [line for i, line in enumerate(lines) if i != products[0]]
+        yield "a product left out", "\n".join(dropped)
+    if additions:
+        i = additions[0]
+        yield "a subtraction", "\n".join([*lines[:i], lines[i].replace("add.", "sub."), *lines[i + 1 :]])
+
+
+@pytest.mark.parametrize("name", [name for name in PRODUCTS if name.startswith("sm_80")])
+def test_mutants_are_caught(name):
+    _, text = read(name)
+    found = dict(mutants(text))
+    assert found
+    for what, changed in found.items():
+        case, machine = case_of(name, text=changed)
+        try:
+            differ = sum(r.differ for r in case.check(["normal"], machine=machine))
+        except (compiled.KernelFault, compiled.Refused):
+            continue
+        assert differ, what
+
+
+def test_every_instruction_is_known_and_the_files_are_small():
+    assert {name: compiled.read(read(name)[1]).unknown for name in NAMES} == dict.fromkeys(NAMES, {})
+    assert sum(path.stat().st_size for path in FOLDER.glob("*.ptx")) < 300_000
