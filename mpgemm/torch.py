@@ -2,7 +2,8 @@
 
 ``with emulate("h100") as run: model(x)`` runs every product of a model on the instructions of a GPU, bit for bit, on the CPU;
 ``run.report()`` says what ran. :func:`matmul` is one such product as an operation of torch; :func:`record` writes what the
-layers of a model multiplied, for `mpgemm trace compare`. See docs/torch.md.
+layers of a model multiplied, for `mpgemm trace compare`. ``with recovered(model, method="bf16x9")`` runs FP32 products by
+kernels. See docs/torch.md and docs/kernels_on_gpus.md.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)
@@ -15,3 +16,4 @@ from mpgemm.frameworks.multiplier import Product  # noqa: E402
 from mpgemm.frameworks.torch_mode import Emulation, emulate  # noqa: E402
 from mpgemm.frameworks.torch_ops import matmul  # noqa: E402
 from mpgemm.frameworks.torch_recorder import record  # noqa: E402
+from mpgemm.frameworks.torch_recovered import RecoveredProducts, recovered  # noqa: E402

@@ -114,35 +114,76 @@ def configurations(form: KernelForm, target: KernelTarget) -> list[Configuration
     return found
 
 
-def cost(form: KernelForm, row: Configuration, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> float:
-    """Rounds of the device times what one tile takes, in elements: products in the unit, splitting, loads and additions.
+#: Products that a matrix unit forms in the time of one operation of a lane: A100 has 1024 dense fp16 products a cycle and
+#: multiprocessor beside 64 FP32 lanes, TF32 half of that (NVIDIA A100 whitepaper); a ratio of 16 is taken for all targets.
+UNIT = {"fp16": 16.0, "bf16": 16.0, "tf32": 8.0}
+#: Operations on an element for each word, counted in the PTX: conversion there and back, subtraction, scaling; for tf32 an
+#: addition, a mask, a comparison and a select instead of the conversions.
+OPERATIONS = {"fp16": 4, "bf16": 3, "tf32": 6}
 
-    A unit multiplies `UNIT` products in the time in which a lane does one operation on an element; splitting takes
-    `OPERATIONS` operations for each word (conversion, subtraction, scaling; a select for tf32), and where mma.sync takes
-    operands from registers each warp splits what it shares with others. Counted from PTX, not measured.
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one product takes by count, in operations of a lane for each element-step of a tile; nothing here was measured.
+
+    Attributes
+    ----------
+    tiles, rounds : int
+        Of the result; how often the device's multiprocessors are filled.
+    unit, splitting, loads, additions : float
+        Share of a tile's time in the matrix unit, and the work of the lanes for one step of k: both run side by side.
+    shared_bytes, registers : int
+        Estimated for a block and a thread.
+    cost : float
+        Rounds x steps x the longer of unit and lanes.
+    """
+
+    tiles: int
+    rounds: int
+    unit: float
+    splitting: float
+    loads: float
+    additions: float
+    shared_bytes: int
+    registers: int
+    cost: float
+
+
+def estimate(
+    form: KernelForm,
+    row: Configuration,
+    target: KernelTarget,
+    m: int,
+    n: int,
+    k: int,
+    batch: int = 1,
+    split=(False, False),
+) -> Estimate:
+    """Counted work of a product in a configuration.
+
+    Where mma.sync takes operands from registers, warps split what they share with others once more: a tile's A for each of its
+    two columns of warps, B for each of its rows of warps.
     """
     tiles = batch * -(-m // row.rows) * -(-n // row.columns)
-    steps = -(-k // row.depth)
-    products = row.rows * row.columns * row.depth * len(form.products) / UNIT
-    repeated = 2 if target.unit in ("ampere", "ada", "rtx_blackwell", "cdna3") else 1
+    unit = row.rows * row.columns * row.depth * len(form.products) / UNIT[form.format]
+    repeated = 2 if target.unit not in ("hopper", "blackwell") else 1
+    extents = list(zip((row.rows, row.columns), form.words, split, strict=True))
     splitting = sum(
-        extent * row.depth * count * OPERATIONS[form.format] * repeated
-        for extent, count in zip((row.rows, row.columns), form.words, strict=True)
+        0 if ready else extent * row.depth * count * OPERATIONS[form.format] * repeated
+        for extent, count, ready in extents
     )
-    loads = (row.rows + row.columns) * row.depth
-    added = row.rows * row.columns * sum(form.restarts)
-    resident = max(1, min(2048 // (row.warps * target.warp), target.shared // max(1, shared_bytes(form, row, target))))
+    loads = sum(extent * row.depth * (count if ready else 1) for extent, count, ready in extents)
+    additions = row.rows * row.columns * sum(form.restarts)
+    shared = shared_bytes(form, row, target, split)
+    resident = max(1, min(2048 // (row.warps * target.warp), target.shared // max(1, shared)))
     rounds = -(-tiles // target.multiprocessors)
-    idle = 1 + 0.5 / min(resident, rounds)
-    return rounds * steps * max(products, splitting + loads + added) * idle
-
-
-#: Products that a matrix unit forms in the time of one operation of a lane (A100: 1024 dense fp16 products a cycle and
-#: multiprocessor beside 128 FP32 lanes, data sheet); operations on an element for each word, from the PTX.
-UNIT = 8.0
-OPERATIONS = {"fp16": 3, "bf16": 3, "tf32": 6}
+    lanes = splitting + loads + additions
+    total = rounds * -(-k // row.depth) * (max(unit, lanes) + 0.5 * min(unit, lanes) / min(resident, rounds))
+    return Estimate(
+        tiles, rounds, unit, splitting, loads, additions, shared, registers(form, row, target), float(total)
+    )
 
 
 def choose(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> Configuration:
     """The entry that costs the least by the counted model; all entries give the same bits."""
-    return min(configurations(form, target), key=lambda row: cost(form, row, target, m, n, k, batch))
+    return min(configurations(form, target), key=lambda row: estimate(form, row, target, m, n, k, batch).cost)

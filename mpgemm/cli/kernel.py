@@ -1,0 +1,108 @@
+"""`mpgemm kernel`: a recovery method as a kernel for a GPU, with the record of the bits that it gives."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mpgemm.reporting import report
+
+QUESTION = "compare corrections"
+SUMMARY = "a recovery method as a GPU kernel (PTX, cubin, source), with the record of the bits that it gives"
+EXAMPLES = (
+    ("ootomo_tf32 --target sm_90 --out kernel", "FP32 accuracy from TF32 units of an H100"),
+    (
+        "bf16x9:restart_every=64 --target sm_100 --out kernel --check",
+        "compiled, run here and compared with the simulation",
+    ),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add(
+        "method",
+        metavar="METHOD",
+        help="a method with a kernel, options behind a colon (ootomo_tf32, bf16x9:restart_every=64)",
+    )
+    add(
+        "--target", required=True, metavar="TARGET", help="sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, gfx942 or gfx950"
+    )
+    add("--out", required=True, metavar="FOLDER", help="where PTX, cubin, source and record.json go")
+    add(
+        "--shape",
+        nargs=3,
+        type=int,
+        default=[4096, 4096, 4096],
+        metavar=("M", "N", "K"),
+        help="that tiles are chosen for",
+    )
+    add("--tile", nargs=5, type=int, metavar=("M", "N", "K", "WARPS", "STAGES"), help="instead of the counted choice")
+    add(
+        "--scale",
+        choices=("auto", "rows", "none"),
+        default="auto",
+        help="row scaling (default auto: for words of fp16)",
+    )
+    add("--no-repair", action="store_true", help="leave results that are not finite as the words make them")
+    add(
+        "--check",
+        action="store_true",
+        help="run the PTX here and compare it with the simulation; exit 1 where a bit differs",
+    )
+    add("--json", action="store_true", help="print the record")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    from mpgemm.kernels.configurations import Configuration
+    from mpgemm.kernels.recipes import recipe
+    from mpgemm.kernels.targets import get_target
+    from mpgemm.kernels.writing import write_kernel
+
+    target = get_target(args.target)
+    row = recipe(args.method, args.scale, not args.no_repair)
+    if min(args.shape) < 1:
+        raise ValueError(f"--shape has positive sizes, got {' '.join(map(str, args.shape))}")
+    if args.check and not target.gated:
+        raise ValueError(f"--check: no machine here runs the text of {target.name}; leave it out")
+    tile = None if args.tile is None else Configuration(*args.tile)
+    types = ("bf16" if row.name.startswith("bf16xfp32") else "fp32", "fp32")
+    try:
+        written = write_kernel(row, args.method, target, args.out, tuple(args.shape), tile, types)
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    record, wrong = written.record, 0
+    if args.check:
+        from mpgemm.kernels.gate import GateCase
+
+        results = list(GateCase(row, target, Configuration(**record["configuration"]), types=types).check())
+        wrong = sum(result.differ for result in results)
+        record = {**record, "check": [{"data": r.data, "elements": r.elements, "differ": r.differ} for r in results]}
+    if args.json:
+        sys.stdout.write(report.json_text(record))
+    else:
+        report.say(_described(written.files, record, args.out))
+    return int(wrong > 0)
+
+
+def _described(files: tuple[str, ...], record: dict, folder: str) -> str:
+    """What was written, in words."""
+    recipe, tile = record["recipe"], record["configuration"]
+    counts = next(kernel["counts"] for kernel in record["kernels"] if kernel["function"] == "gemm")
+    lines = [
+        f"{record['method']} for {record['target']}: {', '.join(files)} in {folder}",
+        f"tile {tile['rows']} x {tile['columns']} x {tile['depth']}, {tile['warps']} warps, {tile['stages']} stages",
+        f"bits: recovered_gemm's row {recipe['row']}, order={recipe['order']}, restart_every={recipe['restart_every']}, "
+        f"equilibrate={recipe['equilibrate']}, repair={recipe['repair']}, on {record['unit'] or 'a unit without a model'}",
+    ]
+    if counts:
+        lines.append("instructions in the text: " + ", ".join(f"{name} {number}" for name, number in counts.items()))
+    for check in record.get("check", ()):
+        lines.append(f"checked on {check['data']} data: {check['differ']} of {check['elements']} elements differ")
+    if "check" not in record:
+        lines.append(
+            "not run here: --check compares its bits" if record["bits_checked_here"] else "no machine here runs it"
+        )
+    return "\n".join([*lines, "nobody has run it on hardware"])

@@ -1,0 +1,142 @@
+"""A model's FP32 products by recovery kernels: a dispatch mode that replaces mm, addmm, bmm and baddbmm."""
+
+import threading
+from collections import Counter
+from contextlib import ExitStack
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mpgemm.kernels.multiply import matmul
+from mpgemm.kernels.recipes import recipe, spelled
+
+aten = torch.ops.aten
+
+
+class RecoveredProducts(TorchDispatchMode):
+    """FP32 products by a method; made by :func:`recovered`.
+
+    Attributes
+    ----------
+    calls : collections.Counter
+        Products by operation: those that the method ran, and, behind "native ", FP32 convolutions, which it did not.
+    """
+
+    def __init__(self, model: torch.nn.Module | None, method: str, options: dict):
+        super().__init__()
+        self.method, self.options, self.model = method, options, model
+        self.calls: Counter[str] = Counter()
+        self._inside = threading.local()
+        self._hooks = ExitStack()
+
+    def __enter__(self):
+        super().__enter__()
+        if self.model is not None:
+            self._hooks.enter_context(_removed(self.model.register_forward_pre_hook(self._entered)))
+            self._hooks.enter_context(_removed(self.model.register_forward_hook(self._left, always_call=True)))
+        return self
+
+    def __exit__(self, *error):
+        self._hooks.close()
+        return super().__exit__(*error)
+
+    def _entered(self, module, inputs):
+        self._inside.depth = self._depth + 1
+
+    def _left(self, module, inputs, output):
+        self._inside.depth = self._depth - 1
+
+    @property
+    def _depth(self) -> int:
+        return getattr(self._inside, "depth", 0)
+
+    @property
+    def _meant(self) -> bool:
+        """Whether products that run now are the model's: in its forward pass, or in a backward pass."""
+        return self.model is None or self._depth > 0 or torch._C._current_autograd_node() is not None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = func.overloadpacket.__name__
+        plain = not any(issubclass(t, FakeTensor) for t in types) and self._meant and _is_fp32(args)
+        if plain and name in ("convolution", "convolution_backward"):
+            self.calls[f"native {name}"] += 1
+        if not plain or func not in _PRODUCTS:
+            return func(*args, **kwargs)
+        self.calls[name] += 1
+        return _PRODUCTS[func](self, *args, **kwargs)
+
+    def product(self, a, b, **ends):
+        """One product by the method."""
+        return matmul(a, b, self.method, **ends, **self.options)
+
+
+def _removed(handle) -> ExitStack:
+    stack = ExitStack()
+    stack.callback(handle.remove)
+    return stack
+
+
+def _is_fp32(args) -> bool:
+    tensors = [x for x in args if isinstance(x, torch.Tensor)]
+    return bool(tensors) and all(x.dtype == torch.float32 and x.layout == torch.strided for x in tensors)
+
+
+def _mm(run: RecoveredProducts, a, b):
+    return run.product(a, b)
+
+
+def _addmm(run: RecoveredProducts, c, a, b, *, beta=1, alpha=1):
+    return run.product(a, b, c=c, alpha=alpha, beta=beta)
+
+
+_PRODUCTS = {
+    aten.mm.default: _mm,
+    aten.bmm.default: _mm,
+    aten.addmm.default: _addmm,
+    aten.baddbmm.default: _addmm,
+}
+
+
+def recovered(model: torch.nn.Module | None = None, method: str = "bf16x9", **options) -> RecoveredProducts:
+    """A context in which FP32 products of matrices run by a recovery method, forward and backward.
+
+    Parameters
+    ----------
+    model : torch.nn.Module, optional
+        Whose forward pass is meant; products of other models' forward passes stay native. By default everything in the
+        context. Backward passes in the context are always meant.
+    method : str
+        As for :func:`mpgemm.kernels.matmul`; both operands are FP32, so the methods bf16xfp32 are refused.
+    **options
+        scale, repair, unit, deterministic and the method's own, as for :func:`mpgemm.kernels.matmul`.
+
+    Returns
+    -------
+    RecoveredProducts
+        A context manager; `calls` counts what ran.
+
+    Raises
+    ------
+    ValueError
+        If the method has no kernel, or needs a BF16 operand.
+    TypeError
+        If the model is no module.
+
+    Notes
+    -----
+    `linear`, `matmul`, `einsum` and the math path of attention are made of what is replaced; convolutions and fused attention
+    run as they are. Code that `torch.compile` compiled inside of the context keeps its own products: call
+    :func:`mpgemm.kernels.matmul` in a program that is compiled.
+    """
+    if model is not None and not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model is a {type(model).__name__}, expected a torch.nn.Module or None")
+    own = {name: value for name, value in options.items() if name not in _CALL_OPTIONS}
+    row = recipe(spelled(method, own), options.get("scale") or "auto", options.get("repair") is not False)
+    if row.name.startswith("bf16xfp32"):
+        raise ValueError(f"{row.name} multiplies a BF16 operand; a model's FP32 products take bf16x3, bf16x6 or bf16x9")
+    return RecoveredProducts(model, method, options)
+
+
+_CALL_OPTIONS = ("scale", "repair", "unit", "deterministic", "verify", "config")
