@@ -16,4 +16,4 @@ from mpgemm.frameworks.multiplier import Product  # noqa: E402
 from mpgemm.frameworks.torch_mode import Emulation, emulate  # noqa: E402
 from mpgemm.frameworks.torch_ops import matmul  # noqa: E402
 from mpgemm.frameworks.torch_recorder import record  # noqa: E402
-from mpgemm.frameworks.torch_recovered import RecoveredProducts, recovered  # noqa: E402
+from mpgemm.kernels.torch_mode import RecoveredProducts, recovered  # noqa: E402

@@ -51,7 +51,7 @@ def kernel_function(name: str):
 
 
 @dataclass(frozen=True)
-class CompiledKernel:
+class TargetKernel:
     """A launch compiled for a target.
 
     Attributes
@@ -109,7 +109,7 @@ def specialised(launch: TritonLaunch, names, aligned: bool) -> tuple[dict[str, s
     return types, constants, multiples
 
 
-def compile_launch(launch: TritonLaunch, target: KernelTarget, *, aligned: bool = False) -> CompiledKernel:
+def compile_launch(launch: TritonLaunch, target: KernelTarget, *, aligned: bool = False) -> TargetKernel:
     """A launch compiled for a target.
 
     Parameters
@@ -145,6 +145,6 @@ def compile_launch(launch: TritonLaunch, target: KernelTarget, *, aligned: bool 
         raise ValueError(f"Triton cannot compile {launch.function} for {target.name}: {reason}") from error
     text, binary = ("ptx", "cubin") if target.backend == "cuda" else ("amdgcn", "hsaco")
     passed = tuple(name for name in function.arg_names if types[name] != "constexpr")
-    return CompiledKernel(
+    return TargetKernel(
         made.asm[text], made.asm.get(binary), made.metadata.name, passed, made.metadata.shared, target, launch
     )

@@ -123,7 +123,7 @@ OPERATIONS = {"fp16": 4, "bf16": 3, "tf32": 6}
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CountedWork:
     """What one product takes by count, in operations of a lane for each element-step of a tile; nothing here was measured.
 
     Attributes
@@ -158,7 +158,7 @@ def estimate(
     k: int,
     batch: int = 1,
     split=(False, False),
-) -> Estimate:
+) -> CountedWork:
     """Counted work of a product in a configuration.
 
     Where mma.sync takes operands from registers, warps split what they share with others once more: a tile's A for each of its
@@ -179,7 +179,7 @@ def estimate(
     rounds = -(-tiles // target.multiprocessors)
     lanes = splitting + loads + additions
     total = rounds * -(-k // row.depth) * (max(unit, lanes) + 0.5 * min(unit, lanes) / min(resident, rounds))
-    return Estimate(
+    return CountedWork(
         tiles, rounds, unit, splitting, loads, additions, shared, registers(form, row, target), float(total)
     )
 

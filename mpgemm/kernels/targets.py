@@ -57,7 +57,7 @@ TARGETS = {
         KernelTarget("sm_90", "cuda", 90, 32, "hopper", 227 * _KIB, 65536, 132, "H100 SXM", True),
         KernelTarget("sm_100", "cuda", 100, 32, "blackwell", 227 * _KIB, 65536, 148, "B200", True),
         KernelTarget("sm_120", "cuda", 120, 32, "rtx_blackwell", 99 * _KIB, 65536, 170, "RTX 5090", True),
-        KernelTarget("gfx942", "hip", "gfx942", 64, "cdna3", 64 * _KIB, 131072, 304, "MI300X", False),
+        KernelTarget("gfx942", "hip", "gfx942", 64, "cdna3", 64 * _KIB, 131072, 304, "MI300X", True),
         KernelTarget("gfx950", "hip", "gfx950", 64, None, 160 * _KIB, 131072, 256, "MI355X", False),
     )
 }

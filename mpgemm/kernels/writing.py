@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mpgemm.kernels.compiling import CompiledKernel, compile_launch, kernel_function, triton_module
+from mpgemm.kernels.compiling import TargetKernel, compile_launch, kernel_function, triton_module
 from mpgemm.kernels.configurations import Configuration, choose, estimate
 from mpgemm.kernels.counts import instruction_counts
 from mpgemm.kernels.forms import kernel_form
@@ -34,7 +34,7 @@ class WrittenKernel:
 
 def kernels_of(
     row: RecoveryMethod, target: KernelTarget, shape: tuple[int, int, int], configuration: Configuration | None, types
-) -> list[CompiledKernel]:
+) -> list[TargetKernel]:
     """The product of a method, rows of A and B without gaps, and its repair, compiled for a target."""
     form = kernel_form(row)
     check_words(target, form.format, row.name)
@@ -113,7 +113,7 @@ def write_kernel(
     return WrittenKernel(tuple(files), record)
 
 
-def _record(row, method: str, target: KernelTarget, shape, product: CompiledKernel, entries, source: str) -> dict:
+def _record(row, method: str, target: KernelTarget, shape, product: TargetKernel, entries, source: str) -> dict:
     form = kernel_form(row)
     rows, columns, depth = (product.launch.constants[name] for name in ("BM", "BN", "BK"))
     tile = Configuration(rows, columns, depth, product.launch.warps, product.launch.stages)

@@ -1,0 +1,129 @@
+"""`mpgemm kernel`: what it writes, checks and refuses; the counted choice of tiles; forms of rows."""
+
+import json
+
+import pytest
+
+from mpgemm.cli import main
+from mpgemm.kernels.configurations import Configuration, choose, configurations, estimate, fits
+from mpgemm.kernels.counts import instruction_counts
+from mpgemm.kernels.forms import KERNELS, kernel_form, kernel_method
+from mpgemm.kernels.recipes import recipe, spelled
+from mpgemm.kernels.targets import MISSING, TARGETS, get_target
+from mpgemm.recovery.methods import get_method
+
+TILE = ["--tile", "16", "32", "32", "2", "2"]
+
+
+@pytest.fixture
+def triton():
+    return pytest.importorskip("triton", reason="kernels are compiled by Triton: pip install 'mpgemm[kernels]'")
+
+
+def test_it_writes_text_binary_source_and_record(triton, tmp_path, capsys):
+    arguments = [
+        "kernel",
+        "sgemm_cube:scale_exponent=11",
+        "--target",
+        "sm_80",
+        "--out",
+        str(tmp_path),
+        *TILE,
+        "--check",
+    ]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert "checked on special data: 0 of" in shown and "nobody has run it on hardware" in shown
+    record = json.loads((tmp_path / "record.json").read_text())
+    assert record["recipe"]["scale_exponent"] == 11 and record["recipe"]["equilibrate"] == "rows"
+    assert record["configuration"]["rows"] == 16 and record["versions"]["triton"] == triton.__version__
+    assert {path.name for path in tmp_path.iterdir()} >= {"gemm.ptx", "repair.ptx", "source.py", "record.json"}
+    counts = record["kernels"][0]["counts"]
+    assert counts == instruction_counts((tmp_path / "gemm.ptx").read_text())
+    assert (
+        counts["matrix"] == 3 * 4 and counts["global"] > 0
+    )  # 3 products, 2 k steps, 2 tiles of n for each of two warps
+
+
+def test_amd_is_compiled_and_checked_where_a_machine_runs_it(triton, tmp_path, capsys):
+    arguments = ["kernel", "bf16x3", "--out", str(tmp_path), "--tile", "32", "32", "32", "4", "1", "--target"]
+    assert main([*arguments, "gfx942", "--check"]) == 0
+    assert "checked on wide data: 0 of" in capsys.readouterr().out
+    assert "v_mfma" in (tmp_path / "gemm.amdgcn").read_text()
+    assert main([*arguments, "gfx950"]) == 0
+    assert "no machine here runs it" in capsys.readouterr().out
+    assert main([*arguments, "gfx950", "--check"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ootomo_tf32", "--target", "gfx950"], "CDNA4 has no xf32 instructions. gfx950 runs ootomo"),
+        (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70'; known: sm_80"),
+        (["ozaki_int8", "--target", "sm_90"], "has no kernel; methods with kernels: ootomo_tf32"),
+        (["ootomo:restart_every=48", "--target", "sm_90"], "power of two from 16 to 256, got 48"),
+        (["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"], "tiles of 32 of k"),
+        (["ootomo", "--target", "sm_90", "--shape", "0", "1", "1"], "--shape has positive sizes"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_can(arguments, message, tmp_path, capsys):
+    assert main(["kernel", *arguments, "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err.replace("\n", " ").replace("  ", " ")
+    assert not (tmp_path / "out").exists()
+
+
+# -- forms -------------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", KERNELS)
+def test_a_form_forms_every_product_once(method):
+    row = kernel_method(method)
+    form = kernel_form(row)
+    assert form.products == row.products and len(form.chains) == len(row.products)
+    assert sorted(c for level in form.levels for c in level) == list(range(len(form.restarts)))
+    assert sum(form.shifts) in (0, form.scale * max(map(sum, row.products)))
+    assert row.passes == get_method(method).passes
+
+
+def test_a_row_asks_for_its_tile():
+    assert kernel_form(kernel_method("ootomo:restart_every=64")).tile == 64
+    assert kernel_form(kernel_method("bf16x9:restart_every=16")).tile == 16
+    assert kernel_form(kernel_method("sgemm_cube")).tile is None
+    with pytest.raises(ValueError, match="give restart_every"):
+        kernel_form(get_method("ootomo", order=32))
+    with pytest.raises(ValueError, match="give order a number"):
+        kernel_form(get_method("markidis"))
+    with pytest.raises(ValueError, match="are both the kernel's tile"):
+        kernel_form(get_method("ootomo", order=32, restart_every=64))
+    with pytest.raises(ValueError, match="order='term'"):
+        kernel_form(get_method("bf16x3", restart_every=32))
+
+
+def test_methods_are_spelled_with_their_options():
+    assert spelled("ootomo", {"terms": 4, "restart_every": 64}) == "ootomo:restart_every=64,terms=4"
+    assert recipe(spelled("ootomo:terms=4", {"restart_every": 64})).restart_every == 64
+    assert recipe("ootomo").equilibrate == "rows" and recipe("bf16x9").equilibrate == "none"
+
+
+# -- configurations ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_method_has_a_tile_that_fits(name):
+    target = get_target(name)
+    for method in KERNELS:
+        form = kernel_form(kernel_method(method))
+        if (name, form.format) in MISSING:
+            continue
+        for tile in configurations(form, target):
+            assert fits(form, tile, target) and tile.depth == (form.tile or tile.depth)
+
+
+def test_small_products_take_small_tiles_and_large_ones_large():
+    form, target = kernel_form(kernel_method("bf16x9")), get_target("sm_80")
+    small, large = choose(form, target, 16, 64, 1024), choose(form, target, 8192, 8192, 8192)
+    assert small.rows * small.columns < large.rows * large.columns
+    assert choose(form, target, 16, 64, 1024) == small  # nothing is timed
+    before = estimate(form, large, target, 8192, 8192, 8192)
+    after = estimate(form, large, target, 8192, 8192, 8192, split=(True, True))
+    assert after.splitting == 0 < before.splitting and after.cost <= before.cost
+
+
+def test_a_configuration_is_data():
+    assert Configuration(16, 32, 64).constants() == {"BM": 16, "BN": 32, "BK": 64, "GROUP": 8}
