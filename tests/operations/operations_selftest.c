@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "narrow.h"
+#include "wide_tiles.h"
 
 static int64_t compared = 0, wrong = 0;
 static uint64_t state = 88172645463325252u;
@@ -78,6 +79,39 @@ static double nearest_fp16(float x)
     return kept == 0 ? 0 : n < 0 ? -value : value;
 }
 
+/* A finite double as significand * 2^exponent. */
+static int64_t taken64(double x, int *exponent)
+{
+    const uint64_t bits = mpg_as_bits64(x);
+    const int field = (int)(bits >> 52 & 2047);
+    const int64_t fraction = (int64_t)(bits & UINT64_C(0xFFFFFFFFFFFFF)), significand = fraction | (int64_t)(field != 0) << 52;
+    *exponent = (field ? field : 1) - 1075;
+    return bits >> 63 ? -significand : significand;
+}
+
+/* n 2^e with at most `bits` bits, the last of them not below 2^least: toward zero, to the nearest with ties to even, or to odd. The sign
+ * of a result that is zero is that of n. */
+enum { TOWARD_ZERO, NEAREST, ODD };
+static double fitted(__int128 n, int e, int bits, int least, int mode)
+{
+    const __int128 magnitude = n < 0 ? -n : n;
+    int last = e;
+    while (magnitude >> (last - e) >> bits)
+        last++;
+    if (last < least)
+        last = least;
+    const int places = last - e;
+    __int128 kept = places > 126 ? 0 : magnitude >> places;
+    const __int128 rest = places > 126 ? magnitude : magnitude - (kept << places),
+                   half = places > 126 || !places ? 0 : (__int128)1 << (places - 1);
+    if (mode == NEAREST && places && places <= 126)
+        kept += rest > half || (rest == half && (kept & 1));
+    if (mode == ODD && rest)
+        kept |= 1;
+    const double value = ldexp((double)kept, last);
+    return n < 0 ? -value : value;
+}
+
 /* Integers and encodings at edges, then random ones of every size. */
 static int32_t drawn(int64_t i)
 {
@@ -95,6 +129,15 @@ static float number(int64_t i, int low, int high)
     const uint32_t sign = random32() << 31, field = (uint32_t)(low + 127) + random32() % (uint32_t)(high - low);
     const uint32_t fraction = random32() & 0x7FFFFF & ~((1u << random32() % 24) - 1);
     return i < 2 ? mpg_as_float((uint32_t)i << 31) : mpg_as_float(sign | field << 23 | fraction);
+}
+
+/* The same as a double of so many significant bits. */
+static double wide_number(int64_t i, int low, int high, int bits)
+{
+    const uint64_t random = (uint64_t)random32() << 32 | random32(), sign = random << 63;
+    const uint64_t field = (uint64_t)(low + 1023) + random32() % (uint32_t)(high - low);
+    const uint64_t fraction = random >> 12 & ~((UINT64_C(1) << (53 - 1 - random32() % (uint32_t)bits)) - 1);
+    return i < 2 ? mpg_as_double((uint64_t)i << 63) : mpg_as_double(sign | field << 52 | fraction);
 }
 
 /* ---- operations of one number ---- */
@@ -124,7 +167,7 @@ static void test_values(void)
 #endif
 
 /* A function of the lanes' state: toward zero where operations do not name their rounding, flushing to zero where they do. */
-static void in_state(void (*test)(int), int named, int sweep)
+static void in_state(void (*test)(int), void (*test64)(void), int named, int sweep)
 {
 #if MPG_X86_VARIANTS
     const mpg_rounding mode = named ? mpg_flush_to_zero(1) : mpg_round_toward_zero();
@@ -132,6 +175,9 @@ static void in_state(void (*test)(int), int named, int sweep)
     const mpg_rounding mode = mpg_round_toward_zero();
 #endif
     test(sweep);
+    if (named) /* doubles flush nothing */
+        mpg_restore_rounding(mode);
+    test64();
     mpg_restore_rounding(mode);
 }
 
@@ -139,12 +185,12 @@ int main(int count, char **arguments)
 {
     const int sweep = count > 1 && arguments[1][0] == '1', level = mpg_cpu_level();
     test_values();
-    in_state(mpg_test_plain, 0, sweep);
+    in_state(mpg_test_plain, mpg_test64_plain, 0, sweep);
 #if MPG_X86_VARIANTS
     if (level >= MPG_ISA_AVX2)
-        in_state(mpg_test_avx2, 0, sweep);
+        in_state(mpg_test_avx2, mpg_test64_avx2, 0, sweep);
     if (level >= MPG_ISA_AVX512)
-        in_state(mpg_test_avx512, 1, sweep);
+        in_state(mpg_test_avx512, mpg_test64_avx512, 1, sweep);
 #endif
     printf("operations of %d instruction sets: %lld results, %lld wrong\n", level + 1, (long long)compared, (long long)wrong);
     return wrong != 0;

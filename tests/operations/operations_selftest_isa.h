@@ -237,6 +237,245 @@ OP_TARGET MPG_NOINLINE static void OP(test)(int sweep)
     OP(test_bytes)();
     OP(test_units)();
 }
+/* ---- words and doubles -------------------------------------------------------------------------------------------------- */
+#define WORDS (4 * VDLANES)
+#define EACH_WORD for (int l = 0; l < WORDS; l++)
+#define EACH64 for (int l = 0; l < VDLANES; l++)
+
+/* All words x with some y. */
+OP_FN void OP(test_words)(void)
+{
+    int16_t x[WORDS], y[WORDS], z[WORDS], n[WORDS];
+    double got[4][VDLANES];
+    VW a, b, c, r;
+    VD v[4];
+    for (int64_t i = 0; i < 8 << 16; i += WORDS) {
+        EACH_WORD
+        {
+            x[l] = (int16_t)(i + l);
+            y[l] = (int16_t)(i >> 16 == 0 ? 0 : i >> 16 == 1 ? x[l] + (int)(random32() % 3) - 1 : (int)random32());
+            z[l] = (int16_t)random32();
+        }
+        PUT(a, x);
+        PUT(b, y);
+        PUT(c, z);
+#define RESULTS(NAME, CALL, WANTED)                                                                                            \
+    r = CALL;                                                                                                                  \
+    TAKE(n, r);                                                                                                                \
+    EACH_WORD expect(NAME OP_SET, x[l], y[l], n[l], (int16_t)(WANTED));
+        RESULTS("add_words", OP(add_words)(a, b), (uint16_t)x[l] + (uint16_t)y[l])
+        RESULTS("larger_words", OP(larger_words)(a, b), x[l] > y[l] ? x[l] : y[l])
+        RESULTS("smaller_words", OP(smaller_words)(a, b), x[l] < y[l] ? x[l] : y[l])
+        RESULTS("sixteenths", OP(sixteenths)(a), whole(x[l], -4, 1))
+        RESULTS("words_below", OP(words_below)(a, b), x[l] < y[l] ? -1 : 0)
+        RESULTS("count_below", OP(count_below)(c, a, b), (uint16_t)z[l] - (x[l] < y[l]))
+        RESULTS("raised_words", OP(raised_words)(a, b), x[l] == 0 ? 0 : x[l] > y[l] ? x[l] : y[l])
+        RESULTS("pairs", OP(pairs)((uint32_t)(uint16_t)x[0] | (uint32_t)(uint16_t)y[0] << 16), l & 1 ? y[0] : x[0])
+        RESULTS("all_words", OP(all_words)(x[0]), x[0])
+        RESULTS("load_words", OP(load_words)(x), x[l])
+        int any = 0, outside = 0;
+        const int16_t low = y[0] < z[0] ? y[0] : z[0], high = y[0] < z[0] ? z[0] : y[0];
+        EACH_WORD any |= x[l] != 0;
+        EACH_WORD outside |= x[l] < low || x[l] > high;
+        expect("any_words" OP_SET, x[0], 0, OP(any_words)(a) != 0, any);
+        expect("any_outside" OP_SET, low, high, OP(any_outside)(a, OP(all_words)(low), OP(all_words)(high)) != 0, outside);
+        OP(ends)(a, b, v);
+        TAKE(got, v);
+        for (int g = 0; g < 4; g++)
+            EACH64
+            {
+                const uint64_t wanted = (uint64_t)(uint16_t)x[4 * l + g] << 48 | (uint16_t)y[4 * l + g];
+                expect("ends" OP_SET, x[4 * l + g], y[4 * l + g], mpg_as_bits64(got[g][l]) == wanted, 1);
+            }
+        OP(starts)(a, v);
+        TAKE(got, v);
+        for (int g = 0; g < 4; g++)
+            EACH64 expect("starts" OP_SET, x[4 * l + g], 0,
+                          mpg_as_bits64(got[g][l]) == (uint64_t)(uint16_t)x[4 * l + g] * ((UINT64_C(1) << 48) + 1), 1);
+        OP(powers)(a, v);
+        TAKE(got, v);
+        for (int g = 0; g < 4; g++)
+            EACH64
+            {
+                expect("powers" OP_SET, x[4 * l + g], 0, mpg_as_bits64(got[g][l]) == (uint64_t)(uint16_t)x[4 * l + g] << 48, 1);
+                got[g][l] =
+                    mpg_as_double((uint64_t)(uint16_t)x[4 * l + g] << 48 | (uint64_t)random32() << 16 | random32() >> 16);
+            }
+        PUT(v, got);
+        RESULTS("exponent_words", OP(exponent_words)(v), x[l] & 0x7FF0)
+#undef RESULTS
+        for (int g = 0; g < 4; g++) {
+            const VD chosen = OP(where_word)(a, g, OP(all64)(1), OP(all64)(2));
+            TAKE(got[0], chosen);
+            EACH64 expect("where_word" OP_SET, x[4 * l + g], g, got[0][l], x[4 * l + g] < 0 ? 1 : 2);
+        }
+    }
+}
+
+/* Doubles in general. */
+OP_FN void OP(test_doubles)(int64_t i)
+{
+    double x[VDLANES], y[VDLANES], got[VDLANES];
+    float from[VDLANES], to[VDLANES];
+    VD a, b, r;
+    const double limit = ldexp(1, (int)(random32() % 200) - 100);
+    EACH64
+    {
+        x[l] = wide_number(i + l, -200, 200, 53);
+        y[l] = random32() % 4 ? wide_number(i * 3 + l, -200, 200, 53) : x[l];
+        from[l] = number(i + l, -100, 100);
+    }
+    if (i % 3 == 0)
+        x[0] = limit;
+    PUT(a, x);
+    PUT(b, y);
+#define RESULTS(NAME, CALL, WANTED)                                                                                            \
+    r = CALL;                                                                                                                  \
+    TAKE(got, r);                                                                                                              \
+    EACH64 expect(NAME OP_SET, x[l], y[l], got[l], WANTED);
+    RESULTS("magnitude64", OP(magnitude64)(a), fabs(x[l]))
+    RESULTS("exponent64", OP(exponent64)(a), x[l] == 0 ? 0 : ldexp(1, ilogb(x[l])))
+    RESULTS("signed64", OP(signed64)(a, b), copysign(x[l], y[l]))
+    RESULTS("below64", OP(below64)(a, b, OP(all64)(1), OP(all64)(2)), x[l] < y[l] ? 1 : 2)
+    RESULTS("load64", OP(load64)(x), x[l])
+    r = OP(larger64)(a, b);
+    TAKE(got, r);
+    EACH64 expect("larger64" OP_SET, x[l], y[l], got[l] == (x[l] > y[l] ? x[l] : y[l]), 1); /* either of two zeros */
+    r = OP(smaller64)(a, b);
+    TAKE(got, r);
+    EACH64 expect("smaller64" OP_SET, x[l], y[l], got[l] == (x[l] < y[l] ? x[l] : y[l]), 1);
+    const VL unlike = OP(unlike64)(a, b);
+    int64_t whole_lanes[VDLANES];
+    TAKE(whole_lanes, unlike);
+    EACH64 expect("unlike64" OP_SET, x[l], y[l], (double)whole_lanes[l], x[l] != y[l]);
+    const unsigned beyond = OP(beyond64)(a, limit);
+    EACH64 expect("beyond64" OP_SET, x[l], limit, beyond >> l & 1, fabs(x[l]) >= limit);
+    RESULTS("without64", OP(without64)(a, beyond), beyond >> l & 1 ? 0 : x[l])
+    for (int count = -1; count <= VDLANES + 1; count++) {
+        RESULTS("some64", OP(some64)(from, count), l < count ? from[l] : 0)
+        EACH64 to[l] = 7;
+        PUT(b, got);
+        OP(put_some64)(to, b, count);
+        EACH64 expect("put_some64" OP_SET, from[l], count, to[l], l < count ? from[l] : 7);
+    }
+#undef RESULTS
+}
+
+/* Sums near 1.5 * 2^52 units, and roundings; `i` is of the first ones. */
+OP_FN void OP(test_roundings)(int64_t i)
+{
+    double x[VDLANES], y[VDLANES], sum[VDLANES], got[VDLANES], product[VDLANES];
+    int64_t units[VDLANES];
+    const int unit = (int)(random32() % 1500) - 800, far = (int)(random32() % 60) - 70;
+    VD a, b, c, r;
+    int e, f;
+    EACH64
+    {
+        x[l] = i + l < 4 ? ((i + l) & 1 ? 1 : -1) * ldexp(1, unit + far)
+                         : ldexp(wide_number(i + l, 0, 1, 24), unit + 24 + far / 2);
+        y[l] = ldexp(wide_number(i + l, 0, 1, 24), (int)(random32() % 24) - 24 + far / 4);
+        units[l] = (int64_t)((uint64_t)random32() << 32 | random32()) >> (13 + random32() % 40);
+        sum[l] = ldexp(0x1.8p52 + (double)units[l], unit);
+        product[l] = x[l] * y[l];
+    }
+    PUT(a, x);
+    PUT(b, y);
+    PUT(c, sum);
+#define RESULTS(NAME, CALL, WANTED)                                                                                            \
+    r = CALL;                                                                                                                  \
+    TAKE(got, r);                                                                                                              \
+    EACH64                                                                                                                     \
+    {                                                                                                                          \
+        const int64_t n = taken64(x[l], &e), m = taken64(y[l], &f);                                                            \
+        (void)n, (void)m;                                                                                                      \
+        expect(NAME OP_SET, x[l], y[l], got[l], WANTED);                                                                       \
+    }
+    RESULTS("add_down", OP(add_down)(c, a), ldexp(0x1.8p52 + (double)(units[l] + whole(n, e - unit, 1)), unit))
+    RESULTS("add_truncated", OP(add_truncated)(c, a), ldexp(0x1.8p52 + (double)(units[l] + whole(n, e - unit, 0)), unit))
+    RESULTS("floored64", OP(floored64)(a, OP(all64)(ldexp(0x1.8p52, unit))), ldexp((double)whole(n, e - unit, 1), unit))
+    EACH64 x[l] = fabs(x[l]) > ldexp(1, unit + 40) ? ldexp(1.0, unit) : x[l];
+    PUT(a, x);
+    EACH64 product[l] = x[l] * y[l];
+    r = OP(madd_down)(a, b, c);
+    TAKE(got, r);
+    EACH64
+    {
+        const int64_t n = taken64(product[l], &e); /* exact: 24 bits each */
+        expect("madd_down" OP_SET, x[l], y[l], got[l], ldexp(0x1.8p52 + (double)(units[l] + whole(n, e - unit, 1)), unit));
+    }
+    /* roundings to formats: around the ends of float32's range, and of its significand */
+    const int low = i % 4 == 0 ? -160 : i % 4 == 1 ? -40 : 100, high = i % 4 == 0 ? -110 : i % 4 == 1 ? 30 : 127;
+    EACH64
+    {
+        x[l] = wide_number(i + l, low, high, 53);
+        if (random32() % 3 == 0) /* near a tie */
+            x[l] =
+                ldexp((double)(((int64_t)random32() >> 8 | 1 << 23) * 2 + 1) + (random32() % 3 - 1.0) * 0x1p-20, low + 5 - 24);
+        if (random32() % 16 == 0)
+            x[l] = copysign(random32() % 2 ? 0x1p128 : 0x1.ffffffp127, x[l]);
+    }
+    PUT(a, x);
+    RESULTS("truncated32", OP(truncated32)(a),
+            x[l] == 0               ? x[l]
+            : fabs(x[l]) >= 0x1p128 ? copysign(fmax(fabs(got[l]), 0x1p128), x[l])
+                                    : fitted(n, e, 24, -149, TOWARD_ZERO))
+    RESULTS("nearest32", OP(nearest32)(a),
+            fabs(x[l]) >= 0x1.ffffffp127 ? copysign(fmax(fabs(got[l]), 0x1p128), x[l])
+            : x[l] == 0                  ? x[l]
+                                         : fitted(n, e, 24, -149, NEAREST))
+    EACH64 x[l] = fabs(x[l]) < 0x1p-126 || fabs(x[l]) > 0x1p127 ? (double)(float)ldexp(fmod(x[l], 1), -130) : x[l];
+    PUT(a, x);
+    RESULTS("normal32", OP(normal32)(a), x[l] == 0 ? x[l] : fitted(n, e, 24, -149, NEAREST))
+    RESULTS("odd32", OP(odd32)(a), x[l] == 0 ? x[l] : fitted(n, e, 24, -149, ODD))
+    EACH64 x[l] = wide_number(i + l, -40, 20, 53);
+    PUT(a, x);
+    RESULTS("nearest16", OP(nearest16)(a),
+            fabs(x[l]) >= 65520 ? copysign(fmax(fabs(got[l]), 65536), x[l]) : fitted(n, e, 11, -24, NEAREST) + 0.0)
+    EACH64
+    {
+        x[l] = wide_number(i + l, -30, 30, 53);
+        y[l] = random32() % 8 == 0 ? -x[l] : wide_number(i + 2 * l, -30, 30, 53);
+    }
+    PUT(a, x);
+    PUT(b, y);
+    r = OP(odd_sum)(a, b);
+    TAKE(got, r);
+    EACH64
+    {
+        const int64_t n = taken64(x[l], &e), m = taken64(y[l], &f);
+        const int least = e < f ? e : f;
+        const __int128 total =
+            ((__int128)n << (e - least > 70 ? 70 : e - least)) + ((__int128)m << (f - least > 70 ? 70 : f - least));
+        if (n && m && total) /* signs of zeros are those of the CPU's rounding */
+            expect("odd_sum" OP_SET, x[l], y[l], got[l], fitted(total, least, 53, -1074, ODD));
+    }
+    /* integers: exact in any rounding */
+    EACH64
+    {
+        x[l] = (double)(random32() >> 8);
+        y[l] = (double)(random32() >> 8);
+        sum[l] = (double)random32();
+    }
+    PUT(a, x);
+    PUT(b, y);
+    PUT(c, sum);
+    r = OP(madd64)(a, b, c);
+    TAKE(got, r);
+    EACH64 expect("madd64" OP_SET, x[l], y[l], got[l], (double)((int64_t)x[l] * (int64_t)y[l] + (int64_t)sum[l]));
+#undef RESULTS
+}
+
+OP_TARGET MPG_NOINLINE static void OP(test64)(void)
+{
+    OP(test_words)();
+    for (int64_t i = 0; i < 100000; i += VDLANES) {
+        OP(test_doubles)(i);
+        OP(test_roundings)(i);
+    }
+}
+#undef WORDS
+#undef EACH_WORD
+#undef EACH64
 #undef INTEGERS
 #undef EACH
 #undef PUT

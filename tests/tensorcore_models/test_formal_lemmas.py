@@ -31,7 +31,6 @@ FAST = (
     lambda: down.addend_is_floor(24),
     wide.lowest_bit_of_product,
     lambda: wide.words_count_negative_fractions(25),
-    wide.count_is_added,
 )
 
 

@@ -1,4 +1,6 @@
-"""That the 64-bit lanes (`wide_rows.h`) compute a fused dot-add into fp32: one lemma for each step of `mpg_wide_fda`.
+"""That the 64-bit lanes (`wide_lanes.h`) compute a fused dot-add into fp32: one lemma for each step of `wide_fda` and `wide_sums`.
+
+They speak in terms of the contracts of `operations.h`, and so for every instruction set.
 
 All lemmas but the last two are free of the operand formats: they hold for any product of two significands of up to 24 bits.
 """
@@ -60,7 +62,7 @@ def adding_rounds_down(bits: int) -> Lemma:
 
     return Lemma(
         f"wide 1, products of {bits} bits",
-        "fma(a, b, M + s) toward zero is M + s + floor(a b), in units",
+        "madd_down without directed rounding: fma(a, b, M + s) toward zero is M + s + floor(a b), in units",
         goal=goal,
     )
 
@@ -143,18 +145,33 @@ def words_count_negative_fractions(fraction_bits: int) -> Lemma:
     )
 
 
+def _free_word() -> tuple[Int, list[Term]]:
+    """The highest word of M, as many units as sums start from."""
+    return free_integer("word", 1 << 10, (1 << 15) - 1)
+
+
 def count_is_added() -> Lemma:
     """Lemma 5."""
 
     def goal() -> Goal:
         units, first = _free_sum()
         count, second = free_integer("count", 0, 32)
-        total = z.plus(units, count)
-        found = t.added(_with_magic(units), z.as_bits(count, 64))
-        within = z.ranged(total.term, -_SUM, _SUM)
-        return Goal((*first, *second, z.at_most(total, z.number(_SUM))), t.equal(found, _with_magic(within)))
+        word, third = _free_word()
+        start, total = z.plus(units, word), z.plus(units, count)
+        within = [z.at_most(z.number(-_SUM), start), z.at_most(start, z.number(_SUM))]
+        end = z.ranged(z.minus(word, count).term, 0, (1 << 15) - 1)
+        started = _with_magic(z.ranged(start.term, -_SUM, _SUM))
+        found = m.subtract(started, _with_magic(end), FP64)
+        joined = t.joined(t.constant(((FP64.bias + 52) << 4 | 8) << 32, 48), z.as_bits(end, 16))
+        meant = m.as_machine(n.plain(z.less(total, z.number(0)), z.magnitude(total), z.number(0), 0), FP64)
+        same = m.same_value(m.value_of(FP64, found), m.value_of(FP64, meant))
+        return Goal((*first, *second, *third, *within), t.both(same, t.equal(_with_magic(end), joined)))
 
-    return Lemma("wide 5", "adding a count to the bits of M + s adds so many units", goal=goal)
+    return Lemma(
+        "wide 5",
+        "`ends` of M's word and w - count is M + w - count units, and M + w + s less that is s + count units, exactly",
+        goal=goal,
+    )
 
 
 def addend_is_truncated(fraction_bits: int) -> Lemma:
@@ -166,16 +183,19 @@ def addend_is_truncated(fraction_bits: int) -> Lemma:
         distance, premises = free_integer("distance", 0, 600)  # e_max less c's exponent
         # In units of 2^(e_max - F): c's exponent is F less the distance.
         scaled = c._replace(align=z.minus(z.number(fraction_bits), distance))
-        magic = _with_magic(z.number(0))
+        word, found = _free_word()
+        magic = _with_magic(word)
         double = m.as_machine(scaled._replace(negative=t.FALSE), FP64)
         size = m.subtract(m.add(double, magic, FP64), magic, FP64)
         signed = t.joined(t.choose(c.negative, t.constant(1, 1), t.constant(0, 1)), t.extract(size, 62, 0))
         truncated = n.aligned(scaled, z.number(fraction_bits), fraction_bits, "rz")
-        return Goal(tuple(premises), t.equal(m.add(signed, magic, FP64), _with_magic(truncated)))
+        total = z.plus(truncated, word)
+        within = z.ranged(total.term, -_SUM, _SUM)
+        return Goal((*premises, *found), t.equal(m.add(signed, magic, FP64), _with_magic(within)))
 
     return Lemma(
         f"wide 6, F = {fraction_bits}",
-        "(|c| + M) - M with c's sign, plus M, is M + c truncated to units",
+        "add_truncated without directed rounding: (|c| + M) - M with c's sign, plus M, is M + c truncated to units",
         goal=goal,
     )
 

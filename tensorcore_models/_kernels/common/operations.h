@@ -2,7 +2,8 @@
  * and what it gives, in integers. A header of lanes includes this file and then its own text once for each instruction set, with
  *   LANES_LEVEL   an instruction set of cpu.h.
  * OP(x) is the name x of that set, VF its vector of float32, VI of int32, VSCALE what in_units takes, VLANES their length; VU8 and VU16
- * are VBYTES and 16 bytes. + - * & | ^ ~, << and >> by a constant, and == on VI are the language's, on lanes; nothing may overflow.
+ * are VBYTES and 16 bytes. VD is its vector of VDLANES doubles, VL of int64, VW of 4 VDLANES int16. + - * & | ^ ~, << and >> by a constant,
+ * and == on VI and VL are the language's, on lanes; nothing may overflow.
  * operations_plain.h, operations_avx2.h and operations_avx512.h have the instructions (RAW(x)).
  *
  * A field is the exponent field of a float32 in its place: an integer times 2^23, from 0 to 254. Where VNAMED is 0, operations named
@@ -17,6 +18,7 @@
 #undef VLANES
 #undef VBYTES
 #undef VPRESCALE
+#undef VDLANES
 #undef OP_FIRST
 
 #if MPG_X86_VARIANTS && LANES_LEVEL == MPG_ISA_AVX512
@@ -28,6 +30,7 @@
 #define VLANES MPG_LANES_AVX512
 #define VBYTES MPG_BYTES_AVX512
 #define VPRESCALE MPG_PRESCALE_AVX512
+#define VDLANES MPG_DOUBLES_AVX512
 #include "operations_avx512.h"
 #ifndef MPG_OPERATIONS_OF_AVX512
 #define MPG_OPERATIONS_OF_AVX512
@@ -42,6 +45,7 @@
 #define VLANES MPG_LANES_AVX2
 #define VBYTES MPG_BYTES_AVX2
 #define VPRESCALE MPG_PRESCALE_AVX2
+#define VDLANES MPG_DOUBLES_AVX2
 #include "operations_avx2.h"
 #ifndef MPG_OPERATIONS_OF_AVX2
 #define MPG_OPERATIONS_OF_AVX2
@@ -56,6 +60,7 @@
 #define VLANES MPG_LANES_PLAIN
 #define VBYTES MPG_BYTES_PLAIN
 #define VPRESCALE MPG_PRESCALE_PLAIN
+#define VDLANES MPG_DOUBLES_PLAIN
 #include "operations_plain.h"
 #ifndef MPG_OPERATIONS_OF_PLAIN
 #define MPG_OPERATIONS_OF_PLAIN
@@ -68,6 +73,12 @@
 #undef VU8
 #undef VU16
 #undef VSCALE
+#undef VD
+#undef VL
+#undef VW
+#define VD OP(f64)
+#define VL OP(i64)
+#define VW OP(i16)
 #define VF OP(f32)
 #define VI OP(i32)
 #define VU8 OP(u8)
@@ -203,5 +214,140 @@ OP_FN VI OP(left)(VI x, VI n)
 }
 /* a b + c, integers below 2^53 all three, rounded once as the CPU is told to. */
 OP_FN VF OP(madd)(VF a, VF b, VF c) { return RAW(madd)(a, b, c); }
+
+/* ---- doubles, and their words of 16 bits ------------------------------------------------------------------------------ */
+/* Word g of each 64-bit lane of a VW is of that lane's number in vector g of four. */
+OP_FN VD OP(load64)(const double *from)
+{
+    VD x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+OP_FN VW OP(load_words)(const int16_t *from)
+{
+    VW x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+/* The first `count` of VDLANES float32 numbers, zeros in the other lanes (count may be negative or too large); those to memory. */
+OP_FN VD OP(some64)(const float *from, int count) { return RAW(some64)(from, count); }
+OP_FN void OP(put_some64)(float *to, VD x, int count) { RAW(put_some64)(to, x, count); }
+/* The same number, encoding, word or pair of words in every lane. */
+OP_FN VD OP(all64)(double x) { return RAW(all64)(x); }
+OP_FN VL OP(all_bits)(int64_t x) { return RAW(all_bits)(x); }
+OP_FN VW OP(all_words)(int32_t x) { return RAW(pairs)(0x00010001u * (uint16_t)x); }
+OP_FN VW OP(pairs)(uint32_t words) { return RAW(pairs)(words); }
+/* Words: sums modulo 2^16; the larger and the smaller of two; x / 16 rounded down; -1 where x < y, else 0; `count` less 1 where x < y. */
+OP_FN VW OP(add_words)(VW x, VW y) { return RAW(add_words)(x, y); }
+OP_FN VW OP(larger_words)(VW x, VW y) { return RAW(larger_words)(x, y); }
+OP_FN VW OP(smaller_words)(VW x, VW y) { return RAW(smaller_words)(x, y); }
+OP_FN VW OP(sixteenths)(VW x) { return RAW(sixteenths)(x); }
+OP_FN VW OP(words_below)(VW x, VW y) { return RAW(words_below)(x, y); }
+OP_FN VW OP(count_below)(VW count, VW x, VW y) { return RAW(count_below)(count, x, y); }
+/* The larger of x and y where x is not 0, else 0; whether a word is not 0, or not in low to high. */
+OP_FN VW OP(raised_words)(VW x, VW y) { return RAW(raised_words)(x, y); }
+OP_FN int OP(any_words)(VW x) { return RAW(any_words)(x); }
+OP_FN int OP(any_outside)(VW x, VW low, VW high) { return RAW(any_outside)(x, low, high); }
+/* Four vectors of 64-bit lanes with word g of `high` in the highest place and word g of `low` in the lowest, all else 0; the same word
+ * in both places; in the highest. The words of four vectors' exponent fields, in their place. */
+OP_FN void OP(ends)(VW high, VW low, VD *end) { RAW(ends)(high, low, end); }
+OP_FN void OP(starts)(VW x, VD *start) { RAW(starts)(x, start); }
+OP_FN void OP(powers)(VW x, VD *power) { RAW(powers)(x, power); }
+OP_FN VW OP(exponent_words)(const VD *x) { return RAW(exponent_words)(x); }
+/* x where word g of the lane is negative, else y. */
+OP_FN VD OP(where_word)(VW words, int g, VD x, VD y) { return RAW(where_word)(words, g, x, y); }
+OP_FN VL OP(bits64)(VD x) { return RAW(bits64)(x); }
+OP_FN VD OP(value64)(VL x) { return RAW(value64)(x); }
+/* |x|; its exponent field alone, a power of two or 0; |x| with the sign of y; the larger and the smaller of two; x where a < b, else y. */
+OP_FN VD OP(magnitude64)(VD x) { return OP(value64)(OP(bits64)(x) & OP(all_bits)(INT64_MAX)); }
+OP_FN VD OP(exponent64)(VD x) { return OP(value64)(OP(bits64)(x) & OP(all_bits)(INT64_C(0x7FF0000000000000))); }
+OP_FN VD OP(signed64)(VD x, VD y)
+{
+    return OP(value64)((OP(bits64)(x) & OP(all_bits)(INT64_MAX)) | (OP(bits64)(y) & OP(all_bits)(INT64_MIN)));
+}
+OP_FN VD OP(larger64)(VD x, VD y) { return RAW(larger64)(x, y); }
+OP_FN VD OP(smaller64)(VD x, VD y) { return RAW(smaller64)(x, y); }
+OP_FN VD OP(below64)(VD a, VD b, VD x, VD y) { return RAW(below64)(a, b, x, y); }
+/* 1 where x and y differ, else 0. */
+OP_FN VL OP(unlike64)(VD x, VD y) { return RAW(unlike64)(x, y); }
+/* Bit l for each lane l of `limit` or more in magnitude; zeros in the lanes of such bits. */
+OP_FN unsigned OP(beyond64)(VD x, double limit) { return RAW(beyond64)(x, limit); }
+OP_FN VD OP(without64)(VD x, unsigned lanes) { return RAW(without64)(x, lanes); }
+/* a b + c of an exact product, rounded as the CPU is told to. */
+OP_FN VD OP(madd64)(VD a, VD b, VD c) { return RAW(madd64)(a, b, c); }
+/* Units are the last places of a `magic` from 2^52 to 2^53 units; what follows stays there. magic + a b, an exact product, rounded down;
+ * magic + x rounded down, and toward magic; x rounded down to a multiple of the unit. */
+#define MPG_STAYS(NAME, FROM, TO)                                                                                              \
+    MPG_LANES_DOMAIN2(NAME OP_SET, double, FROM, TO, x > 0 && mpg_as_bits64(x) >> 52 == mpg_as_bits64(y) >> 52)
+OP_FN VD OP(madd_down)(VD a, VD b, VD magic)
+{
+    const VD sum = RAW(madd_down)(a, b, magic);
+    MPG_STAYS("madd_down", magic, sum);
+    return sum;
+}
+OP_FN VD OP(add_down)(VD magic, VD x)
+{
+    const VD sum = RAW(add_down)(magic, x);
+    MPG_STAYS("add_down", magic, sum);
+    return sum;
+}
+OP_FN VD OP(floored64)(VD x, VD magic) { return OP(add_down)(magic, x) - magic; }
+OP_FN VD OP(add_truncated)(VD magic, VD x)
+{
+#if VNAMED
+    const VD sum = RAW(add_truncated)(magic, x);
+#else
+    const VD sum = magic + OP(signed64)((OP(magnitude64)(x) + magic) - magic, x);
+#endif
+    MPG_STAYS("add_truncated", magic, sum);
+    return sum;
+}
+/* x to float32, rounded to odd: where a bit beyond 24 is set the 24th is 1. x is a multiple of 2^-149 below 2^128, or normal there. */
+OP_FN VD OP(odd32)(VD x)
+{
+    const VL rest = OP(all_bits)(0x1FFFFFFF), bits = OP(bits64)(x);
+    MPG_LANES_DOMAIN("odd32" OP_SET, double, x, !(x < 0x1p-126 && x > -0x1p-126) || (double)(float)x == x);
+    return OP(value64)((bits & ~rest) | (((bits & rest) + rest) & OP(all_bits)(0x20000000)));
+}
+/* x + y rounded to odd. x to float32, truncated, or the nearest, ties to even; x to the nearest fp16, -0 becoming +0. What is beyond the
+ * format's numbers stays beyond them. `normal32` is nearest32 of multiples of 2^-149. */
+#if VNAMED
+OP_FN VD OP(odd_sum)(VD x, VD y) { return RAW(odd_sum)(x, y); }
+OP_FN VD OP(truncated32)(VD x) { return RAW(truncated32)(x); }
+OP_FN VD OP(nearest32)(VD x) { return RAW(nearest32)(x); }
+OP_FN VD OP(normal32)(VD x) { return RAW(nearest32)(x); }
+OP_FN VD OP(nearest16)(VD x) { return RAW(nearest16)(x); }
+#else
+OP_FN VD OP(odd_sum)(VD x, VD y)
+{
+    const VD sum = x + y; /* exact if each of them is what is left without the other */
+    return OP(value64)(OP(bits64)(sum) | OP(unlike64)(sum - x, y) | OP(unlike64)(sum - y, x));
+}
+OP_FN VD OP(truncated32)(VD x)
+{
+    const VD least = OP(all64)(0x1p-126), magic = OP(all64)(0x1.8p52 * 0x1p-149), size = OP(magnitude64)(x);
+    const VD small = OP(floored64)(OP(smaller64)(size, least), magic);
+    const VD large = OP(value64)(OP(bits64)(size) & OP(all_bits)(~INT64_C(0x1FFFFFFF)));
+    return OP(signed64)(OP(below64)(size, least, small, large), x);
+}
+/* The nearest multiple of 2^-places of x's power of two, which counts as `least` where it is below. */
+OP_FN VD OP(nearest_of)(VD x, double last_place, double least)
+{
+    const VD size = OP(magnitude64)(x), last = OP(larger64)(OP(exponent64)(x), OP(all64)(least)) * OP(all64)(last_place);
+    const VD magic = last * OP(all64)(0x1.8p52), sum = size + magic, rest = size - (sum - magic);
+    const VL bits = OP(bits64)(sum);
+    const VL up = OP(bits64)(last * OP(all64)(0.5)) - OP(bits64)(rest) - (bits & OP(all_bits)(1));
+    return OP(signed64)(OP(value64)(bits + (VL)((OP(unsigned64))up >> 63)) - magic, x);
+}
+OP_FN VD OP(nearest32)(VD x) { return OP(nearest_of)(x, 0x1p-23, 0x1p-126); }
+OP_FN VD OP(nearest16)(VD x) { return OP(nearest_of)(x, 0x1p-10, 0x1p-14) + OP(all64)(0.0); }
+OP_FN VD OP(normal32)(VD x)
+{
+    const VL bits = OP(bits64)(x), odd = (bits >> 29) & OP(all_bits)(1);
+    MPG_LANES_DOMAIN("normal32" OP_SET, double, x, !(x < 0x1p-126 && x > -0x1p-126) || (double)(float)x == x);
+    return OP(value64)((bits + OP(all_bits)(0x0FFFFFFF) + odd) & OP(all_bits)(~INT64_C(0x1FFFFFFF)));
+}
+#endif
+#undef MPG_STAYS
 #undef OP_FIRST
 #endif

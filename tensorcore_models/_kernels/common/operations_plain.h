@@ -9,6 +9,12 @@
 typedef int32_t mpg_i32_plain __attribute__((vector_size(16)));
 typedef uint32_t mpg_unsigned_plain __attribute__((vector_size(16)));
 typedef float mpg_f32_plain __attribute__((vector_size(16)));
+typedef double mpg_f64_plain __attribute__((vector_size(16)));
+typedef int64_t mpg_i64_plain __attribute__((vector_size(16)));
+typedef uint64_t mpg_unsigned64_plain __attribute__((vector_size(16)));
+#define MPG_MASK64_PLAIN(comparison) ((mpg_i64_plain)(comparison))
+MPG_INLINE mpg_i64_plain mpg_bits64_raw_plain(mpg_f64_plain x) { return (mpg_i64_plain)x; }
+MPG_INLINE mpg_f64_plain mpg_value64_raw_plain(mpg_i64_plain x) { return (mpg_f64_plain)x; }
 #define MPG_MASK_PLAIN(comparison) ((mpg_i32_plain)(comparison))
 #define MPG_CONVERT_PLAIN(x, type) __builtin_convertvector(x, type)
 MPG_INLINE mpg_i32_plain mpg_bits_raw_plain(mpg_f32_plain x) { return (mpg_i32_plain)x; }
@@ -17,13 +23,24 @@ MPG_INLINE mpg_f32_plain mpg_value_raw_plain(mpg_i32_plain x) { return (mpg_f32_
 typedef int32_t mpg_i32_plain;
 typedef uint32_t mpg_unsigned_plain;
 typedef float mpg_f32_plain;
+typedef double mpg_f64_plain;
+typedef int64_t mpg_i64_plain;
+typedef uint64_t mpg_unsigned64_plain;
+#define MPG_MASK64_PLAIN(comparison) (-(int64_t)(comparison))
+MPG_INLINE mpg_i64_plain mpg_bits64_raw_plain(mpg_f64_plain x) { return (int64_t)mpg_as_bits64(x); }
+MPG_INLINE mpg_f64_plain mpg_value64_raw_plain(mpg_i64_plain x) { return mpg_as_double((uint64_t)x); }
 #define MPG_MASK_PLAIN(comparison) (-(comparison))
 #define MPG_CONVERT_PLAIN(x, type) ((type)(x))
 MPG_INLINE mpg_i32_plain mpg_bits_raw_plain(mpg_f32_plain x) { return (int32_t)mpg_as_bits(x); }
 MPG_INLINE mpg_f32_plain mpg_value_raw_plain(mpg_i32_plain x) { return mpg_as_float((uint32_t)x); }
 #endif
 typedef mpg_i32_plain mpg_scale_plain; /* what is added to the bits of a product */
-enum { MPG_LANES_PLAIN = sizeof(mpg_i32_plain) / 4, MPG_BYTES_PLAIN = 16, MPG_PRESCALE_PLAIN = 33 };
+enum {
+    MPG_LANES_PLAIN = sizeof(mpg_i32_plain) / 4,
+    MPG_BYTES_PLAIN = 16,
+    MPG_PRESCALE_PLAIN = 33,
+    MPG_DOUBLES_PLAIN = sizeof(mpg_f64_plain) / 8
+};
 
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
@@ -171,4 +188,176 @@ MPG_INLINE mpg_f32_plain mpg_unit_of_raw_plain(mpg_scale_plain scale, mpg_i32_pl
 {
     return mpg_value_raw_plain(top - mpg_all_raw_plain(fraction_bits << 23));
 }
+/* ---- doubles and words: whole vectors, or word by word where the compiler has none ---- */
+#if defined(__GNUC__) || defined(__clang__)
+typedef int16_t mpg_i16_plain __attribute__((vector_size(16)));
+typedef uint16_t mpg_unsigned16_plain __attribute__((vector_size(16)));
+typedef mpg_i16_plain mpg_word_plain;
+#define MPG_EACH_WORD_PLAIN
+#define MPG_WORD_PLAIN(x) x
+#define MPG_MASK16_PLAIN(comparison) ((mpg_i16_plain)(comparison))
+#else
+typedef struct {
+    int16_t lane[4 * MPG_DOUBLES_PLAIN];
+} mpg_i16_plain;
+typedef uint16_t mpg_unsigned16_plain;
+typedef int16_t mpg_word_plain;
+#define MPG_EACH_WORD_PLAIN for (int l = 0; l < 4 * MPG_DOUBLES_PLAIN; l++)
+#define MPG_WORD_PLAIN(x) x.lane[l]
+#define MPG_MASK16_PLAIN(comparison) (-(comparison))
+#endif
+
+MPG_INLINE mpg_i64_plain mpg_lanes_of_words_plain(mpg_i16_plain words)
+{
+    mpg_i64_plain x;
+    memcpy(&x, &words, sizeof x);
+    return x;
+}
+MPG_INLINE mpg_i16_plain mpg_words_of_lanes_plain(mpg_i64_plain x)
+{
+    mpg_i16_plain words;
+    memcpy(&words, &x, sizeof words);
+    return words;
+}
+MPG_INLINE mpg_i64_plain mpg_all_bits_raw_plain(int64_t x) { return (mpg_i64_plain){0} + x; }
+MPG_INLINE mpg_f64_plain mpg_all64_raw_plain(double x)
+{
+    return mpg_value64_raw_plain(mpg_all_bits_raw_plain((int64_t)mpg_as_bits64(x)));
+}
+MPG_INLINE mpg_i16_plain mpg_pairs_raw_plain(uint32_t words)
+{
+    return mpg_words_of_lanes_plain(mpg_all_bits_raw_plain((int64_t)((uint64_t)words << 32 | words)));
+}
+MPG_INLINE mpg_f64_plain mpg_some64_raw_plain(const float *from, int count)
+{
+    double lane[MPG_DOUBLES_PLAIN] = {0};
+    mpg_f64_plain x;
+    for (int l = 0; l < MPG_DOUBLES_PLAIN; l++)
+        if (l < count)
+            lane[l] = from[l];
+    memcpy(&x, lane, sizeof x);
+    return x;
+}
+MPG_INLINE void mpg_put_some64_raw_plain(float *to, mpg_f64_plain x, int count)
+{
+    double lane[MPG_DOUBLES_PLAIN];
+    memcpy(lane, &x, sizeof lane);
+    for (int l = 0; l < MPG_DOUBLES_PLAIN; l++)
+        if (l < count)
+            to[l] = (float)lane[l];
+}
+#define MPG_WORDS_PLAIN(NAME, RESULT)                                                                                          \
+    MPG_INLINE mpg_i16_plain NAME(mpg_i16_plain xs, mpg_i16_plain ys)                                                          \
+    {                                                                                                                          \
+        MPG_EACH_WORD_PLAIN                                                                                                    \
+        {                                                                                                                      \
+            const mpg_word_plain x = MPG_WORD_PLAIN(xs), y = MPG_WORD_PLAIN(ys), more = MPG_MASK16_PLAIN(x > y);               \
+            (void)more;                                                                                                        \
+            MPG_WORD_PLAIN(xs) = (mpg_word_plain)(RESULT);                                                                     \
+        }                                                                                                                      \
+        return xs;                                                                                                             \
+    }
+MPG_WORDS_PLAIN(mpg_add_words_raw_plain, (mpg_unsigned16_plain)x + (mpg_unsigned16_plain)y)
+MPG_WORDS_PLAIN(mpg_smaller_words_raw_plain, (y & more) | (x & ~more))
+MPG_WORDS_PLAIN(mpg_words_below_raw_plain, MPG_MASK16_PLAIN(x < y))
+MPG_WORDS_PLAIN(mpg_sixteenths_of_plain, x >> 4)
+#if defined(__SSE2__) || defined(_M_X64)
+MPG_INLINE mpg_i16_plain mpg_larger_words_raw_plain(mpg_i16_plain x, mpg_i16_plain y)
+{
+    __m128i a = _mm_setzero_si128(), b = a;
+    memcpy(&a, &x, sizeof x);
+    memcpy(&b, &y, sizeof y);
+    a = _mm_max_epi16(a, b);
+    memcpy(&x, &a, sizeof x);
+    return x;
+}
+#else
+MPG_WORDS_PLAIN(mpg_larger_words_raw_plain, (x & more) | (y & ~more))
+#endif
+MPG_WORDS_PLAIN(mpg_raised_words_raw_plain, ((x & more) | (y & ~more)) & ~MPG_MASK16_PLAIN(x == 0))
+MPG_INLINE mpg_i16_plain mpg_sixteenths_raw_plain(mpg_i16_plain x) { return mpg_sixteenths_of_plain(x, x); }
+MPG_INLINE mpg_i16_plain mpg_count_below_raw_plain(mpg_i16_plain count, mpg_i16_plain x, mpg_i16_plain y)
+{
+    return mpg_add_words_raw_plain(count, mpg_words_below_raw_plain(x, y));
+}
+MPG_INLINE int mpg_any_words_raw_plain(mpg_i16_plain x)
+{
+    uint64_t lane[MPG_DOUBLES_PLAIN], any = 0;
+    memcpy(lane, &x, sizeof lane);
+    for (int l = 0; l < MPG_DOUBLES_PLAIN; l++)
+        any |= lane[l];
+    return any != 0;
+}
+MPG_INLINE int mpg_any_outside_raw_plain(mpg_i16_plain x, mpg_i16_plain low, mpg_i16_plain high)
+{
+    return mpg_any_words_raw_plain(
+        mpg_smaller_words_raw_plain(mpg_words_below_raw_plain(x, low), mpg_words_below_raw_plain(high, x)));
+}
+MPG_INLINE void mpg_ends_raw_plain(mpg_i16_plain high, mpg_i16_plain low, mpg_f64_plain *end)
+{
+    const mpg_unsigned64_plain h = (mpg_unsigned64_plain)mpg_lanes_of_words_plain(high);
+    const mpg_unsigned64_plain l = (mpg_unsigned64_plain)mpg_lanes_of_words_plain(low);
+    for (int g = 0; g < 4; g++)
+        end[g] = mpg_value64_raw_plain((mpg_i64_plain)(h >> 16 * g << 48 | (l >> 16 * g & 0xFFFF)));
+}
+MPG_INLINE void mpg_starts_raw_plain(mpg_i16_plain x, mpg_f64_plain *start) { mpg_ends_raw_plain(x, x, start); }
+MPG_INLINE void mpg_powers_raw_plain(mpg_i16_plain x, mpg_f64_plain *power)
+{
+    mpg_ends_raw_plain(x, mpg_pairs_raw_plain(0), power);
+}
+MPG_INLINE mpg_i16_plain mpg_exponent_words_raw_plain(const mpg_f64_plain *x)
+{
+    mpg_i64_plain words = mpg_all_bits_raw_plain(0);
+    for (int g = 0; g < 4; g++)
+        words |= (mpg_i64_plain)((mpg_unsigned64_plain)(mpg_bits64_raw_plain(x[g]) >> 48 & 0x7FF0) << 16 * g);
+    return mpg_words_of_lanes_plain(words);
+}
+MPG_INLINE mpg_f64_plain mpg_chosen_plain(mpg_i64_plain mask, mpg_f64_plain x, mpg_f64_plain y)
+{
+    return mpg_value64_raw_plain((mpg_bits64_raw_plain(x) & mask) | (mpg_bits64_raw_plain(y) & ~mask));
+}
+MPG_INLINE mpg_f64_plain mpg_where_word_raw_plain(mpg_i16_plain words, int g, mpg_f64_plain x, mpg_f64_plain y)
+{
+    const mpg_unsigned64_plain highest = (mpg_unsigned64_plain)mpg_lanes_of_words_plain(words) << (48 - 16 * g);
+    return mpg_chosen_plain((mpg_i64_plain)highest >> 63, x, y);
+}
+MPG_INLINE mpg_f64_plain mpg_below64_raw_plain(mpg_f64_plain a, mpg_f64_plain b, mpg_f64_plain x, mpg_f64_plain y)
+{
+    return mpg_chosen_plain(MPG_MASK64_PLAIN(a < b), x, y);
+}
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__SSE2__)
+MPG_INLINE mpg_f64_plain mpg_larger64_raw_plain(mpg_f64_plain x, mpg_f64_plain y) { return _mm_max_pd(x, y); }
+MPG_INLINE mpg_f64_plain mpg_smaller64_raw_plain(mpg_f64_plain x, mpg_f64_plain y) { return _mm_min_pd(x, y); }
+#else
+MPG_INLINE mpg_f64_plain mpg_larger64_raw_plain(mpg_f64_plain x, mpg_f64_plain y) { return mpg_below64_raw_plain(x, y, y, x); }
+MPG_INLINE mpg_f64_plain mpg_smaller64_raw_plain(mpg_f64_plain x, mpg_f64_plain y) { return mpg_below64_raw_plain(x, y, x, y); }
+#endif
+MPG_INLINE mpg_i64_plain mpg_unlike64_raw_plain(mpg_f64_plain x, mpg_f64_plain y) { return MPG_MASK64_PLAIN(x != y) & 1; }
+MPG_INLINE unsigned mpg_beyond64_raw_plain(mpg_f64_plain x, double limit)
+{
+    double lane[MPG_DOUBLES_PLAIN];
+    unsigned set = 0;
+    memcpy(lane, &x, sizeof lane);
+    for (int l = 0; l < MPG_DOUBLES_PLAIN; l++)
+        set |= (unsigned)(lane[l] >= limit || lane[l] <= -limit) << l;
+    return set;
+}
+MPG_INLINE mpg_f64_plain mpg_without64_raw_plain(mpg_f64_plain x, unsigned lanes)
+{
+    double lane[MPG_DOUBLES_PLAIN];
+    memcpy(lane, &x, sizeof lane);
+    for (int l = 0; l < MPG_DOUBLES_PLAIN; l++)
+        if (lanes >> l & 1)
+            lane[l] = 0;
+    memcpy(&x, lane, sizeof x);
+    return x;
+}
+#if defined(__aarch64__) && defined(__ARM_NEON) && (defined(__GNUC__) || defined(__clang__))
+#include <arm_neon.h>
+MPG_INLINE mpg_f64_plain mpg_madd64_raw_plain(mpg_f64_plain a, mpg_f64_plain b, mpg_f64_plain c) { return vfmaq_f64(c, a, b); }
+#else
+MPG_INLINE mpg_f64_plain mpg_madd64_raw_plain(mpg_f64_plain a, mpg_f64_plain b, mpg_f64_plain c) { return c + a * b; }
+#endif
+#define mpg_madd_down_raw_plain mpg_madd64_raw_plain
+MPG_INLINE mpg_f64_plain mpg_add_down_raw_plain(mpg_f64_plain magic, mpg_f64_plain x) { return magic + x; }
 #endif

@@ -2,56 +2,71 @@
 #ifndef MPG_WIDE_TILES_H
 #define MPG_WIDE_TILES_H
 
-#include "wide_avx2.h"
-#include "wide_avx512.h"
-#include "wide_nearest.h"
+#include <math.h>
+
+#include "wide.h"
 
 enum { MPG_WIDE_TOGETHER = 4 }; /* rows that are taken at a time, at most */
 
-/* The rows of a tile, a few, over several operations, as float32 values in double. */
-static void mpg_wide_rows_plain(const mpg_wide_task *t, const mpg_wide_operands *p, const mpg_result_tile *tile, int64_t steps,
-                                int level)
-{
-    const int rows = (int)tile->rows, count = tile->columns, terms = t->round_down == 2 ? t->terms / 2 : t->terms;
-    const int64_t ldd = tile->ld;
-    float *d = tile->d; /* not read again for every element, as what is stored might be the tile */
-    uint8_t *redo = tile->redo;
-    double c[MPG_WIDE_TOGETHER][MPG_WIDE] = {{0}};
-    uint8_t overflow[MPG_WIDE_TOGETHER][MPG_WIDE] = {{0}};
-    for (int r = 0; r < rows; r++)
-        for (int j = 0; j < count; j++)
-            c[r][j] = d[r * ldd + j];
-    if (t->nearest)
-        mpg_wide_nearest_rows(t, p, rows, c, steps, overflow, level);
+/* What an operation returns: 0, MPG_INFINITE if there may be infinite results (2 to the power of the format's bound or more), or
+ * MPG_REPEAT if it must be computed again, carefully. */
+enum { MPG_INFINITE = 1, MPG_REPEAT = 2 };
+
+/* What an operation does: a fused dot-add into float32 or fp16, or of addends rounded to nearest, a dot-round-down-add of one group or
+ * two, or one with a late c, which is added exactly (and lanes with a product that is cut are marked), or rounded to odd. */
+enum {
+    MPG_WIDE_FDA,
+    MPG_WIDE_FDA_FP16,
+    MPG_WIDE_NEAREST,
+    MPG_WIDE_DOWN,
+    MPG_WIDE_DOWN_GROUPS,
+    MPG_WIDE_EXACT,
+    MPG_WIDE_EXACT_MARKED,
+    MPG_WIDE_ODD
+};
+
+/* The rows of a tile, a few, over several operations. */
+typedef void (*mpg_wide_kernel)(const mpg_wide_task *, const mpg_wide_operands *, const mpg_result_tile *, int64_t steps);
+
+#define LANES_LEVEL MPG_ISA_BASELINE
+#include "wide_lanes.h"
 #if MPG_X86_VARIANTS
-    else if (level == MPG_ISA_AVX2)
-        mpg_wide_any_rows256(terms, t, p, rows, c, steps, overflow);
+#undef LANES_LEVEL
+#define LANES_LEVEL MPG_ISA_AVX2
+#include "wide_lanes.h"
+#undef LANES_LEVEL
+#define LANES_LEVEL MPG_ISA_AVX512
+#include "wide_lanes.h"
 #endif
-    else
-        mpg_wide_rows_baseline(terms, t, p, rows, c, steps, overflow);
-    for (int r = 0; r < rows; r++)
-        for (int j = 0; j < count; j++) {
-            d[r * ldd + j] = (float)c[r][j];
-            redo[r * ldd + j] |= overflow[r][j];
-        }
+#undef LANES_LEVEL
+
+static mpg_wide_kernel mpg_wide_kernel_of(const mpg_wide_task *t, int rows, int level)
+{
+    const mpg_wide_kernel(*kernels)[4][2] = mpg_WIDE_KERNELS_plain;
+    const int algorithm = t->late == MPG_LATE_ODD     ? MPG_WIDE_ODD
+                          : t->late                   ? (t->mark_cut ? MPG_WIDE_EXACT_MARKED : MPG_WIDE_EXACT)
+                          : t->nearest                ? MPG_WIDE_NEAREST
+                          : t->round_down             ? MPG_WIDE_DOWN - 1 + t->round_down
+                          : t->output == MPG_OUT_FP16 ? MPG_WIDE_FDA_FP16
+                                                      : MPG_WIDE_FDA;
+#if MPG_X86_VARIANTS
+    if (level != MPG_ISA_BASELINE)
+        kernels = level == MPG_ISA_AVX2 ? mpg_WIDE_KERNELS_avx2 : mpg_WIDE_KERNELS_avx512;
+#endif
+    return kernels[algorithm][mpg_terms_index(t->terms)][rows == 2];
 }
 
-/* The same by level. */
+/* A few rows over several operations, in the rounding that they want. */
 static void mpg_wide_few_rows(const mpg_wide_task *t, const mpg_wide_operands *p, const mpg_result_tile *tile, int64_t steps,
                               int level)
 {
-    if (t->nearest) {
-        mpg_wide_rows_plain(t, p, tile, steps, level);
+    const mpg_wide_kernel kernel = mpg_wide_kernel_of(t, (int)tile->rows, level);
+    if (t->nearest || (MPG_X86_VARIANTS && level == MPG_ISA_AVX512)) {
+        kernel(t, p, tile, steps);
         return;
     }
-#if MPG_X86_VARIANTS
-    if (level == MPG_ISA_AVX512) {
-        mpg_wide_rows_avx512(t, p, tile, steps);
-        return;
-    }
-#endif
     const mpg_rounding mode = mpg_round_toward_zero();
-    mpg_wide_rows_plain(t, p, tile, steps, level);
+    kernel(t, p, tile, steps);
     mpg_restore_rounding(mode);
 }
 
@@ -75,7 +90,7 @@ static void mpg_wide_fresh_rows(const mpg_wide_task *t, const mpg_wide_operands 
 static void mpg_wide_tile(const mpg_wide_task *t, const mpg_wide_operands *whole, const mpg_result_tile *tile, int level)
 {
     const int64_t length = whole->stride, rows = tile->rows, ldd = tile->ld;
-    const int fresh = t->promote && (level != MPG_ISA_AVX512 || t->nearest), count = tile->columns;
+    const int fresh = t->promote && (!MPG_X86_VARIANTS || level != MPG_ISA_AVX512), count = tile->columns;
     const int64_t apart = t->promote ? t->promote : t->terms; /* what is not cut */
     const int64_t depth = MPG_SIZE(level, MPG_WIDE_DEPTH_SIZES);
     const int64_t block = fresh || apart > depth ? apart : depth / apart * apart;
