@@ -270,6 +270,28 @@ OP_FN void OP(test_words)(void)
         RESULTS("words_below", OP(words_below)(a, b), x[l] < y[l] ? -1 : 0)
         RESULTS("count_below", OP(count_below)(c, a, b), (uint16_t)z[l] - (x[l] < y[l]))
         RESULTS("raised_words", OP(raised_words)(a, b), x[l] == 0 ? 0 : x[l] > y[l] ? x[l] : y[l])
+        RESULTS("mul_words", OP(mul_words)(a, b), (uint32_t)(uint16_t)x[l] * (uint16_t)y[l])
+        RESULTS("larger_where_common", OP(larger_where_common)(OP(all_words)(y[0] & 0x7FFF), a, b, c),
+                (y[l] & z[l]) && x[l] > (y[0] & 0x7FFF) ? x[l] : y[0] & 0x7FFF)
+        OP(store_words)(n, a);
+        EACH_WORD expect("store_words" OP_SET, x[l], 0, n[l], x[l]);
+#if VNAMED
+        int16_t factors[WORDS]; /* of which two bytes do not pass 16 bits */
+        EACH_WORD factors[l] = (int16_t)(y[l] & 0x3F3F);
+        PUT(r, factors);
+        r = OP(byte_products)(a, r);
+        TAKE(n, r);
+        EACH_WORD expect("byte_products" OP_SET, x[l], y[l], n[l],
+                         (x[l] & 255) * (factors[l] & 255) + (x[l] >> 8 & 255) * (factors[l] >> 8));
+#endif
+        v[0] = OP(numbers)(x);
+        TAKE(got[0], v[0]);
+        EACH64 expect("numbers" OP_SET, x[l], 0, got[0][l], x[l]);
+        EACH64 y[l] = (int16_t)(1 + (x[l] & 2047) % 2046);
+        v[0] = OP(powers_of)(y);
+        TAKE(got[0], v[0]);
+        EACH64 expect("powers_of" OP_SET, y[l], 0, got[0][l], mpg_power(y[l] - 1023));
+        PUT(b, y);
         RESULTS("pairs", OP(pairs)((uint32_t)(uint16_t)x[0] | (uint32_t)(uint16_t)y[0] << 16), l & 1 ? y[0] : x[0])
         RESULTS("all_words", OP(all_words)(x[0]), x[0])
         RESULTS("load_words", OP(load_words)(x), x[l])
@@ -337,6 +359,7 @@ OP_FN void OP(test_doubles)(int64_t i)
     RESULTS("exponent64", OP(exponent64)(a), x[l] == 0 ? 0 : ldexp(1, ilogb(x[l])))
     RESULTS("signed64", OP(signed64)(a, b), copysign(x[l], y[l]))
     RESULTS("below64", OP(below64)(a, b, OP(all64)(1), OP(all64)(2)), x[l] < y[l] ? 1 : 2)
+    RESULTS("where_more64", OP(where_more64)(OP(all64)(3), a, b), x[l] > y[l] ? 3 : 0)
     RESULTS("load64", OP(load64)(x), x[l])
     r = OP(larger64)(a, b);
     TAKE(got, r);
@@ -392,6 +415,7 @@ OP_FN void OP(test_roundings)(int64_t i)
     }
     RESULTS("add_down", OP(add_down)(c, a), ldexp(0x1.8p52 + (double)(units[l] + whole(n, e - unit, 1)), unit))
     RESULTS("add_truncated", OP(add_truncated)(c, a), ldexp(0x1.8p52 + (double)(units[l] + whole(n, e - unit, 0)), unit))
+    RESULTS("with_sign", OP(with_sign)(c, a), copysign(sum[l], x[l]))
     RESULTS("floored64", OP(floored64)(a, OP(all64)(ldexp(0x1.8p52, unit))), ldexp((double)whole(n, e - unit, 1), unit))
     EACH64 x[l] = fabs(x[l]) > ldexp(1, unit + 40) ? ldexp(1.0, unit) : x[l];
     PUT(a, x);
@@ -402,6 +426,14 @@ OP_FN void OP(test_roundings)(int64_t i)
     {
         const int64_t n = taken64(product[l], &e); /* exact: 24 bits each */
         expect("madd_down" OP_SET, x[l], y[l], got[l], ldexp(0x1.8p52 + (double)(units[l] + whole(n, e - unit, 1)), unit));
+    }
+    r = OP(madd_truncated)(a, b, OP(with_sign)(c, a * b));
+    TAKE(got, r);
+    EACH64
+    {
+        const int64_t n = taken64(fabs(product[l]), &e);
+        const double wanted = ldexp(0x1.8p52 + (double)(units[l] + whole(n, e - unit, 0)), unit);
+        expect("madd_truncated" OP_SET, x[l], y[l], got[l], copysign(wanted, product[l]));
     }
     /* roundings to formats: around the ends of float32's range, and of its significand */
     const int low = i % 4 == 0 ? -160 : i % 4 == 1 ? -40 : 100, high = i % 4 == 0 ? -110 : i % 4 == 1 ? 30 : 127;

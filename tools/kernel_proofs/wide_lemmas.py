@@ -1,4 +1,4 @@
-"""That the 64-bit lanes (`wide_lanes.h`) compute a fused dot-add into fp32: one lemma for each step of `wide_fda` and `wide_sums`.
+"""That the 64-bit lanes (`wide_lanes.h`) compute a fused dot-add into fp32: a lemma for each step of `wide_fda`, `wide_sums`.
 
 They speak in terms of the contracts of `operations.h`, and so for every instruction set.
 

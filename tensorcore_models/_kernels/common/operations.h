@@ -235,7 +235,7 @@ OP_FN void OP(put_some64)(float *to, VD x, int count) { RAW(put_some64)(to, x, c
 /* The same number, encoding, word or pair of words in every lane. */
 OP_FN VD OP(all64)(double x) { return RAW(all64)(x); }
 OP_FN VL OP(all_bits)(int64_t x) { return RAW(all_bits)(x); }
-OP_FN VW OP(all_words)(int32_t x) { return RAW(pairs)(0x00010001u * (uint16_t)x); }
+OP_FN VW OP(all_words)(int32_t x) { return RAW(all_words)(x); }
 OP_FN VW OP(pairs)(uint32_t words) { return RAW(pairs)(words); }
 /* Words: sums modulo 2^16; the larger and the smaller of two; x / 16 rounded down; -1 where x < y, else 0; `count` less 1 where x < y. */
 OP_FN VW OP(add_words)(VW x, VW y) { return RAW(add_words)(x, y); }
@@ -244,6 +244,28 @@ OP_FN VW OP(smaller_words)(VW x, VW y) { return RAW(smaller_words)(x, y); }
 OP_FN VW OP(sixteenths)(VW x) { return RAW(sixteenths)(x); }
 OP_FN VW OP(words_below)(VW x, VW y) { return RAW(words_below)(x, y); }
 OP_FN VW OP(count_below)(VW count, VW x, VW y) { return RAW(count_below)(count, x, y); }
+/* Products modulo 2^16; the larger of x >= 0 and y where a and b have a bit in common, else x. */
+OP_FN VW OP(mul_words)(VW x, VW y) { return RAW(mul_words)(x, y); }
+OP_FN VW OP(larger_where_common)(VW x, VW y, VW a, VW b)
+{
+    MPG_LANES_DOMAIN("larger_where_common" OP_SET, int16_t, x, x >= 0);
+    return RAW(larger_where_common)(x, y, a, b);
+}
+#if VNAMED
+/* Of unsigned bytes x and signed ones y: sums of the products of two neighbours, of which none is beyond 16 bits. */
+OP_FN VW OP(byte_products)(VW x, VW y)
+{
+#ifdef MPG_CHECK
+    const VW wrapped = RAW(byte_products_modulo)(x, y), sums = RAW(byte_products)(x, y);
+    MPG_LANES_DOMAIN2("byte_products" OP_SET, int16_t, wrapped, sums, x == y);
+#endif
+    return RAW(byte_products)(x, y);
+}
+#endif
+/* VDLANES words as numbers; as the exponents of powers of two, 2^(x - 1023), x from 1 to 2046. Words to memory. */
+OP_FN VD OP(numbers)(const int16_t *from) { return RAW(numbers)(from); }
+OP_FN VD OP(powers_of)(const int16_t *from) { return RAW(powers_of)(from); }
+OP_FN void OP(store_words)(int16_t *to, VW x) { memcpy(to, &x, sizeof x); }
 /* The larger of x and y where x is not 0, else 0; whether a word is not 0, or not in low to high. */
 OP_FN VW OP(raised_words)(VW x, VW y) { return RAW(raised_words)(x, y); }
 OP_FN int OP(any_words)(VW x) { return RAW(any_words)(x); }
@@ -265,9 +287,16 @@ OP_FN VD OP(signed64)(VD x, VD y)
 {
     return OP(value64)((OP(bits64)(x) & OP(all_bits)(INT64_MAX)) | (OP(bits64)(y) & OP(all_bits)(INT64_MIN)));
 }
+OP_FN VD OP(with_sign)(VD x, VD y) /* x >= 0 with the sign of y */
+{
+    MPG_LANES_DOMAIN("with_sign" OP_SET, double, x, x >= 0);
+    return OP(value64)(OP(bits64)(x) | (OP(bits64)(y) & OP(all_bits)(INT64_MIN)));
+}
 OP_FN VD OP(larger64)(VD x, VD y) { return RAW(larger64)(x, y); }
 OP_FN VD OP(smaller64)(VD x, VD y) { return RAW(smaller64)(x, y); }
 OP_FN VD OP(below64)(VD a, VD b, VD x, VD y) { return RAW(below64)(a, b, x, y); }
+/* x where a > b, else 0. */
+OP_FN VD OP(where_more64)(VD x, VD a, VD b) { return RAW(where_more64)(x, a, b); }
 /* 1 where x and y differ, else 0. */
 OP_FN VL OP(unlike64)(VD x, VD y) { return RAW(unlike64)(x, y); }
 /* Bit l for each lane l of `limit` or more in magnitude; zeros in the lanes of such bits. */
@@ -291,6 +320,13 @@ OP_FN VD OP(add_down)(VD magic, VD x)
     MPG_STAYS("add_down", magic, sum);
     return sum;
 }
+/* The same for a magic of the sign of a b: rounded toward zero, and so a b is truncated. */
+OP_FN VD OP(madd_truncated)(VD a, VD b, VD magic)
+{
+    const VD sum = RAW(madd_truncated)(a, b, magic);
+    MPG_LANES_DOMAIN2("madd_truncated" OP_SET, double, magic, sum, mpg_as_bits64(x) >> 52 == mpg_as_bits64(y) >> 52);
+    return sum;
+}
 OP_FN VD OP(floored64)(VD x, VD magic) { return OP(add_down)(magic, x) - magic; }
 OP_FN VD OP(add_truncated)(VD magic, VD x)
 {
@@ -309,11 +345,13 @@ OP_FN VD OP(odd32)(VD x)
     MPG_LANES_DOMAIN("odd32" OP_SET, double, x, !(x < 0x1p-126 && x > -0x1p-126) || (double)(float)x == x);
     return OP(value64)((bits & ~rest) | (((bits & rest) + rest) & OP(all_bits)(0x20000000)));
 }
-/* x + y rounded to odd. x to float32, truncated, or the nearest, ties to even; x to the nearest fp16, -0 becoming +0. What is beyond the
- * format's numbers stays beyond them. `normal32` is nearest32 of multiples of 2^-149. */
+/* x to float32, truncated: `chopped32` of what is below 2^128. */
+OP_FN VD OP(chopped32)(VD x) { return RAW(chopped32)(x); }
+OP_FN VD OP(truncated32)(VD x) { return OP(below64)(OP(magnitude64)(x), OP(all64)(0x1p128), RAW(chopped32)(x), x); }
+/* x + y rounded to odd. The nearest float32, ties to even; the nearest fp16, -0 becoming +0. What is beyond the format's numbers stays
+ * beyond them. `normal32` is nearest32 of multiples of 2^-149. */
 #if VNAMED
 OP_FN VD OP(odd_sum)(VD x, VD y) { return RAW(odd_sum)(x, y); }
-OP_FN VD OP(truncated32)(VD x) { return RAW(truncated32)(x); }
 OP_FN VD OP(nearest32)(VD x) { return RAW(nearest32)(x); }
 OP_FN VD OP(normal32)(VD x) { return RAW(nearest32)(x); }
 OP_FN VD OP(nearest16)(VD x) { return RAW(nearest16)(x); }
@@ -322,13 +360,6 @@ OP_FN VD OP(odd_sum)(VD x, VD y)
 {
     const VD sum = x + y; /* exact if each of them is what is left without the other */
     return OP(value64)(OP(bits64)(sum) | OP(unlike64)(sum - x, y) | OP(unlike64)(sum - y, x));
-}
-OP_FN VD OP(truncated32)(VD x)
-{
-    const VD least = OP(all64)(0x1p-126), magic = OP(all64)(0x1.8p52 * 0x1p-149), size = OP(magnitude64)(x);
-    const VD small = OP(floored64)(OP(smaller64)(size, least), magic);
-    const VD large = OP(value64)(OP(bits64)(size) & OP(all_bits)(~INT64_C(0x1FFFFFFF)));
-    return OP(signed64)(OP(below64)(size, least, small, large), x);
 }
 /* The nearest multiple of 2^-places of x's power of two, which counts as `least` where it is below. */
 OP_FN VD OP(nearest_of)(VD x, double last_place, double least)

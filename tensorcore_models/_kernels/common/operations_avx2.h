@@ -106,6 +106,7 @@ MPG_AVX2 mpg_i64_avx2 mpg_bits64_raw_avx2(mpg_f64_avx2 x) { return (mpg_i64_avx2
 MPG_AVX2 mpg_f64_avx2 mpg_value64_raw_avx2(mpg_i64_avx2 x) { return (mpg_f64_avx2)x; }
 MPG_AVX2 mpg_f64_avx2 mpg_all64_raw_avx2(double x) { return _mm256_set1_pd(x); }
 MPG_AVX2 mpg_i64_avx2 mpg_all_bits_raw_avx2(int64_t x) { return (mpg_i64_avx2)_mm256_set1_epi64x(x); }
+MPG_AVX2 __m256i mpg_all_words_raw_avx2(int32_t x) { return _mm256_set1_epi16((int16_t)x); }
 MPG_AVX2 __m256i mpg_pairs_raw_avx2(uint32_t words) { return _mm256_set1_epi32((int)words); }
 MPG_AVX2 __m128i mpg_first_of_4_avx2(int count) { return _mm_cmpgt_epi32(_mm_set1_epi32(count), _mm_setr_epi32(0, 1, 2, 3)); }
 MPG_AVX2 mpg_f64_avx2 mpg_some64_raw_avx2(const float *from, int count)
@@ -124,6 +125,20 @@ MPG_AVX2 __m256i mpg_words_below_raw_avx2(__m256i x, __m256i y) { return _mm256_
 MPG_AVX2 __m256i mpg_count_below_raw_avx2(__m256i count, __m256i x, __m256i y)
 {
     return _mm256_add_epi16(count, _mm256_cmpgt_epi16(y, x));
+}
+MPG_AVX2 __m256i mpg_mul_words_raw_avx2(__m256i x, __m256i y) { return _mm256_mullo_epi16(x, y); }
+MPG_AVX2 __m256i mpg_larger_where_common_raw_avx2(__m256i x, __m256i y, __m256i a, __m256i b)
+{
+    const __m256i apart = _mm256_cmpeq_epi16(_mm256_and_si256(a, b), _mm256_setzero_si256());
+    return _mm256_max_epi16(x, _mm256_andnot_si256(apart, y));
+}
+MPG_AVX2 mpg_f64_avx2 mpg_numbers_raw_avx2(const int16_t *from)
+{
+    return _mm256_cvtepi32_pd(_mm_cvtepi16_epi32(_mm_loadl_epi64((const __m128i *)from)));
+}
+MPG_AVX2 mpg_f64_avx2 mpg_powers_of_raw_avx2(const int16_t *from)
+{
+    return (mpg_f64_avx2)_mm256_slli_epi64(_mm256_cvtepu16_epi64(_mm_loadl_epi64((const __m128i *)from)), 52);
 }
 MPG_AVX2 __m256i mpg_raised_words_raw_avx2(__m256i x, __m256i y)
 {
@@ -180,6 +195,10 @@ MPG_AVX2 mpg_f64_avx2 mpg_below64_raw_avx2(mpg_f64_avx2 a, mpg_f64_avx2 b, mpg_f
 {
     return _mm256_blendv_pd(y, x, _mm256_cmp_pd(a, b, _CMP_LT_OQ));
 }
+MPG_AVX2 mpg_f64_avx2 mpg_where_more64_raw_avx2(mpg_f64_avx2 x, mpg_f64_avx2 a, mpg_f64_avx2 b)
+{
+    return _mm256_and_pd(x, _mm256_cmp_pd(a, b, _CMP_GT_OQ));
+}
 MPG_AVX2 mpg_i64_avx2 mpg_unlike64_raw_avx2(mpg_f64_avx2 x, mpg_f64_avx2 y) { return (mpg_i64_avx2)(x != y) & 1; }
 MPG_AVX2 unsigned mpg_beyond64_raw_avx2(mpg_f64_avx2 x, double limit)
 {
@@ -193,5 +212,7 @@ MPG_AVX2 mpg_f64_avx2 mpg_without64_raw_avx2(mpg_f64_avx2 x, unsigned lanes)
 }
 MPG_AVX2 mpg_f64_avx2 mpg_madd64_raw_avx2(mpg_f64_avx2 a, mpg_f64_avx2 b, mpg_f64_avx2 c) { return _mm256_fmadd_pd(a, b, c); }
 #define mpg_madd_down_raw_avx2 mpg_madd64_raw_avx2
+#define mpg_madd_truncated_raw_avx2 mpg_madd64_raw_avx2
+MPG_AVX2 mpg_f64_avx2 mpg_chopped32_raw_avx2(mpg_f64_avx2 x) { return _mm256_cvtps_pd(_mm256_cvtpd_ps(x)); }
 MPG_AVX2 mpg_f64_avx2 mpg_add_down_raw_avx2(mpg_f64_avx2 magic, mpg_f64_avx2 x) { return magic + x; }
 #endif

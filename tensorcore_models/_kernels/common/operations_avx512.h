@@ -139,6 +139,7 @@ MPG_AVX512 mpg_i64_avx512 mpg_bits64_raw_avx512(mpg_f64_avx512 x) { return (mpg_
 MPG_AVX512 mpg_f64_avx512 mpg_value64_raw_avx512(mpg_i64_avx512 x) { return (mpg_f64_avx512)x; }
 MPG_AVX512 mpg_f64_avx512 mpg_all64_raw_avx512(double x) { return _mm512_set1_pd(x); }
 MPG_AVX512 mpg_i64_avx512 mpg_all_bits_raw_avx512(int64_t x) { return (mpg_i64_avx512)_mm512_set1_epi64(x); }
+MPG_AVX512 __m512i mpg_all_words_raw_avx512(int32_t x) { return _mm512_set1_epi16((int16_t)x); }
 MPG_AVX512 __m512i mpg_pairs_raw_avx512(uint32_t words) { return _mm512_set1_epi32((int)words); }
 MPG_AVX512 __mmask8 mpg_first_of_8_avx512(int count)
 {
@@ -160,6 +161,26 @@ MPG_AVX512 __m512i mpg_words_below_raw_avx512(__m512i x, __m512i y) { return _mm
 MPG_AVX512 __m512i mpg_count_below_raw_avx512(__m512i count, __m512i x, __m512i y)
 {
     return _mm512_mask_sub_epi16(count, _mm512_cmplt_epi16_mask(x, y), count, _mm512_set1_epi16(1));
+}
+MPG_AVX512 __m512i mpg_mul_words_raw_avx512(__m512i x, __m512i y) { return _mm512_mullo_epi16(x, y); }
+MPG_AVX512 __m512i mpg_larger_where_common_raw_avx512(__m512i x, __m512i y, __m512i a, __m512i b)
+{
+    return _mm512_mask_max_epi16(x, _mm512_test_epi16_mask(a, b), x, y);
+}
+MPG_AVX512 __m512i mpg_byte_products_raw_avx512(__m512i x, __m512i y) { return _mm512_maddubs_epi16(x, y); }
+MPG_AVX512 __m512i mpg_byte_products_modulo_raw_avx512(__m512i x, __m512i y)
+{
+    const __m512i even =
+        _mm512_mullo_epi16(_mm512_and_si512(x, _mm512_set1_epi16(255)), _mm512_srai_epi16(_mm512_slli_epi16(y, 8), 8));
+    return _mm512_add_epi16(even, _mm512_mullo_epi16(_mm512_srli_epi16(x, 8), _mm512_srai_epi16(y, 8)));
+}
+MPG_AVX512 mpg_f64_avx512 mpg_numbers_raw_avx512(const int16_t *from)
+{
+    return _mm512_cvtepi64_pd(_mm512_cvtepi16_epi64(_mm_loadu_si128((const __m128i *)from)));
+}
+MPG_AVX512 mpg_f64_avx512 mpg_powers_of_raw_avx512(const int16_t *from)
+{
+    return (mpg_f64_avx512)_mm512_slli_epi64(_mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i *)from)), 52);
 }
 MPG_AVX512 __m512i mpg_raised_words_raw_avx512(__m512i x, __m512i y)
 {
@@ -221,6 +242,10 @@ MPG_AVX512 mpg_f64_avx512 mpg_below64_raw_avx512(mpg_f64_avx512 a, mpg_f64_avx51
 {
     return _mm512_mask_mov_pd(y, _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), x);
 }
+MPG_AVX512 mpg_f64_avx512 mpg_where_more64_raw_avx512(mpg_f64_avx512 x, mpg_f64_avx512 a, mpg_f64_avx512 b)
+{
+    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(a, b, _CMP_GT_OQ), x);
+}
 MPG_AVX512 mpg_i64_avx512 mpg_unlike64_raw_avx512(mpg_f64_avx512 x, mpg_f64_avx512 y)
 {
     return (mpg_i64_avx512)_mm512_maskz_set1_epi64(_mm512_cmp_pd_mask(x, y, _CMP_NEQ_UQ), 1);
@@ -241,6 +266,10 @@ MPG_AVX512 mpg_f64_avx512 mpg_madd_down_raw_avx512(mpg_f64_avx512 a, mpg_f64_avx
 {
     return _mm512_fmadd_round_pd(a, b, magic, MPG_DOWN);
 }
+MPG_AVX512 mpg_f64_avx512 mpg_madd_truncated_raw_avx512(mpg_f64_avx512 a, mpg_f64_avx512 b, mpg_f64_avx512 magic)
+{
+    return _mm512_fmadd_round_pd(a, b, magic, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
 MPG_AVX512 mpg_f64_avx512 mpg_add_down_raw_avx512(mpg_f64_avx512 magic, mpg_f64_avx512 x)
 {
     return _mm512_add_round_pd(magic, x, MPG_DOWN);
@@ -256,11 +285,9 @@ MPG_AVX512 mpg_f64_avx512 mpg_odd_sum_raw_avx512(mpg_f64_avx512 x, mpg_f64_avx51
     const __m512d below = _mm512_add_round_pd(x, y, MPG_DOWN), above = _mm512_add_round_pd(x, y, MPG_UP);
     return _mm512_mask_mov_pd(above, _mm512_test_epi64_mask((__m512i)below, _mm512_set1_epi64(1)), below);
 }
-MPG_AVX512 mpg_f64_avx512 mpg_truncated32_raw_avx512(mpg_f64_avx512 x)
+MPG_AVX512 mpg_f64_avx512 mpg_chopped32_raw_avx512(mpg_f64_avx512 x)
 {
-    const __mmask8 beyond = _mm512_cmp_pd_mask(_mm512_abs_pd(x), _mm512_set1_pd(0x1p128), _CMP_GE_OQ);
-    const __m256 cut = _mm512_cvt_roundpd_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-    return _mm512_mask_mov_pd(_mm512_cvtps_pd(cut), beyond, x);
+    return _mm512_cvtps_pd(_mm512_cvt_roundpd_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
 }
 MPG_AVX512 mpg_f64_avx512 mpg_nearest32_raw_avx512(mpg_f64_avx512 x) { return _mm512_cvtps_pd(_mm512_cvtpd_ps(x)); }
 MPG_AVX512 mpg_f64_avx512 mpg_nearest16_raw_avx512(mpg_f64_avx512 x)

@@ -10,6 +10,7 @@ typedef int32_t mpg_i32_plain __attribute__((vector_size(16)));
 typedef uint32_t mpg_unsigned_plain __attribute__((vector_size(16)));
 typedef float mpg_f32_plain __attribute__((vector_size(16)));
 typedef double mpg_f64_plain __attribute__((vector_size(16)));
+typedef float mpg_half_plain __attribute__((vector_size(8)));
 typedef int64_t mpg_i64_plain __attribute__((vector_size(16)));
 typedef uint64_t mpg_unsigned64_plain __attribute__((vector_size(16)));
 #define MPG_MASK64_PLAIN(comparison) ((mpg_i64_plain)(comparison))
@@ -24,6 +25,7 @@ typedef int32_t mpg_i32_plain;
 typedef uint32_t mpg_unsigned_plain;
 typedef float mpg_f32_plain;
 typedef double mpg_f64_plain;
+typedef float mpg_half_plain;
 typedef int64_t mpg_i64_plain;
 typedef uint64_t mpg_unsigned64_plain;
 #define MPG_MASK64_PLAIN(comparison) (-(int64_t)(comparison))
@@ -228,6 +230,7 @@ MPG_INLINE mpg_i16_plain mpg_pairs_raw_plain(uint32_t words)
 {
     return mpg_words_of_lanes_plain(mpg_all_bits_raw_plain((int64_t)((uint64_t)words << 32 | words)));
 }
+MPG_INLINE mpg_i16_plain mpg_all_words_raw_plain(int32_t x) { return mpg_pairs_raw_plain(0x00010001u * (uint16_t)x); }
 MPG_INLINE mpg_f64_plain mpg_some64_raw_plain(const float *from, int count)
 {
     double lane[MPG_DOUBLES_PLAIN] = {0};
@@ -275,6 +278,31 @@ MPG_INLINE mpg_i16_plain mpg_larger_words_raw_plain(mpg_i16_plain x, mpg_i16_pla
 MPG_WORDS_PLAIN(mpg_larger_words_raw_plain, (x & more) | (y & ~more))
 #endif
 MPG_WORDS_PLAIN(mpg_raised_words_raw_plain, ((x & more) | (y & ~more)) & ~MPG_MASK16_PLAIN(x == 0))
+MPG_WORDS_PLAIN(mpg_mul_words_raw_plain, (mpg_unsigned16_plain)x *(mpg_unsigned16_plain)y)
+MPG_WORDS_PLAIN(mpg_kept_words_plain, x & ~MPG_MASK16_PLAIN(y == 0))
+MPG_WORDS_PLAIN(mpg_common_words_plain, x &y)
+MPG_INLINE mpg_i16_plain mpg_larger_where_common_raw_plain(mpg_i16_plain x, mpg_i16_plain y, mpg_i16_plain a, mpg_i16_plain b)
+{
+    return mpg_larger_words_raw_plain(x, mpg_kept_words_plain(y, mpg_common_words_plain(a, b)));
+}
+MPG_INLINE mpg_f64_plain mpg_numbers_raw_plain(const int16_t *from)
+{
+    double lane[MPG_DOUBLES_PLAIN];
+    mpg_f64_plain x;
+    for (int l = 0; l < MPG_DOUBLES_PLAIN; l++)
+        lane[l] = from[l];
+    memcpy(&x, lane, sizeof x);
+    return x;
+}
+MPG_INLINE mpg_f64_plain mpg_powers_of_raw_plain(const int16_t *from)
+{
+    uint64_t lane[MPG_DOUBLES_PLAIN];
+    mpg_f64_plain x;
+    for (int l = 0; l < MPG_DOUBLES_PLAIN; l++)
+        lane[l] = (uint64_t)(uint16_t)from[l] << 52;
+    memcpy(&x, lane, sizeof x);
+    return x;
+}
 MPG_INLINE mpg_i16_plain mpg_sixteenths_raw_plain(mpg_i16_plain x) { return mpg_sixteenths_of_plain(x, x); }
 MPG_INLINE mpg_i16_plain mpg_count_below_raw_plain(mpg_i16_plain count, mpg_i16_plain x, mpg_i16_plain y)
 {
@@ -332,6 +360,10 @@ MPG_INLINE mpg_f64_plain mpg_smaller64_raw_plain(mpg_f64_plain x, mpg_f64_plain 
 MPG_INLINE mpg_f64_plain mpg_larger64_raw_plain(mpg_f64_plain x, mpg_f64_plain y) { return mpg_below64_raw_plain(x, y, y, x); }
 MPG_INLINE mpg_f64_plain mpg_smaller64_raw_plain(mpg_f64_plain x, mpg_f64_plain y) { return mpg_below64_raw_plain(x, y, x, y); }
 #endif
+MPG_INLINE mpg_f64_plain mpg_where_more64_raw_plain(mpg_f64_plain x, mpg_f64_plain a, mpg_f64_plain b)
+{
+    return mpg_value64_raw_plain(mpg_bits64_raw_plain(x) & MPG_MASK64_PLAIN(a > b));
+}
 MPG_INLINE mpg_i64_plain mpg_unlike64_raw_plain(mpg_f64_plain x, mpg_f64_plain y) { return MPG_MASK64_PLAIN(x != y) & 1; }
 MPG_INLINE unsigned mpg_beyond64_raw_plain(mpg_f64_plain x, double limit)
 {
@@ -359,5 +391,10 @@ MPG_INLINE mpg_f64_plain mpg_madd64_raw_plain(mpg_f64_plain a, mpg_f64_plain b, 
 MPG_INLINE mpg_f64_plain mpg_madd64_raw_plain(mpg_f64_plain a, mpg_f64_plain b, mpg_f64_plain c) { return c + a * b; }
 #endif
 #define mpg_madd_down_raw_plain mpg_madd64_raw_plain
+#define mpg_madd_truncated_raw_plain mpg_madd64_raw_plain
+MPG_INLINE mpg_f64_plain mpg_chopped32_raw_plain(mpg_f64_plain x)
+{
+    return MPG_CONVERT_PLAIN(MPG_CONVERT_PLAIN(x, mpg_half_plain), mpg_f64_plain); /* GCC 12 leaves loops of both out */
+}
 MPG_INLINE mpg_f64_plain mpg_add_down_raw_plain(mpg_f64_plain magic, mpg_f64_plain x) { return magic + x; }
 #endif
