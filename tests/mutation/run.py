@@ -197,7 +197,7 @@ MUTANTS = (
     Mutant("operations: units of AVX-512 a place too far", "tensorcore_models/_kernels/common/operations_avx512.h", "mpg_unit_of_raw_avx512", "254 << 23", "255 << 23", OPERATIONS),
     Mutant("operations: a checked power takes an infinity", "tensorcore_models/_kernels/common/bits.h", "mpg_power32", "x <= 254", "x <= 255", OPERATIONS),
     Mutant("edges: windows, the power of a zero is infinite", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_value", "((x.exponent + scale + 127) & *nonzero)", "(x.exponent + scale + 127)", EDGES),
-    Mutant("edges: range, subnormal results are rounded to nearest", "tensorcore_models/_kernels/common/operations_avx512.h", "mpg_truncated32_raw_avx512", "_mm512_cvt_roundpd_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)", "_mm512_cvtpd_ps(x)", EDGES),
+    Mutant("edges: range, subnormal results are rounded to nearest", "tensorcore_models/_kernels/common/operations_avx512.h", "mpg_chopped32_raw_avx512", "_mm512_cvt_roundpd_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)", "_mm512_cvtpd_ps(x)", EDGES),
     Mutant("edges: largest sums, they never leave 32 bits", "tensorcore_models/kernels/narrow.py", "_fused_task", "wide_sum=terms == 16 and", "wide_sum=terms < 16 and", EDGES),
     Mutant("edges: addends, those of a window may be as large as any", "tensorcore_models/kernels/narrow.py", "NarrowKernel._addends", "_WINDOW_C if shift", "(1, INFINITE) if shift", EDGES),
     Mutant("edges: pruned, zeros of B take part in the alignment", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_byte_of_b", "| ~nonzero", "", EDGES),
