@@ -6,7 +6,7 @@ Source of the names: CATLASS (github.com/hicann/catlass, 0dfcf9df), examples/00_
 from typing import Any
 
 from ascend.dialects import check_dialect
-from ascend.emit.pto import SUMS, body
+from ascend.emit.pto import SUMS, host_body
 from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import simulate
 from ascend.tiling.fields import is_said_by
@@ -54,4 +54,4 @@ def catlass_files(s: Kernel) -> dict[str, str | dict]:
         "layout_a": layout_a, "layout_b": layout_b, "cores": s.used_cores, "placement": s.placement(),
         "predicted_us": 1e6 * simulate(s).seconds,
     }  # fmt: skip
-    return {"gemm.cpp": body("catlass.cpp").replace("//@plan", "\n".join(lines)), "record.json": record}
+    return {"gemm.cpp": host_body("catlass.cpp").replace("//@plan", "\n".join(lines)), "record.json": record}

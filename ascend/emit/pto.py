@@ -135,6 +135,11 @@ def body(name: str) -> str:
     return resources.files("ascend.emit").joinpath("bodies", name).read_text(encoding="utf-8")
 
 
+def host_body(name: str) -> str:
+    """The text of a host program of `bodies/`, with what hosts share."""
+    return body(name).replace("//@acl\n", body("acl.cpp"))
+
+
 def needs_vector_passes(s: Kernel) -> bool:
     """Whether words are split or copies of C combined."""
     return s.split_elements > 0 or copies_of_c(s) > 1
@@ -230,4 +235,4 @@ def _host_text(s: GridKernel) -> str:
     values = {name: constants(s, 0)[name] for name in names} | splits | {"kWordBytes": s.operand_bytes}
     plan = "\n".join(["namespace plan", "{", *(_declared(*each) for each in values.items()), "} // namespace plan", ""])
     plan = f"#define MPGEMM_VECTOR_PASSES {int(needs_vector_passes(s))}\n{plan}"
-    return body("host.cpp").replace("//@plan\n", plan)
+    return host_body("host.cpp").replace("//@plan\n", plan)

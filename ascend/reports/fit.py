@@ -41,6 +41,7 @@ FREE = (
     Free("mmad_head", ("mmad_head",), 0.0, 100.0, 10.0),
     Free("sync_cycles_per_block", ("sync_cycles_per_block",), 0.0, 1000.0, 50.0),
     Free("fixpipe_rate", ("fixpipe_rate",), 0.2, 4.0),
+    Free("fixpipe_unaligned_cycles", ("fixpipe_unaligned_cycles",), 0.0, 200.0, 20.0),
 )
 #: A residual that changes by less than this tells nothing of a parameter.
 LEAST_EFFECT = 0.002

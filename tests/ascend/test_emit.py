@@ -331,6 +331,36 @@ def test_other_dialects(dialect, texts):
         )
 
 
+#: What of ACL a host calls.
+ACL = """
+#pragma once
+#include <cstddef>
+using aclError = int;
+using aclrtStream = void *;
+enum { ACL_SUCCESS, ACL_MEM_MALLOC_HUGE_FIRST, ACL_MEMCPY_HOST_TO_DEVICE, ACL_MEMCPY_DEVICE_TO_HOST };
+aclError aclInit(const char *);
+aclError aclFinalize();
+aclError aclrtSetDevice(int);
+aclError aclrtResetDevice(int);
+aclError aclrtCreateStream(aclrtStream *);
+aclError aclrtSynchronizeStream(aclrtStream);
+aclError aclrtMalloc(void **, size_t, int);
+aclError aclrtMemcpy(void *, size_t, const void *, size_t, int);
+aclError aclrtMemsetAsync(void *, size_t, int, size_t, aclrtStream);
+"""
+
+
+@pytest.mark.parametrize("options", [{"terms": 1, "layout": "nt"}, {"mode": "fused", "split": 2}])
+def test_a_host_compiles(tmp_path, options):
+    s = build_schedule(100, 200, 150, B3, ascend.Blocking(64, 32, 48), kernel="grid", resident="none", **options)
+    written(tmp_path, s)
+    (tmp_path / "acl").mkdir()
+    (tmp_path / "acl" / "acl.h").write_text(ACL)
+    command = [compiler(), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{tmp_path}", "main.cpp"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 #: A main function for pto-isa's own CPU simulator: whole numbers, whose sums are exact in any order.
 ON_THE_VENDORS = """
 #include "gemm_cube.cpp"

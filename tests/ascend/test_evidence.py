@@ -133,6 +133,29 @@ def test_a_fit_to_some_shapes_gives_the_times_of_others(moved):
     assert told <= set(moved)
 
 
+def test_unaligned_rows_of_c_are_told_from_aligned_ones():
+    """Two shapes with 2048 and 2038 columns: what the second takes longer is no rate of FIXPIPE."""
+    true = B3.replace(fixpipe_unaligned_cycles=40.0)
+    sizes = ((2048, 256, 2048), (2048, 256, 2038), (1024, 512, 2046))
+    rows = [ProfileRow("made", *s, "fp16", ascend.simulate(of_the_study(*s).timed_by(true)).seconds) for s in sizes]
+    fit = fit_profile(B3, rows, schedule_of=lambda row: of_the_study(row.m, row.k, row.n))
+    assert fit.parameters == {"fixpipe_unaligned_cycles": pytest.approx(40.0, rel=0.02)} and fit.spread() < 0.002
+
+
+def test_the_error_on_rows_left_out_is_not_that_of_the_fit():
+    """A launch of 20 us made all rows, and something else one of them: the fit to all follows it, that to the others does not."""
+    sizes = ((512,) * 3, (1024,) * 3, (512, 4096, 512), (512, 512, 1024), (1024, 512, 512))
+    true = [ascend.simulate(of_the_study(*s).timed_by(B3.replace(launch_us=20.0))).seconds for s in sizes]
+    rows = [
+        ProfileRow("made", *s, "fp16", time * factor)
+        for s, time, factor in zip(sizes, true, (1.0, 1.0, 1.15, 1.0, 1.0), strict=True)
+    ]
+    fit = fit_profile(B3, rows, schedule_of=lambda row: of_the_study(row.m, row.k, row.n))
+    odd = fit.residuals[2]
+    assert odd.left_out == pytest.approx(true[2], rel=0.005) and odd.calibrated > 1.02 * true[2]
+    assert fit.spread("left_out") > 1.3 * fit.spread()
+
+
 def test_what_rows_do_not_tell_stays_and_is_named():
     """Four rows of one shape are one observation of time: one parameter, and why none of the others."""
     row = ProfileRow("made", 1024, 1024, 1024, "fp16", 1.3 * ascend.simulate(of_the_study(1024, 1024, 1024)).seconds)

@@ -76,6 +76,9 @@ SUITES = ("tests/tensorcore_models/test_suites.py",)
 BEATING = ("tests/mpgemm/test_beating.py",)
 SEARCH, GRID = ("tests/ascend/test_search.py",), ("tests/ascend/test_grid.py",)
 RULES = ("tests/ascend/test_tiling_rules.py",)
+TIME = ("tests/ascend/test_time_model.py",)
+FIT = ("tests/ascend/test_evidence.py", "-kfit or rows")
+EMIT = ("tests/ascend/test_emit.py", "-mnot slow", "-kplanted or the_plan or record")
 BYTES = ("tests/ascend/test_memory.py", "tests/ascend/test_simulate.py")
 GAUDI, RISCV, ARM, WORMHOLE = (
     (f"tests/tensorcore_models/test_{name}.py",) for name in ("gaudi", "riscv", "arm", "tenstorrent")
@@ -264,6 +267,21 @@ MUTANTS = (
     Mutant("ascend: a tile dealt twice", "ascend/kernels/grid.py", "GridKernel.visits", "[first :: self", "[first // 2 :: self", GRID),
     Mutant("ascend: all of L2 keeps what turns", "ascend/memory.py", "_again", "(l2_bytes - 2 * kept)", "l2_bytes", BYTES),
     Mutant("ascend: loops of other depths alike", "ascend/pipes/build.py", "_Builder._core_loops", "0), depth)", "0), of_slice[0][0][1])", BYTES),
+    Mutant("ascend: all rows of C start aligned", "ascend/schedule_options.py", "WithOptions.fixpipe_row_extra", "unaligned *", "0 *", TIME),
+    Mutant("ascend: Norm moves A before B is there", "ascend/pipes/build.py", "_Builder._move", "(FULL_IN_L1, ())", "(FULL_IN_L1[:1], ())", TIME),
+    Mutant("ascend: every tile is scaled at the end", "ascend/pipes/passes.py", "dequantized", "own * (core", "own * s.waves * (core", TIME),
+    Mutant("ascend: parts of a line cost a line", "ascend/memory.py", "_pieces", "np.minimum(piece / ND_LINE, 1.0)", "1.0", TIME),
+    Mutant("ascend: one block missed is all missed", "ascend/pipes/build.py", "_Builder._load", "chip.gm_to_l1_latency + miss *", "chip.gm_to_l1_latency +", TIME),
+    Mutant("ascend: the scalar unit has no queue", "ascend/pipes/build.py", "_Builder._block_operations", '("QUEUE_FREE",) * stop', "()", TIME),
+    Mutant("ascend fit: what others tell is fitted, too", "ascend/reports/fit.py", "_told_apart", "[-1] > LEAST_SINGULAR", "[-1] > -1", FIT),
+    Mutant("ascend fit: rows left out are in", "ascend/reports/fit.py", "_residuals", "others.fitted(chosen", "data.fitted(chosen", FIT),
+    Mutant("ascend fit: needless ones stay", "ascend/reports/fit.py", "_without_needless", "list(chosen[:-1])", "list(chosen[:0])", FIT),
+    Mutant("ascend fit: two rates move apart", "ascend/reports/fit.py", "_Rows.changed", "for number in each.numbers:", "for number in each.numbers[:1]:", FIT),
+    Mutant("ascend emit: a place in L0 is free too soon", "ascend/emit/pto.py", "_block_text", "terms[number + 1 :]", "terms[number + 2 :]", EMIT),
+    Mutant("ascend emit: B over A's second word", "ascend/emit/pto.py", "constants", "s.words * slots * a_bytes", "slots * a_bytes", EMIT),
+    Mutant("ascend emit: a chain as long as a block", "ascend/emit/pto.py", "constants", "b.bk * s.n_fused", "b.bk", EMIT),
+    Mutant("ascend emit: tiles are not compared", "ascend/emit/check.py", "tile_faults", "stored != walked", "False", EMIT),
+    Mutant("ascend shim: a wait orders all pipes", "ascend/emit/shim/mpgemm/core.hpp", "wait_flag", "event); }", "event), mpgemm::core().barrier(PIPE_ALL); }", EMIT),
     Mutant("terms of methods: k not padded", "mpgemm/bounds/beating.py", "_words", "zero] * padding", "zero] * 0", BEATING),
     Mutant("gaudi: subnormal fp8 keep their exponents", "tensorcore_models/kernels/narrow.py", "NarrowKernel.of", "(a, via)", "(a)", GAUDI),
     Mutant("gaudi: fp8 taken as given beyond the lanes", "tensorcore_models/kernels/narrow.py", "_windowed", "min(lowest) < narrow.LEAST", "False", GAUDI),

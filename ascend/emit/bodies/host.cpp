@@ -25,33 +25,7 @@ namespace
 {
 using namespace plan;
 
-void check(aclError status, const char *what)
-{
-    if (status != ACL_SUCCESS) {
-        std::fprintf(stderr, "%s: ACL error %d\n", what, status);
-        std::exit(1);
-    }
-}
-
-uint8_t *allocated(size_t bytes)
-{
-    void *memory = nullptr;
-    check(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
-    return static_cast<uint8_t *>(memory);
-}
-
-uint8_t *read(const char *path, size_t bytes)
-{
-    std::vector<char> content(bytes);
-    std::ifstream file(path, std::ios::binary);
-    if (!file.read(content.data(), static_cast<std::streamsize>(bytes))) {
-        std::fprintf(stderr, "%s: expected %zu bytes\n", path, bytes);
-        std::exit(1);
-    }
-    uint8_t *memory = allocated(bytes);
-    check(aclrtMemcpy(memory, bytes, content.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE), "aclrtMemcpy");
-    return memory;
-}
+//@acl
 
 // High and low words of an operand of `count` elements: split here, read, or the operand itself.
 struct Words {
@@ -73,28 +47,15 @@ Words wordsOf(const char *path, uint64_t count, bool splits, aclrtStream stream)
 
 int main(int count, char **arguments)
 {
-    if (count < 4) {
-        std::fprintf(stderr, "expected: %s a.bin b.bin c.bin [device]\n", arguments[0]);
-        return 2;
-    }
-    const int device = count > 4 ? std::atoi(arguments[4]) : 0;
-    aclrtStream stream = nullptr;
-    check(aclInit(nullptr), "aclInit");
-    check(aclrtSetDevice(device), "aclrtSetDevice");
-    check(aclrtCreateStream(&stream), "aclrtCreateStream");
+    const Device device = opened(count, arguments);
     const size_t bytes = static_cast<size_t>(kM) * kN * 4;
     uint8_t *c = allocated(bytes), *out = kCopies > 1 ? allocated(kCopies * bytes) : c;
-    const Words a = wordsOf(arguments[1], static_cast<uint64_t>(kM) * kK, kSplitsA, stream);
-    const Words b = wordsOf(arguments[2], static_cast<uint64_t>(kK) * kN, kSplitsB, stream);
+    const Words a = wordsOf(arguments[1], static_cast<uint64_t>(kM) * kK, kSplitsA, device.stream);
+    const Words b = wordsOf(arguments[2], static_cast<uint64_t>(kK) * kN, kSplitsB, device.stream);
     if (kAddsSlices)
-        check(aclrtMemsetAsync(out, kCopies * bytes, 0, kCopies * bytes, stream), "aclrtMemsetAsync");
-    launch_cube(stream, a.high, a.low, b.high, b.low, out);
+        check(aclrtMemsetAsync(out, kCopies * bytes, 0, kCopies * bytes, device.stream), "aclrtMemsetAsync");
+    launch_cube(device.stream, a.high, a.low, b.high, b.low, out);
     if (kCopies > 1)
-        launch_combine(stream, out, c);
-    check(aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
-    std::vector<char> result(bytes);
-    check(aclrtMemcpy(result.data(), bytes, c, bytes, ACL_MEMCPY_DEVICE_TO_HOST), "aclrtMemcpy");
-    std::ofstream(arguments[3], std::ios::binary).write(result.data(), static_cast<std::streamsize>(bytes));
-    check(aclrtResetDevice(device), "aclrtResetDevice");
-    return aclFinalize() == ACL_SUCCESS ? 0 : 1;
+        launch_combine(device.stream, out, c);
+    return finished(device, c, bytes, arguments[3]);
 }
