@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ascend.chips.chip import Chip
-from ascend.emit.pto import WORDS, copies_of_c, needs_vector_passes, schedule_of
+from ascend.emit.pto import WORDS, copies_of_c, in_fractals, needs_vector_passes, schedule_of, shapes_in_memory
 from ascend.kernels.base import Kernel
 from ascend.slices import MOST_ORDERED_SLICES, atomic_results, atomic_spread, merge_slices
 from tensorcore_models.results import Result
@@ -283,7 +283,10 @@ def run_emitted(
     pointers = []
     for name, values, count in (("a", a, mk), ("b", b if s.layout != "nt" or s.terms > 1 else b.T, kn)):
         if s.terms == 1:
-            matrices.append(Matrix(name, word, count, elements_of(values, s.operand)))
+            own = elements_of(values, s.operand)
+            if in_fractals(s):
+                own = _fractals_of(own, *shapes_in_memory(s)[name])
+            matrices.append(Matrix(name, word, own.size, own))
             pointers += [name, "nullptr"]
             continue
         words = _split(values, scale_exponent) if name in s.presplit else (None, None)
@@ -324,6 +327,14 @@ def elements_of(x: np.ndarray, operand: str) -> np.ndarray:
     return np.ascontiguousarray(x).astype({"fp16": np.float16, "fp32": np.float32, "int8": np.int8}[operand])
 
 
+def _fractals_of(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """A matrix in NZ, padded with zeros to `rows` x `columns`: columns / C0, rows / 16, 16, C0."""
+    c0 = 32 // x.dtype.itemsize
+    padded = np.zeros((rows, columns), x.dtype)
+    padded[: x.shape[0], : x.shape[1]] = x
+    return np.ascontiguousarray(padded.reshape(rows // 16, 16, columns // c0, c0).transpose(2, 0, 1, 3))
+
+
 def _split(x: np.ndarray, scale_exponent: int) -> tuple[np.ndarray, np.ndarray]:
     """High and low FP16 words of FP32 numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -357,11 +368,12 @@ def tile_faults(s: Kernel, trace: list[dict]) -> list[PtoFault]:
 def _stored(s: Kernel, lines: list[dict]) -> list[tuple]:
     """(rows and columns, range of k) of each sum that a core stored: its tile, and what of A was loaded for it."""
     found, depth, sums = [], [], 0
+    rows, c0 = shapes_in_memory(s)["a"][0], 32 // s.operand_bytes
     for line in lines:
         if line["op"] == "load":
             if line["matrix"].split("_")[0] == "a":
-                start = line["offset"] % s.k
-                depth.append((start, start + line["columns"]))
+                start = line["offset"] // rows // c0 * c0 if in_fractals(s) else line["offset"] % s.k
+                depth.append((start, min(start + line["columns"], s.k)))
             continue
         sums += 1
         if sums % s.accumulators:  # the other terms of the same tile

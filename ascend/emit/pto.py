@@ -1,13 +1,14 @@
 """A plan as a PTO kernel: constants from the schedule in front of the bodies in `bodies/`, host, CMake, record.
 
-Several terms take three kernels on one stream: the vector units split A and B into words, the cubes multiply, the vector units
-combine terms and slices. Words lie in ND rows. A schedule that PTO cannot say is refused (:func:`check_pto`).
+Operands of one term lie in ND rows or in NZ fractals. Several terms take three kernels on one stream: the vector units split A
+and B into words, the cubes multiply, the vector units combine terms and slices. Words lie in ND rows. A schedule that PTO cannot
+say is refused (:func:`check_pto`).
 """
 
 from importlib import resources
 from typing import Any
 
-from ascend.blocking import ACCUMULATOR_BYTES, Blocking
+from ascend.blocking import ACCUMULATOR_BYTES, Blocking, fractals
 from ascend.dialects import check_dialect
 from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
@@ -39,9 +40,7 @@ def check_pto(s: Kernel) -> None:
             f"mode {s.mode}: the cube cannot scale a term by 2^-s_b before it adds it, and takes whole blocks of one term at a "
             "time: --mode termwise or fused"
         )
-    if s.terms == 1 and s.layout == "nz":
-        raise ValueError("the PTO kernel reads ND rows: plan with --layout nd, or nt for B as N x K rows")
-    if s.layout == "nd" and s.terms == 1 and s.operand in ("int8", "fp32"):
+    if s.layout != "nt" and s.terms == 1 and s.operand in ("int8", "fp32"):
         raise ValueError(
             f"{s.operand}: the way from L1 to L0B transposes 16-bit elements only: --layout nt (B as N x K rows)"
         )
@@ -58,6 +57,22 @@ def b_is_transposed(s: Kernel) -> bool:
     return s.layout == "nt" and s.terms == 1
 
 
+def in_fractals(s: Kernel) -> bool:
+    """Whether A and B lie in NZ fractals; words of several terms lie in ND rows."""
+    return s.layout == "nz" and s.terms == 1
+
+
+def shapes_in_memory(s: Kernel) -> dict[str, tuple[int, int]]:
+    """Rows and columns of "a" and "b" (k x n) in memory, in whole fractals where they lie in NZ."""
+    shapes = {"a": (s.m, s.k), "b": (s.k, s.n)}
+    if not in_fractals(s):
+        return shapes
+    return {
+        name: (fractals(rows) * 16, fractals(columns, whole_k(s.operand)) * whole_k(s.operand))
+        for name, (rows, columns) in shapes.items()
+    }
+
+
 def copies_of_c(s: Kernel) -> int:
     """Copies of C that the cubes write and a later pass adds; 1: C itself."""
     return s.terms * (len(s.k_slices) if s.merge == "reduce" else 1)
@@ -71,7 +86,7 @@ def _l1_bytes(s: Kernel) -> tuple[int, int]:
 def constants(s: GridKernel, scale_exponent: int) -> dict[str, Any]:
     """What the bodies read of a plan: name to value, a list for an array."""
     b, slices = s.blocking, len(s.k_slices)
-    a_bytes, b_bytes = _l1_bytes(s)
+    shapes, (a_bytes, b_bytes) = shapes_in_memory(s), _l1_bytes(s)
     slots, first = s.stream_slots, [terms[0] for terms in s.passes]
     row_groups, column_groups = s.rectangle_groups if s.owns_rectangles else (1, 1)
     return {
@@ -80,7 +95,8 @@ def constants(s: GridKernel, scale_exponent: int) -> dict[str, Any]:
         "kChain": b.bk * s.n_fused, "kCores": s.cores, "kUsedCores": s.used_cores, "kBalanced": s.balanced,
         "kRectangles": s.owns_rectangles, "kGroupsM": row_groups, "kGroupsN": column_groups,
         "kFirst": 0 if s.owns_rectangles else s.first_tile, "kOffset": s.swizzle.offset, "kDirection": s.swizzle.direction,
-        "kTurns": s.swizzle.turns, "kBTransposed": b_is_transposed(s), "kUnitFlag": s.unit_flag,
+        "kRowsA": shapes["a"][0], "kColumnsA": shapes["a"][1], "kRowsB": shapes["b"][0], "kColumnsB": shapes["b"][1],
+        "kInFractals": in_fractals(s), "kTurns": s.swizzle.turns, "kBTransposed": b_is_transposed(s), "kUnitFlag": s.unit_flag,
         "kTerms": s.terms, "kPasses": len(s.passes), "kAccumulators": s.accumulators, "kWords": s.words,
         "kWordA": ["hl".index(term[0]) for term in first], "kWordB": ["hl".index(term[1]) for term in first],
         "kTermOfPass": [TERMS.index(term) for term in first],
@@ -161,8 +177,7 @@ def record(s: GridKernel, scale_exponent: int = 12) -> dict[str, Any]:
     return {
         "dialect": "pto", "chip": s.placed_on.name, "m": s.m, "k": s.k, "n": s.n, "operand": s.operand, "terms": s.terms,
         "mode": s.mode, "merge": s.merge, "scale_exponent": scale_exponent if s.terms > 1 else None,
-        "layout_a": "ND, M x K", "layout_b": "ND, N x K" if b_is_transposed(s) else "ND, K x N",
-        "presplit": s.presplit, "cores": s.used_cores, "placement": s.placement(), "schedule": _rebuilt_from(s),
+        **_layouts(s), "presplit": s.presplit, "cores": s.used_cores, "placement": s.placement(), "schedule": _rebuilt_from(s),
         "clear_c": bool(all_constants["kAddsSlices"]),
         "workspace_bytes": {"words": words, "copies_of_c": (copies > 1) * copies * s.m * s.n * ACCUMULATOR_BYTES},
         "l1": {"a_offset": 0, "b_offset": all_constants["kL1B"], "a_bytes": all_constants["kL1ABytes"],
@@ -174,6 +189,13 @@ def record(s: GridKernel, scale_exponent: int = 12) -> dict[str, Any]:
         "predicted_us": 1e6 * simulate(s).seconds,
         "predicted_for": "words in NZ, one launch" if s.terms > 1 else f"A and B in {s.layout.upper()}",
     }  # fmt: skip
+
+
+def _layouts(s: Kernel) -> dict[str, str]:
+    if not in_fractals(s):
+        return {"layout_a": "ND, M x K", "layout_b": "ND, N x K" if b_is_transposed(s) else "ND, K x N"}
+    shapes = shapes_in_memory(s)
+    return {f"layout_{x}": "NZ, {} x {} with zeros beyond the matrix".format(*shapes[x]) for x in shapes}
 
 
 def _rebuilt_from(s: GridKernel) -> dict[str, Any]:
@@ -230,7 +252,7 @@ def pto_files(schedule: Kernel, scale_exponent: int = 12) -> dict[str, str | dic
 
 def _host_text(s: GridKernel) -> str:
     """The host program, without calls of kernels that the plan does not have."""
-    names = ("kM", "kK", "kN", "kTerms", "kCopies", "kAddsSlices")
+    names = ("kM", "kN", "kRowsA", "kColumnsA", "kRowsB", "kColumnsB", "kTerms", "kCopies", "kAddsSlices")
     splits = {f"kSplits{x.upper()}": s.terms > 1 and x not in s.presplit for x in "ab"}
     values = {name: constants(s, 0)[name] for name in names} | splits | {"kWordBytes": s.operand_bytes}
     plan = "\n".join(["namespace plan", "{", *(_declared(*each) for each in values.items()), "} // namespace plan", ""])

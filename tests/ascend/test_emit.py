@@ -38,7 +38,7 @@ def random_schedule(rng):
     m, n = (int(rng.integers(1, 200)) for _ in range(2))
     k = int(rng.integers(1, max(min(400, LARGEST_WORK // (m * n * terms)), 2)))
     options = {"terms": terms, "operand": operand, "buffering": str(rng.choice(["double", "double", "single"])),
-               "layout": "nt" if operand in ("int8", "fp32") else str(rng.choice(["nd", "nt"])),
+               "layout": "nt" if operand in ("int8", "fp32") else str(rng.choice(["nd", "nt", "nz", "nz"])),
                "unit_flag": bool(rng.random() < 0.3), "balanced": bool(rng.random() < 0.5)}  # fmt: skip
     if terms > 1:
         options |= {"mode": str(rng.choice(["termwise", "fused"])), "presplit": str(rng.choice(["", "b", "ab"]))}
@@ -83,6 +83,7 @@ def test_the_draws_reach_every_kind():
         lambda s: s.mode == "fused" and s.terms > 1, lambda s: s.mode == "termwise" and s.terms > 1, lambda s: s.terms == 4,
         lambda s: s.operand == "int8", lambda s: s.operand == "bf16", lambda s: s.owns_rectangles, lambda s: s.groups > 2,
         lambda s: len(s.k_slices) > 1 and s.merge == "reduce", lambda s: len(s.k_slices) > 1 and s.merge == "atomic",
+        lambda s: s.layout == "nz" and s.terms == 1,
         lambda s: s.unit_flag, lambda s: s.buffering == "single", lambda s: s.layout == "nt" and s.terms == 1,
         lambda s: s.m % 16 and s.n % 16 and s.k % 16, lambda s: s.tiles % s.used_cores,
     ):  # fmt: skip
@@ -153,7 +154,7 @@ def test_a_fault_planted_in_the_vector_units_is_found(tmp_path, name):
         ("910A", {"terms": 1, "layout": "nt"}, "PTO does not exist for 910A"),
         ("910B3", {"mode": "elementwise"}, "the cube cannot scale a term"),
         ("910B3", {"mode": "termwise_inplace"}, "the cube cannot scale a term"),
-        ("910B3", {"terms": 1}, "reads ND rows: plan with --layout nd, or nt"),
+        ("910B3", {"terms": 1, "operand": "int8"}, "transposes 16-bit elements only: --layout nt"),
         ("910B3", {"terms": 1, "operand": "int8", "layout": "nd"}, "transposes 16-bit elements only: --layout nt"),
         ("910B3", {"terms": 1, "operand": "hf32", "layout": "nt"}, "multiplies fp16, bf16, fp32, int8, got hf32"),
         ("910B3", {"terms": 1, "layout": "nt", "merge": "atomic", "split": 2, "n_fused": 1}, "is no one sum in L0C"),
@@ -166,6 +167,20 @@ def test_what_pto_cannot_say_is_refused(chip, options, why):
     )
     with pytest.raises(ValueError, match=why):
         pto_files(s)
+
+
+def test_operands_in_fractals(tmp_path):
+    """NZ, ragged on every side: padded with zeros in memory; elements that the host reads and the record names."""
+    s = build_schedule(
+        41, 70, 53, B3, ascend.Blocking(32, 32, 32), terms=1, kernel="grid", layout="nz", resident="none"
+    )
+    files = pto_files(s)
+    assert "48 x 80" in files["record.json"]["layout_a"] and "80 x 64" in files["record.json"]["layout_b"]
+    assert "kRowsA = 48;" in files["main.cpp"] and "kColumnsB = 64;" in files["main.cpp"]
+    assert check_emitted(written(tmp_path, s), optimization="-O0").sound
+    wrong = files["gemm_cube.cpp"].replace("whole(depth, kC0);", "length(depth);", 1)
+    (tmp_path / "gemm_cube.cpp").write_text(wrong)
+    assert "not in whole fractals" in {fault.kind for fault in check_emitted(tmp_path, optimization="-O0").faults}
 
 
 def test_the_record_tells_what_a_caller_needs():
@@ -283,7 +298,10 @@ def test_commands(tmp_path, capsys):
         (["check-kernel", str(folder), "1", "2", "3"], "leave out the size"),
         (["check-kernel", str(folder / "gemm_cube.cpp")], "needs M K N, --entry NAME and --cores COUNT"),
         ([*plan, "--emit", "cuda", str(folder)], "target is one of ascendc, catlass, pto"),
-        ([x.replace("nt", "nz") for x in plan] + ["--emit", "pto", str(folder)], "reads ND rows"),
+        (
+            [x.replace("nt", "nd") for x in plan] + ["--operand", "int8", "--emit", "pto", str(folder)],
+            "transposes 16-bit elements only",
+        ),
     ):
         assert _status(arguments) == 2
         assert why in capsys.readouterr().err
@@ -369,12 +387,19 @@ ON_THE_VENDORS = """
 int main()
 {
     using namespace plan;
-    std::vector<half> a(kM * kK), b(kN * kK);
+    const auto fractal = [](size_t r, size_t c, size_t rows) { return c / 16 * rows * 16 + r * 16 + c % 16; };
+    const auto inA = [=](size_t r, size_t c) { return kInFractals ? fractal(r, c, kRowsA) : r * kK + c; };
+    const auto inB = [=](size_t r, size_t c) {
+        return kInFractals ? fractal(r, c, kRowsB) : kBTransposed ? c * kK + r : r * kN + c;
+    };
+    std::vector<half> a(kRowsA * kColumnsA, half(0.0f)), b(kRowsB * kColumnsB, half(0.0f));
     std::vector<float> c(kM * kN, -1.0f);
-    for (size_t i = 0; i < a.size(); ++i)
-        a[i] = (half)(float)((int)(i * 7 % 13) - 6);
-    for (size_t i = 0; i < b.size(); ++i)
-        b[i] = (half)(float)((int)(i * 5 % 11) - 5);
+    for (size_t k = 0; k < kK; ++k) {
+        for (size_t i = 0; i < kM; ++i)
+            a[inA(i, k)] = (half)(float)((int)((i * kK + k) * 7 % 13) - 6);
+        for (size_t j = 0; j < kN; ++j)
+            b[inB(k, j)] = (half)(float)((int)((j * kK + k) * 5 % 11) - 5);
+    }
     for (uint32_t core = 0; core < kUsedCores; ++core) {
         pto::cpu_sim::execution_context.block_idx = core;
         gemm_cube((uint8_t *)a.data(), nullptr, (uint8_t *)b.data(), nullptr, (uint8_t *)c.data());
@@ -384,7 +409,7 @@ int main()
         for (uint32_t j = 0; j < kN; ++j) {
             float sum = 0;
             for (uint32_t k = 0; k < kK; ++k)
-                sum += (float)a[i * kK + k] * (float)b[j * kK + k];
+                sum += (float)a[inA(i, k)] * (float)b[inB(k, j)];
             wrong += sum != c[i * kN + j];
         }
     std::printf("%d wrong", wrong);
@@ -393,13 +418,14 @@ int main()
 
 
 @pytest.mark.full
-def test_the_vendors_simulator_takes_the_kernel(tmp_path):
+@pytest.mark.parametrize("layout", ["nt", "nd", "nz"])
+def test_the_vendors_simulator_takes_the_kernel(tmp_path, layout):
     """MPGEMM_PTO_ISA: a checkout of pto-isa whose CPU simulator this compiler builds (f35e7f60 with g++ 12)."""
     vendor = os.environ.get("MPGEMM_PTO_ISA")
     if not vendor:
         pytest.skip("MPGEMM_PTO_ISA is not set: a checkout of pto-isa")
     s = build_schedule(
-        41, 70, 53, B3, ascend.Blocking(32, 32, 32), terms=1, kernel="grid", layout="nt", resident="none"
+        41, 70, 53, B3, ascend.Blocking(32, 32, 32), terms=1, kernel="grid", layout=layout, resident="none"
     )
     written(tmp_path, s)
     (tmp_path / "vendors.cpp").write_text(ON_THE_VENDORS)

@@ -143,7 +143,7 @@ def test_unaligned_rows_of_c_are_told_from_aligned_ones():
 
 
 def test_the_error_on_rows_left_out_is_not_that_of_the_fit():
-    """A launch of 20 us made all rows, and something else one of them: the fit to all follows it, that to the others does not."""
+    """A launch of 20 us made all rows, something else one of them: the fit to all follows it, that to the others does not."""
     sizes = ((512,) * 3, (1024,) * 3, (512, 4096, 512), (512, 512, 1024), (1024, 512, 512))
     true = [ascend.simulate(of_the_study(*s).timed_by(B3.replace(launch_us=20.0))).seconds for s in sizes]
     rows = [

@@ -94,14 +94,27 @@ using L1B = Tile<TileType::Mat, Word, kLoadK, kBlockN, kBTransposed ? BLayout::R
 using LeftTile = TileLeft<Word, kBlockM, kBlockK, DYNAMIC, DYNAMIC>;
 using RightTile = TileRight<Word, kBlockK, kBlockN, DYNAMIC, DYNAMIC>;
 using AccTile = TileAcc<Sum, kBlockM, kBlockN, DYNAMIC, DYNAMIC>;
-constexpr Layout kLayoutB = kBTransposed ? Layout::DN : Layout::ND;
+constexpr Layout kLayoutA = kInFractals ? Layout::NZ : Layout::ND;
+constexpr Layout kLayoutB = kInFractals ? Layout::NZ : kBTransposed ? Layout::DN : Layout::ND;
+
+// Fractals of 16 x kC0 elements lie column of fractals by column, padded with zeros; rows of ND have their own length.
+constexpr uint32_t kC0 = 32 / sizeof(Word);
+AICORE inline uint32_t whole(Range range, uint32_t unit)
+{
+    return kInFractals ? (length(range) + unit - 1) / unit * unit : length(range);
+}
+AICORE inline uint64_t placeOf(uint64_t row, uint64_t column, uint64_t rows, uint64_t columns)
+{
+    return kInFractals ? column * rows + row * kC0 : row * columns + column;
+}
 
 AICORE inline void loadA(__gm__ Word *a, uint32_t word, uint32_t slot, Range rows, Range depth)
 {
-    using Part = TileShape2D<Word, DYNAMIC, DYNAMIC, Layout::ND>;
-    GlobalTensor<Word, Part, BaseShape2D<Word, kM, kK, Layout::ND>, Layout::ND> from(
-        a + static_cast<uint64_t>(rows.start) * kK + depth.start, Part(length(rows), length(depth)));
-    L1A tile(length(rows), length(depth));
+    using Part = TileShape2D<Word, DYNAMIC, DYNAMIC, kLayoutA>;
+    const uint32_t height = whole(rows, 16), width = whole(depth, kC0);
+    GlobalTensor<Word, Part, BaseShape2D<Word, kRowsA, kColumnsA, kLayoutA>, kLayoutA> from(
+        a + placeOf(rows.start, depth.start, kRowsA, kColumnsA), Part(height, width));
+    L1A tile(height, width);
     TASSIGN(tile, kL1A + (word * kSlots + slot) * kL1ABytes);
     TLOAD(tile, from);
 }
@@ -109,10 +122,11 @@ AICORE inline void loadA(__gm__ Word *a, uint32_t word, uint32_t slot, Range row
 AICORE inline void loadB(__gm__ Word *b, uint32_t word, uint32_t slot, Range columns, Range depth)
 {
     using Part = TileShape2D<Word, DYNAMIC, DYNAMIC, kLayoutB>;
+    const uint32_t height = whole(depth, 16), width = whole(columns, kC0);
     const uint64_t offset = kBTransposed ? static_cast<uint64_t>(columns.start) * kK + depth.start
-                                         : static_cast<uint64_t>(depth.start) * kN + columns.start;
-    GlobalTensor<Word, Part, BaseShape2D<Word, kK, kN, kLayoutB>, kLayoutB> from(b + offset, Part(length(depth), length(columns)));
-    L1B tile(length(depth), length(columns));
+                                         : placeOf(depth.start, columns.start, kRowsB, kColumnsB);
+    GlobalTensor<Word, Part, BaseShape2D<Word, kRowsB, kColumnsB, kLayoutB>, kLayoutB> from(b + offset, Part(height, width));
+    L1B tile(height, width);
     TASSIGN(tile, kL1B + (word * kSlots + slot) * kL1BBytes);
     TLOAD(tile, from);
 }

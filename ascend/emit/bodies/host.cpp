@@ -50,8 +50,8 @@ int main(int count, char **arguments)
     const Device device = opened(count, arguments);
     const size_t bytes = static_cast<size_t>(kM) * kN * 4;
     uint8_t *c = allocated(bytes), *out = kCopies > 1 ? allocated(kCopies * bytes) : c;
-    const Words a = wordsOf(arguments[1], static_cast<uint64_t>(kM) * kK, kSplitsA, device.stream);
-    const Words b = wordsOf(arguments[2], static_cast<uint64_t>(kK) * kN, kSplitsB, device.stream);
+    const Words a = wordsOf(arguments[1], static_cast<uint64_t>(kRowsA) * kColumnsA, kSplitsA, device.stream);
+    const Words b = wordsOf(arguments[2], static_cast<uint64_t>(kRowsB) * kColumnsB, kSplitsB, device.stream);
     if (kAddsSlices)
         check(aclrtMemsetAsync(out, kCopies * bytes, 0, kCopies * bytes, device.stream), "aclrtMemsetAsync");
     launch_cube(device.stream, a.high, a.low, b.high, b.low, out);

@@ -61,14 +61,28 @@ struct Stride : Sizes5<A, B, C, D, E> {
     using Sizes5<A, B, C, D, E>::Sizes5;
 };
 
+// Elements of a fractal's row: 32 bytes; a fractal has 16.
+template <typename T> constexpr int64_t c0_of = 32 / static_cast<int64_t>(sizeof(T));
+constexpr int64_t divided(int64_t size, int64_t unit) { return size == DYNAMIC ? size : size / unit; }
+
 template <typename T, int64_t Rows, int64_t Cols, Layout L> struct TileShape2D : Shape<1, 1, 1, Rows, Cols> {
-    static_assert(L != Layout::NZ, "the shim reads ND and DN");
     TileShape2D() = default;
     TileShape2D(int64_t rows, int64_t cols) : Shape<1, 1, 1, Rows, Cols>(1, 1, 1, rows, cols) {}
 };
+template <typename T, int64_t Rows, int64_t Cols>
+struct TileShape2D<T, Rows, Cols, Layout::NZ> : Shape<1, divided(Cols, c0_of<T>), divided(Rows, 16), 16, c0_of<T>> {
+    TileShape2D() = default;
+    TileShape2D(int64_t rows, int64_t cols)
+        : Shape<1, divided(Cols, c0_of<T>), divided(Rows, 16), 16, c0_of<T>>(1, cols / c0_of<T>, rows / 16, 16, c0_of<T>)
+    {
+    }
+};
 template <typename T, int64_t Rows, int64_t Cols, Layout L>
 struct BaseShape2D : Stride<Rows * Cols, Rows * Cols, Rows * Cols, L == Layout::DN ? 1 : Cols, L == Layout::DN ? Rows : 1> {
-    static_assert(L != Layout::NZ, "the shim reads ND and DN");
+};
+template <typename T, int64_t Rows, int64_t Cols>
+struct BaseShape2D<T, Rows, Cols, Layout::NZ> : Stride<Rows * Cols, Rows * c0_of<T>, 16 * c0_of<T>, c0_of<T>, 1> {
+    static_assert(Rows % 16 == 0 && Cols % c0_of<T> == 0, "NZ: whole fractals");
 };
 
 template <typename T, typename Shape_, typename Stride_, Layout L = Layout::ND> struct GlobalTensor {
@@ -79,7 +93,18 @@ template <typename T, typename Shape_, typename Stride_, Layout L = Layout::ND> 
     GlobalTensor(T *pointer) : data(pointer) {}
     GlobalTensor(T *pointer, const Shape_ &given) : data(pointer), shape(given) {}
     GlobalTensor(T *pointer, const Shape_ &given, const Stride_ &strides) : data(pointer), shape(given), stride(strides) {}
-    T *at(int64_t row, int64_t column) const { return data + row * stride.values[3] + column * stride.values[4]; }
+    T *at(int64_t row, int64_t column) const
+    {
+        if (L != Layout::NZ)
+            return data + row * stride.values[3] + column * stride.values[4];
+        const auto *by = stride.values;
+        return data + column / c0_of<T> * by[1] + row / 16 * by[2] + row % 16 * by[3] + column % c0_of<T> * by[4];
+    }
+    // Whether a tile's valid part is what the tensor's shape says, as the vendor's TLOAD asks of NZ.
+    bool has(int64_t rows, int64_t columns) const
+    {
+        return L != Layout::NZ || (rows == shape.values[2] * 16 && columns == shape.values[1] * c0_of<T>);
+    }
 };
 
 // -- tiles
@@ -162,6 +187,8 @@ template <typename TileData, typename Global, typename... Events> RecordEvent TL
     core.operate(PIPE_MTE2);
     auto *to = dst.data("TLOAD");
     core.access(TileData::buffer, dst.address, TileData::size, PIPE_MTE2, true);
+    if (!src.has(dst.GetValidRow(), dst.GetValidCol()))
+        core.fault("not in whole fractals", std::to_string(dst.GetValidRow()) + " x " + std::to_string(dst.GetValidCol()));
     auto &m = core.memory_of(src.data);
     for (int r = 0; r < dst.GetValidRow(); ++r)
         for (int c = 0; c < dst.GetValidCol(); ++c) {
