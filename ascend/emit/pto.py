@@ -1,8 +1,8 @@
 """A plan as a PTO kernel: constants from the schedule in front of the bodies in `bodies/`, host, CMake, record.
 
 Operands of one term lie in ND rows or in NZ fractals. Several terms take three kernels on one stream: the vector units split A
-and B into words, the cubes multiply, the vector units combine terms and slices. Words lie in ND rows. A schedule that PTO cannot
-say is refused (:func:`check_pto`).
+and B into words, the cubes multiply, the vector units combine terms and slices. Words lie in ND rows. A schedule that PTO
+cannot say is refused (:func:`check_pto`).
 """
 
 from importlib import resources
