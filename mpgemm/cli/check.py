@@ -26,8 +26,8 @@ EXAMPLES = (
     ),
     ("out.pt:y layer.safetensors:x W.npy --format e4m3fn", "tensors by their names; encodings of a format"),
     ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "little is known of the kernel"),
-    ("out.npy A.npy experts.npy --ends 128 200 512", "a grouped product: the rows of each expert end there"),
-    ("out.npy --attention Q.npy K.npy V.npy --causal", "an attention kernel"),
+    ("grouped.npy A.npy experts.npy --ends 3 5 8", "a grouped product: the rows of each expert end there"),
+    ("attended.npy --attention Q.npy K.npy V.npy --causal", "an attention kernel"),
     (
         "q.npy QA.npy QB.npy --scale-a 0.1 --scale-b 0.2 --scale-out 8 --zero-a 3",
         "integers with a zero point, requantised",

@@ -143,6 +143,18 @@ def examples_folder(tmp_path_factory):
         np.save(folder / f"{name}.npy", tcm.default_instruction(device, "fp16").gemm(a, b))
     unit = tcm.default_instruction("h100", "fp16")
     np.save(folder / "out.npy", unit.gemm(a, b))
+    experts = np.stack([b, -b, b[::-1]])
+    np.save(folder / "experts.npy", experts)
+    np.save(
+        folder / "grouped.npy",
+        np.concatenate([unit.gemm(a[i:j], x) for i, j, x in zip((0, 3, 5), (3, 5, 8), experts, strict=True)]),
+    )
+    q, k, v = (rng.standard_normal((1, 16, 16)).astype(np.float16) for _ in range(3))
+    scores = np.where(np.tri(16, dtype=bool), q[0].astype(np.float64) @ k[0].T.astype(np.float64) / 4, -np.inf)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    attended = (weights / weights.sum(1, keepdims=True) @ v[0].astype(np.float64)).astype(np.float16)[None]
+    for name, x in zip(("Q", "K", "V", "attended"), (q, k, v, attended), strict=True):
+        np.save(folder / f"{name}.npy", x)
     scales = np.linspace(0.5, 1, 8, dtype=np.float32)[:, None], np.linspace(1, 2, 8, dtype=np.float32)[None]
     for name, scale in zip(("SA", "SB"), scales, strict=True):
         np.save(folder / f"{name}.npy", scale)
@@ -191,6 +203,7 @@ NEEDED = {
     "e4m3fn": "encodings",
     "distinguish": "an SMT solver",
     "beats": "an SMT solver",
+    "kernel": "Triton; tests/kernels/test_kernel_command.py has it",
     "selftest": "half a minute",
     "check-kernel": "a kernel; tests/ascend/test_emit.py has some",
 }
@@ -373,7 +386,7 @@ JSON_RUNS = {
     "selftest --rerun": "selftest --rerun outside.npz",
 }  # fmt: skip
 #: Lines whose commands take kernels and profiles: not held to the page here.
-ELSEWHERE = {"simulate --measured", "simulate --calibrate", "check-kernel", "read", "read KERNEL OTHER"}
+ELSEWHERE = {"kernel", "simulate --measured", "simulate --calibrate", "check-kernel", "read", "read KERNEL OTHER"}
 
 
 def test_the_page_of_the_json_has_a_run_for_each_line():
