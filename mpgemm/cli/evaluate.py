@@ -18,11 +18,14 @@ from mpgemm.reporting import report
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from mpgemm.experiments import evaluate as evaluation
     from mpgemm.experiments.cases import Case
     from mpgemm.experiments.methods import CubeOptions
     from mpgemm.experiments.operand_ranges import MatrixRange
     from mpgemm.experiments.outcome import Context
+    from mpgemm.experiments.stacks import StackVerdict
     from mpgemm.experiments.verdict import Verdict
 
 QUESTION = "evaluate a scheme"
@@ -114,6 +117,8 @@ def _scale_exponent(text: str) -> int | str:
 METRICS = ("effective_bits", "relative_frobenius", "componentwise", "grade")
 MORE_METRICS = ("bits_equal", "relative_inf", "rowwise", "normwise", "mean_ulp", "max_ulp")
 
+#: Cases behind which a table of those that are done is written.
+AT_A_TIME = 32
 #: Where there is nothing to judge, or by.
 NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
 
@@ -144,9 +149,9 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     if args.c is not None and not args.methods:
         names = _that_add(names, options)
     methods = build_methods(names, options)
-    records = evaluation.evaluate(cases, methods, context.journal, context.progress, context.executor)
+    records = _measured(args, cases, methods, context)
     summaries = evaluation.summarise(records)
-    inputs = [InputFindings(case, methods, records, options.scale_exponents) for case in _one_each(cases)]
+    inputs = [InputFindings(group, methods, records, options.scale_exponents) for group in _groups(cases)]
     checks = [(case, *evaluation.verify_entries(case, args.verify)) for case in cases] if args.verify else []
     result: dict = {
         "inputs": [entry.to_dict() for entry in inputs],
@@ -154,7 +159,7 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
         "records": [record.to_dict() for record in records],
         "verified": [{"case": case.label, "checked": n, "agreeing": good} for case, n, good in checks],
     }
-    table = report.Table("", [field.name for field in fields(evaluation.Summary)], [astuple(s) for s in summaries])
+    table = _table(summaries)
     if args.out:
         result["written"] = _write_cases(args, result, table, inputs, summaries)
     if args.json:
@@ -178,6 +183,30 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     return 1 if wrong else 0
 
 
+def _measured(args: argparse.Namespace, cases: list[Case], methods: list, context: Context) -> list[evaluation.Record]:
+    """All records; of many cases a table of those that are done lies in --out as soon as it can."""
+    from mpgemm.experiments import evaluate as evaluation
+
+    records: list[evaluation.Record] = []
+    for start in range(0, len(cases), AT_A_TIME):
+
+        def progress(done: int, total: int, label: str, before: int = len(records)) -> None:
+            if context.progress is not None:
+                context.progress(before + done, len(cases) * len(methods), label)
+
+        part = cases[start : start + AT_A_TIME]
+        records += evaluation.evaluate(part, methods, context.journal, progress, context.executor)
+        if args.out and len(cases) > AT_A_TIME:
+            write_text(args.out / "results.csv", _table(evaluation.summarise(records)).to_csv())
+    return records
+
+
+def _table(summaries: list[evaluation.Summary]) -> report.Table:
+    from mpgemm.experiments import evaluate as evaluation
+
+    return report.Table("", [field.name for field in fields(evaluation.Summary)], [astuple(s) for s in summaries])
+
+
 def _that_add(names: list[str], options: CubeOptions) -> list[str]:
     """Without the default methods that add no C, which are named; what was asked for by name is refused later."""
     from mpgemm.experiments.methods import build_methods
@@ -192,20 +221,28 @@ def _that_add(names: list[str], options: CubeOptions) -> list[str]:
 
 
 class InputFindings:
-    """What is said about one input beside its errors: the range of its operands, and the verdict."""
+    """What is said about one input beside its errors: the range of its operands, and the verdict.
 
-    def __init__(self, case: Case, methods: list, records: list, scale_exponents: Sequence[int | str]):
+    Of seeds the first is looked at in detail, of a stack all members are.
+    """
+
+    def __init__(self, cases: list[Case], methods: list, records: list, scale_exponents: Sequence[int | str]):
         from mpgemm.experiments.cases import as_fp32
         from mpgemm.experiments.fp64_judging import judge_fp64
         from mpgemm.experiments.judging import judge
         from mpgemm.experiments.not_finite import not_finite
         from mpgemm.experiments.operand_ranges import matrix_range
+        from mpgemm.experiments.stacks import judge_stack
 
+        case = cases[0]
+        self.members = 1 if "seed" in case.identity else len(cases)
         fixed = [scale for scale in scale_exponents if isinstance(scale, int)]
         self.case = case
-        self.operands = [matrix_range(name, as_fp32(x), fixed) for name, x in zip("AB", case.load(), strict=True)]
-        self.verdict: Verdict | None = judge(case, methods, records)
         a, b = case.load()
+        together = zip("AB", _together(cases[: self.members]), strict=True)
+        self.operands = [matrix_range(name, as_fp32(x), fixed) for name, x in together]
+        self.verdict: Verdict | StackVerdict | None
+        self.verdict = judge(case, methods, records) if self.members == 1 else judge_stack(cases, methods, records)
         self.fp64 = judge_fp64(case.group, records, len(a) * b.shape[1])
         if self.fp64 and self.verdict is None and (beyond := not_finite(case)).results:
             self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
@@ -213,8 +250,8 @@ class InputFindings:
     def to_dict(self) -> dict:
         """JSON-compatible values."""
         return {
-            "case": self.case.label,
-            "identity": dict(self.case.identity),
+            "case": self.case.label if self.members == 1 else self.case.group,
+            "identity": dict(self.case.identity) if self.members == 1 else {"members": self.members},
             "note": self.case.note,
             "operands": [asdict(operand) for operand in self.operands],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
@@ -234,9 +271,20 @@ def _cube_options(args: argparse.Namespace) -> CubeOptions:
     )
 
 
-def _one_each(cases: list[Case]) -> list[Case]:
-    """The first case of each group."""
-    return list({case.group: case for case in reversed(cases)}.values())[::-1]
+def _groups(cases: list[Case]) -> list[list[Case]]:
+    """The cases of each group."""
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case.group, []).append(case)
+    return list(found.values())
+
+
+def _together(cases: list[Case]) -> list[np.ndarray]:
+    """All rows of A and of B, each matrix once."""
+    import numpy as np
+
+    pairs = [case.load() for case in cases]
+    return [np.concatenate(list({id(pair[side]): pair[side] for pair in pairs}.values())) for side in (0, 1)]
 
 
 def _print_cases(inputs: list[InputFindings], summaries: list, checks: list) -> None:
@@ -249,7 +297,7 @@ def _print_cases(inputs: list[InputFindings], summaries: list, checks: list) -> 
     for entry in inputs:
         members = [summary for summary in summaries if summary.group == entry.case.group]
         print()
-        accuracy_table(entry.case.group, members).print()
+        accuracy_table(entry.case.group, members, "seeds" if entry.members == 1 else "pairs").print()
         if entry.case.note:
             report.say(f"Input: {entry.case.note}")
         print()
@@ -260,11 +308,12 @@ def _print_cases(inputs: list[InputFindings], summaries: list, checks: list) -> 
         report.say(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
 
 
-def accuracy_table(group: str, summaries: list[evaluation.Summary]) -> report.Table:
-    """Errors of the methods on one input; the ways in which a cube step may round are side by side."""
+def accuracy_table(group: str, summaries: list[evaluation.Summary], several: str = "seeds") -> report.Table:
+    """Errors of the methods on one input; the ways in which a cube step may round are side by side. several: What its
+    products are."""
     seeds = max((summary.count for summary in summaries), default=1)
     title = group + (
-        f", {seeds} seeds: median (smallest to largest) of the bits, means of the rest" if seeds > 1 else ""
+        f", {seeds} {several}: median (smallest to largest) of the bits, means of the rest" if seeds > 1 else ""
     )
     steps = list(dict.fromkeys(s.step_order for s in summaries if s.step_order)) or [""]
     by_label: dict[str, dict[str, evaluation.Summary]] = {}

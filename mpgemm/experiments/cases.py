@@ -82,7 +82,8 @@ def file_case(a_path: Path, b_path: Path) -> Case:
 def file_cases(
     a_path: Path, b_path: Path, a_name: str | None = None, b_name: str | None = None, *, transpose_b: bool = False
 ) -> list[Case]:
-    """Two files of matrices or of stacks of them: a case for each pair of a stack, a single matrix with all of the other's.
+    """Two files of matrices or of stacks of them: a case for each pair of a stack, a single matrix with all of the other's;
+    the pairs of a stack are one group.
 
     Numbers keep their precision; the note says how many FP32 lacks.
 
@@ -104,7 +105,8 @@ def file_cases(
         first, second = (x[number] if x.ndim == 3 else x for x in (a, b))
         names = [f"{path}[{number}]" if x.ndim == 3 else str(path) for x, path in ((a, a_path), (b, b_path))]
         cases.append(_matrices_case(first, second, *names))
-    return cases
+    stack = f"{Path(a_path).name} x {Path(b_path).name}"
+    return [replace(case, group=stack) for case in cases] if count > 1 else cases
 
 
 def _matrices_case(a_read: np.ndarray, b_read: np.ndarray, a_path: str, b_path: str) -> Case:

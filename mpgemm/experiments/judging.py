@@ -109,12 +109,7 @@ def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) 
     for record in records:
         if record.group == case.group:
             mine.setdefault(record.method, []).append(record)
-    measured: dict[CubeSetting, dict[str, tuple[GemmMethod, Errors]]] = {}
-    for method in methods:
-        if method.name.startswith("sgemm_cube") and method.name in mine:
-            facts = method.settings
-            setting = CubeSetting(facts["order"], facts["scale_exponent"], facts.get("row_scaling", False))
-            measured.setdefault(setting, {})[method.step_order] = (method, mine[method.name])
+    measured = _settings(methods, mine)
     plain = {setting: found for setting, found in measured.items() if not setting.row_scaling}
     if "fp32" not in mine or not plain:
         return None
@@ -137,6 +132,39 @@ def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) 
         not_finite(case), not look.values.any(), seeds, "seed" in case.identity,
         {label: bits_of(mine[name]) for name, label in BASELINES.items() if name in mine},
     )  # fmt: skip
+
+
+def setting_of(method: GemmMethod) -> CubeSetting | None:
+    """Of SGEMM-cube; None for other methods."""
+    if not method.name.startswith("sgemm_cube"):
+        return None
+    facts = method.settings
+    return CubeSetting(facts["order"], facts["scale_exponent"], facts.get("row_scaling", False))
+
+
+def _settings(
+    methods: Sequence[GemmMethod], mine: Mapping[str, Errors]
+) -> dict[CubeSetting, dict[str, tuple[GemmMethod, Errors]]]:
+    """Each setting of SGEMM-cube that was measured, by its step orders."""
+    measured: dict[CubeSetting, dict[str, tuple[GemmMethod, Errors]]] = {}
+    for method in methods:
+        setting = setting_of(method)
+        if setting is not None and method.name in mine:
+            measured.setdefault(setting, {})[method.step_order] = (method, mine[method.name])
+    return measured
+
+
+def preferred_setting(
+    methods: Sequence[GemmMethod], records: Sequence[Record]
+) -> tuple[CubeSetting, tuple[CubeSetting, ...]] | None:
+    """The setting without scaled rows to use for all these products, and others that are as good; None where FP32 or
+    SGEMM-cube was not measured."""
+    mine: dict[str, list[Record]] = {}
+    for record in records:
+        mine.setdefault(record.method, []).append(record)
+    plain = {setting: found for setting, found in _settings(methods, mine).items() if not setting.row_scaling}
+    results = sum(record.errors.m * record.errors.n for record in mine.get("fp32", ()))
+    return _choose(plain, mine["fp32"], results) if plain and results else None
 
 
 def verdict(a, b) -> Verdict:

@@ -139,6 +139,11 @@ class Verdict(Result):
     drawn: bool
     beside: Mapping[str, float]
 
+    @property
+    def judged(self) -> tuple[Judgement, ...]:
+        """The judgements of the recommended setting."""
+        return self.scaled if self.recommended.row_scaling else self.judgements
+
     def to_dict(self) -> dict:
         """JSON-compatible values."""
         return {**asdict(self), "text": sentences(self)}
@@ -208,9 +213,9 @@ TELLING_BITS = 0.75
 
 def sentences(verdict: Verdict) -> list[str]:
     """One line for each thing to know, the decision first."""
-    judged = verdict.scaled if verdict.recommended.row_scaling else verdict.judgements
+    judged = verdict.judged
     lines = [_headline(verdict, judged), *_nothing_to_compare(verdict)]
-    lines += [_step(judgement, verdict) for judgement in judged]
+    lines += [step_sentence(judgement, verdict) for judgement in judged]
     lines += [*_spread(verdict, judged), *_beside(verdict)]
     least = min(judgement.differences["relative_frobenius"] for judgement in judged)
     if verdict.noise["relative_frobenius"] > 1 or (
@@ -269,7 +274,8 @@ def _nothing_to_compare(verdict: Verdict) -> list[str]:
     return []
 
 
-def _step(judgement: Judgement, verdict: Verdict) -> str:
+def step_sentence(judgement: Judgement, verdict: Verdict) -> str:
+    """SGEMM-cube beside FP32 with one rounding inside a step."""
     how = STEPS[judgement.step_order]
     if verdict.not_finite.results:
         return f"{how}: {judgement.lost_results} of {verdict.results} results are lost"
