@@ -38,9 +38,14 @@ class Finding(NamedTuple):
     free: int = 0  #: Numbers chosen to fit.
 
     @property
-    def good(self) -> bool:
+    def fits(self) -> bool:
         """Whether the statement explains what is wrong, what is right beside it, and the size of the differences."""
-        return self.fit <= GOOD and self.units <= 1 and self.explained >= EXPLAINED and self.chance <= math.log(CHANCE)
+        return self.fit <= GOOD and self.units <= 1 and self.explained >= EXPLAINED
+
+    @property
+    def good(self) -> bool:
+        """Whether it fits, and would hardly do so by chance."""
+        return self.fits and self.chance <= math.log(CHANCE)
 
 
 @dataclass(frozen=True)

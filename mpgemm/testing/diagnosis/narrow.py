@@ -24,8 +24,11 @@ STEPS = (1, 4, 8, 16, 32, 64, 128)
 ALIKE = 0.95
 #: Sums are called narrow where quantiles of errors are this near to theirs, as a power of two.
 APART = 0.75
-#: Share of elements in which sums in order of k give just the kernel's result, and how many more than right sums must.
-SAME, BETTER = 0.9, 0.15
+#: and by so much nearer than a right kernel's are: an output's rounding can hide what sums lose.
+NEARER = 0.25
+#: Share of elements in which sums in order of k give just the kernel's result, of all and of those in which right sums give
+#: another one, and how many these must be.
+SAME, TOLD = 0.9, 16
 #: Elements below which a distribution says nothing.
 FEWEST = 64
 
@@ -65,17 +68,19 @@ def narrow_findings(f: Failure) -> list[Finding]:
     steps = [step for step in STEPS if step < max(products.shape[1], 2)]
     made = [(_summed(every, products, name, step), _accumulation(name)) for name in NARROW for step in steps]
     made += [(_of_engine(every, engine), text) for text, engine in _hopper(every)]
-    rated = [(_same(every, values), text) for values, text in made]
-    share, text = max(rated, default=(0.0, ""))
-    right = max(_same(every, every.true), _same(every, _of_model(every)))
-    if share < SAME or share - right < BETTER or every.got.size < FEWEST:
+    right = every.case.rounded(_of_model(every))
+    share, text = max(
+        ((_same(every, every.case.rounded(values), right), text) for values, text in made), default=(0, "")
+    )
+    if share < SAME or every.got.size < FEWEST:
         return []
     return [Finding(0.0, 0.0, text, 1.0, -math.inf)]
 
 
-def _same(f: Failure, values: np.ndarray) -> float:
-    """Share of elements that are these values in the output's format."""
-    return float(np.mean(f.case.rounded(values) == f.got))
+def _same(f: Failure, values: np.ndarray, right: np.ndarray) -> float:
+    """Share of elements that are these values, of all or of those that tell them from right ones, whichever is less."""
+    told, same = values != right, values == f.got
+    return min(float(np.mean(same)), float(np.mean(same[told]))) if np.count_nonzero(told) >= TOLD else 0.0
 
 
 def _accumulation(name: str) -> str:
@@ -146,12 +151,14 @@ def narrow_errors(f: Failure) -> str | None:
         made = [np.abs(_summed(f, products, name, step) - f.true) for step in STEPS if step < max(products.shape[1], 2)]
         apart[_accumulation(name)] = _apart(error, made)
     for text, engine in _hopper(f):
-        apart[text] = _apart(error, [np.abs(_of_engine(f, engine) - f.true)])
+        apart[text] = _apart(error, [np.abs(f.case.rounded(_of_engine(f, engine)) - f.true)])
+    right = _apart(error, [np.abs(f.case.rounded(_of_model(f)) - f.true)])
+    apart = {text: x for text, x in apart.items() if x <= min(APART, right - NEARER)}
     own = _accumulation(f.case.out_format)
     best = min(apart, key=lambda text: (apart[text], text != own), default=None)
-    if best is None or apart[best] > APART:
+    if best is None:
         return None
-    alike = [text.partition(":")[0] for text in apart if text != best and apart[text] <= APART]
+    alike = [text.partition(":")[0] for text in apart if text != best]
     return f"{' or '.join([*alike, best])} (errors of the size that it makes on these operands, everywhere)"
 
 

@@ -43,10 +43,10 @@ def given_scales(f: Failure) -> Iterator[Finding]:
     own = [tables[0][f.rows], tables[1][f.columns]]
     where, tried = scope(f), math.log(40)
 
-    def found(times: np.ndarray, text: str) -> Iterator[Finding]:
+    def found(times: np.ndarray, text: str, dearer: float = 0.0) -> Iterator[Finding]:
         if times.shape == own[0].shape and not np.allclose(times, 1.0, rtol=2.0**-12, equal_nan=True):
             change, slack = (parts * (times - 1)).sum(1), 1 + np.abs(times).max(1)
-            yield f.finding(f.true + change, text, slack, tried)
+            yield f.finding(f.true + change, text, slack, tried + dearer)
 
     with np.errstate(all="ignore"):
         for side, name in enumerate(("scale_a", "scale_b")):
@@ -57,7 +57,7 @@ def given_scales(f: Failure) -> Iterator[Finding]:
             yield from found(mine / other, f"{name}{where} was used in the place of scale_{'ba'[side]}")
             lines = (f.rows, f.columns)
             for text, table in _others(scaling, tables[side], side):
-                yield from found(table[lines[side]] / own[side], f"{name}{where} {text}")
+                yield from found(table[lines[side]] / own[side], f"{name}{where} {text}", 1.0)  # one of many
             crossed = tables[side][np.minimum(lines[1 - side], len(tables[side]) - 1)]
             axis = "column" if side == 0 else "row"
             yield from found(crossed / own[side], f"{name}{where} is taken along the wrong axis: by the {axis}")

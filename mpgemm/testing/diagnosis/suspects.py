@@ -199,7 +199,9 @@ def diagnose(f: Failure) -> Diagnosis:
     with np.errstate(all="ignore"):
         if not good and many and not f.of_results:
             good = [(finding, "lost or doubled products") for finding in terms.scattered(f) if finding.good]
-            hint = narrow_errors(f) if not good and epilogue is None else None
+            # what fits, if perhaps by chance, contradicts a statement that rests on the size of errors alone
+            doubt = any(finding.fits for finding, _ in found)
+            hint = narrow_errors(f) if not good and not doubt and epilogue is None else None
     statements: tuple[str, ...] = () if hint is None else (hint,)
     written = [finding for finding, _ in good if finding.text != _UNWRITTEN]
     if len(written) < len(good):
