@@ -361,7 +361,7 @@ def chunks_exchanged(c, rng):
     start = int(rng.integers(0, k // 64)) * 64
     a = c.a.copy()
     a[:, start : start + 64] = c.a[:, start : start + 64][:, np.arange(64) ^ step]
-    return Wild(c.finish(_with(c, a=a)), "permuted", None)
+    return Wild(c.finish(_with(c, a=a)), "permuted|exchanged blocks", None)  # halves of the 64 are blocks of k, too
 
 
 def fragment_order(c, rng):

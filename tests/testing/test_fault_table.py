@@ -69,7 +69,12 @@ def test_a_fault_is_named(index):
 
 #: Cases that were called another fault's name: what is said of them now.
 MISNAMED = {
-    ("stale block of A", "per tensor", "e5m2", "positive"): "nothing that is known",  # 17 elements of 256 tell too little
+    (
+        "stale block of A",
+        "per tensor",
+        "e5m2",
+        "positive",
+    ): "nothing that is known",  # 17 elements of 256 tell too little
     ("missing promotion", "rows and columns, bias", "e4m3fn", "activations"): "no promotion to FP32",
     ("scale left out", "per tensor", "fp16", "gaussian"): "scale_b was left out",
 }
