@@ -3,6 +3,7 @@
 from os import PathLike
 from pathlib import Path
 
+from .amdgcn.code_object import MAGIC, read_code_object
 from .amdgcn.parse import parse as parse_amdgcn
 from .amdgcn.program import program_of
 from .errors import KernelLimits
@@ -16,7 +17,7 @@ def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimi
     Parameters
     ----------
     source : str or path
-        PTX or AMDGCN assembly, or the path of a file of it.
+        PTX or AMDGCN assembly, or the path of a file of it, or of a code object of AMD (which llvm-objdump takes apart).
     entry : str, optional
         Name of the kernel, where the text has several.
     limits : KernelLimits, optional
@@ -54,14 +55,26 @@ def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimi
     10.0
     """
     limits = limits or KernelLimits()
-    text = source if isinstance(source, str) and _is_text(source) else Path(source).read_text()
-    if len(text) > limits.text:
+    if not isinstance(source, str) or not _is_text(source):
+        data = Path(source).read_bytes()
+        _check_length(len(data), limits)
+        if data.startswith(MAGIC):
+            return program_of(*read_code_object(data), entry, limits)
+        try:
+            source = data.decode()
+        except UnicodeDecodeError:
+            raise ValueError(f"{source} is neither text nor a code object") from None
+    _check_length(len(source), limits)
+    if ".amdgcn_target" in source:
+        return program_of(source, parse_amdgcn(source), entry, limits)
+    return read_text(source, entry, limits)
+
+
+def _check_length(length: int, limits: KernelLimits) -> None:
+    if length > limits.text:
         raise ValueError(
-            f"the text has {len(text)} characters, above the limit of {limits.text}; set limits=KernelLimits(text=...)"
+            f"the text has {length} characters, above the limit of {limits.text}; set limits=KernelLimits(text=...)"
         )
-    if ".amdgcn_target" in text:
-        return program_of(text, parse_amdgcn(text), entry, limits)
-    return read_text(text, entry, limits)
 
 
 def _is_text(source: str) -> bool:

@@ -2,7 +2,7 @@
 
 Of descriptors, plain ones are known: without swizzling and without the lane's number in the address. A raw buffer's access is
 out of range where its offset is not below the number of records less the scalar offset, each 32-bit word of it for itself:
-such words are read as 0 and are not written.
+such words are read as 0 and are not written. Without an index the records of a descriptor are bytes, whatever its stride is.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,10 @@ class BufferAddress:
         self.ins, self.offset = ins, int(words.get("offset", 0))
         if not 0 <= self.offset < 4096:
             raise unknown(ins, f"has the offset {self.offset}")
-        self.indexed, self.moved = "idxen" in words, "offen" in words
-        count = self.indexed + self.moved
+        self.indexed, self.moved = "idxen" in words, "offen" in words  # without an index the stride counts for nothing
+        if self.indexed:
+            raise unknown(ins, "with idxen (a structured buffer) is not known here")
+        count = int(self.moved)
         if isinstance(vector, Symbol) and vector.name == "off" and not count:
             self.lane = range(0)
         else:
@@ -45,11 +47,8 @@ class BufferAddress:
         base_low, second, records, flags = (
             np.asarray(machine.spread(word.read(machine, waves), waves, lanes)).astype(np.int64) for word in self.words
         )
-        stride = second >> 16 & 0x3FFF
         if (second >> 31).any() or (flags >> 23 & 1).any():
             raise Refused(f"{self.ins.opcode}: a descriptor that swizzles or adds the lane's number is not known here")
-        if self.indexed and (stride == 0).any() or (stride != 0).any():
-            raise Refused(f"{self.ins.opcode}: a structured buffer (with a stride) is not known here", self.ins.line)
         count = machine.threads.count if lanes is None else len(lanes)
         offset = np.full(count, self.offset, np.int64)
         if self.moved:

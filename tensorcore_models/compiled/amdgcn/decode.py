@@ -15,7 +15,7 @@ from ...formats.rounding import encode
 from .. import floats
 from ..errors import KernelFault, Refused
 from .lanes import moved_lanes
-from .syntax import SCC, AMDInstruction, Literal, Modified, Operand, Registers
+from .syntax import SCC, WINDOWS, AMDInstruction, Literal, Modified, Operand, Registers, Symbol
 
 Operation = Callable[[Any, np.ndarray | None], Any]
 KINDS = {
@@ -102,6 +102,8 @@ class ScalarSource:
         self.kind, self.size, self.dtype = kind, size_of(kind), np.dtype(KINDS[kind])
         self.fixed = constant(operand, kind, ins) if isinstance(operand, Literal) else None
         self.registers: Registers | None = None
+        if isinstance(operand, Symbol) and operand.name in WINDOWS and self.size == 8:
+            self.fixed = self.dtype.type(WINDOWS[operand.name])
         if self.fixed is None:
             count = max(1, self.size // 4)
             if not isinstance(operand, Registers) or operand.vector or operand.count != count:
@@ -448,9 +450,11 @@ def active(operation: Callable) -> Operation:
 def settled(machine, ins: AMDInstruction, bits: np.ndarray, fmt: str) -> np.ndarray:
     """Results of a floating-point instruction: clamped if it asks for that; NaN, whose payload is not published, is refused."""
     bits = np.asarray(bits)
-    if ins.modifiers.get("clamp"):
-        return floats.saturated(bits, fmt)  # NaN becomes 0 (DX10_CLAMP)
     nan = floats.is_nan(bits, fmt)
+    if ins.modifiers.get("clamp"):
+        if nan.any() and not machine.launch.kernel.facts.get("dx10_clamp", 1):
+            raise Refused(f"{ins.opcode} clamps NaN, and the kernel asks for no DX10_CLAMP", ins.line)
+        return floats.saturated(bits, fmt)  # NaN becomes 0 (DX10_CLAMP)
     if nan.any():
         if machine.unpublished != "nearest":
             raise Refused(

@@ -17,15 +17,19 @@ def _exponent(bits: np.ndarray) -> np.ndarray:
     return (bits >> np.uint32(23) & np.uint32(255)).astype(np.int64)
 
 
+def _value(bits: np.ndarray) -> np.ndarray:
+    return floats.values(bits, "fp32").astype(np.float64)
+
+
 def _scaled(bits: np.ndarray, by: int) -> np.ndarray:
     """A number times a power of two, rounded to nearest."""
-    return np.ldexp(floats.values(bits, "fp32").astype(np.float64), by).astype(np.float32).view(np.uint32)
+    return np.ldexp(_value(bits), by).astype(np.float32).view(np.uint32)
 
 
 def scaled_operand(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """v_div_scale: (x, which is y or z, scaled so that the steps of z / y lose nothing; whether v_div_fmas scales back)."""
     x, y, z = (np.ascontiguousarray(v) for v in np.broadcast_arrays(x, y, z))
-    bottom, top = (np.abs(floats.values(v, "fp32").astype(np.float64)) for v in (y, z))
+    bottom, top = (np.abs(_value(v)) for v in (y, z))
     small_inverse = (bottom > 2.0**126) & np.isfinite(bottom)
     small_quotient = (top < bottom * 2.0**-126) & np.isfinite(bottom)
     up, down = _scaled(x, 64), _scaled(x, -64)
@@ -80,7 +84,7 @@ def build_scale(ins: AMDInstruction) -> Operation:
 
 
 def build_multiply_add(ins: AMDInstruction) -> Operation:
-    """v_div_fmas_f32: a multiply-add, times 2^32 where VCC says so."""
+    """v_div_fmas_f32: a multiply-add, which undoes the scale of v_div_scale where VCC says so, rounded once."""
     if len(ins.operands) != 4 or ins.modifiers:
         raise unknown(ins, "has operands or modifiers that are not known here")
     target = VectorTarget(ins.operands[0], "f32", ins)
@@ -92,9 +96,11 @@ def build_multiply_add(ins: AMDInstruction) -> Operation:
         mode, read = machine.mode_of(waves), [source.read(machine, waves, lanes) for source in sources]
         if any(mode.flushes("fp32")) or mode.rounding("fp32") != "rne":
             raise Refused(f"{ins.opcode} in this mode of rounding or of subnormal numbers is not known here", ins.line)
-        found = floats.fma(*(np.asarray(value) for value, _ in read), "fp32")
+        x, y, z = (np.asarray(value) for value, _ in read)
+        exact = floats.sum_to_odd(_value(x) * _value(y), _value(z))
         back, _ = flags.read(machine, waves, lanes)
-        found = settled(machine, ins, np.where(back, _scaled(found, 32), found), "fp32")
+        power = np.where(back, np.where(_exponent(z) > 127, 64, -64), 0)
+        found = settled(machine, ins, floats.rounded(np.ldexp(exact, power), "fp32", "rne"), "fp32")
         ids = None
         if machine.trace is not None and any(own is not None for _, own in read):
             ids = machine.trace.elementwise(ins, row, [value for value, _ in read], [own for _, own in read])
@@ -104,7 +110,7 @@ def build_multiply_add(ins: AMDInstruction) -> Operation:
 
 
 def _loaded(mode, x, by):
-    found = floats.rounded(np.ldexp(floats.values(x, "fp32").astype(np.float64), np.clip(by, -400, 400)), "fp32", "rne")
+    found = floats.rounded(np.ldexp(_value(x), np.clip(by, -400, 400)), "fp32", "rne")
     if any(mode.flushes("fp32")) or mode.rounding("fp32") != "rne":
         raise Refused("v_ldexp_f32 in this mode of rounding or of subnormal numbers is not known here")
     return found
@@ -112,13 +118,13 @@ def _loaded(mode, x, by):
 
 def _fraction(mode, x):
     """v_frexp_mant: the significand in [0.5, 1)."""
-    value = floats.values(x, "fp32").astype(np.float64)
+    value = _value(x)
     return np.where(np.isfinite(value), np.frexp(value)[0], value).astype(np.float32).view(np.uint32)
 
 
 def _power(mode, x):
     """v_frexp_exp: the exponent to that significand, 0 for zeros, infinities and NaN."""
-    value = floats.values(x, "fp32").astype(np.float64)
+    value = _value(x)
     return np.where(np.isfinite(value), np.frexp(np.where(np.isfinite(value), value, 0.0))[1], 0).astype(np.int32)
 
 

@@ -19,11 +19,11 @@ from ..registers import Registers
 from ..threads import Threads
 from .counters import Counters, NoCounters
 from .races import WaveRaces
-from .syntax import EXEC, SCALARS, SCC, VECTORS, AMDInstruction, Kernel, register_name
+from .syntax import EXEC, SCALARS, SCC, VECTORS, WINDOWS, AMDInstruction, Kernel, register_name
 
 WAVE = 64
-#: Where the generic windows of local memory (LDS) and scratch begin.
-LDS_WINDOW, SCRATCH_WINDOW, WINDOW = 1 << 36, 1 << 37, 1 << 32
+LDS_WINDOW, SCRATCH_WINDOW = WINDOWS["src_shared_base"], WINDOWS["src_private_base"]
+WINDOW = 1 << 32
 _ALL = np.uint32(0xFFFFFFFF)
 
 
@@ -308,10 +308,10 @@ class AMDMachine:
                 raise Refused(f"{ins.opcode} is not in the catalogue of {key[0]}", ins.line) from None
         return _ROWS[key]
 
-    def scalar_places(self, addresses: np.ndarray, size: int, waves: np.ndarray | None):
-        """(memory, flat places) of scalar loads, one for each wave."""
+    def scalar_places(self, addresses: np.ndarray, size: int, waves: np.ndarray | None, *, write: bool = False):
+        """(memory, flat places) of scalar accesses, one for each wave."""
         try:
-            return self.memory.space, self.memory.places(addresses, size, write=False, alignment=1)
+            return self.memory.space, self.memory.places(addresses, size, write=write, alignment=4)
         except KernelFault as fault:
             raise self.of_wave(fault, waves) from None
 

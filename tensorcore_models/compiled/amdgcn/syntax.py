@@ -10,6 +10,8 @@ NAMED_SCALARS = {
     "exec": (126, 2), "exec_lo": (126, 1), "exec_hi": (127, 1),
 }  # fmt: skip
 VCC, EXEC, M0 = 106, 126, 124
+#: Where the generic windows of local memory (LDS) and scratch begin, by the operand that gives it.
+WINDOWS = {"src_shared_base": 1 << 36, "src_private_base": 1 << 37}
 #: Scalar registers by number: all that instructions encode, then SCC, which has a number of its own here.
 SCC = 128
 SCALARS = 129

@@ -9,8 +9,8 @@ from ..expressions import PLACES, ExpressionTrace, Operations
 from .decode import FORMATS, Pure, size_of
 from .syntax import AMDInstruction
 
-#: Names of a number rounded to bf16 by integers: by bytes of the value, and where the number lies in it.
-_ROUNDED = {(2, 0): "bf16.rne", (4, 2): "bf16.rne.f32", (4, 0): "bf16.rne.b32"}
+#: Ends of the name of a number rounded to bf16 by integers: by bytes of the value, and where the number lies in it.
+_ROUNDED = {(2, 0): "", (4, 2): ".f32", (4, 0): ".b32"}
 
 
 class AMDTrace(ExpressionTrace):
@@ -40,22 +40,33 @@ class AMDTrace(ExpressionTrace):
         """A value of moved bytes; the upper half of a number that integers rounded to bf16 is named as what it is."""
         places = [n for n in row if n]
         name = _ROUNDED.get((len(row), next(i for i, n in enumerate(row) if n)))
-        if name and not any(held) and len(places) == 2 and places[1] == places[0] + 1 and places[0] % PLACES == 2:
-            number = self._rounded_to_bf16(places[0] // PLACES)
+        if (
+            name is not None
+            and not any(held)
+            and len(places) == 2
+            and places[1] == places[0] + 1
+            and places[0] % PLACES == 2
+        ):
+            number, rounding = self._rounded_to_bf16(places[0] // PLACES)
             if number:
-                return self.single(name, line, [number * PLACES], [0])
+                return self.single(f"bf16.{rounding}{name}", line, [number * PLACES], [0])
         return super()._mixture(row, held, line)
 
-    def _rounded_to_bf16(self, number: int) -> int:
-        """x of x + 0x7fff + (bit 16 of x), whose upper half is x rounded to nearest even in bf16 unless it is NaN; else 0."""
+    def _rounded_to_bf16(self, number: int) -> tuple[int, str]:
+        """(x, rounding) of a sum whose upper half is x in bf16 unless it is NaN; (0, "") of another expression.
+
+        x + 0x7fff + (bit 16 of x) rounds ties to even, x + 0x7fff + 1 away from zero.
+        """
         block, place = self.block_of(number)
         if not isinstance(block, Operations) or block.name != "v_add3_u32":
-            return 0
+            return 0, ""
         operands, constants = block.operands[place].tolist(), block.constants[place].tolist()
         if constants.count(0x7FFF) != 1 or operands[constants.index(0x7FFF)]:
-            return 0
+            return 0, ""
+        if sorted(constants) == [0, 1, 0x7FFF] and not operands[constants.index(1)]:
+            return operands[constants.index(0)], "rna"
         one, other = (n for n, c in zip(operands, constants, strict=True) if c != 0x7FFF)
-        return one if self._is_bit_16(other, one) else other if self._is_bit_16(one, other) else 0
+        return next(((x, "rne") for x, bit in ((one, other), (other, one)) if self._is_bit_16(bit, x)), (0, ""))
 
     def _is_bit_16(self, number: int, of: int) -> bool:
         """Whether an expression is bit 16 of another one."""
