@@ -45,6 +45,7 @@ ASPECTS = (
     Aspect("search", "searches", "identify does not look for it", ("simplest",)),
     Aspect("terms", "pass_term", "solvers cannot be asked: Unencodable", ("parametric",)),
     Aspect("probe vectors", "probe", "there are none"),
+    Aspect("symmetries", "interchangeable", "no two products may change places", ("idle",)),
 )
 
 
@@ -93,6 +94,7 @@ class Accumulator:
     search         `searches`, `simplest`             identify does not look for it
     terms          `pass_term`, `parametric`          SMT solvers cannot be asked about it (Unencodable)
     probe vectors  `probe`                            it has none: `probe_set` is empty
+    symmetries     `interchangeable`, `idle`          kernels are compared with every product in its place
     =============  =================================  =====================================================================
 
     A subclass that overrides `pass_bits` computes something else than the class it is derived from. So no kernel, bound or
@@ -370,3 +372,24 @@ class Accumulator:
         ----------
         build : tensorcore_models.aspects.probes.Builder
         """
+
+    # -- symmetries ------------------------------------------------------------------------------------------------------
+    def interchangeable(self, length: int) -> tuple[tuple[int, ...], ...]:
+        """Sets of the `length` products of one pass within which any order gives the same bits; by default each alone.
+
+        Returns
+        -------
+        tuple of tuple of int
+            Places of the products; each place is in one set. Block scales move with their products.
+        """
+        return tuple((place,) for place in range(length))
+
+    def idle(self, formats: Sequence[Any]) -> bool:
+        """Whether a pass over zeros leaves every result of another pass as it is; by default that is not known.
+
+        Parameters
+        ----------
+        formats : sequence of Format or IntegerFormat
+            Of a, b, c and d.
+        """
+        return False

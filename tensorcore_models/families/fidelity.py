@@ -168,7 +168,8 @@ class FidelityPhases(_Phases):
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, "erratum": ("none", "minus_one")}
     left_out: ClassVar = {
-        "terms": "products are of parts of significands, taken again in every phase: the term language has whole ones"
+        "terms": "products are of parts of significands, taken again in every phase: the term language has whole ones",
+        "symmetries": "it is not derived which parts of which products meet in one addition",
     }
 
     # What a class with integers of its own takes over is said (Accumulator.__init_subclass__).
@@ -421,6 +422,7 @@ class IntegerPhases(_Phases):
     left_out: ClassVar = {
         "terms": "the term language is about floating-point formats",
         "probe vectors": "an integer sum has no alignment and no rounding to show",
+        "symmetries": "it is not derived which parts of which products meet in one addition",
     }
 
     add_step, simplest = _Phases.add_step, _Phases.simplest

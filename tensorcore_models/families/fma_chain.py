@@ -47,6 +47,7 @@ class SequentialFMA(Accumulator):
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
     edge_rules: ClassVar = X86_RULES
+    left_out: ClassVar = {"symmetries": "every product is rounded into the sum before the next one"}
 
     def _check(self):
         check_deterministic(self, "rounding")

@@ -68,6 +68,10 @@ class GroupDotFusedSum(AlignedSum):
                 "block_size must be a multiple of the group"
             )
 
+    def interchangeable(self, length):
+        """Those of one group, whose sum is exact."""
+        return tuple(tuple(range(i, min(i + self.group, length))) for i in range(0, length, self.group))
+
     def pass_bits(self, p):
         """One GDFS operation: exact group sums times their scales, aligned with c (xie-mma-sim, section IV-E)."""
         z, fmt = p.arithmetic, p.formats[3]

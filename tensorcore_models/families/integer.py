@@ -35,6 +35,13 @@ class IntegerDotAdd(Accumulator):
     def _check(self):
         check_range(self, "terms", 1, 1 << 16)
 
+    def interchangeable(self, length):
+        """All: the sum is exact."""
+        return (tuple(range(length)),)
+
+    def idle(self, formats):
+        return formats[2] == formats[3]
+
     def pass_bits(self, p):
         """The exact dot product, wrapped or clamped to the range of the result."""
         a_format, b_format, c_format, d_format = p.formats

@@ -92,6 +92,10 @@ class InterleavedDotAdd(Accumulator):
         members = [[k for k in range(length) if k // self.run % self.groups == group] for group in self.group_order]
         return [g[i : i + self.dot.terms] for g in members for i in range(0, len(g), self.dot.terms)]
 
+    def interchangeable(self, length):
+        """Those of one fused operation."""
+        return tuple(tuple(part) for part in self._parts(length))
+
     def pass_bits(self, p):
         """Chained FDAs over interleaved groups of k from zero, c added last."""
         z, (a_format, b_format, c_format, d_format) = p.arithmetic, p.formats[:4]

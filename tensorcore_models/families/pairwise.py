@@ -69,6 +69,10 @@ class GroupPairwiseSum(Accumulator):
         """Groups between two flushes of c."""
         return 1 if self.terms is None else self.terms // self.group
 
+    def interchangeable(self, length):
+        """The two of one addition."""
+        return tuple(tuple(range(i, min(i + min(self.group, 2), length))) for i in range(0, length, min(self.group, 2)))
+
     def pass_bits(self, p):
         """FP32 products, a tree of FP32 additions over each group, then c (xie-mma-sim, Algorithms 2 and 3)."""
         a_format, b_format, c_format, d_format = p.formats

@@ -32,6 +32,10 @@ class PairRoundOddSum(Accumulator):
     def terms_per_step(self) -> int:
         return 2
 
+    def interchangeable(self, length):
+        """Two products are added to each other; a third would be added to their sum."""
+        return ((0, 1), *((i,) for i in range(2, length))) if length > 1 else super().interchangeable(length)
+
     def pass_bits(self, p):
         """Unfused sum of a pair of products, added to the accumulator, all rounded to odd (Arm ARM, BFMMLA)."""
         a_format, b_format, c_format, d_format = p.formats

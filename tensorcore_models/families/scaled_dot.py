@@ -65,6 +65,10 @@ class ScaledDotAdd(Accumulator):
         """The format of a with the scale in its exponents."""
         return dataclasses.replace(fmt, bias=fmt.bias + self.scale) if self.scale else fmt
 
+    def interchangeable(self, length):
+        """Those of the exact sum."""
+        return self.exact.interchangeable(length)
+
     def pass_bits(self, p):
         fmt = p.formats[3]
         inner = dataclasses.replace(p, spec=self.exact, formats=(self._scaled(p.formats[0]), *p.formats[1:]))

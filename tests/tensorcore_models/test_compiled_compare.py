@@ -1,12 +1,18 @@
 """Equal or not: kernels compared by normal forms of their expressions and by bits."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
+from judge_pairs import MMA, halves_turned
 from ptx_cases import GEMM, text
 
+import tensorcore_models as tcm
 from tensorcore_models import compiled
+from tensorcore_models.compiled.compare import TRIES
+from tensorcore_models.compiled.normal_form import normal_forms
+from tensorcore_models.compiled.trial_inputs import operand_formats, trial
 
 
 def verdict(first, second, m=64, n=32, k=96, grids=None, **options):
@@ -36,11 +42,51 @@ def test_different_code_of_one_recipe_is_equal():
     assert verdict("sm_80-bf16-folded", renamed, grids=[(2, 1)] * 2).verdict == "equal"
 
 
-def test_promotion_on_the_unit_s_own_boundary_is_not_said_to_be_equal():
-    """Rounding a sum that is exact another way: the same bits on every input tried, another expression."""
+def test_a_promotion_that_adds_to_zero_only_is_none():
+    """One tile of k: what is added outside is added to +0, which no sum of the instruction shows, in any rounding."""
     source = text("sm_80-bf16-kept")
-    found = verdict("sm_80-bf16-kept", source.replace("add.f32", "add.rz.f32"), k=32, grids=[(2, 1)] * 2)
-    assert found.verdict == "unknown" and "6 inputs" in found.reason
+    for other in (source.replace("add.f32", "add.rz.f32"), text("sm_80-bf16-folded")):
+        assert verdict("sm_80-bf16-kept", other, k=32, grids=[(2, 1)] * 2).verdict == "equal"
+        assert verdict("sm_80-bf16-kept", other, k=64, grids=[(2, 1)] * 2).verdict == "different"
+
+
+def test_what_no_input_shows_and_no_rule_says_is_unknown():
+    """Sums of FP8 products are multiples of 2^-18: flushing subnormals shows nowhere."""
+    source = text("sm_90-fp8-promoted")
+    found = verdict("sm_90-fp8-promoted", source.replace("add.f32", "add.ftz.f32"), k=128, grids=[(1, 1)] * 2)
+    assert found.verdict == "unknown" and f"{TRIES} inputs" in found.reason
+
+
+def test_products_of_one_pass_may_change_places():
+    """The halves of k = 16 are one pass on Hopper and two on Ampere."""
+    turned = re.sub(MMA, lambda found: halves_turned(found, True), source := text("sm_80-bf16-folded"))
+    assert turned != source
+    assert verdict("sm_80-bf16-folded", turned, grids=[(2, 1)] * 2, unit="hopper").verdict == "equal"
+    assert verdict("sm_80-bf16-folded", turned, grids=[(2, 1)] * 2).verdict == "different"
+
+
+def test_passes_over_padding_leave_no_trace():
+    """80 products in steps of 32 and of 64 that are masked: the last tile of the latter has passes over zeros only."""
+    source, (m, n, k) = text("sm_80-fp16-masked"), (32, 32, 80)
+    case = GEMM["sm_80-fp16-masked"]
+    a, b = (x.view(np.float16) for x in case.operands(m, n, k))
+    recipe = compiled.read(source).recipe([a, b, np.zeros((m, n), np.float32), m, n, k], case.grid(m, n))
+    ((_, _, start, passes),) = {normal_forms(recipe)[i] for i in range(1)}
+    assert start == ("constant", 0) and len(passes) == k // 8
+
+
+def test_trial_inputs_are_of_the_operands_formats():
+    """FP8 as bytes: numbers of the format, not shuffled codes; the output and sizes stay."""
+    case = GEMM["sm_90-fp8"]
+    a, b = case.operands(64, 32, 64)
+    c = np.zeros((64, 32), np.float32)
+    recipe = compiled.read(text("sm_90-fp8")).recipe([a, b, c, 64, 32, 64], case.grid(64, 32))
+    formats = operand_formats(recipe)
+    assert formats == {0: "e4m3fn", 1: "e4m3fn"}
+    given = trial([a, b, c, 64], 2, formats, np.random.default_rng(0), 1)
+    assert given[2] is c and given[3] == 64 and given[0].dtype == a.dtype
+    values = tcm.decode(given[0], "e4m3fn")
+    assert np.isfinite(values).all() and 0.5 < values.std() < 2 and sorted(given[0].ravel()) != sorted(a.ravel())
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,9 @@ class ConvertedDotAdd(Accumulator):
     def inner(self) -> Accumulator:
         return self.dot.inner
 
+    def interchangeable(self, length):
+        return self.dot.interchangeable(length)
+
     def with_rules(self, **rules):
         """A copy with other edge rules, of the conversion or of the inner accumulator.
 

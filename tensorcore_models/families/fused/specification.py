@@ -38,6 +38,23 @@ class FusedSum(AlignedSum):
     def pass_term(self, p):
         return self.pass_bits(p)
 
+    def interchangeable(self, length):
+        """All, where one alignment holds them and they are summed exactly; those of even and of odd k where these are apart."""
+        if self.normalise_each_add or self.alignment == "pairwise":
+            return super().interchangeable(length)
+        steps = 2 if self.alignment == "odd_even" else 1
+        return tuple(places for start in range(steps) if (places := tuple(range(start, length, steps))))
+
+    def idle(self, formats):
+        """Zeros take no part in the alignment, and c keeps all bits that a result has; no result is -0."""
+        c, d = formats[2:4]
+        bits = d.precision - 1 if self.output_fraction_bits is None else min(d.precision - 1, self.output_fraction_bits)
+        kept = self.fraction_bits is None or self.fraction_bits >= bits
+        flushes = self.flush_inputs or self.flush_outputs or self.flush_c
+        signless = self.zero_sign == "positive" and self.negative_underflow == "positive"
+        zeros = self.zero_operand == "skip" and signless
+        return c == d and kept and zeros and not flushes and self.c_position == "early" and self.integer_bits is None
+
 
 @dataclass(frozen=True)
 class FusedDotAdd(FusedSum):

@@ -85,6 +85,12 @@ class FusedDotRoundDownAdd(AlignedSum):
         for name in ("add_rounding", "output_rounding"):
             check_deterministic(self, name)
 
+    def interchangeable(self, length):
+        """Those of one parity group, which is cut and summed exactly."""
+        return tuple(
+            places for i in range(self.parity_groups) if (places := tuple(range(i, length, self.parity_groups)))
+        )
+
     def pass_bits(self, p):
         """One FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""
         z, c, fmt = p.arithmetic, p.addend, p.formats[3]

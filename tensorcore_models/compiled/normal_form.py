@@ -1,0 +1,130 @@
+"""Expressions in a form that equal arithmetic shares, by rules that change no bit of any result.
+
+`RULES` lists them. A rule that is about a matrix instruction holds because its family says so (aspect "symmetries").
+"""
+
+from ..formats import IntegerFormat
+from .recipe import KernelRecipe
+from .template import Applied, Constant, Element, Node, Step
+
+RULES = (
+    "where an instruction stands in the code and what its registers are called do not matter",
+    "operands of additions, products, minima and maxima commute (a NaN result has one encoding)",
+    "add.rn and mul.rn are add and mul",
+    "a fused multiply-add of x by 1 is an addition",
+    "a sum that is never -0, plus +0, is that sum, in any rounding; a computed FP32 number times 1 is that number",
+    "a chain is its accumulator's passes: instructions of one accumulator differ in their name and shape only",
+    "products that the accumulator sums in any order are put in order within their pass",
+    "factors of a product commute where both have one format and the unit treats them alike",
+    "a pass over zeros leaves a result of the accumulator as it is, where its family says so",
+)
+_SUMS = ("add", "mul", "fma")
+_COMMUTE = (*_SUMS, "min", "max")
+_ADDITIONS = ("add.f32", "add.rz.f32", "add.rm.f32", "add.rp.f32")
+_ONE, _ZEROS = 0x3F800000, ("constant", 0)
+
+
+def normal_forms(recipe: KernelRecipe) -> dict[int, tuple]:
+    """Each element's normal form, by its flat place."""
+    found: dict[int, tuple] = {}
+    for form in recipe.forms:
+        found |= dict.fromkeys(form.outputs.tolist(), _Forms().of(form.root))
+    return found
+
+
+class _Forms:
+    """Normal forms of the nodes of one expression."""
+
+    def __init__(self):
+        self._known: dict[int, tuple] = {}
+
+    def of(self, node: Node) -> tuple:
+        """The normal form of a node."""
+        if id(node) not in self._known:
+            self._known[id(node)] = self._new(node)
+        return self._known[id(node)]
+
+    def _new(self, node: Node) -> tuple:
+        if isinstance(node, Constant):
+            return ("constant", node.bits)
+        if isinstance(node, Element):
+            return ("element", node.array, node.index)
+        return self._applied(node) if isinstance(node, Applied) else self._chain(node)
+
+    def _applied(self, node: Applied) -> tuple:
+        name, operands = node.name, [self.of(operand) for operand in node.operands]
+        stem = name.removeprefix("v_").replace("_", ".").partition(".")[0]
+        if stem in ("add", "mul"):
+            name = name.replace(".rn.", ".")
+        if name == "fma.rn.f32" and ("constant", _ONE) in operands[:2]:
+            other = 1 - operands.index(("constant", _ONE))
+            name, stem, operands = "add.f32", "add", [operands[other], operands[2]]
+        for neutral, names, keeps in (
+            (_ZEROS, _ADDITIONS, _never_minus_zero),
+            (("constant", _ONE), ("mul.f32",), _computed),
+        ):
+            if name in names and neutral in operands and keeps(left := operands[1 - operands.index(neutral)]):
+                return left
+        if stem in (_SUMS if name.startswith("v_") else _COMMUTE) and len(operands) > 1:
+            operands[:2] = sorted(operands[:2], key=repr)
+        return ("applied", name, tuple(operands))
+
+    def _chain(self, node: Node) -> tuple:
+        """The passes of a chain of one accumulator, from its start."""
+        steps: list[Step] = []
+        key = _unit(node)
+        while isinstance(node, Step) and _unit(node) == key:
+            steps.append(node)
+            node = node.addend
+        start, spec, formats = self.of(node), steps[0].row.accumulator, steps[0].row.formats
+        alike = spec.operands_alike and formats[0] == formats[1] and steps[0].signs == (1, 1)
+        idle = spec.idle(formats)
+        passes: list[tuple] = []
+        for step in reversed(steps):
+            size = spec.terms_per_step
+            pairs = [(self.of(a), self.of(b)) for a, b in zip(step.left, step.right, strict=True)]
+            for first in range(0, len(pairs), size):
+                part = pairs[first : first + size]
+                nothing = all(pair == (_ZEROS, _ZEROS) for pair in part)
+                if not (nothing and idle and (passes or start == _ZEROS)):
+                    passes.append(_ordered(part, spec, alike))
+        if not passes:
+            return start
+        return ("chain", key, start, tuple(passes))
+
+
+def _computed(form: tuple) -> bool:
+    """Whether a form is an FP32 result, whose NaN has the one encoding that FP32 operations give."""
+    if form[0] == "chain":
+        return form[1][-1]
+    return form[0] == "applied" and form[1] in (*_ADDITIONS, "mul.f32", "fma.rn.f32")
+
+
+def _never_minus_zero(form: tuple) -> bool:
+    """Whether a computed sum is never -0: then one addend is not, and what cancels is +0 but where rounding is down."""
+    if form[0] != "applied":
+        return form == _ZEROS or _computed(form)
+    return form[1] in _ADDITIONS and form[1] != "add.rm.f32" and any(map(_never_minus_zero, form[2]))
+
+
+def _ordered(pairs: list[tuple], spec, alike: bool) -> tuple:
+    """The products of a pass, each set that may be in any order sorted."""
+    if alike:
+        pairs = [tuple(sorted(pair, key=repr)) for pair in pairs]
+    found = list(pairs)
+    for places in spec.interchangeable(len(pairs)):
+        for place, pair in zip(places, sorted((pairs[i] for i in places), key=repr), strict=True):
+            found[place] = pair
+    return tuple(found)
+
+
+def _unit(node: Node) -> tuple:
+    """What makes two steps one accumulator's; last, whether its results are never -0 and have the NaN of additions."""
+    if not isinstance(node, Step):
+        return ()
+    row = node.row
+    spec, result = row.accumulator, row.formats[3]
+    plain = not isinstance(result, IntegerFormat) and result.name == "fp32" and spec.nan == "all_ones"
+    signs = (getattr(spec, name, "") for name in ("zero_sign", "negative_underflow"))
+    positive = plain and all(sign == "positive" for sign in signs) and not spec.flush_outputs
+    return (repr(spec), tuple(map(str, row.formats)), node.signs, positive)

@@ -1,0 +1,132 @@
+"""Inputs on which two kernels are tried: of the same shapes, made to show order, roundings, ranges and special values.
+
+An operand of a matrix instruction is drawn in that format also where the array holds plain encodings.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..formats import IntegerFormat, get_format
+from ..formats.operands import operand_bits
+from .recipe import KernelRecipe
+from .template import Applied, Element, Node, Step
+
+_PTX = {"e4m3": "e4m3fn", "e5m2": "e5m2", "bf16": "bf16", "f16": "fp16", "tf32": "tf32"}
+
+
+def _normal(rng, shape):
+    return rng.standard_normal(shape)
+
+
+def _spread(width: int) -> Callable:
+    def drawn(rng, shape):
+        return rng.standard_normal(shape) * 2.0 ** rng.integers(-width, width + 1, shape)
+
+    return drawn
+
+
+def _ties(rng, shape):
+    """Powers of two and their neighbours: sums that lie half way between two results."""
+    return rng.choice([1.0, 1.5, -1.0, 2.0**-6, 2.0**-11, -(2.0**-12), 2.0**-12, 3 * 2.0**-13], shape)
+
+
+def _cancelling(rng, shape):
+    """Large numbers, each with its negative somewhere on its line, among small ones."""
+    values = rng.standard_normal(shape) * 2.0**-5
+    for line in values.reshape(-1, shape[-1]) if len(shape) else ():
+        places = rng.permutation(len(line))[: 2 * (len(line) // 8)].reshape(2, -1)
+        large = 2.0 ** rng.integers(0, 7, places.shape[1])
+        line[places[0]], line[places[1]] = large, -large
+    return values
+
+
+def _sparse(rng, shape):
+    return np.where(rng.random(shape) < 0.1, rng.standard_normal(shape) * 2.0 ** rng.integers(-8, 9, shape), 0.0)
+
+
+def _scaled(power: int) -> Callable:
+    def drawn(rng, shape):
+        return rng.standard_normal(shape) * 2.0**power
+
+    return drawn
+
+
+def _special(rng, shape):
+    """Now and then an infinity, a NaN or a zero with a sign."""
+    rare = rng.choice([np.inf, -np.inf, np.nan, -0.0, 0.0], shape)
+    return np.where(rng.random(shape) < 0.02, rare, rng.standard_normal(shape))
+
+
+#: What is drawn in turn.
+DRAWN: tuple[Callable, ...] = (
+    _normal, _spread(2), _spread(6), _ties, _cancelling, _spread(12), _sparse, _scaled(-8), _scaled(8), _special,
+    _scaled(-62), _scaled(62), _scaled(-70), _cancelling, _ties, _spread(4),
+)  # fmt: skip
+
+
+def trial(arguments: Sequence, place: int, formats: dict[int, str], rng: np.random.Generator, turn: int) -> list:
+    """Arguments of turn `turn`: as given first, then drawn; the output at `place` and numbers stay.
+
+    Parameters
+    ----------
+    arguments : sequence
+        Of a launch.
+    place : int
+        The output's place, which is not drawn.
+    formats : dict of int to str
+        Formats of the arrays by their number among the arrays (:func:`operand_formats`).
+    rng : Generator
+    turn : int
+    """
+    found, number = [], -1
+    for i, argument in enumerate(arguments):
+        if not isinstance(argument, np.ndarray):
+            found.append(argument)
+            continue
+        number += 1
+        if i == place or turn == 0:
+            found.append(argument)
+        else:
+            found.append(_drawn(argument, formats.get(number), rng, DRAWN[(turn - 1) % len(DRAWN)]))
+    return found
+
+
+def _drawn(array: np.ndarray, fmt: str | None, rng, style: Callable) -> np.ndarray:
+    plain = array.dtype.kind in "fV"
+    if plain and fmt in (None, "tf32", "fp32"):
+        with np.errstate(all="ignore"):
+            return style(rng, array.shape).astype(array.dtype)
+    row = None if fmt is None else get_format(fmt)
+    if row is None or isinstance(row, IntegerFormat) or row.container.itemsize != array.itemsize:
+        return rng.permutation(array.reshape(-1)).reshape(array.shape)
+    values = style(rng, array.shape)
+    values = values if row.has_nan else np.nan_to_num(values)
+    return operand_bits(values, row, "rne", "the input", saturate=True).view(array.dtype)
+
+
+def operand_formats(recipe: KernelRecipe) -> dict[int, str]:
+    """The format of each array that a matrix instruction takes, as it is or converted."""
+    found: dict[int, str] = {}
+
+    def walk(node: Node, fmt: str, seen: set[int]) -> None:
+        stack = [(node, fmt)]
+        while stack:
+            node, fmt = stack.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, Element):
+                if fmt:
+                    found.setdefault(node.array, fmt)
+            elif isinstance(node, Applied):
+                source = node.name.rpartition(".")[2]
+                converted = _PTX.get(source, "") if node.name.startswith("cvt") else ""
+                stack += [(operand, converted) for operand in node.operands]
+            elif isinstance(node, Step):
+                names = [str(f.name) for f in node.row.formats]
+                stack += [(x, names[0]) for x in node.left] + [(x, names[1]) for x in node.right] + [(node.addend, "")]
+
+    for form in recipe.forms:
+        walk(form.root, "", set())
+    return found
