@@ -22,6 +22,10 @@ EXAMPLES = (
         "gemm.ptx other.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2",
         "do the two give the same bits?",
     ),
+    (
+        "gemm.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2 --html gemm.html",
+        "a page with the code, the expression and its picture",
+    ),
     ("gemm.ptx", "its target, parameters, and the instructions that are not known here"),
 )
 
@@ -38,6 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--unit", metavar="ARCH", help="architecture of the matrix instructions (default: the target's)")
     add("--output", type=int, metavar="N", help="which argument is the output (default: the last array written)")
     add("--out", metavar="FILE.npy", help="run the kernel and write its output")
+    add("--html", metavar="FILE.html", help="write a page: code, expressions, pictures")
+    add("--picture", metavar="FILE.svg", help="draw the expression of most elements")
     add("--seed", type=int, default=0, help="of random values (default 0)")
     add("--json", action="store_true", help="print JSON")
 
@@ -48,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     Raises ValueError, TypeError, OSError on bad input.
     """
     from tensorcore_models import compiled
+    from tensorcore_models.files import write_text
 
     if len(args.kernels) > 2:
         raise ValueError(f"one kernel is read, or two are compared; got {len(args.kernels)}")
@@ -55,15 +62,16 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("--other-grid is that of a second kernel: name one, or leave it out")
     programs = [compiled.read(path, entry=args.entry) for path in args.kernels]
     if args.arguments is None:
-        for option in ("out", "output", "unit", "block", "other_grid"):
+        for option in ("out", "html", "picture", "output", "unit", "block", "other_grid"):
             if getattr(args, option) is not None:
                 raise ValueError(f"--{option.replace('_', '-')} needs --arguments")
         return _described(programs, args)
     arguments = _arguments(args.arguments, args.seed)
     options: dict[str, Any] = {"unit": args.unit, "block": args.block}
     if len(programs) == 2:
-        if args.out:
-            raise ValueError("--out is the output of one kernel; two are compared")
+        for option in ("out", "html", "picture"):
+            if getattr(args, option):
+                raise ValueError(f"--{option} is of one kernel; two are compared")
         grids = args.grid, args.other_grid or args.grid
         found = compiled.compare(
             *programs, arguments=arguments, grids=grids, output=args.output, seed=args.seed, **options
@@ -73,6 +81,14 @@ def run(args: argparse.Namespace) -> int:
     recipe = programs[0].recipe(arguments, args.grid, output=args.output, **options)
     if args.out:
         _write(programs[0], arguments, recipe.output_number, options, args)
+    if args.picture:
+        if not args.picture.endswith(".svg"):
+            raise ValueError(f"--picture is written as SVG: name a file that ends in .svg, got {args.picture!r}")
+        write_text(args.picture, recipe.svg() + "\n")
+    if args.html:
+        from mpgemm.reporting.kernel_page import kernel_page
+
+        write_text(args.html, kernel_page(programs[0], recipe))
     facts = {"kernel": recipe.kernel, "rows": recipe.to_rows(), "assumptions": list(recipe.assumptions)}
     _say(recipe, facts, args)
     return 0

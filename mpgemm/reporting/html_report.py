@@ -19,8 +19,12 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 def html_page(folders: Sequence[Path], title: str, rows: int) -> str:
     """The page: a section for each folder, at most `rows` rows of a table."""
+    return document(title, "\n".join(line for folder in folders for line in _section(folder, rows)))
+
+
+def document(title: str, body: str) -> str:
+    """A page of that title around HTML."""
     style, script = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-    body = "\n".join(line for folder in folders for line in _section(folder, rows))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..engines.matrix_engine import MatrixEngine
 from ..engines.order import Chain, Order, Sum
+from ..explanations.drawing import svg
 from ..explanations.orders import tree_of_order
 from ..families.fma_chain import SequentialFMA
 from ..libraries.recipe import Epilogue, Recipe, Unknown
@@ -157,6 +158,12 @@ class KernelRecipe(Result):
         _instructions(self.root, found)
         return tuple(found)
 
+    def svg(self, form: int = 0) -> str:
+        """The expression as a picture: an SVG element."""
+        from .picture import expression_boxes
+
+        return svg(expression_boxes(self.forms[form].root), f"What {self.kernel} computes")
+
     def library(self) -> Recipe:
         """The same as a recipe of `libraries`.
 
@@ -238,7 +245,7 @@ def _order(node: Node, rows: list) -> Order:
             raise Unknown(f"a chain starts from {_short(chain.start)}", field="start", known=("+0",))
         runs = [run for run in chain.runs if (run.left, run.right) != _PADDING]
         if len(runs) != 1 or not runs[0].ks or any(mark in runs[0].left + runs[0].right for mark in "({-"):
-            told = "; ".join(map(_run_text, runs))
+            told = "; ".join(map(run_text, runs))
             raise Unknown(f"the factors of a chain are not plain elements: {told}", field="operands")
         rows.append(runs[0].row)
         return _chain(runs[0])
@@ -287,15 +294,15 @@ def _short(node: Node) -> str:
     return text if len(text) < 70 else text[:67] + "..."
 
 
-def _run_text(run: StepRun) -> str:
-    where = ""
-    if run.ks:
-        where = (
-            ", k "
-            + ", ".join(f"{p.start}:{p.stop}" for p in _pieces(run.ks)[:6])
-            + (" ..." if len(_pieces(run.ks)) > 6 else "")
-        )
-    return f"{run.left} x {run.right}{where}"
+def pieces_text(ks: tuple[int, ...]) -> str:
+    """Values of k as ranges, the first six."""
+    pieces = _pieces(ks)
+    return ", ".join(f"{p.start}:{p.stop}" for p in pieces[:6]) + (" ..." if len(pieces) > 6 else "")
+
+
+def run_text(run: StepRun) -> str:
+    """The factors of a run, and their k."""
+    return f"{run.left} x {run.right}" + (f", k {pieces_text(run.ks)}" if run.ks else "")
 
 
 def _outline(node: Node, depth: int) -> list[str]:
@@ -305,7 +312,7 @@ def _outline(node: Node, depth: int) -> list[str]:
     if chain is not None:
         lines = [f"{space}chain of {chain.runs[0].unit} (line {chain.runs[0].line}), from"]
         lines += _outline(chain.start, depth + 1)
-        return [*lines, *(f"{space}  then {_run_text(run)}" for run in chain.runs)]
+        return [*lines, *(f"{space}  then {run_text(run)}" for run in chain.runs)]
     if isinstance(node, Applied):
         plain = all(accumulation(x) is None and not isinstance(x, Applied) for x in node.operands)
         head = f"{space}{node.name}" + (f" (line {node.line})" if node.line else "")

@@ -3,7 +3,8 @@
 An array in the file is never changed: a write to some lanes makes a new one, so that a move is no copy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -44,6 +45,7 @@ class Registers:
         self.bits: list[np.ndarray | None] = [None] * len(widths)
         self.written: list[np.ndarray | None] = [None] * len(widths)  # None: in every lane, if there are bits
         self.ids: list[np.ndarray | None] = [None] * len(widths)
+        self._forgotten: set[int] = set()
 
     def read(self, number: int, lanes: np.ndarray | None) -> np.ndarray:
         """Bits in some lanes, None for all."""
@@ -59,8 +61,43 @@ class Registers:
         )
         if self.checks and missing.any():
             first = int(missing.argmax())
-            raise KernelFault(f"reads register {self.names[number]} before it is written", index=first)
+            name = self.names[number]
+            why = f"uses register {name}, which rests on one that was never written"
+            raise KernelFault(
+                why if number in self._forgotten else f"reads register {name} before it is written", index=first
+            )
         return np.zeros(self.lanes, self.types[number]) if bits is None else bits
+
+    def missing(self, numbers: Sequence[int], lanes: np.ndarray | None) -> np.ndarray | None:
+        """Lanes in which one of these registers was never written, as a mask; None if there are none, or nobody asks."""
+        found = None
+        for number in numbers if self.checks else ():
+            bits, written = self.bits[number], self.written[number]
+            if bits is not None and written is None:
+                continue
+            count = self.lanes if lanes is None else len(lanes)
+            if bits is None or written is None:
+                return np.ones(count, bool)
+            mask = ~(written if lanes is None else written[lanes])
+            found = mask if found is None else found | mask
+        return found if found is not None and found.any() else None
+
+    @contextmanager
+    def unchecked(self) -> Iterator[None]:
+        """Reads inside take what was never written for 0."""
+        checks, self.checks = self.checks, False
+        try:
+            yield
+        finally:
+            self.checks = checks
+
+    def forget(self, number: int, lanes: np.ndarray | None, missing: np.ndarray) -> None:
+        """The register was not written in these lanes after all: what was written there rests on nothing."""
+        written = self.written[number]
+        written = np.ones(self.lanes, bool) if written is None else written
+        written[np.flatnonzero(missing) if lanes is None else lanes[missing]] = False
+        self.written[number] = written
+        self._forgotten.add(number)
 
     def write(self, number: int, values, lanes: np.ndarray | None, ids: np.ndarray | None = None) -> None:
         """Write bits (cut or zero-extended to the register; signed ones sign-extended) and whose bytes they are."""

@@ -1,6 +1,8 @@
 """`mpgemm read`: what a kernel computes, and whether two are equal; bad input ends in one line."""
 
 import json
+import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -70,3 +72,27 @@ def test_bad_input_is_one_line(words, match, capsys):
     assert ended.value.code == 2
     error = capsys.readouterr().err
     assert match in error and error.count("\n") <= 2
+
+
+def test_a_page_and_a_picture(tmp_path, capsys):
+    """The page has the code with the lines that the expression names, the expression and its pictures; all well-formed."""
+    page, picture = tmp_path / "kernel.html", tmp_path / "kernel.svg"
+    assert main(["read", KEPT, *ARGUMENTS, "--html", str(page), "--picture", str(picture)]) == 0
+    drawn = ElementTree.fromstring(picture.read_text())
+    labels = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert labels.count("add.f32") == 2 and {"k 0:32", "k 32:64", "chain"} <= set(labels)
+    text = page.read_text()
+    assert text.count("<svg") == 2 and "order of k" in capsys.readouterr().out
+    marked = re.findall(r'<mark id="L(\d+)">.*?(mma\.sync|add\.f32)', text)
+    assert {word for _, word in marked} == {"mma.sync", "add.f32"}
+    assert set(re.findall(r'href="#L(\d+)"', text)) <= {line for line, _ in marked}
+
+
+@pytest.mark.parametrize(("words", "match"), [
+    ([KEPT, "--html", "x.html"], "--html needs --arguments"),
+    ([KEPT, KEPT, *ARGUMENTS, "--picture", "x.svg"], "--picture is of one kernel"),
+    ([KEPT, *ARGUMENTS, "--picture", "x.png"], "ends in .svg"),
+])  # fmt: skip
+def test_pages_that_cannot_be_written(words, match, capsys):
+    assert main(["read", *words]) == 2
+    assert match in capsys.readouterr().err

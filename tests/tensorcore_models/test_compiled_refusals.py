@@ -98,7 +98,11 @@ def test_an_unknown_instruction_that_is_not_reached_refuses_nothing():
     ("mov.b64 %rd1, 64; ld.global.u32 %r2, [%rd1];", "in none of the arguments"),
     ("mov.b64 %rd1, 64; ld.u32 %r2, [%rd1];", "which is in no memory"),
     ("mov.u32 %r1, %tid.x; mov.b32 %r2, 300000; st.shared.u32 [%r2], %r1;", "of shared memory, which has"),
-    ("add.s32 %r1, %r2, 1;", "reads register %r2 before it is written"),
+    (LOAD + "st.global.u32 [%rd2], %r2;", "reads register %r2 before it is written"),
+    (LOAD + "add.s32 %r3, %r2, 1; st.global.u32 [%rd2], %r3;", "uses register %r3, which rests on one that was never written"),
+    ("setp.eq.s32 %p1, %r2, 1; @%p1 ret;", "uses register %p1, which rests on one that was never written"),
+    ("shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; st.shared.u32 [%r2], %r2;", "uses register %r2, which rests on one"),
+    ("T: .branchtargets one, two; mov.u32 %r1, 2; brx.idx %r1, T; one: ret; two: ret;", "the kernel traps"),
     ("mov.b32 %r1, 0; div.s32 %r2, %r1, %r1;", "divides an integer by zero"),
     ("trap;", "the kernel traps"),
     ("again: bra again;", "more than 3000 steps"),
@@ -223,3 +227,29 @@ def test_a_mutant_of_a_kernel_gives_other_bits():
         out.append(c)
     assert np.array_equal(out[0].view(np.uint32), case.predicted(a, b))
     assert (out[1] != out[0]).any() and (out[2] != out[0]).any()
+
+
+def test_what_nobody_needs_may_be_unwritten():
+    """Half of a warp loads, all of it shuffles and adds, the first lane stores: what compilers make of reductions."""
+    x = np.arange(64, dtype=np.uint32)
+    body = (
+        LOAD + "setp.lt.u32 %p1, %r1, 2; @%p1 ld.global.u32 %r2, [%rd2+4]; shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;"
+        "add.u32 %r4, %r2, %r3; setp.eq.u32 %p2, %r1, 0; @%p2 st.global.u32 [%rd2], %r4;"
+    )
+    runs(body, [x])
+    assert x[0] == 1 + 2
+    with pytest.raises(compiled.KernelFault, match=r"thread \(2, 0, 0\) .* rests on one that was never written"):
+        runs(body.replace("eq.u32 %p2, %r1, 0", "ne.u32 %p2, %r1, 7"), [x])
+
+
+def test_branches_by_a_table():
+    x = np.zeros(64, np.uint32)
+    body = (
+        LOAD + "T: .branchtargets zero, one, two; rem.u32 %r2, %r1, 3; mov.u32 %r3, 0; brx.idx.uni %r2, T;"
+        "zero: mov.u32 %r3, 10; bra done; one: mov.u32 %r3, 11; bra done; two: mov.u32 %r3, 12;"
+        "done: st.global.u32 [%rd2], %r3;"
+    )
+    runs(body, [x])
+    assert np.array_equal(x[:32], 10 + np.arange(32) % 3)
+    with pytest.raises(ValueError, match="a table that .branchtargets declared before it"):
+        compiled.read(kernel("mov.u32 %r1, 0; brx.idx %r1, T; T: .branchtargets a; a: ret;"))

@@ -5,6 +5,7 @@ it is recorded as an assumption wherever two threads meet at an address with an 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -63,43 +64,57 @@ def build(ins: PTXInstruction) -> Operation:
     space, width = state_space(ins), TYPE_BITS[kind] // 8
 
     def run(machine, lanes):
-        addresses = where(machine, lanes)
-        memory, places = machine.located(space, addresses, width * count, lanes, write=True)
+        memory, places = machine.located(space, where(machine, lanes), width * count, lanes, write=True)
         if machine.launch.checks and memory is machine.shared.space:
             machine.checks.watch_read(memory, places, width * count, lanes, "atomic")
-        function = flushing if memory is machine.memory.space else plain
         if not exact:
             machine.assume(_ORDER)
         values = [[np.broadcast_to(read(machine, lanes), places.shape) for read in each] for each in reads]
-        before = np.zeros((len(places), count), WORDS[width])
-        before_ids = np.zeros((len(places), width * count), np.int64) if machine.trace is not None else None
-        added = None
-        if machine.trace is not None:
-            added = [own(machine, lanes) for own in owners]
-        for turn in _rounds(places):
-            where_now = places[turn]
-            old = memory.load(where_now, width, count)
-            before[turn] = old
-            new = [
-                np.asarray(function(_as(old[:, i], values[0][i]), *(value[i][turn] for value in values)))
-                for i in range(count)
-            ]
-            if machine.trace is not None:
-                old_ids = memory.load_ids(where_now, width * count)
-                before_ids[turn] = old_ids
-                own = [None if part is None else part[turn] for part in added]
-                new_ids = machine.trace.atomic(names[0], kind, old, old_ids, [v[turn] for v in values[0]], own, width)
-                memory.store_ids(where_now, new_ids, width * count)
-            memory.store(where_now, np.stack([part.astype(part.dtype).view(WORDS[width]) for part in new], 1))
+        added = None if machine.trace is None else [own(machine, lanes) for own in owners]
+        function = flushing if memory is machine.memory.space else plain
+        change = _Change(names[0], kind, width, count, function)
+        before, before_ids = change.applied(machine, memory, places, values, added)
         for place, register in enumerate(targets):
             if not isinstance(register, Sink):
-                ids = None
-                if before_ids is not None and before_ids.any():
-                    ids = before_ids[:, place * width : (place + 1) * width]
+                held = before_ids is not None and before_ids.any()
+                ids = before_ids[:, place * width : (place + 1) * width] if held else None
                 write_loaded(machine, register, before[:, place], lanes, ids)
         machine.events += 1
 
     return run
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What an atomic operation does to words of memory."""
+
+    name: str
+    kind: str
+    width: int
+    count: int
+    function: Callable
+
+    def applied(self, machine, memory, places: np.ndarray, values: list, added: list | None):
+        """(values before, whose bytes these were or None); accesses to one place follow each other."""
+        width, size = self.width, self.width * self.count
+        before = np.zeros((len(places), self.count), WORDS[width])
+        before_ids = None if added is None else np.zeros((len(places), size), np.int64)
+        for turn in _rounds(places):
+            here = places[turn]
+            old = memory.load(here, width, self.count)
+            before[turn] = old
+            new = [
+                np.asarray(self.function(_as(old[:, i], values[0][i]), *(value[i][turn] for value in values)))
+                for i in range(self.count)
+            ]
+            if added is not None and before_ids is not None:
+                old_ids = memory.load_ids(here, size)
+                before_ids[turn] = old_ids
+                own = [None if part is None else part[turn] for part in added]
+                mine = [v[turn] for v in values[0]]
+                memory.store_ids(here, machine.trace.atomic(self.name, self.kind, old, old_ids, mine, own, width), size)
+            memory.store(here, np.stack([part.astype(part.dtype).view(WORDS[width]) for part in new], 1))
+        return before, before_ids
 
 
 def _as(old: np.ndarray, like: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ gives its operation. What is elementwise is a :class:`Pure` row: its types and a
 registers, immediates and expressions are seen to here, once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,7 +142,7 @@ def pure_operation(ins: PTXInstruction, row: Pure) -> Operation:
     number = target.number
     ids = [id_reader(operand, kind) for operand, kind in zip(ins.operands[1:], row.sources, strict=True)]
 
-    def run(machine, lanes):
+    def compute(machine, lanes):
         values = [read(machine, lanes) for read in reads]
         found = function(*values)
         if found.dtype != result:
@@ -152,7 +152,30 @@ def pure_operation(ins: PTXInstruction, row: Pure) -> Operation:
             owners = machine.trace.elementwise(ins, row, values, [read(machine, lanes) for read in ids], found)
         machine.registers.write(number, found, lanes, owners)
 
+    return unwritten_from(ins.operands[1:], (number,), compute)
+
+
+def unwritten_from(operands: Sequence, targets: Sequence[int], compute: Operation) -> Operation:
+    """`compute`, whose results are as unwritten as its operands: compilers compute in all lanes what a few of them need."""
+    sources = registers_of(operands)
+
+    def run(machine, lanes):
+        missing = machine.registers.missing(sources, lanes)
+        if missing is None:
+            compute(machine, lanes)
+            return
+        with machine.registers.unchecked():
+            compute(machine, lanes)
+        for number in targets:
+            machine.registers.forget(number, lanes, missing)
+
     return run
+
+
+def registers_of(operands: Sequence) -> tuple[int, ...]:
+    """Numbers of the registers that plain operands read."""
+    plain = (operand.register if isinstance(operand, Negated) else operand for operand in operands)
+    return tuple(operand.number for operand in plain if isinstance(operand, Register))
 
 
 def guarded(operation: Operation, guard: tuple[Register, bool]) -> Operation:

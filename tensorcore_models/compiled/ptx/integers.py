@@ -6,8 +6,8 @@ import numpy as np
 
 from .. import floats
 from ..errors import KernelFault
-from .decode import Operation, Pure, array_type, id_reader, pure_operation, reader, unknown
-from .syntax import TYPE_BITS, Pair, PTXInstruction, Sink
+from .decode import Operation, Pure, array_type, id_reader, pure_operation, reader, unknown, unwritten_from
+from .syntax import TYPE_BITS, Pair, PTXInstruction, Register, Sink
 
 FLOAT_FORMATS = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}
 
@@ -302,7 +302,7 @@ def build_setp(ins: PTXInstruction) -> Operation:
     ids = [id_reader(operand, k) for operand, k in zip(sources, kinds, strict=True)]
     row = Pure("pred", kinds, function)
 
-    def run(machine, lanes):
+    def compute(machine, lanes):
         values = [read(machine, lanes) for read in reads]
         found = np.asarray(function(*values[:2]))
         for turn, register in enumerate(targets):
@@ -316,7 +316,7 @@ def build_setp(ins: PTXInstruction) -> Operation:
                 owners = machine.trace.elementwise(ins, row, values, [read(machine, lanes) for read in ids], each)
             machine.registers.write(register.number, each, lanes, owners)
 
-    return run
+    return unwritten_from(sources, [x.number for x in targets if isinstance(x, Register)], compute)
 
 
 def build_set(ins: PTXInstruction) -> Operation:

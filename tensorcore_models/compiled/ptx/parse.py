@@ -214,6 +214,8 @@ class _Body:
         self.ranges: list[list[tuple[str, int, int]]] = [[]]
         self.labels: list[dict[str, int]] = [{}]
         self.branches: list[tuple[int, str, list[dict[str, int]]]] = []
+        self.last_label = ""
+        self.tables: dict[str, list[str]] = {}
 
     def parse(self) -> None:
         source = self.source
@@ -238,6 +240,7 @@ class _Body:
             elif mark == ".":
                 self._directive()
             elif label := _LABEL.match(source.text, source.at):
+                self.last_label = label[1]
                 self.labels[-1][label[1]] = len(self.entry.code)
                 source.at = label.end()
             else:
@@ -257,6 +260,8 @@ class _Body:
             self._registers(statement.strip()[4:].strip())
         elif words[0] in (".shared", ".local", ".global", ".const", ".param"):
             self.entry.variables.append(_declared(statement, source))
+        elif words[0] == ".branchtargets":
+            self.tables[self.last_label] = [name.strip() for name in statement.strip()[len(words[0]) :].split(",")]
         elif words[0] not in (".pragma", ".maxnreg", ".noreturn"):
             source.fail(f"the directive {words[0]} is not known", start)
 
@@ -305,11 +310,30 @@ class _Body:
             source.fail(f"{body[:30]!r} is not an instruction", start)
         name, *modifiers = opcode.group().split(".")
         operands = _Operands(body[opcode.end() :], self, start).all()
+        if name == "brx":
+            self._indexed_branch(operands, guard, start)
+            return
         self.entry.code.append(PTXInstruction(name, tuple(modifiers), operands, guard, source.line(start)))
         if name == "bra":
             if len(operands) != 1 or not isinstance(operands[0], Symbol):
                 source.fail("a branch names one label", start)
             self.branches.append((len(self.entry.code) - 1, operands[0].name, list(self.labels)))
+
+    def _indexed_branch(self, operands: tuple, guard, start: int) -> None:
+        """brx.idx: a branch to each label of the table where the index is its place, and a trap behind them."""
+        source, code = self.source, self.entry.code
+        table = self.tables.get(getattr(operands[-1], "name", "")) if len(operands) == 2 else None
+        if table is None or guard is not None or not isinstance(operands[0], Register):
+            source.fail(
+                "brx.idx takes an index and a table that .branchtargets declared before it, and no predicate", start
+            )
+        line = source.line(start)
+        for place, label in enumerate(table):
+            held = self._new(f"(index is {place})", 1)
+            code.append(PTXInstruction("setp", ("eq", "u32"), (held, operands[0], Immediate(place)), None, line))
+            code.append(PTXInstruction("bra", (), (Symbol(label),), (held, False), line))
+            self.branches.append((len(code) - 1, label, list(self.labels)))
+        code.append(PTXInstruction("trap", (), (), None, line))
 
 
 class _Operands:

@@ -1,12 +1,13 @@
 """Instructions that the threads of a warp run together: shfl, vote, match, redux, elect (PTX ISA 9.1, 9.7.9, 9.7.13)."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from ..errors import KernelFault
 from ..scheduler import Wait
-from .decode import Operation, reader, unknown
+from .decode import Operation, reader, registers_of, unknown
 from .machine import WARP
 from .syntax import Pair, PTXInstruction, Register, Sink
 
@@ -59,8 +60,19 @@ def _gathered(values: np.ndarray, lanes) -> np.ndarray:
     return flat if lanes is None else flat[lanes]
 
 
+def _shuffle_source(mode: str, step: np.ndarray, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(lane that each lane of a warp reads, whether it is inside of the segment), one warp a row (PTX ISA 9.7.9.6)."""
+    step = (step & np.uint32(31)).astype(np.int64)
+    bound, segment = ((packed >> np.uint32(by) & np.uint32(31)).astype(np.int64) for by in (0, 8))
+    lane = np.arange(WARP)[None, :]
+    last, first = (lane & segment) | (bound & ~segment), lane & segment
+    source = {"up": lane - step, "down": lane + step, "bfly": lane ^ step, "idx": first | (step & ~segment)}[mode]
+    inside = source >= last if mode == "up" else source <= last
+    return np.where(inside, source, lane), inside
+
+
 def build_shuffle(ins: PTXInstruction) -> Operation:
-    """shfl.sync: values of other lanes of the warp (PTX ISA 9.7.9.6)."""
+    """shfl.sync: values of other lanes of the warp. A lane that reads what was never written holds such a value itself."""
     mode = next((w for w in ins.modifiers if w in ("up", "down", "bfly", "idx")), None)
     if mode is None or "sync" not in ins.modifiers or ins.modifiers[-1] != "b32":
         raise unknown(ins)
@@ -69,48 +81,39 @@ def build_shuffle(ins: PTXInstruction) -> Operation:
     if isinstance(target, Pair):
         target, flag = target.first, target.second
     value, by, clamp = (reader(operand, "b32", ins) for operand in ins.operands[1:4])
-    source_register = ins.operands[1] if isinstance(ins.operands[1], Register) else None
+    sources = registers_of(ins.operands[1:2])
 
     def run(machine, lanes):
-        values, active = _spread(machine, value(machine, lanes), lanes)
-        step = _spread(machine, by(machine, lanes), lanes)[0] & np.uint32(31)
-        packed = _spread(machine, clamp(machine, lanes), lanes)[0]
-        bound, segment = (
-            (packed & np.uint32(31)).astype(np.int64),
-            (packed >> np.uint32(8) & np.uint32(31)).astype(np.int64),
+        registers = machine.registers
+        absent = registers.missing(sources, lanes)
+        with registers.unchecked() if absent is not None else nullcontext():
+            values, active = _spread(machine, value(machine, lanes), lanes)
+        source, inside = _shuffle_source(
+            mode, _spread(machine, by(machine, lanes), lanes)[0], _spread(machine, clamp(machine, lanes), lanes)[0]
         )
-        lane = np.arange(WARP)[None, :]
-        step = step.astype(np.int64)
-        last, first = (lane & segment) | (bound & ~segment), lane & segment
-        if mode == "up":
-            source = lane - step
-            inside = source >= last
-        elif mode == "down":
-            source = lane + step
-            inside = source <= last
-        elif mode == "bfly":
-            source = lane ^ step
-            inside = source <= last
-        else:
-            source = first | (step & ~segment)
-            inside = source <= last
-        source = np.where(inside, source, lane)
-        missing = active & ~np.take_along_axis(active, source, 1)
-        if missing.any():
+        if (active & ~np.take_along_axis(active, source, 1)).any():
             raise KernelFault(f"{ins.opcode} reads a lane that does not run it")
-        found = np.take_along_axis(values, source, 1)
-        ids = None
-        if machine.trace is not None and source_register is not None:
-            own = machine.registers.read_ids(source_register.number, None)
-            if own is not None:
-                flat = (source + WARP * np.arange(len(source))[:, None]).reshape(-1)
-                ids = own[flat] if lanes is None else own[flat][lanes]
         if not isinstance(target, Sink):
-            machine.registers.write(target.number, _gathered(found, lanes), lanes, ids)
+            found = np.take_along_axis(values, source, 1)
+            registers.write(
+                target.number, _gathered(found, lanes), lanes, _shuffled_ids(machine, sources, source, lanes)
+            )
+            if absent is not None:
+                whole = _spread(machine, absent, lanes)[0]
+                registers.forget(target.number, lanes, _gathered(np.take_along_axis(whole, source, 1), lanes))
         if flag is not None and not isinstance(flag, Sink):
-            machine.registers.write(flag.number, _gathered(inside, lanes), lanes)
+            registers.write(flag.number, _gathered(inside, lanes), lanes)
 
     return whole_warps(run)
+
+
+def _shuffled_ids(machine, sources: tuple[int, ...], source: np.ndarray, lanes) -> np.ndarray | None:
+    """Whose bytes the lanes hold after a shuffle."""
+    own = machine.registers.read_ids(sources[0], None) if machine.trace is not None and sources else None
+    if own is None:
+        return None
+    flat = (source + WARP * np.arange(len(source))[:, None]).reshape(-1)
+    return own[flat] if lanes is None else own[flat][lanes]
 
 
 def _members(machine, mask, lanes) -> np.ndarray:

@@ -1,6 +1,8 @@
 """wgmma (PTX ISA 9.1, 9.7.16): products of a warp group, B and mostly A from shared memory. Done at once."""
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from .decode import Operation, id_reader, reader, unknown
 from .mma import FORMATS, write_tiles
 from .movement import items
 from .shared_tiles import load_tiles, signed, wgmma_descriptor
-from .syntax import Immediate, PTXInstruction, Register, Vector
+from .syntax import Immediate, PTXInstruction, Vector
 from .warps import whole_warps
 
 
@@ -53,74 +55,112 @@ _FACTORS = {
 }  # fmt: skip
 
 
-def _product(ins: PTXInstruction) -> Operation:
-    """The operation of wgmma.mma_async."""
-    words, operands = ins.modifiers, ins.operands
+@dataclass(frozen=True)
+class _Shape:
+    """What the opcode and the constants of wgmma.mma_async say."""
+
+    sizes: tuple[int, int, int]
+    formats: tuple[str, str, str]
+    name: str
+    signs: tuple[int, int]
+    turned: tuple[bool, bool]
+
+
+def _shape(ins: PTXInstruction) -> _Shape:
+    words = ins.modifiers
     shape = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", words[3]) if len(words) > 5 else None
     types = [w for w in words[4:] if w in FORMATS]
-    if shape is None or len(types) != 3 or set(words[4:]) - {*types, "satfinite"}:
+    factors = [_constant(operand, ins) for operand in ins.operands[4:]]
+    if shape is None or len(types) != 3 or set(words[4:]) - {*types, "satfinite"} or len(factors) not in _FACTORS:
         raise unknown(ins)
     m, n, k = (int(x) for x in shape.groups())
-    d_format, a_format, b_format = (FORMATS[w] for w in types)
-    name = f"wgmma.m64n8k{k}.{'.'.join(types)}" + (".satfinite" if "satfinite" in words else "")
-    accumulator = warpgroup_accumulator(n, get_format(d_format).bits)
-    targets = items(operands[0])
-    factors = [_constant(operand, ins) for operand in operands[4:]]
-    if len(factors) not in _FACTORS:
-        raise unknown(ins)
     scale_a, scale_b, turn_a, turn_b = _FACTORS[len(factors)](factors)
-    if len(targets) != accumulator.registers or not {scale_a, scale_b} <= {1, -1}:
+    if not {scale_a, scale_b} <= {1, -1}:
         raise unknown(ins)
-    kept = reader(operands[3], "pred", ins) if len(operands) > 3 else None
-    held = [reader(x, "b32", ins) for x in targets]
-    owners = [id_reader(x, "b32") for x in targets]
-    from_registers = isinstance(operands[1], Vector)
-    a_fragment = mma_layout((16, 8, k), a_format, b_format, "fp32", "fp32").a if from_registers else None
-    a_words = [reader(x, "b32", ins) for x in items(operands[1])] if from_registers else []
-    a_owners = [id_reader(x, "b32") for x in items(operands[1])] if from_registers else []
-    described = [reader(operand, "b64", ins) for operand in operands[1:3] if isinstance(operand, Register)]
-    sizes = [get_format(f).bits // 8 for f in (a_format, b_format)]
+    name = f"wgmma.m64n8k{k}.{'.'.join(types)}" + (".satfinite" if "satfinite" in words else "")
+    d, a, b = (FORMATS[w] for w in types)
+    return _Shape((m, n, k), (d, a, b), name, (scale_a, scale_b), (bool(turn_a), bool(turn_b)))
 
-    def operand_tiles(machine, lanes, groups, side):
-        descriptors = [wgmma_descriptor(int(x)) for x in _uniform(described[side - 2](machine, lanes), groups, ins)]
-        rows = machine.threads.row[groups[:, 0]]
-        height, turned = ((m, turn_a), (n, turn_b))[side]
-        return load_tiles(machine, rows, descriptors, height, k, sizes[side], bool(turned), groups[:, 0], "wgmma")
+
+def _from_registers(ins: PTXInstruction, shape: _Shape) -> Callable:
+    """A function that reads A and whose bytes it is from the registers of each warp."""
+    (m, _, k), (_, a_format, b_format) = shape.sizes, shape.formats
+    fragment = mma_layout((16, 8, k), a_format, b_format, "fp32", "fp32").a
+    words = [reader(x, "b32", ins) for x in items(ins.operands[1])]
+    owners = [id_reader(x, "b32") for x in items(ins.operands[1])]
+
+    def read(machine, lanes, groups):
+        held = [np.broadcast_to(word(machine, lanes), (groups.size,)) for word in words]
+        ids = fragments.element_ids([x(machine, lanes) for x in owners], fragment, 4 * len(groups))
+        values = fragments.matrices(held, fragment).reshape(len(groups), m, k)
+        return values, None if ids is None else ids.reshape(len(groups), m, k, -1)
+
+    return read
+
+
+def _from_shared(ins: PTXInstruction, shape: _Shape, side: int) -> Callable:
+    """A function that reads A (side 0) or B transposed (side 1) and whose bytes it is through a descriptor."""
+    described = reader(ins.operands[1 + side], "b64", ins)
+    height, size = shape.sizes[side], get_format(shape.formats[1 + side]).bits // 8
+
+    def read(machine, lanes, groups):
+        descriptors = [wgmma_descriptor(int(x)) for x in _uniform(described(machine, lanes), groups, ins)]
+        rows, first = machine.threads.row[groups[:, 0]], groups[:, 0]
+        return load_tiles(machine, rows, descriptors, height, shape.sizes[2], size, shape.turned[side], first, "wgmma")
+
+    return read
+
+
+class _AccumulatorRegisters:
+    """The registers of D, which are those of C."""
+
+    def __init__(self, ins: PTXInstruction, shape: _Shape):
+        fmt = get_format(shape.formats[0])
+        self.targets, self.container = items(ins.operands[0]), fmt.container
+        self.layout, self.sizes = warpgroup_accumulator(shape.sizes[1], fmt.bits), shape.sizes[:2]
+        if len(self.targets) != self.layout.registers:
+            raise unknown(ins)
+        self._held = [reader(x, "b32", ins) for x in self.targets]
+        self._owners = [id_reader(x, "b32") for x in self.targets]
+        self._kept = reader(ins.operands[3], "pred", ins) if len(ins.operands) > 3 else None
+
+    def read(self, machine, lanes, groups: np.ndarray):
+        """(C, whose bytes it is): zeros for groups whose predicate says so."""
+        keep = np.ones(len(groups), bool)
+        if self._kept is not None:
+            keep = np.broadcast_to(self._kept(machine, lanes), (groups.size,)).reshape(groups.shape)[:, 0]
+        if not keep.any():
+            return np.zeros((len(groups), *self.sizes), self.container), None
+        words = [np.broadcast_to(read(machine, lanes), (groups.size,)) for read in self._held]
+        c = fragments.matrices(words, self.layout)
+        c = np.where(keep[:, None, None, None], c, c.dtype.type(0))[:, 0]
+        if machine.trace is None:
+            return c, None
+        ids = fragments.element_ids([read(machine, lanes) for read in self._owners], self.layout, len(groups))
+        return c, None if ids is None else np.where(keep[:, None, None, None, None], ids, 0)[:, 0]
+
+
+def _product(ins: PTXInstruction) -> Operation:
+    """The operation of wgmma.mma_async."""
+    shape = _shape(ins)
+    accumulator = _AccumulatorRegisters(ins, shape)
+    in_registers = isinstance(ins.operands[1], Vector)
+    left = _from_registers(ins, shape) if in_registers else _from_shared(ins, shape, 0)
+    right = _from_shared(ins, shape, 1)
+    (m, n, _), (sign_a, sign_b) = shape.sizes, shape.signs
 
     def run(machine, lanes):
-        row = machine.matrix_row(name, ins).with_shape(m, n)
+        row = machine.matrix_row(shape.name, ins).with_shape(m, n)
         groups = warpgroups(machine, lanes, ins)
-        if from_registers:
-            words = [np.broadcast_to(read(machine, lanes), (groups.size,)) for read in a_words]
-            a = fragments.matrices(words, a_fragment).reshape(len(groups), m, k)
-            a_ids = fragments.element_ids([x(machine, lanes) for x in a_owners], a_fragment, 4 * len(groups))
-            a_ids = None if a_ids is None else a_ids.reshape(len(groups), m, k, -1)
-        else:
-            a, a_ids = operand_tiles(machine, lanes, groups, 0)
-        b, b_ids = operand_tiles(machine, lanes, groups, 1)
+        (a, a_ids), (b, b_ids) = (read(machine, lanes, groups) for read in (left, right))
         b, b_ids = b.swapaxes(1, 2), None if b_ids is None else b_ids.swapaxes(1, 2)
-        a, b = signed(a, scale_a), signed(b, scale_b)
-        machine.checks.group_used(lanes, [x.number for x in targets])
-        keep = np.ones(len(groups), bool)
-        if kept is not None:
-            keep = np.broadcast_to(kept(machine, lanes), (groups.size,)).reshape(groups.shape)[:, 0]
-        c, c_ids = np.zeros((len(groups), 1, m, n), get_format(d_format).container), None
-        if keep.any():
-            c = fragments.matrices(
-                [np.broadcast_to(read(machine, lanes), (groups.size,)) for read in held], accumulator
-            )
-            c = np.where(keep[:, None, None, None], c, c.dtype.type(0))
-            if machine.trace is not None:
-                c_ids = fragments.element_ids([read(machine, lanes) for read in owners], accumulator, len(groups))
-                c_ids = None if c_ids is None else np.where(keep[:, None, None, None, None], c_ids, 0)[:, 0]
-        tiles = [np.ascontiguousarray(x) for x in (a, b, c[:, 0])]
-        result = row.mma_bits(*tiles)
-        ids = (
-            machine.trace.product(row, [a_ids, b_ids, c_ids], tiles, ins.line, (scale_a, scale_b))
-            if machine.trace is not None
-            else None
-        )
-        write_tiles(machine, targets, accumulator, result[:, None], ids, lanes)
+        machine.checks.group_used(lanes, [x.number for x in accumulator.targets])
+        c, c_ids = accumulator.read(machine, lanes, groups)
+        tiles = [np.ascontiguousarray(x) for x in (signed(a, sign_a), signed(b, sign_b), c)]
+        result, ids = row.mma_bits(*tiles), None
+        if machine.trace is not None:
+            ids = machine.trace.product(row, [a_ids, b_ids, c_ids], tiles, ins.line, shape.signs)
+        write_tiles(machine, accumulator.targets, accumulator.layout, result[:, None], ids, lanes)
 
     return run
 

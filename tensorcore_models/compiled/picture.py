@@ -1,0 +1,53 @@
+"""The expression of a compiled kernel as boxes that hang from each other."""
+
+from ..explanations.drawing import DrawnBox
+from .recipe import accumulation, pieces_text, run_text
+from .template import Applied, Node, Step
+
+#: Characters of a box at most; the note has all.
+_WIDEST = 34
+
+
+def expression_boxes(root: Node) -> list[DrawnBox]:
+    """Boxes of an expression, each after those below it, the result last: runs of a chain, additions, conversions, inputs."""
+    boxes: list[DrawnBox] = []
+
+    def add(label: str, note: str, below: tuple[int, ...] = ()) -> int:
+        short = label if len(label) <= _WIDEST else label[: _WIDEST - 3] + "..."
+        boxes.append(DrawnBox(short, note or label, below))
+        return len(boxes) - 1
+
+    def drawn(node: Node) -> int:
+        chain = accumulation(node)
+        if chain is not None:
+            at = drawn(chain.start)
+            for run in chain.runs:
+                label = f"k {pieces_text(run.ks)}" if run.ks else f"{run.left} x {run.right}"
+                factors = add(label, run_text(run))
+                at = add("chain", f"{run.unit}, line {run.line}: {run_text(run)}", (at, factors))
+            return at
+        if isinstance(node, Applied):
+            below = tuple(drawn(operand) for operand in node.operands)
+            return add(node.name, f"line {node.line}" if node.line else node.name, below)
+        return add(node.text(), "")
+
+    drawn(root)
+    return boxes
+
+
+def lines_of(root: Node) -> set[int]:
+    """Lines of the text that an expression names."""
+    found: set[int] = set()
+    stack, seen = [root], set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Applied | Step):
+            found.add(node.line)
+        if isinstance(node, Applied):
+            stack += node.operands
+        elif isinstance(node, Step):
+            stack += [*node.left, *node.right, node.addend]
+    return found - {0}
