@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     Raises ValueError, TypeError, OSError on bad input.
     """
     from tensorcore_models import compiled
+    from tensorcore_models.compiled.picture import expression_svg
     from tensorcore_models.files import write_text
 
     if len(args.kernels) > 2:
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     if args.picture:
         if not args.picture.endswith(".svg"):
             raise ValueError(f"--picture is written as SVG: name a file that ends in .svg, got {args.picture!r}")
-        write_text(args.picture, recipe.svg() + "\n")
+        write_text(args.picture, expression_svg(recipe) + "\n")
     if args.html:
         from mpgemm.reporting.kernel_page import kernel_page
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from html import escape
 
 from mpgemm.reporting.html_report import document
-from tensorcore_models.compiled import KernelRecipe, PTXProgram
-from tensorcore_models.compiled.picture import lines_of
+from tensorcore_models.compiled import KernelRecipe
+from tensorcore_models.compiled.program import KernelProgram
+from tensorcore_models.compiled.picture import expression_svg, lines_of
 from tensorcore_models.explanations.orders import tree_of_order
 
 #: Expressions that are drawn; the text has as many.
@@ -14,7 +15,7 @@ _SHOWN = 4
 _PARTS = 4
 
 
-def kernel_page(program: PTXProgram, recipe: KernelRecipe) -> str:
+def kernel_page(program: KernelProgram, recipe: KernelRecipe) -> str:
     """The page: expressions with their pictures, the order of k, what it rests on, the code with the lines that are named."""
     body = "\n".join([*_expressions(recipe), *_order(recipe), *_assumptions(recipe), *_code(program, recipe)])
     return document(f"{recipe.kernel}, {program.target}", body)
@@ -24,7 +25,7 @@ def _expressions(recipe: KernelRecipe) -> Iterator[str]:
     yield f"<section>\n<h2>What it computes: {escape(recipe.output)}</h2>"
     for number, form in enumerate(recipe.forms[:_SHOWN]):
         yield f"<h3>{len(form.outputs)} elements</h3>\n<pre>{_linked(recipe.outline(number))}</pre>"
-        yield f"<figure>{recipe.svg(number)}</figure>"
+        yield f"<figure>{expression_svg(recipe, number)}</figure>"
     if len(recipe.forms) > _SHOWN:
         yield f'<p class="note">{len(recipe.forms) - _SHOWN} more expressions.</p>'
     yield "</section>"
@@ -59,7 +60,7 @@ def _assumptions(recipe: KernelRecipe) -> Iterator[str]:
         yield "<h2>Assumed</h2>\n<ul>" + "".join(f"<li>{escape(each)}</li>" for each in recipe.assumptions) + "</ul>"
 
 
-def _code(program: PTXProgram, recipe: KernelRecipe) -> Iterator[str]:
+def _code(program: KernelProgram, recipe: KernelRecipe) -> Iterator[str]:
     """The text; lines that the expressions name are marked."""
     named = set().union(*(lines_of(form.root) for form in recipe.forms))
     yield "<section>\n<h2>Code</h2>\n<pre>"

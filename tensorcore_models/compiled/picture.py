@@ -1,11 +1,16 @@
 """The expression of a compiled kernel as boxes that hang from each other."""
 
-from ..explanations.drawing import DrawnBox
-from .recipe import accumulation, pieces_text, run_text
+from ..explanations.drawing import DrawnBox, svg
+from .recipe import KernelRecipe, accumulation, pieces_text, run_text
 from .template import Applied, Node, Step
 
 #: Characters of a box at most; the note has all.
 _WIDEST = 34
+
+
+def expression_svg(recipe: KernelRecipe, form: int = 0) -> str:
+    """An expression of a recipe, the most common one by default, as an SVG element."""
+    return svg(expression_boxes(recipe.forms[form].root), f"What {recipe.kernel} computes")
 
 
 def expression_boxes(root: Node) -> list[DrawnBox]:

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..engines.matrix_engine import MatrixEngine
 from ..engines.order import Chain, Order, Sum
-from ..explanations.drawing import svg
 from ..explanations.orders import tree_of_order
 from ..families.fma_chain import SequentialFMA
 from ..libraries.recipe import Epilogue, Recipe, Unknown
@@ -158,12 +157,6 @@ class KernelRecipe(Result):
         _instructions(self.root, found)
         return tuple(found)
 
-    def svg(self, form: int = 0) -> str:
-        """The expression as a picture: an SVG element."""
-        from .picture import expression_boxes
-
-        return svg(expression_boxes(self.forms[form].root), f"What {self.kernel} computes")
-
     def library(self) -> Recipe:
         """The same as a recipe of `libraries`.
 
@@ -274,7 +267,7 @@ def _chain(run: StepRun) -> Chain:
                 pieces.append(range(step[0], step[-1] + 1))
         return Chain(tuple(pieces))
     if any(len(step) != size for step in run.steps[:-1]):
-        raise Unknown(f"steps that interleave k are not full: {_run_text(run)}", field="order")
+        raise Unknown(f"steps that interleave k are not full: {run_text(run)}", field="order")
     return Chain(_pieces(run.ks), joined=True)
 
 
