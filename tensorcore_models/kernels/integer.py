@@ -11,9 +11,8 @@ from ..machine.threads import threads_for, threads_for_product
 from .common import Source, lanes_over_rows, running_sum
 from .lowering import Lowered
 
-# Where nothing is clamped, sums may be cut anywhere: so many products of 8-bit integers have a sum that is exact in float32.
-_WRAPPING_TERMS = 256
-_EXACT_SUM = 1 << 24
+_WRAPPING_TERMS = 256  # where nothing is clamped, sums may be cut anywhere
+_EXACT_SUM = (1 << 31) - 1  # of one operation that clamps, in int32
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,19 @@ OP_FN void OP(test_integers)(const int32_t *x, const int32_t *y)
     INTEGERS("right", OP(right)(a, p), whole(x[l], -places[l], 1))
     INTEGERS("right_logical", OP(right_logical)(a, p), places[l] > 31 ? 0 : (uint32_t)x[l] >> places[l])
     INTEGERS("left", OP(left)(a, p), places[l] > 31 ? 0 : (uint32_t)x[l] << places[l])
+    INTEGERS("load_integers", OP(load_integers)(x), x[l])
+    INTEGERS("add_clamped", OP(add_clamped)(a, b),
+             (int64_t)x[l] + y[l] > INT32_MAX   ? INT32_MAX
+             : (int64_t)x[l] + y[l] < INT32_MIN ? INT32_MIN
+                                                : x[l] + (int64_t)y[l])
+    INTEGERS("pair_products", OP(pair_products)(a, b),
+             (uint32_t)((int16_t)x[l] * (int16_t)y[l]) + (uint32_t)((x[l] >> 16) * (y[l] >> 16)))
+    for (int count = -1; count <= VLANES + 1; count++) {
+        INTEGERS("some_integers", OP(some_integers)(x, count), l < count ? x[l] : 0)
+        EACH places[l] = 7;
+        OP(put_some_integers)(places, c, count);
+        EACH expect("put_some_integers" OP_SET, x[l], count, places[l], l < count ? x[l] : 7);
+    }
     const unsigned negative = OP(negative)(a);
     EACH expect("negative" OP_SET, x[l], 0, negative >> l & 1, x[l] < 0);
     /* high * 256 + low, as the far sums of narrow_lanes.h add them, and coarse * finer + fine of sums that are rounded down */

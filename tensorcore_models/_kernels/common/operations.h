@@ -116,6 +116,23 @@ OP_FN VI OP(unlike)(VF x, VF y) { return RAW(unlike)(x, y); }
 /* Sums and differences modulo 2^32. */
 OP_FN VI OP(add)(VI x, VI y) { return (VI)((OP(unsigned))x + (OP(unsigned))y); }
 OP_FN VI OP(sub)(VI x, VI y) { return (VI)((OP(unsigned))x - (OP(unsigned))y); }
+/* c + x, and where that is beyond int32 the largest number of its sign. */
+OP_FN VI OP(add_clamped)(VI c, VI x)
+{
+    const VI total = OP(add)(c, x), over = ((c ^ total) & (x ^ total)) >> 31; /* the sum has the sign of neither */
+    return total ^ ((total ^ (c >> 31) ^ OP(all)(INT32_MAX)) & over);
+}
+/* Sums modulo 2^32 of the products of two neighbouring words of int16. */
+OP_FN VI OP(pair_products)(VI x, VI y) { return RAW(pair_products)(x, y); }
+/* int32 from memory; the first `count` of VLANES, zeros in the other lanes (count may be negative or too large); those to memory. */
+OP_FN VI OP(load_integers)(const void *from)
+{
+    VI x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+OP_FN VI OP(some_integers)(const int32_t *from, int count) { return RAW(some_integers)(from, count); }
+OP_FN void OP(put_some_integers)(int32_t *to, VI x, int count) { RAW(put_some_integers)(to, x, count); }
 /* Bytes: a 32-bit word again and again, from its lowest byte on; the larger of `top` and x - y, or of `top` and 0. */
 OP_FN VU8 OP(words)(uint32_t word) { return RAW(words)(word); }
 OP_FN VU16 OP(words16)(uint32_t word) { return RAW(words16)(word); }

@@ -78,6 +78,22 @@ MPG_AVX2 mpg_i32_avx2 mpg_left_raw_avx2(mpg_i32_avx2 x, mpg_i32_avx2 places)
     return (mpg_i32_avx2)_mm256_sllv_epi32((__m256i)x, (__m256i)places);
 }
 MPG_AVX2 mpg_f32_avx2 mpg_madd_raw_avx2(mpg_f32_avx2 a, mpg_f32_avx2 b, mpg_f32_avx2 c) { return _mm256_fmadd_ps(a, b, c); }
+MPG_AVX2 mpg_i32_avx2 mpg_pair_products_raw_avx2(mpg_i32_avx2 x, mpg_i32_avx2 y)
+{
+    return (mpg_i32_avx2)_mm256_madd_epi16((__m256i)x, (__m256i)y);
+}
+MPG_AVX2 __m256i mpg_first_of_8_avx2(int count)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+MPG_AVX2 mpg_i32_avx2 mpg_some_integers_raw_avx2(const int32_t *from, int count)
+{
+    return (mpg_i32_avx2)_mm256_maskload_epi32(from, mpg_first_of_8_avx2(count));
+}
+MPG_AVX2 void mpg_put_some_integers_raw_avx2(int32_t *to, mpg_i32_avx2 x, int count)
+{
+    _mm256_maskstore_epi32(to, mpg_first_of_8_avx2(count), (__m256i)x);
+}
 MPG_AVX2 unsigned mpg_beyond_fp16_raw_avx2(mpg_f32_avx2 x)
 {
     return mpg_negative_raw_avx2(mpg_all_raw_avx2((143 << 23) - 1) - ((mpg_i32_avx2)x & 0x7FFFFFFF));

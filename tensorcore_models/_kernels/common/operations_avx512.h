@@ -108,6 +108,18 @@ MPG_AVX512 void mpg_put_some_raw_avx512(float *to, mpg_f32_avx512 x, mpg_mask_av
 {
     _mm512_mask_storeu_ps(to, lanes, x);
 }
+MPG_AVX512 mpg_i32_avx512 mpg_pair_products_raw_avx512(mpg_i32_avx512 x, mpg_i32_avx512 y)
+{
+    return (mpg_i32_avx512)_mm512_madd_epi16((__m512i)x, (__m512i)y);
+}
+MPG_AVX512 mpg_i32_avx512 mpg_some_integers_raw_avx512(const int32_t *from, int count)
+{
+    return (mpg_i32_avx512)_mm512_maskz_loadu_epi32(mpg_first_raw_avx512(count), from);
+}
+MPG_AVX512 void mpg_put_some_integers_raw_avx512(int32_t *to, mpg_i32_avx512 x, int count)
+{
+    _mm512_mask_storeu_epi32(to, mpg_first_raw_avx512(count), (__m512i)x);
+}
 MPG_AVX512 unsigned mpg_beyond_fp16_raw_avx512(mpg_f32_avx512 x) { return _mm512_fpclass_ps_mask(x, 0x18); }
 MPG_AVX512 mpg_f32_avx512 mpg_without_raw_avx512(mpg_f32_avx512 x, unsigned lanes)
 {

@@ -167,6 +167,39 @@ MPG_INLINE mpg_f32_plain mpg_madd_raw_plain(mpg_f32_plain a, mpg_f32_plain b, mp
     memcpy(&c, z, sizeof c);
     return c;
 }
+MPG_INLINE mpg_i32_plain mpg_pair_products_raw_plain(mpg_i32_plain x, mpg_i32_plain y)
+{
+#if defined(__SSE2__) && (defined(__GNUC__) || defined(__clang__))
+    return (mpg_i32_plain)_mm_madd_epi16((__m128i)x, (__m128i)y);
+#else
+    int16_t a[2 * MPG_LANES_PLAIN], b[2 * MPG_LANES_PLAIN];
+    int32_t lane[MPG_LANES_PLAIN];
+    memcpy(a, &x, sizeof a);
+    memcpy(b, &y, sizeof b);
+    for (int l = 0; l < MPG_LANES_PLAIN; l++)
+        lane[l] = (int32_t)((uint32_t)(a[2 * l] * b[2 * l]) + (uint32_t)(a[2 * l + 1] * b[2 * l + 1]));
+    memcpy(&x, lane, sizeof x);
+    return x;
+#endif
+}
+MPG_INLINE mpg_i32_plain mpg_some_integers_raw_plain(const int32_t *from, int count)
+{
+    int32_t lane[MPG_LANES_PLAIN] = {0};
+    mpg_i32_plain x;
+    for (int l = 0; l < MPG_LANES_PLAIN; l++)
+        if (l < count)
+            lane[l] = from[l];
+    memcpy(&x, lane, sizeof x);
+    return x;
+}
+MPG_INLINE void mpg_put_some_integers_raw_plain(int32_t *to, mpg_i32_plain x, int count)
+{
+    int32_t lane[MPG_LANES_PLAIN];
+    memcpy(lane, &x, sizeof lane);
+    for (int l = 0; l < MPG_LANES_PLAIN; l++)
+        if (l < count)
+            to[l] = lane[l];
+}
 MPG_INLINE unsigned mpg_beyond_fp16_raw_plain(mpg_f32_plain x)
 {
     return mpg_negative_raw_plain(mpg_all_raw_plain((143 << 23) - 1) - (mpg_bits_raw_plain(x) & 0x7FFFFFFF));

@@ -28,7 +28,7 @@ cdef extern from "integer_job.h":
         int32_t *d
         int level
 
-    int64_t mpg_integer_bytes(int64_t m, int64_t n, int level)
+    int64_t mpg_integer_bytes(int64_t m, int64_t n)
     void mpg_integer_start(mpg_drive *drive, char *workspace) noexcept
     void mpg_integer_items_start(mpg_integer_items *job)
 
@@ -70,7 +70,7 @@ def integer(a, b, int64_t k, int32_t[:, ::1] d, dict task, int level, int thread
     job.drive.m, job.drive.n, job.drive.d, job.drive.redo = d.shape[0], d.shape[1], &d[0, 0], NULL
     job.drive.level, job.drive.total = level, total
     drive_slices(&job.drive, mpg_integer_start, job.task.terms, MPG_INTEGER_SLICE,
-                 mpg_integer_bytes(d.shape[0], d.shape[1], level), length, threads)
+                 mpg_integer_bytes(d.shape[0], d.shape[1]), length, threads)
 
 
 def integer_batch(a, b, int64_t k, int32_t[:, :, ::1] d, bint swapped, dict task, int level, int threads):

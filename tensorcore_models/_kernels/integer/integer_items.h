@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "driver.h"
-#include "integer_x86.h"
+#include "integer_tiles.h"
 
 typedef struct {
     mpg_batch batch;
@@ -22,21 +22,19 @@ typedef struct {
 static int mpg_integer_run_items(const mpg_batch *batch, int64_t first, int64_t last)
 {
     const mpg_integer_items *job = (const mpg_integer_items *)batch;
-    const int64_t rows = job->rows, length = job->length, size = 4 * length;
+    const int64_t rows = job->rows, length = job->length, size = 2 * length;
     const int64_t padded = mpg_panels_of(job->columns, MPG_INTEGER_LANES) * MPG_INTEGER_LANES;
-    uint8_t *av = malloc((size_t)((rows + MPG_INTEGER_LANES) * size + rows * padded * 4));
-    if (!av)
+    int32_t *c = malloc((size_t)((rows + MPG_INTEGER_LANES) * size + rows * padded * 4));
+    if (!c)
         return 0;
-    uint8_t *bv = av + rows * size;
-    int32_t *c = (int32_t *)(bv + MPG_INTEGER_LANES * size);
-    const int64_t row_bytes = length * mpg_integer_size(job->level);
+    int16_t *av = (int16_t *)(c + rows * padded), *bv = av + rows * length;
     for (int64_t item = first; item < last; item++) {
         mpg_integer_source a = job->a, b = job->b;
         int32_t *d = job->d + item * rows * job->columns;
         a.data += item * job->a_item;
         b.data += item * job->b_item;
         for (int64_t r = 0; r < rows; r++) {
-            mpg_integer_pack_a(&a, r, 0, length, av + r * row_bytes, job->level);
+            mpg_integer_pack_a(&a, r, 0, length, av + r * length, job->level);
             for (int64_t j = 0; j < job->columns; j++)
                 c[r * padded + j] = d[r * job->row_step + j * job->column_step];
         }
@@ -50,7 +48,7 @@ static int mpg_integer_run_items(const mpg_batch *batch, int64_t first, int64_t 
             for (int64_t j = 0; j < job->columns; j++)
                 d[r * job->row_step + j * job->column_step] = c[r * padded + j];
     }
-    free(av);
+    free(c);
     return 1;
 }
 

@@ -9,26 +9,19 @@ typedef struct {
     mpg_drive drive;
     mpg_integer_task task;
     mpg_integer_source a, b;
-    uint8_t *av, *bv; /* packed operands of a slice */
+    int16_t *av, *bv; /* packed operands of a slice */
 } mpg_integer_job;
 
 /* Bytes of packed operands for each position of k. */
-static int64_t mpg_integer_bytes(int64_t m, int64_t n, int level)
+static int64_t mpg_integer_bytes(int64_t m, int64_t n)
 {
-    return (m + mpg_panels_of(n, MPG_INTEGER_LANES) * MPG_INTEGER_LANES) * mpg_integer_size(level);
-}
-
-/* Where a row or the column that starts a panel lies. */
-static uint8_t *mpg_integer_place(const mpg_drive *drive, uint8_t *packed, int64_t first)
-{
-    return packed + first * drive->part * mpg_integer_size(drive->level);
+    return (m + mpg_panels_of(n, MPG_INTEGER_LANES) * MPG_INTEGER_LANES) * 2;
 }
 
 static void mpg_integer_pack_row(const mpg_drive *drive, int64_t r)
 {
     const mpg_integer_job *job = (const mpg_integer_job *)drive;
-    mpg_integer_pack_a(&job->a, r, drive->begin, drive->begin + drive->part, mpg_integer_place(drive, job->av, r),
-                       drive->level);
+    mpg_integer_pack_a(&job->a, r, drive->begin, drive->begin + drive->part, job->av + r * drive->part, drive->level);
 }
 
 static void mpg_integer_pack_columns(const mpg_drive *drive, int64_t panel)
@@ -36,7 +29,7 @@ static void mpg_integer_pack_columns(const mpg_drive *drive, int64_t panel)
     const mpg_integer_job *job = (const mpg_integer_job *)drive;
     const int64_t first = panel * MPG_INTEGER_LANES;
     mpg_integer_pack_b(&job->b, first, mpg_panel_columns(drive, first), drive->begin, drive->begin + drive->part,
-                       mpg_integer_place(drive, job->bv, first), drive->level);
+                       job->bv + first * drive->part, drive->level);
 }
 
 static void mpg_integer_run_tile(const mpg_drive *drive, int64_t block, int64_t panel)
@@ -45,9 +38,8 @@ static void mpg_integer_run_tile(const mpg_drive *drive, int64_t block, int64_t 
     const int64_t first = panel * MPG_INTEGER_LANES;
     mpg_own_tile own; /* int32 as bits */
     mpg_take_tile(drive, block, first, mpg_panel_columns(drive, first), MPG_SIZE(drive->level, MPG_INTEGER_DEPTH_SIZES), &own);
-    mpg_integer_tile(&job->task, mpg_integer_place(drive, job->av, block * MPG_TILE_ROWS), drive->part, own.tile.rows,
-                     mpg_integer_place(drive, job->bv, first), own.tile.columns, (int32_t *)own.tile.d, own.tile.ld,
-                     drive->level);
+    mpg_integer_tile(&job->task, job->av + block * MPG_TILE_ROWS * drive->part, drive->part, own.tile.rows,
+                     job->bv + first * drive->part, own.tile.columns, (int32_t *)own.tile.d, own.tile.ld, drive->level);
     mpg_give_tile(&own);
 }
 
@@ -56,8 +48,8 @@ static void mpg_integer_start(mpg_drive *drive, char *workspace)
 {
     mpg_integer_job *job = (mpg_integer_job *)drive;
     mpg_drive_in_blocks(drive, MPG_INTEGER_LANES);
-    job->bv = (uint8_t *)workspace;
-    job->av = job->bv + drive->panels * MPG_INTEGER_LANES * drive->length * mpg_integer_size(drive->level);
+    job->bv = (int16_t *)workspace;
+    job->av = job->bv + drive->panels * MPG_INTEGER_LANES * drive->length;
     drive->pack_row = mpg_integer_pack_row;
     drive->pack_columns = mpg_integer_pack_columns;
     drive->tile = mpg_integer_run_tile;
