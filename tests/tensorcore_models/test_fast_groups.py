@@ -312,7 +312,7 @@ def test_power_of_two_scales_shift_the_result(seed, shift):
         Unit(GroupDotFusedSum(), "e4m3fn", "e4m3fn", **SCALE),
         Unit(GroupDotFusedSum(), "e2m1", "e2m1", "fp16", "fp32", **SCALE),
         Unit(IntegerDotAdd(True, 5), "s8", "s8", **S32),
-        Unit(IntegerDotAdd(True, 33026), "u8", "u8", **S32),  # float32 sums of a pass are not exact
+        Unit(IntegerDotAdd(True, 33026), "u8", "u8", **S32),  # sums of an operation pass int32
         Unit(IntegerDotAdd(True), "u8", "u8", "s32", "s8"),
     ],
 )
