@@ -27,7 +27,7 @@ NO_RESULTS = {
     "mpgemm": {"ErrorMeter", "ExactResult", "RecoveryMethod"},
     "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule", "PlannedWay"},
     "tensorcore_models": {"BlockScaled", "Format", "ScaleRule", "Scaling"},
-    "tensorcore_models.compiled": {"KernelLimits", "PTXProgram", "TensorMap"},
+    "tensorcore_models.compiled": {"AMDProgram", "KernelLimits", "KernelProgram", "PTXProgram", "TensorMap"},
     "tensorcore_models.libraries": {"Chain", "Epilogue", "Recipe", "Recording", "Sum"},
     "tensorcore_models.probing": {"Aimed", "Box", "ProbeSet", "ProbeVector", "Solver", "Tree"},
     "tensorcore_models.probing.formal": {"Answer", "Way"},

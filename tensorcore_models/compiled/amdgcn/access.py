@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .decode import unknown
-from .syntax import AMDInstruction, Registers
+from .syntax import AMDInstruction, RegisterRange
 
 
 @dataclass(frozen=True)
-class Form:
+class Access:
     """The data of a load or store.
 
     Parameters
@@ -39,15 +39,16 @@ class Form:
         return max(1, self.size // 4)
 
 
-_DWORDS = {"dword": Form(4), **{f"dwordx{n}": Form(4, n) for n in (2, 3, 4, 8, 16)}}
+_DWORDS = {"dword": Access(4), **{f"dwordx{n}": Access(4, n) for n in (2, 3, 4, 8, 16)}}
 #: Forms by the end of an instruction's name.
 LOADS = {
-    **_DWORDS, "ubyte": Form(1), "sbyte": Form(1, signed=True), "ushort": Form(2), "sshort": Form(2, signed=True),
-    "short_d16": Form(2, half=0), "short_d16_hi": Form(2, half=1), "ubyte_d16": Form(1, half=0),
-    "ubyte_d16_hi": Form(1, half=1), "sbyte_d16": Form(1, signed=True, half=0), "sbyte_d16_hi": Form(1, signed=True, half=1),
+    **_DWORDS, "ubyte": Access(1), "sbyte": Access(1, signed=True), "ushort": Access(2), "sshort": Access(2, signed=True),
+    "short_d16": Access(2, half=0), "short_d16_hi": Access(2, half=1), "ubyte_d16": Access(1, half=0),
+    "ubyte_d16_hi": Access(1, half=1), "sbyte_d16": Access(1, signed=True, half=0),
+    "sbyte_d16_hi": Access(1, signed=True, half=1),
 }  # fmt: skip
 STORES = {
-    **_DWORDS, "byte": Form(1), "short": Form(2), "byte_d16_hi": Form(1, half=1), "short_d16_hi": Form(2, half=1),
+    **_DWORDS, "byte": Access(1), "short": Access(2), "byte_d16_hi": Access(1, half=1), "short_d16_hi": Access(2, half=1),
 }  # fmt: skip
 #: What is said of caches; it changes no values.
 HINTS = {"sc0", "sc1", "nt", "glc", "slc", "dlc"}
@@ -55,12 +56,12 @@ HINTS = {"sc0", "sc1", "nt", "glc", "slc", "dlc"}
 
 def vectors_of(operand, count: int, ins: AMDInstruction) -> range:
     """Numbers of `count` vector registers."""
-    if not isinstance(operand, Registers) or not operand.vector or operand.count != count:
+    if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != count:
         raise unknown(ins, f"takes {count} vector register{'s' * (count > 1)}")
     return range(operand.first, operand.first + count)
 
 
-def read_places(machine, memory, places: np.ndarray, form: Form, lanes, *, kind: str = "generic"):
+def read_places(machine, memory, places: np.ndarray, form: Access, lanes, *, kind: str = "generic"):
     """(words of shape (lanes, count), whose bytes they are or None)."""
     if machine.launch.checks:
         machine.checks.watch_read(memory, places, form.size, lanes, kind)
@@ -79,7 +80,7 @@ def write_places(
     memory.store_ids(places, ids, size)
 
 
-def fill(machine, targets: range, form: Form, words: np.ndarray, owners, waves, lanes) -> None:
+def fill(machine, targets: range, form: Access, words: np.ndarray, owners, waves, lanes) -> None:
     """Write loaded words to the registers of lanes."""
     if form.width == 4:
         for place, number in enumerate(targets):
@@ -100,7 +101,7 @@ def fill(machine, targets: range, form: Form, words: np.ndarray, owners, waves, 
     machine.write_vector(targets[0], value, waves, lanes, own)
 
 
-def taken(machine, sources: range, form: Form, waves, lanes) -> tuple[np.ndarray, np.ndarray | None]:
+def taken(machine, sources: range, form: Access, waves, lanes) -> tuple[np.ndarray, np.ndarray | None]:
     """(words of registers of lanes, shape (lanes, count), whose bytes they are or None)."""
     count = machine.threads.count if lanes is None else len(lanes)
     words = np.stack([np.broadcast_to(machine.read_vector(n, waves, lanes), (count,)) for n in sources], 1)
@@ -118,7 +119,9 @@ def taken(machine, sources: range, form: Form, waves, lanes) -> tuple[np.ndarray
 
 
 # -- atomic operations -----------------------------------------------------------------------------------------------------
-def one_by_one(machine, memory, places: np.ndarray, words: np.ndarray, owners, form: Form, change: Callable, name: str):
+def one_by_one(
+    machine, memory, places: np.ndarray, words: np.ndarray, owners, form: Access, change: Callable, name: str
+):
     """Read, change and write words, lanes at one address after the other; (words before, whose bytes they were)."""
     before = np.zeros_like(words)
     before_owners = None if machine.trace is None else np.zeros((len(places), form.size), np.int64)

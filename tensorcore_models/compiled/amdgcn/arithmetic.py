@@ -12,8 +12,8 @@ from ...formats import get_float_format
 from .. import floats
 from .decode import (
     FORMATS,
+    AluRow,
     Operation,
-    Pure,
     VectorSource,
     VectorTarget,
     active,
@@ -22,7 +22,7 @@ from .decode import (
     unpublished,
     vector_operation,
 )
-from .syntax import AMDInstruction, Literal, Modified, Operand, Registers
+from .syntax import AMDInstruction, Literal, Modified, Operand, RegisterRange
 
 
 def sign_of(fmt: str) -> int:
@@ -88,13 +88,13 @@ def _whole(function: Callable, fmt: str) -> Callable:
     return run
 
 
-def _rows(kind: str) -> dict[str, Pure]:
+def _rows(kind: str) -> dict[str, AluRow]:
     fmt = FORMATS[kind]
     flip = (np.uint16, np.uint32, np.uint64)[("f16", "f32", "f64").index(kind)](sign_of(fmt))
     one, two, three = (kind,), (kind,) * 2, (kind,) * 3
 
-    def row(kinds, function) -> Pure:
-        return Pure(kind, kinds, by_mode(function, fmt), moded=True)
+    def row(kinds, function) -> AluRow:
+        return AluRow(kind, kinds, by_mode(function, fmt), moded=True)
 
     found = {
         "add": row(two, lambda r, x, y: floats.add(x, y, fmt, r)),
@@ -102,17 +102,17 @@ def _rows(kind: str) -> dict[str, Pure]:
         "subrev": row(two, lambda r, x, y: floats.add(x ^ flip, y, fmt, r)),
         "mul": row(two, lambda r, x, y: floats.multiply(x, y, fmt, r)),
         "fma": row(three, lambda r, x, y, z: floats.fma(x, y, z, fmt, r)),
-        **{name: Pure(kind, two, _extreme(fmt, name == "max"), moded=True) for name in ("min", "max")},
-        **{f"{name}3": Pure(kind, three, _extreme(fmt, name == "max"), moded=True) for name in ("min", "max")},
-        "med3": Pure(kind, three, _middle(fmt), moded=True),
-        **{name: Pure(kind, one, _whole(function, fmt), moded=True)
+        **{name: AluRow(kind, two, _extreme(fmt, name == "max"), moded=True) for name in ("min", "max")},
+        **{f"{name}3": AluRow(kind, three, _extreme(fmt, name == "max"), moded=True) for name in ("min", "max")},
+        "med3": AluRow(kind, three, _middle(fmt), moded=True),
+        **{name: AluRow(kind, one, _whole(function, fmt), moded=True)
            for name, function in (("rndne", np.rint), ("trunc", np.trunc), ("floor", np.floor), ("ceil", np.ceil))},
     }  # fmt: skip
     return {f"v_{name}_{kind}": each for name, each in found.items()}
 
 
 #: Elementwise instructions.
-ROWS: dict[str, Pure] = {name: row for kind in FORMATS for name, row in _rows(kind).items()}
+ROWS: dict[str, AluRow] = {name: row for kind in FORMATS for name, row in _rows(kind).items()}
 
 
 def build(ins: AMDInstruction) -> Operation:
@@ -184,8 +184,8 @@ def _half(ins: AMDInstruction, operand, kind: str, pick: int, negated: bool) -> 
         part = (2, 2) if pick else None
         return VectorSource(Modified(operand, True) if negated else operand, kind, ins, part)
     source: Operand
-    if isinstance(operand, Registers) and operand.count == 2:
-        source = Registers(operand.vector, operand.first + pick, 1)
+    if isinstance(operand, RegisterRange) and operand.count == 2:
+        source = RegisterRange(operand.vector, operand.first + pick, 1)
     elif isinstance(operand, Literal) and not pick:
         source = operand
     else:
@@ -214,7 +214,7 @@ def build_approximate(ins: AMDInstruction) -> Operation:
             found = floats.rounded(function(floats.values(x, fmt).astype(np.float64)), fmt, "rne")
         return floats.flushed(found, fmt) if mode.flushes(fmt)[1] else found
 
-    stand_in = vector_operation(ins, Pure(kind, (kind,), nearest, moded=True))
+    stand_in = vector_operation(ins, AluRow(kind, (kind,), nearest, moded=True))
 
     def run(machine, waves):
         if machine.unpublished != "nearest":

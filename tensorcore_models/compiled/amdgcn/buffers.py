@@ -10,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import KernelFault, Refused
-from .access import HINTS, LOADS, STORES, Form, fill, one_by_one, read_places, taken, vectors_of, write_places
+from .access import HINTS, LOADS, STORES, Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import VECTOR_MEMORY
 from .decode import Operation, ScalarSource, active, unknown
 from .global_memory import ATOMICS
-from .syntax import M0, AMDInstruction, Literal, Registers, Symbol
+from .syntax import M0, AMDInstruction, Literal, RegisterRange, Word
 
 
 class BufferAddress:
@@ -31,18 +31,18 @@ class BufferAddress:
         if self.indexed:
             raise unknown(ins, "with idxen (a structured buffer) is not known here")
         count = int(self.moved)
-        if isinstance(vector, Symbol) and vector.name == "off" and not count:
+        if isinstance(vector, Word) and vector.name == "off" and not count:
             self.lane = range(0)
         else:
             self.lane = vectors_of(vector, count, ins)
-        if not isinstance(descriptor, Registers) or descriptor.vector or descriptor.count != 4:
+        if not isinstance(descriptor, RegisterRange) or descriptor.vector or descriptor.count != 4:
             raise unknown(ins, "takes a descriptor of 4 scalar registers")
-        self.words = [ScalarSource(Registers(False, descriptor.first + i, 1), "u32", ins) for i in range(4)]
-        if not isinstance(scalar, Registers | Literal):
+        self.words = [ScalarSource(RegisterRange(False, descriptor.first + i, 1), "u32", ins) for i in range(4)]
+        if not isinstance(scalar, RegisterRange | Literal):
             raise unknown(ins, "takes a scalar offset")
         self.scalar = ScalarSource(scalar, "u32", ins)
 
-    def read(self, machine, waves, lanes, form: Form) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, machine, waves, lanes, form: Access) -> tuple[np.ndarray, np.ndarray]:
         """(address in each lane, how many of its bytes are in range, from the first on)."""
         base_low, second, records, flags = (
             np.asarray(machine.spread(word.read(machine, waves), waves, lanes)).astype(np.int64) for word in self.words
@@ -70,7 +70,7 @@ def _of_lanes(machine, lanes, chosen: np.ndarray) -> np.ndarray:
     return machine.threads.all_lanes[chosen] if lanes is None else lanes[chosen]
 
 
-def _parts(inside: np.ndarray, form: Form) -> list[tuple[int, np.ndarray]]:
+def _parts(inside: np.ndarray, form: Access) -> list[tuple[int, np.ndarray]]:
     """Lanes by how many words of an access are in range, where some are: (words, lanes)."""
     words = inside // form.width
     return [(int(n), np.flatnonzero(words == n)) for n in np.unique(words) if n]
@@ -85,12 +85,12 @@ def _places(machine, addresses, size: int, lanes, chosen, *, write: bool) -> np.
         raise
 
 
-def _loaded(machine, where: BufferAddress, form: Form, waves, lanes) -> tuple[np.ndarray, np.ndarray | None]:
+def _loaded(machine, where: BufferAddress, form: Access, waves, lanes) -> tuple[np.ndarray, np.ndarray | None]:
     addresses, inside = where.read(machine, waves, lanes, form)
     words = np.zeros((len(addresses), form.count), f"u{form.width}")
     owners = None if machine.trace is None else np.zeros((len(addresses), form.size), np.int64)
     for count, chosen in _parts(inside, form):
-        part = Form(form.width, count)
+        part = Access(form.width, count)
         places = _places(machine, addresses, part.size, lanes, chosen, write=False)
         mine = _of_lanes(machine, lanes, chosen)
         found, own = read_places(machine, machine.memory.space, places, part, mine)
@@ -127,11 +127,11 @@ def build_load(ins: AMDInstruction) -> Operation:
     return _counted(run, targets)
 
 
-def _to_local(ins: AMDInstruction, form: Form) -> Operation:
+def _to_local(ins: AMDInstruction, form: Access) -> Operation:
     if form.width != 4 or len(ins.operands) != 3:
         raise unknown(ins)
     where = BufferAddress(ins, *ins.operands)
-    base = ScalarSource(Registers(False, M0, 1), "b32", ins)
+    base = ScalarSource(RegisterRange(False, M0, 1), "b32", ins)
 
     def run(machine, waves, lanes):
         words, owners = _loaded(machine, where, form, waves, lanes)
@@ -174,14 +174,14 @@ def build_store(ins: AMDInstruction) -> Operation:
 def build_atomic(ins: AMDInstruction) -> Operation:
     """An atomic operation, all or nothing in range; with sc0 it gives what was there before."""
     width, count, change = ATOMICS[ins.name.removeprefix("buffer_atomic_")]
-    form, returns = Form(width, count), "sc0" in ins.modifiers or "glc" in ins.modifiers
+    form, returns = Access(width, count), "sc0" in ins.modifiers or "glc" in ins.modifiers
     if len(ins.operands) != 4:
         raise unknown(ins, f"has {len(ins.operands)} operands")
     registers, where = vectors_of(ins.operands[0], form.registers, ins), BufferAddress(ins, *ins.operands[1:])
 
     def run(machine, waves, lanes):
         addresses, inside = where.read(machine, waves, lanes, form)
-        words, owners = taken(machine, registers, Form(4, form.registers), waves, lanes)
+        words, owners = taken(machine, registers, Access(4, form.registers), waves, lanes)
         chosen = np.flatnonzero(inside == form.size)
         places = _places(machine, addresses, form.size, lanes, chosen, write=True)
         shaped = np.ascontiguousarray(words[chosen]).view(f"u{width}")
@@ -194,7 +194,7 @@ def build_atomic(ins: AMDInstruction) -> Operation:
             if old is not None:
                 ids = np.zeros((len(addresses), form.size), np.int64)
                 ids[chosen] = old
-            fill(machine, registers, Form(4, form.registers), back, ids, waves, lanes)
+            fill(machine, registers, Access(4, form.registers), back, ids, waves, lanes)
 
     return _counted(run, registers if returns else range(0))
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from .operands import MalformedAMDGCN, instruction_parts
 from .parse import add_metadata, is_branch
-from .syntax import AMDInstruction, CodeObject, Kernel
+from .syntax import AMDInstruction, AMDKernel, CodeObject
 
 MAGIC = b"\x7fELF"
 _AMDGPU = 224
@@ -260,7 +260,7 @@ def read_code_object(data: bytes) -> tuple[str, CodeObject]:
     for name, address in _symbols(data, sections).items():
         if name.endswith(".kd"):
             facts, entry = descriptor_facts(data, _file_offset(sections, address, 64))
-            kernel = Kernel(name.removesuffix(".kd"), facts)
+            kernel = AMDKernel(name.removesuffix(".kd"), facts)
             found.kernels[kernel.name], starts[kernel.name] = kernel, address + entry
     for row in _metadata(data, sections).get("amdhsa.kernels", []):
         fields = _plain(row)

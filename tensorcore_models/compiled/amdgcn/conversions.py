@@ -8,7 +8,17 @@ from ...formats import get_float_format
 from ...formats.rounding import decode, encode
 from .. import floats
 from ..errors import Refused
-from .decode import FORMATS, Operation, Pure, VectorSource, VectorTarget, active, settled, unknown, vector_operation
+from .decode import (
+    FORMATS,
+    AluRow,
+    Operation,
+    VectorSource,
+    VectorTarget,
+    active,
+    settled,
+    unknown,
+    vector_operation,
+)
 from .syntax import AMDInstruction, Modified
 
 
@@ -52,20 +62,20 @@ def _byte(place: int) -> Callable:
 
 
 #: Elementwise conversions.
-ROWS: dict[str, Pure] = {
-    "v_cvt_f16_f32": Pure("f16", ("f32",), _narrowed("fp32", "fp16"), moded=True),
-    "v_cvt_f32_f16": Pure("f32", ("f16",), _narrowed("fp16", "fp32"), moded=True),
-    "v_cvt_f32_f64": Pure("f32", ("f64",), _narrowed("fp64", "fp32"), moded=True),
-    "v_cvt_f64_f32": Pure("f64", ("f32",), _narrowed("fp32", "fp64"), moded=True),
-    **{f"v_cvt_{kind}_{integer}": Pure(kind, (integer,), _from_integer(FORMATS[kind]), moded=True)
+ROWS: dict[str, AluRow] = {
+    "v_cvt_f16_f32": AluRow("f16", ("f32",), _narrowed("fp32", "fp16"), moded=True),
+    "v_cvt_f32_f16": AluRow("f32", ("f16",), _narrowed("fp16", "fp32"), moded=True),
+    "v_cvt_f32_f64": AluRow("f32", ("f64",), _narrowed("fp64", "fp32"), moded=True),
+    "v_cvt_f64_f32": AluRow("f64", ("f32",), _narrowed("fp32", "fp64"), moded=True),
+    **{f"v_cvt_{kind}_{integer}": AluRow(kind, (integer,), _from_integer(FORMATS[kind]), moded=True)
        for kind, integer in (("f32", "i32"), ("f32", "u32"), ("f64", "i32"), ("f64", "u32"), ("f16", "i16"), ("f16", "u16"))},
-    **{f"v_cvt_{integer}_{kind}": Pure(integer, (kind,), _to_integer(FORMATS[kind], dtype), moded=True)
+    **{f"v_cvt_{integer}_{kind}": AluRow(integer, (kind,), _to_integer(FORMATS[kind], dtype), moded=True)
        for integer, dtype in (("i32", np.int32), ("u32", np.uint32)) for kind in ("f32", "f64")},
-    **{f"v_cvt_{integer}_f16": Pure(integer, ("f16",), _to_integer("fp16", dtype), moded=True)
+    **{f"v_cvt_{integer}_f16": AluRow(integer, ("f16",), _to_integer("fp16", dtype), moded=True)
        for integer, dtype in (("i16", np.int16), ("u16", np.uint16))},
-    "v_cvt_flr_i32_f32": Pure("i32", ("f32",), _to_integer("fp32", np.int32, np.floor), moded=True),
-    "v_cvt_rpi_i32_f32": Pure("i32", ("f32",), _to_integer("fp32", np.int32, lambda x: np.floor(x + 0.5)), moded=True),
-    **{f"v_cvt_f32_ubyte{i}": Pure("f32", ("u32",), _byte(i), moded=True) for i in range(4)},
+    "v_cvt_flr_i32_f32": AluRow("i32", ("f32",), _to_integer("fp32", np.int32, np.floor), moded=True),
+    "v_cvt_rpi_i32_f32": AluRow("i32", ("f32",), _to_integer("fp32", np.int32, lambda x: np.floor(x + 0.5)), moded=True),
+    **{f"v_cvt_f32_ubyte{i}": AluRow("f32", ("u32",), _byte(i), moded=True) for i in range(4)},
 }  # fmt: skip
 
 
@@ -96,7 +106,7 @@ def build_pair(ins: AMDInstruction) -> Operation:
         raise unknown(ins, "has operands or modifiers that are not known here")
     target = VectorTarget(ins.operands[0], "b32", ins)
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[1:]]
-    convert, row = _packed(fmt, "f16", rounding), Pure("f16", ("f32",), np.asarray)
+    convert, row = _packed(fmt, "f16", rounding), AluRow("f16", ("f32",), np.asarray)
 
     def run(machine, waves, lanes):
         mode, words, owners = machine.mode_of(waves), [], []
@@ -142,7 +152,7 @@ def build_from_fp8(ins: AMDInstruction) -> Operation:
         raise unknown(ins, "with op_sel is not known here")
     target = VectorTarget(ins.operands[0], "b64" if pairs else "b32", ins)
     sources = [VectorSource(ins.operands[1], "b32", ins, (start + i, 1)) for i in range(1 + pairs)]
-    row = Pure("f32", ("b8",), np.asarray)
+    row = AluRow("f32", ("b8",), np.asarray)
 
     def run(machine, waves, lanes):
         fmt, found, owners = _format(machine, ins, name), [], []
@@ -172,7 +182,7 @@ def build_to_fp8(ins: AMDInstruction) -> Operation:
     high = bool(select[-1])
     target = VectorTarget(ins.operands[0], "b16", ins, (2 if high else 0, 2), "PRESERVE")
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[1:]]
-    row = Pure("b8", ("f32",), np.asarray)
+    row = AluRow("b8", ("f32",), np.asarray)
 
     def run(machine, waves, lanes):
         fmt, words, owners = _format(machine, ins, name), [], []
@@ -211,7 +221,7 @@ def build_mixed(ins: AMDInstruction) -> Operation:
     else:
         part = (2 if ins.name == "v_fma_mixhi_f16" else 0, 2)
         fmt, target = "fp16", VectorTarget(ins.operands[0], "f16", ins, part, "PRESERVE")
-    row = Pure("f32" if fmt == "fp32" else "f16", tuple(kind for kind, _ in sources), np.asarray)
+    row = AluRow("f32" if fmt == "fp32" else "f16", tuple(kind for kind, _ in sources), np.asarray)
 
     def run(machine, waves, lanes):
         mode = machine.mode_of(waves)

@@ -1,7 +1,7 @@
 """From an instruction to an operation: a function of the machine and the waves that run it.
 
 A group of instructions is a module with a table ``BUILDERS``: name -> a function of the instruction that gives its operation.
-What is elementwise is a :class:`Pure` row: types and a function of arrays. Operands, their modifiers, EXEC and expressions are
+What is elementwise is an :class:`AluRow`: types and a function of arrays. Operands, their modifiers, EXEC and expressions are
 seen to here, once, for scalar and for vector instructions.
 """
 
@@ -15,7 +15,7 @@ from ...formats.rounding import encode
 from .. import floats
 from ..errors import KernelFault, Refused
 from .lanes import moved_lanes
-from .syntax import SCC, WINDOWS, AMDInstruction, Literal, Modified, Operand, Registers, Symbol
+from .syntax import SCC, WINDOWS, AMDInstruction, Literal, Modified, Operand, RegisterRange, Word
 
 Operation = Callable[[Any, np.ndarray | None], Any]
 KINDS = {
@@ -47,7 +47,7 @@ def unpublished(ins: AMDInstruction) -> Refused:
 
 
 @dataclass(frozen=True)
-class Pure:
+class AluRow:
     """An elementwise instruction.
 
     Parameters
@@ -101,12 +101,12 @@ class ScalarSource:
     def __init__(self, operand: Operand, kind: str, ins: AMDInstruction):
         self.kind, self.size, self.dtype = kind, size_of(kind), np.dtype(KINDS[kind])
         self.fixed = constant(operand, kind, ins) if isinstance(operand, Literal) else None
-        self.registers: Registers | None = None
-        if isinstance(operand, Symbol) and operand.name in WINDOWS and self.size == 8:
+        self.registers: RegisterRange | None = None
+        if isinstance(operand, Word) and operand.name in WINDOWS and self.size == 8:
             self.fixed = self.dtype.type(WINDOWS[operand.name])
         if self.fixed is None:
             count = max(1, self.size // 4)
-            if not isinstance(operand, Registers) or operand.vector or operand.count != count:
+            if not isinstance(operand, RegisterRange) or operand.vector or operand.count != count:
                 raise unknown(ins, f"takes {count} scalar register{'s' * (count > 1)} here")
             self.registers = operand
 
@@ -144,7 +144,7 @@ class ScalarTarget:
 
     def __init__(self, operand: Operand, kind: str, ins: AMDInstruction):
         count = max(1, size_of(kind) // 4)
-        if not isinstance(operand, Registers) or operand.vector or operand.count != count:
+        if not isinstance(operand, RegisterRange) or operand.vector or operand.count != count:
             raise unknown(ins, f"gives {count} scalar register{'s' * (count > 1)}")
         self.first, self.count = operand.first, count
 
@@ -162,7 +162,7 @@ class ScalarTarget:
             machine.write_scalar(self.first + place, part, waves, own)
 
 
-def scalar_operation(ins: AMDInstruction, row: Pure, *, writes_scc: bool) -> Operation:
+def scalar_operation(ins: AMDInstruction, row: AluRow, *, writes_scc: bool) -> Operation:
     """The operation of an elementwise scalar instruction."""
     given = ins.operands
     compares = row.result == "mask"
@@ -224,13 +224,13 @@ class VectorSource:
         self.dtype = np.dtype(KINDS[kind])
         self.scalar: ScalarSource | None = None
         self.first, self.count = 0, max(1, self.size // 4)
-        if isinstance(operand, Registers) and operand.vector:
+        if isinstance(operand, RegisterRange) and operand.vector:
             if operand.count != self.count or kind == "mask":
                 raise unknown(ins, f"takes {self.count} vector register{'s' * (self.count > 1)} here")
             self.first = operand.first
         elif kind == "mask":
             self.scalar = ScalarSource(operand, "b64", ins)
-        elif self.size < 4 and isinstance(operand, Registers) or part is not None:
+        elif self.size < 4 and isinstance(operand, RegisterRange) or part is not None:
             self.scalar = ScalarSource(operand, "b32", ins)
         else:
             self.scalar = ScalarSource(operand, kind, ins)
@@ -342,7 +342,7 @@ class VectorTarget:
     def __init__(self, operand: Operand, kind: str, ins: AMDInstruction, part=None, unused: str = "PAD"):
         self.size = size_of(kind)
         self.count = max(1, self.size // 4)
-        if not isinstance(operand, Registers) or not operand.vector or operand.count != self.count:
+        if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != self.count:
             raise unknown(ins, f"gives {self.count} vector register{'s' * (self.count > 1)}")
         self.first = operand.first
         self.part = part or ((0, self.size) if self.size < 4 else None)
@@ -466,7 +466,7 @@ def settled(machine, ins: AMDInstruction, bits: np.ndarray, fmt: str) -> np.ndar
     return bits
 
 
-def vector_operation(ins: AMDInstruction, row: Pure) -> Operation:
+def vector_operation(ins: AMDInstruction, row: AluRow) -> Operation:
     """The operation of an elementwise vector instruction whose first operand is the result."""
     if len(ins.operands) != 1 + len(row.sources):
         raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(row.sources)}")

@@ -6,8 +6,8 @@ import numpy as np
 
 from .. import floats
 from ..errors import Refused
-from .decode import Operation, Pure, VectorSource, VectorTarget, active, settled, unknown, vector_operation
-from .syntax import VCC, AMDInstruction, Registers
+from .decode import AluRow, Operation, VectorSource, VectorTarget, active, settled, unknown, vector_operation
+from .syntax import VCC, AMDInstruction, RegisterRange
 from .vector import mask_target, write_mask
 
 _NAN, _INFINITY, _SIGN = np.uint32(0x7FC00000), np.uint32(0x7F800000), np.uint32(1 << 31)
@@ -69,7 +69,7 @@ def build_scale(ins: AMDInstruction) -> Operation:
         raise unknown(ins, "has operands or modifiers that are not known here")
     target, out = VectorTarget(ins.operands[0], "f32", ins), mask_target(ins.operands[1], ins)
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[2:]]
-    row = Pure("f32", ("f32",) * 3, np.asarray)
+    row = AluRow("f32", ("f32",) * 3, np.asarray)
 
     def run(machine, waves, lanes):
         read = [source.read(machine, waves, lanes) for source in sources]
@@ -89,8 +89,8 @@ def build_multiply_add(ins: AMDInstruction) -> Operation:
         raise unknown(ins, "has operands or modifiers that are not known here")
     target = VectorTarget(ins.operands[0], "f32", ins)
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[1:]]
-    flags = VectorSource(Registers(False, VCC, 2), "mask", ins)
-    row = Pure("f32", ("f32",) * 3, np.asarray)
+    flags = VectorSource(RegisterRange(False, VCC, 2), "mask", ins)
+    row = AluRow("f32", ("f32",) * 3, np.asarray)
 
     def run(machine, waves, lanes):
         mode, read = machine.mode_of(waves), [source.read(machine, waves, lanes) for source in sources]
@@ -128,11 +128,11 @@ def _power(mode, x):
     return np.where(np.isfinite(value), np.frexp(np.where(np.isfinite(value), value, 0.0))[1], 0).astype(np.int32)
 
 
-ROWS: dict[str, Pure] = {
-    "v_div_fixup_f32": Pure("f32", ("f32",) * 3, fixed_quotient, moded=True),
-    "v_ldexp_f32": Pure("f32", ("f32", "i32"), _loaded, moded=True),
-    "v_frexp_mant_f32": Pure("f32", ("f32",), _fraction, moded=True),
-    "v_frexp_exp_i32_f32": Pure("i32", ("f32",), _power, moded=True),
+ROWS: dict[str, AluRow] = {
+    "v_div_fixup_f32": AluRow("f32", ("f32",) * 3, fixed_quotient, moded=True),
+    "v_ldexp_f32": AluRow("f32", ("f32", "i32"), _loaded, moded=True),
+    "v_frexp_mant_f32": AluRow("f32", ("f32",), _fraction, moded=True),
+    "v_frexp_exp_i32_f32": AluRow("i32", ("f32",), _power, moded=True),
 }
 
 

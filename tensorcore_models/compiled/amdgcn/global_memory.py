@@ -6,14 +6,14 @@ import numpy as np
 
 from .. import floats
 from ..errors import Refused
-from .access import HINTS, LOADS, STORES, Form, fill, one_by_one, read_places, taken, vectors_of, write_places
+from .access import HINTS, LOADS, STORES, Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import LOCAL, VECTOR_MEMORY
 from .decode import Operation, ScalarSource, active, unknown
-from .syntax import M0, AMDInstruction, Registers, Symbol
+from .syntax import M0, AMDInstruction, RegisterRange, Word
 
 
 def _is_off(operand) -> bool:
-    return isinstance(operand, Symbol) and operand.name == "off"
+    return isinstance(operand, Word) and operand.name == "off"
 
 
 def address_reader(ins: AMDInstruction, vector, scalar) -> Callable:
@@ -119,7 +119,7 @@ def build_to_local(ins: AMDInstruction) -> Operation:
         raise unknown(ins)
     where = address_reader(ins, *_addresses(ins, 0))
     step = int(ins.modifiers.get("offset", 0))
-    base = ScalarSource(Registers(False, M0, 1), "b32", ins)
+    base = ScalarSource(RegisterRange(False, M0, 1), "b32", ins)
 
     def run(machine, waves, lanes):
         memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=False)
@@ -167,7 +167,7 @@ ATOMICS: dict[str, tuple[int, int, Callable]] = {
 def build_atomic(ins: AMDInstruction) -> Operation:
     """An atomic operation; with sc0 it gives what was there before."""
     width, count, change = ATOMICS[ins.name.split("_atomic_")[1]]
-    form, returns = Form(width, count), "sc0" in ins.modifiers or "glc" in ins.modifiers
+    form, returns = Access(width, count), "sc0" in ins.modifiers or "glc" in ins.modifiers
     targets = vectors_of(ins.operands[0], form.registers, ins) if returns else range(0)
     vector, data, *rest = ins.operands[returns:]
     sources = vectors_of(data, form.registers, ins)
@@ -175,12 +175,12 @@ def build_atomic(ins: AMDInstruction) -> Operation:
 
     def run(machine, waves, lanes):
         memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=True)
-        words, owners = taken(machine, sources, Form(4, form.registers), waves, lanes)
+        words, owners = taken(machine, sources, Access(4, form.registers), waves, lanes)
         shaped = np.ascontiguousarray(words).view(f"u{width}")
         before, old = one_by_one(machine, memory, places, shaped, owners, form, change, ins.name)
         if returns:
             back = np.ascontiguousarray(before).view(np.uint32)
-            fill(machine, targets, Form(4, form.registers), back, old, waves, lanes)
+            fill(machine, targets, Access(4, form.registers), back, old, waves, lanes)
 
     return _counted(ins, run, targets)
 

@@ -4,25 +4,26 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .access import Form, fill, one_by_one, read_places, taken, vectors_of, write_places
+from .access import Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import LOCAL
 from .decode import Operation, active, unknown
 from .global_memory import ATOMICS
 from .syntax import AMDInstruction
 
 _LOADS = {
-    "u8": Form(1), "i8": Form(1, signed=True), "u16": Form(2), "i16": Form(2, signed=True), "b32": Form(4), "b64": Form(4, 2),
-    "b96": Form(4, 3), "b128": Form(4, 4), "u16_d16": Form(2, half=0), "u16_d16_hi": Form(2, half=1),
-    "u8_d16": Form(1, half=0), "u8_d16_hi": Form(1, half=1), "i8_d16": Form(1, signed=True, half=0),
-    "i8_d16_hi": Form(1, signed=True, half=1),
+    "u8": Access(1), "i8": Access(1, signed=True), "u16": Access(2), "i16": Access(2, signed=True),
+    "b32": Access(4), "b64": Access(4, 2),
+    "b96": Access(4, 3), "b128": Access(4, 4), "u16_d16": Access(2, half=0), "u16_d16_hi": Access(2, half=1),
+    "u8_d16": Access(1, half=0), "u8_d16_hi": Access(1, half=1), "i8_d16": Access(1, signed=True, half=0),
+    "i8_d16_hi": Access(1, signed=True, half=1),
 }  # fmt: skip
 _STORES = {
-    "b8": Form(1), "b16": Form(2), "b32": Form(4), "b64": Form(4, 2), "b96": Form(4, 3), "b128": Form(4, 4),
-    "b8_d16_hi": Form(1, half=1), "b16_d16_hi": Form(2, half=1),
+    "b8": Access(1), "b16": Access(2), "b32": Access(4), "b64": Access(4, 2), "b96": Access(4, 3), "b128": Access(4, 4),
+    "b8_d16_hi": Access(1, half=1), "b16_d16_hi": Access(2, half=1),
 }  # fmt: skip
 
 
-def _offsets(ins: AMDInstruction, form: Form) -> list[int]:
+def _offsets(ins: AMDInstruction, form: Access) -> list[int]:
     """Where the accesses of an instruction lie from the lane's address on: one, or two in units of their size (of 64)."""
     words = ins.modifiers
     if "2" not in ins.name.split("_")[1]:
@@ -110,7 +111,7 @@ def build_atomic(ins: AMDInstruction) -> Operation:
     name = ins.name.removeprefix("ds_")
     returns = "rtn_" in name
     width, count, change = ATOMICS[_ATOMICS[name.replace("rtn_", "")]]
-    form, (step,) = Form(width, count), _offsets(ins, Form(width))
+    form, (step,) = Access(width, count), _offsets(ins, Access(width))
     if len(ins.operands) != 2 + returns:
         raise unknown(ins, f"has {len(ins.operands)} operands")
     targets = vectors_of(ins.operands[0], form.registers, ins) if returns else range(0)
@@ -119,14 +120,14 @@ def build_atomic(ins: AMDInstruction) -> Operation:
 
     def run(machine, waves, lanes):
         memory, places = _local(machine, machine.read_vector(where, waves, lanes), step, form.size, lanes, write=True)
-        words, owners = taken(machine, sources, Form(4, form.registers), waves, lanes)
+        words, owners = taken(machine, sources, Access(4, form.registers), waves, lanes)
         if machine.launch.checks:
             machine.checks.watch_write(memory, places, form.size, lanes, "generic")
         shaped = np.ascontiguousarray(words).view(f"u{width}")
         before, old = one_by_one(machine, memory, places, shaped, owners, form, change, ins.name)
         if returns:
             back = np.ascontiguousarray(before).view(np.uint32)
-            fill(machine, targets, Form(4, form.registers), back, old, waves, lanes)
+            fill(machine, targets, Access(4, form.registers), back, old, waves, lanes)
 
     return _counted(run, targets)
 
@@ -137,7 +138,7 @@ def build_permute(ins: AMDInstruction) -> Operation:
 
     A lane that is not active gives 0; of several that go to one lane, that of the largest number stays.
     """
-    step = _offsets(ins, Form(4))[0]
+    step = _offsets(ins, Access(4))[0]
     if len(ins.operands) != 3:
         raise unknown(ins, f"has {len(ins.operands)} operands")
     target, where, what = (vectors_of(operand, 1, ins)[0] for operand in ins.operands)

@@ -19,7 +19,7 @@ from ..registers import Registers
 from ..threads import Threads
 from .counters import Counters, NoCounters
 from .races import WaveRaces
-from .syntax import EXEC, SCALARS, SCC, VECTORS, WINDOWS, AMDInstruction, Kernel, register_name
+from .syntax import EXEC, SCALARS, SCC, VECTORS, WINDOWS, AMDInstruction, AMDKernel, register_name
 
 WAVE = 64
 LDS_WINDOW, SCRATCH_WINDOW = WINDOWS["src_shared_base"], WINDOWS["src_private_base"]
@@ -28,7 +28,7 @@ _ALL = np.uint32(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
-class Target:
+class Processor:
     """What a processor has: the catalogue's architecture of its matrix instructions ("" if none), bytes of LDS."""
 
     unit: str
@@ -36,10 +36,10 @@ class Target:
 
 
 #: LLVM, "User Guide for AMDGPU Backend", processors; AMD CDNA3 and CDNA4 ISA, "LDS".
-TARGETS = {"gfx942": Target("cdna3", 64 << 10), "gfx950": Target("", 160 << 10)}
+TARGETS = {"gfx942": Processor("cdna3", 64 << 10), "gfx950": Processor("", 160 << 10)}
 
 
-def target_of(name: str) -> Target:
+def target_of(name: str) -> Processor:
     """The row of a processor."""
     if name not in TARGETS:
         raise Refused(f"the processor {name} is not known; known: {', '.join(TARGETS)}")
@@ -77,10 +77,10 @@ float_mode = cache(FloatMode)
 
 
 @dataclass
-class KernelLaunch:
+class AMDLaunch:
     """What is the same for all blocks of a launch."""
 
-    kernel: Kernel
+    kernel: AMDKernel
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     memory: GlobalMemory
@@ -131,13 +131,13 @@ class AMDMachine:
 
     Parameters
     ----------
-    launch : KernelLaunch
+    launch : AMDLaunch
         What is the same for all blocks.
     first, count : int
         Which blocks.
     """
 
-    def __init__(self, launch: KernelLaunch, first: int, count: int):
+    def __init__(self, launch: AMDLaunch, first: int, count: int):
         self.launch, self.trace, self.unpublished = launch, launch.trace, launch.unpublished
         self.threads = Threads(launch.grid, launch.block, first, count, WAVE)
         self.waves = Waves(self.threads)
@@ -352,7 +352,7 @@ def initial_mode(facts: dict[str, int]) -> int:
     return sum(facts.get(name, default) << shift for name, shift, default in fields)
 
 
-def narrowest_access(kernel: Kernel) -> int:
+def narrowest_access(kernel: AMDKernel) -> int:
     """Bytes of the narrowest access of local memory that the code has, 4 at most."""
     narrow = {"u8": 1, "i8": 1, "b8": 1, "u16": 2, "i16": 2, "b16": 2}
     found = [4]

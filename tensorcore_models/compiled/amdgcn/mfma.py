@@ -13,7 +13,7 @@ from .. import fragments
 from ..errors import KernelFault
 from .decode import Operation, constant, unknown
 from .layouts import matrix_layout
-from .syntax import AMDInstruction, Literal, Registers
+from .syntax import AMDInstruction, Literal, RegisterRange
 
 
 def build(ins: AMDInstruction) -> Operation:
@@ -21,7 +21,7 @@ def build(ins: AMDInstruction) -> Operation:
     if len(ins.operands) != 4 or ins.modifiers:
         raise unknown(ins, f"with {', '.join(ins.modifiers) or 'other than four operands'} is not known here")
     target, *sources = ins.operands
-    if not isinstance(target, Registers) or not target.vector:
+    if not isinstance(target, RegisterRange) or not target.vector:
         raise unknown(ins, "gives vector registers")
 
     def run(machine, waves):
@@ -62,7 +62,7 @@ def _matrix(machine, ins, operand, fragment, waves, lanes, count: int):
         kind = "f64" if fragment.bits == 64 else "f32"
         bits = constant(operand, kind, ins)
         return np.full((count, *fragment.shape), bits), None
-    if not isinstance(operand, Registers) or not operand.vector or operand.count != _words(fragment):
+    if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != _words(fragment):
         raise unknown(ins, f"takes {_words(fragment)} vector registers for a matrix")
     numbers = range(operand.first, operand.first + operand.count)
     words = [machine.read_vector(n, waves, lanes) for n in numbers]
@@ -84,7 +84,7 @@ def _both(low, high):
     return np.concatenate([np.zeros((size, 4), np.int64) if part is None else part for part in (low, high)], 1)
 
 
-def _write(machine, ins, target: Registers, fragment, result, ids, waves, lanes) -> None:
+def _write(machine, ins, target: RegisterRange, fragment, result, ids, waves, lanes) -> None:
     """Write matrices to the registers that hold them."""
     if target.count != _words(fragment):
         raise unknown(ins, f"gives {_words(fragment)} vector registers")

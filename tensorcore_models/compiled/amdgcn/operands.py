@@ -2,7 +2,7 @@
 
 import re
 
-from .syntax import ACCUMULATORS, NAMED_SCALARS, SCC, Call, Literal, Modified, Operand, Registers, Symbol
+from .syntax import ACCUMULATORS, NAMED_SCALARS, SCC, Call, Literal, Modified, Operand, RegisterRange, Word
 
 
 class MalformedAMDGCN(ValueError):
@@ -90,9 +90,9 @@ def operand_of(text: str, line: int) -> Operand:
     if match := _SINGLE.fullmatch(text):
         return _registers(match[1], int(match[2]), int(match[2]), line)
     if text in NAMED_SCALARS:
-        return Registers(False, *NAMED_SCALARS[text])
+        return RegisterRange(False, *NAMED_SCALARS[text])
     if text in ("scc", "src_scc"):
-        return Registers(False, SCC, 1)
+        return RegisterRange(False, SCC, 1)
     if match := _CALL.fullmatch(text):
         return _call(match[1], match[2], line)
     if _INTEGER.fullmatch(text):
@@ -100,7 +100,7 @@ def operand_of(text: str, line: int) -> Operand:
     if _DECIMAL.fullmatch(text):
         return Literal(float(text))
     if _WORD.fullmatch(text):
-        return Symbol(text)
+        return Word(text)
     raise MalformedAMDGCN(f"{text[:40]!r} is not an operand", line)
 
 
@@ -111,9 +111,9 @@ def _call(name: str, inside: str, line: int) -> Operand:
     return Call(name, tuple(part.strip() for part in inside.split(",")))
 
 
-def _registers(kind: str, first: int, last: int, line: int) -> Registers:
+def _registers(kind: str, first: int, last: int, line: int) -> RegisterRange:
     limit = {"s": 102, "ttmp": 16}.get(kind, 256)
     if last < first or last >= limit or last - first >= 32:
         raise MalformedAMDGCN(f"{kind}[{first}:{last}] are not registers", line)
     base = {"s": 0, "ttmp": 108, "v": 0}.get(kind, ACCUMULATORS)
-    return Registers(kind not in ("s", "ttmp"), base + first, last - first + 1)
+    return RegisterRange(kind not in ("s", "ttmp"), base + first, last - first + 1)

@@ -3,7 +3,7 @@
 import re
 
 from .operands import MalformedAMDGCN, instruction_parts
-from .syntax import AMDInstruction, CodeObject, Kernel, KernelArgument, Symbol
+from .syntax import AMDInstruction, AMDKernel, CodeObject, KernelArgument, Word
 
 _LABEL = re.compile(r"([.$\w]+):")
 _TARGET = re.compile(r"gfx[0-9a-f]+")
@@ -34,7 +34,7 @@ class _Code:
 
     def _aimed(self, ins: AMDInstruction, start: int) -> AMDInstruction:
         goal = ins.operands[0] if len(ins.operands) == 1 else None
-        if not isinstance(goal, Symbol):
+        if not isinstance(goal, Word):
             raise MalformedAMDGCN("a branch names one label", ins.line)
         if goal.name not in self.labels:
             raise MalformedAMDGCN(f"there is no label {goal.name}", ins.line)
@@ -58,7 +58,7 @@ def parse(text: str) -> CodeObject:
         Malformed text, in one line with its line number.
     """
     found, code, in_code = CodeObject(), _Code(), True
-    described: Kernel | None = None
+    described: AMDKernel | None = None
     metadata: list[str] | None = None
     for number, raw in enumerate(text.splitlines(), 1):
         if metadata is not None:
@@ -87,7 +87,7 @@ def parse(text: str) -> CodeObject:
             target = _TARGET.search(line)
             found.target = target.group() if target else ""
         elif word == ".amdhsa_kernel":
-            described = found.kernels.setdefault(line.split()[-1], Kernel(line.split()[-1]))
+            described = found.kernels.setdefault(line.split()[-1], AMDKernel(line.split()[-1]))
         elif word == ".amdgpu_metadata":
             metadata = []
         elif word in (".text", ".section", ".data", ".bss"):
@@ -105,7 +105,7 @@ def parse(text: str) -> CodeObject:
     return found
 
 
-def _describe(kernel: Kernel, field: str, text: str) -> None:
+def _describe(kernel: AMDKernel, field: str, text: str) -> None:
     """A field of the kernel descriptor; one that is an expression of symbols is left out: none of these is read here."""
     value = text.strip()
     if re.fullmatch(r"-?(?:0x[0-9a-fA-F]+|\d+)", value):
@@ -147,7 +147,7 @@ def _read_metadata(lines: list[str], found: CodeObject) -> None:
             add_metadata(found.kernels[name], row["fields"], row["args"])
 
 
-def add_metadata(kernel: Kernel, fields: dict, arguments: list[dict]) -> None:
+def add_metadata(kernel: AMDKernel, fields: dict, arguments: list[dict]) -> None:
     """What metadata say of a kernel.
 
     Raises

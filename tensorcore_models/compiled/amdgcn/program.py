@@ -26,8 +26,8 @@ from . import (
     waves,
 )
 from .decode import Operation, unknown
-from .machine import WAVE, AMDMachine, KernelLaunch, target_of
-from .syntax import AMDInstruction, CodeObject, Kernel, KernelArgument
+from .machine import WAVE, AMDLaunch, AMDMachine, target_of
+from .syntax import AMDInstruction, AMDKernel, CodeObject, KernelArgument
 from .trace import AMDTrace
 
 BUILDERS = {
@@ -51,7 +51,7 @@ class AMDProgram(KernelProgram):
     trace = AMDTrace
     warp = WAVE
 
-    def __init__(self, text: str, found: CodeObject, kernel: Kernel, limits: KernelLimits):
+    def __init__(self, text: str, found: CodeObject, kernel: AMDKernel, limits: KernelLimits):
         self.text, self.kernel, self.limits = text, kernel, limits
         self.name, self.target = kernel.name, found.target
         self.machine_target = target_of(found.target)
@@ -83,7 +83,7 @@ class AMDProgram(KernelProgram):
 
     def _launch(
         self, arguments, grid, block, cluster, shared, unit, checks, unpublished, limits, trace=None
-    ) -> KernelLaunch:
+    ) -> AMDLaunch:
         assumptions: dict[str, None] = {}
         block = self._block(block, assumptions)
         grid, block = checked_launch(grid, block, unpublished, limits)
@@ -105,7 +105,7 @@ class AMDProgram(KernelProgram):
         segment.flags.writeable = False
         start = memory.starts[place]
         memory.space.data[start : start + len(segment)] = segment
-        return KernelLaunch(
+        return AMDLaunch(
             self.kernel, grid, block, memory, memory.address(place), segment.view(np.uint32),
             unit or self.machine_target.unit, max(shared, static), limits, checks, unpublished, trace, assumptions,
         )  # fmt: skip
@@ -144,7 +144,7 @@ class AMDProgram(KernelProgram):
                 data = (value % (1 << 8 * place.size)).to_bytes(place.size, "little")
                 segment[place.offset : place.offset + place.size] = np.frombuffer(data, np.uint8)
 
-    def block_bytes(self, launch: KernelLaunch, per_block: int) -> int:
+    def block_bytes(self, launch: AMDLaunch, per_block: int) -> int:
         """Bytes of state of one block, about."""
         facts = self.kernel.facts
         registers = 4 * per_block * min(512, facts.get("next_free_vgpr", 512)) + 4 * per_block // WAVE * 128
@@ -152,7 +152,7 @@ class AMDProgram(KernelProgram):
         factor = 10 if launch.trace is not None else 2
         return factor * (registers + launch.lds + scratch) + 4096
 
-    def _scheduler(self, launch: KernelLaunch, first: int, count: int) -> Scheduler:
+    def _scheduler(self, launch: AMDLaunch, first: int, count: int) -> Scheduler:
         lines = [ins.line for ins in self.kernel.code]
         lines.append(lines[-1] if lines else 0)
         machine = AMDMachine(launch, first, count)

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..errors import Refused
 from .bits import first_bit, leading_signs, leading_zeros, reversed_bits
-from .decode import Operation, Pure, ScalarSource, ScalarTarget, scalar_operation, unknown
-from .syntax import EXEC, SCC, AMDInstruction, Call, Literal, Registers
+from .decode import AluRow, Operation, ScalarSource, ScalarTarget, scalar_operation, unknown
+from .syntax import EXEC, SCC, AMDInstruction, Call, Literal, RegisterRange
 
 _BITS = {"b32": 32, "u32": 32, "i32": 32, "b64": 64, "u64": 64, "i64": 64}
 
@@ -125,57 +125,57 @@ _LOGIC: dict[str, Callable] = {
     "orn2": lambda x, y: x | ~y, "nand": lambda x, y: ~(x & y), "nor": lambda x, y: ~(x | y), "xnor": lambda x, y: ~(x ^ y),
 }  # fmt: skip
 #: Instructions that write SCC: name -> row whose function gives (result, SCC).
-FLAGGED: dict[str, Pure] = {
-    "s_add_u32": Pure("u32", ("u32", "u32"), _add),
-    "s_sub_u32": Pure("u32", ("u32", "u32"), _subtract),
-    "s_add_i32": Pure("i32", ("i32", "i32"), _signed(np.add)),
-    "s_sub_i32": Pure("i32", ("i32", "i32"), _signed(np.subtract)),
-    "s_addk_i32": Pure("i32", ("i32", "i32"), _signed(np.add)),
-    "s_absdiff_i32": Pure("i32", ("i32", "i32"), _absolute_difference),
-    "s_abs_i32": Pure("i32", ("i32",), _nonzero(np.abs)),
-    **{f"s_{name}_{kind}": Pure(kind, (kind, kind), _extreme(name == "max")) for name in ("min", "max")
+FLAGGED: dict[str, AluRow] = {
+    "s_add_u32": AluRow("u32", ("u32", "u32"), _add),
+    "s_sub_u32": AluRow("u32", ("u32", "u32"), _subtract),
+    "s_add_i32": AluRow("i32", ("i32", "i32"), _signed(np.add)),
+    "s_sub_i32": AluRow("i32", ("i32", "i32"), _signed(np.subtract)),
+    "s_addk_i32": AluRow("i32", ("i32", "i32"), _signed(np.add)),
+    "s_absdiff_i32": AluRow("i32", ("i32", "i32"), _absolute_difference),
+    "s_abs_i32": AluRow("i32", ("i32",), _nonzero(np.abs)),
+    **{f"s_{name}_{kind}": AluRow(kind, (kind, kind), _extreme(name == "max")) for name in ("min", "max")
        for kind in ("i32", "u32")},
-    **{f"s_{name}_{kind}": Pure(kind, (kind, kind), _nonzero(function)) for kind in ("b32", "b64")
+    **{f"s_{name}_{kind}": AluRow(kind, (kind, kind), _nonzero(function)) for kind in ("b32", "b64")
        for name, function in _LOGIC.items()},
-    **{f"s_not_{kind}": Pure(kind, (kind,), _nonzero(np.invert)) for kind in ("b32", "b64")},
-    **{f"s_lshl_{kind}": Pure(kind, (kind, "u32"), _nonzero(_by(kind, np.left_shift))) for kind in ("b32", "b64")},
-    **{f"s_lshr_{kind}": Pure(kind, (kind, "u32"), _nonzero(_by(kind, np.right_shift))) for kind in ("b32", "b64")},
-    **{f"s_ashr_{kind}": Pure(kind, (kind, "u32"), _nonzero(_by(kind, np.right_shift))) for kind in ("i32", "i64")},
-    **{f"s_bfe_{kind}": Pure(kind, (kind, "u32"), _nonzero(_field)) for kind in ("u32", "i32", "u64", "i64")},
-    **{f"s_bcnt{bit}_i32_{kind}": Pure("u32", (kind,), _nonzero(
+    **{f"s_not_{kind}": AluRow(kind, (kind,), _nonzero(np.invert)) for kind in ("b32", "b64")},
+    **{f"s_lshl_{kind}": AluRow(kind, (kind, "u32"), _nonzero(_by(kind, np.left_shift))) for kind in ("b32", "b64")},
+    **{f"s_lshr_{kind}": AluRow(kind, (kind, "u32"), _nonzero(_by(kind, np.right_shift))) for kind in ("b32", "b64")},
+    **{f"s_ashr_{kind}": AluRow(kind, (kind, "u32"), _nonzero(_by(kind, np.right_shift))) for kind in ("i32", "i64")},
+    **{f"s_bfe_{kind}": AluRow(kind, (kind, "u32"), _nonzero(_field)) for kind in ("u32", "i32", "u64", "i64")},
+    **{f"s_bcnt{bit}_i32_{kind}": AluRow("u32", (kind,), _nonzero(
         lambda x, bit=bit: np.bitwise_count(x if bit else ~x).astype(np.uint32))) for bit in (0, 1) for kind in ("b32", "b64")},
-    **{f"s_lshl{by}_add_u32": Pure("u32", ("u32", "u32"), _shifted_add(by)) for by in (1, 2, 3, 4)},
+    **{f"s_lshl{by}_add_u32": AluRow("u32", ("u32", "u32"), _shifted_add(by)) for by in (1, 2, 3, 4)},
 }  # fmt: skip
 
 #: Instructions that leave SCC.
-PLAIN: dict[str, Pure] = {
-    **{f"s_mov_{kind}": Pure(kind, (kind,), np.asarray) for kind in ("b32", "b64")},
-    "s_movk_i32": Pure("i32", ("i32",), np.asarray),
-    "s_mul_i32": Pure("i32", ("i32", "i32"), np.multiply),
-    "s_mulk_i32": Pure("i32", ("i32", "i32"), np.multiply),
-    "s_mul_hi_u32": Pure("u32", ("u32", "u32"), _high(False)),
-    "s_mul_hi_i32": Pure("i32", ("i32", "i32"), _high(True)),
-    "s_sext_i32_i8": Pure("i32", ("i32",), lambda x: x.astype(np.int8).astype(np.int32)),
-    "s_sext_i32_i16": Pure("i32", ("i32",), lambda x: x.astype(np.int16).astype(np.int32)),
-    **{f"s_bfm_{kind}": Pure(kind, ("u32", "u32"), _ones(kind)) for kind in ("b32", "b64")},
-    **{f"s_brev_{kind}": Pure(kind, (kind,), reversed_bits) for kind in ("b32", "b64")},
-    **{f"s_ff{bit}_i32_{kind}": Pure("i32", (kind,), lambda x, bit=bit: first_bit(x, bit)) for bit in (0, 1)
+PLAIN: dict[str, AluRow] = {
+    **{f"s_mov_{kind}": AluRow(kind, (kind,), np.asarray) for kind in ("b32", "b64")},
+    "s_movk_i32": AluRow("i32", ("i32",), np.asarray),
+    "s_mul_i32": AluRow("i32", ("i32", "i32"), np.multiply),
+    "s_mulk_i32": AluRow("i32", ("i32", "i32"), np.multiply),
+    "s_mul_hi_u32": AluRow("u32", ("u32", "u32"), _high(False)),
+    "s_mul_hi_i32": AluRow("i32", ("i32", "i32"), _high(True)),
+    "s_sext_i32_i8": AluRow("i32", ("i32",), lambda x: x.astype(np.int8).astype(np.int32)),
+    "s_sext_i32_i16": AluRow("i32", ("i32",), lambda x: x.astype(np.int16).astype(np.int32)),
+    **{f"s_bfm_{kind}": AluRow(kind, ("u32", "u32"), _ones(kind)) for kind in ("b32", "b64")},
+    **{f"s_brev_{kind}": AluRow(kind, (kind,), reversed_bits) for kind in ("b32", "b64")},
+    **{f"s_ff{bit}_i32_{kind}": AluRow("i32", (kind,), lambda x, bit=bit: first_bit(x, bit)) for bit in (0, 1)
        for kind in ("b32", "b64")},
-    **{f"s_flbit_i32_{kind}": Pure("i32", (kind,), leading_zeros) for kind in ("b32", "b64")},
-    "s_flbit_i32": Pure("i32", ("i32",), leading_signs),
-    "s_flbit_i32_i64": Pure("i32", ("i64",), leading_signs),
-    **{f"s_pack_{a}{b}_b32_b16": Pure("u32", ("u32", "u32"), _packed(a == "h", b == "h")) for a, b in ("ll", "lh", "hh")},
+    **{f"s_flbit_i32_{kind}": AluRow("i32", (kind,), leading_zeros) for kind in ("b32", "b64")},
+    "s_flbit_i32": AluRow("i32", ("i32",), leading_signs),
+    "s_flbit_i32_i64": AluRow("i32", ("i64",), leading_signs),
+    **{f"s_pack_{a}{b}_b32_b16": AluRow("u32", ("u32", "u32"), _packed(a == "h", b == "h")) for a, b in ("ll", "lh", "hh")},
 }  # fmt: skip
 
 _COMPARED: dict[str, Callable] = {
     "eq": np.equal, "lg": np.not_equal, "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal,
 }  # fmt: skip
 #: Comparisons, whose result is SCC.
-COMPARISONS: dict[str, Pure] = {
-    **{f"s_cmp{k}_{name}_{kind}": Pure("mask", (kind, kind), function) for k in ("", "k") for name, function in
+COMPARISONS: dict[str, AluRow] = {
+    **{f"s_cmp{k}_{name}_{kind}": AluRow("mask", (kind, kind), function) for k in ("", "k") for name, function in
        _COMPARED.items() for kind in ("i32", "u32")},
-    **{f"s_cmp_{name}_u64": Pure("mask", ("u64", "u64"), _COMPARED[name]) for name in ("eq", "lg")},
-    **{f"s_bitcmp{bit}_{kind}": Pure("mask", (kind, "u32"), lambda x, n, bit=bit: (
+    **{f"s_cmp_{name}_u64": AluRow("mask", ("u64", "u64"), _COMPARED[name]) for name in ("eq", "lg")},
+    **{f"s_bitcmp{bit}_{kind}": AluRow("mask", (kind, "u32"), lambda x, n, bit=bit: (
         x >> (n & np.uint32(8 * x.dtype.itemsize - 1)).astype(x.dtype) & x.dtype.type(1)) == bit)
        for bit in (0, 1) for kind in ("b32", "b64")},
 }  # fmt: skip
@@ -205,18 +205,18 @@ def _short(ins: AMDInstruction, operands: tuple) -> tuple:
 def build_carry(ins: AMDInstruction) -> Operation:
     """s_addc_u32 and s_subb_u32: with SCC as carry."""
     function = _add_carry if ins.name == "s_addc_u32" else _subtract_borrow
-    operands = (*ins.operands, Registers(False, SCC, 1))
+    operands = (*ins.operands, RegisterRange(False, SCC, 1))
     flat = AMDInstruction(ins.name, ins.encoding, operands, ins.modifiers, ins.line)
-    return scalar_operation(flat, Pure("u32", ("u32", "u32", "u32"), function), writes_scc=True)
+    return scalar_operation(flat, AluRow("u32", ("u32", "u32", "u32"), function), writes_scc=True)
 
 
 def build_select(ins: AMDInstruction) -> Operation:
     """s_cselect: one of two by SCC; s_cmov and s_cmovk: the operand if SCC, else what was there."""
     moves = ins.name.startswith("s_cmov")
     kind = "b32" if moves and ins.name != "s_cmov_b64" else ins.name.rpartition("_")[2]
-    operands = (*_short(ins, ins.operands), *((ins.operands[0],) if moves else ()), Registers(False, SCC, 1))
+    operands = (*_short(ins, ins.operands), *((ins.operands[0],) if moves else ()), RegisterRange(False, SCC, 1))
     flat = AMDInstruction(ins.name, ins.encoding, operands, ins.modifiers, ins.line)
-    row = Pure(kind, (kind, kind, "u32"), lambda x, y, flag: np.where(flag != 0, x, y))
+    row = AluRow(kind, (kind, kind, "u32"), lambda x, y, flag: np.where(flag != 0, x, y))
     return scalar_operation(flat, row, writes_scc=False)
 
 
@@ -230,7 +230,7 @@ def build_bitset(ins: AMDInstruction) -> Operation:
 
     operands = (ins.operands[0], *ins.operands)
     flat = AMDInstruction(ins.name, ins.encoding, operands, ins.modifiers, ins.line)
-    return scalar_operation(flat, Pure(kind, (kind, "u32"), changed), writes_scc=False)
+    return scalar_operation(flat, AluRow(kind, (kind, "u32"), changed), writes_scc=False)
 
 
 #: s_<name>_saveexec_b64: what EXEC becomes from the operand and EXEC.
@@ -245,8 +245,8 @@ def build_saveexec(ins: AMDInstruction) -> Operation:
     """s_and_saveexec_b64 and its kin: EXEC goes to the target, a combination of both to EXEC; SCC: it is not 0."""
     function = _SAVEEXEC[ins.name.split("_")[1]]
     target, source = ScalarTarget(ins.operands[0], "b64", ins), ScalarSource(ins.operands[1], "b64", ins)
-    executed = ScalarSource(Registers(False, EXEC, 2), "b64", ins)
-    into = ScalarTarget(Registers(False, EXEC, 2), "b64", ins)
+    executed = ScalarSource(RegisterRange(False, EXEC, 2), "b64", ins)
+    into = ScalarTarget(RegisterRange(False, EXEC, 2), "b64", ins)
 
     def run(machine, waves):
         value, before = source.read(machine, waves), executed.read(machine, waves)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .access import HINTS, Form
+from .access import HINTS, Access
 from .counters import SCALAR_MEMORY
 from .decode import Operation, ScalarSource, joined, unknown
-from .syntax import AMDInstruction, Literal, Registers
+from .syntax import AMDInstruction, Literal, RegisterRange
 
 _FORMS = {"dword": 1, "dwordx2": 2, "dwordx4": 4, "dwordx8": 8, "dwordx16": 16}
 
@@ -17,10 +17,10 @@ def _operands(ins: AMDInstruction, count: int) -> tuple[range, Callable]:
     if len(ins.operands) != 3 or ins.modifiers.keys() - {"offset", *HINTS}:
         raise unknown(ins, "has operands or modifiers that are not known here")
     data, base, offset = ins.operands
-    if not isinstance(data, Registers) or data.vector or data.count != count:
+    if not isinstance(data, RegisterRange) or data.vector or data.count != count:
         raise unknown(ins, f"takes {count} scalar registers for its data")
     start = ScalarSource(base, "b64", ins)
-    moved = ScalarSource(offset, "b32", ins) if isinstance(offset, Registers) else None
+    moved = ScalarSource(offset, "b32", ins) if isinstance(offset, RegisterRange) else None
     step = int(offset.value) if isinstance(offset, Literal) else int(ins.modifiers.get("offset", 0))
 
     def address(machine, waves):
@@ -37,7 +37,7 @@ def build_load(ins: AMDInstruction) -> Operation:
     """s_load: neighbouring words at a base and an offset, to neighbouring scalar registers."""
     count = _FORMS[ins.name.removeprefix("s_load_")]
     targets, where = _operands(ins, count)
-    form = Form(4, count)
+    form = Access(4, count)
 
     def run(machine, waves):
         memory, places = machine.scalar_places(where(machine, waves), form.size, waves)

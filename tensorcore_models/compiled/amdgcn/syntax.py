@@ -21,7 +21,7 @@ VECTORS = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Registers:
+class RegisterRange:
     """Neighbouring registers of 32 bits.
 
     Parameters
@@ -58,7 +58,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class Word:
     """A label, or a word whose meaning is the instruction's."""
 
     name: str
@@ -82,7 +82,7 @@ class Call:
     arguments: tuple[str, ...]
 
 
-Operand = Registers | Literal | Symbol | Modified | Call
+Operand = RegisterRange | Literal | Word | Modified | Call
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class KernelArgument:
 
 
 @dataclass
-class Kernel:
+class AMDKernel:
     """A kernel of a text or code object.
 
     Attributes
@@ -163,4 +163,4 @@ class CodeObject:
     """The kernels of a text, and the processor that it is for."""
 
     target: str = ""
-    kernels: dict[str, Kernel] = field(default_factory=dict)
+    kernels: dict[str, AMDKernel] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import moves
 from ..expressions import PLACES, ExpressionTrace, Operations
-from .decode import FORMATS, Pure, size_of
+from .decode import FORMATS, AluRow, size_of
 from .syntax import AMDInstruction
 
 #: Ends of the name of a number rounded to bf16 by integers: by bytes of the value, and where the number lies in it.
@@ -16,7 +16,7 @@ _ROUNDED = {(2, 0): "", (4, 2): ".f32", (4, 0): ".b32"}
 class AMDTrace(ExpressionTrace):
     """Expressions of an AMDGCN run."""
 
-    def elementwise(self, ins: AMDInstruction, row: Pure, values: list, owners: list, mode=None) -> np.ndarray | None:
+    def elementwise(self, ins: AMDInstruction, row: AluRow, values: list, owners: list, mode=None) -> np.ndarray | None:
         """Whose bytes the results of an elementwise instruction are, shape (lanes, bytes); None: nobody's.
 
         `mode` is the MODE register of a floating-point instruction.
@@ -116,7 +116,7 @@ class AMDTrace(ExpressionTrace):
 _EXTREMES = {f"v_{name}_{kind}" for name in ("min", "max") for kind in FORMATS}
 
 
-def _keeps(mode, row: Pure, owners: list) -> bool:
+def _keeps(mode, row: AluRow, owners: list) -> bool:
     """Whether both operands are one number, which the MODE register does not flush."""
     same = len(owners) == 2 and owners[0] is not None and owners[1] is not None and np.array_equal(owners[0], owners[1])
     return same and not any(mode.flushes(FORMATS[row.result]))

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from .bits import first_bit, leading_signs, leading_zeros, reversed_bits
-from .decode import Operation, Pure, VectorSource, VectorTarget, active, unknown, vector_operation
-from .syntax import AMDInstruction, Literal, Operand, Registers
+from .decode import AluRow, Operation, VectorSource, VectorTarget, active, unknown, vector_operation
+from .syntax import AMDInstruction, Literal, Operand, RegisterRange
 
 _U24 = np.uint32(0xFFFFFF)
 
@@ -84,63 +84,63 @@ def _sum_of_differences(x, y, z):
 
 _ONE, _TWO, _THREE = ("u32",), ("u32",) * 2, ("u32",) * 3
 #: Elementwise instructions.
-ROWS: dict[str, Pure] = {
+ROWS: dict[str, AluRow] = {
     **dict.fromkeys(("v_mov_b32", "v_accvgpr_write_b32", "v_accvgpr_read_b32", "v_accvgpr_mov_b32", "v_accvgpr_write",
-                     "v_accvgpr_read"), Pure("b32", ("b32",), np.asarray)),
-    "v_mov_b64": Pure("b64", ("b64",), np.asarray),
-    "v_not_b32": Pure("u32", _ONE, np.invert),
-    "v_bfrev_b32": Pure("u32", _ONE, reversed_bits),
-    "v_ffbh_u32": Pure("i32", _ONE, leading_zeros), "v_ffbh_i32": Pure("i32", ("i32",), leading_signs),
-    "v_ffbl_b32": Pure("i32", _ONE, lambda x: first_bit(x, 1)),
-    "v_and_b32": Pure("u32", _TWO, np.bitwise_and), "v_or_b32": Pure("u32", _TWO, np.bitwise_or),
-    "v_xor_b32": Pure("u32", _TWO, np.bitwise_xor), "v_xnor_b32": Pure("u32", _TWO, lambda x, y: ~(x ^ y)),
-    "v_add_u32": Pure("u32", _TWO, np.add), "v_sub_u32": Pure("u32", _TWO, np.subtract),
-    "v_subrev_u32": Pure("u32", _TWO, lambda x, y: y - x),
-    "v_add_i32": Pure("i32", ("i32",) * 2, np.add), "v_sub_i32": Pure("i32", ("i32",) * 2, np.subtract),
-    "v_lshlrev_b32": Pure("u32", _TWO, _by(np.left_shift)), "v_lshrrev_b32": Pure("u32", _TWO, _by(np.right_shift)),
-    "v_ashrrev_i32": Pure("i32", ("u32", "i32"), _by(np.right_shift)),
-    "v_lshlrev_b64": Pure("u64", ("u32", "u64"), _by(np.left_shift)),
-    "v_lshrrev_b64": Pure("u64", ("u32", "u64"), _by(np.right_shift)),
-    "v_ashrrev_i64": Pure("i64", ("u32", "i64"), _by(np.right_shift)),
-    "v_lshlrev_b16": Pure("u16", ("u16", "u16"), _by(np.left_shift)),
-    "v_lshrrev_b16": Pure("u16", ("u16", "u16"), _by(np.right_shift)),
-    "v_ashrrev_i16": Pure("i16", ("u16", "i16"), _by(np.right_shift)),
-    **{f"v_{name}_{kind}": Pure(kind, (kind, kind), function) for kind in ("i32", "u32", "i16", "u16")
+                     "v_accvgpr_read"), AluRow("b32", ("b32",), np.asarray)),
+    "v_mov_b64": AluRow("b64", ("b64",), np.asarray),
+    "v_not_b32": AluRow("u32", _ONE, np.invert),
+    "v_bfrev_b32": AluRow("u32", _ONE, reversed_bits),
+    "v_ffbh_u32": AluRow("i32", _ONE, leading_zeros), "v_ffbh_i32": AluRow("i32", ("i32",), leading_signs),
+    "v_ffbl_b32": AluRow("i32", _ONE, lambda x: first_bit(x, 1)),
+    "v_and_b32": AluRow("u32", _TWO, np.bitwise_and), "v_or_b32": AluRow("u32", _TWO, np.bitwise_or),
+    "v_xor_b32": AluRow("u32", _TWO, np.bitwise_xor), "v_xnor_b32": AluRow("u32", _TWO, lambda x, y: ~(x ^ y)),
+    "v_add_u32": AluRow("u32", _TWO, np.add), "v_sub_u32": AluRow("u32", _TWO, np.subtract),
+    "v_subrev_u32": AluRow("u32", _TWO, lambda x, y: y - x),
+    "v_add_i32": AluRow("i32", ("i32",) * 2, np.add), "v_sub_i32": AluRow("i32", ("i32",) * 2, np.subtract),
+    "v_lshlrev_b32": AluRow("u32", _TWO, _by(np.left_shift)), "v_lshrrev_b32": AluRow("u32", _TWO, _by(np.right_shift)),
+    "v_ashrrev_i32": AluRow("i32", ("u32", "i32"), _by(np.right_shift)),
+    "v_lshlrev_b64": AluRow("u64", ("u32", "u64"), _by(np.left_shift)),
+    "v_lshrrev_b64": AluRow("u64", ("u32", "u64"), _by(np.right_shift)),
+    "v_ashrrev_i64": AluRow("i64", ("u32", "i64"), _by(np.right_shift)),
+    "v_lshlrev_b16": AluRow("u16", ("u16", "u16"), _by(np.left_shift)),
+    "v_lshrrev_b16": AluRow("u16", ("u16", "u16"), _by(np.right_shift)),
+    "v_ashrrev_i16": AluRow("i16", ("u16", "i16"), _by(np.right_shift)),
+    **{f"v_{name}_{kind}": AluRow(kind, (kind, kind), function) for kind in ("i32", "u32", "i16", "u16")
        for name, function in (("min", np.minimum), ("max", np.maximum))},
-    **{f"v_{name}3_{kind}": Pure(kind, (kind,) * 3, function) for kind in ("i32", "u32", "i16", "u16") for name, function in (
+    **{f"v_{name}3_{kind}": AluRow(kind, (kind,) * 3, function) for kind in ("i32", "u32", "i16", "u16") for name, function in (
         ("min", lambda x, y, z: np.minimum(np.minimum(x, y), z)), ("max", lambda x, y, z: np.maximum(np.maximum(x, y), z)),
         ("med", _middle))},
-    "v_mul_lo_u32": Pure("u32", _TWO, np.multiply),
-    "v_mul_hi_u32": Pure("u32", _TWO, _wide(np.multiply, 32)),
-    "v_mul_hi_i32": Pure("i32", ("i32",) * 2, _wide(np.multiply, 32)),
-    "v_mul_u32_u24": Pure("u32", _TWO, lambda x, y: _low24(x) * _low24(y)),
-    "v_mul_i32_i24": Pure("i32", ("i32",) * 2, lambda x, y: _low24(x) * _low24(y)),
-    "v_mul_hi_u32_u24": Pure("u32", _TWO, lambda x, y: _wide(np.multiply, 32)(_low24(x), _low24(y))),
-    "v_mul_hi_i32_i24": Pure("i32", ("i32",) * 2, lambda x, y: _wide(np.multiply, 32)(_low24(x), _low24(y))),
-    "v_mad_u32_u24": Pure("u32", _THREE, lambda x, y, z: _low24(x) * _low24(y) + z),
-    "v_mad_i32_i24": Pure("i32", ("i32",) * 3, lambda x, y, z: _low24(x) * _low24(y) + z),
-    "v_add3_u32": Pure("u32", _THREE, lambda x, y, z: x + y + z),
-    "v_xad_u32": Pure("u32", _THREE, lambda x, y, z: (x ^ y) + z),
-    "v_lshl_add_u32": Pure("u32", _THREE, lambda x, y, z: (x << (y & np.uint32(31))) + z),
-    "v_add_lshl_u32": Pure("u32", _THREE, lambda x, y, z: (x + y) << (z & np.uint32(31))),
-    "v_lshl_or_b32": Pure("u32", _THREE, lambda x, y, z: (x << (y & np.uint32(31))) | z),
-    "v_and_or_b32": Pure("u32", _THREE, lambda x, y, z: (x & y) | z),
-    "v_or3_b32": Pure("u32", _THREE, lambda x, y, z: x | y | z),
-    "v_lshl_add_u64": Pure("u64", ("u64", "u32", "u64"), lambda x, y, z: (x << (y & np.uint32(7)).astype(np.uint64)) + z),
-    "v_bfe_u32": Pure("u32", _THREE, _field), "v_bfe_i32": Pure("i32", ("i32", "u32", "u32"), _field),
-    "v_bfi_b32": Pure("u32", _THREE, lambda x, y, z: (x & y) | (~x & z)),
-    "v_alignbit_b32": Pure("u32", _THREE, _joined(1)), "v_alignbyte_b32": Pure("u32", _THREE, _joined(8)),
-    "v_perm_b32": Pure("u32", _THREE, permuted),
-    "v_bcnt_u32_b32": Pure("u32", _TWO, lambda x, y: np.bitwise_count(x).astype(np.uint32) + y),
-    "v_bfm_b32": Pure("u32", _TWO, lambda n, by: (
+    "v_mul_lo_u32": AluRow("u32", _TWO, np.multiply),
+    "v_mul_hi_u32": AluRow("u32", _TWO, _wide(np.multiply, 32)),
+    "v_mul_hi_i32": AluRow("i32", ("i32",) * 2, _wide(np.multiply, 32)),
+    "v_mul_u32_u24": AluRow("u32", _TWO, lambda x, y: _low24(x) * _low24(y)),
+    "v_mul_i32_i24": AluRow("i32", ("i32",) * 2, lambda x, y: _low24(x) * _low24(y)),
+    "v_mul_hi_u32_u24": AluRow("u32", _TWO, lambda x, y: _wide(np.multiply, 32)(_low24(x), _low24(y))),
+    "v_mul_hi_i32_i24": AluRow("i32", ("i32",) * 2, lambda x, y: _wide(np.multiply, 32)(_low24(x), _low24(y))),
+    "v_mad_u32_u24": AluRow("u32", _THREE, lambda x, y, z: _low24(x) * _low24(y) + z),
+    "v_mad_i32_i24": AluRow("i32", ("i32",) * 3, lambda x, y, z: _low24(x) * _low24(y) + z),
+    "v_add3_u32": AluRow("u32", _THREE, lambda x, y, z: x + y + z),
+    "v_xad_u32": AluRow("u32", _THREE, lambda x, y, z: (x ^ y) + z),
+    "v_lshl_add_u32": AluRow("u32", _THREE, lambda x, y, z: (x << (y & np.uint32(31))) + z),
+    "v_add_lshl_u32": AluRow("u32", _THREE, lambda x, y, z: (x + y) << (z & np.uint32(31))),
+    "v_lshl_or_b32": AluRow("u32", _THREE, lambda x, y, z: (x << (y & np.uint32(31))) | z),
+    "v_and_or_b32": AluRow("u32", _THREE, lambda x, y, z: (x & y) | z),
+    "v_or3_b32": AluRow("u32", _THREE, lambda x, y, z: x | y | z),
+    "v_lshl_add_u64": AluRow("u64", ("u64", "u32", "u64"), lambda x, y, z: (x << (y & np.uint32(7)).astype(np.uint64)) + z),
+    "v_bfe_u32": AluRow("u32", _THREE, _field), "v_bfe_i32": AluRow("i32", ("i32", "u32", "u32"), _field),
+    "v_bfi_b32": AluRow("u32", _THREE, lambda x, y, z: (x & y) | (~x & z)),
+    "v_alignbit_b32": AluRow("u32", _THREE, _joined(1)), "v_alignbyte_b32": AluRow("u32", _THREE, _joined(8)),
+    "v_perm_b32": AluRow("u32", _THREE, permuted),
+    "v_bcnt_u32_b32": AluRow("u32", _TWO, lambda x, y: np.bitwise_count(x).astype(np.uint32) + y),
+    "v_bfm_b32": AluRow("u32", _TWO, lambda n, by: (
         (np.uint32(1) << (n & np.uint32(31))) - np.uint32(1)) << (by & np.uint32(31))),
-    "v_sad_u32": Pure("u32", _THREE, _sum_of_differences),
-    "v_add_u16": Pure("u16", ("u16",) * 2, np.add), "v_sub_u16": Pure("u16", ("u16",) * 2, np.subtract),
-    "v_subrev_u16": Pure("u16", ("u16",) * 2, lambda x, y: y - x),
-    "v_mul_lo_u16": Pure("u16", ("u16",) * 2, np.multiply),
-    "v_mad_u16": Pure("u16", ("u16",) * 3, lambda x, y, z: x * y + z),
-    "v_pack_b32_f16": Pure("u32", ("u16", "u16"), _packed_pair),
-    "v_cndmask_b32": Pure("b32", ("b32", "b32", "mask"), lambda x, y, held: np.where(held, y, x)),
+    "v_sad_u32": AluRow("u32", _THREE, _sum_of_differences),
+    "v_add_u16": AluRow("u16", ("u16",) * 2, np.add), "v_sub_u16": AluRow("u16", ("u16",) * 2, np.subtract),
+    "v_subrev_u16": AluRow("u16", ("u16",) * 2, lambda x, y: y - x),
+    "v_mul_lo_u16": AluRow("u16", ("u16",) * 2, np.multiply),
+    "v_mad_u16": AluRow("u16", ("u16",) * 3, lambda x, y, z: x * y + z),
+    "v_pack_b32_f16": AluRow("u32", ("u16", "u16"), _packed_pair),
+    "v_cndmask_b32": AluRow("b32", ("b32", "b32", "mask"), lambda x, y, held: np.where(held, y, x)),
 }  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def build(ins: AMDInstruction) -> Operation:
     """The operation of an elementwise instruction."""
     row = ROWS[ins.name]
     if ins.name == "v_cndmask_b32" and any(type(x).__name__ == "Modified" for x in ins.operands):
-        row = Pure("f32", ("f32", "f32", "mask"), row.function)  # signs of operands are changed as those of numbers
+        row = AluRow("f32", ("f32", "f32", "mask"), row.function)  # signs of operands are changed as those of numbers
     if ins.name == "v_cndmask_b32" and ins.encoding == "dpp":
         raise unknown(ins)
     return vector_operation(ins, row)
@@ -171,7 +171,7 @@ def build_carry(ins: AMDInstruction) -> Operation:
     sources = [VectorSource(x, "u32", ins) for x in ins.operands[2:4]]
     carry = VectorSource(ins.operands[4], "mask", ins) if carries else None
     out = mask_target(ins.operands[1], ins)
-    row = Pure("u32", _THREE, function)
+    row = AluRow("u32", _THREE, function)
 
     def run(machine, waves, lanes):
         read = [source.read(machine, waves, lanes) for source in sources]
@@ -190,7 +190,7 @@ def build_carry(ins: AMDInstruction) -> Operation:
 
 def mask_target(operand, ins: AMDInstruction) -> int:
     """The first of two scalar registers that take a mask."""
-    if not isinstance(operand, Registers) or operand.vector or operand.count != 2:
+    if not isinstance(operand, RegisterRange) or operand.vector or operand.count != 2:
         raise unknown(ins, "gives a mask to two scalar registers")
     return operand.first
 
@@ -210,7 +210,7 @@ def build_wide(ins: AMDInstruction) -> Operation:
     target, out = VectorTarget(ins.operands[0], wide, ins), mask_target(ins.operands[1], ins)
     kinds = (kind, kind, wide)
     sources = [VectorSource(x, k, ins) for x, k in zip(ins.operands[2:], kinds, strict=True)]
-    row = Pure(wide, kinds, np.add)
+    row = AluRow(wide, kinds, np.add)
 
     def run(machine, waves, lanes):
         read = [source.read(machine, waves, lanes) for source in sources]
@@ -258,7 +258,7 @@ def build_truth_table(ins: AMDInstruction) -> Operation:
         return out
 
     plain = AMDInstruction(ins.name, ins.encoding, ins.operands, {}, ins.line)
-    return vector_operation(plain, Pure("u32", _THREE, function))
+    return vector_operation(plain, AluRow("u32", _THREE, function))
 
 
 def build_packed_move(ins: AMDInstruction) -> Operation:
@@ -268,8 +268,8 @@ def build_packed_move(ins: AMDInstruction) -> Operation:
         raise unknown(ins)
     picks: list[Operand] = []
     for operand, place in zip(ins.operands[1:], low, strict=True):
-        if isinstance(operand, Registers) and operand.count == 2:
-            picks.append(Registers(operand.vector, operand.first + place, 1))
+        if isinstance(operand, RegisterRange) and operand.count == 2:
+            picks.append(RegisterRange(operand.vector, operand.first + place, 1))
         elif isinstance(operand, Literal) and not place:
             picks.append(operand)
         else:
