@@ -78,13 +78,9 @@ def _again(once: Any, each_band: Any, streamed: Any, kept: Any, written: Any, l2
     return left * once + (1 - left) * each_band
 
 
-#: A loop over x times what L2 holds hits h of it with random replacement, h = exp(-(1 - h) x), as x from 1 to 32.
-_LOOPS = np.geomspace(1.0, 32.0, 400)
-_HITS = np.zeros_like(_LOOPS)
-for _ in range(50):  # Newton's method from below: the difference of both sides is concave, so no step passes the root
-    _survive = np.exp(-(1 - _HITS) * _LOOPS)
-    _HITS -= (_HITS - _survive) / (1 - _LOOPS * _survive)
-_HITS[0] = 1.0
+#: Hits h of a loop over x times what L2 holds, with random replacement: h = exp(-(1 - h) x), so x = -ln(h) / (1 - h).
+_HITS = np.geomspace(1e-14, 1 - 1e-9, 4000)
+_LOOPS = np.log(_HITS) / (_HITS - 1)
 
 
 def hits_of_a_loop(x: Any) -> Any:
@@ -93,7 +89,7 @@ def hits_of_a_loop(x: Any) -> Any:
     Measured times fall off gradually beyond L2 (pto-isa's 6144^3 and 7680^3), not at once as with the least recently used first
     out. A block survives one miss with probability 1 - 1/blocks, so h = exp(-(1 - h) x).
     """
-    return np.interp(x, _LOOPS, _HITS, left=1.0, right=0.0)
+    return np.interp(x, _LOOPS[::-1], _HITS[::-1], left=1.0, right=0.0)
 
 
 def schedule_misses(schedule: TileSchedule) -> Misses:

@@ -66,14 +66,14 @@ class WithOptions:
     template: Template
     dequantize: bool
 
-    @property
+    @cached_property
     def placed_on(self) -> Chip:
         """The chip; raises ValueError for an unblocked schedule, which has none."""
         if self.chip is None:
             raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
         return self.chip
 
-    @property
+    @cached_property
     def combination(self) -> Combination:
         """What the mode means."""
         return combination(self.mode)
@@ -93,7 +93,7 @@ class WithOptions:
         """L0C tiles of one C block."""
         return self.combination.accumulators(self.terms)
 
-    @property
+    @cached_property
     def copies_behind_fixpipe(self) -> int:
         """FP32 copies of C that a last pass combines behind FIXPIPE."""
         return self.combination.copies_behind_fixpipe(self.terms) if self.placed_on.fixpipe else 1
@@ -119,24 +119,24 @@ class WithOptions:
             return 0
         return self.m * self.k * ("a" not in self.presplit) + self.k * self.n * ("b" not in self.presplit)
 
-    @property
+    @cached_property
     def operand_bytes(self) -> int:
         """Bytes of one operand element."""
         return OPERAND_BYTES[self.operand]
 
-    @property
+    @cached_property
     def scalar_cycles(self) -> float:
         """Cycles of the scalar unit for each k block."""
         chip = self.placed_on
         return {"": 0.0, "norm": chip.norm_scalar_cycles, "mdl": chip.mdl_scalar_cycles}[self.template]
 
-    @property
+    @cached_property
     def fixpipe_row_extra(self) -> float:
         """Cycles that FIXPIPE takes longer for a row of C, on average: rows that do not start on whole 32 bytes."""
         unaligned = 1 - math.gcd(ROW_ALIGNMENT, ACCUMULATOR_BYTES * self.n) / ROW_ALIGNMENT
         return unaligned * self.placed_on.fixpipe_unaligned_cycles
 
-    @property
+    @cached_property
     def scale_bytes(self) -> float:
         """Bytes of block scales for each byte of an operand."""
         return 1 / MX_BLOCK if self.operand == "mxfp8" else 0.0
