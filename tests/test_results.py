@@ -13,8 +13,12 @@ import mpgemm
 import tensorcore_models as tcm
 from ascend.emit.check import PtoCheck, PtoFault
 from mpgemm.exact.conditioning import condition_of_product
+from mpgemm.experiments.cases import given_case
 from mpgemm.experiments.comparison import compare
+from mpgemm.experiments.evaluate import evaluate
+from mpgemm.experiments.methods import build_methods
 from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
+from mpgemm.experiments.stacks import judge_stack
 from mpgemm.testing import check_gemm
 from tensorcore_models import probing
 from tensorcore_models.explanations.engine_words import words_of_engine
@@ -44,6 +48,12 @@ def plan():
 
 def box():
     return probing.Box.of_instruction("ampere:mma.m16n8k8.f32.f16.f16.f32")
+
+
+def stack_verdict():
+    case = given_case(A, B)
+    methods = build_methods(["fp32", "sgemm_cube"])
+    return judge_stack([case], methods, evaluate([case], methods))
 
 
 def formal_verdict():
@@ -131,6 +141,7 @@ MAKERS = {
     "Traffic": lambda: ascend.traffic(ascend.Blocking(64, 64, 64), 100, 200, 300, ascend.get_chip("910A")),
     "Vacuity": lambda: mpgemm.check_tolerance(A, B, rtol=1e-2),
     "Verdict": lambda: mpgemm.verdict(A, B),
+    "StackVerdict": stack_verdict,
     "FormalVerdict": formal_verdict,
     "Whodunit": lambda: mpgemm.whodunit(A.astype(np.float16), B.astype(np.float16), A @ B, methods=[]),
     "Witness": witness,

@@ -60,8 +60,8 @@ class StackVerdict(Result):
         return {**asdict(self), "worst": [member.to_dict() for member in self.worst], "text": self.sentences()}
 
     def to_rows(self) -> list[dict]:
-        """The worst members' judgements, one a row."""
-        return [{"case": member.group, **row} for member in self.worst for row in member.to_rows()]
+        """How many members have each status."""
+        return [{"status": status, "members": members} for status, members in self.counts.items()]
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
