@@ -45,9 +45,9 @@ def triton_module():
 def kernel_function(name: str):
     """The Triton function of a launch."""
     triton_module()
-    from mpgemm.kernels import source
+    from mpgemm.kernels import source, source_residues
 
-    return getattr(source, name)
+    return getattr(source if hasattr(source, name) else source_residues, name)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from mpgemm.frameworks.torch_tensors import to_array
 from mpgemm.kernels import devices
 from mpgemm.kernels.configurations import Configuration, choose
 from mpgemm.kernels.forms import kernel_form
-from mpgemm.kernels.products import TYPES, SplitTensor, TensorProduct, split_matrices
+from mpgemm.kernels.products import OPERANDS, SplitTensor, TensorProduct, split_matrices
 from mpgemm.kernels.recipes import DEFAULT, GRADIENTS, recipe, spelled
+from mpgemm.kernels.residue_tensors import RESIDUES, residue_method, residue_product
 
 #: Rows and columns of a result that `verify` samples.
 SAMPLED_ROWS, SAMPLED_COLUMNS = 4, 64
@@ -110,6 +111,7 @@ def matmul(
     ----------
     a, b : Tensor or SplitTensor, shapes (..., m, k) and (..., k, n)
         FP32, or narrower types whose values FP32 holds, of any strides; batches are broadcast as :func:`torch.matmul` does.
+        FP64 for the method ozaki2_int8.
         Methods bf16xfp32 take a BF16 a.
     method : str, optional
         A name of :data:`mpgemm.kernels.forms.KERNELS`, options behind a colon; by default ootomo_tf32, or that of an operand
@@ -148,6 +150,12 @@ def matmul(
     mpgemm.bounds.watching.OutsideBound
         With `verify`, if an element is outside of its bound.
     """
+    if isinstance(method, str) and method.partition(":")[0] == RESIDUES:
+        if scale is not None or repair is not None:
+            raise ValueError(
+                f"{method} scales every row and column itself and needs no repair: leave scale and repair out"
+            )
+        return _doubles(a, b, spelled(method, options), out, c, float(alpha), float(beta), config, verify, unit)
     text, scale, repair = _asked(a, b, method, scale, repair, options)
     row = recipe(text, scale, repair)
     ready = (a if isinstance(a, SplitTensor) else None, b if isinstance(b, SplitTensor) else None)
@@ -158,7 +166,7 @@ def matmul(
         raise ValueError(f"a, b and c are to be on one device, got {left.device}, {right.device}" + (
             "" if c is None else f", {c.device}"))  # fmt: skip
     shape, x, y = _batches(left, right)
-    added = None if c is None or beta == 0 else _added(c, shape, x.shape[0])
+    added = None if c is None or beta == 0 else _added(c, shape, x.shape[0], torch.float32)
     parts = 1 if deterministic else parts_of(x, y, row)
     if parts > 1:
         result = _in_parts(x, y, parts, text, scale, repair, unit)
@@ -210,8 +218,11 @@ def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
 def _check_type(x, side: str, method: str) -> None:
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"{side} is a {type(x).__name__}, expected a tensor")
-    if x.dtype not in TYPES or x.dtype == torch.int32:
-        raise TypeError(f"{side} is {x.dtype}, expected float32, or bfloat16 or float16, whose values FP32 holds")
+    if x.dtype not in OPERANDS:
+        raise TypeError(
+            f"{side} is {x.dtype}, expected float32, or bfloat16 or float16, whose values FP32 holds; method {RESIDUES} "
+            "multiplies float64"
+        )
     if side == "a" and method.startswith("bf16xfp32") and x.dtype != torch.bfloat16:
         other = GRADIENTS[method.partition(":")[0]]
         raise TypeError(f"method {method} multiplies a BF16 a; a is {x.dtype}: pass a.bfloat16(), or take {other}")
@@ -237,9 +248,9 @@ def _batches(a: torch.Tensor, b: torch.Tensor) -> tuple[tuple[int, ...], torch.T
     return shape, a.expand(*batch, m, k).reshape(size, m, k), b.expand(*batch, k, n).reshape(size, k, n)
 
 
-def _added(c: torch.Tensor, shape: tuple[int, ...], batch: int) -> torch.Tensor:
-    if c.dtype != torch.float32:
-        raise TypeError(f"c is {c.dtype}, expected float32, in which it is added")
+def _added(c: torch.Tensor, shape: tuple[int, ...], batch: int, dtype: torch.dtype) -> torch.Tensor:
+    if c.dtype != dtype:
+        raise TypeError(f"c is {c.dtype}, expected {dtype}, in which it is added")
     try:
         c = c.expand(shape)
     except RuntimeError:
@@ -255,23 +266,44 @@ def _needs_gradient(*tensors) -> bool:
 
 def _fits(out: torch.Tensor, shape, batch: int, a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether a kernel can write to `out` itself. Raises ValueError, TypeError where it cannot take the result at all."""
-    _check_out(out, shape)
+    _check_out(out, shape, torch.float32)
     places = out.untyped_storage().data_ptr()
     return out.is_contiguous() and all(places != x.untyped_storage().data_ptr() for x in (a, b))
 
 
-def _check_out(out: torch.Tensor, shape) -> None:
+def _check_out(out: torch.Tensor, shape, dtype: torch.dtype) -> None:
     if tuple(out.shape) != tuple(shape):
         raise ValueError(f"out is {tuple(out.shape)}, the result {tuple(shape)}")
-    if out.dtype != torch.float32:
-        raise TypeError(f"out is {out.dtype}, the result is float32")
+    if out.dtype != dtype:
+        raise TypeError(f"out is {out.dtype}, the result is {dtype}")
 
 
 def _copied(out: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    _check_out(out, result.shape)
+    _check_out(out, result.shape, result.dtype)
     if _needs_gradient(result, out):
         raise ValueError("out takes no part in gradients: leave it out, or compute under torch.no_grad()")
     return out.copy_(result)
+
+
+def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verify: bool, unit: str) -> torch.Tensor:
+    """alpha A B + beta C in FP64 from products of int8."""
+    row = residue_method(method)
+    for x, side in ((a, "a"), (b, "b")):
+        if not isinstance(x, torch.Tensor) or x.dtype != torch.float64:
+            kind = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
+            raise TypeError(f"{side} is {kind}; method {method} multiplies tensors of float64")
+    if _needs_gradient(a, b, c):
+        raise ValueError(f"method {method} has no gradient: call it under torch.no_grad(), or on detached tensors")
+    shape, x, y = _batches(a, b)
+    added = None if c is None or beta == 0 else _added(c, shape, x.shape[0], torch.float64)
+    result = residue_product(row, x, y, unit, config)
+    result = result if (alpha, beta) == (1.0, 1.0) else result * alpha
+    if added is not None:
+        result = result + (added if (alpha, beta) == (1.0, 1.0) else added * beta)
+    if verify:
+        _verify(row, x, y, added, alpha, beta, result, unit)
+    result = result.reshape(shape)
+    return result if out is None else _copied(out, result)
 
 
 # -- parts of k --------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,11 @@ from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.word_run import scaling_target
 from tensorcore_models.formats import get_float_format
 
-TYPES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16", torch.int32: "s32"}
+TYPES = {
+    torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16", torch.int32: "s32", torch.float64: "fp64",
+}  # fmt: skip
+#: What operands of methods on words are.
+OPERANDS = (torch.float32, torch.bfloat16, torch.float16)
 _WORDS = {"fp16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32}
 
 

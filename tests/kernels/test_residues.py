@@ -1,0 +1,113 @@
+"""FP64 from int8 units: residues, products and the join, run as PTX against the simulation and plain integers."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="kernels take torch tensors: pip install 'mpgemm[kernels]'")
+pytest.importorskip("triton", reason="kernels are compiled by Triton: pip install 'mpgemm[kernels]'")
+
+import mpgemm  # noqa: E402
+from mpgemm import kernels  # noqa: E402
+from mpgemm.kernels.gate import same_bits  # noqa: E402
+
+SMALL = kernels.Configuration(16, 32, 32, 2, 2)
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """An A100 that is none."""
+    from ptx_device import PTXDevice
+
+    return PTXDevice("sm_80").use(monkeypatch)
+
+
+def doubles(m, n, k, spread=0, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        torch.from_numpy(np.ldexp(rng.standard_normal(shape), rng.integers(-spread, spread + 1, shape)))
+        for shape in ((m, k), (k, n), (m, n))
+    ]
+
+
+def expected(a, b, count, c=None):
+    found = mpgemm.recovered_gemm(a.numpy(), b.numpy(), None, "ozaki2_int8", "ampere", moduli=count)
+    return found if c is None else found + c.numpy()
+
+
+@pytest.mark.parametrize("count", [2, 5, 8, 14, 20])
+@pytest.mark.sweep(2)
+def test_a_product_is_the_method(device, count):
+    """One to four limbs of 40 bits."""
+    for spread in (0, 30):
+        a, b, c = doubles(19, 37, 75, spread, seed=count)
+        a[3], b[:, 2] = a[3] * 2.0**-500, b[:, 2] * 2.0**300
+        found = kernels.matmul(a, b, f"ozaki2_int8:moduli={count}", c=c, config=SMALL)
+        assert same_bits(found.numpy(), expected(a, b, count, c)).all()
+    assert [x.function for x in device.launches] == ["residues", "residues", "residue_products"] * 2
+
+
+def test_exact_integers_stay_exact(device):
+    """Products whose sums take every part of the rounding: few bits, 54 bits, and more, of both signs."""
+    rng = np.random.default_rng(3)
+    a = torch.from_numpy(rng.integers(-(2**31), 2**31, (24, 12)).astype(np.float64))
+    b = torch.from_numpy(rng.integers(-(2**31), 2**31, (12, 40)).astype(np.float64))
+    for j in range(40):
+        b[:, j] = torch.trunc(b[:, j] / 2.0 ** (j % 31))
+        b[2 + j % 9 :, j] = 0
+    b[0] = 2.0**31  # one exponent for each column: small columns have small sums beside it
+    a[:12, 0] = 0
+    a[:, 11] = 2.0**31
+    found = kernels.matmul(a, b, "ozaki2_int8:moduli=20", config=SMALL).numpy()
+    exact = np.array(
+        [[float(sum(int(x) * int(y) for x, y in zip(r, s, strict=True))) for s in b.numpy().T] for r in a.numpy()]
+    )
+    assert same_bits(found, exact).all()
+
+
+def test_rows_that_are_not_finite_are_nan_and_batches_run(device):
+    a, b, _ = doubles(6, 7, 40)
+    a[1, 2], b[3, 4] = np.inf, np.nan
+    found = kernels.matmul(a[None].expand(2, 6, 40), b.T.contiguous().T[None], "ozaki2_int8:moduli=15", config=SMALL)
+    for each in found:
+        assert same_bits(each.numpy(), expected(a, b, 15)).all()
+    assert torch.isnan(found[0, 1]).all() and torch.isnan(found[0, :, 4]).all() and torch.isfinite(found[0, 0, 0])
+
+
+def test_alpha_beta_out_and_verify(device):
+    a, b, c = doubles(6, 7, 40)
+    out = torch.empty(6, 7, dtype=torch.float64)
+    kernels.matmul(a, b, "ozaki2_int8:moduli=15", out=out, c=c, alpha=0.5, beta=-3.0, config=SMALL)
+    assert same_bits(out.numpy(), expected(a, b, 15) * 0.5 + c.numpy() * -3.0).all()
+    kernels.matmul(a, b, "ozaki2_int8:moduli=15", c=c, verify=True, config=SMALL)
+    assert torch.equal(kernels.matmul(a[:, :0], b[:0], "ozaki2_int8"), torch.zeros(6, 7, dtype=torch.float64))
+
+
+def test_targets_that_did_not_pass_the_gate_are_refused(monkeypatch):
+    from ptx_device import PTXDevice
+
+    PTXDevice("sm_100").use(monkeypatch)
+    a, b, _ = doubles(3, 4, 5)
+    with pytest.raises(ValueError, match=r"int8 products have not passed the gate.*ozaki2_int8 runs on sm_80"):
+        kernels.matmul(a, b, "ozaki2_int8")
+
+
+@pytest.mark.filterwarnings("ignore:tensors on the CPU")
+def test_on_the_cpu_it_is_simulated():
+    a, b, _ = doubles(6, 7, 40)
+    assert same_bits(kernels.matmul(a, b, "ozaki2_int8:moduli=15").numpy(), expected(a, b, 15)).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"a": torch.zeros(3, 4)}, TypeError, "a is torch.float32; method ozaki2_int8"),
+        ({"method": "ozaki2_int8:moduli=auto"}, ValueError, "give moduli a number"),
+        ({"scale": "rows"}, ValueError, "leave scale and repair out"),
+        ({"a": torch.zeros(3, 4, dtype=torch.float64, requires_grad=True)}, ValueError, "has no gradient"),
+        ({"c": torch.zeros(3, 5)}, TypeError, "c is torch.float32, expected torch.float64"),
+    ],
+)
+def test_bad_input(changes, error, message):
+    a, b = torch.zeros(3, 4, dtype=torch.float64), torch.zeros(4, 5, dtype=torch.float64)
+    with pytest.raises(error, match=message):
+        kernels.matmul(**{"a": a, "b": b, "method": "ozaki2_int8", **changes})
