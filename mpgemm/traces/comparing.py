@@ -66,7 +66,7 @@ class TraceComparison(Result):
         return asdict(self)
 
     def sentences(self) -> list[str]:
-        """Where the runs part, who made each side, how the difference grows, what the logits say, what was not recorded."""
+        """Where the runs part, who made each side, how the difference changes, what the logits say, what was not recorded."""
         return [*self._found(), *(f"not recorded: {_some(self.left_out)}" for _ in self.left_out[:1])]
 
     def _found(self) -> list[str]:
@@ -82,9 +82,11 @@ class TraceComparison(Result):
         else:
             lines.append("what made it is not known: its input and weight were not recorded in both runs")
         last = self.modules[-1]
-        lines.append(
-            f"the difference grows from {f.relative:.2g} to {last.relative:.2g} of the output in {last.module}"
-        )
+        if last is not f:
+            how = "grows" if last.relative > f.relative else "shrinks" if last.relative < f.relative else "goes"
+            lines.append(
+                f"the difference {how} from {f.relative:.2g} to {last.relative:.2g} of the output in {last.module}"
+            )
         if self.logits is not None:
             g = self.logits
             lines.append(

@@ -89,6 +89,17 @@ def test_the_first_module_that_parts_and_the_logits(tmp_path):
     assert found.logits.tokens == 24
 
 
+@pytest.mark.parametrize(("last", "words"), [(2.0**-6, "grows"), (2.0**-12, "shrinks"), (2.0**-9, "goes"), (None, "")])
+def test_how_the_difference_changes_is_said_as_it_is(tmp_path, last, words):
+    """The last module's may be smaller, or the first that differs is the last."""
+    for folder, there in (("a", 0), ("b", 1)):
+        with TraceRecorder(tmp_path / folder) as trace:
+            for name, off in (("one", 2.0**-9), *([] if last is None else [("two", last)])):
+                trace.record(name, output=np.full((2, 2), 1 + there * off, np.float32))
+    text = str(compare_traces(read_trace(tmp_path / "a"), read_trace(tmp_path / "b")))
+    assert (f"the difference {words} from 0.002 to" in text) if words else ("the difference" not in text)
+
+
 def test_who_made_each_side(tmp_path):
     """FP32 sums of one step tell Hopper from Volta."""
     weight = RNG.standard_normal((16, 32)).astype(np.float16)
