@@ -189,7 +189,8 @@ def _why(runs, events: list[Event], pairs: list[tuple[Event, Event]], index: int
         )
     rules = _rules(engines, a, b, seed, values)
     enough = " (this alone explains it)" if len(rules) == 1 else " (only together do these explain it)"
-    text = f"{where} are added up differently, because {_spelled(engines, names, rules)}{enough}"
+    are = "are" if one.stop - start > 1 else "is"
+    text = f"{where} {are} added up differently, because {_spelled(engines, names, rules)}{enough}"
     return f"{text}{_example(engines, names, a, b, seed, start)}.", rules
 
 

@@ -7,16 +7,11 @@ import tensorcore_models as tcm
 from mpgemm.recovery.exact_sums import exact_bits, exact_products
 from mpgemm.recovery.methods import RecoveryMethod, list_methods
 from tensorcore_models import hardware
-from tensorcore_models.catalogue import canonical_device, tenstorrent
-from tensorcore_models.catalogue.devices import DEVICES
-from tensorcore_models.catalogue.nvidia import ARCHITECTURES
+from tensorcore_models.catalogue import canonical_device, usual_path
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats import IntegerFormat
 from tensorcore_models.formats.names import format_family, operand_format, unknown_format
-
-#: The path that "arch" or "device" alone means where paths compute differently.
-USUAL_PATH = {arch: row.group.path for arch, row in ARCHITECTURES.items() if row.group} | tenstorrent.USUAL_PATH
 
 
 class UnsuitableEngine(ValueError):
@@ -95,7 +90,7 @@ def device_engine(
     d_format: str | None = None,
     path: str | None = None,
 ) -> tcm.Instruction:
-    """The instruction of a device for operands of these formats; where paths compute differently, the :data:`USUAL_PATH`.
+    """The instruction of a device for operands of these formats; where paths compute differently, that of its usual path.
 
     device: Device or architecture.
     fmt, b_format: Formats of a and b; b's is a's by default.
@@ -104,32 +99,31 @@ def device_engine(
     Raises ValueError if there is none.
     """
     device = canonical_device(device)
-    arch = DEVICES[device][0] if device in DEVICES else device
     row = operand_format(fmt)  # e4m3 alone is a spelling of e4m3fn: the format goes on, not its name
     d_format = d_format or _sum_format(row.name)
     try:
         return tcm.default_instruction(device, row, d_format, path, b_format)
     except ValueError as error:
-        if path is None and "differently by path" in str(error) and arch in USUAL_PATH:
-            return tcm.default_instruction(device, row, d_format, USUAL_PATH[arch], b_format)
+        usual = usual_path(device)
+        if path is None and "differently by path" in str(error) and usual is not None:
+            return tcm.default_instruction(device, row, d_format, usual, b_format)
         raise
 
 
 def scaled_engine(
     device: str, a_format: str, b_format: str, scale_format: str, block_size: int, path: str | None = None
 ) -> tcm.Instruction:
-    """The instruction of a device with such block scales: that with the largest k, of the :data:`USUAL_PATH` if it has one.
+    """The instruction of a device with such block scales: that with the largest k, of the usual path if it has one.
 
     device: Device or architecture.
     Raises ValueError if there is none; the message says which block scales the device has.
     """
     device = canonical_device(device)
-    arch = DEVICES[device][0] if device in DEVICES else device
     scaled = [row for row in tcm.list_instructions(device) if row.scale_format is not None]
     wanted = (a_format, b_format, scale_format, block_size)
     rows = [row for row in scaled if (row.a_format, row.b_format, row.scale_format, row.block_size) == wanted]
     rows = [row for row in rows if path is None or row.path == path]
-    usual = [row for row in rows if row.path == USUAL_PATH.get(arch)] or rows
+    usual = [row for row in rows if row.path == usual_path(device)] or rows
     if not usual:
         kinds = sorted({f"{r.a_format} x {r.b_format} with {r.scale_format} for {r.block_size}" for r in scaled})
         has = ", ".join(kinds) if kinds else "no unit with block scales"

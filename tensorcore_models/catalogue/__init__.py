@@ -75,6 +75,11 @@ def list_instructions(arch: str | None = None) -> list[Instruction]:
     return [row for row in _catalogue().values() if row.arch == arch and row.a_format not in lacking]
 
 
+def usual_path(device: str) -> str | None:
+    """The path that an architecture or device means where paths compute differently and none is named; None: one has to be."""
+    return next((row.path for row in list_instructions(device) if row.usual), None)
+
+
 def get_instruction(arch: str, name: str | None = None) -> Instruction:
     """One instruction, by architecture (or device) and name, or by "arch:name" as one string.
 

@@ -311,7 +311,8 @@ def _group_rows():
 def _group(arch, group: Group, k, a, b, d, accumulator, suffix="", **facts) -> Instruction:
     name = f"{group.prefix}.m64n8k{k}.{_spell(d, a, b)}{suffix}"
     shapes = group.integer_shapes if d == "s32" else group.shapes
-    return _sync(arch, (64, 8, k), a, b, d, d, accumulator, name=name, prefix=group.path, legal_shapes=shapes, **facts)
+    facts |= {"name": name, "prefix": group.path, "legal_shapes": shapes, "usual": True}
+    return _sync(arch, (64, 8, k), a, b, d, d, accumulator, **facts)
 
 
 INTEGER_SOURCE = "PTX ISA, mma and wgmma with .s32 accumulators: exact, wrapping, clamped with .satfinite"

@@ -24,7 +24,7 @@ FORMATS = (
 #: A sum of -1 unit: Wormhole alone gets it wrong.
 ERRATA: dict[str, Literal["none", "minus_one"]] = {"wormhole": "minus_one", "blackhole": "none"}
 #: The path that is taken where nobody names one: that which multiplies whole significands.
-USUAL_PATH = dict.fromkeys(ERRATA, "hifi4")
+USUAL = "hifi4"
 
 
 def _spelled(fmt: str) -> str:
@@ -42,7 +42,8 @@ def _row(arch: str, fmt: str, d: str, path: str, phases: tuple[int, ...], tile: 
     spelled = ".".join(map(_spelled, (d, fmt, fmt, d)))
     return Instruction(
         _accumulator(arch, fmt, d, phases, k), arch=arch, name=f"{operation}.m{m}n{n}k{k}.{spelled}.{path}", m=m, n=n, k=k,
-        a_format=fmt, b_format=fmt, c_format=d, d_format=d, path=path, source=SOURCE + ORDER * tile, evidence="published model",
+        a_format=fmt, b_format=fmt, c_format=d, d_format=d, path=path, usual=path == USUAL,
+        source=SOURCE + ORDER * tile, evidence="published model",
         note="; ".join((UNCERTAIN, SPLIT) if tile else (UNCERTAIN,)),
     )  # fmt: skip
 

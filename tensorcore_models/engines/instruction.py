@@ -45,6 +45,8 @@ class Instruction(MatrixEngine):
         Legal shapes of instructions whose m or n is a free parameter (the arithmetic is the same); empty otherwise.
     path : str
         How a program reaches it: mma, wmma, wgmma, tcgen05, mfma, ...
+    usual : bool
+        Whether this path is meant where none is named and paths compute differently.
     source : str
         Where the arithmetic is published.
     evidence : str
@@ -76,6 +78,7 @@ class Instruction(MatrixEngine):
     blocks: int = 1
     legal_shapes: tuple[tuple[int, tuple[int, ...]], ...] = ()
     path: str = "mma"
+    usual: bool = False
     source: str = ""
     evidence: str = "published model"
     note: str = ""

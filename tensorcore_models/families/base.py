@@ -39,7 +39,7 @@ class Aspect(NamedTuple):
 ASPECTS = (
     Aspect("integers", "pass_bits", "nothing runs: NotImplementedError"),
     Aspect("words", "words", "the name of the class, and no formula", ("scales_products", "inside")),
-    Aspect("tree", "add_step", "no tree is drawn"),
+    Aspect("tree", "add_step", "no tree is drawn", ("shows_order",)),
     Aspect("kernels", "plan_fields", "the plain integers run", ("arrangement", "operand_tables", "form", "conversion")),
     Aspect("bound", "step_error", "no bound: ValueError", ("group_facts", "group_facts_of_formats", "unrounded")),
     Aspect("search", "searches", "identify does not look for it", ("simplest",)),
@@ -84,7 +84,7 @@ class Accumulator:
     integers       `pass_bits`                        nothing runs (NotImplementedError)
     words          `words`, `scales_products`,        the class's name stands for its words; no formula
                    `inside`
-    tree           `add_step`                         no tree of the sum is drawn
+    tree           `add_step`, `shows_order`          no tree of the sum is drawn
     kernels        `plan_fields`, `arrangement`,      it runs on `pass_bits` in plain Python
                    `operand_tables`, `form`,
                    `conversion`
@@ -245,6 +245,13 @@ class Accumulator:
         """
         name = type(self).__name__
         return Words(f"An algorithm of one's own, {name}", (), "", f"computes by {name}")
+
+    def shows_order(self, formats: Sequence[AnyFormat]) -> bool:
+        """Whether sums of powers of two show the order of additions (:func:`tensorcore_models.probing.summation_tree`).
+
+        `formats` are those of a, b, c and d. Not in sums of integers or of parts of products.
+        """
+        return not (self.takes_integers or self.partial)
 
     def inside(self, p: "Pass") -> Sequence[tuple[str, float]]:
         """What happens inside of one pass where that is more than one sum: (text, what is lost there); by default nothing."""

@@ -175,6 +175,10 @@ class FidelityPhases(_Phases):
     # What a class with integers of its own takes over is said (Accumulator.__init_subclass__).
     add_step, simplest = _Phases.add_step, _Phases.simplest
 
+    def shows_order(self, formats):
+        """Not with fp16: without subnormal numbers it has too few exponents."""
+        return super().shows_order(formats) and formats[0].name != "fp16"
+
     def check_formats(self, formats, block_size):
         super().check_formats(formats, block_size)
         a, b, c, d = (fmt.name for fmt in formats)

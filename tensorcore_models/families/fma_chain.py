@@ -98,6 +98,10 @@ class SequentialFMA(Accumulator):
     def add_step(self, ks, c, to):
         return to.chain(c, [ks[i] for i in self._order(len(ks))], f"fused multiply-add, rounded {self.rounding}")
 
+    def shows_order(self, formats):
+        """Directed roundings lose places of the masks."""
+        return self.rounding == "rne"
+
     def plan_fields(self, formats, scale, block_size):
         """In doubles where products are exact there, else in integers or by their exact errors."""
         a, b, c, d = formats

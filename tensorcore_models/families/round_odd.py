@@ -65,6 +65,10 @@ class PairRoundOddSum(Accumulator):
         note = "FP32 addition, rounded to odd"
         return to.add([c, to.add(ks, "odd", note)], "odd", note)
 
+    def shows_order(self, formats):
+        """What rounding to odd loses stays in the last bit."""
+        return False
+
     def plan_fields(self, formats, scale, block_size):
         require_lanes(formats)
         fields = ieee_fields(self, formats, "ro", flush_inputs=FLUSH_SIGNED, to_inf=True, flush=FLUSH_SUBNORMAL)

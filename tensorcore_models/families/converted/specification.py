@@ -177,6 +177,10 @@ class ConvertedDotAdd(Accumulator):
     def add_step(self, ks, c, to):
         return self.dot.add_step(ks, c, to)
 
+    def shows_order(self, formats):
+        """A small operand may be converted to zero."""
+        return False
+
     def plan_fields(self, formats, scale, block_size):
         return self.dot.plan_fields(self._formats(formats), scale, block_size)
 

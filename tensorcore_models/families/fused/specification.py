@@ -23,6 +23,10 @@ class FusedSum(AlignedSum):
     def add_step(self, ks, c, to):
         return words.add_step(self, ks, c, to)
 
+    def shows_order(self, formats):
+        """Addends that are cut to odd leave their last bit."""
+        return self.alignment_rounding != "ro"
+
     def plan_fields(self, formats, scale, block_size):
         return lowering.plan_fields(self, formats, scale, block_size)
 

@@ -130,6 +130,10 @@ class FusedDotRoundDownAdd(AlignedSum):
             total, exponent = z.rounded_down(total, exponent, self.sum_fraction_bits)
         return z.finish(total, exponent, fmt, self, self.output_rounding)
 
+    def shows_order(self, formats):
+        """c, rounded down beside the dot product, looks fused with it."""
+        return False
+
     def words(self, d):
         grouped = self.parity_groups > 1
         f, f_dot, f_c = self.fraction_bits, self.dot_fraction_bits, self.c_fraction_bits
