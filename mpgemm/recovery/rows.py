@@ -36,7 +36,7 @@ _COUNT = {
 }
 
 
-def _single(name: str, formats, engine: str, note: str) -> RecoveryMethod:
+def _single(name: str, formats, engine: str, note: str, rounding: str = "rne") -> RecoveryMethod:
     return RecoveryMethod(
         name=name,
         title=f"single pass of {name} words",
@@ -49,6 +49,7 @@ def _single(name: str, formats, engine: str, note: str) -> RecoveryMethod:
         target="engine",
         range_limits=note,
         default_engine=engine,
+        rounding=rounding,
         options={**_SPLIT, "format": "operand format"} if len(formats) > 1 else _SPLIT,
     )
 
@@ -125,7 +126,9 @@ ROWS: dict[str, RecoveryMethod] = {
         _single("fp16", ("fp16",), "h100", _FP16_RANGE.format(low=-14)),
         _single("bf16", ("bf16",), "h100", "as FP32"),
         _single("tf32", ("tf32",), "h100", "as FP32"),
+        _single("hf32", ("hf32", "hf32_950"), "910b1", "as FP32"),
         _single("fp8", _FP8, "l40s", "e4m3fn: 2^-9 to 448; e5m2: 2^-16 to 57344"),
+        _single("hifloat8", ("hifloat8",), "950", "2^-22 to 2^15, 4 bits from 2^-3 to 15, fewer elsewhere", rounding="rna"),
         _native("fp32"),
         _native("fp64"),
         _markidis(

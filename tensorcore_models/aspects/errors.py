@@ -41,7 +41,9 @@ class Roundings(NamedTuple):
 
 
 def roundings_to(fraction_bits: int, rounding: str, count: int = 1) -> Roundings:
-    """So many roundings to a number of fraction bits."""
+    """So many roundings to a number of fraction bits; a stochastic one errs by less than a unit, by nothing in the mean."""
+    if rounding == "sr":
+        return Roundings(count, 2.0 ** (1 - fraction_bits), False)
     return Roundings(count, 2.0**-fraction_bits, rounding not in NEAREST)
 
 

@@ -31,7 +31,7 @@ MAX_TERMS, MAX_GROUP, MAX_LIMBS = generic.MAX_TERMS, generic.MAX_GROUP, generic.
 MAX_PARTS = generic.MAX_PARTS
 HAS_WIDE, ALIGN_NONE = generic.HAS_WIDE, generic.ALIGN_NONE
 _SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
-ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5, "ra": 7, "rnu": 8, "rnd": 9, "rnz": 10, "rno": 11}
+ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5, "sr": 6, "ra": 7, "rnu": 8, "rnd": 9, "rnz": 10, "rno": 11}
 KEEP, FLUSH_SIGNED, FLUSH_POSITIVE, FLUSH_LIKE_ZERO = range(4)
 FLUSH_NONE, FLUSH_SUBNORMAL, FLUSH_TINY = range(3)
 LARGEST_EXPONENT = 1 << 24
@@ -50,6 +50,7 @@ def require(condition: bool, reason: str) -> None:
 
 
 def _check_format(fmt: Format) -> None:
+    require(fmt.has_fields, f"format {fmt.name} has no fields")
     exponents = (fmt.emin - fmt.fraction_bits, fmt.emax + 1)
     require(max(map(abs, exponents)) < LARGEST_EXPONENT, f"format {fmt.name} has exponents beyond {LARGEST_EXPONENT}")
 
@@ -111,7 +112,18 @@ def rule_fields(
         "positive_underflow": positive,
         "positive_zero": False,
         "nan_code": all_ones if ieee and spec.nan == "all_ones" else fmt.nan_bits,
+        "seed": spec.key or 0,
+        "draw": 0,
     }
+
+
+#: Fraction bits of results up to which 64 bits hold what a stochastic rounding compares.
+MAX_STOCHASTIC = 24
+
+
+def require_draws(spec: SpecialRules, fmt: Format) -> None:
+    """Leave to the plain integers stochastic roundings to results that are too wide for the kernels."""
+    require(spec.key is None or fmt.fraction_bits <= MAX_STOCHASTIC, f"stochastic rounding to {fmt.fraction_bits} fraction bits")
 
 
 def growth_bits(count: int) -> int:

@@ -69,6 +69,11 @@ def one_of(*values: Any) -> Values:
     return lambda interface, spec: values
 
 
+def keyed(interface: Interface, spec: Any = None) -> list[tuple[str, int]]:
+    """Roundings with their keys: the stochastic one with that of the box."""
+    return [*((rounding, 0) for rounding in ROUNDINGS), ("sr", interface.key)]
+
+
 def divisors(interface: Interface, spec: Any = None) -> list[int]:
     """Numbers of products that divide a call, largest first."""
     return [n for n in range(interface.k, 0, -1) if interface.k % n == 0]

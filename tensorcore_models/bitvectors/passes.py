@@ -41,6 +41,13 @@ class TermPass:
         """The module with the operations in which a family says its pass."""
         return operations
 
+    @property
+    def draw(self) -> int:
+        """None of a stochastic rounding: a term says one result for each input. Raises Unencodable."""
+        if self.spec.key is not None:
+            raise Unencodable("a sum that is rounded stochastically")
+        return 0
+
     def operands(self, codes: Sequence[Term], fmt: Format) -> list[Number]:
         rule = getattr(self.spec, "zero_operand", "format_minimum")
         return [n.decode(fmt, code, self.spec, zero_rule=rule) for code in codes]

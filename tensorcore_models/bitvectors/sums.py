@@ -46,8 +46,8 @@ def as_number(total: Int, largest: Int, point: int, part: Term) -> Number:
     return n.plain(z.less(total, z.number(0)), z.magnitude(total), largest, point, part)
 
 
-def rounded_sum(spec: Any, total: Number, fmt: Format) -> Term:
-    """The sum in the output format."""
+def rounded_sum(spec: Any, total: Number, fmt: Format, draw: int = 0) -> Term:
+    """The sum in the output format; no term is rounded stochastically."""
     signed = z.with_sign(total.negative, total.significand)
     exponent = z.minus(total.align, z.number(total.point))
     return n.finish(signed, exponent, fmt, spec, spec.output_rounding, spec.output_fraction_bits, spec.flush_outputs)

@@ -10,6 +10,7 @@ ROUNDINGS = {
     "rne": "to nearest, ties to even", "rna": "to nearest, ties away from zero", "rz": "toward zero", "ru": "up", "rd": "down",
     "ro": "to odd", "ra": "away from zero", "rnu": "to nearest, ties up", "rnd": "to nearest, ties down",
     "rnz": "to nearest, ties toward zero", "rno": "to nearest, ties to odd",
+    "sr": "up or down at random, as a key and the place in D say",
 }  # fmt: skip
 
 

@@ -218,6 +218,11 @@ class Accumulator:
         """The specification of the sum in which products are aligned: of a chain of sums that of one of them."""
         return self
 
+    @property
+    def key(self) -> int | None:
+        """The key of stochastic roundings; None: the same inputs always give the same result."""
+        return None
+
     # -- integers --------------------------------------------------------------------------------------------------------
     def pass_bits(self, p: "Pass") -> int:
         """One pass of the algorithm in plain integers: the truth that kernels are tested against.

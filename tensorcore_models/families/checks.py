@@ -91,5 +91,12 @@ def check_exponent(spec: object, name: str) -> None:
     check_range(spec, name, -MAX_EXPONENT, MAX_EXPONENT, optional=True)
 
 
+def check_keyed(spec: Any, name: str) -> None:
+    """A rounding that may be stochastic, and the key of that, `seed`."""
+    require(0 <= spec.seed < 1 << 64, spec, f"seed {spec.seed} must lie in [0, 2**64)")
+    stochastic = check_rounding(getattr(spec, name)) == "sr"
+    require(stochastic or not spec.seed, spec, f"seed {spec.seed} is the key of stochastic rounding, {name} 'sr'")
+
+
 def check_deterministic(spec: object, name: str) -> None:
     require(check_rounding(getattr(spec, name)) != "sr", spec, f"{name} cannot be stochastic")

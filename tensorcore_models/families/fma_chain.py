@@ -12,7 +12,7 @@ from ..aspects.values import power
 from ..explanations.words import ROUNDINGS, Words
 from ..formats import FORMATS
 from .base import Accumulator, Arrangement, Form, NanRule
-from .checks import check_deterministic
+from .checks import check_keyed, require
 from .ieee import X86_RULES, double_holds, ieee_fields, lanes_hold, operand_flush
 
 #: Chained FMAs in one pass of the kernel; the bits do not depend on it.
@@ -29,7 +29,7 @@ class SequentialFMA(Accumulator):
     Parameters
     ----------
     rounding : str
-        Rounding of each FMA.
+        Rounding of each FMA; "sr", in ascending order only, is keyed by `seed` as in :class:`FusedDotAdd`.
     flush_inputs, flush_outputs : bool
         Subnormal operands (a, b and c) are taken as zero. Results become zero that, rounded with an unbounded exponent, are
         below the smallest normal number (x86: tininess is detected after rounding). The sign is kept.
@@ -37,6 +37,8 @@ class SequentialFMA(Accumulator):
         "odd_first": of each pair of products the one with odd k comes first (VDPBF16PS).
     saturate : bool
         Overflow gives the largest finite number, and NaN results are zero (Ascend 910A).
+    seed : int
+        Key of stochastic rounding.
     """
 
     rounding: str = "rne"
@@ -44,13 +46,20 @@ class SequentialFMA(Accumulator):
     flush_outputs: bool = False
     pair_order: Literal["ascending", "odd_first"] = "ascending"
     saturate: bool = False
+    seed: int = 0
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
     edge_rules: ClassVar = X86_RULES
     left_out: ClassVar = {"symmetries": "every product is rounded into the sum before the next one"}
 
     def _check(self):
-        check_deterministic(self, "rounding")
+        check_keyed(self, "rounding")
+        ordered = self.rounding != "sr" or self.pair_order == "ascending"
+        require(ordered, self, "stochastic rounding goes with pair_order 'ascending': a pass has one draw")
+
+    @property
+    def key(self) -> int | None:
+        return self.seed if self.rounding == "sr" else None
 
     @property
     def terms_per_step(self) -> int:
@@ -70,7 +79,7 @@ class SequentialFMA(Accumulator):
             if self.flush_inputs:
                 x, y = z.flushed(x, a_format.emin), z.flushed(y, b_format.emin)
                 addend = z.flushed(addend, total_format.emin)
-            total = z.fma(x, y, addend, d_format, self, self.rounding, self.flush_outputs, self.saturate)
+            total = z.fma(x, y, addend, d_format, self, self.rounding, self.flush_outputs, self.saturate, p.draw)
             total_format = d_format
         return total
 
@@ -105,6 +114,7 @@ class SequentialFMA(Accumulator):
     def plan_fields(self, formats, scale, block_size):
         """In doubles where products are exact there, else in integers or by their exact errors."""
         a, b, c, d = formats
+        plans.require_draws(self, d)
         flush = FLUSH_SIGNED if self.flush_inputs else KEEP
         results = FLUSH_TINY if self.flush_outputs else FLUSH_NONE
         fields = ieee_fields(self, formats, self.rounding, flush_inputs=flush, saturate=self.saturate, flush=results)
@@ -118,9 +128,9 @@ class SequentialFMA(Accumulator):
         is_fp64 = (d.exponent_bits, d.fraction_bits, d.bias, d.specials) == (11, 52, fp64.bias, "ieee")
         if is_fp64 and doubles and one_flush and self.rounding == "rne" and not self.flush_outputs:
             return fields | {"family": plans.FMA64}
-        if lanes_hold(formats) and one_flush:
+        if lanes_hold(formats) and one_flush and self.key is None:
             return fields | {"family": plans.FMA}
-        known = not is_fp64 or self.rounding in ("rne", "rna", "rz", "ru", "rd", "ro")
+        known = self.key is None and (not is_fp64 or self.rounding in ("rne", "rna", "rz", "ru", "rd", "ro"))
         if plans.HAS_WIDE and doubles and one_flush and known and (is_fp64 or (d.precision <= 50 and double_holds(d))):
             return fields | {"family": plans.FMA_EXACT}
         plans.require(not fields["late"]["nan_operand"], "NaN payloads of numbers that double does not hold")
@@ -128,6 +138,7 @@ class SequentialFMA(Accumulator):
         fields.pop("c_flush", None), fields.pop("chained_flush", None)
         fields.update(
             family=plans.SOFT_FMA,
+            step=_FMA_PASS if self.key is None else 1,
             wide=integer_width(signed, a.precision + b.precision + 2, max(c.precision, d.precision + 2)),
             product_fraction=a.fraction_bits + b.fraction_bits,
             c=format_fields(c, self, flush=flush),
@@ -139,7 +150,7 @@ class SequentialFMA(Accumulator):
         return Arrangement([self._order(length)], [])
 
     def form(self):
-        return Form("fma_chain", self)
+        return Form("fma_chain" if self.key is None else "", self)
 
     def step_error(self, unit, facts):
         terms, result = self.terms_per_step, unit.formats[3]
@@ -154,7 +165,8 @@ class SequentialFMA(Accumulator):
     @classmethod
     def searches(cls):
         fields = (
-            Field(("rounding",), one_of(*search.ROUNDINGS)),
+            Field(("rounding",), one_of(*search.ROUNDINGS), lambda i, s: s.key is None),
+            Field(("rounding", "seed"), search.keyed, lambda i, s: i.key is not None),
             Field(("flush_inputs",), one_of(False, True)),
             Field(("flush_outputs",), one_of(False, True)),
             Field(("pair_order",), one_of("ascending", "odd_first"), lambda i, s: i.k > 1),
@@ -168,6 +180,8 @@ class SequentialFMA(Accumulator):
 
     def probe(self, build):
         """SFMA: one fused multiply-add after the other (fasi, section 3.3; khattak-mikaitis, section IV-A2)."""
+        if self.key is not None:  # whose results follow from no hand's count
+            return
         single_rounding(build, 0, self.rounding)
         half = power(-build.fraction_bits - 1)
         order = [1, 0] if self.pair_order == "odd_first" else list(range(build.row.k))

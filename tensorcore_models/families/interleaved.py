@@ -68,6 +68,7 @@ class InterleavedDotAdd(Accumulator):
             f"group_order {self.group_order} must order the groups 0 to {self.groups - 1}",
         )
         check_deterministic(self, "final_rounding")
+        require(self.dot.key is None, self, "a pass of several sums has one draw: dot is not rounded stochastically")
 
     @property
     def terms_per_step(self) -> int:

@@ -9,6 +9,8 @@ import struct
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+
 from .rows import Format
 
 #: Rounding modes. rne, rna: to nearest, ties to even, ties away from zero. rz: toward zero. ru, rd: toward
@@ -156,6 +158,15 @@ def stochastic_draw(seed: int, index: int) -> int:
     return _mix64(state) >> 32
 
 
+def stochastic_draws(seed: int, count: int) -> np.ndarray:
+    """:func:`stochastic_draw` of the elements 0 to `count` - 1, as uint64."""
+    with np.errstate(over="ignore"):
+        z = np.uint64(_mix64(seed)) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ z >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ z >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return (z ^ z >> np.uint64(31)) >> np.uint64(32)
+
+
 def encode_exact(
     x: float | Fraction | int,
     fmt: Format,
@@ -183,6 +194,12 @@ def encode_exact(
     negative = numerator < 0 or (isinstance(x, float) and math.copysign(1.0, x) < 0)
     exponent = scale_exponent - (denominator.bit_length() - 1)
     random = stochastic_draw(seed, index) if rounding == "sr" else 0
+    if not fmt.has_fields:
+        from .hifloat8 import encode_exact_hifloat8
+
+        size = abs(Fraction(numerator)) * Fraction(2) ** exponent
+        code = encode_exact_hifloat8(size, negative, check_rounding(rounding), bool(saturate), random)
+        return 0 if subnormals == "flush" and code & 0x7F < 8 else code
     try:
         bits = round_to_bits(
             negative and (fmt.signed or numerator != 0),

@@ -114,6 +114,21 @@ def _target(fmt: Format, rounding: str, saturate: bool | None, flush: bool) -> E
     )
 
 
+def subnormals_flushed(subnormals: str) -> bool:
+    """Whether subnormal results become zero; raises ValueError for an unknown rule."""
+    if subnormals not in SUBNORMALS:
+        raise ValueError(f"unknown subnormals {subnormals!r}; known: {', '.join(SUBNORMALS)}")
+    return subnormals == "flush"
+
+
+def checked_seed(seed: int) -> int:
+    """A key of stochastic rounding; raises ValueError beyond 64 bits."""
+    seed = checked_integer(seed, "seed")
+    if not 0 <= seed < 1 << 64:
+        raise ValueError(f"seed must lie in [0, 2**64), got {seed}")
+    return seed
+
+
 def encode_target(
     fmt: Format,
     rounding: str,
@@ -125,12 +140,9 @@ def encode_target(
 ) -> EncodeTarget:
     """The checked rules of one conversion; parameters and errors are those of :func:`encode`."""
     check_rounding(rounding)
-    if subnormals not in SUBNORMALS:
-        raise ValueError(f"unknown subnormals {subnormals!r}; known: {', '.join(SUBNORMALS)}")
-    seed = checked_integer(seed, "seed")
-    if not 0 <= seed < 1 << 64:
-        raise ValueError(f"seed must lie in [0, 2**64), got {seed}")
-    target = _target(fmt, rounding, None if saturate is None else bool(saturate), subnormals == "flush")
+    flush = subnormals_flushed(subnormals)
+    seed = checked_seed(seed)
+    target = _target(fmt, rounding, None if saturate is None else bool(saturate), flush)
     if nan is not None and not np.isnan(nan):
         constant = encode_exact(float(nan), fmt, "rne", saturate=saturate, subnormals=subnormals)
         target = replace(target, nan_code=constant, nan_rule=_NAN_CONSTANT)
@@ -264,6 +276,8 @@ def encode(
     [3.0, 6.0, -6.0]
     """
     row = get_float_format(fmt)
+    if not row.has_fields:
+        return _encode_tapered(source_array(x), row, rounding, saturate, nan, subnormals, seed, scale_exponent)
     rules: dict[str, Any] = {"saturate": saturate, "nan": nan, "subnormals": subnormals, "seed": seed}
     target = encode_target(row, rounding, **rules, scale_exponent=scale_exponent)
 
@@ -279,15 +293,47 @@ def encode(
     return _encode_source(source_array(x), row, target, "x", fail)
 
 
+def _encode_tapered(
+    x: np.ndarray, fmt: Format, rounding: str, saturate, nan, subnormals: str, seed: int, scale: int
+) -> np.ndarray:
+    """:func:`encode` of a format without fields."""
+    from .hifloat8 import encode_hifloat8
+
+    flush = subnormals_flushed(subnormals)
+    values = x.astype(np.float64)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        scaled = np.ldexp(values, max(-5000, min(5000, checked_integer(scale, "scale_exponent"))))
+    lost = (scaled == 0) & (values != 0) | np.isinf(scaled) & np.isfinite(values)
+    far = np.copysign(2.0 ** (1000 if scale > 0 else -1000), values)
+    codes = encode_hifloat8(np.where(lost, far, scaled), rounding, bool(saturate), checked_seed(seed))
+    if nan is not None and not np.isnan(nan):
+        codes[np.isnan(values)] = encode_hifloat8(np.array(float(nan)), "rne", bool(saturate))
+    if flush:
+        codes[(codes & 0x7F < 8) & (codes != fmt.nan_encoding())] = 0
+    return codes
+
+
 @lru_cache(maxsize=64)
 def _value_table(fmt: Format, dtype: np.dtype) -> np.ndarray | None:
     """Values of all encodings of an 8- or 16-bit format, None where the container has more bits than the format."""
+    if not fmt.has_fields:
+        return _exact_values(fmt, dtype)
     if fmt.bits not in (8, 16):
         return None
     codes = np.arange(1 << fmt.bits, dtype=fmt.container)
     out = np.empty(codes.shape, dtype)
     if convert.decode(_bytes(codes), codes.itemsize, _bytes(out), out.itemsize, fmt, 1) >= 0:
         return None  # some encoding has no value of that type: decode one by one and say which
+    out.setflags(write=False)
+    return out
+
+
+def _exact_values(fmt: Format, dtype: np.dtype) -> np.ndarray:
+    """The same by the exact reference."""
+    special = {"nan": np.nan, "inf": np.inf}
+    found = [fmt.decode_exact(code) for code in range(1 << fmt.bits)]
+    sizes = [special.get(x.kind, x.significand * 2.0**x.exponent) for x in found]
+    out = np.where([x.negative and x.kind != "nan" for x in found], np.negative(sizes), sizes).astype(dtype)
     out.setflags(write=False)
     return out
 

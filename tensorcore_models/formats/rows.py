@@ -6,7 +6,7 @@ plain integers here (see :meth:`Format.decode_exact`); arrays of them are handle
 
 Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); CANN's --allow_hf32 (hf32); OCP 8-bit
 Floating Point (e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats);
-ml_dtypes (e4m3, e3m4); HabanaAI/Intel_Gaudi3_Software (ufp16). Other spellings are in :mod:`tensorcore_models.formats.names`.
+ml_dtypes (e4m3, e3m4); HabanaAI/Intel_Gaudi3_Software (ufp16); asc-devkit, HF32.md (hf32_950). Other spellings are in :mod:`tensorcore_models.formats.names`.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ import numpy as np
 #: What the encodings beyond the finite numbers mean.
 #: ``ieee``: the top exponent holds infinities and NaNs. ``fn``: only the all-ones encoding is NaN, no
 #: infinity. ``fnuz``: the encoding of -0 is the only NaN, no infinity, no -0. ``finite``: numbers only.
-#: ``scale``: all ones is NaN, no zero, no sign (ue8m0).
-Specials = Literal["ieee", "fn", "fnuz", "finite", "scale"]
+#: ``scale``: all ones is NaN, no zero, no sign (ue8m0). ``tapered``: the widths of exponent and fraction depend on the number.
+Specials = Literal["ieee", "fn", "fnuz", "finite", "scale", "tapered"]
 
 
 class Decoded(NamedTuple):
@@ -49,7 +49,7 @@ class Format:
     signed : bool
         Whether there is a sign bit.
     padding_bits : int
-        Bits below the fraction that are stored and ignored (13 for tf32, 12 for hf32 in their 32-bit containers).
+        Bits below the fraction that are stored and ignored (13 for tf32, 12 for hf32 in 32-bit containers).
     dtype_name : str
         The numpy or ml_dtypes type whose values it holds; empty for none.
 
@@ -89,6 +89,11 @@ class Format:
             raise ValueError(
                 f"format {self.name!r}: ieee needs two exponent bits and a fraction bit to tell inf from NaN"
             )
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether exponent and fraction have the same places in all encodings: else only values say what an encoding is."""
+        return self.specials != "tapered"
 
     # -- widths
     @cached_property
@@ -270,6 +275,49 @@ class Format:
         return Decoded("finite", negative, fraction | (1 << self.fraction_bits), field - self.bias - self.fraction_bits)
 
 
+class HiFloat8(Format):
+    """HiFloat8 (arXiv 2409.16626), an 8-bit format with tapered precision: Ascend 950.
+
+    Behind the sign a prefix code, the dot, says how many bits of exponent follow; what is left is fraction:
+
+        dot    exponent bits   exponents           fraction bits
+        11     4               +-8 to +-15         1
+        10     3               +-4 to +-7          2
+        01     2               +-2, +-3            3
+        001    1               +-1                 3
+        0001   0               0                   3
+        0000   0               2^(m - 23), m = 1 to 7 in the last three bits, no fraction
+
+    An exponent is a sign and a magnitude whose leading one is not stored. Code 0 is zero (there is no -0), 0x80 is NaN, and the
+    largest code of either sign, 0x6F and 0xEF, is infinity. `fraction_bits` are those of numbers near 1, and the numbers without
+    a fraction count as subnormal. Every number is one of fp16 and of bf16.
+    """
+
+    bits, emax, quantum_exponent = 8, 15, -22  # type: ignore[assignment]
+    has_inf, has_nan, has_negative_zero = True, True, False  # type: ignore[assignment]
+    sign_bit, magnitude_mask, exponent_mask, inf_bits, nan_bits, max_bits = 0x80, 0x7F, 0x6F, 0x6F, 0x80, 0x6E  # type: ignore[assignment]
+
+    def decode_exact(self, bits: int) -> Decoded:
+        """As :meth:`Format.decode_exact`; the significand has the encoding's own fraction bits."""
+        negative, magnitude = bool(bits & 0x80), int(bits) & 0x7F
+        if magnitude == 0:
+            return Decoded("nan" if negative else "finite", negative, 0, 0 if negative else self.quantum_exponent)
+        if magnitude == self.inf_bits:
+            return Decoded("inf", negative, 0, 0)
+        if magnitude < 8:
+            return Decoded("finite", negative, 1, magnitude - 23)
+        length, width = next((n, w) for dot, n, w in _DOTS if magnitude >> 7 - n == dot)
+        fraction_bits = 7 - length - width
+        field = magnitude >> fraction_bits & (1 << width) - 1
+        leading = 1 << width >> 1
+        exponent = (field & leading - 1 | leading) * (-1 if field & leading else 1) if width else 0
+        significand = magnitude & (1 << fraction_bits) - 1 | 1 << fraction_bits
+        return Decoded("finite", negative, significand, exponent - fraction_bits)
+
+
+#: Prefix codes of HiFloat8: (dot, its length, exponent bits).
+_DOTS = ((0b11, 2, 4), (0b10, 2, 3), (0b01, 2, 2), (0b001, 3, 1), (0b0001, 4, 0))
+
 FORMATS: dict[str, Format] = {
     row.name: row
     for row in (
@@ -277,6 +325,7 @@ FORMATS: dict[str, Format] = {
         Format("fp32", 8, 23, 127, dtype_name="float32"),
         Format("tf32", 8, 10, 127, padding_bits=13, dtype_name="float32"),
         Format("hf32", 8, 11, 127, padding_bits=12, dtype_name="float32"),
+        Format("hf32_950", 8, 10, 127, padding_bits=13, dtype_name="float32"),
         Format("bf16", 8, 7, 127, dtype_name="bfloat16"),
         Format("fp16", 5, 10, 15, dtype_name="float16"),
         Format("ufp16", 6, 10, 31, signed=False),
@@ -291,6 +340,7 @@ FORMATS: dict[str, Format] = {
         Format("e2m1", 2, 1, 1, "finite", dtype_name="float4_e2m1fn"),
         Format("ue8m0", 8, 0, 127, "scale", signed=False, dtype_name="float8_e8m0fnu"),
         Format("ue4m3", 4, 3, 7, "fn", signed=False),
+        HiFloat8("hifloat8", 5, 3, 16, "tapered"),
     )
 }
 

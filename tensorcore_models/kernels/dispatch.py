@@ -296,9 +296,10 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
 def _slices(low: Lowered, k: int, every: int = 1) -> list[slice]:
     """Slices of k that are computed one after the other: each starts where an instruction does, at a multiple of `every`.
 
-    The reference takes all of k: it keeps nothing for each value of k, and counts the steps of an accumulator of the user's.
+    The reference takes all of k: it keeps nothing for each value of k, and counts the steps of an accumulator of the user's. So
+    do sums that are rounded stochastically, whose draws are those of the steps.
     """
-    if low.plan is None or get_kernel() == "reference":
+    if low.plan is None or get_kernel() == "reference" or low.accumulator.key is not None:
         return [slice(0, k)]
     unit = math.lcm(low.cycle, low.block_size or 1, every)
     length = max(LONGEST_SLICE // unit, 1) * unit

@@ -15,7 +15,8 @@ from ..formats import IntegerFormat, get_format
 class Interface:
     """Shape and formats of a black box: formats of a, b, c and d, and k products, m rows and n columns of one call.
 
-    `block_size` products share a block scale of `scale_format`.
+    `block_size` products share a block scale of `scale_format`. `key` is the key that the unit was given for stochastic
+    roundings; a dot product is the one element of its matrix.
     """
 
     formats: tuple[Any, ...]
@@ -24,12 +25,13 @@ class Interface:
     block_size: int | None = None
     m: int = 1
     n: int = 1
+    key: int | None = None
 
     @classmethod
     def of(cls, unit: Any, m: int = 1, n: int = 1) -> "Interface":
         """The interface of an engine."""
         scale = None if unit.scale_format is None else get_format(unit.scale_format)
-        return cls(tuple(unit.formats), unit.k, scale, unit.block_size, m, n)
+        return cls(tuple(unit.formats), unit.k, scale, unit.block_size, m, n, key_of(unit))
 
     @property
     def scale_blocks(self) -> int:
@@ -51,6 +53,12 @@ class Interface:
             "" if self.scale_format is None else f", {self.scale_format.name} scales for {self.block_size} products"
         )
         return f"{a} x {b} + {c} -> {d}, {self.k} products{scales}"
+
+
+def key_of(unit: Any) -> int | None:
+    """The key of a model's stochastic roundings; None of a unit without, or that is no model."""
+    accumulator = getattr(unit, "accumulator", None)
+    return None if accumulator is None else accumulator.key
 
 
 #: What has the shape and the formats of a unit.

@@ -35,6 +35,9 @@ def _random_bits(fmt: Format | IntegerFormat, shape: Shape, rng: np.random.Gener
 
 def of_exponents(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Random sign and fraction with the given exponent fields (never infinities or NaN)."""
+    if not fmt.has_fields:
+        sizes = np.ldexp(1 + rng.random(exponent.shape), exponent - fmt.bias)
+        return encode(np.where(rng.integers(0, 2, exponent.shape) == 1, -sizes, sizes), fmt, "rz", saturate=True)
     top = (1 << fmt.exponent_bits) - (2 if fmt.specials == "ieee" else 1)
     field = np.clip(exponent, 0, top).astype(np.uint64)
     below = fmt.fraction_bits + fmt.padding_bits

@@ -23,11 +23,12 @@ def finish(
     rounding: str,
     fraction_bits: int | None = None,
     flush: bool = False,
+    random: int = 0,
 ) -> int:
     """Normalise and round ``total * 2**exponent`` to `fmt`; the exact sum 0 is +0, overflow is infinity."""
     negative = total < 0
     bits = round_to_bits(
-        negative, abs(total), exponent, fmt, rounding, overflow_to_inf=True, fraction_bits=fraction_bits
+        negative, abs(total), exponent, fmt, rounding, overflow_to_inf=True, fraction_bits=fraction_bits, random=random
     )
     if fmt.decode_exact(bits).kind == "nan":  # overflow where there is no infinity; fnuz encodes it as -0
         return bits

@@ -130,11 +130,11 @@ def unless_special(numbers: Sequence[Operand], finite: Callable[[], int], fmt: F
     return special_bits(special, fmt, spec) if special else finite()
 
 
-def rounded_sum(spec: Any, total: Operand, fmt: Format) -> int:
-    """The sum of a fused operation in the output format."""
+def rounded_sum(spec: Any, total: Operand, fmt: Format, draw: int = 0) -> int:
+    """The sum of a fused operation in the output format; `draw` is that of a stochastic rounding."""
     signed = -total.significand if total.negative else total.significand
     kept, flush = spec.output_fraction_bits, spec.flush_outputs
-    return finish(signed, total.exponent, fmt, spec, spec.output_rounding, kept, flush)
+    return finish(signed, total.exponent, fmt, spec, spec.output_rounding, kept, flush, draw)
 
 
 def add(
@@ -147,11 +147,12 @@ def add(
 
 
 def fma(
-    x: Operand, y: Operand, z: Operand, fmt: Format, spec: SpecialRules, rounding: str, flush: bool, saturate: bool
-) -> int:
-    """IEEE fused multiply-add; `flush`: what is tiny before it is rounded becomes zero."""
+    x: Operand, y: Operand, z: Operand, fmt: Format, spec: SpecialRules, rounding: str, flush: bool, saturate: bool,
+    draw: int = 0,
+) -> int:  # fmt: skip
+    """IEEE fused multiply-add; `flush`: what is tiny before it is rounded becomes zero; `draw`: of a stochastic rounding."""
     kept = ieee.TINY if flush else ieee.KEEP
-    return ieee.fma(x, y, z, fmt, spec, rounding, flush=kept, saturate=saturate)
+    return ieee.fma(x, y, z, fmt, spec, rounding, flush=kept, saturate=saturate, random=draw)
 
 
 def converted(fmt: Format, code: int, via: Format, spec: SpecialRules) -> int:

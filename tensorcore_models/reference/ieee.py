@@ -19,6 +19,7 @@ def rounded_sum(
     saturate: bool,
     to_inf: bool,
     operands: list[Operand] | None = None,
+    random: int = 0,
 ) -> int:
     """IEEE sum of exact numbers, rounded once; signed zeros by IEEE 754-2019, 6.3.
 
@@ -37,21 +38,22 @@ def rounded_sum(
         all_negative = all(x.negative for x in terms) if all(x.significand == 0 for x in terms) else False
         mixed = not all_negative and (rounding == "rd") and any(x.negative for x in terms)
         return zero_bits(all_negative or mixed, fmt)
-    if flush == TINY and _is_tiny(total, unit, fmt, rounding):
+    if flush == TINY and _is_tiny(total, unit, fmt, rounding, random):
         return zero_bits(total < 0, fmt)
     bits = round_to_bits(
-        total < 0, abs(total), unit, fmt, rounding, saturate=saturate, overflow_to_inf=to_inf and not saturate
-    )
+        total < 0, abs(total), unit, fmt, rounding, saturate=saturate, overflow_to_inf=to_inf and not saturate,
+        random=random,
+    )  # fmt: skip
     smallest = 1 << (fmt.fraction_bits + fmt.padding_bits)
     if flush == SUBNORMAL and bits & fmt.magnitude_mask < smallest and fmt.decode_exact(bits).kind == "finite":
         return zero_bits(total < 0, fmt)
     return bits
 
 
-def _is_tiny(total: int, unit: int, fmt: Format, rounding: str) -> bool:
+def _is_tiny(total: int, unit: int, fmt: Format, rounding: str, random: int) -> bool:
     """Whether total * 2^unit, rounded to the format's precision with an unbounded exponent, is below its normal numbers."""
     quantum = abs(total).bit_length() - 1 + unit - fmt.fraction_bits
-    rounded = shift_right_rounded(abs(total), quantum - unit, rounding, total < 0)
+    rounded = shift_right_rounded(abs(total), quantum - unit, rounding, total < 0, random)
     return rounded.bit_length() - 1 + quantum < fmt.emin
 
 
@@ -82,11 +84,13 @@ def fma(
     *,
     flush: int,
     saturate: bool = False,
+    random: int = 0,
 ) -> int:
     """IEEE fused multiply-add of numbers taken apart."""
     return rounded_sum(
-        [multiply(x, y), z], fmt, spec, rounding, flush=flush, saturate=saturate, to_inf=False, operands=[x, y, z]
-    )
+        [multiply(x, y), z], fmt, spec, rounding, flush=flush, saturate=saturate, to_inf=False, operands=[x, y, z],
+        random=random,
+    )  # fmt: skip
 
 
 def product(

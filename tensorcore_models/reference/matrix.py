@@ -28,6 +28,7 @@ def dot_bits(
     scale_b: list[int] | None = None,
     scale_format: Format | None = None,
     block_size: int | None = None,
+    element: int = 0,
 ) -> int:
     """One output element: encodings in, encoding out.
 
@@ -43,6 +44,8 @@ def dot_bits(
         Formats of a, b, c and d. Later steps of a chain take their c in the format of d.
     scale_a, scale_b : list of int, optional
         Encodings of the block scales, one for `block_size` products.
+    element : int
+        Place of the element in its matrix, counted along the rows: stochastic roundings are keyed by it.
     """
     a_format, b_format, c_format, d_format = formats
     step = accumulator.terms_per_step
@@ -54,7 +57,7 @@ def dot_bits(
         part = slice(start, start + step)
         formats = (a_format, b_format, total_format, d_format)
         total = accumulator.pass_bits(
-            Pass(accumulator, a[part], b[part], total, formats, tuple(scales[part]), start // step)
+            Pass(accumulator, a[part], b[part], total, formats, tuple(scales[part]), start // step, element)
         )
         total_format = d_format
     return total
@@ -78,8 +81,9 @@ def mma_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     scale_format = get_float_format(engine.scale_format) if engine.scale_format else None
     for index in np.ndindex(c.shape):
         row, column = index[:-1], (*index[:-2], slice(None), index[-1])
+        place = index[-2] * c.shape[-1] + index[-1]
         scales: dict[str, Any] = {"scale_format": scale_format, "block_size": engine.block_size}
         if scale_a is not None and scale_b is not None:
             scales |= {"scale_a": np.asarray(scale_a)[row].tolist(), "scale_b": np.asarray(scale_b)[column].tolist()}
-        d[index] = dot_bits(engine.accumulator, a[row].tolist(), b[column].tolist(), int(c[index]), formats, **scales)
+        d[index] = dot_bits(engine.accumulator, a[row].tolist(), b[column].tolist(), int(c[index]), formats, element=place, **scales)
     return d

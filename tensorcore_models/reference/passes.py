@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ..formats.exact_rounding import stochastic_draw
 from . import arithmetic as operations
 from .operands import Operand, decode
 
@@ -26,6 +27,8 @@ class Pass:
         Block scales of each product; empty tuples without scales.
     index : int
         Number of the pass in its chain.
+    element : int
+        Place of the result element in its matrix, counted along the rows.
     """
 
     spec: Any
@@ -35,6 +38,7 @@ class Pass:
     formats: tuple[Any, ...]
     scales: tuple[tuple[Operand, ...], ...] = ()
     index: int = 0
+    element: int = 0
 
     @property
     def arithmetic(self) -> Any:
@@ -50,6 +54,12 @@ class Pass:
     def y(self) -> list[Operand]:
         """The operands of B."""
         return self._operands(self.b, 1)
+
+    @property
+    def draw(self) -> int:
+        """The draw of a stochastic rounding; in the first pass that of :func:`tensorcore_models.encode` for the element."""
+        key = self.spec.key
+        return 0 if key is None else stochastic_draw(key, self.index << 32 | self.element)
 
     def inner(self, spec: Any, **changes: Any) -> int:
         """What another algorithm computes of this pass with some parameters changed."""

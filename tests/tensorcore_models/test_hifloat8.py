@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from tensorcore_models.formats.hifloat8 import INFINITY, NAN, decode_hifloat8, encode_hifloat8, value_of
+from tensorcore_models.formats.exact_rounding import ROUNDINGS, encode_exact
 
+FMT = tcm.FORMATS["hifloat8"]
+INFINITY, NAN = 0x6F, 0x80
 CODES = np.arange(256, dtype=np.uint8)
-VALUES = decode_hifloat8(CODES).astype(float)
+VALUES = tcm.decode(CODES, FMT)
 
 
 def test_the_encodings_are_those_of_the_paper():
@@ -21,7 +23,8 @@ def test_the_encodings_are_those_of_the_paper():
         widths[count, exponent < -15] += 1
     # the binade of 2^15 has one number less: its last encoding is infinity
     assert widths == {(8, False): 7, (4, False): 8, (2, False): 15, (1, False): 1, (1, True): 7}
-    assert positive.max() == 2.0**15 and positive.min() == 2.0**-22 and len(set(positive)) == 126
+    assert positive.max() == 2.0**15 == FMT.max_finite and positive.min() == 2.0**-22 == FMT.min_subnormal
+    assert len(set(positive)) == 126 and FMT.min_normal == 2.0**-15
     assert np.flatnonzero(VALUES == 0).tolist() == [0] and np.flatnonzero(np.isnan(VALUES)).tolist() == [NAN]
     assert np.flatnonzero(np.isinf(VALUES)).tolist() == [INFINITY, INFINITY | 0x80]
     assert np.array_equal(VALUES[0x81:], -VALUES[1:0x80])
@@ -33,43 +36,69 @@ def test_the_encodings_are_those_of_the_paper():
      (0x6E, 2.0**15), (0x60, 256.0), (0x7F, 1.5 * 2.0**-15), (0x01, 2.0**-22), (0x07, 2.0**-16)],
 )  # fmt: skip
 def test_examples(code, value):
-    assert value_of(code) == value and encode_hifloat8(value) == code
+    assert VALUES[code] == value and tcm.encode([value], FMT) == code
 
 
 def test_every_number_comes_back_and_lies_in_fp16_and_bf16():
     finite = np.isfinite(VALUES)
-    for rounding in ("rna", "rz", "ru", "rd", "ra"):
-        assert np.array_equal(encode_hifloat8(VALUES, rounding), CODES)
+    for rounding in ROUNDINGS:
+        assert np.array_equal(tcm.encode(VALUES, FMT, rounding), CODES)
     for fmt in ("fp16", "bf16"):
-        assert np.array_equal(tcm.decode(tcm.encode(VALUES[finite], fmt), fmt).astype(float), VALUES[finite])
+        assert np.array_equal(tcm.decode(tcm.encode(VALUES[finite], fmt), fmt), VALUES[finite])
 
 
-@pytest.mark.parametrize("rounding", ["rna", "rz", "ru", "rd", "ra"])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_between_all_neighbours(rounding, sign):
-    """A quarter, a half and three quarters between each two, and beyond the largest, where the next would be 1.5 x 2^15."""
-    numbers = sorted({*VALUES[:128][np.isfinite(VALUES[:128])], 1.5 * 2.0**15})
-    for low, high in zip(numbers, numbers[1:], strict=False):
-        for part in (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)):
-            x = sign * float(Fraction(low) + part * (Fraction(high) - Fraction(low)))
-            up = {"rna": part >= Fraction(1, 2), "rz": False, "ra": True, "ru": sign > 0, "rd": sign < 0}[rounding]
-            expected = sign * (high if up else low)
-            expected = expected if abs(expected) <= 2.0**15 else sign * np.inf
-            assert decode_hifloat8(encode_hifloat8(np.array([x]), rounding))[0] == expected, x
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("saturate", [False, True])
+def test_between_all_neighbours(rounding, saturate):
+    """Quarters between each two, and beyond the largest, where the next would be 1.5 x 2^15: as in exact integers."""
+    numbers = sorted({*VALUES[:128][np.isfinite(VALUES[:128])], 1.5 * 2.0**15, 2.0**17})
+    x = np.array([low + part * (high - low) for low, high in zip(numbers, numbers[1:]) for part in (0.25, 0.5, 0.75, 1)])  # noqa: B905
+    x = np.append(x, -x)
+    found = tcm.encode(x, FMT, rounding, saturate, seed=5)
+    exact = [encode_exact(v, FMT, rounding, saturate=saturate, seed=5, index=i) for i, v in enumerate(x.tolist())]
+    assert found.tolist() == exact
 
 
-def test_what_is_beyond_and_what_is_refused():
-    assert decode_hifloat8(encode_hifloat8([1e9, -1e9, np.inf, -np.inf])).tolist() == [np.inf, -np.inf, np.inf, -np.inf]
-    assert decode_hifloat8(encode_hifloat8([1e9, -np.inf, 40000.0], saturate=True)).tolist() == [
-        2.0**15,
-        -(2.0**15),
-        2.0**15,
-    ]
-    assert decode_hifloat8(encode_hifloat8([1e9, 1e-9], "rz")).tolist() == [2.0**15, 0.0]
-    assert encode_hifloat8([np.nan, -0.0]).tolist() == [NAN, 0]
-    with pytest.raises(ValueError, match="rna, rz, ru, rd or ra, not rne"):
-        encode_hifloat8([1.0], "rne")
-    with pytest.raises(TypeError, match="encodings of HiFloat8 are uint8"):
-        decode_hifloat8([1])
-    with pytest.raises(ValueError, match="0 to 255, got 256"):
-        value_of(256)
+def test_ties_and_directions_between_numbers_with_different_fractions():
+    """15 and 16 are 1 apart, 16 and 20 are 4; powers of two below 2^-15 have no fraction, the upper one is even."""
+    ties = np.array([15.5, 18.0, 22.0, 1.5 * 2.0**-22, 0.5 * 2.0**-22])
+    for rounding, expected in (
+        ("rne", [16, 16, 24, 2.0**-21, 0]), ("rna", [16, 20, 24, 2.0**-21, 2.0**-22]), ("rnz", [15, 16, 20, 2.0**-22, 0]),
+        ("ro", [15, 20, 20, 2.0**-22, 2.0**-22]),
+    ):  # fmt: skip
+        assert tcm.decode(tcm.encode(ties, FMT, rounding), FMT).tolist() == expected
+
+
+def test_stochastic_rounding_goes_up_as_often_as_the_fraction_says():
+    codes = tcm.encode(np.full(20000, 17.0), FMT, "sr", seed=1)
+    assert abs((tcm.decode(codes, FMT) == 20).mean() - 0.25) < 0.02
+
+
+def test_what_is_beyond_and_scaled():
+    def values(x, *args, **options):
+        return tcm.decode(tcm.encode(x, FMT, *args, **options), FMT).tolist()
+
+    assert values([1e9, -1e9, np.inf, -np.inf]) == [np.inf, -np.inf, np.inf, -np.inf]
+    assert values([1e9, -np.inf, 40000.0], saturate=True) == [2.0**15, -(2.0**15), 2.0**15]
+    assert values([1e9, 1e-9], "rz") == [2.0**15, 0.0]
+    assert tcm.encode([np.nan, -0.0], FMT).tolist() == [NAN, 0] and values([np.nan], nan=3) == [3]
+    assert values([1.0, 1e-300], "ra", scale_exponent=-2000) == [2.0**-22] * 2
+    assert values([5 * 2.0**-18, 1.0], "rne", subnormals="flush") == [0, 1]
+    with pytest.raises(ValueError, match="unknown rounding 'up'"):
+        tcm.encode([1.0], FMT, "up")
+    with pytest.raises(ValueError, match="unknown subnormals"):
+        tcm.encode([1.0], FMT, subnormals="no")
+
+
+def test_products_of_the_950():
+    """Its numbers are numbers of fp16: the unit's product is the fp16 unit's of the same values."""
+    unit = tcm.get_instruction("ascend950", "cube.m16n16k32.f32.hif8.hif8.f32")
+    half = tcm.get_instruction("ascend950", "cube.m16n16k16.f32.f16.f16.f32")
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(0, 256, s).astype(np.uint8) for s in ((9, 96), (96, 11)))
+    x, y = (tcm.decode(v, FMT) for v in (a, b))
+    wanted = half.gemm(x, y)
+    assert np.array_equal(unit.gemm_bits(a, b).view(np.float32), wanted, equal_nan=True)
+    tcm_reference = tcm.reference.mma_bits(unit, a, b, np.zeros((9, 11), np.uint32))
+    assert np.array_equal(tcm_reference, unit.gemm_bits(a, b))
+    assert Fraction(float(unit.gemm([[1.875, 15.0]], [[2.0], [0.25]])[0, 0])) == Fraction(15, 2)

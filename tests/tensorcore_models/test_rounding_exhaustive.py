@@ -12,7 +12,7 @@ import pytest
 import tensorcore_models as tcm
 from tensorcore_models.formats.exact_rounding import ROUNDINGS
 
-SMALL = [fmt for fmt in tcm.FORMATS.values() if fmt.bits <= 16]
+SMALL = [fmt for fmt in tcm.FORMATS.values() if fmt.bits <= 16 and fmt.has_fields]
 DETERMINISTIC = [mode for mode in ROUNDINGS if mode != "sr"]
 
 

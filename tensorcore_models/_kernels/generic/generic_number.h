@@ -184,7 +184,8 @@ typedef struct {
     MEMBER(int, nan_operand) /* x86: a NaN result is the first NaN operand, made quiet; nan_code after an invalid operation */ \
     MEMBER(int, positive_underflow) /* nonzero sums that become zero are +0 */ \
     MEMBER(int, positive_zero) /* numbers that cancel are +0 where rounding down, too */ \
-    MEMBER(uint64_t, nan_code)
+    MEMBER(uint64_t, nan_code) \
+    MEMBER(uint64_t, seed) MEMBER(uint64_t, draw) /* stochastic rounding: its key, and the draw of this pass (mpg_keyed) */
 /* clang-format on */
 typedef struct {
     MPG_RULE_MEMBERS(MPG_MEMBER)
@@ -216,6 +217,13 @@ MPG_INLINE uint64_t mpg_special_code(int specials, const mpg_result *t, const mp
      : (rounding) == MPG_RNO ? (rest) + !(odd) > (half)                                                                        \
                              : 0)
 
+/* Whether the first 32 bits of what is cut off below `shift` exceed a draw. */
+MPG_INLINE int mpg_exceeds_draw(uint64_t magnitude, int64_t shift, uint64_t draw)
+{
+    const uint64_t rest = shift < 64 ? magnitude & ((UINT64_C(1) << shift) - 1) : magnitude;
+    return (shift <= 32 ? rest << (32 - shift) : shift - 32 < 64 ? rest >> (shift - 32) : 0) > draw;
+}
+
 /* Encode (-1)^negative * (magnitude + something in (0, 1) if sticky) * 2^exponent, magnitude > 0. With `sticky` the
  * magnitude's top bit must be set: as formats here have at most 62 significand bits, the last bit may then hold it. */
 MPG_INLINE uint64_t mpg_encode_number(int negative, uint64_t magnitude, int sticky, int64_t exponent, const mpg_result *t,
@@ -241,7 +249,8 @@ MPG_INLINE uint64_t mpg_encode_number(int negative, uint64_t magnitude, int stic
             rest = shift == 64 ? magnitude : 1;
             half = UINT64_C(1) << 63;
         }
-        kept += (uint64_t)(MPG_AWAY(r->rounding, rest, half, kept & 1, negative));
+        kept += r->rounding == MPG_SR ? (uint64_t)mpg_exceeds_draw(magnitude, shift, r->draw)
+                                      : (uint64_t)(MPG_AWAY(r->rounding, rest, half, kept & 1, negative));
         if (unbounded && leading + (int64_t)(kept >> (r->kept_bits + 1)) < emin)
             return negative && !r->positive_underflow ? t->zero_sign : 0;
         /* The hidden bit of the kept number adds 1 to the exponent field below; so does a carry out of the fraction. */

@@ -60,6 +60,13 @@ MPG_INLINE mpg_origin mpg_origin_of(const mpg_job *job, int64_t step, const mpg_
     return from;
 }
 
+/* A plan with the draws of a pass of one element, whose place in the matrix is `element` (reference/passes.py: Pass.draw). */
+static void mpg_keyed(mpg_plan *keyed, const mpg_plan *p, int64_t step, int64_t element)
+{
+    *keyed = *p;
+    keyed->rule.draw = keyed->late.draw = mpg_draw(mpg_mix64(p->rule.seed), (uint64_t)step << 32 | (uint64_t)element);
+}
+
 /* The same for row i and column j of packed matrices. */
 MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_layout *layout, int64_t i, int64_t j, uint64_t c)
 {
@@ -78,6 +85,11 @@ MPG_INLINE uint64_t mpg_one_pass(const mpg_job *job, int64_t step, const mpg_lay
     o.b_scale_align = b->scale_align + j * b->blocks;
     o.special = a->special[i * a->steps + step] | b->special[j * b->steps + step];
     o.from = mpg_origin_of(job, step, layout, i, j);
+    if (p->rule.rounding == MPG_SR) {
+        mpg_plan keyed;
+        mpg_keyed(&keyed, p, step, i * job->columns + j);
+        return mpg_pass(&keyed, &o, step, layout, c);
+    }
     return mpg_pass(p, &o, step, layout, c);
 }
 

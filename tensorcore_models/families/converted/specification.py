@@ -91,6 +91,10 @@ class ConvertedDotAdd(Accumulator):
         return self.dot.groups_per_instruction
 
     @property
+    def key(self) -> int | None:
+        return self.dot.key
+
+    @property
     def inner(self) -> Accumulator:
         return self.dot.inner
 

@@ -19,6 +19,7 @@ _C_POSITIONS = {"early": 0, "late": 1, "exact": 2}
 def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None) -> dict[str, Any]:
     """Fields of the plan of one fused operation, or of the long accumulator where nothing is cut off."""
     a, b, c, d = formats
+    plans.require_draws(spec, d)
     fields = aligned_fields(spec, formats, scale, block_size)
     scale_bits, scale_fraction = (scale.precision, scale.fraction_bits) if scale else (0, 0)
     operands = (a.precision + scale_bits, b.precision + scale_bits)
@@ -48,6 +49,7 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
     width = width_fields(operands, max(sum(operands), total), c, d)
     if spec.c_position == "exact":
         width["vector"] = width["vector"] and not width["wide"]
+    width["vector"] = width["vector"] and spec.key is None
     if spec.significand_parts:
         masks = [part_masks(fmt.precision, spec.significand_parts) for fmt in (a, b)]
         fields["part_masks"] = [(left, right) for left in masks[0] for right in masks[1]]
@@ -74,7 +76,7 @@ def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]
         "base": base,
         "limbs": limbs,
         # The vector kernel tries an aligned sum of all the bits it holds; where that loses any, the sum is long.
-        "vector": vector_holds(operands, c, d, 1),
+        "vector": vector_holds(operands, c, d, 1) and spec.key is None,
         "narrow": max(operands) <= 31,
         "fraction_bits": 126 - (4 if scale else 2) - growth_bits(spec.terms + 1),
         "normalised": False,

@@ -13,6 +13,7 @@ from ...aspects.search import (
     Search,
     divisors,
     kept,
+    keyed,
     one_of,
     overflows,
     scaled,
@@ -51,7 +52,8 @@ SUMS = (("global", False), ("global", True), ("pairwise", False), ("odd_even", F
 FIELDS = (
     Field(("terms",), divisors),
     Field(("fraction_bits",), lambda i, s: [None, *widths(i, s)]),
-    Field(("output_rounding",), one_of(*ROUNDINGS)),
+    Field(("output_rounding",), one_of(*ROUNDINGS), lambda i, s: s.key is None),
+    Field(("output_rounding", "seed"), keyed, lambda i, s: i.key is not None),
     Field(("alignment_rounding", "sticky"), lambda i, s: CUTS, cuts),
     Field(("c_position",), one_of(*C_POSITIONS)),
     Field(("alignment", "normalise_each_add"), lambda i, s: SUMS, cuts),

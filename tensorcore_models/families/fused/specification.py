@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from ..aligned import ALIGNMENT_RULES, AlignedSum
 from ..base import Accumulator, Form
-from ..checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_exponent, check_range, require
+from ..checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_exponent, check_keyed, check_range, require
 from . import bound, lowering, steps, words
 
 
@@ -16,6 +16,10 @@ class FusedSum(AlignedSum):
 
     step_field: ClassVar = "terms"
     takes_scales: ClassVar[bool] = True
+
+    @property
+    def key(self) -> int | None:
+        return self.seed if self.output_rounding == "sr" else None
 
     def pass_bits(self, p):
         return steps.step(self, p)
@@ -37,7 +41,7 @@ class FusedSum(AlignedSum):
         return bound.step_error(self, unit, facts)
 
     def unrounded(self):
-        return dataclasses.replace(self, output_rounding="rne", output_fraction_bits=None)
+        return dataclasses.replace(self, output_rounding="rne", output_fraction_bits=None, seed=0)
 
     def pass_term(self, p):
         return self.pass_bits(p)
@@ -92,6 +96,9 @@ class FusedDotAdd(FusedSum):
     scaled_zero : {"skip", "keeps_scale"}
         Edge rule: whether a zero product of a block-scaled instruction keeps the exponents of its scales (where `zero_operand`
         gives zeros an exponent at all).
+    seed : int
+        Key of the output rounding "sr", in [0, 2**64): the draw of pass p of element e of D, counted along the rows, is that of
+        :func:`tensorcore_models.encode` with this seed for the element p 2^32 + e. Every product is keyed alike, of a batch, too.
     """
 
     terms: int = 16
@@ -101,6 +108,7 @@ class FusedDotAdd(FusedSum):
     alignment_rounding: str = "rz"
     normalised_products: bool = False
     scaled_zero: Literal["skip", "keeps_scale"] = "skip"
+    seed: int = 0
 
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale"), "terms": None}
     left_out: ClassVar = {"search": "it is found as a ParametricDotAdd, of which `simplest` makes it"}
@@ -125,19 +133,20 @@ class FusedDotAdd(FusedSum):
         check_range(self, "output_fraction_bits", 0, MAX_FRACTION_BITS, optional=True)
         check_range(self, "terms", 1, MAX_TERMS)
         check_range(self, "fraction_bits", 1, MAX_FRACTION_BITS)
-        for name in ("alignment_rounding", "output_rounding"):
-            check_deterministic(self, name)
+        check_deterministic(self, "alignment_rounding")
+        check_keyed(self, "output_rounding")
 
     def words(self, d):
         return words.fused(self, d)
 
     def form(self):
-        return Form("fused", self)
+        return Form("fused" if self.key is None else "", self)
 
     def probe(self, build):
         from .probes import fused
 
-        fused(self, build)
+        if self.key is None:  # whose results follow from no hand's count
+            fused(self, build)
 
     def parametric(self):
         return ParametricDotAdd(**{name: getattr(self, name) for name in _SHARED})
@@ -224,6 +233,7 @@ class ParametricDotAdd(FusedSum):
     flush_c: bool = False
     zero_sign: Literal["positive", "ieee", "majority"] = "positive"
     padding: int = 0
+    seed: int = 0
 
     edge_rules: ClassVar = {
         **ALIGNMENT_RULES,
@@ -240,8 +250,9 @@ class ParametricDotAdd(FusedSum):
         check_range(self, "fraction_bits", 1, MAX_FRACTION_BITS, optional=True)
         check_range(self, "integer_bits", 2, 60, optional=True)
         check_range(self, "padding", 0, MAX_TERMS)
-        for name in ("alignment_rounding", "output_rounding", "late_rounding"):
+        for name in ("alignment_rounding", "late_rounding"):
             check_deterministic(self, name)
+        check_keyed(self, "output_rounding")
         require(not self.sticky or self.alignment_rounding == "rz", self, "sticky needs alignment_rounding 'rz'")
         if self.fraction_bits is None:
             require(
@@ -284,7 +295,9 @@ class ParametricDotAdd(FusedSum):
         return words.parametric(self, d)
 
     def form(self):
-        """That of an exact sum, or of a c that is added last; of FusedDotAdd where it is one; else none."""
+        """That of an exact sum, or of a c that is added last; of FusedDotAdd where it is one; none of stochastic and other sums."""
+        if self.key is not None:
+            return Form("", self)
         if self.c_position != "early" and self.fraction_bits is not None:
             return Form("late", self)
         if self.fraction_bits is None:
@@ -305,8 +318,9 @@ class ParametricDotAdd(FusedSum):
         return self
 
     def simplest(self):
-        name, spec = self.form()
-        return spec if name == "fused" else self
+        if any(getattr(self, name) != default for name, default in BEYOND.items()) or self.fraction_bits is None:
+            return self
+        return FusedDotAdd(**{name: getattr(self, name) for name in _SHARED})
 
     @classmethod
     def searches(cls):

@@ -33,7 +33,7 @@ def step(spec: Any, p: Any) -> Any:
             z.unencodable("a fused sum whose zeros have signs has an encoding with an exact c only")
             if total is None or total.is_zero:
                 return _zero(spec, products, None if late else c, d_format)
-        return z.zero(d_format) if total is None else z.rounded_sum(spec, total, d_format)
+        return z.zero(d_format) if total is None else z.rounded_sum(spec, total, d_format, p.draw)
 
     dot = z.unless_special([*products, *early], finite, d_format, spec)
     if not late:
@@ -100,11 +100,10 @@ def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> An
     if p.arithmetic.on_terms:
         from .terms import with_exact_c
 
+        assert p.draw == 0
         return with_exact_c(spec, p.formats[3], total, products, c)
-    exact = p.arithmetic.exact_sum([c] if total is None else [total, c])
-    return (
-        _zero(spec, products, c, p.formats[3]) if exact.is_zero else p.arithmetic.rounded_sum(spec, exact, p.formats[3])
-    )
+    exact, fmt = p.arithmetic.exact_sum([c] if total is None else [total, c]), p.formats[3]
+    return _zero(spec, products, c, fmt) if exact.is_zero else p.arithmetic.rounded_sum(spec, exact, fmt, p.draw)
 
 
 def _zero(spec: Any, products: list[Operand], c: Operand | None, fmt: Format) -> int:
