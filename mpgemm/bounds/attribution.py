@@ -173,7 +173,9 @@ def dot_run(method, a, b, c, engine, overflow, options):
     c = None if c is None else np.asarray(c).reshape(1, 1)
     run = prepare(a[None, :], b[:, None], c, method, engine, overflow, options)
     if getattr(getattr(run.engine, "accumulator", None), "key", None) is not None:
-        raise ValueError(f"{run.engine.label} rounds stochastically, by step and place: its steps are not run one by one")
+        raise ValueError(
+            f"{run.engine.label} rounds stochastically, by step and place: its steps are not run one by one"
+        )
     if run.row.kind == "own":
         raise ValueError(
             f"method {run.row.name!r} splits and joins by functions of its own: its steps are not known here"

@@ -128,7 +128,9 @@ ROWS: dict[str, RecoveryMethod] = {
         _single("tf32", ("tf32",), "h100", "as FP32"),
         _single("hf32", ("hf32", "hf32_950"), "910b1", "as FP32"),
         _single("fp8", _FP8, "l40s", "e4m3fn: 2^-9 to 448; e5m2: 2^-16 to 57344"),
-        _single("hifloat8", ("hifloat8",), "950", "2^-22 to 2^15, 4 bits from 2^-3 to 15, fewer elsewhere", rounding="rna"),
+        _single(
+            "hifloat8", ("hifloat8",), "950", "2^-22 to 2^15, 4 bits from 2^-3 to 15, fewer elsewhere", rounding="rna"
+        ),
         _native("fp32"),
         _native("fp64"),
         _markidis(

@@ -19,19 +19,32 @@ from ..reference.operands import SpecialRules
 # Numbers of generic_plan.h and generic_number.h.
 (
     FUSED, INTERLEAVED, GROUPS, ROUND_DOWN, EXACT, SOFT_FMA, INTEGER, PHASES, INTEGER_PHASES, FMA, FMA64, FMA_EXACT, LANED,
-    PAIRWISE, PAIR_ODD,
-) = range(15)  # fmt: skip
+    PAIRWISE, PAIR_ODD, TWO_LANES,
+) = range(16)  # fmt: skip
 #: Names of the kernels, by these numbers.
 KERNEL_NAMES = (
     "fused", "interleaved", "groups", "round_down", "exact", "soft_fma", "integer", "phases", "integer_phases", "fma", "fma64",
-    "fma_exact", "laned", "pairwise", "pair_odd",
+    "fma_exact", "laned", "pairwise", "pair_odd", "two_lanes",
 )  # fmt: skip
 MAX_TERMS, MAX_GROUP, MAX_LIMBS = generic.MAX_TERMS, generic.MAX_GROUP, generic.MAX_LIMBS
 #: Products of parts of two significands.
 MAX_PARTS = generic.MAX_PARTS
 HAS_WIDE, ALIGN_NONE = generic.HAS_WIDE, generic.ALIGN_NONE
 _SPECIALS = {"ieee": 0, "fn": 1, "fnuz": 2, "finite": 3, "scale": 4}
-ROUNDINGS = {"rne": 0, "rna": 1, "rz": 2, "ru": 3, "rd": 4, "ro": 5, "sr": 6, "ra": 7, "rnu": 8, "rnd": 9, "rnz": 10, "rno": 11}
+ROUNDINGS = {
+    "rne": 0,
+    "rna": 1,
+    "rz": 2,
+    "ru": 3,
+    "rd": 4,
+    "ro": 5,
+    "sr": 6,
+    "ra": 7,
+    "rnu": 8,
+    "rnd": 9,
+    "rnz": 10,
+    "rno": 11,
+}
 KEEP, FLUSH_SIGNED, FLUSH_POSITIVE, FLUSH_LIKE_ZERO = range(4)
 FLUSH_NONE, FLUSH_SUBNORMAL, FLUSH_TINY = range(3)
 LARGEST_EXPONENT = 1 << 24
@@ -123,7 +136,10 @@ MAX_STOCHASTIC = 24
 
 def require_draws(spec: SpecialRules, fmt: Format) -> None:
     """Leave to the plain integers stochastic roundings to results that are too wide for the kernels."""
-    require(spec.key is None or fmt.fraction_bits <= MAX_STOCHASTIC, f"stochastic rounding to {fmt.fraction_bits} fraction bits")
+    require(
+        spec.key is None or fmt.fraction_bits <= MAX_STOCHASTIC,
+        f"stochastic rounding to {fmt.fraction_bits} fraction bits",
+    )
 
 
 def growth_bits(count: int) -> int:

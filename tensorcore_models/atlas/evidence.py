@@ -31,6 +31,8 @@ LINKS = {
     "tenstorrent/ttsim": ("ttsim, Tenstorrent's functional model", "https://github.com/tenstorrent/ttsim"),
     "tenstorrent/tt-llk": ("tt-llk, Tenstorrent's kernels", "https://github.com/tenstorrent/tt-llk"),
     "corsix/amx": ("corsix/amx", "https://github.com/corsix/amx"),
+    "PTO-ISA/pto-spec": ("PTO-ISA, specification", "https://github.com/PTO-ISA/pto-spec"),
+    "arXiv 2409.16626": ("HiFloat8", "https://arxiv.org/abs/2409.16626"),
     "Huawei": ("Huawei, Ascend documentation", "https://www.hiascend.com/document"),
 }  # fmt: skip
 

@@ -14,7 +14,8 @@ from zero), the depth of an HF32 step (8, between FP16's 16 and FP32's 4).
 
 On the 950 HF32 has 10 fraction bits (asc-devkit, HF32.md), and the cube takes HiFloat8 (arXiv 2409.16626), of which 32 make a
 step as of other operands of 8 bits (asc-devkit, TCubeTiling.md: C0). Every HiFloat8 number is one of fp16 (its subnormal
-numbers included), so that a product is exact in FP32 whatever the multiplier looks like; order and rounding are assumed as above.
+numbers included), so that a product is exact in FP32 whatever the multiplier looks like; order and rounding are assumed as
+above.
 """
 
 from ..accumulators import ConvertedDotAdd, IntegerDotAdd, SequentialFMA
@@ -56,8 +57,8 @@ def rows() -> list[Instruction]:
         ),
         Instruction(
             ConvertedDotAdd(SequentialFMA(), "fp16"),
-            arch="ascend950", name="cube.m16n16k32.f32.hif8.hif8.f32", m=16, n=16, k=32, a_format="hifloat8", b_format="hifloat8",
-            path="cube", evidence="reconstruction", source=f"HiFloat8: arXiv 2409.16626; {STEP}",
+            arch="ascend950", name="cube.m16n16k32.f32.hif8.hif8.f32", m=16, n=16, k=32, a_format="hifloat8",
+            b_format="hifloat8", path="cube", evidence="reconstruction", source=f"HiFloat8: arXiv 2409.16626; {STEP}",
             note="exact products; C0 is 32 (asc-devkit, TCubeTiling.md)",
         ),
     ]  # fmt: skip

@@ -27,7 +27,8 @@ UNKNOWN_UNITS = {
 #: Products of other vendors' architectures.
 _OTHERS = {
     "cdna1": "mi100", "cdna2": "mi210 mi250 mi250x", "cdna3": "mi300 mi300a mi300x", "ascend": "910a",
-    "ascend910b": "910b1 910b2 910b3 910b4", "ascend950": "950 950pr", "gaudi": "hl-205", "gaudi2": "hl-225h", "gaudi3": "hl-325l hl-338",
+    "ascend910b": "910b1 910b2 910b3 910b4", "ascend950": "950 950pr",
+    "gaudi": "hl-205", "gaudi2": "hl-225h", "gaudi3": "hl-325l hl-338",
     "wormhole": "n150 n300", "blackhole": "p100a p150a",
 }  # fmt: skip
 #: device: (architecture, operand formats that its tensor cores lack although the architecture has them).

@@ -32,7 +32,7 @@ UNITS: dict[str, Unit] = {
     "tpu": Unit("Google", "2017", "MXU"),
     "ascend": Unit("Huawei", "2018", "Cube"),
     "ascend910b": Unit("Huawei", "2022", "Cube"),
-    "ascend950": Unit("Huawei", "2026", "Cube"),
+    "ascend950": Unit("Huawei", "2026 (950PR, as announced)", "Cube"),
     "gaudi": Unit("Intel (Habana)", "2019", "MME"),
     "gaudi2": Unit("Intel (Habana)", "2022", "MME"),
     "gaudi3": Unit("Intel (Habana)", "2024", "MME"),

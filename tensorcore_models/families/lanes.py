@@ -165,10 +165,12 @@ class LanedFMA(Accumulator):
 
     def plan_fields(self, formats, scale, block_size):
         require_lanes(formats)
-        plans.require(self.pairs == "none", "pairs of products in two lanes")
-        flush = FLUSH_SIGNED if self.flush_inputs else KEEP
+        two = self.pairs == "two_lanes"
+        flush = FLUSH_SIGNED if self.flush_inputs or two else KEEP
         fields = ieee_fields(self, formats, "rne", flush_inputs=flush, flush=FLUSH_TINY)
-        return fields | {"family": plans.LANED, "c_flush": 2.0 ** formats[2].emin}
+        if two:
+            fields["a"]["flush_below"] = fields["b"]["flush_below"] = get_float_format("fp16").emin
+        return fields | {"family": plans.TWO_LANES if two else plans.LANED, "c_flush": 2.0 ** formats[2].emin}
 
     def arrangement(self, length):
         return Arrangement([list(range(length))[lane :: self.lanes] for lane in range(self.lanes)], [])
@@ -189,10 +191,11 @@ class LanedFMA(Accumulator):
     def searches(cls):
         fields = (
             Field(("lanes", "terms"), lambda i, s: [(x.lanes, x.terms) for x in cls._starts(i) if x.flush_inputs]),
-            Field(("flush_inputs",), one_of(False, True)),
+            Field(("flush_inputs",), one_of(False, True), lambda i, s: s.pairs == "none"),
+            Field(("pairs",), one_of("none", "two_lanes"), lambda i, s: s.lanes == 1 and s.terms % 4 == 0),
             *search.COMMON,
         )
-        shape = ("lanes", "terms")
+        shape = ("lanes", "terms", "pairs")
         return (Search("lanes of fused multiply-adds", fields, search.unscaled(cls._starts), shape, rank=20),)
 
     @classmethod
@@ -201,6 +204,12 @@ class LanedFMA(Accumulator):
             for lanes in (n for n in (1, 2, 4, 8) if terms % n == 0):
                 for flush in (False, True):
                     yield cls(lanes, terms, flush)
+            if terms % 4 == 0:
+                yield cls(1, terms, False, "two_lanes")
+
+    def simplest(self):
+        """Operands that pairs take for zeros need no flush of their own."""
+        return dataclasses.replace(self, flush_inputs=False) if self.pairs != "none" else self
 
     def probe(self, build):
         """AMX: two interleaved chains from zero, their sum, then c."""

@@ -6,6 +6,7 @@ from zero (TA); its hybrid rounding is not here.
 
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -79,13 +80,19 @@ def encode_hifloat8(x: np.ndarray, rounding: str = "rna", saturate: bool = False
 
 def _toward_zero(rounding: str, negative: np.ndarray) -> np.ndarray:
     """Where what overflows becomes the largest number."""
-    return negative if rounding == "ru" else ~negative if rounding == "rd" else np.full(negative.shape, rounding in ("rz", "ro"))
+    return (
+        negative
+        if rounding == "ru"
+        else ~negative
+        if rounding == "rd"
+        else np.full(negative.shape, rounding in ("rz", "ro"))
+    )
 
 
 def _goes_away(rounding: str, part: np.ndarray, odd: np.ndarray, negative: np.ndarray) -> np.ndarray:
     """Where a number with a rest of `part` units goes away from zero."""
-    directed = {"rz": False, "ra": True, "ru": ~negative, "rd": negative, "ro": ~odd}
+    directed: dict[str, Any] = {"rz": False, "ra": True, "ru": ~negative, "rd": negative, "ro": ~odd}
     if rounding in directed:
         return np.broadcast_to(directed[rounding], part.shape)
-    ties = {"rne": odd, "rna": True, "rnu": ~negative, "rnd": negative, "rnz": False, "rno": ~odd}
+    ties: dict[str, Any] = {"rne": odd, "rna": True, "rnu": ~negative, "rnd": negative, "rnz": False, "rno": ~odd}
     return (part > 0.5) | ((part == 0.5) & ties[rounding])

@@ -6,7 +6,8 @@ plain integers here (see :meth:`Format.decode_exact`); arrays of them are handle
 
 Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); CANN's --allow_hf32 (hf32); OCP 8-bit
 Floating Point (e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats);
-ml_dtypes (e4m3, e3m4); HabanaAI/Intel_Gaudi3_Software (ufp16); asc-devkit, HF32.md (hf32_950). Other spellings are in :mod:`tensorcore_models.formats.names`.
+ml_dtypes (e4m3, e3m4); HabanaAI/Intel_Gaudi3_Software (ufp16); asc-devkit,
+HF32.md (hf32_950); arXiv 2409.16626 (hifloat8). Other spellings are in :mod:`tensorcore_models.formats.names`.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ import numpy as np
 #: What the encodings beyond the finite numbers mean.
 #: ``ieee``: the top exponent holds infinities and NaNs. ``fn``: only the all-ones encoding is NaN, no
 #: infinity. ``fnuz``: the encoding of -0 is the only NaN, no infinity, no -0. ``finite``: numbers only.
-#: ``scale``: all ones is NaN, no zero, no sign (ue8m0). ``tapered``: the widths of exponent and fraction depend on the number.
+#: ``scale``: all ones is NaN, no zero, no sign (ue8m0). ``tapered``: the widths of exponent and fraction
+#: depend on the number.
 Specials = Literal["ieee", "fn", "fnuz", "finite", "scale", "tapered"]
 
 

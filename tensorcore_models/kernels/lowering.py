@@ -105,7 +105,10 @@ class Lowered:
             return AsRead(self.form, (a, b, c, d), None)
         via = get_float_format(spec.via_format)
         a, b = (spec.operand_format(fmt, side) for side, fmt in enumerate((a, b)))
-        exact = all(f.has_fields and f.padding_bits == 0 and f.fraction_bits <= via.fraction_bits and f.emax <= via.emax for f in (a, b))
+        exact = all(
+            f.has_fields and f.padding_bits == 0 and f.fraction_bits <= via.fraction_bits and f.emax <= via.emax
+            for f in (a, b)
+        )
         if spec.flush or not exact or any(f.quantum_exponent < via.quantum_exponent for f in (a, b)):
             return None
         return AsRead(spec.dot.form(), (a, b, c, d), via)

@@ -85,5 +85,7 @@ def mma_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         scales: dict[str, Any] = {"scale_format": scale_format, "block_size": engine.block_size}
         if scale_a is not None and scale_b is not None:
             scales |= {"scale_a": np.asarray(scale_a)[row].tolist(), "scale_b": np.asarray(scale_b)[column].tolist()}
-        d[index] = dot_bits(engine.accumulator, a[row].tolist(), b[column].tolist(), int(c[index]), formats, element=place, **scales)
+        d[index] = dot_bits(
+            engine.accumulator, a[row].tolist(), b[column].tolist(), int(c[index]), formats, element=place, **scales
+        )
     return d

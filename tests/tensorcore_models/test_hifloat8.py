@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_every_number_comes_back_and_lies_in_fp16_and_bf16():
 def test_between_all_neighbours(rounding, saturate):
     """Quarters between each two, and beyond the largest, where the next would be 1.5 x 2^15: as in exact integers."""
     numbers = sorted({*VALUES[:128][np.isfinite(VALUES[:128])], 1.5 * 2.0**15, 2.0**17})
-    x = np.array([low + part * (high - low) for low, high in zip(numbers, numbers[1:]) for part in (0.25, 0.5, 0.75, 1)])  # noqa: B905
+    x = np.array([low + part * (high - low) for low, high in pairwise(numbers) for part in (0.25, 0.5, 0.75, 1)])
     x = np.append(x, -x)
     found = tcm.encode(x, FMT, rounding, saturate, seed=5)
     exact = [encode_exact(v, FMT, rounding, saturate=saturate, seed=5, index=i) for i, v in enumerate(x.tolist())]

@@ -75,7 +75,9 @@ def test_sums_are_right_in_the_mean():
     )
     exact = 1024 * float(tcm.round_to(0.1, "bf16"))
     assert nearest.max() < 0.5 * exact and abs(random.mean() / exact - 1) < 0.02 and random.std() > 0
-    assert np.array_equal(random, engine(tcm.SequentialFMA("sr", seed=1), "bf16", "bf16", 1).gemm(a, b, input_rounding="rne"))
+    assert np.array_equal(
+        random, engine(tcm.SequentialFMA("sr", seed=1), "bf16", "bf16", 1).gemm(a, b, input_rounding="rne")
+    )
     assert roundings_to(7, "sr") == (1, 2.0**-6, False)
 
 
@@ -102,13 +104,18 @@ def test_solvers_cannot_be_asked():
 
 @pytest.mark.parametrize(
     "spec",
-    [tcm.FusedDotAdd(4, 24, output_rounding="sr", seed=77), pytest.param(tcm.SequentialFMA("sr", seed=5), marks=pytest.mark.full)],
+    [
+        tcm.FusedDotAdd(4, 24, output_rounding="sr", seed=77),
+        pytest.param(tcm.SequentialFMA("sr", seed=5), marks=pytest.mark.full),
+    ],
 )
 def test_identified_blind_with_its_key(spec):
     """The box tells the key that it was given and nothing else."""
     found = probing.identify(engine(spec, "fp16", "fp32", 4), vectors=3000)
     assert found.specification == spec, str(found)
-    nearest = dataclasses.replace(spec, **{"rounding" if hasattr(spec, "rounding") else "output_rounding": "rz", "seed": 0})
+    nearest = dataclasses.replace(
+        spec, **{"rounding" if hasattr(spec, "rounding") else "output_rounding": "rz", "seed": 0}
+    )
     assert probing.identify(engine(nearest, "fp16", "fp32", 4), vectors=1000).specification == nearest
 
 

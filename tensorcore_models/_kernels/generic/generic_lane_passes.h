@@ -67,6 +67,27 @@ MPG_INLINE void mpg_lanes_laned(double *total, const double *a, const double *b,
     mpg_lanes_add_ordered(total, dot, f, p);
 }
 
+/* Rounded products q and q + 1 added, and their sums to two lanes in turn, which are added; c joins last. */
+MPG_INLINE void mpg_lanes_two(double *total, const double *a, const double *b, const mpg_layout *layout, const mpg_lane_rule *f,
+                              const mpg_plan *p)
+{
+    double lane[2][MPG_LANES] = {{0}}, product[2][MPG_LANES];
+    for (int q = 0; q < layout->count; q++) {
+        double *x = product[q % 2];
+        mpg_lanes_multiply(x, a[q], b + q * MPG_LANES);
+        mpg_lanes_cut(x, f, p);
+        if (p->late.nan_operand && mpg_lanes_any_nan(x))
+            for (int l = 0; l < MPG_LANES; l++)
+                x[l] = x[l] == x[l] ? x[l] : mpg_first_nan(a[q], b[q * MPG_LANES + l]);
+        if (q % 2)
+            mpg_lanes_add_ordered(product[0], x, f, p);
+        if (q % 2 || q + 1 == layout->count)
+            mpg_lanes_add_ordered(lane[q / 2 % 2], product[0], f, p);
+    }
+    mpg_lanes_add_ordered(lane[0], lane[1], f, p);
+    mpg_lanes_add_ordered(total, lane[0], f, p);
+}
+
 #define MPG_MAX_GROUP 64
 
 /* Rounded products, summed by the layout's tree; c joins last. */
@@ -101,6 +122,9 @@ MPG_INLINE void mpg_lanes_one_pass(double *total, const double *a, const double 
     case MPG_FAMILY_LANED:
         mpg_lanes_laned(total, a, b, layout, f, p);
         break;
+    case MPG_FAMILY_TWO_LANES:
+        mpg_lanes_two(total, a, b, layout, f, p);
+        break;
     default:
         mpg_lanes_pairwise(total, a, b, layout, f, p);
         break;
@@ -113,7 +137,8 @@ MPG_INLINE void mpg_lanes_pass(double *total, const double *a, const double *b, 
     double before[MPG_LANES];
     memcpy(before, total, sizeof before);
     mpg_lanes_one_pass(total, a, b, layout, first, f, p);
-    if (p->late.nan_operand && p->family != MPG_FAMILY_LANED && mpg_lanes_any_nan(total))
+    const int ordered = p->family == MPG_FAMILY_LANED || p->family == MPG_FAMILY_TWO_LANES; /* each addition said which NaN */
+    if (p->late.nan_operand && !ordered && mpg_lanes_any_nan(total))
         mpg_lanes_nan_of_chain(total, before, a, b, layout->count);
 }
 

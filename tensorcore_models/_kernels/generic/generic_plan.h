@@ -19,7 +19,8 @@ enum {
     MPG_FAMILY_FMA_EXACT, /* SequentialFMA with products that are not exact in double, or rounded to FP64 another way */
     MPG_FAMILY_LANED,     /* LanedFMA */
     MPG_FAMILY_PAIRWISE,  /* GroupPairwiseSum */
-    MPG_FAMILY_PAIR_ODD   /* PairRoundOddSum */
+    MPG_FAMILY_PAIR_ODD,  /* PairRoundOddSum */
+    MPG_FAMILY_TWO_LANES  /* LanedFMA with pairs of products */
 };
 /* The sign of an exact zero: none; IEEE's; or, of zero products, that of most of them. */
 enum { MPG_ZERO_POSITIVE, MPG_ZERO_IEEE, MPG_ZERO_MAJORITY };

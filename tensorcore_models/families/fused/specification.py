@@ -6,7 +6,15 @@ from typing import Any, ClassVar, Literal
 
 from ..aligned import ALIGNMENT_RULES, AlignedSum
 from ..base import Accumulator, Form
-from ..checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_exponent, check_keyed, check_range, require
+from ..checks import (
+    MAX_FRACTION_BITS,
+    MAX_TERMS,
+    check_deterministic,
+    check_exponent,
+    check_keyed,
+    check_range,
+    require,
+)
 from . import bound, lowering, steps, words
 
 
@@ -19,7 +27,8 @@ class FusedSum(AlignedSum):
 
     @property
     def key(self) -> int | None:
-        return self.seed if self.output_rounding == "sr" else None
+        spec: Any = self  # whose fields are those of both subclasses
+        return spec.seed if spec.output_rounding == "sr" else None
 
     def pass_bits(self, p):
         return steps.step(self, p)
@@ -98,7 +107,7 @@ class FusedDotAdd(FusedSum):
         gives zeros an exponent at all).
     seed : int
         Key of the output rounding "sr", in [0, 2**64): the draw of pass p of element e of D, counted along the rows, is that of
-        :func:`tensorcore_models.encode` with this seed for the element p 2^32 + e. Every product is keyed alike, of a batch, too.
+        :func:`tensorcore_models.encode` with this seed for the element p 2^32 + e. All products of a batch are keyed alike.
     """
 
     terms: int = 16
@@ -295,7 +304,7 @@ class ParametricDotAdd(FusedSum):
         return words.parametric(self, d)
 
     def form(self):
-        """That of an exact sum, or of a c that is added last; of FusedDotAdd where it is one; none of stochastic and other sums."""
+        """That of an exact sum, or of a c that is added last; of FusedDotAdd where it is one; none of others."""
         if self.key is not None:
             return Form("", self)
         if self.c_position != "early" and self.fraction_bits is not None:
