@@ -108,5 +108,5 @@ DATA_SHEETS: dict[str, DataSheet] = {
     **dict.fromkeys(("n150", "n300", "p100a", "p150a"),
                     _sheet("no data sheet of the card was at hand; its rate depends on the fidelity phases")),
     "910a": _sheet("Huawei Ascend 910 product page", fp16=256, int8=512),
-    **dict.fromkeys(("910b1", "910b2", "910b3", "910b4"), _sheet(_NO_SHEET)),
+    **dict.fromkeys(("910b1", "910b2", "910b3", "910b4", "950", "950pr"), _sheet(_NO_SHEET)),
 }  # fmt: skip

@@ -19,16 +19,9 @@ from ..explanations.words import Words
 from ..formats import Format
 from .base import Accumulator
 from .checks import MAX_TERMS, check_range, require
+from .fidelity_parts import BELOW, DIGITS, ERRATUM, GROUP, STEP, TAKEN, follows, lowered
 from .ieee import operand_flush
 
-#: Bits of a significand, and those that a multiplier takes of an operand of A and of B.
-DIGITS, TAKEN = 11, (7, 5)
-#: Products of one exact group, and of one step of the unit: two groups.
-GROUP, STEP = 8, 16
-#: Places below the last one of a group's sum that the accumulator has.
-BELOW = 13
-#: A sum of exactly -1 unit is normalised by so many places too few.
-ERRATUM = 27
 #: Bits of an integer's magnitude that a multiplier takes of A and of B: in phases that take leading bits, and in the others.
 INTEGER_BITS = ((0x3F0, 0xF), (0xE0, 0x1F))
 #: What the vendor's library calls the phases that run.
@@ -44,22 +37,12 @@ class _Sum(NamedTuple):
     exponent: int
 
 
-def _follows(phase: int, side: int) -> bool:
-    """Whether a phase takes the bits of A (side 0) or B that follow the leading ones."""
-    return bool(phase >> (1 - side) & 1)
-
-
 def _part(significand: int, phase: int, side: int) -> int:
     """What a multiplier takes of a significand of 11 bits."""
     bits = TAKEN[side]
-    if not _follows(phase, side):
+    if not follows(phase, side):
         return significand >> DIGITS - bits
     return (significand << bits >> DIGITS - bits) & (1 << bits) - 1
-
-
-def _lowered(phase: int) -> int:
-    """How far the exponents of a phase's products lie below those of the operands' products."""
-    return sum(TAKEN[side] for side in (0, 1) if _follows(phase, side))
 
 
 def _taken_apart(code: int, fmt: Format) -> tuple[bool, int, int]:
@@ -167,10 +150,7 @@ class FidelityPhases(_Phases):
     erratum: Literal["none", "minus_one"] = "none"
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, "erratum": ("none", "minus_one")}
-    left_out: ClassVar = {
-        "terms": "products are of parts of significands, taken again in every phase: the term language has whole ones",
-        "symmetries": "it is not derived which parts of which products meet in one addition",
-    }
+    left_out: ClassVar = {"symmetries": "it is not derived which parts of which products meet in one addition"}
 
     # What a class with integers of its own takes over is said (Accumulator.__init_subclass__).
     add_step, simplest = _Phases.add_step, _Phases.simplest
@@ -195,10 +175,21 @@ class FidelityPhases(_Phases):
             total = self._added(self._groups(phase, a, b, p.formats), total, p.formats[3])
         return total
 
+    def pass_term(self, p):
+        """The same as a term, of one phase: to terms of several that take turns solvers give no answer in a minute."""
+        from .fidelity_terms import added_step
+
+        if len(self.phases) > 1:
+            p.arithmetic.unencodable("solvers do not answer in time about phases that take turns")
+        total = p.c
+        for phase, a, b in self._ordered(p.a, p.b):
+            total = added_step(self, phase, a, b, total, p.formats)
+        return total
+
     @staticmethod
     def _groups(phase: int, a, b, formats) -> list[_Sum]:
         """The sums of both groups of products."""
-        lift = formats[3].bias - _lowered(phase)
+        lift = formats[3].bias - lowered(phase)
         zero = max(0, lift - formats[0].bias - formats[1].bias)
         found = []
         for start in range(0, STEP, GROUP):
@@ -272,7 +263,7 @@ class FidelityPhases(_Phases):
 
     @staticmethod
     def _bits(phase: int, side: int) -> str:
-        first = TAKEN[side] if _follows(phase, side) else 0
+        first = TAKEN[side] if follows(phase, side) else 0
         return f"bits {first + 1} to {min(first + TAKEN[side], DIGITS)} of {'ab'[side]}"
 
     def inside(self, p):
@@ -305,7 +296,7 @@ class FidelityPhases(_Phases):
         """What phases leave out, groups and accumulator round, and the erratum adds; docs/tenstorrent.md derives it."""
         d = unit.formats[3]
         left = self.left_of_products(unit.formats[0])
-        groups = (GROUP - 1) * 2.0**-DIGITS * sum(2.0 ** -_lowered(phase) for phase in self.phases)
+        groups = (GROUP - 1) * 2.0**-DIGITS * sum(2.0 ** -lowered(phase) for phase in self.phases)
         addends = 1.5 * 2.0**-23 + (1.5 * 2.0**-10 if d.name != "fp32" else 0.0)
         each = errors.compounded(addends + 2.0**-8, 2.0 ** -(d.fraction_bits + 1)) - 2.0**-8
         steps = len(self.phases) * -(-self.tile // STEP)
@@ -336,7 +327,7 @@ class FidelityPhases(_Phases):
     @staticmethod
     def _most(phase: int, side: int, digits: int) -> float:
         """The most that a phase takes of a significand, over its size."""
-        if not _follows(phase, side):
+        if not follows(phase, side):
             return 1.0
         return 2.0 ** (1 - TAKEN[side]) if digits > TAKEN[side] else 0.0
 
@@ -367,7 +358,7 @@ class FidelityPhases(_Phases):
         wide = build.row.formats[3].name == "fp32"
         first = self.phases[0]
         pair = (ONE, ONE) if first == 0 else (1 + power(-TAKEN[0]), 1 + power(-TAKEN[1]))
-        parts = {phase: power(-_lowered(phase)) for phase in range(4)}
+        parts = {phase: power(-lowered(phase)) for phase in range(4)}
         kept = [parts[phase] for phase in self.phases if wide or len(self.phases) == 1 or phase != 3]
         build.add(
             "the bits that the phases take", {0: (1 + power(-7), 1 + power(-5))}, 0, sum(kept), smallest=min(kept)
@@ -447,7 +438,7 @@ class IntegerPhases(_Phases):
 
     @staticmethod
     def _taken(x: int, phase: int, side: int) -> int:
-        part = abs(x) & INTEGER_BITS[side][_follows(phase, side)]
+        part = abs(x) & INTEGER_BITS[side][follows(phase, side)]
         return -part if x < 0 else part
 
     def words(self, d):

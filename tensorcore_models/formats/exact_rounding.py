@@ -7,6 +7,7 @@ float.
 import math
 import struct
 from fractions import Fraction
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -158,6 +159,35 @@ def stochastic_draw(seed: int, index: int) -> int:
     return _mix64(state) >> 32
 
 
+@cache
+def magnitudes(fmt: Format) -> tuple[tuple[Fraction, int], ...]:
+    """Of a format without fields: the numbers that are not negative and what would follow them, ascending, with encodings."""
+    found = [(Fraction(fmt.beyond), fmt.exponent_mask)]
+    for code in range(fmt.sign_bit):
+        kind, _, significand, exponent = fmt.decode_exact(code)
+        if kind == "finite":
+            found.append((significand * Fraction(2) ** exponent, code))
+    return tuple(sorted(found))
+
+
+def _encode_tapered(x: Fraction, negative: bool, fmt: Format, rounding: str, saturate: bool, random: int) -> int:
+    """The encoding of one number of magnitude `x` in a format without fields."""
+    numbers = magnitudes(fmt)
+    last = len(numbers) - 1
+    above = next((i for i, (value, _) in enumerate(numbers) if value >= x), last)
+    low, high = numbers[max(above - 1, 0)][0], numbers[above][0]
+    if x >= high and above == last:
+        cut = rounding in ("rz", "ro") or rounding == ("rd", "ru")[negative]
+        above -= cut
+    elif high != x:
+        part, count = (x - low) / (high - low), int(low / (high - low))
+        digits = part.denominator.bit_length() - 1
+        kept = shift_right_rounded((count << digits) + part.numerator, digits, rounding, negative, random)
+        above -= kept == count
+    code = numbers[min(above, last - saturate)][1]
+    return code | fmt.sign_bit if negative and code else code
+
+
 def stochastic_draws(seed: int, count: int) -> np.ndarray:
     """:func:`stochastic_draw` of the elements 0 to `count` - 1, as uint64."""
     with np.errstate(over="ignore"):
@@ -195,10 +225,8 @@ def encode_exact(
     exponent = scale_exponent - (denominator.bit_length() - 1)
     random = stochastic_draw(seed, index) if rounding == "sr" else 0
     if not fmt.has_fields:
-        from .hifloat8 import encode_exact_hifloat8
-
         size = abs(Fraction(numerator)) * Fraction(2) ** exponent
-        code = encode_exact_hifloat8(size, negative, check_rounding(rounding), bool(saturate), random)
+        code = _encode_tapered(size, negative, fmt, check_rounding(rounding), bool(saturate), random)
         return 0 if subnormals == "flush" and code & 0x7F < 8 else code
     try:
         bits = round_to_bits(

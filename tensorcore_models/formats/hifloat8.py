@@ -4,50 +4,14 @@
 from zero (TA); its hybrid rounding is not here.
 """
 
-from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .exact_rounding import check_rounding, shift_right_rounded, stochastic_draws
+from .exact_rounding import check_rounding, magnitudes, stochastic_draws
 from .rows import FORMATS
 
 FORMAT = FORMATS["hifloat8"]
-#: The number that would follow the largest one, in infinity's place.
-BEYOND = Fraction(3 << 14)
-
-
-@cache
-def _magnitudes() -> tuple[tuple[Fraction, int], ...]:
-    """The numbers that are not negative, ascending, and :data:`BEYOND`, with their encodings."""
-    found = [(BEYOND, 0x6F)]
-    for code in range(0x80):
-        kind, _, significand, exponent = FORMAT.decode_exact(code)
-        if kind == "finite":
-            found.append((significand * Fraction(2) ** exponent, code))
-    return tuple(sorted(found))
-
-
-def _signed(code: int, negative: bool) -> int:
-    return code | 0x80 if negative and code else code
-
-
-def encode_exact_hifloat8(x: Fraction, negative: bool, rounding: str, saturate: bool, random: int = 0) -> int:
-    """The encoding of one number of magnitude `x`: the twin of :func:`encode_hifloat8`."""
-    numbers = _magnitudes()
-    above = next((i for i, (value, _) in enumerate(numbers) if value >= x), len(numbers) - 1)
-    low, high = numbers[max(above - 1, 0)][0], numbers[above][0]
-    if x >= BEYOND:
-        above += rounding in ("rz", "ro") or rounding == ("rd", "ru")[negative]
-        return _signed(numbers[-2 if saturate or above == len(numbers) else -1][1], negative)
-    if high != x:
-        part = (x - low) / (high - low)
-        count = int(low / (high - low))
-        digits = part.denominator.bit_length() - 1
-        kept = shift_right_rounded((count << digits) + part.numerator, digits, rounding, negative, random)
-        above -= kept == count
-    return _signed(numbers[min(above, len(numbers) - 1 - saturate)][1], negative)
 
 
 def encode_hifloat8(x: np.ndarray, rounding: str = "rna", saturate: bool = False, seed: int = 0) -> np.ndarray:
@@ -57,8 +21,8 @@ def encode_hifloat8(x: np.ndarray, rounding: str = "rna", saturate: bool = False
     """
     check_rounding(rounding)
     x = np.asarray(x, np.float64)
-    numbers = np.array([float(value) for value, _ in _magnitudes()])
-    codes = np.array([code for _, code in _magnitudes()], np.uint8)
+    numbers = np.array([float(value) for value, _ in magnitudes(FORMAT)])
+    codes = np.array([code for _, code in magnitudes(FORMAT)], np.uint8)
     last = len(numbers) - 1
     negative = np.signbit(x)
     size = np.abs(np.where(np.isnan(x), 0.0, x))

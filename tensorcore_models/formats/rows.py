@@ -12,7 +12,7 @@ HF32.md (hf32_950); arXiv 2409.16626 (hifloat8). Other spellings are in :mod:`te
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -46,7 +46,7 @@ class Format:
         Widths of the exponent field and of the stored fraction (the precision is ``fraction_bits + 1``).
     bias : int
         Exponent bias: a normal number is ``1.f * 2**(field - bias)``.
-    specials : {"ieee", "fn", "fnuz", "finite", "scale"}
+    specials : {"ieee", "fn", "fnuz", "finite", "scale", "tapered"}
         What the encodings beyond the finite numbers mean.
     signed : bool
         Whether there is a sign bit.
@@ -69,6 +69,9 @@ class Format:
     signed: bool = True
     padding_bits: int = 0
     dtype_name: str = ""
+
+    #: Of a format without fields: the number that would follow the largest one.
+    beyond: ClassVar[int] = 0
 
     def __post_init__(self):
         if self.exponent_bits < 1 or self.fraction_bits < 0 or self.padding_bits < 0:
@@ -290,12 +293,13 @@ class HiFloat8(Format):
         0001   0               0                   3
         0000   0               2^(m - 23), m = 1 to 7 in the last three bits, no fraction
 
-    An exponent is a sign and a magnitude whose leading one is not stored. Code 0 is zero (there is no -0), 0x80 is NaN, and the
-    largest code of either sign, 0x6F and 0xEF, is infinity. `fraction_bits` are those of numbers near 1, and the numbers without
-    a fraction count as subnormal. Every number is one of fp16 and of bf16.
+    An exponent is a sign and a magnitude whose leading one is not stored. Code 0 is zero (there is no -0), 0x80 is NaN, and
+    0x6F and 0xEF, in the place of 1.5 x 2^15, are infinities. `fraction_bits` are those of numbers near 1, and the numbers
+    without a fraction count as subnormal. Every number is one of fp16 and of bf16.
     """
 
     bits, emax, quantum_exponent = 8, 15, -22  # type: ignore[assignment]
+    beyond = 3 << 14
     has_inf, has_nan, has_negative_zero = True, True, False  # type: ignore[assignment]
     sign_bit, magnitude_mask, exponent_mask, inf_bits, nan_bits, max_bits = 0x80, 0x7F, 0x6F, 0x6F, 0x80, 0x6E  # type: ignore[assignment]
 

@@ -294,7 +294,7 @@ MUTANTS = (
     Mutant("arm: OSM holds nothing", "tensorcore_models/families/scaled_dot.py", "ScaledDotAdd.pass_bits", "and overflow else", "and not overflow else", ARM),
     Mutant("qemu: b by rows", "tensorcore_models/hardware/cpu/qemu.py", "QemuEngine._run", "1, 4, 2)", "1, 2, 4)", QEMU),
     Mutant("qemu: a and b of an outer product change places", "tensorcore_models/hardware/cpu/arm_steps.c", "step", '"fmopa za0.s, p0/m, p0/m, z0.h, z1.h");', '"fmopa za0.s, p0/m, p0/m, z1.h, z0.h");', QEMU),
-    Mutant("wormhole: phases 1 and 2 change places", "tensorcore_models/families/fidelity.py", "_follows", "(1 - side)", "side", WORMHOLE),
+    Mutant("wormhole: phases 1 and 2 change places", "tensorcore_models/families/fidelity_parts.py", "follows", "(1 - side)", "side", WORMHOLE),
     Mutant("wormhole: subnormal numbers are kept", "tensorcore_models/families/fidelity.py", "_taken_apart", "if field else 0", "if field else fraction", WORMHOLE),
     Mutant("wormhole: nothing is left to other phases", "tensorcore_models/families/fidelity.py", "FidelityPhases.left_of_products", "left += math", "left += 0 * math", WORMHOLE),
     Mutant("wormhole: ties of sums away from zero", "tensorcore_models/families/fidelity.py", "FidelityPhases._added", "(_half_up, _half_up(", "(_half_up, _half_away(", WORMHOLE),

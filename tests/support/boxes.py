@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import tensorcore_models as tcm
+from tensorcore_models.aspects import search
 from tensorcore_models.probing import Box
 from tensorcore_models.probing.identify.box import model_answer
 from tensorcore_models.probing.identify.inputs import pool
@@ -14,7 +15,11 @@ ROUNDINGS = ("rne", "rz", "rna", "ru", "rd", "ro")
 OPERANDS = ("fp16", "bf16", "e4m3fn", "e5m2", "tf32", "e4m3fnuz")
 
 
-def random_unit(seed: int) -> tcm.MatrixEngine:
+#: All that `identify` looks for.
+EVERY_ROUNDING = search.ROUNDINGS
+
+
+def random_unit(seed: int, roundings: tuple[str, ...] = ROUNDINGS) -> tcm.MatrixEngine:
     """A parametric unit with every field drawn."""
     rng = np.random.default_rng([seed, 77])
 
@@ -26,8 +31,8 @@ def random_unit(seed: int) -> tcm.MatrixEngine:
         result = pick("fp32", "fp32", "fp16", "bf16")
         fields = {
             "c_position": pick("early", "early", "late"),
-            "output_rounding": pick(*ROUNDINGS),
-            "late_rounding": pick(*ROUNDINGS),
+            "output_rounding": pick(*roundings),
+            "late_rounding": pick(*roundings),
             "output_fraction_bits": pick(None, None, int(rng.integers(2, tcm.get_format(result).fraction_bits))),
             "flush_inputs": pick(False, False, False, True),
             "flush_outputs": pick(False, False, False, True),
@@ -41,7 +46,7 @@ def random_unit(seed: int) -> tcm.MatrixEngine:
         }
         if bits is not None:
             fields |= {
-                "alignment_rounding": pick(*ROUNDINGS),
+                "alignment_rounding": pick(*roundings),
                 "sticky": pick(False, False, False, True),
                 "normalised_products": pick(False, False, True),
                 "normalise_each_add": pick(False, False, False, False, False, True),

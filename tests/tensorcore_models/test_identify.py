@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from boxes import FOUR, MOST_QUERIES, random_unit, recorded, same
+from boxes import EVERY_ROUNDING, FOUR, MOST_QUERIES, random_unit, recorded, same
 
 import tensorcore_models as tcm
 from tensorcore_models import probing
@@ -94,6 +94,45 @@ SAMPLE = (3, 7, 10, 11, 12, 26, 65, 75, 100)
 @pytest.mark.parametrize("seed", [pytest.param(x, marks=() if x == 7 else pytest.mark.full) for x in SAMPLE])
 def test_random_units(seed):
     check(random_unit(seed), 5000, 20_000)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(4))
+def test_random_units_with_every_rounding(seed):
+    check(random_unit(seed, EVERY_ROUNDING), 5000, 20_000)
+
+
+@pytest.mark.parametrize(
+    "rounding", ["rno", *(pytest.param(x, marks=pytest.mark.full) for x in ("ra", "rnu", "rnd", "rnz"))]
+)
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        (tcm.FusedDotAdd(4, 24), "output_rounding"),
+        pytest.param(tcm.SequentialFMA(), "rounding", marks=pytest.mark.full),
+        pytest.param(tcm.ParametricDotAdd(4, 20, c_position="late"), "alignment_rounding", marks=pytest.mark.full),
+        pytest.param(tcm.ParametricDotAdd(4, 24, c_position="late"), "late_rounding", marks=pytest.mark.full),
+    ],
+)
+def test_roundings_of_the_tables_of_mma_sim(spec, field, rounding):
+    """The modes of tables I and II; stochastic sums are in test_stochastic_sums.py."""
+    unit = tcm.MatrixEngine(dataclasses.replace(spec, **{field: rounding}), k=4)
+    assert getattr(check(unit, 3000, 5000).specification, field) == rounding
+
+
+#: Rows of later units: readings of AMX-FP8, the 950's operands.
+LATER = (
+    ("x86:tdphf8ps.m16n16k64.f32.e4m3.e4m3.f32", {"pairs": "two_lanes"}), ("ascend950:cube.m16n16k8.f32.hf32.hf32.f32", {}),
+    ("ascend950:cube.m16n16k32.f32.hif8.hif8.f32", {}), ("ampere:mma.m8n8k4.f64.f64.f64.f64.rm", {}),
+)  # fmt: skip
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "rules"), LATER, ids=str)
+def test_later_rows_are_identified_blind(name, rules):
+    row = tcm.get_instruction(name)
+    row = row.with_rules(**rules) if rules else row
+    assert check(row, 3000, 5000).specification.simplest() == row.accumulator.simplest()
 
 
 @pytest.mark.slow

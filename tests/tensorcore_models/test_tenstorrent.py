@@ -13,7 +13,10 @@ from mpgemm.recovery.engines import plain_engine
 from tensorcore_models import kernels, probing, reference
 from tensorcore_models.accumulators import FidelityPhases, IntegerPhases
 from tensorcore_models.atlas.witnesses import witness
+from tensorcore_models.bitvectors import terms as t
+from tensorcore_models.bitvectors.passes import Formats, TermPass, Unencodable
 from tensorcore_models.probing.identify.box import as_box
+from tensorcore_models.probing.interface import Interface
 from tensorcore_models.probing.random_operands import KINDS, operands
 
 CHIPS = ("wormhole", "blackhole")
@@ -294,3 +297,44 @@ def test_every_row_is_identified_from_its_answers_alone(row):
         a, b, c = operands(row, kind, 20, rng)[:3]
         for x, y, z in zip(a, b, c, strict=True):
             assert np.array_equal(row.gemm_bits(x, y, z), other.gemm_bits(x, y, z)), (str(spec), kind)
+
+
+# -- terms for solvers ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("phase", range(4))
+@pytest.mark.parametrize(("fmt", "d"), [("bf16", "fp32"), ("tf32", "bf16"), ("fp16", "fp32"), ("fp16", "fp16")])
+def test_terms_have_the_bits_of_integers(fmt, d, phase):
+    """One phase of both chips, operands of all kinds: the specification as bit-vectors."""
+    k, rng = 16, np.random.default_rng(phase)
+    for erratum in ("minus_one", "none") if d == "fp32" else ("none",):
+        spec = FidelityPhases((phase,), k, erratum=erratum)
+        unit = tcm.MatrixEngine(spec, a_format=fmt, c_format=d, d_format=d, k=k)
+        a, b = (
+            tuple(t.variable(f"{name}{i}", f.bits) for i in range(k))
+            for name, f in zip("ab", unit.formats, strict=False)
+        )
+        c = t.variable("c", unit.formats[2].bits)
+        term = spec.pass_term(TermPass(spec, a, b, c, Formats(*unit.formats), ((),) * k))
+        for kind in KINDS:
+            x, y, z, *_ = operands(Interface.of(unit, 1, 1), kind, 2, rng)
+            wanted = reference.mma_bits(unit, x, y, z)
+            for i in range(len(z)):
+                values = {f"a{j}": int(v) for j, v in enumerate(x[i, 0])}
+                values |= {f"b{j}": int(v) for j, v in enumerate(y[i, :, 0])} | {"c": int(z[i, 0, 0])}
+                assert t.evaluate([term], values) == [int(wanted[i, 0, 0])], kind
+
+
+def test_the_term_of_the_erratum():
+    """1 - (1 + 2^-23) is a sum of -1 unit."""
+    spec = FidelityPhases((0,), 1, erratum="minus_one")
+    unit = tcm.MatrixEngine(spec, a_format="bf16", k=1)
+    one, c = t.constant(0x3F80, 16), t.constant(0xBF800001, 32)
+    term = spec.pass_term(TermPass(spec, (one,), (one,), c, Formats(*unit.formats), ((),)))
+    assert t.evaluate([term], {}) == [0xC1800000]
+
+
+def test_solvers_are_not_asked_about_phases_that_take_turns():
+    spec = FidelityPhases((0, 1), 1)
+    one = t.constant(0x3F80, 16)
+    formats = Formats(*tcm.MatrixEngine(spec, a_format="bf16", k=1).formats)
+    with pytest.raises(Unencodable, match="do not answer in time about phases that take turns"):
+        spec.pass_term(TermPass(spec, (one,), (one,), t.constant(0, 32), formats, ((),)))

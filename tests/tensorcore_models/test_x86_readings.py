@@ -5,6 +5,9 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
+from tensorcore_models import kernels, reference
+from tensorcore_models.probing.interface import Interface
+from tensorcore_models.probing.random_operands import KINDS, operands
 
 NAMES = {"tdpbf8ps": ("e5m2", "e5m2"), "tdphf8ps": ("e4m3fn", "e4m3fn"), "tdpbhf8ps": ("e5m2", "e4m3fn")}
 
@@ -43,6 +46,16 @@ def test_pairs_in_two_lanes(name):
     bound = bounds.gemm_bound(read, x, y, c)
     exact = x.astype(float) @ y.astype(float) + c
     assert (np.abs(found.view(np.float32) - exact) <= bound * (1 + 2.0**-40)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_lanes_run_compiled(name):
+    """Specials among the operands, too: x86 returns the first NaN."""
+    unit, rng = row_of(name).with_rules(pairs="two_lanes"), np.random.default_rng(1)
+    assert kernels.kernel_name(unit) == "generic two_lanes-64"
+    for kind in KINDS:
+        a, b, c, *_ = operands(Interface.of(unit, 3, 5), kind, 3, rng)
+        assert np.array_equal(kernels.batch_bits(unit, a, b, c), reference.mma_bits(unit, a, b, c)), kind
 
 
 def test_on_normal_data_both_readings_have_subnormal_numbers_apart_only():

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...formats import Format
+from ...formats.rounding import encode
 from ..interface import DotBatch, Interface
 
 
@@ -36,6 +37,9 @@ class Draft:
         half = 1 << (fraction_bits - 1) if fraction_bits else 0
         any_fraction = self.rng.integers(0, full + 1, exponent.shape, dtype=np.uint64)
         fraction = np.choose(style, [np.uint64(0), np.uint64(full), any_fraction, np.uint64(half)])
+        if not fmt.has_fields:
+            sizes = np.ldexp(1 + fraction / (full + 1), np.clip(exponent, fmt.quantum_exponent, fmt.emax))
+            return encode(np.where(negative, -sizes, sizes), fmt, "rz", saturate=True)
         field = (np.clip(exponent, fmt.emin, fmt.emax) + fmt.bias).astype(np.uint64)
         below = np.clip(fmt.emin - exponent, 0, fraction_bits).astype(np.uint64)
         lead = np.uint64(1 << fraction_bits)
