@@ -113,6 +113,8 @@ class Accumulator:
 
     #: Whether an engine of this algorithm can have block scales.
     takes_scales: ClassVar[bool] = False
+    #: Whether it converts its operands first, so that their encodings need no fields of exponent and fraction.
+    converts: ClassVar[bool] = False
     #: Whether it multiplies integers; else floating-point numbers.
     takes_integers: ClassVar[bool] = False
     #: Whether the algorithm is known: else the unit can be listed, and nothing can be computed with it.
@@ -196,6 +198,11 @@ class Accumulator:
                 raise ValueError(
                     f"{type(self).__name__} takes {'integers' if self.takes_integers else 'floating-point numbers'}, "
                     f"{name}_format is {fmt.name}"
+                )
+            if isinstance(fmt, Format) and not (fmt.has_fields or (self.converts and name in "ab")):
+                raise ValueError(
+                    f"{type(self).__name__} multiplies encodings with an exponent and a fraction, {name}_format {fmt.name} has "
+                    "none: ConvertedDotAdd converts it"
                 )
 
     def operand_format(self, fmt: AnyFormat, side: int) -> AnyFormat:

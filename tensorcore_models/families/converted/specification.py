@@ -62,6 +62,7 @@ class ConvertedDotAdd(Accumulator):
     codes: tuple = ()
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, **dict.fromkeys(OWN_RULES)}
+    converts: ClassVar = True
     left_out: ClassVar = {
         "probe vectors": "those of the inner algorithm do not know how subnormal operands are converted"
     }
