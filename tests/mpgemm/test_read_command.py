@@ -28,6 +28,14 @@ def test_a_promotion_is_told(capsys):
     )
 
 
+def test_the_order_of_k_of_an_amd_kernel_is_told(capsys):
+    kernel = str(FOLDER.parent / "amdgcn" / "fp16-kpack2.s")
+    assert main(["read", kernel, "--arguments", "fp16:64x32", "fp16:32x64", "fp32:64x64", "64", "64", "32"]) == 0
+    assert "k 0:4, 8:12, 4:8, 12:20" in capsys.readouterr().out
+    assert main(["read", kernel]) == 0
+    assert "gemm for gfx942" in capsys.readouterr().out
+
+
 def test_two_kernels(capsys):
     assert main(["read", KEPT, FOLDED, *ARGUMENTS, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["verdict"] == "different"

@@ -128,6 +128,7 @@ def test_waves_that_end_do_not_hold_a_barrier():
 
 
 @pytest.mark.parametrize("name", ["fp16-16x16", "fp16-kpack2", "fp32"])
+@pytest.mark.sweep(1)
 def test_every_barrier_and_every_wait_of_a_kernel_counts(name):
     """Without one of them a race or a late register is found, but where nothing depends on it; never are bits wrong."""
     case, whole = GEMM[name], text(name)
