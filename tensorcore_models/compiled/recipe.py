@@ -240,7 +240,12 @@ def _order(node: Node, rows: list) -> Order:
         if len(runs) != 1 or not runs[0].ks or any(mark in runs[0].left + runs[0].right for mark in "({-"):
             told = "; ".join(map(run_text, runs))
             raise Unknown(f"the factors of a chain are not plain elements: {told}", field="operands")
-        rows.append(runs[0].row)
+        row = runs[0].row
+        if row is not None and row.formats[0] != row.formats[1] and re.search(r"\bj\b", runs[0].left):
+            raise Unknown(
+                f"{row} gets the output's columns as its first matrix, whose format is another", field="operands"
+            )
+        rows.append(row)
         return _chain(runs[0])
     if isinstance(node, Applied) and node.name in _ADDITIONS:
         parts: list[Node] = []

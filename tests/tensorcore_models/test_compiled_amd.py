@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from amd_cases import FOLDER, GEMM, recovered_product, split_k_sum, text
+from amd_text import LOAD, kernel
 from ptx_cases import rows_to_normalise
 
 import tensorcore_models as tcm
@@ -99,6 +100,18 @@ def test_plain_gemms_are_recipes_of_libraries_that_predict_their_bits(name):
     assert np.array_equal(recipe.library().gemm_bits(a, b), GEMM[name].predicted(a, b))
 
 
+def test_a_transposed_product_of_two_formats_is_no_recipe_of_libraries():
+    """Triton gives the second matrix to the instruction first: its format is then that of a recipe's first."""
+    case = GEMM["fp8"]
+    a, b = case.operands(32, 32, 64)
+    changed = text("fp8").replace("16_fp8_fp8", "16_bf8_fp8")
+    c = np.zeros((32, 32), np.float32)
+    recipe = compiled.read(changed).recipe([a, b, c, 32, 32, 64])
+    assert recipe.instructions == ("cdna3:v_mfma_f32_32x32x16_bf8_fp8",)
+    with pytest.raises(libraries.Unknown, match="gets the output's columns as its first matrix"):
+        recipe.library()
+
+
 def test_the_order_of_k_is_read():
     pieces = recipe_of("fp16-kpack2", 64, 64, 32)[0].library().order
     assert pieces == libraries.Chain(
@@ -126,6 +139,25 @@ def test_words_of_products_are_named_in_their_order(name, words):
     assert any("v_cmp_o_f32 is true wherever it decides" in each for each in recipe.assumptions)
     with pytest.raises(libraries.Unknown, match="plain elements"):
         recipe.library()
+
+
+@pytest.mark.parametrize(("rounding", "steps"), [
+    ("rne", "  v_bfe_u32 v7, v1, 16, 1\n  v_add3_u32 v1, v1, v7, v6"), ("rna", "  v_add3_u32 v1, v1, v6, 1"),
+])  # fmt: skip
+def test_integers_that_round_to_bf16_are_named(rounding, steps):
+    body = f"""{LOAD}  v_mov_b32_e32 v6, 0x7fff
+{steps}
+  s_load_dwordx2 s[6:7], s[0:1], 0x8
+  v_lshlrev_b32_e32 v8, 1, v0
+  s_waitcnt lgkmcnt(0)
+  global_store_short_d16_hi v8, v1, s[6:7]"""
+    x, out = np.random.default_rng(0).standard_normal(64).astype(np.float32), np.zeros(64, np.uint16)
+    x[:4] = np.array([0x3F808000, 0x3F818000, 0xBF808000, 0x7F800000], np.uint32).view(np.float32)  # three ties
+    program = compiled.read(kernel(body, 2))
+    program.run([x, out])
+    finite = np.isfinite(x)
+    assert np.array_equal(out[finite], tcm.encode(x[finite], "bf16", rounding))
+    assert program.recipe([x, out]).outline() == [f"bf16.{rounding}: argument_0[i]"]
 
 
 def test_kernels_are_compared():

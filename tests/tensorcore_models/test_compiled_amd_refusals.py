@@ -87,6 +87,7 @@ def test_matrix_instructions_of_the_next_processor_have_no_rules():
 
 
 WRITE = "  v_lshlrev_b32_e32 v6, 2, v0\n  ds_write_b32 v6, v0\n"
+LATE = "  s_waitcnt lgkmcnt(0)\n  ds_write_b32 v6, v0 offset:512\n  s_barrier\n"  # no wait for the second one
 OTHER = "  v_xor_b32_e32 v7, 0x100, v6\n  ds_read_b32 v8, v7\n  s_waitcnt lgkmcnt(0)\n"  # the other wave's word
 
 
@@ -99,6 +100,8 @@ OTHER = "  v_xor_b32_e32 v7, 0x100, v6\n  ds_read_b32 v8, v7\n  s_waitcnt lgkmcn
     (WRITE + "  s_waitcnt lgkmcnt(0)\n" + OTHER, "thread (0, 0, 0) of block (0, 0, 0) reads shared memory that wave 1 wrote,"
      " and nothing orders the two: a race"),
     (WRITE + "  s_barrier\n" + OTHER, "reads shared memory that wave 1 wrote"),
+    (WRITE + LATE + OTHER.replace("v7\n", "v7 offset:512\n", 1),
+     "reads shared memory that wave 1 wrote"),
     ("  v_mov_b32_e32 v6, 16\n  ds_read_b32 v8, v6", "of shared memory of which some were never written"),
     ("  v_mov_b32_e32 v6, 0x20000\n  ds_write_b32 v6, v0", "at 131072 of local (LDS) memory, which has 65536"),
     ("  v_add_u32_e32 v1, v9, v0", "thread (0, 0, 0) of block (0, 0, 0) reads register v9 before it is written"),
