@@ -3,11 +3,12 @@
 import csv
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import ascend
 from ascend.chips.files import chip_text
-from ascend.reports.fit import fit_profile
+from ascend.reports.fit import FREE, _Rows, _told_apart, fit_profile
 from ascend.reports.profile import COLUMNS, ProfileRow, read_profile
 from ascend.reports.published import AROUND_US, FAR_OFF, SOURCES, comparisons, spread
 from ascend.schedule import build_schedule
@@ -154,6 +155,15 @@ def test_the_error_on_rows_left_out_is_not_that_of_the_fit():
     odd = fit.residuals[2]
     assert odd.left_out == pytest.approx(true[2], rel=0.005) and odd.calibrated > 1.02 * true[2]
     assert fit.spread("left_out") > 1.3 * fit.spread()
+
+
+def test_parameters_that_move_rows_alike_are_not_told_apart():
+    """Launch and the rate of L2 both lengthen one shape; of two shapes each lengthens one more than the other."""
+    free = [each for each in FREE if each.name in ("launch_us", "l2_read_rate")]
+    for sizes, told in ((((1024,) * 3,) * 3, False), (((256,) * 3, (4096,) * 3), True)):
+        schedules = [of_the_study(*size) for size in sizes]
+        rows = [ProfileRow("made", *size, "fp16", 1e-4) for size in sizes]
+        assert _told_apart(_Rows(B3, rows, schedules), free, np.zeros(2)) == told
 
 
 def test_what_rows_do_not_tell_stays_and_is_named():
