@@ -257,9 +257,9 @@ MPG_INLINE void mpg_narrow_row(mpg_narrow_chain run, int terms, int width, int o
     uint8_t redo[MPG_PANEL];
     const int count = tile->columns;
     const int64_t each = t->chain ? t->chain : steps, most = t->chain ? TOGETHER * each : each;
+    memset(c, 0, (size_t)width * sizeof(float)); /* sizes are constants: a row of a small tile has no time for more calls */
+    memset(redo, 0, (size_t)width);
     memcpy(c, d, (size_t)count * sizeof(float));
-    memset(c + count, 0, (size_t)(MPG_PANEL - count) * sizeof(float));
-    memset(redo, 0, sizeof redo);
     for (int64_t s = 0; s < steps; s += most) {
         const int64_t together = steps - s < most ? (steps - s) / each : most / each;
         float *to = c;
