@@ -136,7 +136,10 @@ def _factors(f: Failure, scaling: Scaling, start: int) -> np.ndarray:
 
 
 def narrow_errors(f: Failure) -> str | None:
-    """Errors that a narrower accumulator makes on the same operands: everywhere, of its size, and distributed as its are."""
+    """Errors that a narrower accumulator makes on the same operands: everywhere, of its size, and distributed as its are.
+
+    Other faults make errors of that size, too: it is named only where all results are numbers of the format besides.
+    """
     if not isinstance(f.case.engine.formats[3], Format) or f.place.structured:
         return None
     f = f.anywhere()
@@ -159,7 +162,10 @@ def narrow_errors(f: Failure) -> str | None:
     if best is None:
         return None
     alike = [text.partition(":")[0] for text in apart if text != best]
-    return f"{' or '.join([*alike, best])} (errors of the size that it makes on these operands, everywhere)"
+    told = f.case.scaling is None and any(_wider(f, name) and on_grid(f.got, name) for name in NARROW)
+    if told:
+        return f"{' or '.join([*alike, best])} (errors of the size that it makes on these operands, everywhere)"
+    return f"nothing that is known here, but errors everywhere have the size of {' or '.join([*alike, best])}"
 
 
 def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:
