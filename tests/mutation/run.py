@@ -218,7 +218,7 @@ MUTANTS = (
     Mutant("fast: sums of bands are not scaled", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_is_scaled", "t->scaled && t->scaled >> place & 1", "0", LANES),
     Mutant("fast: results of a tile are not shifted back", "tensorcore_models/_kernels/narrow/narrow_items.h", "mpg_items_window", "127 + both", "127", LANES),
     Mutant("fast: CDNA3 sum rounded once", "tensorcore_models/_kernels/wide/wide_lanes.h", "OP(wide_down)", "((total + (cut & (total >> 63))) & ~cut)", "(total)", FAST),
-    Mutant("operations: sums to odd forget what the larger lost", "tensorcore_models/_kernels/common/operations.h", "OP(odd_sum)", " | OP(unlike64)(sum - x, y)", "", OPERATIONS),
+    Mutant("operations: sums to odd forget what is lost", "tensorcore_models/_kernels/common/operations.h", "OP(odd_sum)", " | OP(unlike64)(sum - x, y) | OP(unlike64)(sum - y, x)", "", OPERATIONS),
     Mutant("operations: ties of doubles go up", "tensorcore_models/_kernels/common/operations.h", "OP(nearest_of)", " - (bits & OP(all_bits)(1))", " - OP(all_bits)(1)", OPERATIONS),
     Mutant("fast: bits of groups at the wrong place", "tensorcore_models/_kernels/groups/groups_pack_avx512.h", "mpg_group_pack_b_avx512", "short)(2 <<", "short)(1 <<", FAST),
     Mutant("fast: groups without products take part", "tensorcore_models/_kernels/groups/groups_lanes.h", "OP(group_integers)", "OP(pairs)(p->ea[2 * g + 1])", "OP(all_words)(-1)", FAST),

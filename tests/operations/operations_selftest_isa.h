@@ -490,7 +490,7 @@ OP_FN void OP(test_roundings)(int64_t i)
         const int64_t n = taken64(x[l], &e), m = taken64(y[l], &f);
         const int least = e < f ? e : f;
         const __int128 total =
-            ((__int128)n << (e - least > 70 ? 70 : e - least)) + ((__int128)m << (f - least > 70 ? 70 : f - least));
+            n * ((__int128)1 << (e - least > 70 ? 70 : e - least)) + m * ((__int128)1 << (f - least > 70 ? 70 : f - least));
         if (n && m && total) /* signs of zeros are those of the CPU's rounding */
             expect("odd_sum" OP_SET, x[l], y[l], got[l], fitted(total, least, 53, -1074, ODD));
     }

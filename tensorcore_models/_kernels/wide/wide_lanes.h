@@ -165,17 +165,11 @@ OP_FN int OP(wide_nearest)(int parts, int terms, const mpg_wide_task *t, const m
     return any ? MPG_INFINITE : 0;
 }
 
-/* One dot-round-down-add of each part, of one group or two; lanes whose products overflow become infinite. */
-OP_FN int OP(wide_down)(int parts, int terms, int groups, const mpg_wide_task *t, const mpg_wide_operands *p, VD (*c)[4])
+/* The largest exponents of each group and part, as powers of two, and the sums of its `each` products, truncated. */
+OP_FN void OP(wide_dots)(int parts, int each, int groups, const mpg_wide_task *t, const mpg_wide_operands *p, VD (*top)[2][4],
+                         VD (*dot)[2][4])
 {
-    const int each = terms / groups, finer = t->dot_bits > t->c_bits ? t->dot_bits : t->c_bits;
     const VW to_magic = OP(all_words)(mpg_word_to_magic(t->fraction_bits));
-    const VD group_magic = OP(all64)(mpg_power(-t->fraction_bits) * 0x1.8p52);
-    const VD dot_magic = OP(all64)(mpg_power(-t->dot_bits) * 0x1.8p52), c_magic = OP(all64)(mpg_power(-t->c_bits) * 0x1.8p52);
-    const VD cutoff = OP(all64)(mpg_power(-t->c_cutoff)), nothing = OP(all64)(0.0), least = OP(all64)(0x1p-126);
-    const VL cut = OP(all_bits)((INT64_C(1) << (52 - t->sum_bits)) - 1);
-    const double limit = mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023);
-    VD top[2][2][4], dot[2][2][4], lowest = OP(all64)(0x1p1023), highest = nothing;
     for (int n = 0; n < groups; n++) {
         const mpg_wide_operands part = mpg_wide_from(p, 0, n * each);
         VW tops[2], words[2];
@@ -194,6 +188,19 @@ OP_FN int OP(wide_down)(int parts, int terms, int groups, const mpg_wide_task *t
             for (int g = 0; g < 4; g++)
                 dot[n][i][g] -= end[i][g];
     }
+}
+
+/* One dot-round-down-add of each part, of one group or two; lanes whose products overflow become infinite. */
+OP_FN int OP(wide_down)(int parts, int terms, int groups, const mpg_wide_task *t, const mpg_wide_operands *p, VD (*c)[4])
+{
+    const int each = terms / groups, finer = t->dot_bits > t->c_bits ? t->dot_bits : t->c_bits;
+    const VD group_magic = OP(all64)(mpg_power(-t->fraction_bits) * 0x1.8p52);
+    const VD dot_magic = OP(all64)(mpg_power(-t->dot_bits) * 0x1.8p52), c_magic = OP(all64)(mpg_power(-t->c_bits) * 0x1.8p52);
+    const VD cutoff = OP(all64)(mpg_power(-t->c_cutoff)), nothing = OP(all64)(0.0), least = OP(all64)(0x1p-126);
+    const VL cut = OP(all_bits)((INT64_C(1) << (52 - t->sum_bits)) - 1);
+    const double limit = mpg_power(t->overflow < 1000 ? t->overflow - 1 : 1023);
+    VD top[2][2][4], dot[2][2][4], lowest = OP(all64)(0x1p1023), highest = nothing;
+    OP(wide_dots)(parts, each, groups, t, p, top, dot);
 #pragma GCC unroll 2
     for (int i = 0; i < parts; i++)
 #pragma GCC unroll 4
@@ -241,6 +248,25 @@ OP_FN void OP(wide_odd_dot)(int terms, const double *a, const mpg_wide_operands 
         }
 }
 
+/* A late c added to a dot product, vector g of its part, exactly or with both rounded to odd; lanes for the generic kernel become
+ * infinite. */
+OP_FN VD OP(wide_late_sum)(int algorithm, int careful, VD dot, VD c, VW cut, int g)
+{
+    const VD least = OP(all64)(0x1p-126), most = OP(all64)(0x1p128), infinity = OP(all64)(INFINITY), zero = OP(all64)(0.0);
+    if (algorithm == MPG_WIDE_ODD && !careful)
+        return OP(odd32)(OP(odd_sum)(OP(odd32)(dot), c));
+    if (algorithm == MPG_WIDE_ODD) { /* infinite where the dot product is not 0 and below 2^-126, or from 2^128 on */
+        const VD size = OP(magnitude64)(dot);
+        const VD bad = OP(below64)(zero, size, OP(below64)(size, least, infinity, zero), zero);
+        const VD total = OP(below64)(size, most, OP(below64)(bad, infinity, dot, zero), zero);
+        const VD result = OP(odd32)(OP(odd_sum)(OP(odd32)(total), c));
+        return OP(below64)(bad, infinity, OP(below64)(size, most, result, infinity), infinity);
+    }
+    const VD total = OP(nearest32)(OP(odd_sum)(dot, c)); /* what is subnormal then is flushed */
+    const VD flushed = OP(below64)(OP(magnitude64)(total), least, OP(signed64)(zero, total), total);
+    return algorithm == MPG_WIDE_EXACT_MARKED ? OP(where_word)(cut, g, infinity, flushed) : flushed;
+}
+
 /* One operation of each part with a late c, added exactly or rounded to odd. Lanes for the generic kernel become infinite. Odd ones
  * without `careful` return MPG_REPEAT, as MPG_WIDE_FDA does. */
 OP_FN int OP(wide_late)(int parts, int terms, int algorithm, int careful, const mpg_wide_task *t, const mpg_wide_operands *p,
@@ -253,7 +279,6 @@ OP_FN int OP(wide_late)(int parts, int terms, int algorithm, int careful, const 
     const VW to_magic = OP(all_words)(mpg_word_to_magic(t->fraction_bits)), nothing = OP(all_words)(0);
     const VW low = OP(all_words)((smallest + MPG_WORD_BIAS) << 4);
     const VW high = OP(all_words)(((odd ? 120 : 90) + MPG_WORD_BIAS) << 4);
-    const VD least = OP(all64)(0x1p-126), infinity = OP(all64)(INFINITY), zero = OP(all64)(0.0);
     VW tops[2], words[2], cut[2] = {nothing, nothing};
     VD sum[2][4], end[2][4];
     int outside = 0;
@@ -284,22 +309,8 @@ OP_FN int OP(wide_late)(int parts, int terms, int algorithm, int careful, const 
 #pragma GCC unroll 2
     for (int i = 0; i < parts; i++)
 #pragma GCC unroll 4
-        for (int g = 0; g < 4; g++) {
-            const VD dot = sum[i][g], size = OP(magnitude64)(dot);
-            if (odd && careful) { /* infinite where the dot product is not 0 and below 2^-126, or from 2^128 on */
-                const VD bad = OP(below64)(zero, size, OP(below64)(size, least, infinity, zero), zero);
-                const VD total = OP(below64)(size, OP(all64)(0x1p128), OP(below64)(bad, infinity, dot, zero), zero);
-                const VD result = OP(odd32)(OP(odd_sum)(OP(odd32)(total), c[i][g]));
-                c[i][g] = OP(below64)(bad, infinity, OP(below64)(size, OP(all64)(0x1p128), result, infinity), infinity);
-            } else if (odd) {
-                c[i][g] = OP(odd32)(OP(odd_sum)(OP(odd32)(dot), c[i][g]));
-            } else { /* what is subnormal then is flushed */
-                const VD total = OP(nearest32)(OP(odd_sum)(dot, c[i][g]));
-                c[i][g] = OP(below64)(OP(magnitude64)(total), least, OP(signed64)(zero, total), total);
-                if (marked)
-                    c[i][g] = OP(where_word)(cut[i], g, infinity, c[i][g]);
-            }
-        }
+        for (int g = 0; g < 4; g++)
+            c[i][g] = OP(wide_late_sum)(algorithm, careful, sum[i][g], c[i][g], cut[i], g);
     const int inexact = marked && (OP(any_words)(cut[0]) | (parts == 2 && OP(any_words)(cut[1])));
     return outside || inexact || (odd && careful) ? MPG_INFINITE : 0;
 }
