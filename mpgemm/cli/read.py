@@ -26,6 +26,7 @@ EXAMPLES = (
         "gemm.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2 --html gemm.html",
         "a page with the code, the expression and its picture",
     ),
+    ("gemm.ptx --cubin gemm.sass", "did ptxas contract products and additions?"),
     ("gemm.ptx", "its target, parameters, and the instructions that are not known here"),
 )
 
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--unit", metavar="ARCH", help="architecture of the matrix instructions (default: the target's)")
     add("--output", type=int, metavar="N", help="which argument is the output (default: the last array written)")
     add("--out", metavar="FILE.npy", help="run the kernel and write its output")
+    add("--cubin", metavar="FILE.cubin", help="count instructions of its SASS beside the PTX's: contractions by ptxas")
     add("--html", metavar="FILE.html", help="write a page: code, expressions, pictures")
     add("--picture", metavar="FILE.svg", help="draw the expression of most elements")
     add("--seed", type=int, default=0, help="of random values (default 0)")
@@ -62,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     if len(args.kernels) == 1 and args.other_grid:
         raise ValueError("--other-grid is that of a second kernel: name one, or leave it out")
     programs = [compiled.read(path, entry=args.entry) for path in args.kernels]
+    if args.cubin:
+        return _beside_sass(programs, args)
     if args.arguments is None:
         for option in ("out", "html", "picture", "output", "unit", "block", "other_grid"):
             if getattr(args, option) is not None:
@@ -100,6 +104,21 @@ def _say(found: object, facts: dict, args: argparse.Namespace) -> None:
         sys.stdout.write(report.json_text(facts))
     else:
         report.say(str(found))
+
+
+def _beside_sass(programs: list, args: argparse.Namespace) -> int:
+    """Counts of PTX and SASS; the status is 1 where ptxas contracted."""
+    from tensorcore_models.compiled.ptx.program import PTXProgram
+    from tensorcore_models.compiled.sass import beside_sass, disassembled
+
+    if len(programs) != 1 or args.arguments is not None:
+        raise ValueError("--cubin is counted beside the PTX of one kernel, without --arguments")
+    if not isinstance(programs[0], PTXProgram):
+        raise ValueError("--cubin goes with PTX")
+    found = beside_sass(programs[0], disassembled(args.cubin))
+    facts = {"kernel": found.kernel, "verdict": found.verdict, "reason": found.reason, "rows": found.to_rows()}
+    _say(found, facts, args)
+    return int(found.verdict == "contracted")
 
 
 def _described(programs: list, args: argparse.Namespace) -> int:

@@ -181,6 +181,7 @@ def examples_folder(tmp_path_factory):
     for name in ("gemm", "other"):
         shutil.copy(PTX, folder / f"{name}.ptx")
     (folder / "own.cpp").write_text(RACING)
+    (folder / "gemm.sass").write_text("/*0900*/ HMMA.16816.F32 R24, R20, R24, RZ ;\n" * 4)
     (folder / "profile.csv").write_text(PROFILE)
     return folder
 
@@ -396,6 +397,7 @@ JSON_RUNS = {
     "check-kernel": "check-kernel own.cpp 32 32 32 --entry launch --cores 1 --arguments c,a,b,nullptr",
     "read": "read gemm.ptx",
     "read --arguments": "read gemm.ptx --arguments fp16:32x32 fp16:32x32 fp32:32x32 32 32 32",
+    "read --cubin": "read gemm.ptx --cubin gemm.sass",
     "read KERNEL OTHER": "read gemm.ptx other.ptx --arguments fp16:32x32 fp16:32x32 fp32:32x32 32 32 32",
     "selftest": "selftest --seconds 1",
     "selftest --rerun": "selftest --rerun outside.npz",
