@@ -1,7 +1,8 @@
 """SASS beside PTX: what ptxas made of the floating-point instructions, by their counts.
 
 ptxas may contract mul.f32 and add.f32 without a rounding into one FFMA (`--fmad=false` stops it); then the PTX does not say
-what the hardware computes. Counts show it as long as PTX has nothing that ptxas writes out in several instructions (division, roots).
+what the hardware computes. Counts show it as long as PTX has nothing that ptxas writes out in several instructions (division,
+roots).
 """
 
 import importlib.util
