@@ -54,6 +54,12 @@ class NoChecks:
     def waited_for(self, lanes, places) -> None:
         """Lanes saw the phases of mbarriers complete."""
 
+    def bulk_committed(self, lanes) -> None:
+        """Lanes closed a group of bulk copies."""
+
+    def bulk_waited(self, lanes, left: int) -> None:
+        """Lanes waited until at most `left` groups of bulk copies still read, or are pending."""
+
     def fenced(self, lanes) -> None:
         """Lanes ran a proxy fence."""
 

@@ -34,7 +34,8 @@ class RaceChecks(Checks):
         threads = machine.threads
         self.unit, self.warps, rows = unit, threads.warps_per_block, threads.blocks
         w = self.warps
-        self.agents = 3 * w + _BARRIER_AGENTS
+        self.beside = 4 * w
+        self.agents = self.beside + _BARRIER_AGENTS
         self.known = np.zeros((rows, w, self.agents), np.int32)
         self.clock = np.ones((rows, self.agents), np.int32)
         self._learn_own(np.arange(rows))
@@ -96,8 +97,8 @@ class RaceChecks(Checks):
     def _agents_of(self, warps: np.ndarray, kind: str) -> np.ndarray:
         """Who does an access of each warp: the warp, or what works beside it."""
         if kind in ("tcgen05", "tma"):
-            return np.full(len(warps), 3 * self.warps + (kind == "tma"))
-        return warps + {"async": 1, "wgmma": 2}.get(kind, 0) * self.warps
+            return np.full(len(warps), self.beside + (kind == "tma"))
+        return warps + {"async": 1, "wgmma": 2, "bulk": 3}.get(kind, 0) * self.warps
 
     def _unordered(self, agents: np.ndarray, warps: np.ndarray) -> np.ndarray:
         """Which earlier accesses a warp's own order does not put before a new one."""
@@ -120,12 +121,12 @@ class RaceChecks(Checks):
         w = self.warps
         if agent < w:
             return f"warp {agent}"
-        if agent < 3 * w:
-            return f"{'a copy' if agent < 2 * w else 'a wgmma'} of warp {agent % w}"
-        return "a product of tcgen05" if agent == 3 * w else "a bulk copy"
+        if agent < self.beside:
+            return f"{('a copy', 'a wgmma', 'a bulk copy')[agent // w - 1]} of warp {agent % w}"
+        return "a product of tcgen05" if agent == self.beside else "a bulk copy"
 
     def tensor_multiplied(self, places, rows) -> None:
-        stamps = np.broadcast_to(self.clock[rows, 3 * self.warps].reshape(-1, *[1] * (places.ndim - 1)), places.shape)
+        stamps = np.broadcast_to(self.clock[rows, self.beside].reshape(-1, *[1] * (places.ndim - 1)), places.shape)
         if not len(self.multiplied):
             self.multiplied = np.zeros(len(self.machine.tensor.space.data) // 4, np.int32)
         self.multiplied[places.reshape(-1) // 4] = stamps.reshape(-1)
@@ -133,7 +134,7 @@ class RaceChecks(Checks):
     def tensor_loaded(self, places, lanes) -> None:
         if len(self.multiplied):
             rows, warps = self._who(lanes)
-            late = (self.multiplied[places // 4] > self.known[rows, warps, 3 * self.warps][:, None]).any(1)
+            late = (self.multiplied[places // 4] > self.known[rows, warps, self.beside][:, None]).any(1)
             if late.any():
                 what = "reads tensor memory that a product of tcgen05 writes, and nothing waits for it: a race"
                 raise KernelFault(what, index=int(late.argmax()), lanes=lanes)
@@ -161,23 +162,32 @@ class RaceChecks(Checks):
             self.came[row, number] = False
 
     def committed(self, lanes) -> None:
-        rows, warps = self._distinct(lanes)
-        self.clock[rows, self.warps + warps] += 1
+        self._committed(lanes, 1)
 
     def waited(self, lanes, left: int) -> None:
-        rows, warps = self._distinct(lanes)
-        agents = self.warps + warps
-        self.known[rows, warps, agents] = np.maximum(
-            self.known[rows, warps, agents], self.clock[rows, agents] - 1 - left
-        )
+        self._waited(lanes, left, 1)
 
     def group_committed(self, lanes) -> None:
-        rows, warps = self._distinct(lanes)
-        self.clock[rows, 2 * self.warps + warps] += 1
+        self._committed(lanes, 2)
 
     def group_waited(self, lanes, left: int) -> None:
+        self._waited(lanes, left, 2)
+
+    def bulk_committed(self, lanes) -> None:
+        self._committed(lanes, 3)
+
+    def bulk_waited(self, lanes, left: int) -> None:
+        self._waited(lanes, left, 3)
+
+    def _committed(self, lanes, kind: int) -> None:
+        """Warps close a group of one kind of what runs beside them: copies, wgmma, bulk copies."""
         rows, warps = self._distinct(lanes)
-        agents = 2 * self.warps + warps
+        self.clock[rows, kind * self.warps + warps] += 1
+
+    def _waited(self, lanes, left: int, kind: int) -> None:
+        """Warps know of all groups of that kind but the last `left`."""
+        rows, warps = self._distinct(lanes)
+        agents = kind * self.warps + warps
         self.known[rows, warps, agents] = np.maximum(
             self.known[rows, warps, agents], self.clock[rows, agents] - 1 - left
         )
@@ -201,7 +211,7 @@ class RaceChecks(Checks):
 
     def products_report_to(self, lane: int, place: int) -> None:
         rows, _ = self._who(np.array([lane]))
-        agent = 3 * self.warps
+        agent = self.beside
         self.releases[place][agent] = self.clock[rows[0], agent]
         self.clock[rows[0], agent] += 1
         self.arriving_at(lane, place)
@@ -209,7 +219,7 @@ class RaceChecks(Checks):
     def copy_reports_to(self, row: int, place: int) -> None:
         count = _BARRIER_AGENTS - 1
         turn = self.barrier_agents.setdefault(place, len(self.barrier_agents) % count)
-        agent = 3 * self.warps + 1 + turn
+        agent = self.beside + 1 + turn
         self.writer[self.copied_units], self.written[self.copied_units] = agent, self.clock[row, agent]
         self.releases[place][agent] = self.clock[row, agent]
         self.clock[row, agent] += 1

@@ -87,3 +87,28 @@ def test_races_between_bytes_of_one_word():
     with pytest.raises(compiled.KernelFault, match=r"thread \(0, 0, 0\).*reads shared memory that warp 1 wrote"):
         compiled.read(body.replace("BARRIER", "")).run([])
     compiled.read(body.replace("BARRIER", "")).run([], checks=False)
+
+
+BULK = """.version 8.0
+.target sm_90
+.address_size 64
+.shared .align 128 .b8 s[1024];
+.visible .entry k(.param .u64 x) .reqntid 64
+{ .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .pred %p<4>;
+  ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; mov.u32 %r2, s; mad.lo.u32 %r3, %r1, 4, %r2; setp.ne.u32 %p1, %r1, 0;
+  st.shared.u32 [%r3], %r1; fence.proxy.async.shared::cta; bar.sync 0;
+  @%p1 bra later;
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 256;
+  cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;
+later: bar.sync 0; add.u32 %r4, %r1, 5; st.shared.u32 [%r3], %r4; ret; }
+"""
+
+
+def test_a_bulk_copy_reads_until_its_group_is_waited_for():
+    """CUTLASS's epilogue on Hopper: shared memory is used again once the copy to global memory has read it."""
+    x = np.zeros(64, np.uint32)
+    compiled.read(BULK).run([x])
+    assert np.array_equal(x, np.arange(64))
+    for change in (("wait_group.read 0", "wait_group.read 1"), ("later: bar.sync 0;", "later:")):
+        with pytest.raises(compiled.KernelFault, match="writes shared memory that a bulk copy of warp 0 read"):
+            compiled.read(BULK.replace(*change)).run([np.zeros(64, np.uint32)])

@@ -23,8 +23,11 @@ _PASSED = {"async", "bulk", "tensor", "tile", "global", "shared::cta", _CLUSTER,
 def build_bulk(ins: PTXInstruction) -> Operation:
     """cp.async.bulk: groups, plain copies, boxes of tensors."""
     words = ins.modifiers
-    if "commit_group" in words or "wait_group" in words:
-        return lambda machine, lanes: None
+    if "commit_group" in words:
+        return lambda machine, lanes: machine.checks.bulk_committed(lanes)
+    if "wait_group" in words:
+        left = ins.operands[0].value
+        return lambda machine, lanes: machine.checks.bulk_waited(lanes, left)
     if set(words) - _PASSED:
         raise unknown(ins)
     to_shared = words.index("global") > min(words.index(w) for w in ("shared::cta", _CLUSTER) if w in words)
@@ -53,7 +56,8 @@ def _plain(ins: PTXInstruction, to_shared: bool) -> Operation:
                 raise KernelFault(f"a bulk copy takes multiples of 16 bytes, got {size}")
             steps = np.arange(0, size, 16).astype(np.uint64)
             who = np.full(len(steps), lane)
-            data, ids = load(machine, origin, sources[turn] + steps, 8, 2, who, kind="tma")
+            kind = "tma" if to_shared else "bulk"
+            data, ids = load(machine, origin, sources[turn] + steps, 8, 2, who, kind=kind)
             store(machine, goal, targets[turn] + steps, data, who, ids, kind="tma")
             if barrier is not None:
                 _arrived(machine, barrier(machine, lanes)[turn : turn + 1], np.array([lane]), size)
@@ -141,7 +145,7 @@ def _copy_box(machine, row: dict, start: list[int], goal: np.ndarray, lane: int,
     some = np.flatnonzero(inside)
     addresses = origin.reshape(-1)[some].astype(np.uint64)
     if not to_shared:
-        data, ids = load(machine, "shared", shared[some], size, 1, who[some], kind="tma")
+        data, ids = load(machine, "shared", shared[some], size, 1, who[some], kind="bulk")
         store(machine, "global", addresses, data, who[some], ids, kind="tma")
         return len(shared) * size
     data, own = load(machine, "global", addresses, size, 1, who[some])
