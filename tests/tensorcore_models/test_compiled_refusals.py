@@ -72,6 +72,9 @@ LOAD = "ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, 
     ("mov.b32 %r1, 0; mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r1,%r1,%r1,%r1}, {%r1,%r1}, {%r1,%r1},"
      "{%r1,%r1,%r1,%r1};",
      "has [4, 2, 2, 4] registers, expected [4, 4, 2, 4]"),
+    ("mov.b32 %r1, 0; mov.b64 %rd1, 0; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+     " [%r1], [%rd1], 16, [%r1], 1;", "multicast::cluster is not known here"),
+    ("tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd1, %r1, %p1;", "tcgen05.mma.cta_group::2.kind::f16 is not known here"),
     ("mov.u64 %rd1, %clock64;", "%clock64 depends on the hardware"),
     ("mov.b32 %r1, 0; ex2.approx.ftz.f32 %r1, %r1;", "is not published"),
     ("vprintf %r1;", "vprintf is not known here"),
