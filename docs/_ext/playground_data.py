@@ -87,7 +87,8 @@ def format_data(fmt: Format | IntegerFormat) -> dict[str, Any]:
     """A format as the page takes it apart."""
     if isinstance(fmt, IntegerFormat):
         return {"bits": fmt.bits, "bytes": fmt.container.itemsize, "integer": True, "signed": fmt.signed}
-    return {
+    listed = {} if fmt.has_fields else {"numbers": _numbers(fmt), "beyond": fmt.beyond}
+    return listed | {
         "bits": fmt.bits,
         "bytes": fmt.container.itemsize,
         "exponentBits": fmt.exponent_bits,
@@ -97,6 +98,11 @@ def format_data(fmt: Format | IntegerFormat) -> dict[str, Any]:
         "specials": fmt.specials,
         "signed": fmt.signed,
     }
+
+
+def _numbers(fmt: Format) -> list[list[Any]]:
+    """(kind, negative, significand, exponent) of every encoding of a format without fields."""
+    return [list(fmt.decode_exact(code)) for code in range(1 << fmt.bits)]
 
 
 def _words(data: bytes) -> list[int]:

@@ -15,6 +15,7 @@ mpgemm.formats = (() => {
   const magnitudeMask = (f) => ones(f.exponentBits + f.fractionBits) << BigInt(f.paddingBits);
 
   function largest(f) {
+    if (f.numbers) return BigInt(f.numbers.findIndex(([kind, negative]) => kind === "inf" && !negative) - 1);
     const top = ones(f.exponentBits + f.fractionBits);
     if (f.specials === "ieee") return ((ones(f.exponentBits) << BigInt(f.fractionBits)) - 1n) << BigInt(f.paddingBits);
     const code = f.specials === "fn" || f.specials === "scale" ? top - 1n : top;
@@ -22,6 +23,7 @@ mpgemm.formats = (() => {
   }
 
   function nan(f) {
+    if (f.numbers) return BigInt(f.numbers.findIndex(([kind]) => kind === "nan"));
     if (f.specials === "ieee") return exponentMask(f) | (1n << BigInt(f.fractionBits + f.paddingBits - 1));
     if (f.specials === "fnuz") return signBit(f);
     return f.specials === "fn" || f.specials === "scale" ? magnitudeMask(f) : null;
@@ -33,6 +35,10 @@ mpgemm.formats = (() => {
       const cut = bits & ones(f.bits);
       const value = f.signed && cut >> BigInt(f.bits - 1) ? cut - (1n << BigInt(f.bits)) : cut;
       return { kind: "finite", negative: value < 0n, significand: value < 0n ? -value : value, exponent: 0 };
+    }
+    if (f.numbers) {
+      const [kind, negative, significand, exponent] = f.numbers[Number(bits)];
+      return { kind, negative, significand: BigInt(significand), exponent };
     }
     const fraction = (bits >> BigInt(f.paddingBits)) & ones(f.fractionBits);
     const field = Number((bits >> BigInt(f.paddingBits + f.fractionBits)) & ones(f.exponentBits));
@@ -63,8 +69,22 @@ mpgemm.formats = (() => {
     return { significand: kept, exponent: unit, exact: rest === 0n };
   }
 
+  // The same in a format whose numbers are listed, to nearest, ties away from zero.
+  function nearest(negative, numerator, denominator, exponent, f) {
+    const low = Math.min(exponent, ...f.numbers.map((x) => x[3])), x = numerator << BigInt(exponent - low);
+    const listed = f.numbers.map(([kind, minus, significand, e], code) => ({ code: BigInt(code), plain: kind === "finite" && !minus,
+      value: BigInt(significand) * denominator << BigInt(e - low) })).filter((one) => one.plain);
+    listed.push({ code: largest(f) + 1n, value: BigInt(f.beyond) * denominator << BigInt(-low) });
+    const gap = (one) => (one.value < x ? x - one.value : one.value - x);
+    const found = listed.reduce((best, one) => (gap(one) < gap(best) || (gap(one) === gap(best) && one.value > best.value) ? one : best));
+    const over = found.code > largest(f) && found === listed.at(-1);
+    return { code: found.code && negative ? found.code | signBit(f) : found.code, exact: !over && gap(found) === 0n,
+             overflow: over ? "infinity" : "" };
+  }
+
   // The encoding of a positive rational with a sign: {code, exact, overflow}; overflow is "" or what became of it.
   function encode(negative, numerator, denominator, exponent, f) {
+    if (f.numbers) return nearest(negative, numerator, denominator, exponent, f);
     const sign = negative ? signBit(f) : 0n;
     if (numerator === 0n) return { code: f.specials === "fnuz" ? 0n : sign, exact: true, overflow: "" };
     const r = rounded(numerator, denominator, exponent, f.fractionBits, quantum(f));
