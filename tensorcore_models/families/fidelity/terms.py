@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..bitvectors import integers as z
-from ..bitvectors import terms as t
-from ..bitvectors.integers import Int
-from ..bitvectors.terms import Term
-from ..formats import Format
-from .fidelity_parts import BELOW, DIGITS, ERRATUM, GROUP, STEP, TAKEN, follows, lowered
+from ...bitvectors import integers as z
+from ...bitvectors import terms as t
+from ...bitvectors.integers import Int
+from ...bitvectors.terms import Term
+from ...formats import Format
+from .parts import BELOW, DIGITS, ERRATUM, GROUP, STEP, TAKEN, follows, lowered
 
 
 class _Number(NamedTuple):

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from ..aspects import errors, plans
-from ..aspects.plans import FLUSH_LIKE_ZERO, format_fields, result_fields, rule_fields
-from ..aspects.probes import ONE
-from ..aspects.search import Field, Search, one_of, unscaled
-from ..aspects.values import power
-from ..explanations.words import Words
-from ..formats import Format
-from .base import Accumulator
-from .checks import MAX_TERMS, check_range, require
-from .fidelity_parts import BELOW, DIGITS, ERRATUM, GROUP, STEP, TAKEN, follows, lowered
-from .ieee import operand_flush
+from ...aspects import errors, plans
+from ...aspects.plans import FLUSH_LIKE_ZERO, format_fields, result_fields, rule_fields
+from ...aspects.probes import ONE
+from ...aspects.search import Field, Search, one_of, unscaled
+from ...aspects.values import power
+from ...explanations.words import Words
+from ...formats import Format
+from ..base import Accumulator
+from ..checks import MAX_TERMS, check_range, require
+from ..ieee import operand_flush
+from .parts import BELOW, DIGITS, ERRATUM, GROUP, STEP, TAKEN, follows, lowered
 
 #: Bits of an integer's magnitude that a multiplier takes of A and of B: in phases that take leading bits, and in the others.
 INTEGER_BITS = ((0x3F0, 0xF), (0xE0, 0x1F))
@@ -177,7 +177,7 @@ class FidelityPhases(_Phases):
 
     def pass_term(self, p):
         """The same as a term, of one phase: to terms of several that take turns solvers give no answer in a minute."""
-        from .fidelity_terms import added_step
+        from .terms import added_step
 
         if len(self.phases) > 1:
             p.arithmetic.unencodable("solvers do not answer in time about phases that take turns")
