@@ -119,8 +119,8 @@ class WideKernel:
         y = Source.of_b(b, vars(self.b_operand), scale_b, low.block_size)
         wide.wide(x, y, order, plain, result, vars(task), isa_level(), threads)
         d = result.d.astype(np.float16).view(np.uint16) if self.task.output else result.d.view(np.uint32)
-        if exact and every is None:
-            zeros = result.d == 0  # the sign of a zero is one of the products', which the lanes do not follow
+        if exact:  # the sign of a zero is one of the products', which the lanes do not follow; outside -0 shows it, too
+            zeros = result.d == 0
             if zeros.any():
                 result.redo |= zeros
         if result.marked:

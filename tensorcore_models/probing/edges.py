@@ -246,12 +246,12 @@ def _within(rng, fmt: Format, shape: tuple, low: int, high: int) -> np.ndarray:
 
 
 def _addends(rng, low: Lowered, shape: tuple, top: int, edge: str) -> np.ndarray:
-    """Zeros, or addends at the limits of what lanes take, or as far from the products as they may be to count."""
+    """Zeros of one sign, or addends at the limits of what lanes take, or as far from the products as they may be to count."""
     fmt = low.c_format
     assert isinstance(fmt, Format)
     kind = rng.integers(5) if edge != "addends" else 1 + rng.integers(4)
     if kind == 0 or (kind == 4 and edge != "addends") or (kind == 3 and edge == "range"):
-        return np.zeros(shape, fmt.container)
+        return np.full(shape, rng.choice(np.array([0, _sign(fmt)], fmt.container)))
     if kind == 1:
         bits = rng.integers(0, (1 << fmt.bits) - 1, shape, np.uint64, endpoint=True).astype(fmt.container)
         return np.where(rng.random(shape) < rng.choice([0.03, 1]), bits, fmt.container.type(0))

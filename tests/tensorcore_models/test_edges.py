@@ -11,7 +11,7 @@ import pytest
 import tensorcore_models as tcm
 from tensorcore_models import kernels
 from tensorcore_models._kernels.narrow import narrow
-from tensorcore_models.kernels.common import Source
+from tensorcore_models.kernels.common import Source, generic_promoted
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.probing import edges
 
@@ -93,3 +93,16 @@ def test_sums_outside_keep_subnormal_numbers(isa):
     kernel = next(kernel for path, _, kernel in kernels.fast_kernels(unit) if path == "lanes of 64 bits")
     a, b, total = np.zeros((3, 8), np.uint16), np.zeros((8, 5), np.uint16), np.full((3, 5), 0x80000001, np.uint32)
     assert np.array_equal(kernel.run(low, a, b, total, every=8), total)
+
+
+def test_sums_outside_of_zeros_keep_their_sign(isa):
+    """Zeros of Gaudi 2 have the sign of the products: minus zero outside stays so with zeros of that sign, not with others."""
+    unit = tcm.get_instruction("gaudi2", "mme.k8.f32.bf16.bf16.f32")
+    low = kernels.lowered(unit)
+    kernel = next(kernel for path, _, kernel in kernels.fast_kernels(unit) if path == "lanes of 64 bits")
+    a, b = np.zeros((2, 32), np.uint16), np.full((32, 3), 0x8000, np.uint16)
+    a[1, 16:] = 0x8000
+    total = np.full((2, 3), 0x80000000, np.uint32)
+    expected = generic_promoted(low, a, b, total, None, None, 16)
+    assert set(expected.flat) == {0, 0x80000000}
+    assert np.array_equal(kernel.run(low, a, b, total, every=16), expected)
