@@ -1,22 +1,31 @@
 """Where a plan is typed into, and which chips have it.
 
 Sources: AscendC API reference, Matmul (supported: Atlas A2, A3, Atlas inference series, Ascend 950; not the training series);
-CATLASS (github.com/hicann/catlass, 0dfcf9df: Atlas A2, A3, Ascend 950); pto-isa (hw-native-sys/pto-isa, 3186c381: a2a3 and a5).
+CATLASS (github.com/hicann/catlass, 0dfcf9df: Atlas A2, A3, Ascend 950); pto-isa (hw-native-sys/pto-isa, 3186c381: a2a3 and a5);
+triton-ascend (Atlas A2 and A3; its options have compile_on_910_95).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ascend.chips.chip import Chip
+from ascend.terms import MODES, Mode
 
 
 class Dialect(NamedTuple):
-    """A way to write a kernel."""
+    """A way to write a kernel, and the schedules that it can say."""
 
     name: str
     title: str
     has: Callable[[Chip], bool]  #: Whether a chip has it.
     chips: str  #: Those that do, in words.
+    directions: tuple[int, ...] = (0, 1)  #: Of the swizzles in which tiles are dealt one by one; (): they are not.
+    turns: bool = True  #: Whether every second band of a swizzle is walked back.
+    rectangles: bool = True  #: Whether a core may own a rectangle of tiles.
+    slices: bool = True  #: Whether k may be split among cores.
+    powers_of_two: bool = False  #: Whether sizes of blocks are.
+    modes: tuple[Mode, ...] = MODES  #: How several terms may be combined.
+    one_term: bool = True  #: Whether it multiplies operands of one term.
 
 
 def _second_generation(chip: Chip) -> bool:
@@ -28,11 +37,16 @@ DIALECTS: dict[str, Dialect] = {
     for row in (
         Dialect("ascendc", "AscendC's Matmul (TCubeTiling)",
                 lambda chip: _second_generation(chip) or chip.soc_version.startswith("Ascend310P"),
-                "Atlas A2 (910B), A3 (910C), 310P, 950"),
-        Dialect("catlass", "CATLASS", _second_generation, "Atlas A2 (910B), A3 (910C), 950"),
+                "Atlas A2 (910B), A3 (910C), 310P, 950", directions=()),
+        Dialect("catlass", "CATLASS", _second_generation, "Atlas A2 (910B), A3 (910C), 950", rectangles=False),
         Dialect("pto", "PTO", _second_generation, "Atlas A2 (910B), A3 (910C), 950"),
+        Dialect("triton", "Triton (triton-ascend)", _second_generation, "Atlas A2 (910B), A3 (910C), 950",
+                directions=(0,), turns=False, rectangles=False, slices=False,
+                powers_of_two=True, modes=("fused",), one_term=False),
     )
 }  # fmt: skip
+#: Where no dialect is named every schedule can be said.
+ANY = Dialect("", "", lambda chip: True, "all")
 
 
 def check_dialect(name: str, chip: Chip) -> None:
@@ -45,3 +59,19 @@ def check_dialect(name: str, chip: Chip) -> None:
             f"{row.title} does not exist for {chip.name}: it is for {row.chips}; {chip.name} has AscendC's basic API only "
             "(DataCopy, LoadData, Mmad), for which --tiling prints blocks and buffers"
         )
+
+
+def said_modes(name: str, terms: int, modes: Sequence[Mode], split: int | None) -> list[Mode]:
+    """The modes among some that a dialect can say, "" being any dialect.
+
+    Raises ValueError if it says none of them, or not this number of terms or slices of k (`split`).
+    """
+    row = DIALECTS.get(name, ANY)
+    if terms == 1 and not row.one_term:
+        raise ValueError(f"{row.title} recovers FP32 from words of fp16: plan with --terms 3 (terms=3), got one term")
+    if (split or 1) > 1 and not row.slices:
+        raise ValueError(f"{row.title} walks all of k in one program: --split 1 (split=1), got {split}")
+    said = [mode for mode in modes if terms == 1 or mode in row.modes]
+    if not said:
+        raise ValueError(f"{row.title} combines terms by mode {', '.join(row.modes)}, got {', '.join(modes)}")
+    return said

@@ -16,6 +16,7 @@ from ascend.accuracy import Distribution, data_error, error_bound, sampled_error
 from ascend.blocking import Blocking, Buffering, feasible_sizes
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
+from ascend.dialects import said_modes
 from ascend.kernels.base import Kernel
 from ascend.operands import cube_instruction, product_is_published
 from ascend.paper_kernel import analytic_seconds
@@ -345,7 +346,8 @@ def plan(
         error_of = data_error(*data) if data is not None else sampled_error(distribution)
     planner = _PLANNERS[kernel]
     asked = Request(m, k, n, chip, terms, buffering, mode or "termwise", operand, **options)
-    requests = [replace(asked, mode=each) for each in ((mode,) if mode else planner.modes(asked, split))]
+    modes = said_modes(asked.target, terms, (mode,) if mode else planner.modes(asked, split), split)
+    requests = [replace(asked, mode=each) for each in modes]
     count = max(simulated or planner.simulated, top) if rank == "time" else top
     plans = _candidates(requests, planner, rank, split, count, top, max_error, error_of, progress)
     plans = _distinct(planner.ranked(plans, rank))[:top]

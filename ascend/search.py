@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes, fractals
+from ascend.dialects import ANY, DIALECTS
 from ascend.estimate import Candidates, Estimate, estimate, up
 from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
@@ -50,16 +51,20 @@ def tiling_blocks(r: Request) -> np.ndarray:
 
 def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates]:
     """All candidates in groups of one residency and direction; `split`: only with this number of slices."""
-    sizes = tiling_blocks(r).astype(float)
-    if not len(sizes):
+    said = DIALECTS.get(r.target, ANY)
+    blocks_said = tiling_blocks(r)
+    if said.powers_of_two:
+        blocks_said = blocks_said[(blocks_said & (blocks_said - 1) == 0).all(axis=1)]
+    if not len(blocks_said):
         return
+    sizes = blocks_said.astype(float)
     bm, bk, bn = sizes.T
     cores = r.chip.cores
     if r.merge == "atomic" and not r.adds_slices_in_memory:
         r.check_merge(split or 1)
         split = 1
     rows, columns, blocks = up(r.m, bm), up(r.n, bn), up(r.k, bk)
-    splits = [s for s in (SPLITS if split is None else (split,)) if s <= cores]
+    splits = [s for s in (SPLITS if split is None else (split,)) if s <= cores and (s == 1 or said.slices)]
     for slices in splits:
         may = blocks >= slices
         if split is None and slices > 1:
@@ -68,12 +73,12 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
             continue
         m_, k_, n_, r_, c_ = bm[may], bk[may], bn[may], rows[may], columns[may]
         ones = np.ones_like(m_)
-        for direction in (0, 1) if r.target != "ascendc" else ():
+        for direction in said.directions:
             square = np.round(np.sqrt(cores / slices * (n_ / m_ if direction == 0 else m_ / n_)))
             for width in (square, *(BAND_WIDTHS if slices == 1 else ())):
                 most = r_ if direction == 0 else c_
                 yield Candidates(m_, k_, n_, np.clip(width, 1, most), slices * ones, ones, "none", direction)
-        if r.target == "catlass":
+        if not said.rectangles:
             continue
         left = cores // slices
         for across in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32):
@@ -160,7 +165,7 @@ def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
     block = Blocking(int(c.bm[index]), int(c.bk[index]), int(c.bn[index]))
     at_m, slices, at_n = int(c.at_m[index]), int(c.slices[index]), int(c.at_n[index])
     grid = Grid(k=slices) if c.deals_one_by_one else Grid(at_m, slices, at_n)
-    swizzle = Swizzle(at_m, c.direction or 0) if c.deals_one_by_one else None
+    swizzle = Swizzle(at_m, c.direction or 0, DIALECTS.get(r.target, ANY).turns) if c.deals_one_by_one else None
     try:
         schedule = build_schedule(
             r.m, r.k, r.n, r.chip, block, kernel="grid", grid=grid, resident=c.resident, swizzle=swizzle,

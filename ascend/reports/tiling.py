@@ -7,7 +7,7 @@ EnableMultiCoreSplitK (07_0682) comes before GetTiling; CATLASS (examples/00_bas
 
 from ascend.dialects import DIALECTS
 from ascend.kernels.base import Kernel
-from ascend.tiling.fields import layout_of, tiling_fields
+from ascend.tiling.fields import described, layout_of, tiling_fields
 from ascend.tiling.rules import LARGEST_ND
 
 #: How A and B lie in memory, in words.
@@ -169,8 +169,20 @@ def pto_snippet(schedule: Kernel) -> str:
     return "\n".join(lines + [f"constexpr uint32_t {name} = {fields[name]};" for name in names])
 
 
+def triton_snippet(schedule: Kernel) -> str:
+    """Constants of a Triton kernel that computes a tile in a program; nothing where another order is meant."""
+    s, b = schedule, schedule.blocking
+    if not s.on_cube or s.terms == 1 or s.mode not in DIALECTS["triton"].modes or described(s, "triton") is not None:
+        return ""
+    programs = len(s.row_blocks) * len(s.column_blocks)
+    return (
+        f"BM, BN, BK = {b.bm}, {b.bn}, {b.bk}\nGROUP = {s.swizzle.offset}  # rows of tiles in a band, not walked back\n"
+        f"grid = ({programs},)  # --emit triton writes this kernel"
+    )
+
+
 #: What is printed for each dialect.
-SNIPPETS = {"ascendc": ascendc_snippet, "catlass": catlass_snippet, "pto": pto_snippet}
+SNIPPETS = {"ascendc": ascendc_snippet, "catlass": catlass_snippet, "pto": pto_snippet, "triton": triton_snippet}
 
 
 def snippets(schedule: Kernel) -> dict[str, str]:

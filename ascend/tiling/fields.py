@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ascend.blocking import fractals
 from ascend.chips.chip import Chip
-from ascend.grid import Grid
+from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
 from ascend.schedule import variant
 from ascend.schedule_options import Layout
@@ -134,11 +134,13 @@ def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
     """The kernel that the fields of a target describe, where it is another one than the schedule; None where it is the same.
 
     AscendC's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one; a PTO kernel walks either
-    (:mod:`ascend.emit`).
+    (:mod:`ascend.emit`); Triton's programs are tiles one by one, with all terms in one walk over k.
     """
     s = schedule
     if not s.on_cube or (target == "pto" and s.resident == "none" and s.groups == 1 and s.kernel == "grid"):
         return None
+    if target == "triton":
+        return _in_one_walk(s)
     slices = fractals(s.k, s.k_slices[0][1] - s.k_slices[0][0])
     if target == "catlass":
         grid = Grid(k=slices)
@@ -149,6 +151,17 @@ def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
         return None
     merge = {"merge": "atomic"} if slices > 1 and s.terms == 1 and s.operand != "int8" else {}
     return variant(s, kernel="grid", grid=grid, resident="none", balanced=False, **merge)
+
+
+def _in_one_walk(s: Kernel) -> Kernel | None:
+    """As :func:`described` for Triton; its bands are of rows and not walked back."""
+    swizzle = Swizzle(s.swizzle.offset if s.swizzle.direction == 0 else 1, 0, False)
+    said = {
+        "kernel": "grid", "grid": Grid(), "resident": "none", "balanced": False, "swizzle": swizzle, "mode": "fused",
+    }  # fmt: skip
+    if s.groups == 1 and all(getattr(s, name) == value for name, value in said.items()):
+        return None
+    return variant(s, **said)
 
 
 def is_said_by(schedule: Kernel, target: str) -> bool:

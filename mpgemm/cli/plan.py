@@ -236,9 +236,10 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
 def _emitted(args: argparse.Namespace, best: Plan) -> list[Path]:
     """The files of the best plan's kernel."""
     from ascend.emit.write import EMITTERS, write_files
+    from mpgemm.kernels.planned import triton_files
 
     dialect, folder = args.emit
-    return write_files(folder, EMITTERS[dialect](best.schedule))
+    return write_files(folder, (EMITTERS | {"triton": triton_files})[dialect](best.schedule))
 
 
 def _plans_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, advice: ascend.Advice | None) -> list[Plan]:
@@ -278,13 +279,15 @@ def _data(args: argparse.Namespace) -> tuple | None:
 
 def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
     """The plan of a block that the user names; ValueError with every constraint it breaks."""
+    from ascend.dialects import ANY, DIALECTS, said_modes
     from ascend.schedule import variant
     from ascend.tiling.fields import described
 
     m, k, n = size_of(args)
     sizes = parse_block(args.block)
-    mode: Mode = args.mode or "termwise"
+    mode: Mode = args.mode or DIALECTS.get(args.target, ANY).modes[0]
     options = kernel_of(args)
+    said_modes(args.target or "", options["terms"], (mode,), args.split)
     words = combination(mode).words(options["terms"])
     broken = ascend.candidate_rejections(*sizes, chip, args.buffering, words, options["operand"])
     if broken and args.kernel == "paper":

@@ -18,7 +18,10 @@ Size = tuple[int, int, int]
 
 def compares(args: argparse.Namespace) -> bool:
     """Whether ways to compute are compared: nothing says which one is meant."""
+    from ascend.dialects import ANY, DIALECTS
+
     named = args.terms is not None or args.operand or args.mode or args.max_error is not None or args.rank != "time"
+    named = named or not DIALECTS.get(args.target, ANY).one_term
     if args.reach is not None and (named or args.block or args.kernel != "grid"):
         raise ValueError(
             "--reach compares ways to compute: leave out --terms, --operand, --mode, --max-error, --block, --kernel"

@@ -9,7 +9,7 @@ PLAN_KERNELS = ("grid", "paper")
 RANKS = ("time", "traffic", "analytic")
 SIMULATED = {"grid": 12, "paper": 200}
 DISTRIBUTIONS = ("normal", "uniform", "positive")
-TARGETS = ("ascendc", "catlass", "pto")
+TARGETS = ("ascendc", "catlass", "pto", "triton")
 ASSUMED_SIZE = (5632, 2816, 5632)
 
 # Methods of `evaluate`: mpgemm.experiments.methods; metrics: mpgemm.exact.errors.
