@@ -21,6 +21,7 @@ from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
 from mpgemm.experiments.stacks import judge_stack
 from mpgemm.testing import check_gemm
 from tensorcore_models import probing
+from tensorcore_models.compiled.sass import SassComparison
 from tensorcore_models.explanations.engine_words import words_of_engine
 from tensorcore_models.results import Result
 
@@ -141,6 +142,7 @@ MAKERS = {
     "Traffic": lambda: ascend.traffic(ascend.Blocking(64, 64, 64), 100, 200, 300, ascend.get_chip("910A")),
     "Vacuity": lambda: mpgemm.check_tolerance(A, B, rtol=1e-2),
     "Verdict": lambda: mpgemm.verdict(A, B),
+    "SassComparison": lambda: SassComparison("gemm", {"FADD": (8, 0)}, "contracted", "8 additions became multiply-adds"),
     "StackVerdict": stack_verdict,
     "FormalVerdict": formal_verdict,
     "Whodunit": lambda: mpgemm.whodunit(A.astype(np.float16), B.astype(np.float16), A @ B, methods=[]),

@@ -89,7 +89,7 @@ IDENTIFY = ("tests/tensorcore_models/test_identify_boxes.py",)
 MUTANTS = (
     Mutant("PTX: the rows of ldmatrix are not turned", "tensorcore_models/compiled/ptx/movement.py", "build_matrix_load", "if transposed:", "if not transposed:", COMPILED),
     Mutant("PTX: the swizzle takes other bits of an address", "tensorcore_models/compiled/ptx/shared_tiles.py", "swizzled", "addresses >> 7", "addresses >> 8", COMPILED),
-    Mutant("PTX: a wait for copies orders one group more", "tensorcore_models/compiled/races.py", "RaceChecks.waited", "- 1 - left", "- left", ("tests/tensorcore_models/test_compiled_races.py",)),
+    Mutant("PTX: a wait for copies orders one group more", "tensorcore_models/compiled/races.py", "RaceChecks._waited", "- 1 - left", "- left", ("tests/tensorcore_models/test_compiled_races.py",)),
     Mutant("kernel: F + 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits - 1;", TWINS),
     Mutant("kernel: F - 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits + 1;", TWINS),
     Mutant("kernel: alignment always truncates", "tensorcore_models/_kernels/generic/generic_ieee.h", "NAME(aligned)", "rounding != MPG_RZ", "0", TWINS),
