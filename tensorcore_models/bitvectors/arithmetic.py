@@ -133,9 +133,10 @@ def add(
 
 
 def fma(
-    x: Number, y: Number, addend: Number, fmt: Format, spec: SpecialRules, rounding: str, flush: bool, saturate: bool
-) -> Term:
-    """IEEE fused multiply-add."""
+    x: Number, y: Number, addend: Number, fmt: Format, spec: SpecialRules, rounding: str, flush: bool, saturate: bool,
+    draw: int = 0,
+) -> Term:  # fmt: skip
+    """IEEE fused multiply-add; stochastic roundings, which take a `draw`, have no encoding."""
     if flush or saturate or spec.nan == "x86":
         unencodable("a fused multiply-add that flushes, saturates or keeps NaN payloads has no encoding")
     return n.ieee_sum([multiply(x, y), addend], fmt, spec, rounding)

@@ -43,9 +43,7 @@ class TermPass:
 
     @property
     def draw(self) -> int:
-        """None of a stochastic rounding: a term says one result for each input. Raises Unencodable."""
-        if self.spec.key is not None:
-            raise Unencodable("a sum that is rounded stochastically")
+        """Of a stochastic rounding: engines with one have no encoding."""
         return 0
 
     def operands(self, codes: Sequence[Term], fmt: Format) -> list[Number]:

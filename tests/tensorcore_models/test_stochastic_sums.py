@@ -125,3 +125,9 @@ def test_a_callable_tells_its_key():
     options = {"a_format": "fp16", "d_format": "fp32", "k": 4, "raw": True}
     assert probing.identify(unit.gemm_bits, key=77, vectors=500, **options).specification == spec
     assert "depends on the position" in probing.identify(unit.gemm_bits, vectors=500, **options).fault
+
+
+@pytest.mark.parametrize("spec", [tcm.FusedDotAdd(4, 24, output_rounding="sr"), tcm.SequentialFMA("sr")])
+def test_solvers_refuse_them(spec):
+    with pytest.raises(formal.Unencodable, match="rounded stochastically"):
+        formal.order_invariance(tcm.MatrixEngine(spec, a_format="fp16"), k=2)

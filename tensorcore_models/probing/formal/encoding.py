@@ -48,6 +48,8 @@ def formats_of(engine: Modelled) -> Formats:
         raise Unencodable(f"{engine!r} has no accumulator; a MatrixEngine or an Instruction is needed")
     if not all(isinstance(fmt, Format) for fmt in engine.formats):
         raise Unencodable(f"{engine.label} has integer formats; only floating-point formats have an encoding")
+    if engine.accumulator.key is not None:
+        raise Unencodable(f"{engine.label}: sums that are rounded stochastically have no one result for each input")
     scale = None if engine.scale_format is None else get_float_format(engine.scale_format)
     a, b, c, d = engine.formats
     found = Formats(a, b, c, d, scale, engine.block_size)
