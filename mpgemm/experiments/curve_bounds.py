@@ -63,7 +63,7 @@ def bound_lines(
 def bound_of(method: GemmMethod, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray | None, str, str]:
     """(bound of each element or None, what kind it is, why there is none)."""
     kinds: tuple[tuple[str, Callable | None], ...] = (
-        (f"{PROBABILITY:.0%}", method.likely_bound), ("certain", method.certain_bound),
+        (f"{PROBABILITY:.0%}", method.likely_bound), ("certain", method.certain_bound or method.bound_by_norms),
     )  # fmt: skip
     reason = "no bound is known of it"
     for kind, bound in kinds:

@@ -39,6 +39,12 @@ class GemmMethod:
     def __post_init__(self):
         object.__setattr__(self, "settings", {"name": self.name, **self.settings})
 
+    @property
+    def bound_by_norms(self) -> Callable[..., np.ndarray | None] | None:
+        """`bound` as a function of the operands; None where nothing is certified of the method."""
+        bound = self.bound
+        return None if bound is None else lambda a, b: bound(Lines(a, 1), Lines(b, 0))
+
     def hold(
         self, computed: np.ndarray, error: np.ndarray, a: Lines, b: Lines, c: np.ndarray | None = None, **options
     ) -> int:

@@ -114,7 +114,8 @@ def test_bounds_are_drawn_as_far_as_they_hold(capsys):
     data = json.loads(capsys.readouterr().out)
     fp8, fp32, fp64 = data["bounds"]
     assert fp8["values"][-1] == "nan" and "no digit is promised" in fp8["label"] and "stops at k = " in fp8["label"]
-    assert "nan" not in fp32["values"] and fp32["reason"] == "" and set(fp64["values"]) == {"nan"} and fp64["reason"]
+    for line, kind in ((fp32, "99%"), (fp64, "certain")):
+        assert "nan" not in line["values"] and line["reason"] == "" and f"bound ({kind})" in line["label"]
     for k, value in zip((16, 512, 16384), fp32["values"], strict=True):
         a, b = generate("normal", 4, k, 4, 0)
         row = replace(mpgemm.get_method("fp32"), accumulation="blocks", restart_every=256)
@@ -124,6 +125,20 @@ def test_bounds_are_drawn_as_far_as_they_hold(capsys):
     assert all(error < value for error, value in zip(errors, fp32["values"], strict=True))
     assert main([*words.split(), "--no-bounds"]) == 0
     assert "ound" not in capsys.readouterr().out
+
+
+def test_methods_of_the_cube_are_drawn_with_their_certain_bound(capsys):
+    """Theirs is by norms, the one that their results are held against."""
+    words = "curve --over k 16 64 --points 2 --repeats 1 --shape 4 1 4 --methods sgemm_cube fp16 --json"
+    assert main(words.split()) == 0
+    data = json.loads(capsys.readouterr().out)
+    errors = {}
+    for point in data["points"]:
+        errors.setdefault(point["method"], []).append(point["error"])
+    assert len(data["bounds"]) == 9
+    for line in data["bounds"]:
+        assert "bound (certain)" in line["label"] and not line["reason"]
+        assert all(error < bound < 1 for error, bound in zip(errors[line["method"]], line["values"], strict=True))
 
 
 def test_a_device_means_the_path_that_runs_the_method(capsys):
