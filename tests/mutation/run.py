@@ -233,6 +233,7 @@ MUTANTS = (
     Mutant("chains: columns of the last panel", "tensorcore_models/_kernels/chains/chains.h", "mpg_chain_pack_b", "first + column, left,", "first, left,", FAST),
     Mutant("chains: saturated results stay", "tensorcore_models/kernels/chains.py", "ChainsKernel.run", "again.any()", "False", FAST),
     Mutant("fast: chains twice as long", "tensorcore_models/kernels/narrow.py", "NarrowKernel.run", "chain=every /", "chain=2 * every /", FAST),
+    Mutant("fast: operations without products cut sums", "tensorcore_models/kernels/narrow.py", "NarrowKernel.of", " or dot.fraction_bits < _kept(dot, formats[3])", "", LANES),
     Mutant("fast: plain group order", "tensorcore_models/kernels/narrow.py", "NarrowKernel.of", "spec.group_order", "sorted(spec.group_order)", FAST),
     Mutant("bound: one addend too few", GROUP_SUM, "GroupDotFusedSum.step_error", "(count + 1) * 2.0**-self.fraction_bits", "count * 2.0**-self.fraction_bits / 2", BOUNDS),
     Mutant("watch: only results that are no numbers are outside", "mpgemm/bounds/watching.py", "hold", "~(size <= bound)", "np.isnan(size)", WATCHED),
