@@ -197,6 +197,7 @@ MUTANTS = (
     Mutant("fast: CDNA3 sum rounded once, 32-bit lanes", "tensorcore_models/_kernels/narrow/narrow_lanes.h", "OP(narrow_down)", "OP(where_more)(low, low & ~lost, lost)", "low", LANES),
     Mutant("operations: ties of fp16 in plain C go away from zero", "tensorcore_models/_kernels/common/operations_plain.h", "mpg_fp16_raw_plain", "- (whole & 1)", "- 1", OPERATIONS),
     Mutant("operations: floors of negative numbers", "tensorcore_models/_kernels/common/operations_plain.h", "mpg_floored_raw_plain", "cut + ", "cut + 0 * ", OPERATIONS),
+    Mutant("operations: a quarter of 64 bytes is another, AVX-512", "tensorcore_models/_kernels/common/operations_avx512.h", "mpg_quarter_raw_avx512", "_epi32(x, 2)", "_epi32(x, 3)", OPERATIONS),
     Mutant("operations: units of AVX-512 a place too far", "tensorcore_models/_kernels/common/operations_avx512.h", "mpg_unit_of_raw_avx512", "254 << 23", "255 << 23", OPERATIONS),
     Mutant("operations: a checked power takes an infinity", "tensorcore_models/_kernels/common/bits.h", "mpg_power32", "x <= 254", "x <= 255", OPERATIONS),
     Mutant("edges: windows, the power of a zero is infinite", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_value", "((x.exponent + scale + 127) & *nonzero)", "(x.exponent + scale + 127)", EDGES),
