@@ -221,12 +221,12 @@ OP_FN void OP(test_bytes)(void)
             for (int l = 0; l < 16; l++)
                 expect("words16" OP_SET, i, j, got16[l], word >> 8 * (l & 3) & 255);
 #if VNAMED
-            PUT(a, x);
+            PUT(a, top);
             for (int part = 0; part < 4; part++) {
                 c = OP(quarter)(a, part);
                 TAKE(got16, c);
                 for (int l = 0; l < 16; l++)
-                    expect("quarter" OP_SET, x[16 * part + l], part, got16[l], x[16 * part + l]);
+                    expect("quarter" OP_SET, top[16 * part + l], part, got16[l], top[16 * part + l]);
             }
 #endif
         }

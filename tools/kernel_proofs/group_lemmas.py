@@ -50,8 +50,8 @@ def sums_stay_in_words(a: Format, b: Format, group: int) -> Lemma:
 
     return Lemma(
         f"groups 1, {group} products of {a.name} x {b.name}",
-        "group sums stay in 16 bits, those of bytes with A's offset, too, of which no pair saturates; the start takes the offset "
-        "away",
+        "group sums stay in 16 bits, those of bytes with A's offset, too, of which no pair saturates; the start takes the "
+        "offset away",
         check=check,
     )
 
