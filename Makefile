@@ -97,7 +97,7 @@ sanitize:
 	  $(CURDIR)/$(BIN)/python -m pytest -q -k "not nvcc and not formal" $(PYTEST_ARGS)  # no nvcc under the preloaded libraries, and no memory left for solvers
 
 # The kernels' tests where each operation of their lanes ends the program outside of its domain, in a clone of its own.
-CHECKED := fast_kernels fast_lanes_of_32_bits edges small_products promotion padding
+CHECKED := fast_kernels fast_kernels_ends fast_groups fast_lanes_of_32_bits edges small_products promotion padding
 check-kernels:
 	$(PREPARE) test
 	rm -rf build/checked && git clone -q . build/checked

@@ -1,6 +1,6 @@
 """Proves the lemmas of docs/proofs.md, one line for each; needs the extra `smt`.
 
-    python tools/prove_kernels.py [--timeout 600] [--kernel narrow|down|wide]
+    python tools/prove_kernels.py [--timeout 600] [--kernel narrow|down|wide|groups|integer]
 
 Exit status 1 if a lemma is not proved.
 """
@@ -9,13 +9,13 @@ import argparse
 import sys
 
 from kernel_proofs.lemmas import prove
-from kernel_proofs.proofs import CASES
+from kernel_proofs.proofs import CASES, KERNELS
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="prove the lemmas of docs/proofs.md")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each lemma")
-    parser.add_argument("--kernel", choices=("narrow", "down", "wide"), help="only these lanes")
+    parser.add_argument("--kernel", choices=KERNELS, help="only these lanes")
     args = parser.parse_args()
     seen: set[str] = set()
     failed = 0

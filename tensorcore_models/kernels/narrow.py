@@ -94,8 +94,8 @@ class NarrowKernel:
             via, dot = get_float_format(spec.via_format), spec.dot
             positions = np.arange(spec.terms_per_step) // spec.run % spec.groups
             groups = tuple(tuple(np.flatnonzero(positions == group).tolist()) for group in spec.group_order)
-            if max(map(len, groups)) > dot.terms:
-                return None
+            if max(map(len, groups)) > dot.terms or dot.fraction_bits < _kept(dot, formats[3]):
+                return None  # an operation of a group that a short last pass leaves empty would cut the sum
         a, b, c, d = formats
         if name == "round_down":
             if spec.parity_groups > 1:
@@ -233,18 +233,22 @@ def _fused_task(dot: Any, formats: Formats, via: Format | None, groups: tuple | 
         return None
     terms = next(n for n in _PADDED_TERMS if n >= dot.terms)
     fp16 = d.name == "fp16"
-    kept = 23 if dot.output_fraction_bits is None else dot.output_fraction_bits
     return NarrowTask(
         terms=terms,
         fraction_bits=dot.fraction_bits,
         output=int(fp16),
-        keep=0xFFFFFFFF & ~((1 << (23 - kept)) - 1),
+        keep=0xFFFFFFFF & ~((1 << (23 - _kept(dot, d))) - 1),
         wide_sum=terms == 16 and _largest_sum(dot, a, b) + 2.0 ** (dot.fraction_bits + 1) >= 2.0**31,
         chain=0 if groups is None else len(groups),
         floor=narrow.FLOOR if dot.exponent_floor is None else max(narrow.FLOOR, dot.exponent_floor + 127),
         raw_exponent=113 if fp16 and dot.subnormal_c == "raw" else 0,
         windowed=windowed,
     )
+
+
+def _kept(dot: Any, d: Format) -> int:
+    """Fraction bits of a result in format `d`."""
+    return d.fraction_bits if dot.output_fraction_bits is None else dot.output_fraction_bits
 
 
 def _round_down_task(spec: Any, formats: Formats, via: Format | None) -> NarrowTask | None:

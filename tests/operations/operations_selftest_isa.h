@@ -21,6 +21,12 @@ OP_FN void OP(test_floats)(const float *x)
     PUT(v, f);
     i = OP(truncated)(v);
     TAKE(n, i);
+    i = OP(bits)(v);
+    TAKE(got, i);
+    EACH expect("bits" OP_SET, f[l], 0, got[l], f[l]);
+    w = OP(value)(i);
+    TAKE(got, w);
+    EACH expect("value" OP_SET, f[l], 0, got[l], f[l]);
     EACH
     {
         const int64_t m = taken(f[l], &exponent);
@@ -54,6 +60,35 @@ OP_FN void OP(test_floats)(const float *x)
         expect("beyond_fp16" OP_SET, got[l], 0, beyond >> l & 1, fabs(got[l]) >= 65536);
         expect("without" OP_SET, got[l], 0, f[l], fabs(got[l]) >= 65536 ? 0 : got[l]);
     }
+}
+
+/* Operations that move lanes, and compare them. */
+OP_FN void OP(test_lanes)(const float *x, const float *y)
+{
+    float got[VLANES + 2];
+    int32_t n[VLANES];
+    VF v = OP(load)(x), w = OP(load)(y);
+    VI i = OP(unlike)(v, w);
+    TAKE(n, i);
+    EACH expect("unlike" OP_SET, x[l], y[l], n[l], x[l] != y[l] ? -1 : 0);
+    OP(store)(got, v);
+    EACH expect("load, store" OP_SET, x[l], 0, got[l], x[l]);
+    v = OP(allf)(x[1]);
+    i = OP(all)((int32_t)x[1]);
+    TAKE(got, v);
+    TAKE(n, i);
+    EACH expect("allf" OP_SET, x[1], 0, got[l], x[1]);
+    EACH expect("all" OP_SET, x[1], 0, n[l], (double)(int32_t)x[1]);
+#if VNAMED
+    for (int count = -1; count <= VLANES + 1; count++) {
+        v = OP(some)(x, OP(first)(count));
+        TAKE(got, v);
+        EACH expect("first, some" OP_SET, x[l], count, got[l], l < count ? x[l] : 0);
+        EACH got[l] = 7;
+        OP(put_some)(got, w, OP(first)(count));
+        EACH expect("put_some" OP_SET, y[l], count, got[l], l < count ? y[l] : 7);
+    }
+#endif
 }
 
 /* Operations of integers. */
@@ -126,6 +161,24 @@ OP_FN void OP(test_integers)(const int32_t *x, const int32_t *y)
         int cut;
         expect("add_chopped" OP_SET, high[l], low[l], got[l], (double)chopped((int64_t)high[l] + (int64_t)low[l], &cut));
     }
+    OP(test_lanes)(high, low);
+    /* coarse * finer + fine of sums that are rounded down: their exact sum, rounded once */
+    float coarse[VLANES], fine[VLANES];
+    const int guard = (int)((uint32_t)x[0] % 8);
+    EACH
+    {
+        coarse[l] = (float)(x[l] >> 1 & ~255);
+        fine[l] = (float)((x[l] & 255) << guard | (y[l] & ((1 << guard) - 1)));
+    }
+    PUT(v, coarse);
+    PUT(w, fine);
+    v = OP(madd)(v, OP(allf)((float)(1 << guard)), w);
+    TAKE(got, v);
+    EACH
+    {
+        const int64_t sum = (int64_t)coarse[l] * (1 << guard) + (int64_t)fine[l];
+        expect("madd" OP_SET, coarse[l], fine[l], got[l], fitted(sum, 0, 24, -149, VNAMED ? NEAREST : TOWARD_ZERO));
+    }
 }
 
 /* All pairs of bytes as exponents. */
@@ -163,6 +216,19 @@ OP_FN void OP(test_bytes)(void)
             TAKE(got, a);
             for (int l = 0; l < VBYTES; l++)
                 expect("words" OP_SET, i, j, got[l], word >> 8 * (l & 3) & 255);
+            c = OP(words16)(word);
+            TAKE(got16, c);
+            for (int l = 0; l < 16; l++)
+                expect("words16" OP_SET, i, j, got16[l], word >> 8 * (l & 3) & 255);
+#if VNAMED
+            PUT(a, top);
+            for (int part = 0; part < 4; part++) {
+                c = OP(quarter)(a, part);
+                TAKE(got16, c);
+                for (int l = 0; l < 16; l++)
+                    expect("quarter" OP_SET, top[16 * part + l], part, got16[l], top[16 * part + l]);
+            }
+#endif
         }
     for (int i = 0; i < 256; i += VLANES) {
         uint8_t bytes[VLANES];
@@ -170,6 +236,13 @@ OP_FN void OP(test_bytes)(void)
         const VI fields = OP(fields)(bytes);
         TAKE(n, fields);
         EACH expect("fields" OP_SET, bytes[l], 0, n[l], (double)(int32_t)((uint32_t)bytes[l] << 23));
+#if VNAMED
+        VU16 packed;
+        PUT(packed, bytes);
+        const VI same = OP(fields_of)(packed);
+        TAKE(n, same);
+        EACH expect("fields_of" OP_SET, bytes[l], 0, n[l], (double)(int32_t)((uint32_t)bytes[l] << 23));
+#endif
     }
 }
 
@@ -374,6 +447,8 @@ OP_FN void OP(test_doubles)(int64_t i)
     RESULTS("below64", OP(below64)(a, b, OP(all64)(1), OP(all64)(2)), x[l] < y[l] ? 1 : 2)
     RESULTS("where_more64", OP(where_more64)(OP(all64)(3), a, b), x[l] > y[l] ? 3 : 0)
     RESULTS("load64", OP(load64)(x), x[l])
+    RESULTS("bits64, value64", OP(value64)(OP(bits64)(a)), x[l])
+    RESULTS("all_bits", OP(value64)(OP(all_bits)((int64_t)mpg_as_bits64(x[0]))), x[0])
     r = OP(larger64)(a, b);
     TAKE(got, r);
     EACH64 expect("larger64" OP_SET, x[l], y[l], got[l] == (x[l] > y[l] ? x[l] : y[l]), 1); /* either of two zeros */
@@ -471,6 +546,7 @@ OP_FN void OP(test_roundings)(int64_t i)
     EACH64 x[l] = fabs(x[l]) < 0x1p-126 || fabs(x[l]) > 0x1p127 ? (double)(float)ldexp(fmod(x[l], 1), -130) : x[l];
     PUT(a, x);
     RESULTS("normal32", OP(normal32)(a), x[l] == 0 ? x[l] : fitted(n, e, 24, -149, NEAREST))
+    RESULTS("chopped32", OP(chopped32)(a), x[l] == 0 ? x[l] : fitted(n, e, 24, -149, TOWARD_ZERO))
     RESULTS("odd32", OP(odd32)(a), x[l] == 0 ? x[l] : fitted(n, e, 24, -149, ODD))
     EACH64 x[l] = wide_number(i + l, -40, 20, 53);
     PUT(a, x);

@@ -14,6 +14,7 @@ from tensorcore_models.accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,
     GroupFusedDotRoundDownAdd,
+    InterleavedDotAdd,
     ParametricDotAdd,
 )
 from tensorcore_models.kernels.common import KernelFormat, Source
@@ -293,3 +294,13 @@ def test_what_is_not_scaled_within_a_chain():
         assert kernels.scaled_bits(unit, a, b, c, 144, (1,), -8) is None
     finally:
         kernels.set_kernel(None)
+
+
+@pytest.mark.parametrize("fraction_bits", [22, 23])
+def test_a_group_without_products_cuts_no_sum(fraction_bits, isa):
+    """The last pass has products of its first group only: 2.25 + 2^-22, which has a bit below the units of 2.25 with F = 22."""
+    unit = Unit(InterleavedDotAdd(FusedDotAdd(4, fraction_bits)), "e5m2", "e5m2")
+    a, b = (tcm.encode(np.tile([1.5, 2.0**-11], (64, 1)), "e5m2") for _ in range(2))
+    c = np.zeros((64, 64), np.uint32)
+    assert set(kernels.matrix_bits(unit, a, b.T, c).flat) == {int(tcm.encode([2.25 + 2.0**-22], "fp32")[0])}
+    assert (NarrowKernel.of(kernels.lowered(unit)) is not None) == (fraction_bits == 23)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from kernel_proofs import down_lemmas as down
+from kernel_proofs import group_lemmas as groups
 from kernel_proofs import narrow_lemmas as narrow
 from kernel_proofs import wide_lemmas as wide
 from kernel_proofs.lemmas import prove
@@ -31,6 +32,8 @@ FAST = (
     lambda: down.addend_is_floor(24),
     wide.lowest_bit_of_product,
     lambda: wide.words_count_negative_fractions(25),
+    lambda: groups.result_is_truncated(35),
+    groups.clamped_sum,
 )
 
 
@@ -45,6 +48,18 @@ def test_fast_lemmas(build):
 def test_enumerations(fmt):
     for lemma in (narrow.product_is_exact(fmt, fmt), narrow.exponent_bytes(fmt, fmt)):
         assert prove(lemma).status == "proved"
+
+
+def test_enumerations_of_groups_and_integers(monkeypatch):
+    fp4, scale = FORMATS["e2m1"], FORMATS["ue8m0"]
+    assert prove(groups.sums_stay_in_words(fp4, fp4, 16)).status == "proved"
+    assert prove(groups.sums_stay_in_words(FORMATS["e2m3"], FORMATS["e2m3"], 16)).status == "refuted"  # pairs saturate
+    assert prove(groups.scaled_sums_are_exact(fp4, fp4, scale, 16)).status == "proved"
+    assert prove(groups.integer_sums_fit((-128, 127), (0, 255), 64)).status == "proved"
+    assert prove(groups.integer_sums_fit((-(1 << 15), 0), (-(1 << 15), 0), 2)).status == "refuted"
+    assert prove(groups.words_say_what_takes_part(scale)).status == "proved"
+    monkeypatch.setattr(groups, "_FLOORS", (-8000, 900))  # a floor below what is left of a scale of zero
+    assert prove(groups.words_say_what_takes_part(scale)).status == "refuted"
 
 
 @needs_solver

@@ -3,19 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tensorcore_models.formats import get_float_format
+from tensorcore_models.formats import IntegerFormat, get_float_format, get_format
 
 from . import down_lemmas as down
+from . import group_lemmas as groups
 from . import narrow_lemmas as narrow
 from . import wide_lemmas as wide
 from .lemmas import Lemma
 
+#: 32-bit lanes, those that round down as CDNA3 does, 64-bit lanes, exact group sums, integers.
+KERNELS = ("narrow", "down", "wide", "groups", "integer")
+_GROUP = 16  # products of a group sum
+
 
 @dataclass(frozen=True)
 class Case:
-    """A fused dot-add, or a dot-round-down-add, whose kernel is proved."""
+    """A fused dot-add, a dot-round-down-add, a sum of group sums or an integer dot product whose kernel is proved."""
 
-    kernel: str  #: {"narrow", "down", "wide"}: 32-bit lanes, those that round down as CDNA3 does, 64-bit lanes.
+    kernel: str  #: One of :data:`KERNELS`.
     operands: str  #: Format of a and b.
     result: str  #: Format of c and d.
     #: terms, fraction_bits: N and F.
@@ -26,7 +31,7 @@ class Case:
 
     def lemmas(self) -> Iterator[Lemma]:
         """The lemmas that the proof of this case consists of."""
-        yield from {"narrow": self._narrow, "down": self._down, "wide": self._wide}[self.kernel]()
+        yield from getattr(self, f"_{self.kernel}")()
 
     def _narrow(self) -> Iterator[Lemma]:
         fmt, f = get_float_format(self.operands), self.fraction_bits
@@ -65,6 +70,22 @@ class Case:
         yield wide.count_is_added()
         yield wide.addend_is_truncated(f)
         yield wide.result_is_truncated(f)
+        yield wide.nearest_by_adding(2 * get_float_format(self.operands).precision)
+
+    def _groups(self) -> Iterator[Lemma]:
+        fmt = get_float_format(self.operands)
+        yield groups.sums_stay_in_words(fmt, fmt, _GROUP)
+        for scale in map(get_float_format, ("ue4m3", "ue8m0")):
+            yield groups.scaled_sums_are_exact(fmt, fmt, scale, _GROUP)
+            yield groups.words_say_what_takes_part(scale)
+        yield groups.adding_truncates(24)
+        yield groups.result_is_truncated(self.fraction_bits)
+
+    def _integer(self) -> Iterator[Lemma]:
+        fmt = get_format(self.operands)
+        assert isinstance(fmt, IntegerFormat)
+        yield groups.clamped_sum()
+        yield groups.integer_sums_fit((fmt.minimum, fmt.maximum), (fmt.minimum, fmt.maximum), self.terms)
 
 
 CASES: tuple[Case, ...] = (
@@ -82,4 +103,8 @@ CASES: tuple[Case, ...] = (
     Case("wide", "bf16", "fp32", 16, 25, None, "H100, B200"),
     Case("wide", "tf32", "fp32", 4, 24, None, "A100, Ada"),
     Case("wide", "tf32", "fp32", 8, 25, None, "H100, B200"),
+    Case("groups", "e2m1", "fp32", 64, 35, None, "B200, nvfp4 and mxfp4"),
+    Case("integer", "s8", "s32", 32, 0, None, "A100, H100"),
+    Case("integer", "u8", "s32", 32, 0, None, "A100, H100"),
+    Case("integer", "s4", "s32", 64, 0, None, "A100"),
 )

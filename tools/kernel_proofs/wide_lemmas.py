@@ -20,7 +20,6 @@ from .narrow_lemmas import free_integer
 
 _SIGNIFICAND = 24
 _SUM = (1 << 51) - 1  # sums stay below 2^51 units
-_MAGIC = 3 << 51  # 1.5 * 2^52
 #: Alignment exponents of products of bf16, tf32 or fp32 operands, and of c, and beyond.
 _EXPONENTS = (-300, 256)
 _WORD_BIAS, _LOWEST_BIAS, _LOWEST_OF_ZERO = 1023, 1024, 4096
@@ -222,5 +221,22 @@ def result_is_truncated(fraction_bits: int) -> Lemma:
     return Lemma(
         f"wide 7, F = {fraction_bits}",
         "with e_max from F - 149 to 120, the double of the sum without its last 29 bits is the sum truncated to fp32",
+        goal=goal,
+    )
+
+
+def nearest_by_adding(bits: int) -> Lemma:
+    """Lemma 8, for products of so many bits: what `wide_nearest` adds."""
+
+    def goal() -> Goal:
+        product, premises = _free_product(bits)
+        units = n.aligned(product, z.number(50), 50, "rne")
+        within = t.both(z.at_most(z.number(-_SUM), units), z.at_most(units, z.number(_SUM)))
+        found = m.add_exact(_with_magic(z.number(0)), product, FP64, "rne")
+        return Goal((*premises, within), t.equal(found, _with_magic(z.ranged(units.term, -_SUM, _SUM))))
+
+    return Lemma(
+        f"wide 8, products of {bits} bits",
+        "madd64 under rounding to nearest: fma(a, b, M) is M and the product rounded to nearest even, in units",
         goal=goal,
     )
