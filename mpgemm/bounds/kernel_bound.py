@@ -131,7 +131,8 @@ class KernelBound:
         return np.abs(self.used.a) @ np.abs(self.used.b)
 
     def _of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Chains of one block each with its scales, of which FP32 has the product rounded."""
+        """Chains of one block each with its scales: FP32 rounds twice, their product and the chain's with it, or the chain's with
+        one after the other; a fused multiply-add rounds less."""
         step = bounds.step_error(self.unit, self.used.facts)
         relative, absolute = bounds.chain_error(step, bounds.steps_of(self.unit, self.order.longest, step.terms))
         total, error = (np.zeros((self.used.x.shape[0], self.used.y.shape[1])) for _ in range(2))
@@ -143,7 +144,7 @@ class KernelBound:
         )
         for (piece,) in chains:
             factor_a, factor_b = (v.astype(np.float64) for v in self.scaling.at(piece.start))  # type: ignore[union-attr]
-            factor = np.abs(factor_a * factor_b)
+            factor, larger = np.abs(factor_a * factor_b), np.maximum(np.abs(factor_a), np.abs(factor_b))
             taken = slice(piece.start, piece.stop)
             sizes = np.abs(self.used.x[:, taken]) @ np.abs(self.used.y[taken])
             sizes = np.where(np.isfinite(sizes), sizes, 0.0)
@@ -152,7 +153,7 @@ class KernelBound:
                 chain = chain_sum(self.unit, self.used.x, self.used.y, (piece,), self.used.facts, groups=8)
                 sizes, lost = np.minimum(sizes, np.abs(chain.sums)), np.minimum(lost, chain.error)
             total += factor * (sizes + lost)
-            error += factor * lost + (UNIT * factor * (1 + UNIT) + TINY) * (sizes + lost)
+            error += factor * lost + (bounds.growth(UNIT, 2) * factor + TINY) * (sizes + lost) + TINY * (1 + larger)
         return total, error
 
     # -- outside ---------------------------------------------------------------------------------------------------------

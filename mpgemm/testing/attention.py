@@ -25,6 +25,7 @@ from mpgemm.testing.case import gemm_tolerance, kernel_engine
 from mpgemm.testing.check import KernelCheck
 from mpgemm.testing.diagnosis.attention import explain
 from mpgemm.testing.diagnosis.places import picture, place_of
+from mpgemm.testing.sampled import ratio
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
 
@@ -140,7 +141,7 @@ class AttentionCase:
                     self.program.p_scale,
                 )
                 out = attend((self.q[rows], self.k, self.v), program, 6, self.mask[rows])
-                found.append(np.abs(out - self.exact[rows]) / self.typical[rows])
+                found.append(ratio(np.abs(out - self.exact[rows]), self.typical[rows]))
         return found
 
 
@@ -210,6 +211,7 @@ def check_attention(
         raise TypeError(f"out has elements of type {arrays[0].dtype}, expected a floating-point format")
     unit = kernel_engine(engine, arrays[1], arrays[2])
     _check_numbers(scale, kv_tile, p_scale, exp_ulps, unit)
+    _check_window(window)
     queries, keys = arrays[1].shape[-2], arrays[2].shape[-2]
     program = AttentionProgram(
         unit,
@@ -266,6 +268,13 @@ def _check_numbers(scale, kv_tile, p_scale, exp_ulps, unit: Engine) -> None:
         raise ValueError(
             f"{unit.label} multiplies {a.name} x {b.name} to {d.name}; attention takes FP32 sums and no block scales"
         )
+
+
+def _check_window(window) -> None:
+    numbers = window if isinstance(window, (tuple, list)) else ()
+    whole = all(hasattr(x, "__index__") and not isinstance(x, bool) for x in numbers)
+    if window is not None and not (len(numbers) == 2 and whole):
+        raise TypeError(f"window is {window!r}, expected (keys before, keys behind) a query's place, -1 for all")
 
 
 def _judged(out: np.ndarray, cases: list[AttentionCase], shape: tuple[int, ...], causal: bool) -> KernelCheck:

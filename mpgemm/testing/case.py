@@ -240,12 +240,13 @@ class KernelCase:
         """These rows and columns as the unit is given them."""
         return part_of(Data(*self.operands, self.c, self.scaling), rows, columns)
 
-    def model(self, rows: np.ndarray, columns: np.ndarray) -> list[np.ndarray]:
+    def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:
         """The model's sums before an epilogue and the rounding to the output's format, c added before or behind; float64.
 
-        Where the order is not known it is the unit's own over k, promoted at the largest interval.
+        Where the order is not known it is the unit's own over k, promoted at the largest interval. `more` is for
+        :func:`tensorcore_models.engines.scaled.scaled_sums`.
         """
-        options: dict[str, Any] = {"promote_every": self.promote_every}
+        options: dict[str, Any] = {"promote_every": self.promote_every, **more}
         if self.order.k_order != ANY:
             options["k_order"] = self.order.k_order
         return model_results(self.engine, *self.part(rows, columns), options)

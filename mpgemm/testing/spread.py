@@ -109,9 +109,12 @@ def _sample(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def right_kernels(allowed: KernelCase, rows, columns) -> list[np.ndarray]:
-    """Results of the model, of units beside it, and where the order is not known of random orders, before the last rounding."""
+    """Results of the model, of units beside it, and where the order is not known of random orders, before the last rounding;
+    where blocks are scaled outside also of a kernel that multiplies with one factor after the other."""
     wide = allowed.sums_columns(columns)
     found = allowed.model(rows, wide)
+    if allowed.scaling is not None and allowed.scaling.applied == "block":
+        found = [*found, *allowed.model(rows, wide, fused=False)]
     for unit in _beside(allowed):
         found = [*found, *replace(allowed, engine=unit).model(rows, wide)]
     if not _in_order(allowed):

@@ -20,18 +20,20 @@ def scaled_sums(
     k_order: KOrder = "sequential",
     promote_every: int | None = None,
     promote_rounding: str = "rne",
+    fused: bool = True,
 ) -> np.ndarray:
     """Sums with their factors in FP32 (m, n), from encodings a (m, k) and b (k, n), on an engine with FP32 or integer results.
 
     The other arguments are those of :meth:`tensorcore_models.Engine.gemm`. Where factors are applied after each block of k the
     chain is promoted there in any case; `promote_every` may divide a block, and an order may have parts that start with one.
+    With `fused` a block is added by one multiply-add, without it its factors are multiplied in one after the other before.
     """
     result = engine.formats[3]
     if not isinstance(result, IntegerFormat) and result.name != "fp32":
         raise ValueError(f"{engine.label} gives {result.name}: scales are applied to sums in FP32 or integers")
     options = {"k_order": k_order, "promote_every": promote_every, "promote_rounding": promote_rounding}
     if scaling.applied == "block":
-        return _after_blocks(engine, a, b, scaling, k_order, promote_every)
+        return _after_blocks(engine, a, b, scaling, k_order, promote_every, fused)
     bits = engine.gemm_bits(a, b, None, scaling.bits_a, scaling.bits_b, **options)
     return apply_at_end(_float32(bits, result), scaling)
 
@@ -50,8 +52,8 @@ def _float32(bits: np.ndarray, result) -> np.ndarray:
     return values_of_bits(bits, result).astype(np.float32)
 
 
-def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | None) -> np.ndarray:
-    """Chains over blocks of k, each added with its factor by a fused multiply-add."""
+def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | None, fused: bool) -> np.ndarray:
+    """Chains over blocks of k, each added with its factor."""
     block, k = scaling.block, a.shape[1]
     assert block is not None  # the rule applies factors after blocks
     if block % engine.k:
@@ -72,8 +74,11 @@ def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | 
             factor_a, factor_b = scaling.at(start)
             chain = _float32(engine.gemm_bits(a[:, piece], b[piece]), engine.formats[3])
             with np.errstate(all="ignore"):
-                factor = factor_a * factor_b
-            found = fused_multiply_add(factor, chain, found)
+                found = (
+                    fused_multiply_add(factor_a * factor_b, chain, found)
+                    if fused
+                    else found + chain * factor_a * factor_b
+                )
         total = found if total is None else total + found
     return np.zeros((a.shape[0], b.shape[1]), np.float32) if total is None else total
 

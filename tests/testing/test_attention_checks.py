@@ -109,6 +109,27 @@ def test_windows():
         assert_attention_close(out.astype(BF16), *given, engine="a100", causal=True)
 
 
+@pytest.mark.parametrize("operand", ["K", "V"])
+def test_a_stale_tile_is_named(operand):
+    q, k, v = head((48, 160, 32), "fp16", 4)
+    late = np.concatenate([np.arange(64), np.arange(64), np.arange(128, 160)])
+    out = flash(q, k[late] if operand == "K" else k, v[late] if operand == "V" else v, "fp16")
+    with pytest.raises(AssertionError, match=f"looks like at keys 64:128 {operand} is that of the tile before"):
+        assert_attention_close(out, q, k, v, engine=UNITS["fp16"])
+
+
+def test_a_query_that_sees_one_key_of_zeros_leaves_the_statistical_line():
+    """Nothing is lost there, which is no ratio of errors: the line of all other elements was infinite, and theirs NaN."""
+    q, k, v = head((48, 48, 32), "e4m3fn", 5)
+    v[0, ::7] = 0
+    out = flash(q, k, v, "e4m3fn", causal=True, p_scale=256.0)
+    options = {"engine": UNITS["e4m3fn"], "causal": True, "p_scale": 256.0}
+    assert_attention_close(out, q, k, v, **options)
+    out[20, 3] = out[20, 3] + BF16(0.07)  # within the certified bound
+    with pytest.raises(AssertionError, match="1 of 1536 elements are outside of the statistical"):
+        assert_attention_close(out, q, k, v, **options)
+
+
 def test_bad_input():
     q, k, v = head((8, 24, 16), "bf16", 0)
     out = np.zeros((8, 16), BF16)
@@ -118,6 +139,9 @@ def test_bad_input():
     ):  # fmt: skip
         with pytest.raises(error, match=text):
             assert_attention_close(*wrong, engine="a100")
+    for window in (8, (8,), (1.5, 0)):
+        with pytest.raises(TypeError, match="keys before, keys behind"):
+            assert_attention_close(out, q, k, v, engine="a100", window=window)
     refused = (
         ({"scale": 0.0}, "scale"), ({"p_scale": 3.0}, "power of two"), ({"kv_tile": 0}, "at least 1"),
         ({"exp_ulps": 0}, "at least 0.5"),

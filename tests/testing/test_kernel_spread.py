@@ -104,6 +104,20 @@ def test_a_named_order_leaves_less_room():
     assert_gemm_close(HOPPER.gemm(a, b, promote_every=128).astype(BF16), a, b, engine="h100", promote_every=128)
 
 
+def test_factors_of_blocks_one_after_the_other_pass():
+    """Without a fused multiply-add each block of k is rounded once more: errors are 1.7 times as large where the unit loses
+    nothing, and right."""
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal((128, 1024)).astype(E4M3), rng.standard_normal((1024, 64)).astype(E4M3)
+    a = np.where(np.arange(1024) % 128 == 0, a, 0).astype(E4M3)  # one product in each block
+    scale_a, scale_b = (np.exp(rng.normal(0, 1, shape)).astype(np.float32) for shape in ((128, 8), (8, 1)))
+    total = np.zeros((128, 64), np.float32)
+    for at in range(8):
+        part = HOPPER.gemm(a[:, at * 128 : at * 128 + 128], b[at * 128 : at * 128 + 128]).astype(np.float32)
+        total = total + part * scale_a[:, at : at + 1] * scale_b[at]
+    assert_gemm_close(total, a, b, engine="h100", scale_a=scale_a, scale_b=scale_b)
+
+
 def test_growing_products_in_any_order_pass():
     """Along k the sums grow late, so that errors depend on the order most."""
     a = (draw("gaussian", (24, 1024), np.float32, 0) * np.linspace(0.01, 3, 1024) ** 2).astype(E4M3)

@@ -68,13 +68,15 @@ def _predictions(cases: list[Any], head: int) -> Iterator[tuple[str, str, np.nda
                 _softmax(mixed, cases[other].v),
             )
     d = case.q.shape[1]
+    known = [1.0]  # two names of one factor say nothing twice
     for factor, text in (
         (1 / scale, "the scale is left out"), (scale, "the scale is applied twice"),
         (math.log(2), "log2(e) is left out: 2^x of x"),
         (1 / math.log(2), "log2(e) is applied twice"), (1 / (d * scale), "the scale is 1 / d"),
         (math.sqrt(d) ** -1 / scale, "the scale is 1 / sqrt(d), not the one asked for"),
     ):  # fmt: skip
-        if abs(factor - 1) > 1e-6:
+        if not np.isclose(factor, known, rtol=1e-6, atol=0).any():
+            known.append(factor)
             yield "a wrong scale", text, _softmax(np.where(mask, plain * factor, -np.inf), v)
     yield from _masks(case, plain)
     yield from _tiles(case, plain)
@@ -118,6 +120,7 @@ def _tiles(case: Any, plain: np.ndarray) -> Iterator[tuple[str, str, np.ndarray]
         if tile >= keys and not padding:
             continue
         if tile < keys:
+            yield from _stale(case, plain, tile)
             both, sums, total = _without_rescaling(scores, v, tile)
             yield "rescaling", f"the accumulator is not rescaled between tiles of {tile} keys", sums
             yield "rescaling", f"the row sum is not rescaled between tiles of {tile} keys", total
@@ -132,6 +135,20 @@ def _tiles(case: Any, plain: np.ndarray) -> Iterator[tuple[str, str, np.ndarray]
             w = np.exp(scores - top)
             total = w.sum(1, keepdims=True) + padding * np.exp(-top)
             yield "padding", f"{padding} keys behind the end count in the row sum (tiles of {tile})", (w @ v) / total
+
+
+def _stale(case: Any, plain: np.ndarray, tile: int) -> Iterator[tuple[str, str, np.ndarray]]:
+    """K or V of a tile, or of every tile, that still is that of the tile before."""
+    keys = plain.shape[1]
+    at = np.arange(keys)
+    starts = range(tile, keys, tile)
+    for start in (None, *(starts if len(starts) <= 64 else ())):
+        late = (at >= tile) if start is None else (at >= start) & (at < start + tile)
+        source = np.where(late, at - tile, at)
+        where = f"in every tile of {tile} keys" if start is None else f"at keys {start}:{min(start + tile, keys)}"
+        yield "stale tiles", f"{where} V is that of the tile before", _softmax(case.scores, case.v[source])
+        moved = np.where(case.mask, plain[:, source], -np.inf)
+        yield "stale tiles", f"{where} K is that of the tile before", _softmax(moved, case.v)
 
 
 def _without_rescaling(scores: np.ndarray, v: np.ndarray, tile: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
