@@ -51,6 +51,7 @@ def random_schedule(rng):
         options["n_fused"] = int(rng.integers(1, 3))
     if rng.random() < 0.5:
         options["grid"] = (int(rng.integers(1, 5)), split, int(rng.integers(2, 5)))
+        options["swizzle"] = ascend.Swizzle(1, int(rng.integers(0, 2)))
     else:
         options |= {"split": split, "swizzle": ascend.Swizzle(int(rng.integers(1, 4)), int(rng.integers(0, 2)))}
     chip = str(rng.choice(["910B3", "910B1", "950"]))
@@ -82,7 +83,8 @@ def test_the_draws_reach_every_kind():
     drawn_ones = [drawn(seed) for seed in range(60)]
     for what in (
         lambda s: s.mode == "fused" and s.terms > 1, lambda s: s.mode == "termwise" and s.terms > 1, lambda s: s.terms == 4,
-        lambda s: s.operand == "int8", lambda s: s.operand == "bf16", lambda s: s.owns_rectangles, lambda s: s.groups > 2,
+        lambda s: s.operand == "int8", lambda s: s.operand == "bf16", lambda s: s.groups > 2,
+        lambda s: s.owns_rectangles and s.swizzle.direction == 0, lambda s: s.owns_rectangles and s.swizzle.direction == 1,
         lambda s: len(s.k_slices) > 1 and s.merge == "reduce", lambda s: len(s.k_slices) > 1 and s.merge == "atomic",
         lambda s: s.layout == "nz" and s.terms == 1,
         lambda s: s.unit_flag, lambda s: s.buffering == "single", lambda s: s.layout == "nt" and s.terms == 1,
