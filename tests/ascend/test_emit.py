@@ -220,6 +220,19 @@ def test_a_kernel_of_ones_own(tmp_path):
     assert found.sound and not found.different and "one chain over k" in found.sentences()[0]
 
 
+def test_whole_tiles_are_moved_and_an_unknown_call_names_those_of_the_shim(tmp_path):
+    text = OWN.replace("TEXTRACT(a0, a1, 0, 0)", "TMOV(a0, a1)").replace("TEXTRACT(b0, b1, 0, 0)", "TMOV(b0, b1)")
+    found = check_own(own(tmp_path, text), optimization="-O0")
+    assert "TEXTRACT" not in text and found.sound and not found.different
+    with pytest.raises(ValueError, match=r"TGATHER.* \(the shim has TADD, .*TMOV, TMULS, TSTORE, TSUB\)"):
+        check_own(own(tmp_path, text.replace("TMOV", "TGATHER")), optimization="-O0")
+
+
+def test_a_chip_without_pto_has_no_kernel_of_it(tmp_path):
+    with pytest.raises(ValueError, match="PTO does not exist for 910A"):
+        OwnKernel(own(tmp_path).file, "launch", 1, 32, 32, 32, "fp16", "nd", ("c", "a", "b"), ascend.get_chip("910A"))
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
