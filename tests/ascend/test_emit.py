@@ -282,6 +282,19 @@ def test_commands(tmp_path, capsys):
         assert why in capsys.readouterr().err
 
 
+def test_without_operands_the_fastest_way_that_the_dialect_can_say_is_written(tmp_path, capsys):
+    """FP32 on the cube is fastest, but PTO has no way from NZ to L0B for it: three terms, and why."""
+    folder = tmp_path / "kernel"
+    plan = ["plan", "60", "100", "80", "--chip", "910B3", "--top", "1", "--emit"]
+    assert main([*plan, "pto", str(folder)]) == 0
+    assert "fp32 would be faster, but cannot be written out so: fp32: the way from L1" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert json.loads((folder / "record.json").read_text())["terms"] == 3 and (folder / "gemm_vector.cpp").exists()
+    assert _status([*plan, "ascendc", str(folder)]) == 2  # no way at all: the first one's reason
+    assert "--layout nd, or nt" in capsys.readouterr().err
+
+
 def _status(arguments):
     try:
         return main(arguments)
