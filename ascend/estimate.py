@@ -44,14 +44,16 @@ class Candidates:
     slices: np.ndarray
     at_n: np.ndarray
     resident: Resident  #: {"a", "b", "none"}: the operand whose panel stays in L1.
-    direction: int | None = None  #: {0, 1} or None: of the swizzle; None where each core owns a rectangle of tiles.
+    direction: int | None = None  #: {0, 1} where nothing is resident: of the swizzle, or of the walk in a rectangle.
+    rectangles: bool = False  #: Whether each core owns a rectangle of tiles.
 
     @classmethod
     def joined(cls, parts: "Sequence[Candidates]") -> "Candidates":
-        """Candidates of one residency and direction, one part after the other."""
+        """Candidates of one kind and direction, one part after the other."""
         names = ("bm", "bk", "bn", "at_m", "slices", "at_n")
         columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        return cls(**columns, resident=parts[0].resident, direction=parts[0].direction)
+        first = parts[0]
+        return cls(**columns, resident=first.resident, direction=first.direction, rectangles=first.rectangles)
 
     @property
     def kind(self) -> str:
@@ -63,7 +65,7 @@ class Candidates:
     @property
     def deals_one_by_one(self) -> bool:
         """Whether tiles go to the cores in the order of the swizzle."""
-        return self.resident == "none" and self.direction is not None
+        return self.resident == "none" and not self.rectangles
 
 
 def up(x: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
@@ -161,7 +163,7 @@ class _Forms:
         """Share of the loads that memory serves."""
         c = self.c
         return walk_misses(
-            self.r, "columns" if c.deals_one_by_one and c.direction == 1 else c.resident, c.bm, c.bn, self.length,
+            self.r, "columns" if c.direction == 1 else c.resident, c.bm, c.bn, self.length,
             rows=self.rows, columns=self.columns, slices=c.slices, together=self.together, at_m=self.at_m, at_n=self.at_n,
             turns=c.deals_one_by_one,
         )  # fmt: skip

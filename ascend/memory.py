@@ -55,9 +55,13 @@ def l2_misses(
     at_m, at_n = np.minimum(at_m, rows), np.minimum(at_n, columns)
     # One step: what the cores touch together.
     step = together * (at_m * a_block + at_n * b_block + at_m * at_n * c_tile)
-    a_share = 1 / (at_n if panels else np.where(step <= l2_bytes, columns, at_n))
     kept, written = together * at_m * a_block, together * columns * at_m * c_tile
     b_share = _again(1 / rows, 1 / at_m, together * columns * b_block, kept, written, l2_bytes, turns)
+    lost = 0.0
+    if not turns:  # random replacement takes some of the kept operand, too, for what comes from memory in one step
+        brought = together * (at_m * at_n * b_share * b_block + at_m * at_n * c_tile)
+        lost = -np.expm1(-brought / max(l2_bytes, 1))
+    a_share = np.where((step <= l2_bytes) & (not panels), 1 / columns + lost * (1 / at_n - 1 / columns), 1 / at_n)
     everything = slices * (rows * a_block + columns * b_block) + rows * columns * c_tile
     known = np.where(everything <= l2_bytes, distinct, 1.0)
     return Misses(a_share * known, b_share * known)
@@ -103,7 +107,7 @@ def schedule_misses(schedule: TileSchedule) -> Misses:
     else:
         at_m, at_n, together = s.grid.m, s.grid.n, len(s.k_slices)
     return walk_misses(
-        s, "columns" if s.deals_one_by_one and s.swizzle.direction == 1 else s.resident, b.bm, b.bn, longest,
+        s, "columns" if s.resident == "none" and s.swizzle.direction == 1 else s.resident, b.bm, b.bn, longest,
         rows=rows, columns=columns, slices=len(s.k_slices), together=together, at_m=at_m, at_n=at_n,
         turns=s.deals_one_by_one and s.swizzle.turns,
     )  # fmt: skip
@@ -112,7 +116,7 @@ def schedule_misses(schedule: TileSchedule) -> Misses:
 def walk_misses(s: WithOptions, walk: str, bm: Any, bn: Any, depth: Any, **counts: Any) -> Misses:
     """:func:`l2_misses` of blocks of bm x bn and slices of `depth` products; the other arguments are those of that function.
 
-    `walk`: "a", "b" (whose panels are resident), "none" (nothing, bands of rows) or "columns" (nothing, bands of columns).
+    `walk`: "a", "b" (whose panels are resident), "none" (nothing, bands of rows, or rectangles row by row) or "columns".
     """
     each, height, width = s.operand_bytes * s.words * depth, np.minimum(bm, s.m), np.minimum(bn, s.n)
     arguments = counts | {

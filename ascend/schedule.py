@@ -67,7 +67,8 @@ def build_schedule(
         resident : {"a", "b", "none"}, optional
             "a" in the paper's kernel; "none" in a grid kernel without a grid, else "a".
         swizzle : Swizzle, optional
-            <3, 0> for m >= n and <3, 1> for m < n, as CATLASS advises.
+            <3, 0> for m >= n and <3, 1> for m < n, as CATLASS advises. Where each core owns a rectangle: <1, 0>, row by row, or
+            <1, 1>, column by column; row by row by default.
         n_fused : int, optional
             Blocks of bk in a k group. Default: as many as fit L1 (paper's kernel), as few as the number of groups allows
             (grid).
@@ -148,6 +149,8 @@ def variant(schedule: Kernel, **changes: Any) -> Kernel:
     values = {f.name: getattr(schedule, f.name) for f in fields(schedule)} | {"kernel": schedule.kernel}
     if changes.keys() & {"blocking", "mode", "buffering", "operand", "terms", "grid", "resident", "kernel"}:
         values |= dict.fromkeys(FOLLOWS_THE_BLOCK)
+    if changes.keys() & {"grid", "resident"}:
+        values["swizzle"] = None
     if changes.get("kernel", schedule.kernel) != schedule.kernel:
         values |= dict.fromkeys(FOLLOWS_THE_KERNEL)
     return build_schedule(**(values | changes))

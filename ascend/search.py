@@ -50,7 +50,7 @@ def tiling_blocks(r: Request) -> np.ndarray:
 
 
 def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates]:
-    """All candidates in groups of one residency and direction; `split`: only with this number of slices."""
+    """All candidates in groups of one kind and direction; `split`: only with this number of slices."""
     said = DIALECTS.get(r.target, ANY)
     blocks_said = tiling_blocks(r)
     if said.powers_of_two:
@@ -88,10 +88,12 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
             if r.target:
                 # Fields count upwards: a core more than there are whole shares has no place in them.
                 at_m, at_n = up(r_, up(r_, along)), up(c_, up(c_, across))
-                yield Candidates(m_, k_, n_, at_m, slices * ones, at_n, "none")
+                for direction in (0, 1):
+                    yield Candidates(m_, k_, n_, at_m, slices * ones, at_n, "none", direction, True)
                 continue
-            if left > 1:
-                yield Candidates(m_, k_, n_, ones * along, slices * ones, ones * float(across), "none")
+            for direction in (0, 1) if left > 1 else ():
+                shape = ones * along, slices * ones, ones * float(across)
+                yield Candidates(m_, k_, n_, *shape, "none", direction, True)
             yield Candidates(m_, k_, n_, np.minimum(along, r_), slices * ones, np.minimum(float(across), c_), "a")
             yield Candidates(m_, k_, n_, np.minimum(float(across), r_), slices * ones, np.minimum(along, c_), "b")
 
@@ -126,12 +128,12 @@ def best_schedules(
 
 
 def _groups(r: Request, split: int | None) -> list[tuple[Candidates, np.ndarray]]:
-    """The candidates of each residency and direction, and their places among all."""
+    """The candidates of each kind and direction, and their places among all."""
     parts: dict[tuple, list[tuple[Candidates, np.ndarray]]] = {}
     before = 0
     for part in grid_candidates(r, split):
         count = len(part.bm)
-        parts.setdefault((part.resident, part.direction), []).append((part, before + np.arange(count)))
+        parts.setdefault((part.kind, part.direction), []).append((part, before + np.arange(count)))
         before += count
     return [
         (Candidates.joined([part for part, _ in each]), np.concatenate([place for _, place in each]))
@@ -165,7 +167,8 @@ def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
     block = Blocking(int(c.bm[index]), int(c.bk[index]), int(c.bn[index]))
     at_m, slices, at_n = int(c.at_m[index]), int(c.slices[index]), int(c.at_n[index])
     grid = Grid(k=slices) if c.deals_one_by_one else Grid(at_m, slices, at_n)
-    swizzle = Swizzle(at_m, c.direction or 0, DIALECTS.get(r.target, ANY).turns) if c.deals_one_by_one else None
+    turns = c.deals_one_by_one and DIALECTS.get(r.target, ANY).turns
+    swizzle = None if c.direction is None else Swizzle(at_m if c.deals_one_by_one else 1, c.direction, turns)
     try:
         schedule = build_schedule(
             r.m, r.k, r.n, r.chip, block, kernel="grid", grid=grid, resident=c.resident, swizzle=swizzle,

@@ -75,7 +75,7 @@ class TileSchedule(WithOptions):
     resident : {"a", "b", "none"}
         The operand whose panel stays in L1.
     swizzle : Swizzle
-        Order of the tiles where nothing is resident.
+        Order of the tiles where nothing is resident; in a rectangle its direction alone counts.
     merge : {"reduce", "atomic"}
         How slices of k are merged.
     depth : int

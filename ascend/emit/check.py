@@ -6,6 +6,7 @@ and every access to L1, L0A, L0B, L0C and UB is checked against the flags.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -99,8 +100,10 @@ class PtoCheck(Result):
 
     def sentences(self) -> list[str]:
         """What was found."""
-        same = "the same bits" if not self.different else f"{self.different} differ, by at most {self.largest:.3g}"
-        first = f"{self.name}: {self.elements} elements of C, {same} as {self.compared}"
+        same = f"the same bits as {self.compared}"
+        if self.different:
+            same = f"{self.different} differ from {self.compared}, by at most {self.largest:.3g}"
+        first = f"{self.name}: {self.elements} elements of C, {same}"
         if self.sound:
             return [first, "no race in L1, L0A, L0B, L0C or UB, no flag left up"]
         return [first, *(f"{f.kind}{'' if f.core is None else f' (core {f.core})'}: {f.what}" for f in self.faults)]
@@ -112,6 +115,12 @@ def compiler() -> str:
         if name and shutil.which(name):
             return name
     raise ValueError("checking a kernel needs a C++17 compiler: install g++ or clang++, or set CXX")
+
+
+def shim_calls() -> list[str]:
+    """Names of the PTO calls that the shim has."""
+    text = resources.files("ascend.emit").joinpath("shim", "pto", "pto-inst.hpp").read_text(encoding="utf-8")
+    return sorted(set(re.findall(r"(?:RecordEvent|void) (T[A-Z_]+)\(", text)))
 
 
 def run_kernels(
@@ -153,8 +162,9 @@ def run_kernels(
         built = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS)
         if built.returncode:
             errors = [line.replace(f"{folder}/", "") for line in built.stderr.splitlines() if "error" in line]
+            unknown = " (the shim has " + ", ".join(shim_calls()) + ")" if "declared" in "".join(errors[:3]) else ""
             raise ValueError(
-                f"{sources[0]} does not compile: " + "; ".join(errors[:3] or built.stderr.splitlines()[:3])
+                f"{sources[0]} does not compile: " + "; ".join(errors[:3] or built.stderr.splitlines()[:3]) + unknown
             )
         done = subprocess.run([program, folder], capture_output=True, text=True, timeout=RUN_SECONDS)
         lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

@@ -8,6 +8,7 @@ import numpy as np
 
 from ascend.chips.chip import Chip
 from ascend.cube import cube_hgemm
+from ascend.dialects import check_dialect
 from ascend.emit.check import Matrix, PtoCheck, compared, elements_of, run_kernels
 from ascend.emit.pto import SUMS, WORDS
 from ascend.operands import operand_slices
@@ -44,7 +45,7 @@ class OwnKernel:
     Raises
     ------
     ValueError
-        For a file that is not there, a size below 1, or a name that is none.
+        For a file that is not there, a chip without PTO, a size below 1, or a name that is none.
     """
 
     file: Path
@@ -60,6 +61,7 @@ class OwnKernel:
 
     def __post_init__(self):
         integer_fields(self, "cores", "m", "k", "n")
+        check_dialect("pto", self.chip)
         if not self.file.is_file():
             raise ValueError(
                 f"{self.file} is no file: expected the C++ file of a kernel, or a folder of plan --emit pto"

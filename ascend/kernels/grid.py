@@ -2,8 +2,8 @@
 
 A panel of A or of B stays in L1 (`resident` "a" or "b"; cores in a rectangle m x k x n), or both operands are streamed and C
 stays in L0C over the whole slice ("none"). Then tiles are dealt one by one in a swizzled order, as CATLASS does, or with a grid
-along m or n each core owns one rectangle of neighbouring tiles and walks it row by row, as AscendC and pto-isa do. Slices are
-merged by atomic additions in memory or by a pass that adds them in order.
+along m or n each core owns one rectangle of neighbouring tiles and walks it row by row, as pto-isa does, or column by column
+(AscendC's iterateOrder 0). Slices are merged by atomic additions in memory or by a pass that adds them in order.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ class GridKernel(CubeKernel):
         grid, resident = _grid(place, options)
         bare = cls(
             **place.of_schedule(), **options.of_schedule(), n_fused=1, grid=grid, resident=resident,
-            swizzle=options.swizzle or Swizzle(3, 0 if place.m >= place.n else 1),
+            swizzle=_walk(place, options.swizzle, resident == "none" and grid.m * grid.n > 1),
             balanced=options.balanced is None or bool(options.balanced),
         )  # fmt: skip
         bare.check_merge(len(bare.k_slices))
@@ -54,7 +54,9 @@ class GridKernel(CubeKernel):
         """The order of the tiles, or the resident operand."""
         if self.resident != "none":
             return f"{self.resident.upper()} kept"
-        return f"order {self.swizzle}" if self.deals_one_by_one else "rectangles"
+        if self.deals_one_by_one:
+            return f"order {self.swizzle}"
+        return "rectangles by columns" if self.swizzle.direction else "rectangles"
 
     def cores_text(self) -> str:
         """The grid, or where tiles are dealt one by one the number of cores with the slices of k."""
@@ -104,7 +106,10 @@ class GridKernel(CubeKernel):
             if core >= len(rectangles):
                 return ()
             own_rows, own_columns, k_slice = rectangles[core]
-            tiles = [(row, column) for row in own_rows for column in own_columns]
+            tiles = [
+                (own_rows[i], own_columns[j])
+                for i, j in zip(*self.swizzle.order(len(own_rows), len(own_columns)), strict=True)
+            ]
             return tuple(Visit(None, (tile,), k_slice, self._active[wave]) for wave, tile in enumerate(tiles))
         if core >= self.used_cores:
             return ()
@@ -157,6 +162,18 @@ class GridKernel(CubeKernel):
     def _dealt(self, blocks: int, cores: int) -> tuple[Range, ...]:
         """Blocks of each core along one side: nearly equal, or whole shares counted upwards, as a TCubeTiling deals them."""
         return balanced_parts(blocks, cores, 1) if self.balanced else split_range(0, blocks, -(-blocks // cores))
+
+
+def _walk(place: BlockedProduct, asked: Swizzle | None, rectangles: bool) -> Swizzle:
+    """The order of the tiles; of a rectangle the direction alone counts: rows (0) or columns (1) one after the other."""
+    if not rectangles:
+        return asked or Swizzle(3, 0 if place.m >= place.n else 1)
+    if asked is not None and asked.offset != 1:
+        raise ValueError(
+            f"a core walks its rectangle row by row or column by column: a swizzle of offset 1, got {asked}; to deal tiles in "
+            "bands leave out the grid"
+        )
+    return Swizzle(1, asked.direction if asked else 0, False)
 
 
 def _grid(place: BlockedProduct, options: Options) -> tuple[Grid, Resident]:

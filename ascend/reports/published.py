@@ -37,6 +37,7 @@ SOURCES = {
     "quant k": f"{CATLASS}: examples/52_quant_multi_core_splitk_matmul_tla, 12_quant_matmul, B column-major, 910B3",
     "asc": "cannmirror/asc-devkit, 0156b0f4: matmul_high_performance/README_en.md, AscendC's Matmul, FP16, task durations",
     "asc basic": "cannmirror/asc-devkit, 0156b0f4: matmul_basic_api_high_performance/README_en.md, the basic API, FP16",
+    "asc gelu": "cannmirror/asc-devkit, 0da921b91: matmul_gelu_high_performance/README_en.md, the product alone, FP32 out",
     "pto-dsl": "huawei-csl/pto-dsl, c26eab7: matmul_optim_guide.md, 910B2; read off its figures, to about 1 %",
 }
 
@@ -50,10 +51,13 @@ AROUND_US = 5.0
 
 
 class Deal(NamedTuple):
-    """How a published kernel deals tiles: its block, and a swizzle or a grid of cores with one rectangle each."""
+    """How a published kernel deals tiles: its block, and a swizzle or a grid of cores with one rectangle each.
+
+    In a rectangle a swizzle of <1, 1> walks m first, as iterateOrder 0 of AscendC's Matmul does; None walks n first.
+    """
 
     block: tuple[int, int, int]
-    swizzle: tuple[int, int] | tuple[int, int, bool] = (3, 0)
+    swizzle: tuple[int, int] | tuple[int, int, bool] | None = None  # None: <3, 0>, or row by row
     grid: tuple[int, int, int] | None = None
     keeps: Resident = "none"  # the operand that stays in L1
     panel: int | None = None  # products of it that stay; None: as many as fit
@@ -132,16 +136,25 @@ def _quant(
 _ASC: dict[str, dict[str, Any]] = {
     "910B1": {"block": (128, 64, 256), "grid": (4, 1, 6)}, "950": {"block": (256, 64, 256), "grid": (4, 1, 8)},
 }  # fmt: skip
+#: The order of its tiles: tiling and kernel of the page do not set it. GetIteratorOrder of the tiling library (0da921b91,
+#: impl/adv_api/tiling/matmul) takes M first where neither operand has all of its k in L1; in mmad.asc of the basic API the loop
+#: over m is the inner one.
+_M_FIRST = (1, 1, False)
 _NORM: dict[str, Any] = {"template": "norm"}
 _MDL: dict[str, Any] = {"template": "mdl"}
+
+
+#: Pages of asc-devkit beside matmul_high_performance, by what their rows' names begin with.
+_ASC_PAGES = {"basic API": "asc basic", "before GELU": "asc gelu"}
 
 
 def _asc(
     chip: str, name: str, microseconds: float, busy: tuple[float, ...], fitted: bool = False, **deal: Any
 ) -> Measurement:
-    source = "asc basic" if name.startswith("basic API") else "asc"
+    source = next((own for start, own in _ASC_PAGES.items() if name.startswith(start)), "asc")
     size = (8192, 8192, 8192, microseconds)
-    return Measurement(source, name, chip, *size, Deal(**(_ASC[chip] | deal)), layout="nt", busy=busy, fitted=fitted)
+    dealt = Deal(**(_ASC[chip] | {"swizzle": _M_FIRST} | deal))
+    return Measurement(source, name, chip, *size, dealt, layout="nt", busy=busy, fitted=fitted)
 
 
 _LAUNCH = "a library call that computes little: what it does besides multiplying is not in the model"
@@ -230,6 +243,8 @@ MEASUREMENTS = (
     _asc("950", "8: unit flag", 2558.155, (.997, .327, .743, .084), rounds=2, unit_flag=True),
     _asc("950", "basic API, 1", 2572.047, (.997, .322, .729, .086), unit_flag=True),
     _asc("950", "basic API, 2", 2574.492, (.996, .318, .736, .087), rounds=2, unit_flag=True),
+    _asc("910B1", "before GELU", 4227.605, (.820, .669, .980, .052), unit_flag=True),
+    _asc("950", "before GELU", 2601.311, (.997, .314, .721, .097), unit_flag=True),
 )  # fmt: skip
 #: A prediction that is further off says why.
 FAR_OFF = 0.2
@@ -253,11 +268,12 @@ def measured_schedule(row: Measurement) -> Kernel:
         size = (row.m, row.k, row.n, chip)
         return plan(*size, simulated=8, top=1, error_of=lambda schedule: 0.0, **options)[0].schedule
     deal = row.deal
+    swizzle = deal.swizzle or (None if deal.grid else (3, 0))
     return build_schedule(
-        row.m // deal.rounds, row.k, row.n, chip, Blocking(*deal.block), kernel="grid", swizzle=Swizzle(*deal.swizzle),
-        grid=deal.grid, resident=deal.keeps, balanced=False, n_fused=deal.panel and deal.panel // deal.block[1],
-        unit_flag=deal.unit_flag, depth=deal.depth, template=deal.template, cores=deal.cores, dequantize=row.operand == "int8",
-        **options,
+        row.m // deal.rounds, row.k, row.n, chip, Blocking(*deal.block), kernel="grid",
+        swizzle=swizzle and Swizzle(*swizzle), grid=deal.grid, resident=deal.keeps, balanced=False,
+        n_fused=deal.panel and deal.panel // deal.block[1], unit_flag=deal.unit_flag, depth=deal.depth, template=deal.template,
+        cores=deal.cores, dequantize=row.operand == "int8", **options,
     )  # fmt: skip
 
 

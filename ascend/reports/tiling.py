@@ -7,7 +7,7 @@ EnableMultiCoreSplitK (07_0682) comes before GetTiling; CATLASS (examples/00_bas
 
 from ascend.dialects import DIALECTS
 from ascend.kernels.base import Kernel
-from ascend.tiling.fields import described, layout_of, tiling_fields
+from ascend.tiling.fields import by_columns, described, layout_of, tiling_fields
 from ascend.tiling.rules import LARGEST_ND
 
 #: How A and B lie in memory, in words.
@@ -165,6 +165,10 @@ def pto_snippet(schedule: Kernel) -> str:
     lines = [f"// m = {s.m}, k = {s.k}, n = {s.n}; two buffers in L1, L0A and L0B; {layout_words(s)}"]
     if s.deals_one_by_one:
         lines.append(f"// tiles one by one, {s.placement()}: --emit pto writes this kernel")
+    elif by_columns(s):
+        lines.append(
+            "// each core walks its tiles column by column, m first; pto-isa's kernel row by row: swap its two loops"
+        )
     lines.append(f"constexpr uint32_t blockDim = {cores};")
     return "\n".join(lines + [f"constexpr uint32_t {name} = {fields[name]};" for name in names])
 

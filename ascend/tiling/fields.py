@@ -69,8 +69,13 @@ def tiling_fields(schedule: Kernel) -> dict[str, int]:
         "depthA1": depths[0], "depthB1": depths[1],
         "stepM": 1, "stepN": 1, "stepKa": steps[0], "stepKb": steps[1],
         "dbL0A": s.stream_slots, "dbL0B": s.stream_slots, "dbL0C": min(s.l0c_slots, 2),
-        "iterateOrder": ITERATE_M_FIRST if s.resident == "b" else ITERATE_N_FIRST,
+        "iterateOrder": ITERATE_M_FIRST if s.resident == "b" or by_columns(s) else ITERATE_N_FIRST,
     }  # fmt: skip
+
+
+def by_columns(s: Kernel) -> bool:
+    """Whether each core walks a rectangle of its own along m first."""
+    return s.owns_rectangles and s.swizzle.direction == 1
 
 
 def _in_l1(s: Kernel, blocks: int) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -150,7 +155,8 @@ def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
     if s.resident == "none" and s.groups == 1 and s.grid == grid and s.kernel == "grid":
         return None
     merge = {"merge": "atomic"} if slices > 1 and s.terms == 1 and s.operand != "int8" else {}
-    return variant(s, kernel="grid", grid=grid, resident="none", balanced=False, **merge)
+    walk = {"swizzle": Swizzle(1, int(s.resident == "b" or by_columns(s)), False)} if target != "catlass" else {}
+    return variant(s, kernel="grid", grid=grid, resident="none", balanced=False, **merge, **walk)
 
 
 def _in_one_walk(s: Kernel) -> Kernel | None:

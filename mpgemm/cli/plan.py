@@ -25,7 +25,14 @@ from mpgemm.cli.common.ascend_options import (
     write_rows,
 )
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.plan_advice import advice_of, compares, print_batch, sensitivity_table
+from mpgemm.cli.common.plan_advice import (
+    advice_of,
+    compares,
+    kernel_files,
+    print_batch,
+    sensitivity_table,
+    written_out,
+)
 from mpgemm.cli.common.run_options import FIGURE_OPTIONS, add_figure_arguments
 from mpgemm.cli.common.words import DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 from mpgemm.reporting.report import Progress, Table, json_text, say
@@ -190,6 +197,9 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
     m, k, n = size_of(args)
     advice = advice_of(args, chip, (m, k, n), _data(args)) if compares(args) else None
+    left_out: list[str] = []
+    if advice and args.emit:
+        advice, left_out = written_out(advice, args.emit[0])
     plans = _plans_of(args, chip, (m, k, n), advice)
     best = plans[0]
     if args.explain and best.traffic is None:
@@ -222,7 +232,7 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
     _table(plans, title).print()
     for warning in best.warnings:
         say(f"warning: {warning}")
-    for sentence in [*sentences, *(advice.sentences() if advice else [])]:
+    for sentence in [*sentences, *(advice.sentences() if advice else []), *left_out]:
         say(sentence)
     if args.sensitivity:
         print()
@@ -235,11 +245,10 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
 def _emitted(args: argparse.Namespace, best: Plan) -> list[Path]:
     """The files of the best plan's kernel."""
-    from ascend.emit.write import EMITTERS, write_files
-    from mpgemm.kernels.planned import triton_files
+    from ascend.emit.write import write_files
 
     dialect, folder = args.emit
-    return write_files(folder, (EMITTERS | {"triton": triton_files})[dialect](best.schedule))
+    return write_files(folder, kernel_files(dialect, best.schedule))
 
 
 def _plans_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, advice: ascend.Advice | None) -> list[Plan]:

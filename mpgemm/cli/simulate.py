@@ -55,7 +55,11 @@ def add_arguments(parser: Parser) -> None:
     add("--kernel", choices=KERNELS, help="paper: SGEMM-cube's; grid; vector (paper; --calibrate: grid)")
     add("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
     add("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
-    add("--swizzle", metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident")
+    add(
+        "--swizzle",
+        metavar="OFFSET,DIRECTION",
+        help="order of the tiles where nothing is resident (in --grid: 1,0 or 1,1)",
+    )
     add("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
     add("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
     add("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")

@@ -51,6 +51,7 @@ def random_schedule(rng):
         options["n_fused"] = int(rng.integers(1, 3))
     if rng.random() < 0.5:
         options["grid"] = (int(rng.integers(1, 5)), split, int(rng.integers(2, 5)))
+        options["swizzle"] = ascend.Swizzle(1, int(rng.integers(0, 2)))
     else:
         options |= {"split": split, "swizzle": ascend.Swizzle(int(rng.integers(1, 4)), int(rng.integers(0, 2)))}
     chip = str(rng.choice(["910B3", "910B1", "950"]))
@@ -82,7 +83,8 @@ def test_the_draws_reach_every_kind():
     drawn_ones = [drawn(seed) for seed in range(60)]
     for what in (
         lambda s: s.mode == "fused" and s.terms > 1, lambda s: s.mode == "termwise" and s.terms > 1, lambda s: s.terms == 4,
-        lambda s: s.operand == "int8", lambda s: s.operand == "bf16", lambda s: s.owns_rectangles, lambda s: s.groups > 2,
+        lambda s: s.operand == "int8", lambda s: s.operand == "bf16", lambda s: s.groups > 2,
+        lambda s: s.owns_rectangles and s.swizzle.direction == 0, lambda s: s.owns_rectangles and s.swizzle.direction == 1,
         lambda s: len(s.k_slices) > 1 and s.merge == "reduce", lambda s: len(s.k_slices) > 1 and s.merge == "atomic",
         lambda s: s.layout == "nz" and s.terms == 1,
         lambda s: s.unit_flag, lambda s: s.buffering == "single", lambda s: s.layout == "nt" and s.terms == 1,
@@ -218,6 +220,19 @@ def test_a_kernel_of_ones_own(tmp_path):
     assert found.sound and not found.different and "one chain over k" in found.sentences()[0]
 
 
+def test_whole_tiles_are_moved_and_an_unknown_call_names_those_of_the_shim(tmp_path):
+    text = OWN.replace("TEXTRACT(a0, a1, 0, 0)", "TMOV(a0, a1)").replace("TEXTRACT(b0, b1, 0, 0)", "TMOV(b0, b1)")
+    found = check_own(own(tmp_path, text), optimization="-O0")
+    assert "TEXTRACT" not in text and found.sound and not found.different
+    with pytest.raises(ValueError, match=r"TGATHER.* \(the shim has TADD, .*TMOV, TMULS, TSTORE, TSUB\)"):
+        check_own(own(tmp_path, text.replace("TMOV", "TGATHER")), optimization="-O0")
+
+
+def test_a_chip_without_pto_has_no_kernel_of_it(tmp_path):
+    with pytest.raises(ValueError, match="PTO does not exist for 910A"):
+        OwnKernel(own(tmp_path).file, "launch", 1, 32, 32, 32, "fp16", "nd", ("c", "a", "b"), ascend.get_chip("910A"))
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
@@ -265,6 +280,19 @@ def test_commands(tmp_path, capsys):
     ):
         assert _status(arguments) == 2
         assert why in capsys.readouterr().err
+
+
+def test_without_operands_the_fastest_way_that_the_dialect_can_say_is_written(tmp_path, capsys):
+    """FP32 on the cube is fastest, but PTO has no way from NZ to L0B for it: three terms, and why."""
+    folder = tmp_path / "kernel"
+    plan = ["plan", "60", "100", "80", "--chip", "910B3", "--top", "1", "--emit"]
+    assert main([*plan, "pto", str(folder)]) == 0
+    assert "fp32 would be faster, but cannot be written out so: fp32: the way from L1" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert json.loads((folder / "record.json").read_text())["terms"] == 3 and (folder / "gemm_vector.cpp").exists()
+    assert _status([*plan, "ascendc", str(folder)]) == 2  # no way at all: the first one's reason
+    assert "--layout nd, or nt" in capsys.readouterr().err
 
 
 def _status(arguments):

@@ -21,6 +21,7 @@ from ascend.schedule import build_schedule, variant
 from ascend.search import grid_candidates
 from ascend.slices import atomic_results, atomic_spread, merge_slices
 from ascend.terms import MODES
+from ascend.tiling.fields import tiling_fields
 from tensorcore_models.formats import get_float_format
 
 A, B3, P3 = (ascend.get_chip(name) for name in ("910A", "910B3", "310P3"))
@@ -279,6 +280,10 @@ def test_nd_operands_need_a_pass_where_mte2_does_not_turn_them():
         ({"merge": "sum"}, "merge is one of atomic, reduce"),
         ({"depth": 9}, "depth must lie between 1 and 8"),
         ({"swizzle": Swizzle(1, 0), "cores": 33}, "cores must lie between 1 and the 32"),
+        (
+            {"swizzle": Swizzle(3, 1), "grid": (2, 1, 2), "resident": "none"},
+            "row by row or column by column: .* offset 1",
+        ),
     ],
 )
 def test_impossible_grids(options, message):
@@ -294,6 +299,22 @@ def test_defaults_of_a_grid():
     assert wide.grid == Grid(1, 1, 32)
     assert build_schedule(9000, 500, 64, A, BLOCK, kernel="grid", resident="b").grid == Grid(32, 1, 1)
     assert build_schedule(300, 500, 400, A, BLOCK, kernel="grid", cores=4).used_cores == 4
+
+
+def test_a_core_walks_its_rectangle_by_rows_or_by_columns():
+    """2 x 3 tiles for a core: iterateOrder 1 goes along n first, 0 along m first; another grid begins by rows again."""
+    s = build_schedule(256, 64, 384, A, BLOCK, kernel="grid", resident="none", grid=(2, 1, 2), terms=1)
+    m_first = variant(s, swizzle=Swizzle(1, 1))
+    rows, columns = (0, 64), [(0, 64), (64, 128), (128, 192)]
+    assert [v.tiles[0] for v in s.visits(0)][:3] == [(rows, column) for column in columns]
+    assert [v.tiles[0] for v in m_first.visits(0)][:3] == [
+        (rows, columns[0]),
+        ((64, 128), columns[0]),
+        (rows, columns[1]),
+    ]
+    assert [tiling_fields(x)["iterateOrder"] for x in (s, m_first)] == [1, 0]
+    assert (s.placement(), m_first.placement()) == ("rectangles", "rectangles by columns")
+    assert variant(m_first, grid=(1, 1, 4)).swizzle == s.swizzle == Swizzle(1, 0, False) and m_first.sums == s.sums
 
 
 def test_closed_forms_know_what_fits_l1():

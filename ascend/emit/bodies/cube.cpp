@@ -59,14 +59,16 @@ struct Work {
     uint32_t slice;
 };
 
-// Rectangles of neighbouring tiles, row by row.
+// Rectangles of neighbouring tiles, row by row, or column by column (kDirection 1).
 AICORE inline bool inRectangle(uint32_t core, uint32_t turn, Work &work)
 {
     const uint32_t slice = core / (kGroupsM * kGroupsN), place = core % (kGroupsM * kGroupsN);
     const Range rows = shareOf(place / kGroupsN, kRowBlocks, kGroupsM), columns = shareOf(place % kGroupsN, kColumnBlocks, kGroupsN);
     if (slice >= kSlices || turn >= length(rows) * length(columns))
         return false;
-    work = {rowsOf(rows.start + turn / length(columns)), columnsOf(columns.start + turn % length(columns)), sliceOf(slice), slice};
+    const uint32_t x = kDirection == 0 ? turn / length(columns) : turn % length(rows);
+    const uint32_t y = kDirection == 0 ? turn % length(columns) : turn / length(rows);
+    work = {rowsOf(rows.start + x), columnsOf(columns.start + y), sliceOf(slice), slice};
     return true;
 }
 

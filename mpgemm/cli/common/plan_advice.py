@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import ascend
@@ -43,6 +45,37 @@ def advice_of(
         simulated=args.simulate, target=args.target or "", ways=WAYS, best_only=best_only,
         progress=lambda done, total: progress(done, total, "ways"), **options,
     )  # fmt: skip
+
+
+def kernel_files(dialect: str, s: Kernel) -> dict[str, str | dict]:
+    """The files of a plan's kernel in a dialect; ValueError for what the dialect cannot say."""
+    from ascend.emit.write import EMITTERS
+    from mpgemm.kernels.planned import triton_files
+
+    return (EMITTERS | {"triton": triton_files})[dialect](s)
+
+
+def written_out(advice: ascend.Advice, dialect: str) -> tuple[ascend.Advice, list[str]]:
+    """The ways whose kernel a dialect can say, and of faster ones than the best of them why they are left out.
+
+    Raises ValueError with the first way's reason if it says none of them.
+    """
+    kept, reasons = [], {}
+    for way, plan in advice.plans:
+        try:
+            kernel_files(dialect, plan.schedule)
+        except ValueError as error:
+            reasons[str(way)] = str(error)
+        else:
+            kept.append((way, plan))
+    if not kept:
+        raise ValueError(next(iter(reasons.values())))
+    found = replace(advice, plans=tuple(kept))
+    best = found.best[1].seconds if found.best else math.inf
+    faster = [
+        str(way) for way, plan in advice.plans if str(way) in reasons and advice.reaches(plan) and plan.seconds < best
+    ]
+    return found, [f"{way} would be faster, but cannot be written out so: {reasons[way]}" for way in faster]
 
 
 def sensitivity_table(schedule: Kernel) -> Table:

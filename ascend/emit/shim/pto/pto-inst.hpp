@@ -369,6 +369,17 @@ template <typename Dst, typename F, typename... Src> void elementwise(F f, Dst &
             to[r * Dst::Cols + c] = static_cast<typename Dst::DType>(f(src.data("vector")[r * Src::Cols + c]...));
 }
 
+// Whole tiles: L1 to L0A or L0B, or within UB. Other ways (from L0C, to bias and scales) are not here.
+template <typename Dst, typename Src, typename... Events> RecordEvent TMOV(Dst &dst, Src &src, Events &...)
+{
+    static_assert(Src::Loc == TileType::Mat || (Src::Loc == TileType::Vec && Dst::Loc == TileType::Vec), "L1 to L0, or in UB");
+    if constexpr (Src::Loc == TileType::Mat)
+        return TEXTRACT(dst, src);
+    else
+        elementwise([](auto x) { return x; }, dst, src);
+    return {};
+}
+
 template <typename Dst, typename Src> RecordEvent TCVT(Dst &dst, Src &src, RoundMode mode)
 {
     if (mode != RoundMode::CAST_RINT && mode != RoundMode::CAST_NONE)
