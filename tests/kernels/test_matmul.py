@@ -187,7 +187,7 @@ def test_gradients_are_products_of_the_method(device):
 def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
     a, b, c = tensors(20, 24, 50)
     kernels.matmul(a, b, c=c, verify=True)
-    run = device.execute
+    run = products.devices.execute
 
     def wrong(launch, where):
         run(launch, where)
