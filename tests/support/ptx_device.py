@@ -34,7 +34,7 @@ class PTXDevice(DriverBase):
     def __init__(self, target: str):
         self.target, self.launches, self.runs = get_target(target), [], []
         self.number = 1000 + list(TARGETS).index(self.target.name)
-        self.utils, self._text, self._programs = self, None, {}
+        self.utils, self._key, self._programs = self, None, {}
 
     def use(self, monkeypatch) -> "PTXDevice":
         """Take the CPU's place until the test ends."""
@@ -78,14 +78,14 @@ class PTXDevice(DriverBase):
         return {"max_shared_mem": self.target.shared}
 
     def _loading(self, module, function, name, files, key):
-        suffix = ".ptx" if self.target.backend == "cuda" else ".amdgcn"
-        self._text = Path(next(path for file, path in files.items() if file.endswith(suffix))).read_text()
+        suffix, self._key = ".ptx" if self.target.backend == "cuda" else ".amdgcn", key
+        if key not in self._programs:
+            text = Path(next(path for file, path in files.items() if file.endswith(suffix))).read_text()
+            self._programs[key] = compiled.read(text)
 
     def load_binary(self, name, binary, shared, device):
-        return object(), compiled.read(self._text), 255, 0, 1024
-
-    def unload_module(self, module):
-        pass
+        """(module, function, registers, spills, threads): without a module nothing is left to unload after the test."""
+        return None, self._programs[self._key], 255, 0, 1024
 
     def launcher_cls(self, source, metadata):
         """What runs a kernel: arguments that Triton made constants are not passed."""
