@@ -75,11 +75,19 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(str(error)) from None
     record, wrong = written.record, 0
     if args.check:
-        from mpgemm.kernels.gate import GateCase
+        from mpgemm.kernels.gate import GateCase, TextMachine, near_tile
 
-        results = list(GateCase(row, target, Configuration(**record["configuration"]), types=types).check())
+        texts = {x.launch.function: (x.assembly, x.parameters) for x in written.kernels}
+        tile = Configuration(**record["configuration"])
+        case, shape = GateCase(row, target, tile, types=types), near_tile(tile, tuple(args.shape))
+        results = list(case.check(shapes=[shape], machine=TextMachine(target, texts)))
         wrong = sum(result.differ for result in results)
-        record = {**record, "check": [{"data": r.data, "elements": r.elements, "differ": r.differ} for r in results]}
+        record = {
+            **record,
+            "check": [
+                {"data": r.data, "shape": list(r.shape), "elements": r.elements, "differ": r.differ} for r in results
+            ],
+        }
     if args.json:
         sys.stdout.write(report.json_text(record))
     else:

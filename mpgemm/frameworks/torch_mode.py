@@ -143,7 +143,7 @@ class Emulation(TorchDispatchMode):
             found = handler(self, *args, **{k: v for k, v in kwargs.items() if k != "out"})
             for watch in WATCHERS:
                 watch(func, args, kwargs, found)
-            return _deliver(func, found, args, kwargs)
+            return deliver(func, found, args, kwargs)
         except (ValueError, TypeError, NotImplementedError) as error:
             self._refuse(func, error)
             return func(*args, **kwargs)
@@ -379,7 +379,7 @@ _HANDLERS: dict[Any, Callable] = {
 }
 
 
-def _deliver(func, result, args, kwargs):
+def deliver(func, result, args, kwargs):
     """The result where the overload wants it: new, in `out`, or in the first argument."""
     name, out = func.overloadpacket.__name__, kwargs.get("out")
     in_place = out is None and name.endswith("_")

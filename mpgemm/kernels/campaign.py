@@ -1,15 +1,17 @@
 """``python -m mpgemm.kernels.campaign [REPORT.json]``: on a GPU, bits of every method against the simulation, and times.
 
 Bits: each method on each kind of the gate's data at ragged shapes. Times: medians of CUDA events over square products, beside
-torch's FP32, its TF32, and BF16x9 where this torch has a setting for it. The report has device and versions, too.
+torch's FP32, its TF32, and BF16x9 where this torch has a setting for it. The report has device and versions, too. It is written
+after each comparison and time; what fails is a row that says so.
 """
 
 import json
 import platform
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -28,6 +30,8 @@ from tensorcore_models.files import atomic_writer
 SHAPES = ((1, 64, 512), (37, 53, 1000), (200, 130, 777), (512, 512, 512))
 SIDES = (1024, 4096, 8192)
 WARM, REPEATS = 3, 15
+#: What a row is of, and what computes the rest of it.
+Task = tuple[dict, Callable[[], dict]]
 
 
 def methods_of(target: KernelTarget) -> list[str]:
@@ -36,33 +40,27 @@ def methods_of(target: KernelTarget) -> list[str]:
     return [name for name in known if (target.name, kernel_form(recipe(name)).format) not in MISSING]
 
 
-def bits(target: KernelTarget, device: torch.device) -> list[dict]:
-    """How many elements differ from the simulation, for each method, shape and kind of data."""
-    rows = []
+def compared(target: KernelTarget, device: torch.device, method: str, shape: tuple[int, int, int], kind: str) -> dict:
+    """How many elements of a product differ from the simulation."""
+    row, (m, n, k) = recipe(method), shape
+    a, b, c = operands(kind, m, n, k, kernel_form(row).format)
+    left = torch.from_numpy(a).to(device)
+    if method.startswith("bf16xfp32"):
+        left = left.bfloat16()
+        a = left.float().cpu().numpy()
+    right, added = torch.from_numpy(b).to(device), torch.from_numpy(c).to(device)
+    found = matmul(left, right, method, c=added).cpu().numpy()
+    differ = np.count_nonzero(~same_bits(found, simulated(row, target.unit, a, b, c)))
+    return {"elements": found.size, "differ": int(differ)}
+
+
+def comparisons(target: KernelTarget, device: torch.device) -> Iterator[Task]:
+    """Each method, shape and kind of data."""
     for method in methods_of(target):
-        row = recipe(method)
         for m, n, k in SHAPES:
             for kind in DATA:
-                a, b, c = operands(kind, m, n, k, kernel_form(row).format)
-                left = torch.from_numpy(a).to(device)
-                if method.startswith("bf16xfp32"):
-                    left = left.bfloat16()
-                    a = left.float().cpu().numpy()
-                right, added = torch.from_numpy(b).to(device), torch.from_numpy(c).to(device)
-                found = matmul(left, right, method, c=added).cpu().numpy()
-                differ = np.count_nonzero(~same_bits(found, simulated(row, target.unit, a, b, c)))
-                rows.append(
-                    {
-                        "method": method,
-                        "data": kind,
-                        "m": m,
-                        "n": n,
-                        "k": k,
-                        "elements": found.size,
-                        "differ": int(differ),
-                    }
-                )
-    return rows
+                facts = {"method": method, "data": kind, "m": m, "n": n, "k": k}
+                yield facts, partial(compared, target, device, method, (m, n, k), kind)
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -80,27 +78,28 @@ def seconds(run: Callable[[], object]) -> float:
     return statistics.median(times)
 
 
-def times(target: KernelTarget, device: torch.device) -> list[dict]:
+def times(target: KernelTarget, device: torch.device) -> Iterator[Task]:
     """Seconds and TFLOP/s (2 m n k over the time) of each method, also with B split before, and of torch."""
-    rows = []
     for side in SIDES:
         a, b = (torch.randn(side, side, device=device) for _ in range(2))
         runs: dict[str, Callable[[], object]] = {}
         for method in methods_of(target):
             left = a.bfloat16() if method.startswith("bf16xfp32") else a
-            ready = split(b, method)
-            runs[method] = partial(matmul, left, b, method)
-            runs[f"{method}, B split before"] = partial(matmul, left, ready)
+            runs[method] = partial(partial, matmul, left, b, method)
+            runs[f"{method}, B split before"] = partial(_split_product, left, b, method)
         for name, precision in (("torch FP32", "ieee"), ("torch TF32", "tf32"), ("torch BF16x9", "bfx9")):
-            runs[name] = partial(_torch_product, a, b, precision)
+            runs[name] = partial(partial, _torch_product, a, b, precision)
         for name, run in runs.items():
-            try:
-                found = seconds(run)
-            except (RuntimeError, ValueError) as error:
-                rows.append({"name": name, "side": side, "refused": str(error)})
-                continue
-            rows.append({"name": name, "side": side, "seconds": found, "tflops": 2 * side**3 / found / 1e12})
-    return rows
+            yield {"name": name, "side": side}, partial(_timed, run, side)
+
+
+def _timed(prepared: Callable[[], Callable[[], object]], side: int) -> dict:
+    found = seconds(prepared())
+    return {"seconds": found, "tflops": 2 * side**3 / found / 1e12}
+
+
+def _split_product(a: torch.Tensor, b: torch.Tensor, method: str) -> Callable[[], object]:
+    return partial(matmul, a, split(b, method))
 
 
 def _torch_product(a: torch.Tensor, b: torch.Tensor, precision: str) -> torch.Tensor:
@@ -114,27 +113,41 @@ def _torch_product(a: torch.Tensor, b: torch.Tensor, precision: str) -> torch.Te
         settings.fp32_precision = before
 
 
+def run(target: KernelTarget, device: torch.device, name: str, path: str | Path) -> int:
+    """Carry out the campaign on a device and write the report, row by row; how many rows differ or failed."""
+    report: dict = {
+        "device": name, "target": target.name, "python": platform.python_version(), "torch": torch.__version__,
+        "triton": triton_module().__version__, "mpgemm": package_version(), "bits": [], "times": [],
+    }  # fmt: skip
+    for part, tasks in (("bits", comparisons(target, device)), ("times", times(target, device))):
+        for facts, task in tasks:
+            try:
+                report[part].append({**facts, **task()})
+            except (
+                Exception
+            ) as error:  # hours of other rows are not lost for one, whatever its compiler or device raises
+                report[part].append({**facts, "failed": f"{type(error).__name__}: {error}"})
+            with atomic_writer(path) as file:
+                file.write(json.dumps(report, indent=2).encode())
+    wrong = sum(row.get("differ") != 0 for row in report["bits"])
+    failed = sum("failed" in row for row in report["times"])
+    sys.stdout.write(
+        f"{name}: {len(report['bits'])} comparisons, {wrong} with bits that differ or failed; {len(report['times'])} times, "
+        f"{failed} failed; {path}\n"
+    )
+    return wrong
+
+
 def main(arguments: list[str]) -> int:
-    """Run the campaign; 0 where no bit differs, 1 where one does, 2 without a device."""
-    path = arguments[0] if arguments else "kernels-campaign.json"
+    """Run the campaign; 0 where no bit differs, 1 where one does or a comparison fails, 2 without a device."""
     if not torch.cuda.is_available():
         sys.stderr.write("mpgemm.kernels.campaign: no GPU that torch sees; the gate checks bits without one\n")
         return 2
     device = torch.device("cuda")
     target = devices.device_target(device)
     assert target is not None
-    report = {
-        "device": torch.cuda.get_device_name(device), "target": target.name, "python": platform.python_version(),
-        "torch": torch.__version__, "triton": triton_module().__version__, "mpgemm": package_version(),
-        "bits": bits(target, device), "times": times(target, device),
-    }  # fmt: skip
-    with atomic_writer(path) as file:
-        file.write(json.dumps(report, indent=2).encode())
-    wrong = [row for row in report["bits"] if row["differ"]]
-    sys.stdout.write(
-        f"{report['device']}: {len(report['bits'])} comparisons, {len(wrong)} with bits that differ; {path}\n"
-    )
-    return int(bool(wrong))
+    path = arguments[0] if arguments else "kernels-campaign.json"
+    return int(run(target, device, torch.cuda.get_device_name(device), path) > 0)
 
 
 if __name__ == "__main__":

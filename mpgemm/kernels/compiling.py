@@ -2,8 +2,10 @@
 
 import hashlib
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from mpgemm.frameworks.extras import require
 from mpgemm.kernels.launches import TritonLaunch, View
@@ -20,7 +22,6 @@ _POINTERS = {
     "fp64": "*fp64",
     "s64": "*i64",
 }
-_SIZES = ("m", "n", "k", "rows", "columns", "count")
 
 
 @cache
@@ -68,6 +69,12 @@ class TargetKernel:
         Bytes of shared memory.
     target : KernelTarget
     launch : TritonLaunch
+    types : mapping
+        Type of each parameter, as Triton names it.
+    fixed : mapping
+        Arguments that are constants of the text: what the launch leaves out, and 1.
+    multiples : tuple of str
+        Parameters that the text takes for multiples of 16: other values give wrong results.
     """
 
     assembly: str
@@ -77,6 +84,9 @@ class TargetKernel:
     shared: int
     target: KernelTarget
     launch: TritonLaunch
+    types: Mapping[str, str]
+    fixed: Mapping[str, Any]
+    multiples: tuple[str, ...]
 
     @property
     def digest(self) -> str:
@@ -86,9 +96,10 @@ class TargetKernel:
 
 def specialised(launch: TritonLaunch, names, aligned: bool) -> tuple[dict[str, str], dict, list[str]]:
     """(type of each argument, values of those that are constants, those known to be multiples of 16), as Triton's own launches
-    specialise them: None and 1 are constants.
+    specialise them: None and 1 are constants, numbers below 2^31 have 32 bits.
 
-    launch: What is launched. names: Arguments in order. aligned: Whether addresses are multiples of 16 bytes.
+    launch: What is launched. names: Arguments in order. aligned: Whether addresses are multiples of 16 bytes, and numbers that
+    are multiples of 16 are known to be.
     """
     types, constants, multiples = {}, {}, []
     for name in names:
@@ -104,7 +115,7 @@ def specialised(launch: TritonLaunch, names, aligned: bool) -> tuple[dict[str, s
         elif isinstance(value, float):
             types[name] = "fp32"
         else:
-            types[name] = "i32" if name in _SIZES else "i64"
+            types[name] = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
             multiples += [name] if aligned and value % 16 == 0 else []
     return types, constants, multiples
 
@@ -117,7 +128,8 @@ def compile_launch(launch: TritonLaunch, target: KernelTarget, *, aligned: bool 
     launch : TritonLaunch
     target : KernelTarget
     aligned : bool
-        Whether addresses are multiples of 16 bytes, as those of tensors are.
+        Whether addresses are multiples of 16 bytes, as those of tensors are, and the text may rest on numbers of the launch
+        that are multiples of 16, as Triton's own launches do.
 
     Raises
     ------
@@ -146,5 +158,7 @@ def compile_launch(launch: TritonLaunch, target: KernelTarget, *, aligned: bool 
     text, binary = ("ptx", "cubin") if target.backend == "cuda" else ("amdgcn", "hsaco")
     passed = tuple(name for name in function.arg_names if types[name] != "constexpr")
     return TargetKernel(
-        made.asm[text], made.asm.get(binary), made.metadata.name, passed, made.metadata.shared, target, launch
-    )
+        made.asm[text], made.asm.get(binary), made.metadata.name, passed, made.metadata.shared, target, launch,
+        {name: types[name] for name in passed},
+        {name: value for name, value in constants.items() if name in launch.arguments}, tuple(multiples),
+    )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 import mpgemm
 import tensorcore_models as tcm
-from mpgemm.kernels.compiling import compile_launch
+from mpgemm.kernels.compiling import compile_launch, specialised
 from mpgemm.kernels.configurations import Configuration, configurations
 from mpgemm.kernels.forms import KERNELS, KernelForm, kernel_form, kernel_method
 from mpgemm.kernels.launches import TritonLaunch, View, gemm_launch, repair_launch
@@ -64,16 +64,18 @@ class GateResult:
     method: str
     target: str
     configuration: Configuration
+    shape: tuple[int, int, int]
     data: str
     elements: int
     finite: int
     differ: int
 
     def __str__(self) -> str:
-        tile = self.configuration
+        tile, (m, n, k) = self.configuration, self.shape
         return (
             f"{self.method} on {self.target}, tile {tile.rows} x {tile.columns} x {tile.depth}, {tile.warps} warps, "
-            f"{tile.stages} stages, {self.data}: {self.differ} of {self.elements} differ ({self.finite} finite)"
+            f"{tile.stages} stages, {m} x {n} x {k}, {self.data}: {self.differ} of {self.elements} differ "
+            f"({self.finite} finite)"
         )
 
 
@@ -109,25 +111,30 @@ class TextMachine:
     Parameters
     ----------
     target : KernelTarget
-        What a launch is compiled for, once for each function.
+        What a launch is compiled for, specialised as Triton's own launches are, once for each kind.
     texts : mapping, optional
-        Function: (assembly, names of its parameters in order), compiled before.
+        Function: (assembly, names of its parameters in order), compiled before; they run in the place of every launch.
     """
 
     def __init__(self, target: KernelTarget, texts: Mapping[str, tuple[str, Sequence[str]]] | None = None):
-        self.target = target
+        self.target, self._compiled = target, {}
         self._programs = {name: (compiled.read(text), tuple(names)) for name, (text, names) in (texts or {}).items()}
 
     def __call__(self, launch: TritonLaunch) -> None:
         """Run a launch; arrays of its views are written in place."""
-        if launch.function not in self._programs:
-            kernel = compile_launch(launch, self.target)
-            self._programs[launch.function] = compiled.read(kernel.assembly), kernel.parameters
-        program, names = self._programs[launch.function]
+        program, names = self._programs.get(launch.function) or self._program(launch)
         values = [launch.arguments[name] for name in names]
         arrays = [x.data if isinstance(x, View) else x for x in values]
         # AMD publishes no payloads of NaN; here every NaN is one.
         program.run(arrays, grid=(launch.grid,), unpublished="refuse" if self.target.backend == "cuda" else "nearest")
+
+    def _program(self, launch: TritonLaunch):
+        kinds = specialised(launch, sorted((*launch.arguments, *launch.constants)), True)
+        key = launch.function, str(kinds), launch.warps, launch.stages
+        if key not in self._compiled:
+            kernel = compile_launch(launch, self.target, aligned=True)
+            self._compiled[key] = compiled.read(kernel.assembly), kernel.parameters
+        return self._compiled[key]
 
 
 def matrix_view(x: np.ndarray, fmt: str = "fp32", flipped: bool = False) -> View:
@@ -193,21 +200,37 @@ class GateCase:
         return found, out.data
 
     def check(
-        self, kinds: Sequence[str] = tuple(DATA), shape: tuple[int, int, int] | None = None,
+        self, kinds: Sequence[str] = tuple(DATA), shapes: Sequence[tuple[int, int, int]] | None = None,
         machine: TextMachine | None = None,
     ) -> Iterator[GateResult]:  # fmt: skip
-        """Compare on each kind of data, at a shape with ragged edges unless (m, n, k) is given."""
-        tile, machine = self.configuration, machine or TextMachine(self.target)
-        m, n, k = shape or (tile.rows + 5, tile.columns - 3, 2 * tile.depth + 9)
-        for kind in kinds:
-            a, b, c = operands(kind, m, n, k, self.form.format)
-            a, b = (tcm.round_to(x, fmt) if fmt != "fp32" else x for x, fmt in zip((a, b), self.types, strict=True))
-            launches, found = self.launches(a, b, c)
-            for launch in launches:
-                machine(launch)
-            expected = simulated(self.row, self.target.unit, a, b, c if self.add else None, self.alpha, self.beta)
-            differ, finite = np.count_nonzero(~same_bits(found, expected)), np.count_nonzero(np.isfinite(found))
-            yield GateResult(self.row.name, self.target.name, tile, kind, found.size, int(finite), int(differ))
+        """Compare on each kind of data, at a ragged shape and at one of multiples of 16 unless each (m, n, k) is given.
+
+        Triton compiles the two to different texts: of multiples of 16 loads are wide and run ahead.
+        """
+        machine = machine or TextMachine(self.target)
+        for m, n, k in shapes or [near_tile(self.configuration, sizes) for sizes in ((1021, 1021, 1021), (1024,) * 3)]:
+            for kind in kinds:
+                a, b, c = operands(kind, m, n, k, self.form.format)
+                a, b = (tcm.round_to(x, fmt) if fmt != "fp32" else x for x, fmt in zip((a, b), self.types, strict=True))
+                launches, found = self.launches(a, b, c)
+                for launch in launches:
+                    machine(launch)
+                expected = simulated(self.row, self.target.unit, a, b, c if self.add else None, self.alpha, self.beta)
+                differ, finite = np.count_nonzero(~same_bits(found, expected)), np.count_nonzero(np.isfinite(found))
+                yield GateResult(
+                    self.row.name, self.target.name, self.configuration, (m, n, k), kind, found.size, int(finite), int(differ)
+                )  # fmt: skip
+
+
+def near_tile(tile: Configuration, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
+    """m, n, k of some tiles that Triton compiles as it does `sizes`: 1, multiples of 16 and whole tiles of k stay so."""
+
+    def near(size: int, even: int, ragged: int) -> int:
+        return 1 if size == 1 else even if size % 16 == 0 else ragged
+
+    m, n, k = sizes
+    depth = 3 * tile.depth if k % tile.depth == 0 else near(k, 2 * tile.depth + 16, 2 * tile.depth + 9)
+    return near(m, tile.rows + 16, tile.rows + 5), near(n, tile.columns, tile.columns - 3), depth
 
 
 def cases(targets: Sequence[str] = (), methods: Sequence[str] = ()) -> Iterator[GateCase]:

@@ -19,37 +19,47 @@ SAMPLED_ROWS, SAMPLED_COLUMNS = 4, 64
 
 @torch.library.custom_op("mpgemm::recovered_product", mutates_args=())
 def recovered_product(
-    a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None, alpha: float, beta: float, method: str, scale: str,
+    a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None, a_words: torch.Tensor | None, a_exponents: torch.Tensor | None,
+    b_words: torch.Tensor | None, b_exponents: torch.Tensor | None, ends: list[float], method: str, scale: str,
     repair: bool, unit: str, tile: list[int],
 ) -> torch.Tensor:  # fmt: skip
-    """alpha A B + beta C for a batch of matrices, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
+    """alpha A B + beta C for a batch of matrices, shapes (batch, m, k), (batch, k, n), (batch, m, n).
+
+    a_words, a_exponents, b_words, b_exponents: As :class:`SplitTensor` has them, where operands were split before. ends: alpha
+    and beta. tile: A configuration's fields, or none. torch wants numbers and tensors, one by one.
+    """
     out = a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=torch.float32)
     configuration = Configuration(*tile) if tile else None
-    TensorProduct(recipe(method, scale, repair), a, b, c, alpha, beta, unit, configuration).into(out)
+    words = (a_words, a_exponents, b_words, b_exponents)
+    TensorProduct(recipe(method, scale, repair), a, b, c, *ends, unit, configuration, words).into(out)
     return out
 
 
 @recovered_product.register_fake
-def _shape(a, b, c, alpha, beta, method, scale, repair, unit, tile):
+def _shape(a, b, c, *rest):
     return a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=torch.float32)
 
 
+_NOT_SPLIT = (None, None, None, None)
+
+
 def _keep(ctx, inputs, output):
-    a, b, c, ctx.alpha, ctx.beta, method, *options, tile = inputs
+    (a, b), (ctx.alpha, ctx.beta), (method, *options) = inputs[:2], inputs[7], inputs[8:12]
     ctx.save_for_backward(a, b)
-    ctx.options = (GRADIENTS.get(method.partition(":")[0], method), *options)
+    ctx.options = (GRADIENTS.get(method.partition(":")[0], method), *options, [])
 
 
 def _backward(ctx, grad):
     """Gradients by the same method."""
     a, b = ctx.saved_tensors
     left = right = None
+    rest = (None, *_NOT_SPLIT, [ctx.alpha, 1.0], *ctx.options)
     if ctx.needs_input_grad[0]:
-        left = recovered_product(grad, b.mT.float(), None, ctx.alpha, 1.0, *ctx.options, []).to(a.dtype)
+        left = recovered_product(grad, b.mT.float(), *rest).to(a.dtype)
     if ctx.needs_input_grad[1]:
-        right = recovered_product(a.mT.float(), grad, None, ctx.alpha, 1.0, *ctx.options, []).to(b.dtype)
+        right = recovered_product(a.mT.float(), grad, *rest).to(b.dtype)
     added = grad * ctx.beta if ctx.needs_input_grad[2] else None
-    return left, right, added, None, None, None, None, None, None, None
+    return (left, right, added, *(None,) * 10)
 
 
 recovered_product.register_autograd(_backward, setup_context=_keep)
@@ -63,7 +73,7 @@ def split(
     Parameters
     ----------
     x : Tensor, shape (k, n) or (batch, k, n) for side "b", (m, k) or (batch, m, k) for side "a"
-        It must not change while the result is used.
+        It must not change while the result is used; it gets gradients as it does without being split.
     method, scale, repair, **options
         As for :func:`matmul`.
     side : {"b", "a"}
@@ -77,14 +87,16 @@ def split(
     if side not in ("a", "b"):
         raise ValueError(f"side is {side!r}, expected 'a' or 'b'")
     text = spelled(method, options)
+    if text.partition(":")[0] == RESIDUES:
+        raise ValueError(f"{text} has no operands that are split before: pass the tensors to matmul")
     row = recipe(text, scale, repair)
-    if not isinstance(x, torch.Tensor) or x.dim() not in (2, 3):
-        raise ValueError("split takes a tensor of two or three dimensions")
     _check_type(x, side, text)
-    source = x.detach() if x.dim() == 3 else x.detach()[None]
+    if x.dim() not in (2, 3):
+        raise ValueError(f"split takes two or three dimensions, {side} is {tuple(x.shape)}")
+    source = x if x.dim() == 3 else x[None]
     words = exponents = None
     if devices.device_target(x.device) is not None:
-        words, exponents = split_matrices(source, "ab".index(side), row)
+        words, exponents = split_matrices(source.detach(), "ab".index(side), row)
     return SplitTensor(source, words, exponents, row, text, scale, repair, "ab".index(side), tuple(x.shape))
 
 
@@ -158,38 +170,40 @@ def matmul(
         return _doubles(a, b, spelled(method, options), out, c, float(alpha), float(beta), config, verify, unit)
     text, scale, repair = _asked(a, b, method, scale, repair, options)
     row = recipe(text, scale, repair)
-    ready = (a if isinstance(a, SplitTensor) else None, b if isinstance(b, SplitTensor) else None)
     left, right = (x.source.reshape(x.shape) if isinstance(x, SplitTensor) else x for x in (a, b))
     for x, side in ((left, "a"), (right, "b")):
         _check_type(x, side, text)
-    if left.device != right.device or (c is not None and c.device != left.device):
-        raise ValueError(f"a, b and c are to be on one device, got {left.device}, {right.device}" + (
-            "" if c is None else f", {c.device}"))  # fmt: skip
     shape, x, y = _batches(left, right)
-    added = None if c is None or beta == 0 else _added(c, shape, x.shape[0], torch.float32)
-    parts = 1 if deterministic else parts_of(x, y, row)
+    _check_ends(left, right, c, out, shape, torch.float32, config)
+    sizes = x.shape[0], x.shape[1], y.shape[2]
+    added = None if c is None or beta == 0 else c.expand(shape).reshape(sizes)
+    asked = (text, scale, repair, unit, [] if config is None else [*config.to_dict().values()])
+    words = (*_words(a), *_words(b))
+    parts = 1 if deterministic else parts_of(x, y, row, config)
+    placed = parts == 1 and out is not None and not (verify and c is out) and _fits(out, x, y, c)
     if parts > 1:
-        result = _in_parts(x, y, parts, text, scale, repair, unit)
-        result = result if alpha == 1 else result * alpha
-        if added is not None:
-            result = result + (added if (alpha, beta) == (1, 1) else added * beta)
-        result = result.reshape(shape)
-    elif any(ready) and not _needs_gradient(left, right, c):
-        result = left.new_empty((x.shape[0], x.shape[1], y.shape[2]), dtype=torch.float32)
-        TensorProduct(row, x, y, added, float(alpha), float(beta), unit, config, ready).into(result)
-        result = result.reshape(shape)
-    elif out is not None and not _needs_gradient(left, right, c) and _fits(out, shape, x.shape[0], x, y):
-        target = out.reshape(x.shape[0], x.shape[1], y.shape[2])
-        TensorProduct(row, x, y, target if c is out else added, float(alpha), float(beta), unit, config).into(target)
-        result = out
+        result = _ended(_in_parts(x, y, parts, *asked), added, alpha, beta)
+    elif not placed:
+        result = recovered_product(x, y, added, *words, [float(alpha), float(beta)], *asked)
     else:
-        tile = [] if config is None else [*config.to_dict().values()]
-        result = recovered_product(x, y, added, float(alpha), float(beta), text, scale, repair, unit, tile).reshape(
-            shape
-        )
+        result = out.reshape(sizes)
+        added = result if c is out and beta != 0 else added
+        TensorProduct(row, x, y, added, float(alpha), float(beta), unit, config, words).into(result)
     if verify:
-        _verify(row, x, y, added, float(alpha), float(beta), result.reshape(x.shape[0], x.shape[1], y.shape[2]), unit)
-    return result if out is None or result is out else _copied(out, result)
+        _verify(row, x, y, added, float(alpha), float(beta), result, unit)
+    if out is None:
+        return result.reshape(shape)
+    return out if placed else out.copy_(result.reshape(shape))
+
+
+def _ended(result: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> torch.Tensor:
+    """alpha result + beta added, each rounded."""
+    result = result if (alpha, beta) == (1, 1) else result * alpha
+    return result if added is None else result + (added if (alpha, beta) == (1, 1) else added * beta)
+
+
+def _words(x: torch.Tensor | SplitTensor) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    return (x.words, x.exponents) if isinstance(x, SplitTensor) else (None, None)
 
 
 def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
@@ -218,6 +232,8 @@ def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
 def _check_type(x, side: str, method: str) -> None:
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"{side} is a {type(x).__name__}, expected a tensor")
+    if x.layout != torch.strided:
+        raise TypeError(f"{side} is {x.layout}, expected a dense tensor: {side}.to_dense()")
     if x.dtype not in OPERANDS:
         raise TypeError(
             f"{side} is {x.dtype}, expected float32, or bfloat16 or float16, whose values FP32 holds; method {RESIDUES} "
@@ -248,41 +264,38 @@ def _batches(a: torch.Tensor, b: torch.Tensor) -> tuple[tuple[int, ...], torch.T
     return shape, a.expand(*batch, m, k).reshape(size, m, k), b.expand(*batch, k, n).reshape(size, k, n)
 
 
-def _added(c: torch.Tensor, shape: tuple[int, ...], batch: int, dtype: torch.dtype) -> torch.Tensor:
-    if c.dtype != dtype:
-        raise TypeError(f"c is {c.dtype}, expected {dtype}, in which it is added")
-    try:
-        c = c.expand(shape)
-    except RuntimeError:
-        raise ValueError(f"c is {tuple(c.shape)}, which cannot be broadcast to the result's {tuple(shape)}") from None
-    rows = math.prod(shape) // batch if batch else 0
-    columns = shape[-1] if shape else 1
-    return c.reshape(batch, rows // columns if columns else 0, columns)
-
-
 def _needs_gradient(*tensors) -> bool:
     return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
 
 
-def _fits(out: torch.Tensor, shape, batch: int, a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether a kernel can write to `out` itself. Raises ValueError, TypeError where it cannot take the result at all."""
-    _check_out(out, shape, torch.float32)
-    places = out.untyped_storage().data_ptr()
-    return out.is_contiguous() and all(places != x.untyped_storage().data_ptr() for x in (a, b))
-
-
-def _check_out(out: torch.Tensor, shape, dtype: torch.dtype) -> None:
-    if tuple(out.shape) != tuple(shape):
+def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, dtype: torch.dtype, config) -> None:
+    """Refuse c, out and a configuration that do not fit a product of a shape; ValueError, TypeError."""
+    if config is not None and not isinstance(config, Configuration):
+        raise TypeError(f"config is a {type(config).__name__}, expected a mpgemm.kernels.Configuration")
+    for x, name in ((c, "c"), (out, "out")):
+        if x is not None and not (isinstance(x, torch.Tensor) and x.layout == torch.strided):
+            raise TypeError(f"{name} is a {type(x).__name__}, expected a dense tensor")
+        if x is not None and x.dtype != dtype:
+            raise TypeError(f"{name} is {x.dtype}, the result {dtype}")
+    found = {name: x.device for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
+    if len(set(found.values())) > 1:
+        raise ValueError(f"operands and results are to be on one device, got {found}")
+    if out is not None and tuple(out.shape) != tuple(shape):
         raise ValueError(f"out is {tuple(out.shape)}, the result {tuple(shape)}")
-    if out.dtype != dtype:
-        raise TypeError(f"out is {out.dtype}, the result is {dtype}")
-
-
-def _copied(out: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    _check_out(out, result.shape, result.dtype)
-    if _needs_gradient(result, out):
+    if out is not None and _needs_gradient(a, b, c, out):
         raise ValueError("out takes no part in gradients: leave it out, or compute under torch.no_grad()")
-    return out.copy_(result)
+    try:
+        c is None or c.expand(shape)
+    except RuntimeError:
+        raise ValueError(f"c is {tuple(c.shape)}, which cannot be broadcast to the result's {tuple(shape)}") from None
+
+
+def _fits(out: torch.Tensor, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None) -> bool:
+    """Whether a kernel can write to `out` itself: nothing else that it reads lies there, and no program is being compiled."""
+    if torch.compiler.is_compiling() or not out.is_contiguous():
+        return False
+    place = out.untyped_storage().data_ptr()
+    return all(x is None or x is out or place != x.untyped_storage().data_ptr() for x in (a, b, c))
 
 
 def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verify: bool, unit: str) -> torch.Tensor:
@@ -295,25 +308,23 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
     if _needs_gradient(a, b, c):
         raise ValueError(f"method {method} has no gradient: call it under torch.no_grad(), or on detached tensors")
     shape, x, y = _batches(a, b)
-    added = None if c is None or beta == 0 else _added(c, shape, x.shape[0], torch.float64)
-    result = residue_product(row, x, y, unit, config)
-    result = result if (alpha, beta) == (1.0, 1.0) else result * alpha
-    if added is not None:
-        result = result + (added if (alpha, beta) == (1.0, 1.0) else added * beta)
+    _check_ends(a, b, c, out, shape, torch.float64, config)
+    added = None if c is None or beta == 0 else c.expand(shape).reshape(x.shape[0], x.shape[1], y.shape[2])
+    result = _ended(residue_product(row, x, y, unit, config), added, alpha, beta)
     if verify:
         _verify(row, x, y, added, alpha, beta, result, unit)
     result = result.reshape(shape)
-    return result if out is None else _copied(out, result)
+    return result if out is None else out.copy_(result)
 
 
 # -- parts of k --------------------------------------------------------------------------------------------------------------
-def parts_of(a: torch.Tensor, b: torch.Tensor, row) -> int:
+def parts_of(a: torch.Tensor, b: torch.Tensor, row, configuration: Configuration | None = None) -> int:
     """Equal parts of k, whole tiles each, that occupy a device which the tiles of one result leave idle; 1 where none do."""
     target = devices.device_target(a.device)
     (batch, m, k), n = a.shape, b.shape[2]
     if target is None or batch != 1 or 0 in (m, n, k):
         return 1
-    tile = choose(kernel_form(row), target, m, n, k)
+    tile = configuration or choose(kernel_form(row), target, m, n, k)
     tiles = -(-m // tile.rows) * -(-n // tile.columns)
     parts = 1
     while tiles * parts * 2 <= target.multiprocessors and k % (parts * 2 * tile.depth) == 0 and parts < 16:
@@ -321,12 +332,12 @@ def parts_of(a: torch.Tensor, b: torch.Tensor, row) -> int:
     return parts
 
 
-def _in_parts(a: torch.Tensor, b: torch.Tensor, parts: int, *options) -> torch.Tensor:
+def _in_parts(a: torch.Tensor, b: torch.Tensor, parts: int, *asked) -> torch.Tensor:
     """The products of parts of k, added one after the other."""
     length = a.shape[2] // parts
     left = a[0].unflatten(1, (parts, length)).transpose(0, 1)
     right = b[0].unflatten(0, (parts, length))
-    found = recovered_product(left, right, None, 1.0, 1.0, *options, [])
+    found = recovered_product(left, right, None, *_NOT_SPLIT, [1.0, 1.0], *asked)
     total = found[0]
     for part in found[1:]:
         total = total + part

@@ -1,5 +1,6 @@
 """Products of torch tensors: a batch of matrices on a device by launches, on the CPU by the simulation."""
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -105,8 +106,8 @@ class TensorProduct:
         Whose sums the simulation has, where no device runs the product.
     configuration : Configuration or None
         None: the counted model chooses.
-    split : (SplitTensor or None, SplitTensor or None)
-        A and B where they were split before; a and b are then their sources.
+    ready : tuple of (Tensor or None)
+        Words and exponents of A, then of B, as :class:`SplitTensor` has them, where they were split before.
     """
 
     row: RecoveryMethod
@@ -117,7 +118,7 @@ class TensorProduct:
     beta: float = 1.0
     unit: str = "h100"
     configuration: Configuration | None = None
-    split: tuple[SplitTensor | None, SplitTensor | None] = (None, None)
+    ready: tuple[torch.Tensor | None, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
@@ -172,7 +173,8 @@ class TensorProduct:
             c = view(self.c.clone())
         exponents = self._exponents(form) if self.row.equilibrate == "rows" else None
         left, right = (
-            view(x) if ready is None else _planes(ready) for x, ready in zip((self.a, self.b), self.split, strict=True)
+            view(x) if words is None else _planes(words, x.shape)
+            for x, words in zip((self.a, self.b), self.ready[::2] or (None, None), strict=True)
         )
         ends = (float(self.alpha), float(self.beta))
         yield gemm_launch(form, tile, self.sizes, left, right, view(out), c, exponents, *ends)
@@ -182,18 +184,21 @@ class TensorProduct:
     def _exponents(self, form: KernelForm) -> tuple[View, View]:
         k = self.a.shape[2]
         found = []
-        for side, (x, ready) in enumerate(zip((self.a, self.b), self.split, strict=True)):
-            e = exponents_of(x, 2 - side, form, k) if ready is None else ready.exponents
-            assert e is not None
-            found.append(View(e.expand(self.a.shape[0], -1).contiguous(), "s32", (e.shape[1], 1, 1)))
+        for side, (x, ready) in enumerate(zip((self.a, self.b), self.ready[1::2] or (None, None), strict=True)):
+            e = exponents_of(x, 2 - side, form, k) if ready is None else ready
+            shape = x.shape[0], x.shape[1 + side]
+            e = (e if e.numel() == math.prod(shape) else e.repeat(shape[0] // e.shape[0], 1)).reshape(shape)
+            found.append(View(e, "s32", (e.shape[1], 1, 1)))
         return found[0], found[1]
 
 
-def _planes(ready: SplitTensor) -> View:
-    words = ready.words
-    assert words is not None
-    batch = words.stride(1) if words.shape[1] > 1 else 0
-    return View(words, TYPES[words.dtype], (batch, words.stride(2), words.stride(3)), words.stride(0))
+def _planes(words: torch.Tensor, shape: tuple[int, ...]) -> View:
+    """Words of an operand (batch, rows, columns): as they were split, their batches as one tall matrix, or repeated."""
+    batch, rows, columns = shape
+    if words.shape[1] not in (1, batch) and words[0].numel() != math.prod(shape):
+        words = words.repeat(1, batch // words.shape[1], 1, 1)
+    own = 0 if words.shape[1] == 1 else rows * columns
+    return View(words, TYPES[words.dtype], (own, words.stride(2), words.stride(3)), words.stride(0))
 
 
 @cache

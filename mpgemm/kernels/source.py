@@ -60,6 +60,12 @@ def _power(exponent):
 
 
 @triton.jit
+def _planes(count: tl.constexpr, plane):
+    """Elements of so many planes in 64 bits: Triton passes numbers below 2^31 in 32."""
+    return tl.full((), count, tl.int64) * plane
+
+
+@triton.jit
 def _tile_words(
     base, offsets, inside, plane, exponents, SPLIT: tl.constexpr, SCALED: tl.constexpr, COUNT: tl.constexpr,
     SCALE: tl.constexpr, FORMAT: tl.constexpr, ROUNDING: tl.constexpr,
@@ -68,7 +74,7 @@ def _tile_words(
     if SPLIT:
         words = ()
         for j in tl.static_range(COUNT):
-            words = words + (tl.load(base + offsets + j * plane, mask=inside, other=0.0),)
+            words = words + (tl.load(base + offsets + _planes(j, plane), mask=inside, other=0.0),)
         return words
     else:
         x = tl.load(base + offsets, mask=inside, other=0.0).to(tl.float32)
@@ -228,4 +234,4 @@ def split_words(
         values = _times_power(values, tl.load(places, mask=inside, other=0))
     words = words_of(values, COUNT, SCALE, FORMAT, ROUNDING)
     for j in tl.static_range(COUNT):
-        tl.store(out + j * plane + batch * out_batch + row * columns + at, words[j], mask=inside)
+        tl.store(out + _planes(j, plane) + batch * out_batch + row * columns + at, words[j], mask=inside)

@@ -43,7 +43,7 @@ def residues(
     whole = _times_power(values, exponent).to(tl.int64)
     for i in tl.static_range(len(MODULI)):
         tl.store(
-            out + i * plane + batch * out_batch + row * columns + at,
+            out + tl.full((), i, tl.int64) * plane + batch * out_batch + row * columns + at,
             _balanced(whole, MODULI[i]).to(tl.int8),
             mask=inside,
         )
@@ -133,8 +133,10 @@ def residue_products(
             total = tl.zeros((BM, BN), tl.int32)
             for start in range(chunk, tl.minimum(chunk + CHUNK, k), BK):
                 at = start + wide_inner
-                left = a + i * a_plane + batch * a_batch + wide_rows[:, None] * k + at[None, :]
-                right = b + i * b_plane + batch * b_batch + at[:, None] * n + wide_columns[None, :]
+                left = a + tl.full((), i, tl.int64) * a_plane + batch * a_batch + wide_rows[:, None] * k + at[None, :]
+                right = (
+                    b + tl.full((), i, tl.int64) * b_plane + batch * b_batch + at[:, None] * n + wide_columns[None, :]
+                )
                 x = tl.load(left, mask=(rows[:, None] < m) & (inner[None, :] < k - start), other=0)
                 y = tl.load(right, mask=(columns[None, :] < n) & (inner[:, None] < k - start), other=0)
                 total = tl.dot(x, y, total)

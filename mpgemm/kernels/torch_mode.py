@@ -1,4 +1,4 @@
-"""A model's FP32 products by recovery kernels: a dispatch mode that replaces mm, addmm, bmm and baddbmm."""
+"""A model's FP32 products by recovery kernels: a dispatch mode that replaces mm, addmm, bmm, baddbmm and what vectors have."""
 
 import threading
 from collections import Counter
@@ -8,6 +8,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from mpgemm.frameworks.torch_mode import deliver, forms_a_product, is_composite
 from mpgemm.kernels.multiply import matmul
 from mpgemm.kernels.recipes import recipe, spelled
 
@@ -20,7 +21,8 @@ class RecoveredProducts(TorchDispatchMode):
     Attributes
     ----------
     calls : collections.Counter
-        Products by operation: those that the method ran, and, behind "native ", FP32 convolutions, which it did not.
+        Products by operation: those that the method ran, and, behind "native ", those that it did not: convolutions and fused
+        attention, products of other types with the type ("native bfloat16 mm"), of sparse tensors.
     """
 
     def __init__(self, model: torch.nn.Module | None, method: str, options: dict):
@@ -32,6 +34,8 @@ class RecoveredProducts(TorchDispatchMode):
 
     def __enter__(self):
         super().__enter__()
+        self._hooks.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
+        torch.backends.mha.set_fastpath_enabled(False)  # one operation, projections and all
         if self.model is not None:
             self._hooks.enter_context(_removed(self.model.register_forward_pre_hook(self._entered)))
             self._hooks.enter_context(_removed(self.model.register_forward_hook(self._left, always_call=True)))
@@ -58,14 +62,24 @@ class RecoveredProducts(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if any(issubclass(t, FakeTensor) for t in types) or not self._meant:
+            return func(*args, **kwargs)
+        run = _PRODUCTS.get(func.overloadpacket)
+        if run is None and is_composite(func):
+            with self:
+                return func.decompose(*args, **kwargs)
+        tensors = [x for x in args if isinstance(x, torch.Tensor)]
+        if run is None and not forms_a_product(func.overloadpacket) or any(x.is_meta for x in tensors):
+            return func(*args, **kwargs)
         name = func.overloadpacket.__name__
-        plain = not any(issubclass(t, FakeTensor) for t in types) and self._meant and _is_fp32(args)
-        if plain and name in ("convolution", "convolution_backward"):
-            self.calls[f"native {name}"] += 1
-        if not plain or func not in _PRODUCTS:
+        kinds = {x.dtype for x in tensors}
+        if run is None or kinds != {torch.float32} or any(x.layout != torch.strided for x in tensors):
+            other = sorted(str(kind).removeprefix("torch.") for kind in kinds - {torch.float32})
+            self.calls[" ".join(("native", *other, name))] += 1
             return func(*args, **kwargs)
         self.calls[name] += 1
-        return _PRODUCTS[func](self, *args, **kwargs)
+        found = run(self, *args, **{key: x for key, x in kwargs.items() if key != "out"})
+        return deliver(func, found, args, kwargs)
 
     def product(self, a, b, **ends):
         """One product by the method."""
@@ -78,11 +92,6 @@ def _removed(handle) -> ExitStack:
     return stack
 
 
-def _is_fp32(args) -> bool:
-    tensors = [x for x in args if isinstance(x, torch.Tensor)]
-    return bool(tensors) and all(x.dtype == torch.float32 and x.layout == torch.strided for x in tensors)
-
-
 def _mm(run: RecoveredProducts, a, b):
     return run.product(a, b)
 
@@ -91,11 +100,15 @@ def _addmm(run: RecoveredProducts, c, a, b, *, beta=1, alpha=1):
     return run.product(a, b, c=c, alpha=alpha, beta=beta)
 
 
+def _addbmm(run: RecoveredProducts, c, a, b, *, beta=1, alpha=1):
+    """The batch is a part of k."""
+    return _addmm(run, c, a.transpose(0, 1).flatten(1), b.flatten(0, 1), beta=beta, alpha=alpha)
+
+
 _PRODUCTS = {
-    aten.mm.default: _mm,
-    aten.bmm.default: _mm,
-    aten.addmm.default: _addmm,
-    aten.baddbmm.default: _addmm,
+    **dict.fromkeys((aten.mm, aten.bmm, aten.mv, aten.dot, aten.vdot), _mm),
+    **dict.fromkeys((aten.addmm, aten.addmm_, aten.baddbmm, aten.baddbmm_, aten.addmv, aten.addmv_), _addmm),
+    **dict.fromkeys((aten.addbmm, aten.addbmm_), _addbmm),
 }
 
 
@@ -126,9 +139,10 @@ def recovered(model: torch.nn.Module | None = None, method: str = "bf16x9", **op
 
     Notes
     -----
-    `linear`, `matmul`, `einsum` and the math path of attention are made of what is replaced; convolutions and fused attention
-    run as they are. Code that `torch.compile` compiled inside of the context keeps its own products: call
-    :func:`mpgemm.kernels.matmul` in a program that is compiled.
+    `linear`, `matmul`, `einsum` and the math path of attention are made of what is replaced, also in place and with `out`;
+    convolutions, fused attention and products of other types run as they are and are counted. Of this mode and
+    :func:`mpgemm.torch.emulate` the one that was entered last has a product. Code that `torch.compile` compiled inside of the
+    context keeps its own products: call :func:`mpgemm.kernels.matmul` in a program that is compiled.
     """
     if model is not None and not isinstance(model, torch.nn.Module):
         raise TypeError(f"model is a {type(model).__name__}, expected a torch.nn.Module or None")

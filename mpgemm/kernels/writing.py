@@ -26,10 +26,13 @@ class WrittenKernel:
         Names in the folder.
     record : dict
         As in record.json.
+    kernels : tuple of TargetKernel
+        What was compiled: the product first.
     """
 
     files: tuple[str, ...]
     record: dict
+    kernels: tuple[TargetKernel, ...]
 
 
 def kernels_of(
@@ -100,7 +103,8 @@ def write_kernel(
             files[f"{name}.{binary}"] = kernel.binary
         entries.append(
             {
-                "function": name, "entry": kernel.name, "parameters": list(kernel.parameters),
+                "function": name, "entry": kernel.name, "parameters": list(kernel.parameters), "types": dict(kernel.types),
+                "fixed": dict(kernel.fixed), "multiples_of_16": list(kernel.multiples), "grid": kernel.launch.grid,
                 "threads": kernel.launch.warps * target.warp, "shared_bytes": kernel.shared, "sha256": kernel.digest,
                 "counts": instruction_counts(kernel.assembly),
             }
@@ -110,7 +114,7 @@ def write_kernel(
     for name, content in files.items():
         with atomic_writer(folder / name) as file:
             file.write(content.encode() if isinstance(content, str) else content)
-    return WrittenKernel(tuple(files), record)
+    return WrittenKernel(tuple(files), record, tuple(made))
 
 
 def _record(row, method: str, target: KernelTarget, shape, product: TargetKernel, entries, source: str) -> dict:

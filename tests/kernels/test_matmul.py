@@ -143,6 +143,44 @@ def test_weights_are_split_once(device, method):
         kernels.matmul(ready, b[0].T)
 
 
+def test_words_of_batches_are_repeated_or_stacked(device):
+    """What was split has fewer batches than the product, or becomes one tall matrix; rows are scaled."""
+    a, b, _ = tensors(4, 6, 40, batch=(3, 2))
+    found = kernels.matmul(a, kernels.split(b[0], "ootomo"), config=SMALL)
+    left = kernels.matmul(kernels.split(a[0], "ootomo", side="a"), b, config=SMALL)
+    for i in range(3):
+        for j in range(2):
+            assert_same(found[i, j], expected(a[i, j], b[0, j], method="ootomo"))
+            assert_same(left[i, j], expected(a[0, j], b[i, j], method="ootomo"))
+    tall = kernels.matmul(
+        kernels.split(a[0] * torch.tensor([[[1.0]], [[64.0]]]), "ootomo", side="a"), b[0, 0], config=SMALL
+    )
+    for j, factor in enumerate((1.0, 64.0)):
+        assert_same(tall[j], expected(a[0, j] * factor, b[0, 0], method="ootomo"))
+
+
+def test_c_follows_the_shape_of_vectors(device):
+    a, b, _ = tensors(4, 1, 40, batch=(3,))
+    c = torch.arange(4.0)
+    found = kernels.matmul(a, b[0, :, 0], c=c, config=SMALL)
+    assert found.shape == (3, 4)
+    for i in range(3):
+        assert_same(found[i], expected(a[i], b[0], c[:, None])[:, 0])
+
+
+def test_what_shares_memory_with_the_result_is_read_before(device):
+    a, b, c = tensors(12, 12, 40)
+    out = c.clone()
+    assert kernels.matmul(a, b, out=out, c=out.T, config=SMALL) is out
+    assert_same(out, expected(a, b, c.T))
+    square = tensors(12, 12, 12)[0]
+    wanted = expected(square, square.T)
+    assert_same(kernels.matmul(square, square.T, out=square, config=SMALL), wanted)
+    out = c.clone()
+    kernels.matmul(a, b, out=out, c=out, verify=True, config=SMALL)
+    assert_same(out, expected(a, b, c))
+
+
 @pytest.mark.parametrize("method", ["ootomo_tf32", "sgemm_cube"])
 def test_a_row_has_the_same_bits_in_any_batch(device, method):
     """Row 0 alone, among 100 rows and, with the counted choice of tiles, among 4096."""
@@ -187,7 +225,7 @@ def test_gradients_are_products_of_the_method(device):
 def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
     a, b, c = tensors(20, 24, 50)
     kernels.matmul(a, b, c=c, verify=True)
-    run = device.execute
+    run = products.devices.execute
 
     def wrong(launch, where):
         run(launch, where)
@@ -212,6 +250,11 @@ def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
         ({"out": torch.zeros(3, 3)}, ValueError, "out is"),
         ({"config": kernels.Configuration(16, 32, 64)}, ValueError, "tiles of 32 of k, the configuration has 64"),
         ({"scale": "columns"}, ValueError, "scale is 'columns'"),
+        ({"config": (16, 32, 32)}, TypeError, "config is a tuple, expected a mpgemm.kernels.Configuration"),
+        ({"c": [1.0]}, TypeError, "c is a list, expected a dense tensor"),
+        ({"a": torch.zeros(20, 50).to_sparse()}, TypeError, "a.to_dense"),
+        ({"out": torch.zeros(20, 24, device="meta")}, ValueError, "on one device"),
+        ({"out": torch.zeros(20, 24, requires_grad=True)}, ValueError, "out takes no part in gradients"),
     ],
 )
 def test_bad_input(device, changes, error, message):
@@ -247,6 +290,38 @@ def test_compiled_programs_call_it():
     a, b, _ = tensors(6, 7, 40)
     program = torch.compile(lambda x, y: kernels.matmul(x, y, "bf16x6") + 1, backend="aot_eager", fullgraph=True)
     assert torch.equal(program(a, b), kernels.matmul(a, b, "bf16x6") + 1)
+    ready, out = kernels.split(b, "bf16x6"), torch.zeros(6, 7)
+    program = torch.compile(lambda x, y: kernels.matmul(x, ready, out=y), backend="aot_eager", fullgraph=True)
+    assert torch.equal(program(a, out), kernels.matmul(a, b, "bf16x6")) and torch.equal(out, program(a, out))
+
+
+@pytest.mark.filterwarnings("ignore:tensors on the CPU")
+def test_the_operation_keeps_what_torch_asks_of_one():
+    a, b, _ = tensors(6, 7, 40)
+    arguments = (
+        a[None],
+        b[None].requires_grad_(),
+        None,
+        None,
+        None,
+        None,
+        None,
+        [1.0, 1.0],
+        "bf16x6",
+        "auto",
+        True,
+        "h100",
+        [],
+    )
+    torch.library.opcheck(torch.ops.mpgemm.recovered_product, arguments)
+
+
+@pytest.mark.filterwarnings("ignore:tensors on the CPU")
+def test_weights_that_were_split_get_gradients():
+    a, b, _ = tensors(6, 7, 40)
+    weights = b.clone().requires_grad_()
+    kernels.matmul(a, kernels.split(weights, "bf16x6")).sum().backward()
+    assert torch.equal(weights.grad, kernels.matmul(a.T, torch.ones(6, 7), "bf16x6"))
 
 
 def test_the_tested_version_of_triton_is_stated(monkeypatch):

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ import mpgemm
 from ascend.grid import Swizzle
 from ascend.schedule import build_schedule
 from mpgemm.cli import main
-from mpgemm.kernels.launches import TritonLaunch, View
 from mpgemm.kernels.planned import planned_method, triton_files
 
 PLAN = ["plan", "100", "300", "150", "--chip", "910B3", "--emit", "triton"]
@@ -87,52 +85,16 @@ def test_schedules_that_are_refused(options, why):
         triton_files(schedule(**options))
 
 
-@dataclass
-class Launcher:
-    """Stands for a Triton function of the emitted file: a launch runs on the machine of its compiled text."""
-
-    function: object
-    machine: object
-    grid: int = 0
-
-    def __getitem__(self, grid):
-        return Launcher(self.function, self.machine, grid[0])
-
-    def __call__(self, *positional, **constants):
-        options = {"enable_fp_fusion": constants.pop("enable_fp_fusion")}
-        names = self.function.arg_names
-        given = dict(zip(names, positional, strict=False)) | constants
-        assert sorted(given) == sorted(names)
-        arguments = {
-            name: x if not hasattr(x, "numpy") else View(*_array(x))
-            for name, x in given.items()
-            if name not in constants
-        }
-        self.machine(TritonLaunch(self.function.__name__, arguments, constants, self.grid, 4, 1, options))
-
-
-def _array(x):
-    data = (x if x.is_contiguous() else x.mT).numpy()  # the memory that the strides are of
-    return (data.view(np.uint16), "fp16", x.stride()) if data.dtype == np.float16 else (data, "fp32", x.stride())
-
-
 def computed(path, text, s, a, b, monkeypatch):
     """What the emitted file's host gives, its functions compiled for sm_80."""
     import torch
-
-    from mpgemm.kernels import compiling
-    from mpgemm.kernels.gate import TextMachine
-    from mpgemm.kernels.targets import get_target
+    from ptx_device import PTXDevice
 
     path.write_text(text)
     spec = importlib.util.spec_from_file_location("emitted_gemm", path)
     emitted = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(emitted)
-    functions = {name: getattr(emitted, name) for name in ("gemm", "split_words")}
-    monkeypatch.setattr(compiling, "kernel_function", functions.__getitem__)
-    for name, function in functions.items():
-        # A and B have their own sizes and strides: each launch is compiled for itself.
-        monkeypatch.setattr(emitted, name, Launcher(function, lambda launch: TextMachine(get_target("sm_80"))(launch)))
+    PTXDevice("sm_80").use(monkeypatch)
     x, y = torch.from_numpy(a.T.copy()).T, torch.from_numpy(b)
     with pytest.raises(ValueError, match="the plan's is"):
         emitted.multiply(x[1:], y)

@@ -48,6 +48,52 @@ def test_only_the_model_named_and_only_fp32(model):
     assert run.calls == {"bmm": 1, "native convolution": 1}
 
 
+def test_every_spelling_of_a_product_is_taken():
+    a, b, c, v = torch.randn(3, 4), torch.randn(4, 5), torch.randn(3, 5), torch.randn(4)
+    batch = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
+    own, out, empty = c.clone(), torch.zeros(3, 5), torch.empty(0)
+    with recovered(method="bf16x6") as run:
+        own.addmm_(a, b, beta=0.5, alpha=2.0)
+        torch.addmm(c, a, b, out=out)
+        torch.mm(a, b, out=empty)
+        vectors = [torch.mv(a, v), torch.dot(v, v), torch.addmv(c[:, 0], a, v, beta=2.0)]
+        summed = torch.addbmm(c, *batch, alpha=0.5)
+    assert torch.equal(own, kernels.matmul(a, b, "bf16x6", c=c, alpha=2.0, beta=0.5))
+    assert torch.equal(out, kernels.matmul(a, b, "bf16x6", c=c)) and torch.equal(empty, kernels.matmul(a, b, "bf16x6"))
+    pairs = ((a, v, {}), (v, v, {}), (a, v, {"c": c[:, 0], "beta": 2.0}))
+    assert all(torch.equal(x, kernels.matmul(y, z, "bf16x6", **k)) for x, (y, z, k) in zip(vectors, pairs, strict=True))
+    wide = torch.cat([*batch[0]], 1), torch.cat([*batch[1]])
+    assert torch.equal(summed, kernels.matmul(*wide, "bf16x6", c=c, alpha=0.5))
+    assert run.calls == {"addmm_": 1, "addmm": 1, "mm": 1, "mv": 1, "dot": 1, "addmv": 1, "addbmm": 1}
+
+
+def test_what_stays_native_is_counted():
+    """Other types, sparse tensors, fused attention; the projections of attention are taken, also in evaluation."""
+    x, linear = torch.randn(2, 5, 16), torch.nn.Linear(16, 4)
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval()
+    before = torch.backends.mha.get_fastpath_enabled()
+    with recovered(method="bf16x6") as run, torch.no_grad():
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            linear(x)
+        torch.ones(2, 2, dtype=torch.float64) @ torch.ones(2, 2, dtype=torch.float64)
+        torch.mm(torch.randn(3, 4), torch.randn(4, 3).to_sparse())
+        assert run.calls == {"native bfloat16 addmm": 1, "native float64 mm": 1, "native mm": 1}
+        run.calls.clear()
+        layer(x)
+    assert torch.backends.mha.get_fastpath_enabled() == before
+    attention = "native _scaled_dot_product_flash_attention_for_cpu"
+    assert run.calls == {"mm": 1, "addmm": 3, attention: 1}
+
+
+def test_a_compiled_model_is_the_method(model):
+    x = torch.randn(3, 24)
+    with recovered(model, "bf16x6") as run:
+        wanted = model(x)
+        found = torch.compile(model, backend="aot_eager")(x)
+        found.sum().backward()
+    assert torch.equal(found, wanted) and run.calls["addmm"] == 4 and run.calls["mm"] == 3
+
+
 def test_training_under_a_method_follows_fp32(model):
     x, y = torch.randn(32, 24), torch.randn(32, 5)
     twin = torch.nn.Sequential(torch.nn.Linear(24, 16), torch.nn.ReLU(), torch.nn.Linear(16, 5))

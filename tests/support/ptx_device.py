@@ -1,61 +1,127 @@
-"""A device that is none: launches on CPU tensors by the machine of a target's PTX, in the place of a GPU."""
+"""A device that is none: Triton's own launches of CPU tensors, on the machine of compiled text in the place of a driver.
+
+What is replaced is Triton's driver alone: `kernel[grid](...)` specialises its arguments (multiples of 16, ones, 32 or 64 bits),
+compiles, assembles and checks resources as on a device; then the text runs here.
+"""
+
+from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
 
 from mpgemm.kernels import devices
-from mpgemm.kernels.gate import TextMachine
-from mpgemm.kernels.launches import TritonLaunch, View
-from mpgemm.kernels.targets import get_target
+from mpgemm.kernels.targets import TARGETS, get_target
+from tensorcore_models import compiled
 
-_RAW = {
-    torch.float32: np.float32,
-    torch.int32: np.int32,
-    torch.float64: np.float64,
-    torch.int8: np.int8,
-    torch.int64: np.int64,
-}
+_BITS = {1: (torch.int8, np.int8), 2: (torch.int16, np.int16), 4: (torch.int32, np.int32), 8: (torch.int64, np.int64)}
 
 
-class PTXDevice:
-    """What `devices.execute` does, without a GPU; `launches` has what ran.
+class PTXDevice(DriverBase):
+    """A driver of Triton for a target.
 
-    Kernels are compiled for each launch as Triton's own launches specialise them, once for each kind.
+    Attributes
+    ----------
+    launches : list of TritonLaunch
+        What `devices.execute` was asked for.
+    runs : list of (str, dict)
+        What Triton launched: the function, and each argument's type and what is known of it ("D": a multiple of 16).
     """
 
     def __init__(self, target: str):
-        self.target, self.launches, self._machines = get_target(target), [], {}
+        self.target, self.launches, self.runs = get_target(target), [], []
+        self.number = 1000 + list(TARGETS).index(self.target.name)
+        self.utils, self._key, self._programs = self, None, {}
 
     def use(self, monkeypatch) -> "PTXDevice":
         """Take the CPU's place until the test ends."""
+        execute = devices.execute
+
+        def noted(launch, device):
+            self.launches.append(launch)
+            execute(launch, device)
+
         monkeypatch.setattr(devices, "device_target", lambda device: self.target)
-        monkeypatch.setattr(devices, "execute", self.execute)
+        monkeypatch.setattr(devices, "execute", noted)
+        monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
+        monkeypatch.setattr(triton.runtime.driver, "_active", self)
+        monkeypatch.setattr(triton.knobs.runtime.kernel_load_start_hook, "calls", [self._loading])
         return self
 
-    def execute(self, launch: TritonLaunch, device) -> None:
-        """Run a launch; views become arrays from their first element to the end of their storage."""
-        self.launches.append(launch)
-        arrays: dict = {}
-        arguments = {name: _array(x, arrays) if isinstance(x, View) else x for name, x in launch.arguments.items()}
-        key = (
-            launch.function,
-            str(sorted(launch.constants.items())),
-            launch.warps,
-            launch.stages,
-            tuple(
-                name if x is None or (isinstance(x, int) and x == 1) else getattr(x, "type", "")
-                for name, x in arguments.items()
-            ),
-        )
-        found = TritonLaunch(launch.function, arguments, launch.constants, launch.grid, launch.warps, launch.stages)
-        self._machines.setdefault(key, TextMachine(self.target))(found)
+    # -- what Triton asks its driver ---------------------------------------------------------------------------------------
+    @classmethod
+    def is_active(cls):
+        return False
+
+    def map_python_to_cpp_type(self, ty):
+        raise NotImplementedError("no launcher in C is made")
+
+    def get_active_torch_device(self):
+        return torch.device("cpu")
+
+    def get_benchmarker(self):
+        raise NotImplementedError("nothing here is timed")
+
+    def get_current_target(self):
+        return GPUTarget(self.target.backend, self.target.arch, self.target.warp)
+
+    def get_current_device(self):
+        return self.number
+
+    def get_current_stream(self, device):
+        return 0
+
+    def get_device_properties(self, device):
+        return {"max_shared_mem": self.target.shared}
+
+    def _loading(self, module, function, name, files, key):
+        suffix, self._key = ".ptx" if self.target.backend == "cuda" else ".amdgcn", key
+        if key not in self._programs:
+            text = Path(next(path for file, path in files.items() if file.endswith(suffix))).read_text()
+            self._programs[key] = compiled.read(text)
+
+    def load_binary(self, name, binary, shared, device):
+        """(module, function, registers, spills, threads): without a module nothing is left to unload after the test."""
+        return None, self._programs[self._key], 255, 0, 1024
+
+    def launcher_cls(self, source, metadata):
+        """What runs a kernel: arguments that Triton made constants are not passed."""
+        passed = [kind != "constexpr" for kind in source.signature.values()]
+        facts = {
+            name: kind + ("D" if source.attrs.get((i,)) else "")
+            for i, (name, kind) in enumerate(source.signature.items())
+        }
+
+        def run(x, y, z, stream, program, packed, launch, enter, leave, *arguments):
+            self.runs.append((source.fn.fn.__name__, facts))
+            memory = _Memory()
+            kept = [memory.array(a) for a, is_passed in zip(arguments, passed, strict=True) if is_passed]
+            # AMD publishes no payloads of NaN; here every NaN is one.
+            rule = "refuse" if self.target.backend == "cuda" else "nearest"
+            program.run(kept, grid=(x, y, z), unpublished=rule)
+
+        return run
 
 
-def _array(view: View, arrays: dict) -> View:
-    x = view.data
-    place = x.data_ptr()
-    if place not in arrays:
-        start, size = x.storage_offset(), x.untyped_storage().nbytes() // x.element_size()
-        flat = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage(), start, (size - start,), (1,))
-        arrays[place] = (flat if x.dtype in _RAW else flat.view(torch.int16)).numpy()
-    return View(arrays[place], view.type, view.strides, view.plane)
+class _Memory:
+    """Storages of tensors as arrays from a tensor's first element on; one array for tensors that begin at one place."""
+
+    def __init__(self):
+        self._arrays = {}
+
+    def array(self, x):
+        if not isinstance(x, torch.Tensor):
+            return x
+        place = x.data_ptr()
+        if place not in self._arrays:
+            start, size = x.storage_offset(), x.untyped_storage().nbytes() // x.element_size()
+            flat = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage(), start, (size - start,), (1,))
+            raw, kind = _BITS[x.element_size()]
+            found = flat.view(raw).numpy().view(kind)
+            if any(np.shares_memory(found, other) for other in self._arrays.values()):
+                found = found.copy()  # read through another tensor's storage; results have storages of their own
+            self._arrays[place] = found
+        return self._arrays[place]

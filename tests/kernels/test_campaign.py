@@ -1,0 +1,70 @@
+"""The campaign for GPUs, from end to end on a device that is none: rows, failures, what is kept when it is cut off."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="kernels take torch tensors: pip install 'mpgemm[kernels]'")
+pytest.importorskip("triton", reason="kernels are compiled by Triton: pip install 'mpgemm[kernels]'")
+
+from mpgemm.kernels import campaign, devices  # noqa: E402
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """An A100 that is none, two methods, one small shape."""
+    from ptx_device import PTXDevice
+
+    device = PTXDevice("sm_80").use(monkeypatch)
+    monkeypatch.setattr(campaign, "methods_of", lambda target: ["ootomo", "bf16xfp32x2"])
+    monkeypatch.setattr(campaign, "SHAPES", ((5, 9, 40),))
+    monkeypatch.setattr(campaign, "SIDES", (16,))
+    monkeypatch.setattr(campaign, "seconds", lambda run: 1e-3 if torch.is_tensor(run()) else None)
+    return device
+
+
+def test_every_row_is_written(small, tmp_path, capsys):
+    path = tmp_path / "report.json"
+    assert campaign.run(small.target, torch.device("cpu"), "none", path) == 0
+    report = json.loads(path.read_text())
+    assert len(report["bits"]) == 2 * len(campaign.DATA) and {row["differ"] for row in report["bits"]} == {0}
+    assert report["target"] == "sm_80" and report["bits"][0].keys() == {
+        "method",
+        "data",
+        "m",
+        "n",
+        "k",
+        "elements",
+        "differ",
+    }
+    times = {row["name"]: row for row in report["times"]}
+    assert times["ootomo"]["seconds"] == 1e-3 and "bf16xfp32x2, B split before" in times and "torch FP32" in times
+    assert "8 comparisons, 0 with bits that differ or failed" in capsys.readouterr().out
+
+
+def test_what_fails_is_a_row_and_what_ran_before_is_kept(small, tmp_path, monkeypatch):
+    path, execute, runs = tmp_path / "report.json", devices.execute, []
+
+    def failing(launch, device):
+        runs.append(launch)
+        if len(runs) == 3:
+            raise RuntimeError("out of resources")
+        execute(launch, device)
+        if len(runs) == 5:
+            launch.arguments["out"].data.add_(1.0)
+        if len(runs) == 9:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(devices, "execute", failing)
+    with pytest.raises(KeyboardInterrupt):
+        campaign.run(small.target, torch.device("cpu"), "none", path)
+    rows = json.loads(path.read_text())["bits"]
+    assert len(rows) == 4 and rows[1]["failed"] == "RuntimeError: out of resources"
+    assert [row.get("differ") for row in rows] == [0, None, 45, 0]
+
+
+def test_without_a_device_it_says_so(capsys):
+    if torch.cuda.is_available():
+        pytest.skip("there is a device")
+    assert campaign.main([]) == 2
+    assert "no GPU" in capsys.readouterr().err

@@ -1,0 +1,156 @@
+"""Elements 2^31 and more places apart: launches on storages that are reserved and hardly touched."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="kernels take torch tensors: pip install 'mpgemm[kernels]'")
+pytest.importorskip("triton", reason="kernels are compiled by Triton: pip install 'mpgemm[kernels]'")
+
+import mpgemm  # noqa: E402
+from mpgemm import kernels  # noqa: E402
+from mpgemm.kernels import launches  # noqa: E402
+from mpgemm.kernels.forms import kernel_form  # noqa: E402
+from mpgemm.kernels.gate import same_bits  # noqa: E402
+from mpgemm.kernels.launches import View  # noqa: E402
+from mpgemm.kernels.products import TensorProduct, view  # noqa: E402
+from mpgemm.kernels.residues import residue_products_launch, residues_launch  # noqa: E402
+from mpgemm.recovery.methods import get_method  # noqa: E402
+from tensorcore_models.compiled import memory  # noqa: E402
+from tensorcore_models.compiled.ptx import program  # noqa: E402
+
+FAR = 1 << 31
+SMALL = kernels.Configuration(16, 32, 32, 2, 2)
+
+
+class Reserved:
+    """Address space whose pages exist once they are written."""
+
+    def __init__(self, size: int):
+        self.bytes, self.used = np.zeros(size, np.uint8), 0
+
+    def empty(self, dtype: torch.dtype, shape, strides) -> torch.Tensor:
+        """A tensor of any strides in bytes that no other tensor has."""
+        elements = 1 + sum((s - 1) * t for s, t in zip(shape, strides, strict=True))
+        size = -(-elements * dtype.itemsize // 4096) * 4096
+        storage = torch.from_numpy(self.bytes[self.used : self.used + size]).view(dtype)
+        self.used += size + 4096
+        return storage.as_strided(shape, strides)
+
+
+@pytest.fixture
+def reserved(monkeypatch):
+    """Address space that is a launch's global memory itself: nothing is copied."""
+    space = Reserved(18 << 30)
+
+    class Whole(memory.GlobalMemory):
+        def __init__(self, arrays, names, *, traced=False, own=0):
+            super().__init__([], [], traced=traced)
+            self.arrays, self.names, self.given = list(arrays), list(names), len(arrays)
+            self.starts = [x.ctypes.data - space.bytes.ctypes.data for x in arrays]
+            assert self.starts == sorted(self.starts)  # in the order of arguments
+            self.stops = [start + x.nbytes for start, x in zip(self.starts, arrays, strict=True)]
+            self.stored = [False] * len(arrays)
+            self.space.data = space.bytes
+
+        def copy_back(self):
+            pass
+
+    monkeypatch.setattr(program, "GlobalMemory", Whole)
+    monkeypatch.setattr(program, "checked_size", lambda arrays, limits: None)
+    return space
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """An A100 that is none."""
+    from ptx_device import PTXDevice
+
+    return PTXDevice("sm_80").use(monkeypatch)
+
+
+def filled(x: torch.Tensor, seed: int) -> torch.Tensor:
+    values = np.random.default_rng(seed).standard_normal(tuple(x.shape))
+    return x.copy_(torch.from_numpy(values.astype(np.float32)))
+
+
+def test_rows_of_every_operand_are_far_apart(reserved, device):
+    row, n, k = kernels.recipe("bf16x3"), 7, 40
+    step = FAR // 2 + 16  # row 2 lies beyond 2^31 elements
+    a = filled(reserved.empty(torch.float16, (1, 3, k), (0, step, 1)), 0)
+    b = filled(reserved.empty(torch.float16, (1, k, n), (0, FAR // 32, 1)), 1)
+    out = reserved.empty(torch.float32, (1, 3, n), (0, 16, 1))
+    a[0, 2, 3] = float("inf")  # the repair reads them again
+    TensorProduct(row, a, b, configuration=SMALL).into(out)
+    wanted = mpgemm.recovered_gemm(a[0].float().numpy(), b[0].float().numpy(), method=row, engine="ampere")
+    assert same_bits(out[0].numpy(), wanted).all()
+    assert {name for name, _ in device.runs} == {"gemm", "repair"}
+
+
+def test_results_and_batches_are_far_apart(reserved, device):
+    row, k = kernels.recipe("bf16x3", repair=False), 40
+    a = filled(reserved.empty(torch.float16, (3, 2, k), (FAR // 2, k, 1)), 0)
+    b = filled(reserved.empty(torch.float32, (3, k, 6), (k * 6, 6, 1)), 1)
+    out = reserved.empty(torch.float32, (3, 2, 6), (FAR // 2, 8, 1))
+    TensorProduct(row, a, b, configuration=SMALL).into(out)
+    for i in range(3):
+        wanted = mpgemm.recovered_gemm(a[i].float().numpy(), b[i].numpy(), method=row, engine="ampere")
+        assert same_bits(out[i].numpy(), wanted).all()
+
+
+def test_planes_of_words_are_far_apart(reserved, device):
+    """Three planes of 2^30 elements each: strides and planes fit 32 bits, their products do not."""
+    row, k, n, plane = kernels.recipe("bf16x6", repair=False), 40, 6, FAR // 2
+    form = kernel_form(row)
+    x = filled(reserved.empty(torch.float32, (1, k, n), (k * n, n, 1)), 0)
+    words = reserved.empty(torch.bfloat16, (3, 1, k, n), (plane, k * n, n, 1))
+    out = View(words, "bf16", (k * n, n, 1), plane)
+    launch = launches.split_launch(form, 1, (1, k, n), view(x), out)
+    kernels.products.devices.execute(launch, x.device)
+    rest = x[0]
+    for word in words[:, 0]:
+        assert torch.equal(word.float(), rest.bfloat16().float())
+        rest = rest - word.float()
+    reserved.used = 0
+    a = filled(torch.zeros(1, 3, k), 1)
+    left = reserved.empty(torch.float32, (1, 3, k), (3 * k, k, 1)).copy_(a)
+    again = reserved.empty(torch.bfloat16, (3, 1, k, n), (plane, k * n, n, 1))
+    rest = torch.from_numpy(np.random.default_rng(0).standard_normal((k, n)).astype(np.float32))
+    weights = rest.clone()
+    for word in again[:, 0]:
+        word.copy_(rest)
+        rest = rest - word.float()
+    result = reserved.empty(torch.float32, (1, 3, n), (3 * n, n, 1))
+    right = View(again, "bf16", (k * n, n, 1), plane)
+    product = launches.gemm_launch(form, SMALL, (1, 3, n, k), view(left), right, view(result))
+    kernels.products.devices.execute(product, x.device)
+    wanted = mpgemm.recovered_gemm(a[0].numpy(), weights.numpy(), method=row, engine="ampere")
+    assert same_bits(result[0].numpy(), wanted).all()
+
+
+def test_planes_of_residues_are_far_apart(reserved, device):
+    """Five planes of 2^29 elements."""
+    moduli, k, n, plane = get_method("ozaki2_int8:moduli=5").moduli, 40, 6, FAR // 4
+    rng = np.random.default_rng(0)
+    whole = rng.integers(-(10**4), 10**4, (1, k, n))
+    x = reserved.empty(torch.float64, (1, k, n), (k * n, n, 1)).copy_(torch.from_numpy(whole))
+    planes = reserved.empty(torch.int8, (5, 1, k, n), (plane, k * n, n, 1))
+    zeros = reserved.empty(torch.int32, (8,), (1,)).zero_()
+    out = View(planes, "s8", (k * n, n, 1), plane)
+    launch = residues_launch(moduli, (1, k, n), view(x), out, View(zeros, "s32", (0, 0, 0)))
+    kernels.products.devices.execute(launch, x.device)
+    for p, found in zip(moduli, planes[:, 0].numpy(), strict=True):
+        assert not ((found - whole[0]) % p).any()
+    reserved.used = 0
+    rows = rng.integers(-(10**4), 10**4, (3, k))
+    left = reserved.empty(torch.int8, (5, 1, 3, k), (plane, 3 * k, k, 1))
+    right = reserved.empty(torch.int8, (5, 1, k, n), (plane, k * n, n, 1))
+    for operand, values in ((left, rows), (right, whole[0])):
+        for p, each in zip(moduli, operand[:, 0], strict=True):
+            each.copy_(torch.from_numpy((values + p // 2) % p - p // 2))
+    result = reserved.empty(torch.float64, (1, 3, n), (3 * n, n, 1))
+    exponents = reserved.empty(torch.int32, (8,), (1,)).zero_()
+    ends = View(exponents, "s32", (0, 1, 1)), View(exponents, "s32", (0, 1, 1))
+    views = (View(y, "s8", (0, 0, 1), plane) for y in (left, right))
+    product = residue_products_launch(moduli, (1, 3, n, k), *views, view(result), ends, SMALL)
+    kernels.products.devices.execute(product, x.device)
+    assert np.array_equal(result[0].numpy(), rows @ whole[0])
