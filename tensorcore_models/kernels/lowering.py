@@ -9,7 +9,7 @@ import numpy as np
 
 from .._kernels.generic import generic
 from ..aspects.plans import KERNEL_NAMES, BeyondKernels
-from ..families.base import Accumulator, Form
+from ..families.base import Accumulator, Form, SumAlgorithm
 from ..formats import Format, IntegerFormat, get_float_format, get_format
 
 
@@ -100,8 +100,8 @@ class Lowered:
         if self.floating is None:
             return None
         a, b, c, d = self.floating
-        name, spec = self.form
-        if name != "converted":
+        algorithm, spec = self.form
+        if algorithm is not SumAlgorithm.CONVERTED:
             return AsRead(self.form, (a, b, c, d), None)
         via = get_float_format(spec.via_format)
         a, b = (spec.operand_format(fmt, side) for side, fmt in enumerate((a, b)))
