@@ -361,11 +361,11 @@ class Accumulator:
         return None
 
     def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
-        """The same of given operands, as float64 values."""
+        """Facts of exact group sums of the given operands, which are float64 values; None for a unit without such groups."""
         return None
 
     def unrounded(self) -> "Accumulator | None":
-        """The specification whose sums are aligned alike and not rounded after that; None without an alignment."""
+        """The specification with the same alignment whose sums are not rounded after it; None without an alignment."""
         return None
 
     # -- search ----------------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class GroupDotFusedSum(AlignedSum):
             )
 
     def interchangeable(self, length):
-        """Those of one group, whose sum is exact."""
+        """Products of one group may change places: their sum is exact."""
         return tuple(tuple(range(i, min(i + self.group, length))) for i in range(0, length, self.group))
 
     def pass_bits(self, p):

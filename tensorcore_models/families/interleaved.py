@@ -94,7 +94,7 @@ class InterleavedDotAdd(Accumulator):
         return [g[i : i + self.dot.terms] for g in members for i in range(0, len(g), self.dot.terms)]
 
     def interchangeable(self, length):
-        """Those of one fused operation."""
+        """Products of one fused operation may change places."""
         return tuple(tuple(part) for part in self._parts(length))
 
     def pass_bits(self, p):

@@ -120,7 +120,7 @@ class Lowered:
 
     @cached_property
     def continued(self) -> "Lowered":
-        """The same for the rest of a chain, whose addend is a result."""
+        """The accumulator, made ready for the rest of a chain, whose addend is a result."""
         return self if self.c_format == self.d_format else lower(replace(self, c_format=self.d_format))
 
     def layout(self, k: int) -> generic.Layout:

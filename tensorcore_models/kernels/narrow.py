@@ -142,7 +142,7 @@ class NarrowKernel:
         return d
 
     def run_scaled(self, a, b, c, every: int, places: int, exponent: int) -> np.ndarray | None:
-        """As `kernels.scaled_bits`; None where lanes do not take all of it."""
+        """Compute `kernels.scaled_bits`; None where lanes do not take the whole product."""
         operands, chain = self._operands(a, b), every // self.task.terms
         if operands is None or chain > 31:
             return None

@@ -304,7 +304,7 @@ class ParametricDotAdd(FusedSum):
         return words.parametric(self, d)
 
     def form(self):
-        """That of an exact sum, or of a c that is added last; of FusedDotAdd where it is one; none of others."""
+        """The form of an exact sum, of a c that is added last, or of a FusedDotAdd; kernels know no other."""
         if self.key is not None:
             return Form(None, self)
         if self.c_position != "early" and self.fraction_bits is not None:

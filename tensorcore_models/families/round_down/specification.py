@@ -86,7 +86,7 @@ class FusedDotRoundDownAdd(AlignedSum):
             check_deterministic(self, name)
 
     def interchangeable(self, length):
-        """Those of one parity group, which is cut and summed exactly."""
+        """Products of one parity group may change places: the group is cut and summed exactly."""
         return tuple(
             places for i in range(self.parity_groups) if (places := tuple(range(i, length, self.parity_groups)))
         )
