@@ -160,7 +160,7 @@ class Blocking:
 def candidate_rejections(
     bm: int, bk: int, bn: int, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[Rejection]:
-    """As :meth:`Blocking.rejections`, for sizes that need not be multiples of 16.
+    """Constraints of eq. 12 that sizes break, which need not be multiples of 16 (:meth:`Blocking.rejections` of a blocking).
 
     Parameters
     ----------

@@ -190,7 +190,7 @@ class _Forms:
         return size * hit + self.load_missed(size, operand)
 
     def load_missed(self, size: np.ndarray, operand: int) -> np.ndarray:
-        """Of those, cycles in which memory is read."""
+        """Cycles of the loads in which memory is read."""
         extra = (self.costs[operand + 2] - 1) / min(self.chip.l2_read_rate, self.chip.memory_read_rate)
         return size * self.misses[operand] * (self.read_cycles + extra)
 
@@ -211,7 +211,7 @@ class _Forms:
 
     @cached_property
     def missed(self) -> np.ndarray:
-        """Of those, cycles in which memory is read."""
+        """Cycles of the loads in which memory is read."""
         return self._streamed(self.load_missed)
 
     @cached_property

@@ -29,29 +29,38 @@ class Misses(NamedTuple):
     b: Any
 
 
-def l2_misses(
-    *,
-    rows: Any,
-    columns: Any,
-    slices: Any,
-    together: Any,
-    at_m: Any,
-    at_n: Any,
-    a_block: Any,
-    b_block: Any,
-    c_tile: Any,
-    panels: bool,
-    turns: bool,
-    distinct: float,
-    l2_bytes: int,
-) -> Misses:
-    """Misses from the counts of a walk along n, in bands of `at_m` rows, over `rows` x `columns` tiles of C; numbers or arrays.
+class Walk(NamedTuple):
+    """A walk along n, in bands of `at_m` rows, over `rows` x `columns` tiles of C; numbers or arrays.
 
     At one step the cores work on `together` slices and `at_m` x `at_n` tiles. `a_block` and `b_block` are the bytes of one
     tile row of A and one tile column of B over a slice's k in one pass, `c_tile` those that leave for each tile. The walk
-    `turns` with a swizzle that goes back and forth, or keeps `panels` of A, each loaded once for each stay by the cores of one
-    row of the grid; `distinct` is the share of a pass's words that no earlier pass read.
+    `turns` with a swizzle that goes back and forth.
     """
+
+    rows: Any
+    columns: Any
+    slices: Any
+    together: Any
+    at_m: Any
+    at_n: Any
+    turns: bool
+    a_block: Any
+    b_block: Any
+    c_tile: Any
+
+    def transposed(self) -> "Walk":
+        """The walk along m, in bands of columns, as one along n with A and B changing places."""
+        _, _, slices, together, at_m, at_n, turns, a_block, b_block, c_tile = self
+        return Walk(self.columns, self.rows, slices, together, at_n, at_m, turns, b_block, a_block, c_tile)
+
+
+def l2_misses(walk: Walk, panels: bool, distinct: float, l2_bytes: int) -> Misses:
+    """Misses from the counts of a walk, which keeps `panels` of A or none.
+
+    Each panel is loaded once for each stay by the cores of one row of the grid; `distinct` is the share of a pass's words that
+    no earlier pass read.
+    """
+    rows, columns, slices, together, at_m, at_n, turns, a_block, b_block, c_tile = walk
     at_m, at_n = np.minimum(at_m, rows), np.minimum(at_n, columns)
     # One step: what the cores touch together.
     step = together * (at_m * a_block + at_n * b_block + at_m * at_n * c_tile)
@@ -114,20 +123,16 @@ def schedule_misses(schedule: TileSchedule) -> Misses:
 
 
 def walk_misses(s: WithOptions, walk: str, bm: Any, bn: Any, depth: Any, **counts: Any) -> Misses:
-    """:func:`l2_misses` of blocks of bm x bn and slices of `depth` products; the other arguments are those of that function.
+    """:func:`l2_misses` of blocks of bm x bn and slices of `depth` products; `counts` are the other fields of :class:`Walk`.
 
     `walk`: "a", "b" (whose panels are resident), "none" (nothing, bands of rows, or rectangles row by row) or "columns".
     """
     each, height, width = s.operand_bytes * s.words * depth, np.minimum(bm, s.m), np.minimum(bn, s.n)
-    arguments = counts | {
-        "a_block": each * height, "b_block": each * width, "c_tile": 4.0 * height * width,
-        "distinct": distinct_words(s.terms, s.words, s.warm), "l2_bytes": s.placed_on.l2_usable_bytes,
-    }  # fmt: skip
+    along_n = Walk(a_block=each * height, b_block=each * width, c_tile=4.0 * height * width, **counts)
+    shared = distinct_words(s.terms, s.words, s.warm), s.placed_on.l2_usable_bytes
     if walk in ("a", "none"):
-        return l2_misses(panels=walk == "a", **arguments)
-    swapped = {"rows": "columns", "at_m": "at_n", "a_block": "b_block"}
-    swapped |= {new: old for old, new in swapped.items()}
-    turned = l2_misses(panels=walk == "b", **{swapped.get(name, name): value for name, value in arguments.items()})
+        return l2_misses(along_n, walk == "a", *shared)
+    turned = l2_misses(along_n.transposed(), walk == "b", *shared)
     return Misses(turned.b, turned.a)
 
 

@@ -75,7 +75,7 @@ class WithOptions:
 
     @cached_property
     def combination(self) -> Combination:
-        """What the mode means."""
+        """The combination of words that the mode stands for."""
         return combination(self.mode)
 
     @cached_property

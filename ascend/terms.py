@@ -13,7 +13,7 @@ Mode = Literal["termwise", "termwise_inplace", "fused", "elementwise"]
 
 @dataclass(frozen=True)
 class Combination:
-    """What a mode means."""
+    """A mode spelled out: which products of words a kernel forms, and where it adds them."""
 
     name: Mode
     order: str  #: Order of the sums, see :mod:`ascend.cube`: modes of one order give the same bits.

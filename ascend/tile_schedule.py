@@ -237,7 +237,7 @@ class TileSchedule(WithOptions):
         )
 
     def timed_by(self, chip: Chip) -> "TileSchedule":
-        """The same schedule on a chip with other timing numbers, for what-if studies."""
+        """The schedule on a chip with other timing numbers, for what-if studies."""
         return replace(self, chip=chip)
 
     # -------------------------------------------------------- words, terms, buffers

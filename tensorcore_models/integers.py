@@ -47,6 +47,6 @@ def integer_arguments(*names: str) -> Callable[[Callable[_P, _T]], Callable[_P, 
 
 
 def integer_fields(instance: Any, *names: str) -> None:
-    """The same for fields of a frozen dataclass, in its ``__post_init__``."""
+    """Make the named fields of a frozen dataclass plain integers, in its ``__post_init__``; TypeError for other values."""
     for name in names:
         object.__setattr__(instance, name, checked_integer(getattr(instance, name), name))

@@ -76,7 +76,7 @@ class CubeKernel(Kernel):
     """A kernel that multiplies on the cube."""
 
     def memory_bytes(self) -> float:
-        """As :func:`ascend.memory.cube_memory_bytes` counts."""
+        """Bytes from and to memory, counted by :func:`ascend.memory.cube_memory_bytes`."""
         return cube_memory_bytes(self)
 
     def peak_flops(self) -> float:

@@ -26,7 +26,7 @@ class GridKernel(CubeKernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """As :meth:`Kernel.placed`: refuses impossible grids, slices that cannot be merged so, panels that do not fit L1."""
+        """Place a schedule; impossible grids, slices that cannot be merged so and panels that do not fit L1 are refused."""
         grid, resident = _grid(place, options)
         bare = cls(
             **place.of_schedule(), **options.of_schedule(), n_fused=1, grid=grid, resident=resident,

@@ -102,7 +102,7 @@ class BlockedProduct:
     blocking: Blocking
 
     def of_schedule(self) -> dict[str, Any]:
-        """As fields of a schedule."""
+        """The options as fields of a schedule."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def check_slices(self, slices: int) -> None:

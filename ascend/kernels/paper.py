@@ -31,7 +31,7 @@ class PaperKernel(CubeKernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """As :meth:`Kernel.placed`: refuses what is not row blocks with A kept, and a panel that does not fit L1."""
+        """Place a schedule of row blocks with A kept; others, and a panel that does not fit L1, are refused."""
         own = Grid(m=place.chip.cores)
         asked = options.cores or Grid(k=options.split or 1, m=place.chip.cores)
         if options.resident not in (None, "a") or asked != own:

@@ -45,7 +45,7 @@ class VectorKernel(Kernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
-        """As :meth:`Kernel.placed`: refuses other operands, more terms, a resident panel, an impossible grid."""
+        """Place a schedule; other operands, more terms, a resident panel and an impossible grid are refused."""
         if options.terms != 1 or options.operand not in VECTOR_OPERANDS:
             raise ValueError(
                 f"the vector kernel multiplies {' or '.join(VECTOR_OPERANDS)} in FP32: terms must be 1, got "
@@ -127,7 +127,7 @@ class VectorKernel(Kernel):
         return replace(super().sums, lanes=self.streamed, reseeded=False)
 
     def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: Any = None) -> np.ndarray:
-        """As :meth:`TileSchedule.slice_products`, in float32; no arithmetic is open."""
+        """Compute :meth:`TileSchedule.slice_products` in float32; the schedule leaves no arithmetic open."""
         a, b, c = checked_matrices(a, b, c)
         if self.operand == "fp16":
             a, b = a.astype(np.float16).astype(np.float32), b.astype(np.float16).astype(np.float32)

@@ -112,7 +112,7 @@ class Comparison(list, Result):
 
     @property
     def cases(self) -> list[str]:
-        """Their names, in order."""
+        """Names of the inputs, in order."""
         return list(dict.fromkeys(record.case for record in self))
 
     @property
@@ -311,7 +311,7 @@ def compare_cases(
     progress: Callable[[int, int, str], None] | None = None,
     executor: Executor | None = None,
 ) -> Comparison:
-    """As :func:`compare` on several inputs, with the journal, progress and executor of
+    """Run :func:`compare` on several inputs, with the journal, progress and executor of
     :func:`mpgemm.experiments.evaluate.evaluate`."""
     pairs, skipped = resolve_pairs(methods, engines)
     rates = dict(rates or {})

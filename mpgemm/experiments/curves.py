@@ -29,7 +29,7 @@ from mpgemm.reporting.report import Table
 
 @dataclass(frozen=True)
 class Axis:
-    """What errors are told against."""
+    """A quantity against which errors are drawn."""
 
     name: str
     label: str  #: Of the figure's axis.

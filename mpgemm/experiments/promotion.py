@@ -127,7 +127,7 @@ class PromotionAdvice(Result):
 
     @property
     def beside(self) -> str:
-        """What other parts of the error amount to, in a sentence."""
+        """A sentence on how large other parts of the error are."""
         text = f"Beside it, on the same operands: FP32 chain {self.fp32:.3g}; rounding the operands to the engine's format "
         text += f"alone {self.operands:.3g}, which no interval cures."
         never = self.intervals[-1].error

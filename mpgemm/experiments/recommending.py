@@ -97,7 +97,10 @@ class OneInput:
         return side, Margin(metric, difference + noise, -noise, seeds)
 
     def beside_bits(self, runs: Runs, bits: float) -> tuple[int, Margin]:
-        """The same of a number of bits; without an interval what was measured counts."""
+        """1 if a method has that many bits, -1 if not, 0 if its interval does not decide; and the margin.
+
+        Without an interval the measured bits count.
+        """
         interval = interval_of([record.effective_bits for record in runs.records])
         side = (1 if runs.bits.median >= bits else -1) if interval is None else self._side_of_bits(interval, bits)
         seeds = None if interval is None else interval.seeds_to_decide(bits)

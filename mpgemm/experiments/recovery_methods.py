@@ -33,7 +33,7 @@ class MethodOnEngine(NamedTuple):
 
 
 def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[str, str, str]]]:
-    """Methods (or METHOD@ENGINE) and engines that fit each other, and (method, engine, reason) of those that do not."""
+    """Methods (or METHOD@ENGINE) and engines that fit each other, and (method, engine, reason) of pairs that do not."""
     pairs, skipped = [], []
     if not methods:
         raise ValueError("no methods to compare: name at least one of mpgemm.list_methods()")

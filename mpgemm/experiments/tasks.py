@@ -18,7 +18,7 @@ class Task:
 
     @property
     def key(self) -> dict:
-        """What a journal knows the result by."""
+        """The key by which a journal knows the result."""
         return {**self.configuration, "code": code_digest()}
 
 

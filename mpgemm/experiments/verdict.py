@@ -259,7 +259,7 @@ def spelled_bits(bits: float) -> str:
 
 
 def _fp32_bits(bits: float) -> str:
-    """As :func:`spelled_bits`; from 24, what a correctly rounded FP32 result has, "24 bits or more"."""
+    """Bits in words as :func:`spelled_bits` says them; a correctly rounded FP32 result has "24 bits or more"."""
     return "24 bits or more" if 24 <= bits < math.inf else spelled_bits(bits)
 
 

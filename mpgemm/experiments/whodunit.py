@@ -200,7 +200,7 @@ class _Search:
     compared: list[_Compared] = field(default_factory=list)
 
     def answer(self, device: str | None) -> Whodunit:
-        """Every candidate on a few telling elements, those that give them on all, and those that nearly do."""
+        """Run every candidate on a few telling elements, and on all elements the candidates that give these or nearly do."""
         scene = self.scene
         first = scene.telling(FIRST)
         size, product = first[0].size * first[1].size, scene.product(first)

@@ -60,7 +60,7 @@ class Explanation(Result):
         return "\n".join([*head, *map(str, self.steps), str(self.attribution)])
 
     def folded(self) -> str:
-        """As text, of each stage with many steps only the first, the last and those that matter most."""
+        """The text with, of each stage of many steps, only the first step, the last one and the steps that matter most."""
         shown = _folded(self.steps)
         lines, left = [f"{self.method} on {self.engine}", f"  {self.formula}"], 0
         for index, step in enumerate(self.steps):

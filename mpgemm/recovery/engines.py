@@ -193,7 +193,7 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
 
 
 def _resolved(engine, method: RecoveryMethod) -> Engine:
-    """As :func:`resolve_engine`, with what does not fit alone as the reason."""
+    """Resolve the engine as :func:`resolve_engine` does; an error says only why the engine does not fit."""
     if isinstance(engine, str):
         engine = _by_name(engine, method)
     if not isinstance(engine, Engine):

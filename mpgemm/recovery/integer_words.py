@@ -267,7 +267,7 @@ def residue_words(
 def residue_entries(
     x: np.ndarray, axis: int, bits: int, p: int, tables: np.ndarray, exponents: np.ndarray
 ) -> np.ndarray:
-    """What tables hold for the residues of :func:`integers_below` modulo p.
+    """Table entries for the residues of :func:`integers_below` modulo p.
 
     Parameters
     ----------

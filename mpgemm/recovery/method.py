@@ -38,7 +38,7 @@ import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -368,84 +368,111 @@ def _count(name: str, value, low: int, high: int) -> int:
     return value
 
 
-#: Options in the order in which they take effect: what later ones choose from follows from the earlier ones.
-_OPTION_ORDER = (
-    "format", "words", "slices", "passes", "moduli", "mantissa_bits", "bits", "bit_offset", "most",
-    "terms", "products", "product_order",
-)  # fmt: skip
+class _Call(NamedTuple):
+    """The options of a call, and the fields that the options before have changed."""
+
+    row: RecoveryMethod
+    options: Mapping
+    changes: dict
+
+    def now(self, name: str) -> Any:
+        """The field as it stands."""
+        return self.changes.get(name, getattr(self.row, name))
+
+
+def _format(call: _Call, name: str, value) -> dict:
+    value = operand_format(value).name if isinstance(value, str) and format_family(value) else value
+    family = _choice(name, value, {f: _variants_of(f) for f in call.row.formats})
+    return {"formats": (value, *(f for f in family if f != value))}
+
+
+def _words(call: _Call, name: str, value) -> dict:
+    if name == "slices" and value == "auto":
+        return {"count": CountControl()}
+    words = _count(name, value, 1, {"words": 8, "slices": call.row.most_words}.get(name, 16))
+    return {"words": words, "products": products_below(words, words - 1)}
+
+
+def _moduli(call: _Call, name: str, value) -> dict:
+    if isinstance(value, str) and value == "auto":
+        return {"count": CountControl()}
+    row, known = call.row, call.row.known_moduli
+    chosen = known[: _count(name, value, 2, len(known))] if isinstance(value, int | np.integer) else value
+    return {"moduli": check_moduli(chosen) if row.kind == "residues" else tuple(chosen)}
+
+
+def _counting(key: str, low: int, high: int) -> "_Change":
+    """An option of a count that follows from the matrices: its field and the range of its values."""
+
+    def change(call: _Call, name: str, value) -> dict:
+        row, control = call.row, call.changes.get("count")
+        counted = "moduli" if row.modular else "slices"
+        if name == "mantissa_bits" and counted in call.options:
+            raise ValueError(f"method {row.name!r}: mantissa_bits chooses the {counted} itself; leave {counted} out")
+        if name != "mantissa_bits" and (control is None or (name == "bits" and control.fixed)):
+            raise ValueError(f"method {row.name!r}: {name} goes with {counted}=auto")
+        changed: dict[str, Any] = {key: _count(name, value, low, high)}
+        return {"count": dataclasses.replace(control or CountControl(fixed=True), **changed)}
+
+    return change
+
+
+def _products(call: _Call, name: str, value) -> dict:
+    words = call.now("words")
+    pairs = {"upper": products_below(words, words - 1), "all": products_below(words)}
+    return {"products": _choice(name, value, pairs)}
+
+
+def _product_order(call: _Call, name: str, value) -> dict:
+    first = _choice(name, value, {"smallest_first": False, "largest_first": True})
+    return {"products": tuple(sorted(call.now("products"), key=lambda p: (sum(p) if first else -sum(p), p)))}
+
+
+def _restart_every(call: _Call, name: str, value) -> dict:
+    every = _count(name, value, 1, 1 << 30)
+    if call.row.accumulation == "k_step":
+        return {name: every}
+    formula = f"D = C + the sum over blocks of {every} k of core(the products of their words)"
+    return {"accumulation": "blocks", name: every, "formula": formula}
+
+
+_Change = Callable[[_Call, str, Any], dict]
+
+#: What options change, in the order in which they take effect: fields for each of an option's values, or a function that says
+#: which fields. An option that is not here is a field.
+_OPTIONS: dict[str, Mapping[Any, dict] | _Change] = {
+    "format": _format,
+    "words": _words,
+    "slices": _words,
+    "passes": _words,
+    "moduli": _moduli,
+    "mantissa_bits": _counting("bits", 1, MOST_SLICE_BITS),
+    "bits": _counting("bits", 1, 53),
+    "bit_offset": _counting("offset", 0, 64),
+    "most": _counting("most", 1, MOST_SLICE_BITS),
+    "terms": {3: {"products": products_below(2, 1)}, 4: {"products": products_below(2)}},
+    "products": _products,
+    "product_order": _product_order,
+    "bands": lambda call, name, n: {"products": products_below(call.row.words, _count(name, n, 3, 5) - 1)},
+    "restart_every": _restart_every,
+    "accumulate_outside": {"k_step": {"accumulation": "k_step"}, "c_only": {"accumulation": "outside"}},
+    "dynamic_scaling": {True: {"equilibrate": "rows"}, False: {"equilibrate": "none"}},
+}
 
 
 def _changes(row: RecoveryMethod, options: Mapping) -> dict:
     """Options of a call as fields of the row."""
-    changes: dict = {}
-    words = row.words
-    for name in sorted(options, key=lambda n: _OPTION_ORDER.index(n) if n in _OPTION_ORDER else len(_OPTION_ORDER)):
-        value = options[name]
-        if name == "format":
-            value = operand_format(value).name if isinstance(value, str) and format_family(value) else value
-            family = _choice(name, value, {f: _variants_of(f) for f in row.formats})
-            changes["formats"] = (value, *(f for f in family if f != value))
-        elif name == "terms":
-            changes["products"] = products_below(2, _choice(name, value, {3: 1, 4: 2}))
-        elif name == "accumulate_outside":
-            changes["accumulation"] = _choice(name, value, {"k_step": "k_step", "c_only": "outside"})
-        elif name == "bands":
-            changes["products"] = products_below(words, _count(name, value, 3, 5) - 1)
-        elif name == "restart_every":
-            every = _count(name, value, 1, 1 << 30)
-            if row.accumulation == "k_step":
-                changes[name] = every
-                continue
-            formula = f"D = C + the sum over blocks of {every} k of core(the products of their words)"
-            changes |= {"accumulation": "blocks", name: every, "formula": formula}
-        elif name == "dynamic_scaling":
-            changes["equilibrate"] = _choice(name, value, {True: "rows", False: "none"})
-        elif name in _COUNT_OPTIONS or (name in ("slices", "moduli") and value == "auto"):
-            changes["count"] = _count_control(row, name, value, changes.get("count"), options)
-        elif name in ("words", "slices", "passes"):
-            words = _count(name, value, 1, {"words": 8, "slices": row.most_words}.get(name, 16))
-            changes |= {"words": words, "products": products_below(words, words - 1)}
-        elif name == "moduli":
-            known = row.known_moduli
-            chosen = known[: _count(name, value, 2, len(known))] if isinstance(value, int | np.integer) else value
-            changes["moduli"] = check_moduli(chosen) if row.kind == "residues" else tuple(chosen)
-        elif name == "products":
-            pairs = {"upper": products_below(words, words - 1), "all": products_below(words)}
-            changes["products"] = _choice(name, value, pairs)
-        elif name == "product_order":
-            kept = changes.get("products", row.products)
-            first = _choice(name, value, {"smallest_first": False, "largest_first": True})
-            changes["products"] = tuple(sorted(kept, key=lambda p: (sum(p) if first else -sum(p), p)))
+    call = _Call(row, options, {})
+    known = [name for name in _OPTIONS if name in options]
+    for name in (*known, *(name for name in options if name not in _OPTIONS)):
+        change, value = _OPTIONS.get(name), options[name]
+        if change is None:
+            call.changes[name] = value
         else:
-            changes[name] = value
-    if changes.get("accumulation") == "core" and row.scale_exponent is None:
-        changes.setdefault("scale_exponent", 0)
-    return changes
-
-
-#: Options of a count that follows from the matrices, their field and the range of each.
-_COUNT_OPTIONS = {
-    "mantissa_bits": ("bits", 1, MOST_SLICE_BITS),
-    "bits": ("bits", 1, 53),
-    "bit_offset": ("offset", 0, 64),
-}
-_COUNT_OPTIONS["most"] = ("most", 1, MOST_SLICE_BITS)
-
-
-def _count_control(
-    row: RecoveryMethod, name: str, value, control: CountControl | None, options: Mapping
-) -> CountControl:
-    """The control with one more option of the call."""
-    counted = "moduli" if row.modular else "slices"
-    if name == counted:
-        return CountControl()
-    if name == "mantissa_bits" and counted in options:
-        raise ValueError(f"method {row.name!r}: mantissa_bits chooses the {counted} itself; leave {counted} out")
-    if name != "mantissa_bits" and (control is None or (name == "bits" and control.fixed)):
-        raise ValueError(f"method {row.name!r}: {name} goes with {counted}=auto")
-    key, low, high = _COUNT_OPTIONS[name]
-    changed: dict[str, Any] = {key: _count(name, value, low, high)}
-    return dataclasses.replace(control or CountControl(fixed=True), **changed)
+            call.changes.update(change(call, name, value) if callable(change) else _choice(name, value, change))
+    if call.changes.get("accumulation") == "core" and row.scale_exponent is None:
+        call.changes.setdefault("scale_exponent", 0)
+    return call.changes
 
 
 #: Formats that take each other's place on hardware that has only one of them.

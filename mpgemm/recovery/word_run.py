@@ -76,7 +76,7 @@ class WordRun:
         return self.split_now()
 
     def split_now(self):
-        """As :meth:`words`, with the exponents, and without a store."""
+        """Split the operands now, without a store: (words of A, words of B, row exponents, column exponents)."""
         a, b, rows, columns = self.equilibrated()
         words = (split_operand(x, self.row, self.word_format, self.overflow) for x in (a, b))
         return *words, rows, columns

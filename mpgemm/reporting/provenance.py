@@ -33,7 +33,7 @@ def code_digest() -> str:
 
 
 def environment() -> dict:
-    """What the numbers were measured with."""
+    """The software and machine with which the numbers were measured."""
     blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
     return {
         "mpgemm": package_version(),

@@ -165,7 +165,7 @@ def scales_text(unit: Any) -> tuple[str, ...]:
 
 
 def flushed_addend(unit: Any) -> float:
-    """What an addend or running result that is flushed is below: c may have a narrower range than the result."""
+    """The bound below which an addend or running result is flushed: c may have a narrower range than the result."""
     return max(unit.formats[2].min_normal, unit.formats[3].min_normal)
 
 
@@ -188,5 +188,5 @@ def aligned_operand(x: np.ndarray, fmt: Format, rule: str) -> AlignedOperand:
 
 
 def top_exponent(exponents: np.ndarray, where: np.ndarray) -> int | None:
-    """The largest exponent of those that are marked; None where none is."""
+    """The largest of the marked exponents; None where no exponent is marked."""
     return int(exponents[where].max()) if where.any() else None

@@ -65,7 +65,7 @@ class Search:
 
 
 def one_of(*values: Any) -> Values:
-    """The same values for every box."""
+    """Offer these values for every box."""
     return lambda interface, spec: values
 
 

@@ -1,4 +1,5 @@
-"""What families say their passes in, on terms for solvers: the same names as :mod:`tensorcore_models.reference.arithmetic`.
+"""Operations in which families write passes, on terms for solvers; their names are those of
+:mod:`tensorcore_models.reference.arithmetic`.
 
 A code is a term, a number a :class:`Number`, a total an :class:`Int`, a condition a term of one bit.
 """

@@ -121,7 +121,7 @@ def normalised(number: Number) -> Number:
 
 
 def with_point(number: Number, point: int) -> Number:
-    """The same number with more places below the point."""
+    """Give `number` more places below the point; its value stays."""
     return number._replace(significand=z.scaled(number.significand, point - number.point), point=point)
 
 

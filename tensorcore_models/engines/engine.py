@@ -277,7 +277,7 @@ class Engine(abc.ABC):
         return PreparedProduct(self, m, k, n)
 
     def scaled_input(self, c: np.ndarray, scale: int) -> np.ndarray:
-        """What the unit adds its products to where its accumulator input is scaled: encodings of c 2^-scale, in c's type.
+        """The addend of a unit that scales its accumulator input: encodings of c 2^-scale, in c's type.
 
         The exponent is lowered and the significand kept. Where the result is subnormal, bits below the smallest encoding are
         cut off, as NVIDIA's units cut results: what they do with such an input is not published.

@@ -125,7 +125,7 @@ class Instruction(MatrixEngine):
 
     @integer_arguments("m", "n")
     def with_shape(self, m: int, n: int) -> "Instruction":
-        """The same instruction at another legal m and n; its name says so.
+        """The instruction at another legal m and n, which its name then says.
 
         Raises
         ------

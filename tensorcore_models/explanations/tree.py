@@ -220,7 +220,7 @@ class Tree:
         }
 
     def to_json(self) -> str:
-        """As text; :meth:`from_dict` reads it back."""
+        """The tree as JSON text; :meth:`from_dict` takes what `json.loads` makes of it."""
         return json.dumps(self.to_dict())
 
     @classmethod

@@ -1,6 +1,7 @@
 """The base of every accumulator family: its specification, and each aspect of it as a method with a fallback."""
 
 import dataclasses
+import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
@@ -49,10 +50,26 @@ ASPECTS = (
 )
 
 
-class Form(NamedTuple):
-    """An arithmetic that code outside of the families knows by name, and the specification with its fields."""
+class SumAlgorithm(enum.Enum):
+    """The algorithms that code outside of the families knows: kernels of the fast paths run one or a few of them."""
 
-    name: str
+    FUSED = enum.auto()  # FusedDotAdd
+    INTERLEAVED = enum.auto()  # InterleavedDotAdd
+    ROUND_DOWN = enum.auto()  # FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
+    LATE = enum.auto()  # ParametricDotAdd whose c joins the aligned sum
+    EXACT = enum.auto()  # ParametricDotAdd that cuts nothing off
+    GROUP_SUM = enum.auto()  # GroupDotFusedSum
+    PAIRWISE = enum.auto()  # GroupPairwiseSum
+    FMA_CHAIN = enum.auto()  # SequentialFMA
+    LANES = enum.auto()  # LanedFMA
+    INTEGER = enum.auto()  # IntegerDotAdd
+    CONVERTED = enum.auto()  # ConvertedDotAdd: another one of converted operands
+
+
+class Form(NamedTuple):
+    """An algorithm that code outside knows, None if it knows none, and the specification with the fields of that algorithm."""
+
+    algorithm: SumAlgorithm | None
     spec: Any
 
 
@@ -319,7 +336,7 @@ class Accumulator:
 
         A family that computes what another one does for some of its values may give that one's form, and gets its fast kernels.
         """
-        return Form("", self)
+        return Form(None, self)
 
     # -- bound -----------------------------------------------------------------------------------------------------------
     def step_error(self, unit: Any, facts: "OperandFacts | None") -> "StepError":
@@ -344,11 +361,11 @@ class Accumulator:
         return None
 
     def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
-        """The same of given operands, as float64 values."""
+        """Facts of exact group sums of the given operands, which are float64 values; None for a unit without such groups."""
         return None
 
     def unrounded(self) -> "Accumulator | None":
-        """The specification whose sums are aligned alike and not rounded after that; None without an alignment."""
+        """The specification with the same alignment whose sums are not rounded after it; None without an alignment."""
         return None
 
     # -- search ----------------------------------------------------------------------------------------------------------

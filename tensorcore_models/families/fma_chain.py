@@ -11,7 +11,7 @@ from ..aspects.search import Field, Search, one_of
 from ..aspects.values import power
 from ..explanations.words import ROUNDINGS, Words
 from ..formats import FORMATS
-from .base import Accumulator, Arrangement, Form, NanRule
+from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import check_keyed, require
 from .ieee import X86_RULES, double_holds, ieee_fields, lanes_hold, operand_flush
 
@@ -72,7 +72,7 @@ class SequentialFMA(Accumulator):
         return [k for pair in range(0, count, 2) for k in (pair + 1, pair) if k < count]
 
     def pass_bits(self, p):
-        """Chain of fused multiply-adds in the output format (xie-mma-sim, Algorithm 1)."""
+        """Chain of fused multiply-adds in the output format (xie-mma-sim, SumAlgorithm 1)."""
         z, (a_format, b_format, total_format, d_format), total = p.arithmetic, p.formats[:4], p.c
         for k in self._order(len(p.a)):
             x, y, addend = p.x[k], p.y[k], z.decode(total_format, total, self)
@@ -150,7 +150,7 @@ class SequentialFMA(Accumulator):
         return Arrangement([self._order(length)], [])
 
     def form(self):
-        return Form("fma_chain" if self.key is None else "", self)
+        return Form(SumAlgorithm.FMA_CHAIN if self.key is None else None, self)
 
     def step_error(self, unit, facts):
         terms, result = self.terms_per_step, unit.formats[3]

@@ -14,7 +14,7 @@ from ..explanations import words as names
 from ..explanations.words import Words
 from ..formats import get_float_format
 from .aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields
-from .base import Arrangement, Form
+from .base import Arrangement, Form, SumAlgorithm
 from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_range, require
 from .fused.words import fused_note
 
@@ -69,7 +69,7 @@ class GroupDotFusedSum(AlignedSum):
             )
 
     def interchangeable(self, length):
-        """Those of one group, whose sum is exact."""
+        """Products of one group may change places: their sum is exact."""
         return tuple(tuple(range(i, min(i + self.group, length))) for i in range(0, length, self.group))
 
     def pass_bits(self, p):
@@ -148,7 +148,7 @@ class GroupDotFusedSum(AlignedSum):
         return Arrangement([ks[i : i + self.group] for i in range(0, length, self.group)], [])
 
     def form(self):
-        return Form("group_sum", self)
+        return Form(SumAlgorithm.GROUP_SUM, self)
 
     def step_error(self, unit, facts):
         """Exact group sums, each cut at its scales' exponents; one rounding.

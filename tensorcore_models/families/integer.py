@@ -6,7 +6,7 @@ from typing import ClassVar
 from ..aspects import errors, plans
 from ..aspects.search import Field, Search, divisors, has, one_of
 from ..explanations.words import Words
-from .base import Accumulator, Form
+from .base import Accumulator, Form, SumAlgorithm
 from .checks import check_range
 
 
@@ -76,7 +76,7 @@ class IntegerDotAdd(Accumulator):
         return fields
 
     def form(self):
-        return Form("integer", self)
+        return Form(SumAlgorithm.INTEGER, self)
 
     def step_error(self, unit, facts):
         text = "integer products and sums are exact (the bound is infinite if int32 overflows)"

@@ -19,7 +19,7 @@ from ..aspects.values import power
 from ..explanations.words import ROUNDINGS, Words
 from ..formats import Format, get_float_format, get_format
 from ..reference.arithmetic import converted
-from .base import Accumulator, Arrangement, Form
+from .base import Accumulator, Arrangement, Form, SumAlgorithm
 from .checks import check_deterministic, require
 from .fused import FusedDotAdd
 from .fused.bound import sum_error
@@ -94,7 +94,7 @@ class InterleavedDotAdd(Accumulator):
         return [g[i : i + self.dot.terms] for g in members for i in range(0, len(g), self.dot.terms)]
 
     def interchangeable(self, length):
-        """Those of one fused operation."""
+        """Products of one fused operation may change places."""
         return tuple(tuple(part) for part in self._parts(length))
 
     def pass_bits(self, p):
@@ -170,7 +170,7 @@ class InterleavedDotAdd(Accumulator):
         return Arrangement(self._parts(length), [])
 
     def form(self):
-        return Form("interleaved", self)
+        return Form(SumAlgorithm.INTERLEAVED, self)
 
     def unrounded(self):
         return dataclasses.replace(self, dot=self.dot.unrounded())

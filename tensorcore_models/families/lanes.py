@@ -13,7 +13,7 @@ from ..explanations.words import Words
 from ..formats import get_float_format
 from ..reference import ieee
 from ..reference.operands import decode, flushed, multiply
-from .base import Accumulator, Arrangement, Form, NanRule
+from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import MAX_TERMS, require
 from .ieee import X86_RULES, ieee_fields, operand_flush, require_lanes
 
@@ -176,7 +176,7 @@ class LanedFMA(Accumulator):
         return Arrangement([list(range(length))[lane :: self.lanes] for lane in range(self.lanes)], [])
 
     def form(self):
-        return Form("lanes" if self.pairs == "none" else "", self)
+        return Form(SumAlgorithm.LANES if self.pairs == "none" else None, self)
 
     def step_error(self, unit, facts):
         result, count = unit.formats[3], self.terms + self.lanes + 1

@@ -15,7 +15,7 @@ from ..explanations.words import Words
 from ..formats import FORMATS
 from ..reference import ieee
 from ..reference.operands import decode, flushed
-from .base import Accumulator, Arrangement, Form, NanRule
+from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import MAX_TERMS, require
 from .ieee import ieee_fields, require_lanes
 
@@ -34,7 +34,7 @@ class GroupPairwiseSum(Accumulator):
     group : int
         G, a power of two: 4, or 2 for the bf16 instructions without ``_1k``.
     flush_input : {"format", "fp32", "none"}
-        Operands below the smallest normal number of their own format (the paper's text), below 2^-126 (its Algorithm 3), or
+        Operands below the smallest normal number of their own format (the paper's text), below 2^-126 (its SumAlgorithm 3), or
         none, become +0, zeros of either sign too. c below 2^-126 becomes +0 unless "none".
     flush_results : bool
         FP32 products and sums below 2^-126 become zero, the sign kept.
@@ -141,7 +141,7 @@ class GroupPairwiseSum(Accumulator):
         return Arrangement([list(range(length))], plans.binary_tree(length, self.group))
 
     def form(self):
-        return Form("pairwise", self)
+        return Form(SumAlgorithm.PAIRWISE, self)
 
     def step_error(self, unit, facts):
         a, b, _, result = unit.formats

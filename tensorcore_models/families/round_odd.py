@@ -66,7 +66,7 @@ class PairRoundOddSum(Accumulator):
         return to.add([c, to.add(ks, "odd", note)], "odd", note)
 
     def shows_order(self, formats):
-        """What rounding to odd loses stays in the last bit."""
+        """Sums show no order: the last bit keeps what rounding to odd loses."""
         return False
 
     def plan_fields(self, formats, scale, block_size):

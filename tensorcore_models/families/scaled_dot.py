@@ -66,7 +66,7 @@ class ScaledDotAdd(Accumulator):
         return dataclasses.replace(fmt, bias=fmt.bias + self.scale) if self.scale else fmt
 
     def interchangeable(self, length):
-        """Those of the exact sum."""
+        """Products of the exact sum may change places."""
         return self.exact.interchangeable(length)
 
     def pass_bits(self, p):

@@ -304,7 +304,7 @@ class HiFloat8(Format):
     sign_bit, magnitude_mask, exponent_mask, inf_bits, nan_bits, max_bits = 0x80, 0x7F, 0x6F, 0x6F, 0x80, 0x6E  # type: ignore[assignment]
 
     def decode_exact(self, bits: int) -> Decoded:
-        """As :meth:`Format.decode_exact`; the significand has the encoding's own fraction bits."""
+        """Take one encoding apart as :meth:`Format.decode_exact` does; the significand has the encoding's own fraction bits."""
         negative, magnitude = bool(bits & 0x80), int(bits) & 0x7F
         if magnitude == 0:
             return Decoded("nan" if negative else "finite", negative, 0, 0 if negative else self.quantum_exponent)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.chains import chains
+from ..families.base import SumAlgorithm
 from ..formats import FORMATS, Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
@@ -50,7 +51,7 @@ class ChainsKernel:
     @classmethod
     def of(cls, low: Lowered) -> "ChainsKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), formats = low.form, low.floating
+        (algorithm, spec), formats = low.form, low.floating
         if formats is None or low.scale_format is not None:
             return None
         a, b, c, d = formats
@@ -59,11 +60,11 @@ class ChainsKernel:
         dtype = np.dtype(np.float32 if d.name == "fp32" else np.float64)
         nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
         redo = "nan" if spec.nan == "x86" else ""
-        if name == "lanes":
+        if algorithm is SumAlgorithm.LANES:
             if spec.terms > chains.LONGEST or not (_flushed_alike(spec, a, d) and _flushed_alike(spec, b, d)):
                 return None
             return cls(dtype, a, b, nan, redo, True, False, spec.lanes, spec.terms)
-        if name != "fma_chain" or spec.rounding != "rne" or spec.flush_inputs != spec.flush_outputs:
+        if algorithm is not SumAlgorithm.FMA_CHAIN or spec.rounding != "rne" or spec.flush_inputs != spec.flush_outputs:
             return None
         flush = spec.flush_inputs
         if flush and not (a.emin == b.emin == d.emin):

@@ -119,7 +119,7 @@ class RunningResult:
         return cls(d, redo, np.zeros(d.shape[0], np.uint8), np.zeros(d.shape[1], np.uint8))
 
     def transposed(self) -> "RunningResult":
-        """The same for D^T."""
+        """The running result of D^T."""
         return RunningResult(np.ascontiguousarray(self.d.T), np.ascontiguousarray(self.redo.T), self.columns, self.rows)
 
     @property
@@ -252,7 +252,7 @@ def step_order(k: int, terms: int, padded: int, groups: tuple[tuple[int, ...], .
 
 
 def generic_promoted(low: Lowered, a, b, total, scale_a, scale_b, every: int) -> np.ndarray:
-    """As `kernels.promoted_bits` by the generic kernel, one chain after the other."""
+    """Compute `kernels.promoted_bits` by the generic kernel, one chain after the other."""
     zero = np.zeros(total.shape, total.dtype)
     for start in range(0, a.shape[1], every):
         ks = slice(start, start + every)

@@ -315,7 +315,7 @@ def _scales_of(low: Lowered, part: slice, scale_a, scale_b) -> tuple:
 
 
 def slice_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
-    """As :func:`matrix_bits`, for operands that need no conversion and k of at most :data:`LONGEST_SLICE`."""
+    """Compute :func:`matrix_bits` of operands that need no conversion, for k of at most :data:`LONGEST_SLICE`."""
     (m, k), n = a.shape, b.shape[1]
     chosen = get_kernel()
     if chosen == "auto":
@@ -367,7 +367,7 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
 
 
 def scaled_bits(engine, a, b, total, every: int, steps: Collection[int], exponent: int) -> np.ndarray | None:
-    """As :func:`promoted_bits`, with what the unit holds scaled by 2**exponent before some steps of each chain.
+    """Compute :func:`promoted_bits` where the unit scales its accumulator by 2**exponent before some steps of each chain.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ def scaled_bits(engine, a, b, total, every: int, steps: Collection[int], exponen
 
 
 def _promoted_batch(engine, a, b, total, every: int) -> np.ndarray:
-    """As :func:`promoted_bits`, the chains as one batch: for small products calls cost more than their work."""
+    """Compute :func:`promoted_bits` with all chains as one batch: calls for small products cost more than their work."""
     (m, k), n = a.shape, b.shape[1]
     x = np.ascontiguousarray(a.reshape(m, k // every, every).transpose(1, 0, 2))
     zero = np.zeros((k // every, m, n), total.dtype)

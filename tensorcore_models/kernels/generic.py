@@ -18,14 +18,14 @@ def _tabled(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def converted(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[Lowered, np.ndarray, np.ndarray]:
-    """What runs, and its operands, where the unit converts them first; else what was given."""
+    """The accumulator that runs, and its operands, where the unit converts them first; else the ones given."""
     if low.converted is None or low.convert is None:
         return low, a, b
     return low.converted, low.convert(a, 0), low.convert(b, 1)
 
 
 def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """As `kernels.matrix_bits`, by the generic kernel or, where it is too narrow, the reference; k positive, any strides."""
+    """Compute `kernels.matrix_bits` by the generic kernel or, where it is too narrow, the reference; k > 0, any strides."""
     low, a, b = converted(low, a, b)
     if low.plan is None:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
@@ -40,7 +40,7 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
 
 
 def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """As `kernels.batch_bits`, by the generic kernel or, where it is too narrow, the reference; k positive."""
+    """Compute `kernels.batch_bits` by the generic kernel or, where it is too narrow, the reference; k is positive."""
     low, a, b = converted(low, a, b)
     if low.plan is None:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.groups import groups
+from ..families.base import SumAlgorithm
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for, threads_for_product
@@ -66,8 +67,13 @@ class GroupsKernel:
     @classmethod
     def of(cls, low: Lowered) -> "GroupsKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), scale, formats = low.form, low.scale_format, low.floating
-        if name != "group_sum" or scale is None or formats is None or not _covered(spec, formats, scale):
+        (algorithm, spec), scale, formats = low.form, low.scale_format, low.floating
+        if (
+            algorithm is not SumAlgorithm.GROUP_SUM
+            or scale is None
+            or formats is None
+            or not _covered(spec, formats, scale)
+        ):
             return None
         a, b = map(fixed_point, formats[:2])
         if a is None or b is None:

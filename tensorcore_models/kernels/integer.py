@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels.integer import integer
+from ..families.base import SumAlgorithm
 from ..formats import IntegerFormat
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for, threads_for_product
@@ -46,8 +47,8 @@ class IntegerKernel:
     @classmethod
     def of(cls, low: Lowered) -> "IntegerKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), a, b = low.form, low.a_format, low.b_format
-        if name != "integer" or low.scale_format is not None:
+        (algorithm, spec), a, b = low.form, low.a_format, low.b_format
+        if algorithm is not SumAlgorithm.INTEGER or low.scale_format is not None:
             return None
         if not isinstance(a, IntegerFormat) or not isinstance(b, IntegerFormat) or max(a.bits, b.bits) > 8:
             return None

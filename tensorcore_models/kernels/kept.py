@@ -1,4 +1,4 @@
-"""What is made of an object once and found again by the object itself, not by its value."""
+"""A cache by identity: a function's result for an object is made once and found again by the object, not by its value."""
 
 from collections.abc import Callable
 from functools import wraps

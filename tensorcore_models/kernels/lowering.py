@@ -9,7 +9,7 @@ import numpy as np
 
 from .._kernels.generic import generic
 from ..aspects.plans import KERNEL_NAMES, BeyondKernels
-from ..families.base import Accumulator, Form
+from ..families.base import Accumulator, Form, SumAlgorithm
 from ..formats import Format, IntegerFormat, get_float_format, get_format
 
 
@@ -100,8 +100,8 @@ class Lowered:
         if self.floating is None:
             return None
         a, b, c, d = self.floating
-        name, spec = self.form
-        if name != "converted":
+        algorithm, spec = self.form
+        if algorithm is not SumAlgorithm.CONVERTED:
             return AsRead(self.form, (a, b, c, d), None)
         via = get_float_format(spec.via_format)
         a, b = (spec.operand_format(fmt, side) for side, fmt in enumerate((a, b)))
@@ -120,7 +120,7 @@ class Lowered:
 
     @cached_property
     def continued(self) -> "Lowered":
-        """The same for the rest of a chain, whose addend is a result."""
+        """The accumulator, made ready for the rest of a chain, whose addend is a result."""
         return self if self.c_format == self.d_format else lower(replace(self, c_format=self.d_format))
 
     def layout(self, k: int) -> generic.Layout:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.narrow import narrow
+from ..families.base import SumAlgorithm
 from ..formats import Format, get_float_format
 from ..machine.instruction_sets import ISAS, isa_level
 from ..machine.threads import threads_for, threads_for_product
@@ -27,6 +28,7 @@ from .wide import WideKernel
 
 _TINY = narrow.FLOOR << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
 _PADDED_TERMS = (4, 8, 16, 32)
+_FUSED = (SumAlgorithm.FUSED, SumAlgorithm.INTERLEAVED)
 _HIGHEST_FLOOR = 60  # keeps units and sums within float32
 #: Operations between two outside additions, at most: their operands are packed together.
 _LONGEST_CHAIN = 1 << 10
@@ -86,9 +88,9 @@ class NarrowKernel:
         read = low.as_read
         if read is None or low.scale_format is not None:
             return None
-        (name, spec), formats, via = read
+        (algorithm, spec), formats, via = read
         groups, pass_terms, dot = None, spec.terms_per_step, spec
-        if name == "interleaved":
+        if algorithm is SumAlgorithm.INTERLEAVED:
             if spec.final_rounding != "rne":
                 return None
             via, dot = get_float_format(spec.via_format), spec.dot
@@ -97,12 +99,12 @@ class NarrowKernel:
             if max(map(len, groups)) > dot.terms or dot.fraction_bits < _kept(dot, formats[3]):
                 return None  # an operation of a group that a short last pass leaves empty would cut the sum
         a, b, c, d = formats
-        if name == "round_down":
+        if algorithm is SumAlgorithm.ROUND_DOWN:
             if spec.parity_groups > 1:
                 groups = (tuple(range(0, spec.terms, 2)), tuple(range(1, spec.terms, 2)))
             task = _round_down_task(spec, formats, via)
         else:
-            task = _fused_task(dot, formats, via, groups) if name in ("fused", "interleaved") else None
+            task = _fused_task(dot, formats, via, groups) if algorithm in _FUSED else None
         wide = WideKernel.of(low) if task is not None and (task.windowed or task.output >= _DOWN) else None
         if task is None or (task.windowed and wide is None):
             return None
@@ -140,7 +142,7 @@ class NarrowKernel:
         return d
 
     def run_scaled(self, a, b, c, every: int, places: int, exponent: int) -> np.ndarray | None:
-        """As `kernels.scaled_bits`; None where lanes do not take all of it."""
+        """Compute `kernels.scaled_bits`; None where lanes do not take the whole product."""
         operands, chain = self._operands(a, b), every // self.task.terms
         if operands is None or chain > 31:
             return None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels.pairwise import pairwise
+from ..families.base import SumAlgorithm
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
@@ -38,8 +39,8 @@ class PairwiseKernel:
     @classmethod
     def of(cls, low: Lowered) -> "PairwiseKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), formats = low.form, low.floating
-        if name != "pairwise" or formats is None or low.scale_format is not None:
+        (algorithm, spec), formats = low.form, low.floating
+        if algorithm is not SumAlgorithm.PAIRWISE or formats is None or low.scale_format is not None:
             return None
         a, b, c, d = formats
         if (c.name, d.name) != ("fp32", "fp32") or any(f.name not in ("fp16", "bf16") for f in (a, b)):
@@ -75,8 +76,13 @@ class ExactSumKernel:
     @classmethod
     def of(cls, low: Lowered) -> "ExactSumKernel | None":
         """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
-        (name, spec), formats = low.form, low.floating
-        if name != "exact" or formats is None or low.scale_format is not None or spec.terms not in (2, 4):
+        (algorithm, spec), formats = low.form, low.floating
+        if (
+            algorithm is not SumAlgorithm.EXACT
+            or formats is None
+            or low.scale_format is not None
+            or spec.terms not in (2, 4)
+        ):
             return None
         names = tuple(f.name for f in formats)
         if names[2:] != ("fp32", "fp32") or not set(names[:2]) <= {"fp16", "bf16"}:

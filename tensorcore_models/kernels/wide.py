@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.wide import wide
+from ..families.base import SumAlgorithm
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for_product
@@ -27,6 +28,7 @@ _SIGNIFICAND = 52  # fraction bits of a double
 _FARTHEST = 900
 _LOWEST = -900  # alignment exponent below every product's
 _PADDED_TERMS = (4, 8, 16, 32)
+_ALGORITHMS = (SumAlgorithm.FUSED, SumAlgorithm.ROUND_DOWN, SumAlgorithm.LATE)
 #: Products between two outside additions, at most: their operands are packed together.
 _LONGEST_CHAIN = 1 << 12
 #: How a late c is added, as wide.h numbers it.
@@ -80,16 +82,18 @@ class WideKernel:
         read, groups = low.as_read, None
         if read is None:
             return None
-        (name, spec), formats, via = read
-        if name not in ("fused", "round_down", "late") or not all(map(_covered, formats[:2])):
+        (algorithm, spec), formats, via = read
+        if algorithm not in _ALGORITHMS or not all(map(_covered, formats[:2])):
             return None
-        if low.scale_format is not None and not (name == "fused" and _scales_covered(formats, low.scale_format)):
+        if low.scale_format is not None and not (
+            algorithm is SumAlgorithm.FUSED and _scales_covered(formats, low.scale_format)
+        ):
             return None
-        if name == "round_down":
+        if algorithm is SumAlgorithm.ROUND_DOWN:
             task = _round_down_task(spec, formats)
             if spec.parity_groups > 1:
                 groups = (tuple(range(0, spec.terms, 2)), tuple(range(1, spec.terms, 2)))
-        elif name == "late":
+        elif algorithm is SumAlgorithm.LATE:
             task = _late_task(spec, formats)
         else:
             task = _fused_task(spec, formats)

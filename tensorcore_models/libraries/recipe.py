@@ -20,7 +20,7 @@ from ..machine.fp_state import default_fp_state
 
 
 class Unknown(ValueError):
-    """What a library returns is not known for these values: nothing is guessed.
+    """The error for values of which it is not known what a library returns: nothing is guessed.
 
     Parameters
     ----------

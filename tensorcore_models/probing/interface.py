@@ -44,7 +44,7 @@ class Interface:
         return isinstance(self.formats[0], IntegerFormat)
 
     def tile(self, m: int, n: int) -> "Interface":
-        """The same with other numbers of rows and columns."""
+        """The interface with other numbers of rows and columns."""
         return dataclasses.replace(self, m=m, n=n)
 
     def __str__(self) -> str:

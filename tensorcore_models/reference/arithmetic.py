@@ -1,4 +1,4 @@
-"""What families say their passes in, on plain integers; `bitvectors.arithmetic` has the same names on terms for solvers.
+"""The operations in which families write their passes, on plain integers; `bitvectors.arithmetic` has the same names on terms.
 
 A code is an encoding, a number an :class:`Operand`, a total an integer, a condition a bool. A family's `pass_bits` finds one of
 the two modules as `p.arithmetic`.

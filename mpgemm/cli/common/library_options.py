@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tensorcore_models import libraries
+    from tensorcore_models.libraries.recorded import Problem
 
 #: How to learn what cuBLASLt chose.
 RECORD = (
@@ -114,47 +115,61 @@ def make_recipe(
 ) -> libraries.Recipe:
     """The recipe that options name."""
     from tensorcore_models import libraries
-    from tensorcore_models.libraries.recorded import Problem, load_recording
+    from tensorcore_models.libraries.recorded import Problem
 
     name, version = resolve_library(library)
-    called = library.partition("-")[0]
     if recorded is not None and name != "cublaslt" and (name, recorded) != ("scaled_mm", "mmaemu"):
         raise ValueError("--recorded FILE goes with --library cublaslt-VERSION, --recorded mmaemu with scaled_mm")
-    if recorded is not None and name == "cublaslt" and config:
-        raise ValueError("--recorded names the configuration: leave --config out")
+    problem = Problem(fmt, out_format, k, n, m)
     if name == "cublaslt":
-        if recorded is not None:
-            recording = load_recording(recorded, device=gpu, version=version or None)
-            return recording.recipe(Problem(fmt, out_format, k, n, m))
-        if not version:
-            ends = "" if called == name else ": it calls cuBLASLt"
-            raise ValueError(f"--library {called} needs a version, as in {called}-13.1{ends}")
-        if not config:
-            raise ValueError(
-                "cuBLASLt chooses its kernel and nothing is guessed: name it with --config ALGO_ID=... or give a --recorded "
-                f"file, written by {RECORD}"
-            )
-        return libraries.cublaslt(gpu, version, m=m, k=k, n=n, format=fmt, config=integer_config(config))
+        return _cublaslt(gpu, library.partition("-")[0], version, config, recorded, problem)
     if name == "scaled_mm":
-        _known(config, SCALED_OPTIONS)
-        fast = config.get("fast_accumulation", "false").lower()
-        if fast not in ("true", "false", "1", "0"):
-            raise ValueError(f"--config fast_accumulation={fast}: expected true or false")
-        accumulation = fast in ("true", "1")
-        if recorded is None:
-            split_k, scheme = _integer("split_k", config.get("split_k", "1")), config.get("scheme")
-        elif {"split_k", "scheme"} & set(config):
-            raise ValueError("--recorded mmaemu names split_k and scheme: leave them out of --config")
-        else:
-            split_k, scheme = libraries.recorded_split(
-                m, k, n, device=gpu, a_format=fmt, b_format=fmt, out_format=out_format, fast_accumulation=accumulation
-            )
-        return libraries.scaled_mm_recipe(
-            k, device=gpu, a_format=fmt, b_format=fmt, fast_accumulation=accumulation, split_k=split_k, scheme=scheme
-        )
+        return _scaled_mm(gpu, config, recorded, problem)
     _known(config, CUTLASS_OPTIONS)
     options: dict[str, Any] = {f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()}
     return libraries.cutlass(gpu, k=k, format=fmt, **options)
+
+
+def _cublaslt(
+    gpu: str, called: str, version: str | None, config: dict[str, str], recorded: str | None, problem: Problem
+) -> libraries.Recipe:
+    """The recipe of cuBLASLt, `called` so by the option, for a configuration that is named or recorded."""
+    from tensorcore_models import libraries
+    from tensorcore_models.libraries.recorded import load_recording
+
+    if recorded is not None and config:
+        raise ValueError("--recorded names the configuration: leave --config out")
+    if recorded is not None:
+        return load_recording(recorded, device=gpu, version=version or None).recipe(problem)
+    if not version:
+        ends = "" if called == "cublaslt" else ": it calls cuBLASLt"
+        raise ValueError(f"--library {called} needs a version, as in {called}-13.1{ends}")
+    if not config:
+        raise ValueError(
+            "cuBLASLt chooses its kernel and nothing is guessed: name it with --config ALGO_ID=... or give a --recorded "
+            f"file, written by {RECORD}"
+        )
+    p = problem
+    return libraries.cublaslt(gpu, version, m=p.m, k=p.k, n=p.n, format=p.format, config=integer_config(config))
+
+
+def _scaled_mm(gpu: str, config: dict[str, str], recorded: str | None, p: Problem) -> libraries.Recipe:
+    """The recipe of torch._scaled_mm; where `recorded` is not None, mmaemu's table says how k is split."""
+    from tensorcore_models import libraries
+
+    _known(config, SCALED_OPTIONS)
+    fast = config.get("fast_accumulation", "false").lower()
+    if fast not in ("true", "false", "1", "0"):
+        raise ValueError(f"--config fast_accumulation={fast}: expected true or false")
+    unit: dict[str, Any] = {"device": gpu, "a_format": p.format, "b_format": p.format}
+    unit["fast_accumulation"] = fast in ("true", "1")
+    if recorded is None:
+        split_k, scheme = _integer("split_k", config.get("split_k", "1")), config.get("scheme")
+    elif {"split_k", "scheme"} & set(config):
+        raise ValueError("--recorded mmaemu names split_k and scheme: leave them out of --config")
+    else:
+        split_k, scheme = libraries.recorded_split(p.m, p.k, p.n, out_format=p.out_format, **unit)
+    return libraries.scaled_mm_recipe(p.k, split_k=split_k, scheme=scheme, **unit)
 
 
 def _known(config: dict[str, str], names: tuple[str, ...]) -> None:

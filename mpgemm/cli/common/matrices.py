@@ -69,7 +69,7 @@ def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, 
 
 
 def seeded_pairs(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> list[MatrixPair]:
-    """As many drawn pairs as --repeats says."""
+    """Draw as many pairs as --repeats says."""
     given_pair(args)
     return [_drawn(args, distribution, shape, seed) for seed in range(args.seed, args.seed + args.repeats)]
 

@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         self._moved[option] = where
 
     def parse_known_args(self, args=None, namespace=None):
-        """As argparse, with the destinations that are given (`given`); ValueError for options without effect, or gone."""
+        """Parse as argparse does, and keep the options that are `given`; ValueError for options without effect, or gone."""
         self._given = set()
         for word in args or ():
             if where := self._moved.get(word.partition("=")[0]):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from ...aspects.search import Field, Interface, Search, divisors, inside, unscaled
 from ...explanations.words import Words
 from ...formats import get_float_format
-from ..base import Accumulator, Conversion, Form
+from ..base import Accumulator, Conversion, Form, SumAlgorithm
 from ..checks import require
 from ..fma_chain import SequentialFMA
 from ..fused import ParametricDotAdd
@@ -203,7 +203,7 @@ class ConvertedDotAdd(Accumulator):
         return Conversion(self.dot, converted, convert)
 
     def form(self):
-        return Form("converted", self)
+        return Form(SumAlgorithm.CONVERTED, self)
 
     def unrounded(self):
         dot = self.dot.unrounded()

@@ -176,7 +176,7 @@ class FidelityPhases(_Phases):
         return total
 
     def pass_term(self, p):
-        """The same as a term, of one phase: to terms of several that take turns solvers give no answer in a minute."""
+        """One phase as a term. Several phases that take turns are refused: solvers give no answer to them in a minute."""
         from .terms import added_step
 
         if len(self.phases) > 1:
@@ -293,7 +293,8 @@ class FidelityPhases(_Phases):
 
     # -- bound ----------------------------------------------------------------------------------------------------------
     def step_error(self, unit, facts):
-        """What phases leave out, groups and accumulator round, and the erratum adds; docs/tenstorrent.md derives it."""
+        """The error of one step: phases leave products out, groups and accumulator round, the erratum adds; docs/tenstorrent.md
+        derives it."""
         d = unit.formats[3]
         left = self.left_of_products(unit.formats[0])
         groups = (GROUP - 1) * 2.0**-DIGITS * sum(2.0 ** -lowered(phase) for phase in self.phases)
@@ -402,7 +403,7 @@ def _apart(after: int, before: int, added: Fraction, fmt: Format) -> float:
 
 @dataclass(frozen=True)
 class IntegerPhases(_Phases):
-    """The same unit with 8-bit integers (tenstorrent/ttsim, tensix.cpp): parts of magnitudes, exact sums that saturate.
+    """FidelityPhases of 8-bit integers (tenstorrent/ttsim, tensix.cpp): parts of magnitudes, exact sums that saturate.
 
     A multiplier takes bits 4 to 9 of the magnitudes of A (phases 0, 1) or bits 0 to 3 (2, 3), and bits 5 to 7 of those of B
     (0, 2) or bits 0 to 4 (1, 3). The 16 products of a step are added exactly to the sum, which stops at +-(2^31 - 1).

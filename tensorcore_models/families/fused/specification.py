@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ..aligned import ALIGNMENT_RULES, AlignedSum
-from ..base import Accumulator, Form
+from ..base import Accumulator, Form, SumAlgorithm
 from ..checks import (
     MAX_FRACTION_BITS,
     MAX_TERMS,
@@ -149,7 +149,7 @@ class FusedDotAdd(FusedSum):
         return words.fused(self, d)
 
     def form(self):
-        return Form("fused" if self.key is None else "", self)
+        return Form(SumAlgorithm.FUSED if self.key is None else None, self)
 
     def probe(self, build):
         from .probes import fused
@@ -304,24 +304,25 @@ class ParametricDotAdd(FusedSum):
         return words.parametric(self, d)
 
     def form(self):
-        """That of an exact sum, or of a c that is added last; of FusedDotAdd where it is one; none of others."""
+        """The form of an exact sum, of a c that is added last, or of a FusedDotAdd; kernels know no other."""
         if self.key is not None:
-            return Form("", self)
+            return Form(None, self)
         if self.c_position != "early" and self.fraction_bits is not None:
-            return Form("late", self)
+            return Form(SumAlgorithm.LATE, self)
         if self.fraction_bits is None:
-            return Form("exact", self)
+            return Form(SumAlgorithm.EXACT, self)
         if any(getattr(self, name) != default for name, default in BEYOND.items()):
-            return Form("", self)
-        return Form("fused", FusedDotAdd(**{name: getattr(self, name) for name in _SHARED}))
+            return Form(None, self)
+        return Form(SumAlgorithm.FUSED, FusedDotAdd(**{name: getattr(self, name) for name in _SHARED}))
 
     def probe(self, build):
         """Vectors of exact sums; those of FusedDotAdd where it is one; none where c is added to the sum."""
         from . import probes
 
-        name, spec = self.form()
-        if name in ("exact", "fused") and self.c_position == "early":
-            {"exact": probes.exact, "fused": probes.fused}[name](spec, build)
+        algorithm, spec = self.form()
+        known = {SumAlgorithm.EXACT: probes.exact, SumAlgorithm.FUSED: probes.fused}
+        if algorithm in known and self.c_position == "early":
+            known[algorithm](spec, build)
 
     def parametric(self):
         return self

@@ -10,7 +10,7 @@ from ...aspects.search import Field, Search, divisors, one_of
 from ...explanations import words as names
 from ...explanations.words import Words
 from ..aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields, limit_products
-from ..base import Arrangement, Form, NanRule, ZeroExponent
+from ..base import Arrangement, Form, NanRule, SumAlgorithm, ZeroExponent
 from ..checks import MAX_EXPONENT, MAX_TERMS, check_deterministic, check_exponent, check_range, require
 
 #: For a plan: a sum that is not cut before its last rounding.
@@ -86,7 +86,7 @@ class FusedDotRoundDownAdd(AlignedSum):
             check_deterministic(self, name)
 
     def interchangeable(self, length):
-        """Those of one parity group, which is cut and summed exactly."""
+        """Products of one parity group may change places: the group is cut and summed exactly."""
         return tuple(
             places for i in range(self.parity_groups) if (places := tuple(range(i, length, self.parity_groups)))
         )
@@ -205,7 +205,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         return Arrangement([list(range(length))[i :: self.parity_groups] for i in range(self.parity_groups)], [])
 
     def form(self):
-        return Form("round_down", self)
+        return Form(SumAlgorithm.ROUND_DOWN, self)
 
     def unrounded(self):
         return self

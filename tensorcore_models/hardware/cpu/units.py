@@ -46,7 +46,7 @@ def status(row: Instruction) -> str:
 
 
 def available(emulated: bool = False) -> list[Instruction]:
-    """The catalogue's rows that this machine runs, or those that are emulated."""
+    """The catalogue's rows that this machine runs or emulates."""
     rows = [row for arch in ("x86", "arm") for row in list_instructions(arch) if has_engine(row)]
     return [row for row in rows if (cpu_units.is_emulated(number_of(row)) if emulated else not status(row))]
 

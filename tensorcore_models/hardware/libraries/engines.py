@@ -1,4 +1,4 @@
-"""What users really call as matrix engines: torch.matmul (cuBLAS, or an Ascend NPU through torch_npu) and cupy.matmul.
+"""Library calls as matrix engines: torch.matmul (cuBLAS, or an Ascend NPU through torch_npu) and cupy.matmul.
 
 These have no k step of their own (k = 1: nothing is padded or chained here); which instructions they run, and in which order
 over k, is the library's choice. With c they run ``addmm``.

@@ -37,7 +37,7 @@ class Inputs:
 
     @property
     def variables(self) -> list[Term]:
-        """Those of the terms that are variables."""
+        """The operands, addend and scales that are variables."""
         every = (*self.a, *self.b, self.c, *self.scale_a, *self.scale_b)
         return [x for x in dict.fromkeys(every) if x.op == "var"]
 
@@ -77,7 +77,7 @@ def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = Non
 
 
 def finite_inputs(inputs: Inputs, formats: Formats, spec: Accumulator) -> list[Term]:
-    """That no operand, addend or scale is an infinity or a NaN."""
+    """Assertions that no operand, addend or scale is an infinity or a NaN."""
     rows = [(inputs.a, formats.a), (inputs.b, formats.b), ((inputs.c,), formats.c)]
     if formats.scale is not None:
         rows.append((inputs.scale_a + inputs.scale_b, formats.scale))

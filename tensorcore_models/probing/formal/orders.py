@@ -89,7 +89,7 @@ def _one_alignment(engine: Modelled, k: int) -> bool:
 
 
 def order_lemmas(engine: Modelled, k: int) -> list[Term]:
-    """What cannot hold if the order of k products and c is to change nothing, one alignment holding all of them.
+    """Lemmas that cannot hold if the order of k products and c is to change nothing, one alignment holding all of them.
 
     1. The larger of two exponents depends on their order, or that of three on how they are paired. (Neither can be, so that
        the alignment exponent is a function of the set.)

@@ -96,7 +96,7 @@ class _Run:
         return cls(backend, process, output, errors)
 
     def text(self) -> tuple[str, str]:
-        """What it printed to standard output and to standard error."""
+        """The text that the solver printed to standard output and to standard error."""
         self.output.seek(0)
         self.errors.seek(0)
         return self.output.read().decode(errors="replace"), self.errors.read().decode(errors="replace")

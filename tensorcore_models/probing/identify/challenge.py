@@ -54,7 +54,7 @@ class Alternative:
 
     @property
     def values(self) -> tuple:
-        """The values of those fields."""
+        """The values of the fields in which specifications differ."""
         return tuple(value for field in self.fields for value in field.get(self.spec))
 
 

@@ -288,7 +288,7 @@ def fit(families: tuple[Family, ...], log: Log, progress=lambda text: None) -> l
 def follow(
     starts: list[tuple[int, Family, Accumulator]], log: Log, progress=lambda text: None
 ) -> list[tuple[int, Family, Accumulator]]:
-    """As :func:`fit`, from specifications that were swept."""
+    """Continue :func:`fit` from specifications that were swept."""
     swept = sorted(
         ((log.wrong(spec, None, COARSE), family, spec) for _, family, spec in starts), key=lambda row: row[0]
     )

@@ -110,13 +110,13 @@ def places(*products: Product) -> dict[int, Product]:
 
 
 def meaning(meanings: Mapping[str, Fraction | int]) -> Callable[[Results], str]:
-    """What the one result means, each meaning given with its value."""
+    """Read one result: the meaning whose value it has, "neither" or "not finite"."""
     named = {Fraction(value): name for name, value in meanings.items()}
     return lambda results: "not finite" if results[0] is None else named.get(results[0], "neither")
 
 
 def choose(**meanings: Fraction | int) -> Callable[[Results], str]:
-    """As :func:`meaning`; underscores are spaces."""
+    """Read one result as :func:`meaning` does; underscores in the names of meanings become spaces."""
     return meaning({name.replace("_", " "): value for name, value in meanings.items()})
 
 

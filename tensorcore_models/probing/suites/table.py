@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ...accumulators import Accumulator
 from ...aspects.values import Unreachable, hex_text
 from ...engines.engine import Engine
+from ...families.base import SumAlgorithm
 from ...formats import IntegerFormat
 from ..dots import Dots
 from .fasi import FASI
@@ -172,8 +173,8 @@ def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
 
 def _truth_of_chain(spec: Accumulator, result_precision: int) -> Truth | None:
     """The same of a chain of IEEE multiply-adds, which takes one product at a time; None for other units."""
-    name, chain = spec.form()
-    if name != "fma_chain" or chain.flush_inputs or chain.flush_outputs or chain.saturate:
+    algorithm, chain = spec.form()
+    if algorithm is not SumAlgorithm.FMA_CHAIN or chain.flush_inputs or chain.flush_outputs or chain.saturate:
         return None
     kept = result_precision - 1
     return Truth(2 * result_precision, 1, chain.rounding, "rz", False, kept, None, None)
