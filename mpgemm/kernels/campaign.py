@@ -22,7 +22,7 @@ from mpgemm.kernels.forms import KERNELS, kernel_form
 from mpgemm.kernels.gate import DATA, operands, same_bits, simulated
 from mpgemm.kernels.multiply import matmul, split
 from mpgemm.kernels.recipes import recipe
-from mpgemm.kernels.targets import MISSING, RACES, KernelTarget
+from mpgemm.kernels.targets import MISSING, KernelTarget
 from mpgemm.reporting.provenance import package_version
 from tensorcore_models.files import atomic_writer
 
@@ -36,8 +36,7 @@ Task = tuple[dict, Callable[[], dict]]
 
 def methods_of(target: KernelTarget) -> list[str]:
     """Methods whose words the target multiplies."""
-    known = [name for name in KERNELS if name not in RACES.get(target.name, ())]
-    return [name for name in known if (target.name, kernel_form(recipe(name)).format) not in MISSING]
+    return [name for name in KERNELS if (target.name, kernel_form(recipe(name)).format) not in MISSING]
 
 
 def compared(target: KernelTarget, device: torch.device, method: str, shape: tuple[int, int, int], kind: str) -> dict:

@@ -92,6 +92,26 @@ def fits(form: KernelForm, row: Configuration, target: KernelTarget) -> bool:
     return shared_bytes(form, row, target) <= target.shared and registers(form, row, target) <= most
 
 
+def most_stages(form: KernelForm, target: KernelTarget) -> int:
+    """Tiles of k that may be under way.
+
+    On tcgen05 Triton 3.9.0 waits for a pipelined product in the iteration after it, behind the stores that overwrite its words
+    where a word has several products and no chain restarts: a race, which the gate finds. One stage waits at once.
+    """
+    repeated = any(len(set(side)) < len(side) for side in zip(*form.products, strict=True))
+    return 1 if target.unit == "blackwell" and repeated and not any(form.restarts) else STAGES[0]
+
+
+def check_stages(form: KernelForm, row: Configuration, target: KernelTarget) -> None:
+    """Refuse tiles under way that race; ValueError."""
+    most = most_stages(form, target)
+    if row.stages > most:
+        raise ValueError(
+            f"{row.stages} stages on {target.name}: in what Triton compiles, words of a tile are overwritten while products of "
+            f"the tile before may still read them; this method takes {most} stage there"
+        )
+
+
 def configurations(form: KernelForm, target: KernelTarget) -> list[Configuration]:
     """The entries that a form fits, small tiles first, each with as many stages as fit.
 
@@ -105,6 +125,8 @@ def configurations(form: KernelForm, target: KernelTarget) -> list[Configuration
     found = []
     for rows, columns, warps in shapes:
         for stages in STAGES:
+            if stages > most_stages(form, target):
+                continue
             row = Configuration(rows, columns, depth, warps, stages)
             if fits(form, row, target):
                 found.append(row)

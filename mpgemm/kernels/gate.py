@@ -16,7 +16,7 @@ from mpgemm.kernels.compiling import compile_launch, specialised
 from mpgemm.kernels.configurations import Configuration, configurations
 from mpgemm.kernels.forms import KERNELS, KernelForm, kernel_form, kernel_method
 from mpgemm.kernels.launches import TritonLaunch, View, gemm_launch, repair_launch
-from mpgemm.kernels.targets import MISSING, RACES, TARGETS, KernelTarget, get_target
+from mpgemm.kernels.targets import MISSING, TARGETS, KernelTarget, get_target
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.word_run import equilibrating_exponents, scaling_target
 from tensorcore_models import compiled
@@ -239,7 +239,7 @@ def cases(targets: Sequence[str] = (), methods: Sequence[str] = ()) -> Iterator[
         target = get_target(name)
         for method in methods or KERNELS:
             row = kernel_method(method)
-            if (target.name, row.formats[0]) not in MISSING and method not in RACES.get(name, ()):
+            if (target.name, row.formats[0]) not in MISSING:
                 yield from (GateCase(row, target, tile) for tile in configurations(kernel_form(row), target))
 
 

@@ -11,7 +11,7 @@ import torch
 
 from mpgemm.frameworks.torch_tensors import to_array
 from mpgemm.kernels import devices
-from mpgemm.kernels.configurations import Configuration, choose
+from mpgemm.kernels.configurations import Configuration, check_stages, choose
 from mpgemm.kernels.forms import KernelForm, kernel_form
 from mpgemm.kernels.gate import simulated
 from mpgemm.kernels.launches import TritonLaunch, View, check_depth, gemm_launch, repair_launch, split_launch
@@ -167,6 +167,7 @@ class TensorProduct:
         """The product, and the repair of results that are not finite."""
         batch, m, n, k = self.sizes
         tile = self.configuration or choose(form, target, m, n, k, batch)
+        check_stages(form, tile, target)
         c = None if self.c is None or self.beta == 0 else view(self.c)
         repaired = self.row.repair == "fp32"
         if repaired and self.c is out:  # the repair reads C after the product has been written

@@ -68,8 +68,6 @@ MISSING = {
     ("gfx942", "s8"): "its int8 products have not passed the gate",
     ("gfx950", "s8"): "its int8 products have not passed the gate",
 }
-#: Methods in whose compiled text the machine finds a race on a target, which nobody has explained yet.
-RACES = {"sm_100": ("sgemm_cube", "markidis", "egemm")}
 
 
 def get_target(name: str) -> KernelTarget:
@@ -101,12 +99,6 @@ def check_words(target: KernelTarget, fmt: str, method: str) -> None:
     ValueError
         With the reason, the methods that the target runs, and the targets that run the method.
     """
-    if method in RACES.get(target.name, ()):
-        runs = [name for name in TARGETS if method not in RACES.get(name, ())]
-        raise ValueError(
-            f"{method} on {target.name}: in what Triton compiles, products of a tile read shared memory that the next tile "
-            f"writes, and nothing is seen that orders the two; it runs on {', '.join(runs)}"
-        )
     reason = MISSING.get((target.name, fmt))
     if reason is None:
         return

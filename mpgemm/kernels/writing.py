@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mpgemm.kernels.compiling import TargetKernel, compile_launch, kernel_function, triton_module
-from mpgemm.kernels.configurations import Configuration, choose, estimate
+from mpgemm.kernels.configurations import Configuration, check_stages, choose, estimate
 from mpgemm.kernels.counts import instruction_counts
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.launches import View, gemm_launch, repair_launch
@@ -43,6 +43,7 @@ def kernels_of(
     check_words(target, form.format, row.name)
     m, n, k = shape
     tile = configuration or choose(form, target, m, n, k)
+    check_stages(form, tile, target)
     a, b = View(None, types[0], (m * k, k, 1)), View(None, types[1], (k * n, n, 1))
     out = View(None, "fp32", (m * n, n, 1))
     exponents = None

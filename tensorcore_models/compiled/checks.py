@@ -7,7 +7,7 @@ class NoChecks:
     """Events that checks watch, which do nothing without them."""
 
     def watch_read(self, memory, places, size: int, lanes, kind: str) -> None:
-        """`lanes` read `size` bytes at flat places, one each; `kind`: generic, async, atomic, wgmma, tcgen05, tma."""
+        """`lanes` read `size` bytes at flat places, one each; `kind`: generic, async, atomic, wgmma, tcgen05, tma, ..."""
 
     def watch_write(self, memory, places, size: int, lanes, kind: str, words=None) -> None:
         """`lanes` write `size` bytes at flat places; with `words` given, two that write the same do not race."""
@@ -42,11 +42,8 @@ class NoChecks:
     def copy_reports_to(self, row: int, place: int) -> None:
         """The bulk copy that a block just wrote counts its bytes at an mbarrier."""
 
-    def tensor_multiplied(self, places, rows) -> None:
-        """A product of tcgen05 of each block row wrote cells of tensor memory."""
-
-    def tensor_loaded(self, places, lanes) -> None:
-        """Lanes read cells of tensor memory, a row of `places` each."""
+    def tensor_waited(self, lanes, kind: str) -> None:
+        """Lanes waited for their tcgen05.ld ("tensor load") or tcgen05.st ("tensor store")."""
 
     def phase_completed(self, place: int) -> None:
         """An mbarrier completed a phase."""
@@ -62,12 +59,6 @@ class NoChecks:
 
     def fenced(self, lanes) -> None:
         """Lanes ran a proxy fence."""
-
-    def group_fenced(self, lanes) -> None:
-        """Lanes ran wgmma.fence."""
-
-    def group_used(self, lanes, registers) -> None:
-        """Lanes issued a wgmma with these accumulator registers."""
 
     def group_committed(self, lanes) -> None:
         """Lanes closed a group of wgmma."""

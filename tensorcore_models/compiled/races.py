@@ -1,9 +1,10 @@
-"""Races in shared memory, by happens-before: vector clocks of warps, and of what runs beside them.
+"""Races in shared and tensor memory, by happens-before: vector clocks of warps, and of what runs beside them.
 
-Each warp has a clock, and so has each thing that works asynchronously: a warp's copies (cp.async), its products (wgmma), the
-copies and products that report to an mbarrier (TMA, tcgen05). A barrier joins what its warps know; waiting for copies, products
-or an mbarrier adds what these did. An access races with an earlier one of another agent whose clock its warp does not know, if
-one of the two writes. Threads of one warp are taken to run in step, and atomic operations order nothing.
+Each warp has a clock, and so has each thing that works asynchronously: a warp's copies (cp.async), its products (wgmma), its
+loads and stores of tensor memory (tcgen05.ld, st), the copies and products that report to an mbarrier (TMA, tcgen05). A barrier
+joins what its warps know; waiting for copies, products or an mbarrier adds what these did. An access races with an earlier one
+of another agent whose clock its warp does not know, if one of the two writes. Threads of one warp are taken to run in step, and
+atomic operations order nothing.
 """
 
 from collections import defaultdict
@@ -16,17 +17,39 @@ from .errors import KernelFault
 
 #: Agents of mbarriers: barriers share them in turn.
 _BARRIER_AGENTS = 16
+#: What works beside a warp, by the kind of its accesses: the place of its agents, in numbers of warps.
+_BESIDE = {"async": 1, "wgmma": 2, "bulk": 3, "tensor load": 4, "tensor store": 5}
+_NAMES = ("a copy", "a wgmma", "a bulk copy", "a tcgen05.ld", "a tcgen05.st")
+
+
+class _Accesses:
+    """Who last wrote and read each unit of a memory, and when by the clock of the one who did."""
+
+    def __init__(self, name: str, size: int, unit: int):
+        self.name, self.unit, self.size = name, unit, size // unit + 1
+        self.writer, self.written = np.zeros(self.size, np.int16), np.zeros(self.size, np.int32)
+        self.reads: dict[int, np.ndarray] = {}
+
+    def units(self, places: np.ndarray, size: int) -> np.ndarray:
+        """The units that accesses touch, shape (accesses, units)."""
+        return places[:, None] // self.unit + np.arange(max(1, size // self.unit))
+
+    def of_agent(self, agent: int) -> np.ndarray:
+        """When an agent last read each unit."""
+        if agent not in self.reads:
+            self.reads[agent] = np.zeros(self.size, np.int32)
+        return self.reads[agent]
 
 
 class RaceChecks(Checks):
-    """Reads of what nobody wrote, and races between warps in shared memory.
+    """Reads of what nobody wrote, and races between warps in shared memory and tensor memory.
 
     Parameters
     ----------
     machine : object
         Whose threads and memories are watched.
     unit : int
-        Bytes that are watched together: the smallest access of the program, at most 4.
+        Bytes of shared memory that are watched together: the smallest access of the program, at most 4.
     """
 
     def __init__(self, machine, unit: int = 4):
@@ -34,21 +57,18 @@ class RaceChecks(Checks):
         threads = machine.threads
         self.unit, self.warps, rows = unit, threads.warps_per_block, threads.blocks
         w = self.warps
-        self.beside = 4 * w
+        self.beside = (1 + len(_BESIDE)) * w
         self.agents = self.beside + _BARRIER_AGENTS
         self.known = np.zeros((rows, w, self.agents), np.int32)
         self.clock = np.ones((rows, self.agents), np.int32)
         self._learn_own(np.arange(rows))
-        size = len(machine.shared.space.data) // unit + 1
-        self.writer, self.written = np.zeros(size, np.int16), np.zeros(size, np.int32)
-        self.reads: dict[int, np.ndarray] = {}
+        self.shared = _Accesses("shared", len(machine.shared.space.data), unit)
+        self.tensor: _Accesses | None = None
         self.at_barrier = np.zeros((rows, 16, self.agents), np.int32)
         self.came = np.zeros((rows, 16, w), bool)
         self.releases: dict[int, np.ndarray] = defaultdict(lambda: np.zeros(self.agents, np.int32))
         self.done: dict[int, np.ndarray] = defaultdict(lambda: np.zeros(self.agents, np.int32))
         self.barrier_agents: dict[int, int] = {}
-        self.size = size
-        self.multiplied = np.zeros(0, np.int32)
         self.copied_units = np.zeros((0, 1), np.int64)
 
     def _learn_own(self, rows: np.ndarray) -> None:
@@ -61,60 +81,77 @@ class RaceChecks(Checks):
         every = threads.all_lanes if lanes is None else np.asarray(lanes)
         return threads.row[every], threads.in_block[every] // threads.warp
 
-    def _units(self, places: np.ndarray, size: int) -> np.ndarray:
-        """The units that accesses touch, shape (accesses, units)."""
-        return places[:, None] // self.unit + np.arange(max(1, size // self.unit))
+    def _accesses(self, memory) -> _Accesses | None:
+        """What is known of accesses to a memory; None for one that is not watched."""
+        if memory is self.machine.shared.space:
+            return self.shared
+        tensor = getattr(self.machine, "tensor", None)
+        if tensor is None or memory is not tensor.space:
+            return None
+        if self.tensor is None:
+            self.tensor = _Accesses("tensor", len(memory.data), 4)
+        return self.tensor
 
     # -- accesses ----------------------------------------------------------------------------------------------------------
     def watch_read(self, memory, places, size: int, lanes, kind: str) -> None:
         super().watch_read(memory, places, size, lanes, kind)
-        if memory is not self.machine.shared.space or not len(places):
+        table = self._accesses(memory)
+        if table is None or not len(places):
             return
         rows, warps = self._who(lanes)
-        units = self._units(places, size)
-        self._conflict(self.writer[units], self.written[units], rows, warps, lanes, "reads", "wrote")
-        agents = self._agents_of(warps, kind)
+        units, agents = table.units(places, size), self._agents_of(warps, kind)
+        earlier = table.writer[units], table.written[units]
+        self._conflict(*earlier, rows, warps, agents, lanes, ("reads", table.name, "wrote"))
         for agent in np.unique(agents).tolist():
             mine = agents == agent
-            if agent not in self.reads:
-                self.reads[agent] = np.zeros(self.size, np.int32)
-            self.reads[agent][units[mine]] = self.clock[rows[mine], agent][:, None]
+            table.of_agent(agent)[units[mine]] = self.clock[rows[mine], agent][:, None]
 
     def watch_write(self, memory, places, size: int, lanes, kind: str, words=None) -> None:
-        if memory is not self.machine.shared.space or not len(places):
+        table = self._accesses(memory)
+        if table is None or not len(places):
             return
         rows, warps = self._who(lanes)
-        units = self._units(places, size)
+        units, agents = table.units(places, size), self._agents_of(warps, kind)
         again = None if words is None else lambda: (memory.load_anywhere(places, *_form(words)) == words).all(1)
-        self._conflict(self.writer[units], self.written[units], rows, warps, lanes, "writes", "wrote", again)
-        for agent, table in self.reads.items():
-            self._conflict(np.full(units.shape, agent), table[units], rows, warps, lanes, "writes", "read")
-        agents = self._agents_of(warps, kind)
+        earlier = table.writer[units], table.written[units]
+        self._conflict(*earlier, rows, warps, agents, lanes, ("writes", table.name, "wrote"), again)
+        for agent, times in table.reads.items():
+            earlier = np.full(units.shape, agent), times[units]
+            self._conflict(*earlier, rows, warps, agents, lanes, ("writes", table.name, "read"))
         if kind == "tma":
             self.copied_units = units  # its mbarrier follows (copy_reports_to)
-        self.writer[units], self.written[units] = agents[:, None], self.clock[rows, agents][:, None]
+        table.writer[units], table.written[units] = agents[:, None], self.clock[rows, agents][:, None]
 
     def _agents_of(self, warps: np.ndarray, kind: str) -> np.ndarray:
         """Who does an access of each warp: the warp, or what works beside it."""
         if kind in ("tcgen05", "tma"):
             return np.full(len(warps), self.beside + (kind == "tma"))
-        return warps + {"async": 1, "wgmma": 2, "bulk": 3}.get(kind, 0) * self.warps
+        return warps + _BESIDE.get(kind, 0) * self.warps
 
-    def _unordered(self, agents: np.ndarray, warps: np.ndarray) -> np.ndarray:
-        """Which earlier accesses a warp's own order does not put before a new one."""
-        return agents != warps[:, None]
+    def _unordered(self, earlier: np.ndarray, warps: np.ndarray, agents: np.ndarray) -> np.ndarray:
+        """Which earlier accesses are ordered before a new one neither by the warp nor by tensor memory's instructions.
+
+        Loads of tensor memory by one warp are in order, and so are its stores, and the products of a block.
+        """
+        in_order = (agents >= _BESIDE["tensor load"] * self.warps) & (agents <= self.beside)
+        same = (earlier == agents[:, None]) & in_order[:, None]
+        return (earlier != warps[:, None]) & ~same
 
     def _conflict(
-        self, agents, clocks, rows, warps, lanes, deed: str, before: str, again: Callable | None = None
+        self, earlier, clocks, rows, warps, agents, lanes, words: tuple[str, str, str], again: Callable | None = None
     ) -> None:
         """KernelFault if an earlier access is one that the warps do not know of; `again` says which write what is there."""
-        wrong = (clocks > self.known[rows[:, None], warps[:, None], agents]) & self._unordered(agents, warps)
+        wrong = clocks > self.known[rows[:, None], warps[:, None], earlier]
+        if not wrong.any():
+            return
+        wrong &= self._unordered(earlier, warps, agents)
         if again is not None and wrong.any():
             wrong &= ~again()[:, None]
         if wrong.any():
             index = int(wrong.any(1).argmax())
-            agent = int(agents[index][wrong[index].argmax()])
-            what = f"{deed} shared memory that {self._name(agent)} {before}, and nothing orders the two: a race"
+            agent = int(earlier[index][wrong[index].argmax()])
+            deed, memory, before = words
+            what = f"{deed} {memory} memory that {self._name(agent)} {before}, and nothing orders the two: a race"
             raise KernelFault(what, index=index, lanes=lanes)
 
     def _name(self, agent: int) -> str:
@@ -122,22 +159,8 @@ class RaceChecks(Checks):
         if agent < w:
             return f"warp {agent}"
         if agent < self.beside:
-            return f"{('a copy', 'a wgmma', 'a bulk copy')[agent // w - 1]} of warp {agent % w}"
+            return f"{_NAMES[agent // w - 1]} of warp {agent % w}"
         return "a product of tcgen05" if agent == self.beside else "a bulk copy"
-
-    def tensor_multiplied(self, places, rows) -> None:
-        stamps = np.broadcast_to(self.clock[rows, self.beside].reshape(-1, *[1] * (places.ndim - 1)), places.shape)
-        if not len(self.multiplied):
-            self.multiplied = np.zeros(len(self.machine.tensor.space.data) // 4, np.int32)
-        self.multiplied[places.reshape(-1) // 4] = stamps.reshape(-1)
-
-    def tensor_loaded(self, places, lanes) -> None:
-        if len(self.multiplied):
-            rows, warps = self._who(lanes)
-            late = (self.multiplied[places // 4] > self.known[rows, warps, self.beside][:, None]).any(1)
-            if late.any():
-                what = "reads tensor memory that a product of tcgen05 writes, and nothing waits for it: a race"
-                raise KernelFault(what, index=int(late.argmax()), lanes=lanes)
 
     # -- what orders ---------------------------------------------------------------------------------------------------------
     def synchronised(self, lanes) -> None:
@@ -178,6 +201,10 @@ class RaceChecks(Checks):
 
     def bulk_waited(self, lanes, left: int) -> None:
         self._waited(lanes, left, 3)
+
+    def tensor_waited(self, lanes, kind: str) -> None:
+        self._committed(lanes, _BESIDE[kind])
+        self._waited(lanes, 0, _BESIDE[kind])
 
     def _committed(self, lanes, kind: int) -> None:
         """Warps close a group of one kind of what runs beside them: copies, wgmma, bulk copies."""
@@ -220,7 +247,7 @@ class RaceChecks(Checks):
         count = _BARRIER_AGENTS - 1
         turn = self.barrier_agents.setdefault(place, len(self.barrier_agents) % count)
         agent = self.beside + 1 + turn
-        self.writer[self.copied_units], self.written[self.copied_units] = agent, self.clock[row, agent]
+        self.shared.writer[self.copied_units], self.shared.written[self.copied_units] = agent, self.clock[row, agent]
         self.releases[place][agent] = self.clock[row, agent]
         self.clock[row, agent] += 1
 

@@ -59,7 +59,7 @@ def test_amd_is_compiled_and_checked_where_a_machine_runs_it(triton, tmp_path, c
     ("arguments", "message"),
     [
         (["ootomo_tf32", "--target", "gfx950"], "CDNA4 has no xf32 instructions. gfx950 runs ootomo"),
-        (["sgemm_cube", "--target", "sm_100"], "it runs on sm_80"),
+        (["sgemm_cube", "--target", "sm_100", "--tile", "128", "64", "32", "4", "2"], "takes 1 stage there"),
         (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70'; known: sm_80"),
         (["ozaki_int8", "--target", "sm_90"], "has no kernel; methods with kernels: ootomo_tf32"),
         (["ootomo:restart_every=48", "--target", "sm_90"], "power of two from 16 to 256, got 48"),

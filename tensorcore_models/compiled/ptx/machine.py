@@ -14,6 +14,7 @@ from ..memory import BlockMemory, GlobalMemory
 from ..races import RaceChecks
 from ..registers import Registers
 from ..threads import Threads
+from .pending import NoPending, WatchedRegisters, asynchronous_registers
 from .syntax import TYPE_BITS, Entry, Module, PTXInstruction, Variable
 
 WARP = 32
@@ -94,7 +95,11 @@ class PTXMachine:
         widths = [register.bits for register in launch.entry.registers]
         names = [register.name for register in launch.entry.registers]
         options = {"checks": launch.checks, "traced": launch.trace is not None}
-        self.registers = Registers(widths, names, self.threads.count, **options)
+        self.registers, self.pending = Registers(widths, names, self.threads.count, **options), NoPending()
+        if launch.checks and (numbers := asynchronous_registers(launch.entry)):
+            traced = launch.trace is not None
+            watched = WatchedRegisters(widths, names, self.threads.count, numbers, self.assume, traced=traced)
+            self.registers, self.pending = watched, watched.pending
         self.memory, self.events = launch.memory, 0
         self.shared_places, static = place_variables(launch, "shared", SHARED_BASE)
         self.shared_size = max(launch.shared, static - SHARED_BASE)

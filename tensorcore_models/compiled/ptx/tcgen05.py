@@ -4,6 +4,7 @@ Tensor memory has 128 lanes of 512 columns of 32 bits for each block; an address
 """
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -139,11 +140,12 @@ def _load(ins: PTXInstruction) -> Operation:
         space = machine.tensor.space
         if machine.launch.checks and (bad := space.unwritten(places.reshape(-1), 4)).any():
             raise KernelFault("reads tensor memory that nobody wrote", index=int(bad.argmax()) // len(targets))
-        machine.checks.tensor_loaded(places, lanes)
+        _watch(machine, places, lanes, "tensor load", machine.checks.watch_read)
         words = space.load(places.reshape(-1), 4, 1).reshape(places.shape)
         for turn, register in enumerate(targets):
             ids = space.load_ids(places[:, turn], 4)
             machine.registers.write(register.number, np.ascontiguousarray(words[:, turn]), lanes, ids)
+        machine.pending.loaded(lanes, [register.number for register in targets])
 
     return whole_warps(run)
 
@@ -157,6 +159,7 @@ def _store(ins: PTXInstruction) -> Operation:
 
     def run(machine, lanes):
         places = _tensor_places(machine, lanes, where(machine, lanes), cells, ins)
+        _watch(machine, places, lanes, "tensor store", machine.checks.watch_write)
         for turn, read in enumerate(reads):
             words = np.broadcast_to(read(machine, lanes), places.shape[:1])[:, None]
             machine.tensor.space.store(places[:, turn], np.ascontiguousarray(words))
@@ -164,6 +167,25 @@ def _store(ins: PTXInstruction) -> Operation:
                 machine.tensor.space.store_ids(places[:, turn], owners[turn](machine, lanes), 4)
 
     return whole_warps(run)
+
+
+def _watch(machine, places: np.ndarray, lanes, kind: str, watch: Callable) -> None:
+    """Tell the checks of accesses to the cells at `places`, whose first axis is that of the lanes (None: all)."""
+    if machine.launch.checks:
+        everyone = machine.threads.all_lanes if lanes is None else lanes
+        watch(machine.tensor.space, places.reshape(-1), 4, np.repeat(everyone, places[0].size), kind)
+
+
+def _wait(ins: PTXInstruction) -> Operation:
+    """tcgen05.wait::ld and wait::st."""
+    kind = {"wait::ld": "tensor load", "wait::st": "tensor store"}[ins.modifiers[0]]
+
+    def run(machine, lanes):
+        machine.checks.tensor_waited(lanes, kind)
+        if kind == "tensor load":
+            machine.pending.loads_waited(lanes)
+
+    return run
 
 
 # -- products ----------------------------------------------------------------------------------------------------------------
@@ -223,7 +245,7 @@ def _product(ins: PTXInstruction) -> Operation:
         if a_where is None:
             a = _from_shared(machine, rows, a_word(machine, lanes), job.m, job.k, size, job.turned[0], issuers)
         else:
-            a = _from_tensor(machine, rows, a_where(machine, lanes).astype(np.int64), job, ins)
+            a = _from_tensor(machine, rows, a_where(machine, lanes).astype(np.int64), job, ins, issuers)
         b = _from_shared(machine, rows, b_word(machine, lanes), job.n, job.k, size, job.turned[1], issuers)
         lane = (start >> 16)[:, None, None] + _lanes_of_rows(job.m)[None, :, None]
         column = (start & 0xFFFF)[:, None, None] + np.arange(job.n)[None, None, :]
@@ -231,7 +253,7 @@ def _product(ins: PTXInstruction) -> Operation:
             np.broadcast_to(rows[:, None, None], (count, job.m, job.n)), *np.broadcast_arrays(lane, column)
         )
         keep = np.ones(count, bool) if keep_reader is None else np.broadcast_to(keep_reader(machine, lanes), (count,))
-        machine.checks.tensor_multiplied(places, rows)
+        _watch(machine, places, issuers, "tcgen05", machine.checks.watch_write)
         _multiply(machine, row, job, a, b, places, keep, ins)
 
     return run
@@ -267,7 +289,7 @@ def _from_shared(machine, rows, words, height: int, k: int, size: int, turned: b
     return load_tiles(machine, rows, descriptors, height, k, size, turned, issuers, "tcgen05")
 
 
-def _from_tensor(machine, rows, start: np.ndarray, job: _Description, ins: PTXInstruction):
+def _from_tensor(machine, rows, start: np.ndarray, job: _Description, ins: PTXInstruction, issuers):
     """A in tensor memory: a row to the lane that D's row has, elements packed along the columns."""
     size = get_format(job.a).bits // 8
     columns = job.k * size // 4
@@ -278,6 +300,7 @@ def _from_tensor(machine, rows, start: np.ndarray, job: _Description, ins: PTXIn
     space = machine.tensor.space
     if machine.launch.checks and space.unwritten(places.reshape(-1), 4).any():
         raise KernelFault(f"{ins.opcode} reads tensor memory that nobody wrote")
+    _watch(machine, places, issuers, "tcgen05", machine.checks.watch_read)
     raw = np.ascontiguousarray(space.load(places.reshape(-1), 4, 1)).view(np.uint8)
     ids = space.load_ids(places.reshape(-1), 4)
     values = raw.reshape(-1).view(get_format(job.a).container).reshape(len(rows), job.m, job.k)
@@ -307,7 +330,9 @@ def build(ins: PTXInstruction) -> Operation:
     """The operations of tcgen05."""
     deed = ins.modifiers[0]
     table = {"alloc": _allocate, "dealloc": _free, "ld": _load, "st": _store, "mma": _product, "commit": _commit}
-    if deed.startswith(("wait", "fence", "relinquish_alloc_permit")):
+    if deed.startswith("wait"):
+        return _wait(ins)
+    if deed.startswith(("fence", "relinquish_alloc_permit")):
         return lambda machine, lanes: None
     if deed not in table or (isinstance(ins.operands[0], Register) and deed == "mma"):
         raise unknown(ins)

@@ -10,7 +10,7 @@ from ...formats import get_format
 from ...hardware.cuda.layouts import WARPGROUP, mma_layout, warpgroup_accumulator
 from .. import fragments
 from ..errors import KernelFault
-from .decode import Operation, id_reader, reader, unknown
+from .decode import Operation, id_reader, reader, registers_of, unknown
 from .mma import FORMATS, write_tiles
 from .movement import items
 from .shared_tiles import load_tiles, signed, wgmma_descriptor
@@ -32,15 +32,24 @@ def build(ins: PTXInstruction) -> Operation:
     """wgmma.fence, commit_group, wait_group and mma_async."""
     deed = ins.modifiers[0]
     if deed == "fence":
-        return lambda machine, lanes: machine.checks.group_fenced(lanes)
+        return lambda machine, lanes: machine.pending.fenced(lanes)
     if deed == "commit_group":
-        return lambda machine, lanes: machine.checks.group_committed(lanes)
+        return _told("committed")
     if deed == "wait_group":
-        left = ins.operands[0].value
-        return lambda machine, lanes: machine.checks.group_waited(lanes, left)
+        return _told("waited", ins.operands[0].value)
     if deed != "mma_async":
         raise unknown(ins)
     return whole_warps(_product(ins))
+
+
+def _told(event: str, *arguments: int) -> Operation:
+    """Tell what watches memory and what watches registers of an event of a group."""
+
+    def run(machine, lanes):
+        getattr(machine.checks, f"group_{event}")(lanes, *arguments)
+        getattr(machine.pending, event)(lanes, *arguments)
+
+    return run
 
 
 def _constant(operand, ins: PTXInstruction) -> int:
@@ -148,19 +157,23 @@ def _product(ins: PTXInstruction) -> Operation:
     left = _from_registers(ins, shape) if in_registers else _from_shared(ins, shape, 0)
     right = _from_shared(ins, shape, 1)
     (m, n, _), (sign_a, sign_b) = shape.sizes, shape.signs
+    results = registers_of(accumulator.targets)
+    operands = registers_of(items(ins.operands[1])) if in_registers else ()
 
     def run(machine, lanes):
         row = machine.matrix_row(shape.name, ins).with_shape(m, n)
         groups = warpgroups(machine, lanes, ins)
         (a, a_ids), (b, b_ids) = (read(machine, lanes, groups) for read in (left, right))
         b, b_ids = b.swapaxes(1, 2), None if b_ids is None else b_ids.swapaxes(1, 2)
-        machine.checks.group_used(lanes, [x.number for x in accumulator.targets])
-        c, c_ids = accumulator.read(machine, lanes, groups)
+        machine.pending.multiplied(lanes, results, operands)
+        with machine.registers.unwatched():  # products on one accumulator are in order
+            c, c_ids = accumulator.read(machine, lanes, groups)
         tiles = [np.ascontiguousarray(x) for x in (signed(a, sign_a), signed(b, sign_b), c)]
         result, ids = row.mma_bits(*tiles), None
         if machine.trace is not None:
             ids = machine.trace.product(row, [a_ids, b_ids, c_ids], tiles, ins.line, shape.signs)
-        write_tiles(machine, accumulator.targets, accumulator.layout, result[:, None], ids, lanes)
+        with machine.registers.unwatched():
+            write_tiles(machine, accumulator.targets, accumulator.layout, result[:, None], ids, lanes)
 
     return run
 

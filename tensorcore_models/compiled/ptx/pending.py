@@ -1,0 +1,163 @@
+"""Registers that something beside the warp still uses: results and operands of wgmma, and what tcgen05.ld loads.
+
+Values are there at once in this machine; on hardware they come later. What tcgen05.ld loads is there after tcgen05.wait::ld,
+and what was written to registers of a wgmma is seen by it after wgmma.fence (PTX ISA 9.1, 9.7.17.8, 9.7.16.4): an earlier use
+is a fault. Results of a wgmma may be read and written, and its operands written, once wgmma.wait_group says so. Compiled
+kernels do not keep to that (Triton's `max_num_imprecise_acc`): ptxas adds the wait and says so, which is an assumption here.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..errors import KernelFault
+from ..registers import Registers
+from .syntax import Entry, Register, Vector
+
+WARP = 32
+
+
+def asynchronous_registers(entry: Entry) -> frozenset[int]:
+    """Numbers of the registers of wgmma.mma_async and of tcgen05.ld."""
+    found: set[int] = set()
+    for ins in entry.code:
+        if (ins.name, ins.modifiers[:1]) in (("wgmma", ("mma_async",)), ("tcgen05", ("ld",))):
+            for operand in ins.operands[: 2 if ins.name == "wgmma" else 1]:
+                items = operand.items if isinstance(operand, Vector) else ()
+                found.update(item.number for item in items if isinstance(item, Register))
+    return frozenset(found)
+
+
+class NoPending:
+    """Registers that nothing watches."""
+
+    def read(self, number: int, lanes) -> None:
+        """Lanes read a register."""
+
+    def written(self, number: int, lanes) -> None:
+        """Lanes write a register."""
+
+    def multiplied(self, lanes, results: Sequence[int], operands: Sequence[int]) -> None:
+        """Lanes issue a wgmma with these registers."""
+
+    def fenced(self, lanes) -> None:
+        """Lanes ran wgmma.fence."""
+
+    def committed(self, lanes) -> None:
+        """Lanes closed a group of wgmma."""
+
+    def waited(self, lanes, left: int) -> None:
+        """Lanes waited until at most `left` groups of wgmma are pending."""
+
+    def loaded(self, lanes, targets: Sequence[int]) -> None:
+        """Lanes issued a tcgen05.ld to these registers."""
+
+    def loads_waited(self, lanes) -> None:
+        """Lanes ran tcgen05.wait::ld."""
+
+
+class PendingRegisters(NoPending):
+    """What is pending in each warp.
+
+    Parameters
+    ----------
+    registers : Registers
+        The file; names are of its registers.
+    numbers : set of int
+        Registers that are watched.
+    assume : callable
+        What a result rests on goes there.
+    """
+
+    def __init__(self, registers, numbers: frozenset[int], assume: Callable[[str], None]):
+        self.names, self.assume = registers.names, assume
+        warps = -(-registers.lanes // WARP)
+        self.group, self.done = np.ones(warps, np.int32), np.zeros(warps, np.int32)
+        self.results, self.operands = ({n: np.zeros(warps, np.int32) for n in numbers} for _ in range(2))
+        self.loading, self.unfenced = ({n: np.zeros(warps, bool) for n in numbers} for _ in range(2))
+
+    def _warps(self, lanes):
+        return slice(None) if lanes is None else np.asarray(lanes) // WARP
+
+    def _demand(self, late: np.ndarray, lanes, what: str) -> None:
+        if late.any():
+            raise KernelFault(what, index=int(late.argmax()) * (WARP if lanes is None else 1), lanes=lanes)
+
+    def _wait_added(self, late: np.ndarray) -> None:
+        if late.any():
+            self.assume(
+                "ptxas waits where registers of a wgmma are used before wgmma.wait_group (it says so: C7514, C7517)"
+            )
+
+    def read(self, number: int, lanes) -> None:
+        warps, name = self._warps(lanes), self.names[number]
+        self._wait_added(self.results[number][warps] > self.done[warps])
+        loading = self.loading[number][warps]
+        self._demand(loading, lanes, f"reads register {name}, which a tcgen05.ld writes that nothing has waited for")
+
+    def written(self, number: int, lanes) -> None:
+        warps, name = self._warps(lanes), self.names[number]
+        used = np.maximum(self.results[number], self.operands[number])[warps]
+        self._wait_added(used > self.done[warps])
+        loading = self.loading[number][warps]
+        self._demand(loading, lanes, f"writes register {name}, which a tcgen05.ld writes that nothing has waited for")
+        self.unfenced[number][warps] = True
+
+    def multiplied(self, lanes, results: Sequence[int], operands: Sequence[int]) -> None:
+        warps = self._warps(lanes)
+        for number in (*results, *operands):
+            late = self.unfenced[number][warps]
+            self._demand(
+                late, lanes, f"uses register {self.names[number]}, which no wgmma.fence follows since it was written"
+            )
+        for number in operands:
+            self.operands[number][warps] = self.group[warps]
+        for number in results:
+            self.results[number][warps] = self.group[warps]
+
+    def fenced(self, lanes) -> None:
+        warps = self._warps(lanes)
+        for table in self.unfenced.values():
+            table[warps] = False
+
+    def committed(self, lanes) -> None:
+        self.group[np.unique(self._warps(lanes)) if lanes is not None else slice(None)] += 1
+
+    def waited(self, lanes, left: int) -> None:
+        warps = self._warps(lanes)
+        self.done[warps] = np.maximum(self.done[warps], self.group[warps] - 1 - left)
+
+    def loaded(self, lanes, targets: Sequence[int]) -> None:
+        for number in targets:
+            self.loading[number][self._warps(lanes)] = True
+
+    def loads_waited(self, lanes) -> None:
+        for table in self.loading.values():
+            table[self._warps(lanes)] = False
+
+
+class WatchedRegisters(Registers):
+    """A register file that tells of reads and writes of what may be pending."""
+
+    def __init__(self, widths, names, lanes: int, numbers: frozenset[int], assume: Callable, *, traced: bool):
+        super().__init__(widths, names, lanes, checks=True, traced=traced)
+        self.numbers, self.pending = numbers, PendingRegisters(self, numbers, assume)
+
+    def read(self, number: int, lanes) -> np.ndarray:
+        if number in self.numbers:
+            self.pending.read(number, lanes)
+        return super().read(number, lanes)
+
+    def write(self, number: int, values, lanes, ids=None) -> None:
+        if number in self.numbers:
+            self.pending.written(number, lanes)
+        super().write(number, values, lanes, ids)
+
+    @contextmanager
+    def unwatched(self) -> Iterator[None]:
+        numbers, self.numbers = self.numbers, frozenset()
+        try:
+            yield
+        finally:
+            self.numbers = numbers
