@@ -58,8 +58,8 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.recipes import recipe
-    from mpgemm.kernels.targets import get_target
     from mpgemm.kernels.writing import write_kernel
+    from tensorcore_models.gpu.targets import get_target
 
     target = get_target(args.target)
     row = recipe(args.method, args.scale, not args.no_repair)

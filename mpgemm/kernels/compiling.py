@@ -1,45 +1,8 @@
-"""Launches compiled for a target, without a device."""
+"""Launches of this room's kernels compiled for a target, without a device."""
 
-import hashlib
-import warnings
-from dataclasses import dataclass
-from functools import cache
-
-from mpgemm.frameworks.extras import require
-from mpgemm.kernels.launches import TritonLaunch, View
-from mpgemm.kernels.targets import KernelTarget
-
-#: The version of Triton whose compiled text the gate has run.
-TESTED_TRITON = "3.9.0"
-_POINTERS = {
-    "fp32": "*fp32",
-    "fp16": "*fp16",
-    "bf16": "*bf16",
-    "s32": "*i32",
-    "s8": "*i8",
-    "fp64": "*fp64",
-    "s64": "*i64",
-}
-_SIZES = ("m", "n", "k", "rows", "columns", "count")
-
-
-@cache
-def triton_module():
-    """The module triton; a warning, once, where it is not the version that was tested.
-
-    Raises
-    ------
-    ImportError
-        If the extra is not installed.
-    """
-    triton = require("triton", "kernels")
-    if triton.__version__ != TESTED_TRITON:
-        warnings.warn(
-            f"mpgemm.kernels: bits were checked with Triton {TESTED_TRITON}, this is {triton.__version__}: another compiler "
-            "may fold additions or change orders; python -m mpgemm.kernels.gate checks it",
-            stacklevel=2,
-        )
-    return triton
+from tensorcore_models.gpu.compiling import TargetKernel, compile_function, triton_module
+from tensorcore_models.gpu.launches import TritonLaunch
+from tensorcore_models.gpu.targets import KernelTarget
 
 
 def kernel_function(name: str):
@@ -50,101 +13,6 @@ def kernel_function(name: str):
     return getattr(source if hasattr(source, name) else source_residues, name)
 
 
-@dataclass(frozen=True)
-class TargetKernel:
-    """A launch compiled for a target.
-
-    Attributes
-    ----------
-    assembly : str
-        PTX, or AMD's assembly.
-    binary : bytes or None
-        cubin or hsaco, where Triton's assembler was there.
-    name : str
-        Of the entry.
-    parameters : tuple of str
-        Names of the arguments that are passed, in order; the others are constants.
-    shared : int
-        Bytes of shared memory.
-    target : KernelTarget
-    launch : TritonLaunch
-    """
-
-    assembly: str
-    binary: bytes | None
-    name: str
-    parameters: tuple[str, ...]
-    shared: int
-    target: KernelTarget
-    launch: TritonLaunch
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the assembly."""
-        return hashlib.sha256(self.assembly.encode()).hexdigest()
-
-
-def specialised(launch: TritonLaunch, names, aligned: bool) -> tuple[dict[str, str], dict, list[str]]:
-    """(type of each argument, values of those that are constants, those known to be multiples of 16), as Triton's own launches
-    specialise them: None and 1 are constants.
-
-    launch: What is launched. names: Arguments in order. aligned: Whether addresses are multiples of 16 bytes.
-    """
-    types, constants, multiples = {}, {}, []
-    for name in names:
-        if name in launch.constants:
-            types[name], constants[name] = "constexpr", launch.constants[name]
-            continue
-        value = launch.arguments[name]
-        if value is None or (isinstance(value, int) and value == 1):
-            types[name], constants[name] = "constexpr", value
-        elif isinstance(value, View):
-            types[name] = _POINTERS[value.type]
-            multiples += [name] if aligned else []
-        elif isinstance(value, float):
-            types[name] = "fp32"
-        else:
-            types[name] = "i32" if name in _SIZES else "i64"
-            multiples += [name] if aligned and value % 16 == 0 else []
-    return types, constants, multiples
-
-
 def compile_launch(launch: TritonLaunch, target: KernelTarget, *, aligned: bool = False) -> TargetKernel:
-    """A launch compiled for a target.
-
-    Parameters
-    ----------
-    launch : TritonLaunch
-    target : KernelTarget
-    aligned : bool
-        Whether addresses are multiples of 16 bytes, as those of tensors are.
-
-    Raises
-    ------
-    ImportError
-        Without Triton.
-    ValueError
-        If Triton cannot compile it, with what it says.
-    """
-    function = kernel_function(launch.function)
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource, compile
-
-    types, constants, multiples = specialised(launch, function.arg_names, aligned)
-    hints = {(function.arg_names.index(name),): [["tt.divisibility", 16]] for name in multiples}
-    options = {**launch.options, "num_warps": launch.warps, "num_stages": launch.stages}
-    try:
-        made = compile(
-            ASTSource(function, types, constants, hints),
-            target=GPUTarget(target.backend, target.arch, target.warp), options=options,
-        )  # fmt: skip
-    except Exception as error:  # Triton's passes raise errors of many types
-        reason: BaseException = error
-        while reason.__cause__ is not None:
-            reason = reason.__cause__
-        raise ValueError(f"Triton cannot compile {launch.function} for {target.name}: {reason}") from error
-    text, binary = ("ptx", "cubin") if target.backend == "cuda" else ("amdgcn", "hsaco")
-    passed = tuple(name for name in function.arg_names if types[name] != "constexpr")
-    return TargetKernel(
-        made.asm[text], made.asm.get(binary), made.metadata.name, passed, made.metadata.shared, target, launch
-    )
+    """A launch compiled for a target: as :func:`tensorcore_models.gpu.compiling.compile_function`, its kernel found by name."""
+    return compile_function(kernel_function(launch.function), launch, target, aligned=aligned)

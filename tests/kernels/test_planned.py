@@ -12,8 +12,8 @@ import mpgemm
 from ascend.grid import Swizzle
 from ascend.schedule import build_schedule
 from mpgemm.cli import main
-from mpgemm.kernels.launches import TritonLaunch, View
 from mpgemm.kernels.planned import planned_method, triton_files
+from tensorcore_models.gpu.launches import TritonLaunch, View
 
 PLAN = ["plan", "100", "300", "150", "--chip", "910B3", "--emit", "triton"]
 SAID = {
@@ -121,8 +121,8 @@ def computed(path, text, s, a, b, monkeypatch):
     import torch
 
     from mpgemm.kernels import compiling
-    from mpgemm.kernels.gate import TextMachine
-    from mpgemm.kernels.targets import get_target
+    from mpgemm.kernels.gate import text_machine
+    from tensorcore_models.gpu.targets import get_target
 
     path.write_text(text)
     spec = importlib.util.spec_from_file_location("emitted_gemm", path)
@@ -132,7 +132,7 @@ def computed(path, text, s, a, b, monkeypatch):
     monkeypatch.setattr(compiling, "kernel_function", functions.__getitem__)
     for name, function in functions.items():
         # A and B have their own sizes and strides: each launch is compiled for itself.
-        monkeypatch.setattr(emitted, name, Launcher(function, lambda launch: TextMachine(get_target("sm_80"))(launch)))
+        monkeypatch.setattr(emitted, name, Launcher(function, lambda launch: text_machine(get_target("sm_80"))(launch)))
     x, y = torch.from_numpy(a.T.copy()).T, torch.from_numpy(b)
     with pytest.raises(ValueError, match="the plan's is"):
         emitted.multiply(x[1:], y)

@@ -4,9 +4,9 @@ import numpy as np
 import torch
 
 from mpgemm.kernels import devices
-from mpgemm.kernels.gate import TextMachine
-from mpgemm.kernels.launches import TritonLaunch, View
-from mpgemm.kernels.targets import get_target
+from mpgemm.kernels.gate import text_machine
+from tensorcore_models.gpu.launches import TritonLaunch, View
+from tensorcore_models.gpu.targets import get_target
 
 _RAW = {
     torch.float32: np.float32,
@@ -48,7 +48,7 @@ class PTXDevice:
             ),
         )
         found = TritonLaunch(launch.function, arguments, launch.constants, launch.grid, launch.warps, launch.stages)
-        self._machines.setdefault(key, TextMachine(self.target))(found)
+        self._machines.setdefault(key, text_machine(self.target))(found)
 
 
 def _array(view: View, arrays: dict) -> View:
