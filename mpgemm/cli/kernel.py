@@ -58,8 +58,8 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.recipes import recipe
-    from mpgemm.kernels.targets import get_target
     from mpgemm.kernels.writing import write_kernel
+    from tensorcore_models.gpu.targets import get_target
 
     target = get_target(args.target)
     row = recipe(args.method, args.scale, not args.no_repair)
@@ -75,12 +75,12 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(str(error)) from None
     record, wrong = written.record, 0
     if args.check:
-        from mpgemm.kernels.gate import GateCase, TextMachine, near_tile
+        from mpgemm.kernels.gate import GateCase, near_tile, text_machine
 
         texts = {x.launch.function: (x.assembly, x.parameters) for x in written.kernels}
         tile = Configuration(**record["configuration"])
         case, shape = GateCase(row, target, tile, types=types), near_tile(tile, tuple(args.shape))
-        results = list(case.check(shapes=[shape], machine=TextMachine(target, texts)))
+        results = list(case.check(shapes=[shape], machine=text_machine(target, texts)))
         wrong = sum(result.differ for result in results)
         record = {
             **record,

@@ -17,14 +17,15 @@ import numpy as np
 import torch
 
 from mpgemm.kernels import devices
-from mpgemm.kernels.compiling import triton_module
 from mpgemm.kernels.forms import KERNELS, kernel_form
 from mpgemm.kernels.gate import DATA, operands, same_bits, simulated
 from mpgemm.kernels.multiply import matmul, split
 from mpgemm.kernels.recipes import recipe
-from mpgemm.kernels.targets import MISSING, KernelTarget
+from mpgemm.kernels.targets import MISSING
 from mpgemm.reporting.provenance import package_version
 from tensorcore_models.files import atomic_writer
+from tensorcore_models.gpu.compiling import triton_module
+from tensorcore_models.gpu.targets import KernelTarget
 
 #: m, n, k of comparisons with the simulation, and sides of the square products that are timed.
 SHAPES = ((1, 64, 512), (37, 53, 1000), (200, 130, 777), (512, 512, 512))

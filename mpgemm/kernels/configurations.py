@@ -7,7 +7,7 @@ are the method's where it states them (:attr:`mpgemm.kernels.forms.KernelForm.ti
 from dataclasses import asdict, dataclass
 
 from mpgemm.kernels.forms import KernelForm
-from mpgemm.kernels.targets import KernelTarget
+from tensorcore_models.gpu.targets import KernelTarget
 
 BYTES = {"fp16": 2, "bf16": 2, "tf32": 4}
 

@@ -3,8 +3,8 @@
 import torch
 
 from mpgemm.kernels.compiling import kernel_function
-from mpgemm.kernels.launches import TritonLaunch, View
-from mpgemm.kernels.targets import TARGETS, KernelTarget
+from tensorcore_models.gpu.launches import TritonLaunch, View
+from tensorcore_models.gpu.targets import TARGETS, KernelTarget
 
 
 def device_target(device: torch.device) -> KernelTarget | None:

@@ -12,15 +12,17 @@ import numpy as np
 
 import mpgemm
 import tensorcore_models as tcm
-from mpgemm.kernels.compiling import compile_launch, specialised
+from mpgemm.kernels.compiling import kernel_function
 from mpgemm.kernels.configurations import Configuration, configurations
 from mpgemm.kernels.forms import KERNELS, KernelForm, kernel_form, kernel_method
-from mpgemm.kernels.launches import TritonLaunch, View, gemm_launch, repair_launch
-from mpgemm.kernels.targets import MISSING, TARGETS, KernelTarget, get_target
+from mpgemm.kernels.launches import gemm_launch, repair_launch
+from mpgemm.kernels.targets import MISSING
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.word_run import equilibrating_exponents, scaling_target
-from tensorcore_models import compiled
 from tensorcore_models.formats import get_float_format
+from tensorcore_models.gpu.launchers import TextMachine
+from tensorcore_models.gpu.launches import TritonLaunch, View
+from tensorcore_models.gpu.targets import TARGETS, KernelTarget, get_target
 
 #: Exponents of wide data, so that few results overflow: words of fp16, and of formats with FP32's range.
 _RANGES = {"fp16": (-27, 6), "bf16": (-90, 55), "tf32": (-90, 55)}
@@ -105,36 +107,9 @@ def simulated(row: RecoveryMethod, unit: str | None, a, b, c=None, alpha: float 
         return d if c is None or beta == 0 else d + d.dtype.type(beta) * np.asarray(c, d.dtype)
 
 
-class TextMachine:
-    """Launches run on the machine of a target's text: what a device does, for arrays.
-
-    Parameters
-    ----------
-    target : KernelTarget
-        What a launch is compiled for, specialised as Triton's own launches are, once for each kind.
-    texts : mapping, optional
-        Function: (assembly, names of its parameters in order), compiled before; they run in the place of every launch.
-    """
-
-    def __init__(self, target: KernelTarget, texts: Mapping[str, tuple[str, Sequence[str]]] | None = None):
-        self.target, self._compiled = target, {}
-        self._programs = {name: (compiled.read(text), tuple(names)) for name, (text, names) in (texts or {}).items()}
-
-    def __call__(self, launch: TritonLaunch) -> None:
-        """Run a launch; arrays of its views are written in place."""
-        program, names = self._programs.get(launch.function) or self._program(launch)
-        values = [launch.arguments[name] for name in names]
-        arrays = [x.data if isinstance(x, View) else x for x in values]
-        # AMD publishes no payloads of NaN; here every NaN is one.
-        program.run(arrays, grid=(launch.grid,), unpublished="refuse" if self.target.backend == "cuda" else "nearest")
-
-    def _program(self, launch: TritonLaunch):
-        kinds = specialised(launch, sorted((*launch.arguments, *launch.constants)), True)
-        key = launch.function, str(kinds), launch.warps, launch.stages
-        if key not in self._compiled:
-            kernel = compile_launch(launch, self.target, aligned=True)
-            self._compiled[key] = compiled.read(kernel.assembly), kernel.parameters
-        return self._compiled[key]
+def text_machine(target: KernelTarget, texts: Mapping[str, tuple[str, Sequence[str]]] | None = None) -> TextMachine:
+    """Launches of this room run on the machine of a target's text; `texts` as :class:`TextMachine` takes them."""
+    return TextMachine(target, kernel_function, texts)
 
 
 def matrix_view(x: np.ndarray, fmt: str = "fp32", flipped: bool = False) -> View:
@@ -207,7 +182,7 @@ class GateCase:
 
         Triton compiles the two to different texts: of multiples of 16 loads are wide and run ahead.
         """
-        machine = machine or TextMachine(self.target)
+        machine = machine or text_machine(self.target)
         for m, n, k in shapes or [near_tile(self.configuration, sizes) for sizes in ((1021, 1021, 1021), (1024,) * 3)]:
             for kind in kinds:
                 a, b, c = operands(kind, m, n, k, self.form.format)

@@ -1,59 +1,10 @@
 """One launch of a kernel: arguments by name, constants, grid. Devices, the gate and `mpgemm kernel` make the same ones."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.forms import KernelForm
-
-
-@dataclass(frozen=True)
-class View:
-    """An operand or result in memory.
-
-    Attributes
-    ----------
-    data : Tensor, ndarray or None
-        Whose first element is that of the view; None: only compiled for.
-    type : {"fp32", "fp16", "bf16", "s32"}
-        Of an element.
-    strides : (int, int, int)
-        Of batch, row and column, in elements.
-    plane : int or None
-        Elements from one word to the next where it holds planes of words.
-    """
-
-    data: Any
-    type: str
-    strides: tuple[int, int, int]
-    plane: int | None = None
-
-
-@dataclass(frozen=True)
-class TritonLaunch:
-    """What is launched.
-
-    Attributes
-    ----------
-    function : {"gemm", "repair", "split_words"}
-        Of :mod:`mpgemm.kernels.source`.
-    arguments : mapping
-        Views, integers, floats and None by name.
-    constants : mapping
-        Triton's constants by name.
-    grid : int
-        Programs.
-    warps, stages : int
-    """
-
-    function: str
-    arguments: Mapping[str, Any]
-    constants: Mapping[str, Any]
-    grid: int
-    warps: int = 4
-    stages: int = 1
-    options: Mapping[str, Any] = field(default_factory=lambda: {"enable_fp_fusion": False})
+from tensorcore_models.gpu.launches import TritonLaunch, View
 
 
 def _places(name: str, view: View | None, dimensions: tuple[str, str]) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from ascend.pipes.simulate import simulate
 from ascend.tiling.fields import is_said_by
 from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.forms import kernel_form, kernel_method
-from mpgemm.kernels.launches import TritonLaunch, View, gemm_launch, split_launch
+from mpgemm.kernels.launches import gemm_launch, split_launch
 from mpgemm.recovery.method import RecoveryMethod
+from tensorcore_models.gpu.launches import TritonLaunch, View
 
 _HOST = '''
 

@@ -14,11 +14,13 @@ from mpgemm.kernels import devices
 from mpgemm.kernels.configurations import Configuration, check_stages, choose
 from mpgemm.kernels.forms import KernelForm, kernel_form
 from mpgemm.kernels.gate import simulated
-from mpgemm.kernels.launches import TritonLaunch, View, check_depth, gemm_launch, repair_launch, split_launch
-from mpgemm.kernels.targets import KernelTarget, check_words
+from mpgemm.kernels.launches import check_depth, gemm_launch, repair_launch, split_launch
+from mpgemm.kernels.targets import check_words
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.word_run import scaling_target
 from tensorcore_models.formats import get_float_format
+from tensorcore_models.gpu.launches import TritonLaunch, View
+from tensorcore_models.gpu.targets import KernelTarget
 
 TYPES = {
     torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16", torch.int32: "s32", torch.float64: "fp64",

@@ -7,13 +7,13 @@ from mpgemm.frameworks.torch_tensors import to_array
 from mpgemm.kernels import devices
 from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.gate import simulated
-from mpgemm.kernels.launches import View
 from mpgemm.kernels.products import say_simulated, view
 from mpgemm.kernels.residues import TILE, residue_products_launch, residues_launch
 from mpgemm.kernels.targets import check_words
 from mpgemm.recovery.integer_words import residue_bits
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.methods import get_method
+from tensorcore_models.gpu.launches import View
 
 RESIDUES = "ozaki2_int8"
 

@@ -4,8 +4,8 @@ import math
 from functools import lru_cache
 
 from mpgemm.kernels.configurations import Configuration
-from mpgemm.kernels.launches import TritonLaunch, View
 from mpgemm.recovery.integer_joins import remainders
+from tensorcore_models.gpu.launches import TritonLaunch, View
 
 #: Bits of a limb; products of k that an int32 sum of residues holds (2^14 each).
 LIMB, CHUNK = 40, 1 << 16

@@ -1,66 +1,8 @@
-"""What kernels are compiled for: architecture, matrix unit, limits, and which words each target multiplies."""
-
-from dataclasses import dataclass
+"""Which words each target of :mod:`tensorcore_models.gpu.targets` multiplies, and which methods it does not run."""
 
 from mpgemm.kernels.forms import KERNELS, kernel_method
+from tensorcore_models.gpu.targets import TARGETS, KernelTarget
 
-_KIB = 1024
-
-
-@dataclass(frozen=True)
-class KernelTarget:
-    """A compilation target.
-
-    Attributes
-    ----------
-    name : str
-        As `--target` and Triton have it.
-    backend : {"cuda", "hip"}
-        Triton's.
-    arch : int or str
-        Capability (80) or AMD's name.
-    warp : int
-        Threads of a warp (wavefront).
-    unit : str or None
-        Architecture of the catalogue whose instructions run the products; None: it has no rows there.
-    shared : int
-        Bytes of shared memory that a block may take.
-    registers : int
-        32-bit registers of a multiprocessor.
-    multiprocessors : int
-        Of the device named in `device`.
-    device : str
-        Whose numbers these are.
-    gated : bool
-        Whether a machine runs its compiled text here, so that bits are checked without the device.
-    """
-
-    name: str
-    backend: str
-    arch: int | str
-    warp: int
-    unit: str | None
-    shared: int
-    registers: int
-    multiprocessors: int
-    device: str
-    gated: bool
-
-
-#: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; data sheets; AMD CDNA3 and CDNA4 white papers.
-TARGETS = {
-    row.name: row
-    for row in (
-        KernelTarget("sm_80", "cuda", 80, 32, "ampere", 163 * _KIB, 65536, 108, "A100", True),
-        KernelTarget("sm_86", "cuda", 86, 32, "ampere", 99 * _KIB, 65536, 84, "RTX A6000", True),
-        KernelTarget("sm_89", "cuda", 89, 32, "ada", 99 * _KIB, 65536, 142, "L40S", True),
-        KernelTarget("sm_90", "cuda", 90, 32, "hopper", 227 * _KIB, 65536, 132, "H100 SXM", True),
-        KernelTarget("sm_100", "cuda", 100, 32, "blackwell", 227 * _KIB, 65536, 148, "B200", True),
-        KernelTarget("sm_120", "cuda", 120, 32, "rtx_blackwell", 99 * _KIB, 65536, 170, "RTX 5090", True),
-        KernelTarget("gfx942", "hip", "gfx942", 64, "cdna3", 64 * _KIB, 131072, 304, "MI300X", True),
-        KernelTarget("gfx950", "hip", "gfx950", 64, None, 160 * _KIB, 131072, 256, "MI355X", False),
-    )
-}
 #: Words that a target's units do not multiply, or that Triton does not give them, and why.
 MISSING = {
     ("gfx950", "tf32"): "CDNA4 has no xf32 instructions",
@@ -68,21 +10,6 @@ MISSING = {
     ("gfx942", "s8"): "its int8 products have not passed the gate",
     ("gfx950", "s8"): "its int8 products have not passed the gate",
 }
-
-
-def get_target(name: str) -> KernelTarget:
-    """The row of a target ("sm_90", "sm_90a", "90").
-
-    Raises
-    ------
-    ValueError
-        If it is not known; the message lists those that are.
-    """
-    text = str(name)
-    text = f"sm_{text}" if text.isdigit() else text.rstrip("af") if text.startswith("sm_") else text
-    if text not in TARGETS:
-        raise ValueError(f"unknown target {name!r}; known: {', '.join(TARGETS)}")
-    return TARGETS[text]
 
 
 def check_words(target: KernelTarget, fmt: str, method: str) -> None:

@@ -5,15 +5,18 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mpgemm.kernels.compiling import TargetKernel, compile_launch, kernel_function, triton_module
+from mpgemm.kernels.compiling import compile_launch, kernel_function
 from mpgemm.kernels.configurations import Configuration, check_stages, choose, estimate
 from mpgemm.kernels.counts import instruction_counts
 from mpgemm.kernels.forms import kernel_form
-from mpgemm.kernels.launches import View, gemm_launch, repair_launch
-from mpgemm.kernels.targets import KernelTarget, check_words
+from mpgemm.kernels.launches import gemm_launch, repair_launch
+from mpgemm.kernels.targets import check_words
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.reporting.provenance import package_version
 from tensorcore_models.files import atomic_writer
+from tensorcore_models.gpu.compiling import TargetKernel, triton_module
+from tensorcore_models.gpu.launches import View
+from tensorcore_models.gpu.targets import KernelTarget
 
 
 @dataclass(frozen=True)

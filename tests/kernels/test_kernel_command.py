@@ -9,8 +9,9 @@ from mpgemm.kernels.configurations import Configuration, choose, configurations,
 from mpgemm.kernels.counts import instruction_counts
 from mpgemm.kernels.forms import KERNELS, kernel_form, kernel_method
 from mpgemm.kernels.recipes import recipe, spelled
-from mpgemm.kernels.targets import MISSING, TARGETS, get_target
+from mpgemm.kernels.targets import MISSING
 from mpgemm.recovery.methods import get_method
+from tensorcore_models.gpu.targets import TARGETS, get_target
 
 TILE = ["--tile", "16", "32", "32", "2", "2"]
 

@@ -11,12 +11,12 @@ from mpgemm import kernels  # noqa: E402
 from mpgemm.kernels import launches  # noqa: E402
 from mpgemm.kernels.forms import kernel_form  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
-from mpgemm.kernels.launches import View  # noqa: E402
 from mpgemm.kernels.products import TensorProduct, view  # noqa: E402
 from mpgemm.kernels.residues import residue_products_launch, residues_launch  # noqa: E402
 from mpgemm.recovery.methods import get_method  # noqa: E402
 from tensorcore_models.compiled import memory  # noqa: E402
 from tensorcore_models.compiled.ptx import program  # noqa: E402
+from tensorcore_models.gpu.launches import View  # noqa: E402
 
 FAR = 1 << 31
 SMALL = kernels.Configuration(16, 32, 32, 2, 2)

@@ -8,9 +8,9 @@ import pytest
 
 from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.forms import kernel_method
-from mpgemm.kernels.gate import GateCase, TextMachine, near_tile
-from mpgemm.kernels.targets import get_target
+from mpgemm.kernels.gate import GateCase, near_tile, text_machine
 from tensorcore_models import compiled
+from tensorcore_models.gpu.targets import get_target
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "ptx" / "recovered"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ptx"))
@@ -35,7 +35,7 @@ def case_of(name, **changes):
         texts["repair"] = other[1], other[0]["parameters"]
     target = get_target(facts["target"])
     case = GateCase(row, target, Configuration(**facts["configuration"]), add=True, **changes)
-    return case, TextMachine(target, texts)
+    return case, text_machine(target, texts)
 
 
 def ragged(case):

@@ -14,8 +14,8 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
 from mpgemm.kernels import devices
-from mpgemm.kernels.targets import TARGETS, get_target
 from tensorcore_models import compiled
+from tensorcore_models.gpu.targets import TARGETS, get_target
 
 _BITS = {1: (torch.int8, np.int8), 2: (torch.int16, np.int16), 4: (torch.int32, np.int32), 8: (torch.int64, np.int64)}
 

@@ -1,9 +1,10 @@
 """Registers that something beside the warp still uses: results and operands of wgmma, and what tcgen05.ld loads.
 
-Values are there at once in this machine; on hardware they come later. What tcgen05.ld loads is there after tcgen05.wait::ld,
-and what was written to registers of a wgmma is seen by it after wgmma.fence (PTX ISA 9.1, 9.7.17.8, 9.7.16.4): an earlier use
-is a fault. Results of a wgmma may be read and written, and its operands written, once wgmma.wait_group says so. Compiled
-kernels do not keep to that (Triton's `max_num_imprecise_acc`): ptxas adds the wait and says so, which is an assumption here.
+Values are there at once in this machine; on hardware they come later. What was written to registers of a wgmma is seen by it
+after wgmma.fence (PTX ISA 9.1, 9.7.16.4): an earlier use is a fault. Results of a wgmma may be read and written, and its
+operands written, once wgmma.wait_group says so, and what tcgen05.ld loads after tcgen05.wait::ld (9.7.17.8). Compiled kernels
+do not keep to either (Triton's `max_num_imprecise_acc`; sums outside of a chain on sm_100): ptxas adds the wait, which is an
+assumption here. It says so of wgmma; of tcgen05.ld the scoreboards of the machine code show it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,8 @@ from ..registers import Registers
 from .syntax import Entry, Register, Vector
 
 WARP = 32
+_GROUPS = "wgmma are used before wgmma.wait_group (it says so: C7514, C7517)"
+_LOADS = "tcgen05.ld are used before tcgen05.wait::ld (scoreboards of its machine code)"
 
 
 def asynchronous_registers(entry: Entry) -> frozenset[int]:
@@ -84,24 +87,20 @@ class PendingRegisters(NoPending):
         if late.any():
             raise KernelFault(what, index=int(late.argmax()) * (WARP if lanes is None else 1), lanes=lanes)
 
-    def _wait_added(self, late: np.ndarray) -> None:
+    def _wait_added(self, late: np.ndarray, where: str = _GROUPS) -> None:
         if late.any():
-            self.assume(
-                "ptxas waits where registers of a wgmma are used before wgmma.wait_group (it says so: C7514, C7517)"
-            )
+            self.assume(f"ptxas waits where registers of a {where}")
 
     def read(self, number: int, lanes) -> None:
-        warps, name = self._warps(lanes), self.names[number]
+        warps = self._warps(lanes)
         self._wait_added(self.results[number][warps] > self.done[warps])
-        loading = self.loading[number][warps]
-        self._demand(loading, lanes, f"reads register {name}, which a tcgen05.ld writes that nothing has waited for")
+        self._wait_added(self.loading[number][warps], _LOADS)
 
     def written(self, number: int, lanes) -> None:
-        warps, name = self._warps(lanes), self.names[number]
+        warps = self._warps(lanes)
         used = np.maximum(self.results[number], self.operands[number])[warps]
         self._wait_added(used > self.done[warps])
-        loading = self.loading[number][warps]
-        self._demand(loading, lanes, f"writes register {name}, which a tcgen05.ld writes that nothing has waited for")
+        self._wait_added(self.loading[number][warps], _LOADS)
         self.unfenced[number][warps] = True
 
     def multiplied(self, lanes, results: Sequence[int], operands: Sequence[int]) -> None:

@@ -18,7 +18,7 @@ from mpgemm.kernels.compiling import compile_launch  # noqa: E402
 from mpgemm.kernels.configurations import Configuration  # noqa: E402
 from mpgemm.kernels.forms import kernel_method  # noqa: E402
 from mpgemm.kernels.gate import GateCase  # noqa: E402
-from mpgemm.kernels.targets import get_target  # noqa: E402
+from tensorcore_models.gpu.targets import get_target  # noqa: E402
 
 #: Small tiles by target: wgmma takes 64 rows, tcgen05 128.
 _MMA = Configuration(16, 32, 32, 2, 2)

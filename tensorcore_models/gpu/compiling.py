@@ -1,0 +1,172 @@
+"""Launches of Triton kernels compiled for a target, without a device."""
+
+import hashlib
+import importlib
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from .launches import TritonLaunch, View
+from .targets import KernelTarget
+
+#: The version of Triton whose compiled text the gate has run.
+TESTED_TRITON = "3.9.0"
+_POINTERS = {
+    "fp32": "*fp32",
+    "fp16": "*fp16",
+    "bf16": "*bf16",
+    "s32": "*i32",
+    "s8": "*i8",
+    "s16": "*i16",
+    "fp64": "*fp64",
+    "s64": "*i64",
+}
+
+
+@cache
+def triton_module():
+    """The module triton; a warning, once, where it is not the version that was tested.
+
+    Raises
+    ------
+    ImportError
+        If the extra is not installed.
+    """
+    try:
+        triton = importlib.import_module("triton")
+    except ModuleNotFoundError as error:
+        if error.name != "triton":
+            raise
+        raise ImportError("this needs triton, which is not installed: pip install 'mpgemm[kernels]'") from None
+    if triton.__version__ != TESTED_TRITON:
+        warnings.warn(
+            f"bits of kernels were checked with Triton {TESTED_TRITON}, this is {triton.__version__}: another compiler "
+            "may fold additions or change orders; python -m mpgemm.kernels.gate checks it",
+            stacklevel=2,
+        )
+    return triton
+
+
+@dataclass(frozen=True)
+class TargetKernel:
+    """A launch compiled for a target.
+
+    Attributes
+    ----------
+    assembly : str
+        PTX, or AMD's assembly.
+    binary : bytes or None
+        cubin or hsaco, where Triton's assembler was there.
+    name : str
+        Of the entry.
+    parameters : tuple of str
+        Names of the arguments that are passed, in order; the others are constants.
+    shared : int
+        Bytes of shared memory.
+    target : KernelTarget
+    launch : TritonLaunch
+    types : mapping
+        Type of each parameter, as Triton names it.
+    fixed : mapping
+        Arguments that are constants of the text: what the launch leaves out, and 1.
+    multiples : tuple of str
+        Parameters that the text takes for multiples of 16: other values give wrong results.
+    """
+
+    assembly: str
+    binary: bytes | None
+    name: str
+    parameters: tuple[str, ...]
+    shared: int
+    target: KernelTarget
+    launch: TritonLaunch
+    types: Mapping[str, str]
+    fixed: Mapping[str, Any]
+    multiples: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the assembly."""
+        return hashlib.sha256(self.assembly.encode()).hexdigest()
+
+
+def specialised(launch: TritonLaunch, names, aligned: bool, whatever=()) -> tuple[dict[str, str], dict, list[str]]:
+    """(type of each argument, values of those that are constants, those known to be multiples of 16), as Triton's own launches
+    specialise them: None and 1 are constants, numbers below 2^31 have 32 bits.
+
+    launch: What is launched. names: Arguments in order. aligned: Whether addresses are multiples of 16 bytes, and numbers that
+    are multiples of 16 are known to be. whatever: Numbers that are arguments whatever their value.
+    """
+    types, constants, multiples = {}, {}, []
+    for name in names:
+        if name in launch.constants:
+            types[name], constants[name] = "constexpr", launch.constants[name]
+            continue
+        value = launch.arguments[name]
+        if value is None or (isinstance(value, int) and value == 1 and name not in whatever):
+            types[name], constants[name] = "constexpr", value
+        elif isinstance(value, View):
+            types[name] = _POINTERS[value.type]
+            multiples += [name] if aligned else []
+        elif isinstance(value, float):
+            types[name] = "fp32"
+        else:
+            types[name] = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
+            multiples += [name] if aligned and value % 16 == 0 and name not in whatever else []
+    return types, constants, multiples
+
+
+def unspecialised(function: Any) -> set[str]:
+    """Arguments of a kernel that never become constants."""
+    return {p.name for p in function.params if p.do_not_specialize}
+
+
+def compile_function(
+    function: Any, launch: TritonLaunch, target: KernelTarget, *, aligned: bool = False
+) -> TargetKernel:
+    """A launch compiled for a target.
+
+    Parameters
+    ----------
+    function : triton.JITFunction
+        The kernel of that name, in Triton or in Gluon.
+    launch : TritonLaunch
+    target : KernelTarget
+    aligned : bool
+        Whether addresses are multiples of 16 bytes, as those of tensors are, and the text may rest on numbers of the launch
+        that are multiples of 16, as Triton's own launches do.
+
+    Raises
+    ------
+    ImportError
+        Without Triton.
+    ValueError
+        If Triton cannot compile it, with what it says.
+    """
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource, compile
+    from triton.experimental.gluon._runtime import GluonASTSource
+
+    types, constants, multiples = specialised(launch, function.arg_names, aligned, unspecialised(function))
+    hints = {(function.arg_names.index(name),): [["tt.divisibility", 16]] for name in multiples}
+    source = GluonASTSource if function.is_gluon() else ASTSource
+    options = {**launch.options, "num_warps": launch.warps, "num_stages": launch.stages}
+    try:
+        made = compile(
+            source(function, types, constants, hints),
+            target=GPUTarget(target.backend, target.arch, target.warp), options=options,
+        )  # fmt: skip
+    except Exception as error:  # Triton's passes raise errors of many types
+        reason: BaseException = error
+        while reason.__cause__ is not None:
+            reason = reason.__cause__
+        raise ValueError(f"Triton cannot compile {launch.function} for {target.name}: {reason}") from error
+    text, binary = ("ptx", "cubin") if target.backend == "cuda" else ("amdgcn", "hsaco")
+    passed = tuple(name for name in function.arg_names if types[name] != "constexpr")
+    return TargetKernel(
+        made.asm[text], made.asm.get(binary), made.metadata.name, passed, made.metadata.shared, target, launch,
+        {name: types[name] for name in passed},
+        {name: value for name, value in constants.items() if name in launch.arguments}, tuple(multiples),
+    )  # fmt: skip

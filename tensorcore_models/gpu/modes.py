@@ -1,0 +1,232 @@
+"""Modes: which lowered units a GPU kernel runs, as rows, and the numbers that the kernel is compiled with.
+
+A mode is exact in its domain and flags the tiles in which something leaves it; :mod:`.products` does those again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from ..formats import Format, get_float_format
+from ..kernels.common import step_order
+from ..kernels.lowering import Lowered
+
+#: Codes of lowest bits have their top bit for the sum with a threshold; the highest code of an operand is below half of that.
+_BYTES, _HALVES = 8, 16
+#: By so much exponents of nonzero operands lie above 0, that of zeros: a sum with one of these is below every addend's.
+_LIFT = 1 << 10
+_KINDS = {"fp32": "s32", "tf32": "s32"}
+
+
+@dataclass(frozen=True)
+class OperandForm:
+    """How an operand is packed: what :func:`tensorcore_models.gpu.source.pack` is told about it.
+
+    Attributes
+    ----------
+    format : tuple
+        Exponent bits, fraction bits, bias, padding bits, place of the sign (-1: none), kind of specials.
+    shape : (int, int, int)
+        Bits of a code, what lifts exponents of nonzero numbers above those of zeros, code of the lowest lowest bit.
+    normalise : bool
+        Whether subnormal numbers have the exponents of their leading bits.
+    """
+
+    format: tuple
+    shape: tuple[int, int, int]
+    normalise: bool
+
+    def constants(self) -> dict[str, Any]:
+        """As the kernel names them."""
+        return {"FORMAT": self.format, "SHAPE": self.shape, "NORMALISE": self.normalise}
+
+
+@dataclass(frozen=True)
+class ModePlan:
+    """A unit as a mode runs it.
+
+    Attributes
+    ----------
+    mode : UnitMode
+    low : Lowered
+    constants : mapping
+        Of the mode's kernel.
+    terms : int
+        Products of one step of the kernel.
+    a, b : OperandForm
+    types : (str, str)
+        Formats of c and d.
+    step : int
+        Products of the unit's own step.
+    groups : tuple or None
+        The products of each fused operation of a step, where these are not its only one.
+    """
+
+    mode: "UnitMode"
+    low: Lowered
+    constants: Mapping[str, Any]
+    terms: int
+    a: OperandForm
+    b: OperandForm
+    types: tuple[str, str]
+    step: int
+    groups: tuple[tuple[int, ...], ...] | None = None
+
+    def order(self, k: int):
+        """Which k stands at each place of the packed operands, -1 for none; None where all are in turn."""
+        if self.groups is None and self.step == self.terms:
+            return None
+        return step_order(k, self.step, self.terms, self.groups)
+
+
+@dataclass(frozen=True)
+class UnitMode:
+    """A way to run units on a GPU.
+
+    Attributes
+    ----------
+    name : str
+    function : str
+        The kernel in :mod:`tensorcore_models.gpu.source`.
+    backends : tuple of str
+        "cuda", "hip".
+    plan : callable
+        (lowered, mode) -> ModePlan, None where the mode does not hold the unit.
+    holds, flags : str
+        Its domain in words: what it computes, and what it leaves to another mode.
+    counted : mapping
+        (unit, target): SASS instructions for a product, which a test counts.
+    """
+
+    name: str
+    function: str
+    backends: tuple[str, ...]
+    plan: Callable[[Lowered, "UnitMode"], ModePlan | None]
+    holds: str
+    flags: str
+    counted: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+
+def _operand(fmt: Format, bits: int, normalise: bool) -> OperandForm:
+    sign = fmt.bits - 1 - fmt.padding_bits if fmt.signed else -1
+    place = sign + fmt.padding_bits if fmt.signed else -1
+    row = (fmt.exponent_bits, fmt.fraction_bits, fmt.bias, fmt.padding_bits, place, fmt.specials)
+    return OperandForm(row, (bits, _LIFT, (1 << (bits - 2)) - 1), normalise)
+
+
+def _lowest_range(fmt: Format) -> int:
+    """Places that lowest bits of nonzero numbers can have, less one."""
+    return fmt.emax - (fmt.emin - fmt.fraction_bits)
+
+
+def _operands_fit(a: Format, b: Format) -> bool:
+    return all(
+        fmt.has_fields and fmt.specials in ("ieee", "fn", "fnuz", "finite") and fmt.fraction_bits <= 10 and fmt.signed
+        for fmt in (a, b)
+    )
+
+
+def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
+    """Constants of `fused_fp64` for a fused sum, or for chained ones over interleaved k."""
+    read = low.as_read
+    if read is None or low.scale_format is not None:
+        return None
+    (name, spec), (a, b, c, d), via = read
+    groups, dot = None, spec
+    if name == "interleaved":
+        if spec.final_rounding != "rne":
+            return None
+        via, dot = get_float_format(spec.via_format), spec.dot
+        places = range(spec.terms_per_step)
+        groups = tuple(tuple(k for k in places if k // spec.run % spec.groups == g) for g in spec.group_order)
+        if max(map(len, groups)) > dot.terms:
+            return None
+    elif name != "fused":
+        return None
+    if not (_operands_fit(a, b) and _truncates(dot) and _result_fits(dot, c, d)):
+        return None
+    wide = max(a.exponent_bits, b.exponent_bits) == 8
+    if wide and (c.name, d.name) != ("fp32", "fp32"):
+        return None
+    terms = max(4, dot.terms)
+    if terms % 4:
+        return None
+    bits = _HALVES if wide else _BYTES
+    forms = tuple(_operand(fmt, bits, via is not None) for fmt in (a, b))
+    lowest = sum(fmt.emin - fmt.fraction_bits for fmt in (a, b))
+    threshold = 1 - 127 - dot.fraction_bits - lowest
+    # Codes of zeros are 0; a zero's product must not reach the top bit, and every other one must under a large enough c.
+    every = sum(_lowest_range(fmt) for fmt in (a, b)) + 2
+    limited = 0 if wide or every <= 64 else 64 - threshold
+    floor = -(1 << 11) if dot.exponent_floor is None else dot.exponent_floor + 127
+    if not wide and floor > -100 + 127:  # sums of formats with few exponents are above it, or flagged
+        return None
+    kept = 23 if dot.output_fraction_bits is None else min(23, dot.output_fraction_bits)
+    constants = {
+        "TERMS": terms, "BITS": bits, "FRACTION": dot.fraction_bits,
+        "ALIGN": 127 - sum(form.shape[1] + fmt.bias for form, fmt in zip(forms, (a, b), strict=True)),
+        "THRESHOLD": threshold, "FLOOR": floor, "WIDE": wide, "LIMITED": limited, "TYPES": (c.name, d.name), "KEEP": kept,
+    }  # fmt: skip
+    return ModePlan(mode, low, constants, terms, *forms, (c.name, d.name), spec.terms_per_step, groups)
+
+
+def _truncates(dot: Any) -> bool:
+    """Whether addends are cut at one alignment in which zeros take no part, within the bits of FP64."""
+    rules = (dot.zero_operand, dot.zero_c, dot.alignment_rounding, dot.negative_underflow)
+    return rules == ("skip", "skip", "rz", "positive") and not dot.normalised_products and dot.fraction_bits <= 28
+
+
+def _result_fits(dot: Any, c: Format, d: Format) -> bool:
+    if d.name == "fp32":
+        raw = dot.subnormal_c == "raw"
+        return dot.output_rounding == "rz" and c.name in ("fp32", "fp16") and raw
+    return (c.name, d.name, dot.output_rounding) == ("fp16", "fp16", "rne") and dot.output_fraction_bits is None
+
+
+MODES = (
+    UnitMode(
+        "fused sums in FP64",
+        "fused_fp64",
+        ("cuda",),
+        _fused_plan,
+        "fused sums that truncate at one alignment (N 4 to 32, F up to 28; fp4 to fp16, bf16, tf32) to FP32 or FP16, and "
+        "chained ones over interleaved k",
+        "infinities and NaN, results at the end of the range, c far above the products of fp16 (2^40) or below 2^-100",
+    ),
+)
+
+
+@lru_cache(maxsize=256)
+def _planned(low: Lowered, backend: str) -> ModePlan | None:
+    for mode in MODES:
+        if backend in mode.backends and (plan := mode.plan(low, mode)) is not None:
+            return plan
+    return None
+
+
+def plan_of(low: Lowered, backend: str = "cuda", label: str = "it") -> ModePlan:
+    """The first mode that holds a unit.
+
+    Parameters
+    ----------
+    low : Lowered
+        As :func:`tensorcore_models.kernels.lowered` makes it.
+    backend : {"cuda", "hip"}
+    label : str
+        What errors call the unit.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message says what runs the unit on the CPU.
+    """
+    found = _planned(low, backend)
+    if found is None:
+        from ..kernels import kernel_name
+
+        raise ValueError(
+            f"{label} has no mode on a {backend} GPU; on the CPU it runs by {kernel_name(low)}: pass arrays, "
+            "or tensors moved there by .cpu()"
+        )
+    return found

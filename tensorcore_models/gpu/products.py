@@ -1,0 +1,256 @@
+"""Products of tensors on a unit: operands packed on the device, tiles launched, flagged tiles computed again.
+
+Everything here is of torch tensors on one device and a launcher; where that is the machine of compiled text, the tensors lie on
+the CPU and the same code runs there.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..kernels import matrix_bits
+from ..kernels.common import generic_promoted
+from ..kernels.lowering import Lowered
+from .launches import TritonLaunch, View
+from .modes import ModePlan, OperandForm, plan_of
+from .targets import KernelTarget
+
+#: Outputs of a thread and warps of a block, down and across; a warp has 4 x 8 threads.
+EACH, WARPS = (4, 4), (2, 2)
+#: Bytes of packed operands at a time; longer products are computed in slices of k.
+PACKED_BYTES = 1 << 31
+_BYTES_EACH = 12
+
+
+@dataclass(frozen=True)
+class UnitRun:
+    """What a product on a GPU did.
+
+    Attributes
+    ----------
+    bits : Tensor
+        Encodings of D, shape (batch, m, n).
+    mode : str
+        That ran all tiles first.
+    tiles : int
+        How many there are.
+    again : tuple of (int, int, int)
+        (batch, first row, first column) of those that were computed again.
+    by : str
+        What computed them again; empty where none was.
+    """
+
+    bits: Any
+    mode: str
+    tiles: int
+    again: tuple[tuple[int, int, int], ...]
+    by: str
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An operand as a mode takes it."""
+
+    values: Any
+    words: Any
+    special: Any
+    tiles: int
+    plane: int
+
+
+@dataclass(frozen=True)
+class DeviceUnit:
+    """A unit on a device.
+
+    Attributes
+    ----------
+    plan : ModePlan
+    target : KernelTarget
+    launch : callable
+        Runs a TritonLaunch.
+    warps, each : (int, int)
+        Warps of a block and outputs of a thread, down and across.
+    """
+
+    plan: ModePlan
+    target: KernelTarget
+    launch: Callable[[TritonLaunch], None]
+    warps: tuple[int, int] = WARPS
+    each: tuple[int, int] = EACH
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of a tile."""
+        return 4 * self.each[0] * self.warps[0], 8 * self.each[1] * self.warps[1]
+
+    def pack(self, codes, form: OperandForm, tile: int, padded: int, order) -> Packed:
+        """An operand, encodings of shape (batch, rows, k) with any strides, packed on its device."""
+        import torch
+
+        batch, rows, k = codes.shape
+        tiles, device = -(-rows // tile), codes.device
+        plane = batch * tiles * padded * tile // 2
+        made = Packed(
+            torch.empty(2 * plane, dtype=torch.float64, device=device),
+            torch.empty(plane + 2 * (2 * plane // (32 // form.shape[0])), dtype=torch.int32, device=device),
+            torch.zeros(batch * tiles * tile, dtype=torch.int32, device=device),
+            tiles,
+            plane,
+        )
+        strides = codes.stride()
+        arguments = {
+            "codes": _view(codes), "values": _view(made.values), "words": _view(made.words), "special": _view(made.special),
+            "order": None if order is None else _view(order), "rows": rows, "k": k, "code_batch": strides[0],
+            "code_row": strides[1], "code_k": strides[2], "row_tiles": tiles, "padded_k": padded, "plane": plane,
+        }  # fmt: skip
+        constants = {**form.constants(), "TILE": tile}
+        self.launch(TritonLaunch("pack", arguments, constants, batch * tiles * (padded // 4), 1))
+        return made
+
+    def chain(self, a, b, c, every: int | None = None):
+        """(encodings of D, flags of tiles) for encodings (batch, m, k), (batch, n, k), (batch, m, n) or None.
+
+        every: Products after which a chain is added outside and starts again.
+        """
+        import torch
+
+        plan, (batch, m, k), n = self.plan, a.shape, b.shape[1]
+        order = plan.order(k)
+        padded = -(-k // plan.terms) * plan.terms if order is None else order.size
+        at = None if order is None else torch.from_numpy(order.copy()).to(a.device)
+        (rows, columns), chain = self.tile, padded
+        if plan.groups is not None:
+            chain = len(plan.groups) * plan.terms
+        elif every is not None:
+            chain = every
+        x, y = self.pack(a, plan.a, rows, padded, at), self.pack(b, plan.b, columns, padded, at)
+        kind = torch.int16 if plan.types[1] == "fp16" else torch.int32
+        out = torch.empty((batch, m, n), dtype=kind, device=a.device)
+        flags = torch.empty(batch * x.tiles * y.tiles, dtype=torch.int32, device=a.device)
+        strides = (0, 0, 0) if c is None else c.stride()
+        arguments = {
+            "a_values": _view(x.values), "a_words": _view(x.words), "a_special": _view(x.special), "b_values": _view(y.values),
+            "b_words": _view(y.words), "b_special": _view(y.special), "c": None if c is None else _view(c, plan.types[0]),
+            "out": _view(out, plan.types[1]), "flags": _view(flags), "tiles": None, "m": m, "n": n,
+            "steps": padded // plan.terms, "chain": chain // plan.terms, "row_tiles": x.tiles, "column_tiles": y.tiles,
+            "padded_k": padded, "a_plane": x.plane, "b_plane": y.plane, "c_batch": strides[0], "c_row": strides[1],
+            "c_column": strides[2],
+        }  # fmt: skip
+        constants = {
+            **plan.constants, "PROMOTES": chain != padded or plan.groups is not None, "PAIRS": self.pairs, "EACH": self.each,
+            "WARPS": self.warps,
+        }  # fmt: skip
+        warps = math.prod(self.warps)
+        self.launch(TritonLaunch(plan.mode.function, arguments, constants, batch * x.tiles * y.tiles, warps))
+        return out, flags
+
+    @property
+    def pairs(self) -> str:
+        """How two largest exponents are found at once."""
+        return "u16x2" if self.target.arch >= 90 else "f16x2"
+
+    def run(self, a, b, c=None, every: int | None = None) -> UnitRun:
+        """D = A B + C for encodings on the device.
+
+        Parameters
+        ----------
+        a, b : Tensor
+            Encodings as integers of the formats' sizes, shapes (batch, m, k), (batch, k, n), any strides; k positive.
+        c : Tensor, optional
+            Encodings, shape (batch, m, n).
+        every : int, optional
+            Products of a chain that is added outside in FP32.
+
+        Returns
+        -------
+        UnitRun
+        """
+        b = b.transpose(1, 2)
+        slices = self._slices(a, b, every)
+        found: set[int] = set()
+        d = c
+        for start, stop in slices:
+            d, flags = self.chain(a[:, :, start:stop], b[:, :, start:stop], d, every)
+            found.update(flags.nonzero().flatten().tolist())
+        (rows, columns), down, across = self.tile, -(-a.shape[1] // self.tile[0]), -(-b.shape[1] // self.tile[1])
+        again = tuple(
+            (tile // (down * across), tile // across % down * rows, tile % across * columns) for tile in sorted(found)
+        )
+        for batch, row, column in again:
+            here = slice(row, row + rows), slice(column, column + columns)
+            d[batch][here] = self._exact(
+                a[batch, here[0]], b[batch, here[1]], None if c is None else c[batch][here], every
+            )
+        tiles = a.shape[0] * down * across
+        return UnitRun(d, self.plan.mode.name, tiles, again, "the CPU's exact kernels" if again else "")
+
+    def _slices(self, a, b, every: int | None) -> list[tuple[int, int]]:
+        """Slices of k whose packed operands take a bounded amount of memory; chains go on from one to the next."""
+        (batch, m, k), n, low = a.shape, b.shape[1], self.plan.low
+        if low.c_format != low.d_format:
+            return [(0, k)]
+        unit = math.lcm(low.cycle, self.plan.step, every or 1)
+        most = max(1, PACKED_BYTES // (_BYTES_EACH * batch * (m + n)) // unit) * unit
+        return [(start, min(start + most, k)) for start in range(0, k, most)]
+
+    def _exact(self, a, b, c, every: int | None):
+        """The same on the CPU, for encodings of a tile: (rows, k), (columns, k)."""
+        import torch
+
+        low = self.plan.low
+        x, y = (_unsigned(t, fmt.container) for t, fmt in ((a, low.a_format), (b, low.b_format)))
+        start = (
+            np.zeros((len(x), len(y)), low.c_format.container) if c is None else _unsigned(c, low.c_format.container)
+        )
+        d = (
+            matrix_bits(low, x, y.T, start)
+            if every is None
+            else generic_promoted(low, x, y.T, start, None, None, every)
+        )
+        return torch.from_numpy(d.view(np.dtype(f"i{d.itemsize}"))).to(a.device)
+
+
+def _unsigned(tensor, container: np.dtype) -> np.ndarray:
+    return np.ascontiguousarray(tensor.cpu().numpy()).view(container)
+
+
+_INTEGERS = {1: "s8", 2: "s16", 4: "s32", 8: "s64"}
+
+
+def _view(tensor, fmt: str | None = None) -> View:
+    """A tensor in memory; `fmt`: its bits are that format's."""
+    import torch
+
+    if fmt is not None:
+        tensor = tensor.view({"fp32": torch.float32, "fp16": torch.float16}[fmt])
+        return View(tensor, fmt, (0, 0, 0))
+    kind = "fp64" if tensor.dtype == torch.float64 else _INTEGERS[tensor.element_size()]
+    return View(tensor, kind, (0, 0, 0))
+
+
+def unit_on(
+    low: Lowered, target: KernelTarget, launch: Callable[[TritonLaunch], None], label: str = "this unit", **how
+) -> DeviceUnit:
+    """A unit on a device.
+
+    Parameters
+    ----------
+    low : Lowered
+    target : KernelTarget
+        The device's.
+    launch : callable
+        Runs a TritonLaunch there.
+    label : str
+        What errors call the unit.
+    **how
+        `warps` of a block.
+
+    Raises
+    ------
+    ValueError
+        If no mode holds the unit.
+    """
+    return DeviceUnit(plan_of(low, target.backend, label), target, launch, **how)
