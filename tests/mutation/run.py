@@ -95,6 +95,7 @@ MUTANTS = (
     Mutant("kernel: alignment always truncates", "tensorcore_models/_kernels/generic/generic_ieee.h", "NAME(aligned)", "rounding != MPG_RZ", "0", TWINS),
     Mutant("kernel: products normalised", KERNEL, "NAME(gather)", "if (p->normalised", "if (!p->normalised", TWINS),
     Mutant("kernel: ties to even become ties away", "tensorcore_models/_kernels/generic/generic_number.h", "MPG_AWAY", ") + (odd) > (half", ") >= (half", TWINS),
+    Mutant("kernel: ties down add to a rest of all bits", "tensorcore_models/_kernels/generic/generic_number.h", "MPG_AWAY", "(rest) > (half) - !!(negative)", "(rest) + !!(negative) > (half)", TWINS),
     Mutant("kernel: block size", "tensorcore_models/families/interleaved.py", "InterleavedDotAdd.plan_fields", "self.terms_per_step,", "max(1, self.terms_per_step // 2),", TWINS),
     Mutant("kernel: c late", "tensorcore_models/families/fused/lowering.py", '_C_POSITIONS["late"]', "1", "0", TWINS),
     Mutant("kernel: CDNA3 rounds to zero", KERNEL, "NAME(round_down)", "far ? MPG_RZ : p->add_rounding", "MPG_RZ", TWINS),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_encodings import STYLES
 from twins import Unit, assert_same, assert_twins, on_isa, operands
 
-from tensorcore_models import kernels
+from tensorcore_models import kernels, reference
 from tensorcore_models.accumulators import (
     FusedDotAdd,
     FusedDotRoundDownAdd,
@@ -295,6 +295,20 @@ def parametric_units(draw):
 @settings(max_examples=80)
 def test_random_parametric_units(unit, seed):
     assert_twins(unit, np.random.default_rng(seed), 40, (1, 3, unit.accumulator.terms, 2 * unit.accumulator.terms + 1))
+
+
+@pytest.mark.parametrize("rounding", ["rne", "rna", "rnu", "rnd", "rnz", "rno"])
+@pytest.mark.parametrize("sign", [0, 0x80000000])
+def test_almost_the_smallest_number_is_rounded_to_it(rounding, sign):
+    """c = 2^-16 less 2^-140: what is cut off below e5m2's last place has all 64 bits, and a bit more."""
+    unit = Unit(ParametricDotAdd(4, 64, c_position="late", late_rounding=rounding), "fp16", "fp16", d_format="e5m2")
+    a, b = np.zeros((1, 4), np.uint16), np.zeros((4, 1), np.uint16)
+    a[0, 0], b[0, 0] = 0x1C00 | sign >> 16, 0x1C00  # 2^-8 each
+    c = np.full((1, 1), 0x00000200 | (sign ^ 0x80000000), np.uint32)  # 2^-140 of the other sign
+    expected = [[1 | sign >> 24]]
+    assert reference.mma_bits(unit, a, b, c).tolist() == expected
+    for level in isa.available_isas():
+        assert on_isa(level, unit, (a, b, c, None, None)).tolist() == expected
 
 
 # -- what is wider than the kernels ------------------------------------------------------------------------------------------

@@ -203,7 +203,7 @@ MPG_INLINE uint64_t mpg_special_code(int specials, const mpg_result *t, const mp
 }
 
 /* Whether an inexact number goes away from zero: what is cut off is `rest` of a unit of 2 * `half`, `odd` the kept part's last
- * bit. Written without branches on the data. */
+ * bit. Written without branches on the data. `rest` may have all bits where nothing is kept, and then `odd` is 0: only that is added. */
 #define MPG_AWAY(rounding, rest, half, odd, negative)                                                                          \
     ((rounding) == MPG_RNE   ? (rest) + (odd) > (half)                                                                         \
      : (rounding) == MPG_RNA ? (rest) >= (half)                                                                                \
@@ -211,10 +211,10 @@ MPG_INLINE uint64_t mpg_special_code(int specials, const mpg_result *t, const mp
      : (rounding) == MPG_RD  ? (int)((rest) != 0) & (negative)                                                                 \
      : (rounding) == MPG_RO  ? (int)((rest) != 0) & !(odd)                                                                     \
      : (rounding) == MPG_RA  ? (rest) != 0                                                                                     \
-     : (rounding) == MPG_RNU ? (rest) + !(negative) > (half)                                                                   \
-     : (rounding) == MPG_RND ? (rest) + !!(negative) > (half)                                                                  \
+     : (rounding) == MPG_RNU ? (rest) > (half) - !(negative)                                                                   \
+     : (rounding) == MPG_RND ? (rest) > (half) - !!(negative)                                                                  \
      : (rounding) == MPG_RNZ ? (rest) > (half)                                                                                 \
-     : (rounding) == MPG_RNO ? (rest) + !(odd) > (half)                                                                        \
+     : (rounding) == MPG_RNO ? (rest) > (half) - !(odd)                                                                        \
                              : 0)
 
 /* Whether the first 32 bits of what is cut off below `shift` exceed a draw. */

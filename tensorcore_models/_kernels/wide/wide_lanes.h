@@ -146,7 +146,7 @@ OP_FN int OP(wide_nearest)(int parts, int terms, const mpg_wide_task *t, const m
 #pragma GCC unroll 4
         for (int g = 0; g < 4; g++)
             total[g] = (c[i][g] + magic[g]) - magic[g];
-#pragma GCC unroll 16
+#pragma GCC unroll 2
         for (int q = 0; q < terms; q++) {
             const VD x = OP(all64)(p->a[WIDE_ROW(i) * p->stride + q]);
 #pragma GCC unroll 4
