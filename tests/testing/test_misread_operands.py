@@ -133,6 +133,15 @@ def test_roundings_where_none_belongs():
     assert said(parts, X, Y, splits=4) == text
 
 
+def test_results_that_go_through_fp16():
+    x = (64 * X.astype(np.float32)).astype(BF16)
+    total = WIDE.gemm(x, (64 * Y.astype(np.float32)).astype(BF16))
+    with np.errstate(over="ignore"):
+        out = total.astype(np.float16).astype(BF16)
+    text = "results that go through fp16, where those beyond 65504 are infinite"
+    assert said(out, x, (64 * Y.astype(np.float32)).astype(BF16)) == text
+
+
 def test_narrow_sums_behind_which_a_bias_is_added():
     total = np.zeros((64, 64), np.float32)
     for at in range(0, 256, 16):

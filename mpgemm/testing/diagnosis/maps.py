@@ -1,6 +1,7 @@
 """Places from which kernels read by mistake: other lines of a matrix, and other elements of an operand in memory."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -45,31 +46,51 @@ def _line_maps(at: np.ndarray, size: int) -> Iterator[tuple[str, np.ndarray]]:
         yield text, np.where(at < whole, start + moved, at)
 
 
-def element_maps(
-    lines: np.ndarray, shape: tuple[int, int], stored: str
-) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(words, from which line, from which value of k), shape (elements, k) each, of an operand of that shape (lines, k); what
-    is read behind its end is line -1. `stored`: "rows" where values of k are beside each other in memory, or "columns"."""
+#: From which line, and from which value of k, the elements of an operand are read: arrays (elements, k), or what broadcasts to
+#: it, made from their own lines. What is read behind the operand's end is of line -1.
+ElementMap = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def element_maps(shape: tuple[int, int], stored: str) -> Iterator[tuple[str, ElementMap]]:
+    """(words, map) of an operand of that shape (lines, k). `stored`: "rows" where values of k are beside each other in memory,
+    or "columns"."""
     size, k = shape
-    i, j = lines[:, None], np.arange(k)[None]
     for tile in (t for t in TILES if t <= min(size, k)):
-        inside = (j // tile * tile + i % tile < k) & (i // tile * tile + j % tile < size)
-        yield (
-            f"blocks of {tile} x {tile} are transposed", np.where(inside, i // tile * tile + j % tile, i),
-            np.where(inside, j // tile * tile + i % tile, j),
-        )  # fmt: skip
+        yield f"blocks of {tile} x {tile} are transposed", partial(_transposed, tile, shape)
         if 2 * tile <= min(size, k):
-            x, y = (i & ~tile) | (j & tile), (j & ~tile) | (i & tile)
-            inside = (x < size) & (y < k)
             text = f"in blocks of {2 * tile} x {2 * tile} the {tile} x {tile} beside the diagonal are exchanged"
-            yield text, np.where(inside, x, i), np.where(inside, y, j)
+            yield text, partial(_exchanged, tile, shape)
     across = k if stored == "rows" else size
     padded = (-(-across // p) * p for p in PADDED)
     for stride in dict.fromkeys((*(across + s for t in STRIDES for s in (t, -t)), *padded)):
         if stride > 0 and stride != across:
-            flat = i * stride + j if stored == "rows" else j * stride + i
-            first, second = flat // across, flat % across
-            line, at = (first, second) if stored == "rows" else (second, first)
-            inside = (line < size) & (at < k)
-            text = f"its leading dimension is taken as {stride}, not {across}"
-            yield text, np.where(inside, line, -1), np.where(inside, at, 0)
+            yield (
+                f"its leading dimension is taken as {stride}, not {across}",
+                partial(_strided, stride, stored == "rows", shape),
+            )
+
+
+def _transposed(tile: int, shape: tuple[int, int], lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    i, j = lines[:, None], np.arange(shape[1])[None]
+    x, y = i // tile * tile + j % tile, j // tile * tile + i % tile
+    return _inside(x, y, i, j, shape)
+
+
+def _exchanged(tile: int, shape: tuple[int, int], lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    i, j = lines[:, None], np.arange(shape[1])[None]
+    return _inside((i & ~tile) | (j & tile), (j & ~tile) | (i & tile), i, j, shape)
+
+
+def _inside(x, y, i, j, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Elements that would come from outside of the operand stay at their place."""
+    inside = (x < shape[0]) & (y < shape[1])
+    return np.where(inside, x, i), np.where(inside, y, j)
+
+
+def _strided(stride: int, by_rows: bool, shape: tuple[int, int], lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    size, k = shape
+    i, j = lines[:, None], np.arange(k)[None]
+    first, second = np.divmod(i * stride + j, k) if by_rows else np.divmod(j * stride + i, size)
+    line, at = (first, second) if by_rows else (second, first)
+    inside = (line < size) & (at < k)
+    return np.where(inside, line, -1), np.where(inside, at, 0)

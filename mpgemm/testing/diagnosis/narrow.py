@@ -248,10 +248,16 @@ def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:
 
 
 def overflowing_sums(f: Failure) -> str | None:
-    """Sums in a narrow format that overflow where the kernel's results are not finite."""
+    """Results, or sums, in a narrow format that overflow where the kernel's results are not finite."""
     rows, columns = spread(np.isfinite(f.exact))
     f = f.moved(rows, columns)
     got, products = np.isfinite(f.got), _unscaled(f)
+    for name in NARROW:
+        fits = np.isfinite(round_to(f.true, get_float_format(name), saturate=False))
+        if not fits.all() and (fits == got).all():
+            return (
+                f"results that go through {name}, where those beyond {get_float_format(name).max_finite:g} are infinite"
+            )
     for name in NARROW:
         for step in (step for step in STEPS if step < max(products.shape[1], 2)):
             with np.errstate(over="ignore", invalid="ignore"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpgemm.testing.diagnosis.failure import Failure, Finding
-from mpgemm.testing.diagnosis.maps import element_maps, line_maps
+from mpgemm.testing.diagnosis.maps import ElementMap, element_maps, line_maps
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.formats.operands import operand_bits
@@ -165,38 +165,37 @@ def rearranged(f: Failure) -> Iterator[Finding]:
     belong to it are not."""
     few = _few(f)
     for side, name in enumerate("AB"):
+        stored = f.case.operands[side].astype(np.float64)
+        stored = stored if side == 0 else stored.T
+        tables = [(each, unscaled(each)) for each in (few, f)]
+        maps = dict(_elsewhere(stored.shape, side))
         rated = []
-        for text, line, at in _elsewhere(few, side):
-            known, prediction = _read_from(few, side, line, at)
+        for text, where in maps.items():
+            known, prediction = _read_from(*tables[0], side, stored, where)
             if known.any():
                 left = ((few.got - prediction) / few.usual)[known]
                 rated.append((float(np.mean(np.square(left))), text))
-        wanted = {text for _, text in sorted(rated)[:KEPT]}
-        for text, line, at in _elsewhere(f, side):
-            if text in wanted:
-                known, prediction = _read_from(f, side, line, at)
-                part = f.moved(f.rows[known], f.columns[known])
-                if part.wrong[part.rows, part.columns].any():
-                    yield part.finding(prediction[known], f"{name} is misread: {text}", 2.0, math.log(len(rated)), 1)
+        for _, text in sorted(rated)[:KEPT]:
+            known, prediction = _read_from(*tables[1], side, stored, maps[text])
+            part = f.moved(f.rows[known], f.columns[known])
+            if part.wrong[part.rows, part.columns].any():
+                yield part.finding(prediction[known], f"{name} is misread: {text}", 2.0, math.log(len(rated)), 1)
 
 
-def _elsewhere(f: Failure, side: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(words, lines, values of k) from which one operand's elements may come."""
-    k = f.case.a.shape[1]
-    size = f.case.a.shape[0] if side == 0 else f.case.b.shape[1]
-    lines, word = (f.rows, "row") if side == 0 else (f.columns, "column")
-    for text, source in line_maps(size):
-        yield f"each {word} is {text.format(word)}", source[lines][:, None], np.arange(k)[None]
+def _elsewhere(shape: tuple[int, int], side: int) -> Iterator[tuple[str, ElementMap]]:
+    """(words, map) of an operand of that shape (lines, k)."""
+    word, along = "row" if side == 0 else "column", np.arange(shape[1])[None]
+    for text, source in line_maps(shape[0]):
+        yield f"each {word} is {text.format(word)}", lambda lines, source=source: (source[lines][:, None], along)
     for stored in ("rows",) if side == 0 else ("rows", "columns"):
-        yield from element_maps(lines, (size, k), stored)
+        yield from element_maps(shape, stored)
 
 
-def _read_from(f: Failure, side: int, line: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _read_from(f: Failure, table, side: int, stored: np.ndarray, where: ElementMap) -> tuple[np.ndarray, np.ndarray]:
     """(whether all is known that the elements would be of, the sums) where one operand is read elsewhere."""
-    values, factors = unscaled(f)
-    given = f.case.operands[side].astype(np.float64)
-    values[side] = (given if side == 0 else given.T)[line, at]
-    sums = np.einsum("ek,ek->e", values[side] * factors, values[1 - side])
+    values, factors = table
+    line, at = where(f.rows if side == 0 else f.columns)
+    sums = np.einsum("ek,ek->e", stored[line, at] * factors, values[1 - side])
     return (line >= 0).all(1), (1 + f.share) * sums + f.added
 
 
