@@ -131,8 +131,8 @@ class KernelBound:
         return np.abs(self.used.a) @ np.abs(self.used.b)
 
     def _of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Chains of one block each with its scales: FP32 rounds twice, their product and the chain's with it, or the chain's with
-        one after the other; a fused multiply-add rounds less."""
+        """Chains of one block each with its scales: FP32 rounds twice, their product and the chain's with it, or the chain's
+        with one after the other; a fused multiply-add rounds less."""
         step = bounds.step_error(self.unit, self.used.facts)
         relative, absolute = bounds.chain_error(step, bounds.steps_of(self.unit, self.order.longest, step.terms))
         total, error = (np.zeros((self.used.x.shape[0], self.used.y.shape[1])) for _ in range(2))

@@ -107,6 +107,8 @@ def test_windows():
     assert_attention_close(out.astype(BF16), *given, engine="a100", window=(7, 0))
     with pytest.raises(AssertionError, match="outside"):
         assert_attention_close(out.astype(BF16), *given, engine="a100", causal=True)
+    with pytest.raises(AssertionError, match="looks like each query sees a key too many before it"):
+        assert_attention_close(out.astype(BF16), *given, engine="a100", window=(6, 0))
 
 
 @pytest.mark.parametrize("operand", ["K", "V"])

@@ -11,6 +11,8 @@ from mpgemm.testing.diagnosis.suspects import Diagnosis
 
 #: Keys of tiles that kernels have.
 TILES = (16, 32, 64, 128, 256)
+#: In the place of a size of 0.
+TINY = 1e-300
 
 
 def explain(out: np.ndarray, cases: list[Any], wrong: np.ndarray, head: int) -> Diagnosis:
@@ -25,7 +27,8 @@ def explain(out: np.ndarray, cases: list[Any], wrong: np.ndarray, head: int) -> 
     kinds: dict[str, bool] = {}
     for kind, text, prediction in _predictions(cases, head):
         kinds.setdefault(kind, False)
-        rest = np.abs(out[head] - prediction) / np.hypot(usual, case.program.out.unit_roundoff / 2 * np.abs(prediction))
+        own = usual * np.maximum(_rms_of_rows(prediction) / np.maximum(_rms_of_rows(case.exact), TINY), 1.0)
+        rest = np.abs(out[head] - prediction) / np.hypot(own, case.program.out.unit_roundoff / 2 * np.abs(prediction))
         if not np.isfinite(rest).all() or not failing.any():
             continue
         fit = max(float(np.sqrt(np.mean(np.square(x)))) for x in (rest[failing], rest[~failing]) if x.size)
@@ -37,6 +40,11 @@ def explain(out: np.ndarray, cases: list[Any], wrong: np.ndarray, head: int) -> 
     best = min(good, default=(math.inf, ""))[0]
     statements = tuple(dict.fromkeys(text for fit, text in sorted(good) if fit <= 1.03 * best))
     return Diagnosis(statements, tuple(kind for kind, named in kinds.items() if not named))
+
+
+def _rms_of_rows(x: np.ndarray) -> np.ndarray:
+    """The size of each row: errors of one that is larger are larger, too."""
+    return np.sqrt(np.mean(np.square(x), 1, keepdims=True))
 
 
 def _softmax(scores: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -103,6 +111,8 @@ def _masks(case: Any, plain: np.ndarray) -> Iterator[tuple[str, str, np.ndarray]
         )
         | case.mask,
         "the mask is off by one: each query sees a key too few": np.pad(case.mask[:, 1:], ((0, 0), (0, 1))) & case.mask,
+        "each query sees a key too many before it": np.pad(case.mask[:, 1:], ((0, 0), (0, 1))) | case.mask,
+        "each query sees a key too few before it": np.pad(case.mask[:, :-1], ((0, 0), (1, 0))) & case.mask,
         "a causal mask that was not asked for": case.mask & (at <= place),
         "a causal mask from the first key on, not to the last": at <= np.arange(queries)[:, None],
     }

@@ -181,6 +181,9 @@ def failure_of(out: np.ndarray, case: KernelCase, outside: np.ndarray) -> Failur
     if case.epilogue is not None:
         exact, lost = case.result, 0.0
         typical = np.hypot(_behind(case, typical), unit / math.sqrt(3) * np.abs(exact))
+        fmt = get_format(case.out_format)
+        if isinstance(fmt, Format):
+            typical = np.hypot(typical, fmt.min_subnormal / math.sqrt(12))
     rows, columns = spread(outside)
     found = Failure(
         case, out, exact, case.finite_bound, typical, outside, Place("", outside, False), rows, columns, lost, unit,

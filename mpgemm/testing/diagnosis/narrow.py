@@ -6,15 +6,17 @@ tells. In which order a kernel adds is not known, so that errors of sums can onl
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from mpgemm.bounds.kernel_model import model_results
-from mpgemm.testing.diagnosis.failure import Failure, Finding, spread
+from mpgemm.testing.diagnosis.failure import GOOD, UNLIKELY, Failure, Finding, spread
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.scaling import Scaling
-from tensorcore_models.formats import Format, get_float_format
+from tensorcore_models.formats import Format, get_float_format, get_format
+from tensorcore_models.formats.rounding import round_to
 
 #: Narrow formats that accumulators and results have by mistake.
 NARROW = ("fp16", "bf16")
@@ -64,17 +66,74 @@ def narrow_findings(f: Failure) -> list[Finding]:
         return found[-1:]  # numbers of bf16 are often numbers of fp16, too
     if f.place.structured:
         return []  # sums are narrow everywhere, or nowhere
+    right = every.case.rounded(_of_model(every))
+    if (text := _output_cut(every) or _rounded_between(every)) is not None:
+        return [Finding(0.0, 0.0, text, 1.0, -math.inf)]
     products = _unscaled(every)
     steps = [step for step in STEPS if step < max(products.shape[1], 2)]
-    made = [(_summed(every, products, name, step), _accumulation(name)) for name in NARROW for step in steps]
+    seeds = (True,) if f.case.c is None else (True, False)
+    made = [
+        (_summed(every, products, name, step, seed), _accumulation(name))
+        for name in NARROW
+        for step in steps
+        for seed in seeds
+    ]
     made += [(_of_engine(every, engine), text) for text, engine in _hopper(every)]
-    right = every.case.rounded(_of_model(every))
     share, text = max(
         ((_same(every, every.case.rounded(values), right), text) for values, text in made), default=(0, "")
     )
     if share < SAME or every.got.size < FEWEST:
         return []
     return [Finding(0.0, 0.0, text, 1.0, -math.inf)]
+
+
+def _output_cut(f: Failure) -> str | None:
+    """Results in a format narrower than the sums' that are the model's in another direction than to nearest."""
+    fmt, sums = get_format(f.case.out_format), _of_model(f)
+    if f.case.epilogue is not None or not isinstance(fmt, Format) or fmt.fraction_bits >= 23:
+        return None
+    right = f.case.rounded(sums)
+    for how, text in (("rz", "cut"), ("ru", "rounded up"), ("rd", "rounded down")):
+        if _same(f, round_to(sums, fmt, how, saturate=False), right) >= SAME:
+            return f"results are {text} to {f.case.out_format}, not rounded to nearest"
+    return None
+
+
+def _rounded_between(f: Failure) -> str | None:
+    """Sums outside of the unit of parts that are rounded to a narrow format, or that are kept in one."""
+    if f.case.scaling is not None and f.case.scaling.applied != "block":
+        return None
+    for name in NARROW:
+        for values, text in _between(f, get_float_format(name)):
+            with np.errstate(all="ignore"):
+                values = f.case.rounded(values)
+                told, same = np.abs(values - f.true) > UNLIKELY * f.usual, np.abs(values - f.got) <= GOOD * f.usual
+            if np.count_nonzero(told) >= TOLD and min(np.mean(same), np.mean(same[told])) >= SAME:
+                return text.format(name)
+    return None
+
+
+def _between(f: Failure, fmt: Format) -> Iterator[tuple[np.ndarray, str]]:
+    """(the elements, in words) of exact sums over parts of k that are rounded before or behind they are added."""
+    order, scaling, k = f.case.order, f.case.scaling, f.case.a.shape[1]
+    products = _unscaled(f)
+    every = order.block or f.case.promote_every
+    lengths = [every] if every else [-(-k // parts) for parts in range(2, order.splits + 1)]
+    lengths += [k] if f.case.c is not None else []
+    for length in (x for x in lengths if 0 < x <= k):
+        starts = list(range(0, k, length))
+        sums = np.add.reduceat(products, starts, 1)
+        factors = 1.0 if scaling is None else np.stack([_factors(f, scaling, start) for start in starts], 1)
+        parts = round_to(sums, fmt, saturate=False) * factors
+        what = "the sum is rounded to {} before C is added"
+        if len(starts) > 1:
+            what = f"sums over {length} values of k are rounded to {{}} before they are added"
+        yield parts.sum(1) + f.added, what
+        if len(starts) > 1:
+            total = np.zeros(len(sums))
+            for part in (sums * factors).T:
+                total = round_to(total + part, fmt, saturate=False)
+            yield total + f.added, f"the sum outside of the unit is kept in {{}}, rounded every {length} values of k"
 
 
 def _same(f: Failure, values: np.ndarray, right: np.ndarray) -> float:
@@ -87,21 +146,22 @@ def _accumulation(name: str) -> str:
     return f"{name} accumulation: sums are kept in {name}"
 
 
-def _summed(f: Failure, products: np.ndarray, name: str, step: int) -> np.ndarray:
-    """The elements with sums in a narrow format, rounded after every `step` products."""
+def _summed(f: Failure, products: np.ndarray, name: str, step: int, seeded: bool = True) -> np.ndarray:
+    """The elements with sums in a narrow format, rounded after every `step` products; C is what they begin with, or added."""
     dtype = get_float_format(name).dtype
     block = products.shape[1] if f.case.order.block is None else f.case.order.block
     scaling, c = f.case.scaling, f.case.c
     outside = scaling is not None and scaling.roundings > 0
-    total = np.zeros(len(products)) if c is None or outside else c[f.rows, f.columns]
+    seeded = seeded and c is not None and not outside
+    total = np.zeros(len(products)) + (f.added if seeded else 0.0)
     if outside and scaling is not None:
         for start in range(0, products.shape[1], block):
             found = _narrow_chain(products[:, start : start + block], dtype, step, np.zeros(len(products)))
             with np.errstate(over="ignore", invalid="ignore"):
                 total = total + found * _factors(f, scaling, start)
-        total = total if c is None else total + c[f.rows, f.columns]
     else:
         total = _narrow_chain(products, dtype, step, total)
+    total = total if seeded else total + f.added
     with np.errstate(over="ignore", invalid="ignore"):
         return total.astype(get_float_format(f.case.out_format).dtype).astype(np.float64)
 
@@ -165,7 +225,8 @@ def narrow_errors(f: Failure) -> str | None:
     told = f.case.scaling is None and any(_wider(f, name) and on_grid(f.got, name) for name in NARROW)
     if told:
         return f"{' or '.join([*alike, best])} (errors of the size that it makes on these operands, everywhere)"
-    return f"nothing that is known here, but errors everywhere have the size of {' or '.join([*alike, best])}"
+    names = " or ".join([*alike, best.partition(":")[0]])
+    return f"nothing that is known here, but errors everywhere have the size of those of {names}"
 
 
 def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:
@@ -187,10 +248,16 @@ def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:
 
 
 def overflowing_sums(f: Failure) -> str | None:
-    """Sums in a narrow format that overflow where the kernel's results are not finite."""
+    """Results, or sums, in a narrow format that overflow where the kernel's results are not finite."""
     rows, columns = spread(np.isfinite(f.exact))
     f = f.moved(rows, columns)
     got, products = np.isfinite(f.got), _unscaled(f)
+    for name in NARROW:
+        fits = np.isfinite(round_to(f.true, get_float_format(name), saturate=False))
+        if not fits.all() and (fits == got).all():
+            return (
+                f"results that go through {name}, where those beyond {get_float_format(name).max_finite:g} are infinite"
+            )
     for name in NARROW:
         for step in (step for step in STEPS if step < max(products.shape[1], 2)):
             with np.errstate(over="ignore", invalid="ignore"):

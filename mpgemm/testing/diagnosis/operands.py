@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpgemm.testing.diagnosis.failure import Failure, Finding
+from mpgemm.testing.diagnosis.maps import ElementMap, element_maps, line_maps
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.formats.operands import operand_bits
@@ -32,7 +33,7 @@ def _sides(f: Failure) -> list[np.ndarray]:
     return [f.case.a[f.rows], f.case.b[:, f.columns].T]
 
 
-def _unscaled(f: Failure) -> tuple[list[np.ndarray], np.ndarray | float]:
+def unscaled(f: Failure) -> tuple[list[np.ndarray], np.ndarray | float]:
     """(rows of A and columns of B as they are stored, the factors of their products)."""
     x, y = (v.astype(np.float64) for v in f.case.operands)
     scaling = f.case.scaling
@@ -99,18 +100,22 @@ def _whole(text: str, source: np.ndarray, k: int) -> Iterator[tuple[str, np.ndar
         yield f"{text}, but for the last {k % GROUPS[-1]}", np.where(at >= k // GROUPS[-1] * GROUPS[-1], at, source)
 
 
+def _few(f: Failure) -> Failure:
+    """A few of the wrong elements."""
+    taken = np.flatnonzero(f.wrong[f.rows, f.columns])
+    taken = taken[np.linspace(0, taken.size - 1, min(taken.size, SCREENED)).astype(int)]
+    return f.moved(f.rows[taken], f.columns[taken])
+
+
 def permuted(f: Failure) -> Iterator[Finding]:
     """One operand's values of k are in another order than the other's."""
     k = f.case.a.shape[1]
     if k < 2:
         return
-    wrong = f.wrong[f.rows, f.columns]
-    taken = np.flatnonzero(wrong)
-    taken = taken[np.linspace(0, taken.size - 1, min(taken.size, SCREENED)).astype(int)]
-    few = f.moved(f.rows[taken], f.columns[taken])
+    few = _few(f)
     size = max(f.case.operands[0].dtype.itemsize, 1)
     for side, name, lines in ((0, "A", few.rows), (1, "B", few.columns)):
-        (values, factors), other = _unscaled(few), 1 - side
+        (values, factors), other = unscaled(few), 1 - side
         values[other] = values[other] * factors
         rated, count = [], 0
         left = (few.got - few.true) / few.usual
@@ -121,7 +126,7 @@ def permuted(f: Failure) -> Iterator[Finding]:
         best = sorted(rated)[:KEPT]
         wanted = {text for _, _, text in best}
         all_lines = f.rows if side == 0 else f.columns
-        (every, scales) = _unscaled(f)
+        (every, scales) = unscaled(f)
         every[other] = every[other] * scales
         for text, source in _permutations(k, size, all_lines):
             if text in wanted:
@@ -152,6 +157,46 @@ def _permuted_block(f: Failure, name: str, values: list[np.ndarray], side: int) 
             where = f"{best * length}:{(best + 1) * length}"
             text = f"{name} is permuted: at k {where} neighbouring groups of {step} values are exchanged"
             yield f.finding(f.true + changes[:, best], text, 1.5, math.log(20 * changes.shape[1]), 1)
+
+
+# -- other places in memory ----------------------------------------------------------------------------------------------
+def rearranged(f: Failure) -> Iterator[Finding]:
+    """One operand's lines are others, its blocks are transposed or exchanged, or its leading dimension is wrong; scales that
+    belong to it are not."""
+    few = _few(f)
+    for side, name in enumerate("AB"):
+        stored = f.case.operands[side].astype(np.float64)
+        stored = stored if side == 0 else stored.T
+        tables = [(each, unscaled(each)) for each in (few, f)]
+        maps = dict(_elsewhere(stored.shape, side))
+        rated = []
+        for text, where in maps.items():
+            known, prediction = _read_from(*tables[0], side, stored, where)
+            if known.any():
+                left = ((few.got - prediction) / few.usual)[known]
+                rated.append((float(np.mean(np.square(left))), text))
+        for _, text in sorted(rated)[:KEPT]:
+            known, prediction = _read_from(*tables[1], side, stored, maps[text])
+            part = f.moved(f.rows[known], f.columns[known])
+            if part.wrong[part.rows, part.columns].any():
+                yield part.finding(prediction[known], f"{name} is misread: {text}", 2.0, math.log(len(rated)), 1)
+
+
+def _elsewhere(shape: tuple[int, int], side: int) -> Iterator[tuple[str, ElementMap]]:
+    """(words, map) of an operand of that shape (lines, k)."""
+    word, along = "row" if side == 0 else "column", np.arange(shape[1])[None]
+    for text, source in line_maps(shape[0]):
+        yield f"each {word} is {text.format(word)}", lambda lines, source=source: (source[lines][:, None], along)
+    for stored in ("rows",) if side == 0 else ("rows", "columns"):
+        yield from element_maps(shape, stored)
+
+
+def _read_from(f: Failure, table, side: int, stored: np.ndarray, where: ElementMap) -> tuple[np.ndarray, np.ndarray]:
+    """(whether all is known that the elements would be of, the sums) where one operand is read elsewhere."""
+    values, factors = table
+    line, at = where(f.rows if side == 0 else f.columns)
+    sums = np.einsum("ek,ek->e", stored[line, at] * factors, values[1 - side])
+    return (line >= 0).all(1), (1 + f.share) * sums + f.added
 
 
 # -- values --------------------------------------------------------------------------------------------------------------

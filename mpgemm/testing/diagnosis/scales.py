@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpgemm.testing.diagnosis.failure import Failure, Finding
+from mpgemm.testing.diagnosis.maps import line_maps
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.formats.rounding import round_to
@@ -41,14 +42,19 @@ def given_scales(f: Failure) -> Iterator[Finding]:
     tables = _tables(scaling)
     parts = _parts(f, scaling)
     own = [tables[0][f.rows], tables[1][f.columns]]
-    where, tried = scope(f), math.log(40)
+    where, tried = scope(f), math.log(100)
+    known: set[bytes] = set()  # tables that are alike for these elements are one statement
 
     def found(times: np.ndarray, text: str, dearer: float = 0.0) -> Iterator[Finding]:
-        if times.shape == own[0].shape and not np.allclose(times, 1.0, rtol=2.0**-12, equal_nan=True):
+        if times.shape != own[0].shape or times.tobytes() in known:
+            return
+        known.add(times.tobytes())
+        if not np.allclose(times, 1.0, rtol=2.0**-12, equal_nan=True):
             change, slack = (parts * (times - 1)).sum(1), 1 + np.abs(times).max(1)
             yield f.finding(f.true + change, text, slack, tried + dearer)
 
     with np.errstate(all="ignore"):
+        others: list[dict[str, np.ndarray]] = [{}, {}]
         for side, name in enumerate(("scale_a", "scale_b")):
             mine, other = own[side] * _whole(scaling, side), own[1 - side] * _whole(scaling, 1 - side)
             yield from found(mine, f"{name}{where} was applied twice")
@@ -56,8 +62,11 @@ def given_scales(f: Failure) -> Iterator[Finding]:
             yield from found(1 / (mine * mine), f"{name}{where} is inverted: the kernel divides by it")
             yield from found(mine / other, f"{name}{where} was used in the place of scale_{'ba'[side]}")
             lines = (f.rows, f.columns)
-            for text, table in _others(scaling, tables[side], side):
-                yield from found(table[lines[side]] / own[side], f"{name}{where} {text}", 1.0)  # one of many
+            others[side] = {
+                text: table[lines[side]] / own[side] for text, table in _others(scaling, tables[side], side)
+            }
+            for text, times in others[side].items():
+                yield from found(times, f"{name}{where} {text}", 1.0)  # one of many
             crossed = tables[side][np.minimum(lines[1 - side], len(tables[side]) - 1)]
             axis = "column" if side == 0 else "row"
             yield from found(crossed / own[side], f"{name}{where} is taken along the wrong axis: by the {axis}")
@@ -68,6 +77,9 @@ def given_scales(f: Failure) -> Iterator[Finding]:
             (1 / (both * both), "are inverted"),
         ):
             yield from found(times, f"scale_a and scale_b{where} {what}")
+        for text in others[0].keys() & others[1].keys():
+            if not any(np.allclose(x[text], 1.0, rtol=2.0**-12) for x in others):
+                yield from found(others[0][text] * others[1][text], f"scale_a and scale_b{where}: each {text}", 1.0)
         if tables[0].shape == tables[1].shape and not scaling.folded:
             times = tables[1][f.rows] * tables[0][f.columns] / (own[0] * own[1])
             yield from found(times, f"scale_a and scale_b{where} are swapped")
@@ -97,23 +109,30 @@ def _others(scaling: Scaling, table: np.ndarray, side: int) -> Iterator[tuple[st
     """Other tables of scales that a kernel may have read, each with what it is; (rows or columns, blocks of k)."""
     rule = (scaling.rule_a, scaling.rule_b)[side]
     word = "row" if side == 0 else "column"
+    together = rule.together or len(table)
+    stored, lines = table[::together], np.arange(len(table)) // together
     if rule.along is not None and table.shape[1] > 1:
-        for step, beside in ((1, "behind"), (-1, "before")):
-            at = np.arange(table.shape[1]) + step
-            yield f"is that of the block of k {beside}", table[:, np.clip(at, 0, table.shape[1] - 1)]
-            yield f"is that of the block of k {beside}, around the end", table[:, at % table.shape[1]]
+        for text, at in line_maps(table.shape[1]):
+            yield f"is that of {text.format('block of k')}", table[:, at]
         tail = table.copy()
         tail[:, -1] = table[:, -2]
         yield "is that of the block before at the last block of k", tail
-        yield "is that of the first block of k everywhere", np.broadcast_to(table[:, :1], table.shape)
-        yield "is read with its axes exchanged in memory", table.ravel(order="F").reshape(table.shape)
-    if rule.together is not None and len(table) > rule.together:
-        for step, beside in ((rule.together, "behind"), (-rule.together, "before")):
-            at = np.arange(len(table)) + step
-            many = f"{word}{'' if rule.together == 1 else f's of a block of {rule.together}'}"
-            yield f"is that of the {many} {beside}", table[np.clip(at, 0, len(table) - 1)]
-            yield f"is that of the {many} {beside}, around the end", table[at % len(table)]
-        yield f"is that of {word} 0 everywhere", np.broadcast_to(table[:1], table.shape)
+    if len(stored) > 1:
+        many = word if together == 1 else f"block of {together} {word}s"
+        for text, at in line_maps(len(stored)):
+            yield f"is that of {text.format(many)}", stored[at][lines]
+        if together > 1:
+            finer = np.minimum(np.arange(len(table)) // (together // 2), len(stored) - 1)
+            yield f"is taken for every {together // 2} {word}s, not for {together}", stored[finer]
+    if min(stored.shape) > 1 and stored.shape[0] == stored.shape[1]:
+        yield "is read transposed", stored.T[lines]
+    elif min(stored.shape) > 1:
+        by_rows, by_columns = (
+            stored.ravel(order="F").reshape(stored.shape),
+            stored.ravel().reshape(stored.shape, order="F"),
+        )
+        yield "is read by rows of a table that is stored by columns", by_rows[lines]
+        yield "is read by columns of a table that is stored by rows", by_columns[lines]
     for name in ("bf16", "fp16", "ue8m0"):
         fmt = get_float_format(name)
         if (table > 0).all() and rule.format != name:

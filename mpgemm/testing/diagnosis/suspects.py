@@ -14,6 +14,7 @@ import numpy as np
 
 from mpgemm.testing.diagnosis import moved, operands, scales, terms
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, spread
+from mpgemm.testing.diagnosis.maps import line_maps
 from mpgemm.testing.diagnosis.narrow import ALIKE, narrow_errors, narrow_findings, overflowing_sums
 from mpgemm.testing.epilogues import EPILOGUES
 
@@ -47,12 +48,12 @@ def _addend(f: Failure) -> Iterator[Finding]:
     for times, text in ((-1, "left out"), (1, "added twice"), (-2, "subtracted")):
         yield f.finding(f.true + times * f.added, f"the addend: C is {text}", 2.0)
     m, n = c.shape
-    for text, i, j in (
-        ("that of the row behind", (f.rows + 1) % m, f.columns), ("that of the row before", (f.rows - 1) % m, f.columns),
-        ("that of the column behind", f.rows, (f.columns + 1) % n), ("that of the column before", f.rows, (f.columns - 1) % n),
-        ("read along the wrong axis", f.columns % m, f.rows % n),
-    ):  # fmt: skip
-        yield f.finding(f.true - f.added + c[i, j], f"the addend: C is {text}", 2.0, math.log(8))
+    for size, word in ((m, "row"), (n, "column")):
+        for text, at in line_maps(size):
+            read = c[at[f.rows], f.columns] if word == "row" else c[f.rows, at[f.columns]]
+            yield f.finding(f.true - f.added + read, f"the addend: C is that of {text.format(word)}", 2.0, math.log(60))
+    crossed = c[f.columns % m, f.rows % n]
+    yield f.finding(f.true - f.added + crossed, "the addend: C is read along the wrong axis", 2.0, math.log(60))
     if f.case.scaling is not None:
         factors = f.case.scaling.spread_a()[f.rows, 0] * f.case.scaling.spread_b()[0, f.columns]
         if f.case.scaling.block is None:
@@ -103,6 +104,7 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind("lost or doubled products", terms.lost_terms),
     FaultKind("stale or exchanged blocks of k", terms.stale_blocks),
     FaultKind("permuted or shifted values of k", operands.permuted),
+    FaultKind("operands read from other places in memory", operands.rearranged),
     FaultKind("transposed tiles", moved.transposed),
     FaultKind("moved rows or columns", moved.lines_moved),
     FaultKind("moved tiles or stale accumulators", moved.tiles_moved),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpgemm.testing.diagnosis.failure import GOOD, SAMPLES, Failure, Finding
+from mpgemm.testing.diagnosis.operands import unscaled
 
 #: Blocks of k that kernels have.
 BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)
@@ -68,48 +69,61 @@ def _every(f: Failure, products, sums, nearest, sign: int, what: str) -> Iterato
 
 def stale_blocks(f: Failure) -> Iterator[Finding]:
     """A block of k that still holds the one before it (or two before, in a pipeline), of A, of B, or of both; or another one,
-    or blocks of one operand that are exchanged."""
-    a, b = f.case.a[f.rows], f.case.b[:, f.columns].T
+    or blocks of one operand that are exchanged. Scales of blocks are those of what is read, or those of its place."""
+    yield from _stale_of(f, f.case.a[f.rows], f.case.b[:, f.columns].T, None, "")
+    if f.case.scaling is not None and f.case.scaling.block is not None:
+        (x, y), factors = unscaled(f)
+        yield from _stale_of(f, x, y, np.broadcast_to(factors, x.shape), ", with the scales of its place")
+
+
+def _stale_of(f: Failure, a: np.ndarray, b: np.ndarray, factors: np.ndarray | None, words: str) -> Iterator[Finding]:
     k = a.shape[1]
     for length in (t for t in STALE if t < k):
         count = k // length
         x, y = (v[:, : count * length].reshape(len(a), count, length) for v in (a, b))
-        own = np.einsum("ebt,ebt->eb", x, y)
+        scale = None if factors is None else factors[:, : count * length].reshape(x.shape)
+
+        def sums(of_a: slice, of_b: slice, at: slice, x=x, y=y, scale=scale) -> np.ndarray:
+            if scale is None:
+                return np.einsum("ebt,ebt->eb", x[:, of_a], y[:, of_b])
+            return np.einsum("ebt,ebt->eb", x[:, of_a] * scale[:, at], y[:, of_b])
+
+        everywhere = slice(None)
+        own = sums(everywhere, everywhere, everywhere)
         for back in (1, 2, 3, 4):
             if count <= back:
                 continue
-            forward, backward = (
-                np.einsum("ebt,ebt->eb", x[:, :-back], y[:, back:]),
-                np.einsum("ebt,ebt->eb", x[:, back:], y[:, :-back]),
-            )
-            kinds = {"A": forward, "B": backward, "A and B": own[:, :-back]}
-            for operand, sums in kinds.items():
-                holds = "hold" if operand == "A and B" else "holds"
-                yield from _stale(f, sums - own[:, back:], length, back, f"{operand} still {holds}", True)
-            for operand, sums in {"A": backward, "B": forward, "A and B": own[:, back:]}.items():
-                holds = "hold" if operand == "A and B" else "holds"
-                yield from _stale(f, sums - own[:, :-back], length, back, f"{operand} already {holds}", False)
-            both = forward + backward - own[:, back:] - own[:, :-back]
+            old, new = slice(None, -back), slice(back, None)
+            late = {"A": sums(old, new, new), "B": sums(new, old, new), "A and B": sums(old, old, new)}
+            early = {"A": sums(new, old, old), "B": sums(old, new, old), "A and B": sums(new, new, old)}
+            for still, kinds, place in ((True, late, new), (False, early, old)):
+                for operand, found in kinds.items():
+                    holds = f"{'still' if still else 'already'} {'hold' if operand == 'A and B' else 'holds'}"
+                    yield from _stale(f, found - own[:, place], (length, back), f"{operand} {holds}", still, words)
+            both = late["A"] + early["A"] - own[:, new] - own[:, old]
             best = f.nearest(both)
             first, second = (f"k {at * length}:{(at + 1) * length}" for at in (best, best + back))
-            text = f"exchanged blocks: {first} and {second} of A (or of B)"
+            text = f"exchanged blocks: {first} and {second} of A (or of B){words}"
             yield f.finding(f.true + both[:, best], text, 2.0, math.log(30 * both.shape[1]), 1)
-        yield from _repeated(f, own, length)
+        if scale is None:
+            yield from _repeated(f, own, length)
 
 
-def _stale(f: Failure, changes: np.ndarray, length: int, back: int, what: str, still: bool) -> Iterator[Finding]:
+def _stale(
+    f: Failure, changes: np.ndarray, lengths: tuple[int, int], what: str, still: bool, words: str
+) -> Iterator[Finding]:
+    """One block that holds another one, and all of them; lengths: of a block, and how many blocks lie between."""
+    length, back = lengths
     changes = changes * (1 + f.share)
-    tried = math.log(100 * changes.shape[1])
+    tried = math.log(200 * changes.shape[1])
     best = f.nearest(changes)
     start, old = (best + back, best) if still else (best, best + back)
     where = f"k {old * length}:{(old + 1) * length}"
-    yield f.finding(
-        f.true + changes[:, best], f"a stale block: at k {start * length}:{(start + 1) * length} {what} {where}", 2.0,
-        tried, 1,
-    )  # fmt: skip
+    text = f"a stale block: at k {start * length}:{(start + 1) * length} {what} {where}{words}"
+    yield f.finding(f.true + changes[:, best], text, 2.0, tried, 1)
     if changes.shape[1] > 1:
         when = "the one before" if still and back == 1 else f"the one {back} {'before' if still else 'behind'}"
-        text = f"a stale block: at every k, in blocks of {length}, {what} {when}"
+        text = f"a stale block: at every k, in blocks of {length}, {what} {when}{words}"
         yield f.finding(f.true + changes.sum(1), text, 2.0, tried)
 
 
