@@ -389,8 +389,8 @@ def check_value(name: str, parameter: Parameter, value: object, where: str) -> N
     """Raise ValueError, beginning with `where`, unless `value` is a number that `parameter` admits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{where}: {name} must be a number ({parameter.unit}), got {value!r}")
-    if parameter.integer and value != int(value):
-        raise ValueError(f"{where}: {name} must be a whole number ({parameter.unit}), got {value!r}")
     if not parameter.minimum <= value < float("inf"):
         least = "above 0" if 0 < parameter.minimum < 1 else f"at least {parameter.minimum:g}"
-        raise ValueError(f"{where}: {name} must be {least} ({parameter.unit}), got {value!r}")
+        raise ValueError(f"{where}: {name} must be {least} ({parameter.unit}) and finite, got {value!r}")
+    if parameter.integer and value != int(value):
+        raise ValueError(f"{where}: {name} must be a whole number ({parameter.unit}), got {value!r}")
