@@ -1,5 +1,5 @@
-from ascend.advice import Advice as Advice, PlannedWay as PlannedWay, advise as advise
-from ascend.batch import BatchPlan as BatchPlan, plan_batch as plan_batch
+from ascend.planner.advice import Advice as Advice, PlannedWay as PlannedWay, advise as advise
+from ascend.planner.batch import BatchPlan as BatchPlan, plan_batch as plan_batch
 from ascend.blocking import (
     Blocking as Blocking,
     Rejection as Rejection,
@@ -12,9 +12,9 @@ from ascend.chips.files import get_chip as get_chip, list_chips as list_chips, l
 from ascend.cube import cube_gemm as cube_gemm, cube_hgemm as cube_hgemm, reconstruct as reconstruct
 from ascend.grid import Grid as Grid, Swizzle as Swizzle
 from ascend.paper_kernel import rejections as rejections
-from ascend.pareto import Point as Point, pareto as pareto
+from ascend.planner.pareto import Point as Point, pareto as pareto
 from ascend.pipes.simulate import Timeline as Timeline, simulate as simulate
-from ascend.planner import Plan as Plan, plan as plan, plan_of as plan_of
+from ascend.planner.plan import Plan as Plan, plan as plan, plan_of as plan_of
 from ascend.reports.byte_table import byte_table as byte_table
 from ascend.reports.explain import explain as explain
 from ascend.tiling.fields import tiling_fields as tiling_fields

@@ -51,7 +51,7 @@ from ascend._kernels import cube as cube_kernel
 from ascend.blocking import SPLIT_OPERANDS, Blocking
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.cube_arguments import (
+from ascend.numeric.arguments import (
     ORDERS,
     OVERFLOWS,
     Order,
@@ -62,7 +62,7 @@ from ascend.cube_arguments import (
     fp32_array,
     scale_pair,
 )
-from ascend.cube_words import CubeArithmetic, words_product
+from ascend.numeric.words import CubeArithmetic, words_product
 from ascend.schedule import build_schedule
 from ascend.slices import Overflow
 from ascend.terms import Mode

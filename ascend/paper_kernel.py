@@ -1,7 +1,7 @@
 """Time of the paper's kernel by closed forms over arrays of blocks, and the blocks that eq. 12 rejects.
 
-The kernel of SGEMM-cube deals row blocks to all cores, keeps A in L1 and takes B from L2; :mod:`ascend.estimate` does the
-same for grids of cores.
+The kernel of SGEMM-cube deals row blocks to all cores, keeps A in L1 and takes B from L2; :mod:`ascend.planner.estimate` does
+the same for grids of cores.
 """
 
 from typing import NamedTuple

@@ -26,9 +26,9 @@ from ascend.blocking import (
     slots,
 )  # fmt: skip
 from ascend.chips.chip import Chip
-from ascend.cube_arguments import checked_matrices
-from ascend.cube_words import CubeArithmetic, words_product, words_slices
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
+from ascend.numeric.arguments import checked_matrices
+from ascend.numeric.words import CubeArithmetic, words_product, words_slices
 from ascend.operands import operand_slices
 from ascend.schedule_options import Layout, Merge, Resident, Template, WithOptions, check_options
 from ascend.slices import Sums, merge_slices

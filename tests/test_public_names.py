@@ -20,6 +20,7 @@ from ascend.blocking import OPERAND_BYTES
 
 ROOT = Path(__file__).resolve().parents[1]
 HOPPER = "hopper:mma.m16n8k16.f32.f16.f16.f32"
+PACKAGES = ("tensorcore_models", "ascend", "mpgemm")
 
 
 def parameters(function):
@@ -331,10 +332,38 @@ def test_all_names_what_the_package_offers(name):
         assert set(package.__all__) <= set(dir(package))
 
 
+# -- stubs of compiled modules ---------------------------------------------------------------------------------------------
+STUBS = [stub for package in PACKAGES for stub in sorted((ROOT / package).rglob("*.pyi")) if stub.stem != "__init__"]
+
+
+def stated(node: ast.FunctionDef) -> list[str]:
+    return [x.arg for x in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+
+
+def test_stubs_say_the_names_and_parameters_that_compiled_modules_have():
+    assert len(STUBS) > 15
+    for stub in STUBS:
+        name = ".".join(stub.relative_to(ROOT).with_suffix("").parts)
+        module, public = importlib.import_module(name), set()
+        for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                assert parameters(getattr(module, node.name)) == stated(node), f"{name}.{node.name}"
+            if isinstance(node, ast.ClassDef):
+                found = getattr(module, node.name)
+                for method in (x for x in node.body if isinstance(x, ast.FunctionDef) and x.name[0] != "_"):
+                    assert parameters(getattr(found, method.name)) == stated(method), f"{name}.{method.name}"
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                public.add(node.name)
+            if isinstance(node, ast.AnnAssign):
+                assert isinstance(node.target, ast.Name) and hasattr(module, node.target.id), f"{name}: {node.target}"
+        there = {x for x, value in vars(module).items() if inspect.isroutine(value) and value.__module__ == name}
+        assert {x for x in there if x[0] != "_"} <= public, f"{name}: no stub of {sorted(there - public)}"
+
+
 def public_classes():
     """Name of each public class of the packages -> the modules that define one of that name."""
     found: dict[str, list[str]] = {}
-    for package in ("tensorcore_models", "ascend", "mpgemm"):
+    for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(encoding="utf-8"), re.M):
                 found.setdefault(name, []).append(str(path.relative_to(ROOT)))

@@ -37,7 +37,7 @@ enum { CUBE_HH, CUBE_LH, CUBE_HL, CUBE_LL, CUBE_TERMS };
  * columns and k of one packed block. */
 enum { CUBE_MAX_STEP = 64, CUBE_MAX_WIDTH = 64, CUBE_DEPTH = 128, CUBE_BLOCK = 1024 };
 
-/* A product as asked for: fields of CubeTask of ascend.cube_words. */
+/* A product as asked for: fields of CubeTask of ascend.numeric.words. */
 typedef struct {
     int terms;                  /* bit mask of the terms to run */
     int step_order;             /* CUBE_SEQUENTIAL, ... */

@@ -19,11 +19,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, fractals, slots
-from ascend.cube_arguments import checked_matrices
 from ascend.grid import Grid
 from ascend.kernels.base import Kernel, Phases
 from ascend.kernels.options import BlockedProduct, Options
 from ascend.memory import Misses, passes_bytes
+from ascend.numeric.arguments import checked_matrices
 from ascend.pipes.passes import vector_phase
 from ascend.pipes.program import Phase
 from ascend.slices import Sums, each_slice

@@ -16,7 +16,7 @@ from ascend.blocking import Blocking, Buffering
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
 from ascend.pipes.simulate import simulate
-from ascend.planner import plan
+from ascend.planner.plan import plan
 from ascend.schedule import build_schedule
 
 Size = tuple[int, int, int]

@@ -14,7 +14,7 @@ from ascend.kernels.base import Kernel
 from ascend.pipes.program import PIPES
 from ascend.pipes.simulate import Timeline, simulate
 from ascend.pipes.trace import bars
-from ascend.planner import plan
+from ascend.planner.plan import plan
 from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK
 from ascend.roofline import operational_intensity, roofline
 from ascend.schedule import build_schedule, variant

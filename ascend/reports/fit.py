@@ -15,7 +15,7 @@ import numpy as np
 from ascend.chips.chip import Chip, Provenance
 from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import simulate
-from ascend.planner import plan
+from ascend.planner.plan import plan
 from ascend.reports.profile import ProfileRow
 
 

@@ -16,7 +16,7 @@ from ascend.chips.files import get_chip
 from ascend.grid import Swizzle
 from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import Timeline, simulate
-from ascend.planner import plan
+from ascend.planner.plan import plan
 from ascend.schedule import build_schedule
 from ascend.schedule_options import Layout, Resident, Template
 

@@ -39,7 +39,7 @@ from mpgemm.reporting.report import Progress, Table, json_text, say
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
-    from ascend.planner import Plan
+    from ascend.planner.plan import Plan
 
 QUESTION = "plan a block"
 SUMMARY = "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"

@@ -6,7 +6,7 @@ Sizes are products of norms (:mod:`mpgemm.bounds.norms`); :mod:`mpgemm.bounds.wa
 import numpy as np
 
 import tensorcore_models as tcm
-from ascend.cube_arguments import ScaleExponent, scale_exponents
+from ascend.numeric.arguments import ScaleExponent, scale_exponents
 from mpgemm.bounds.bounds import MARGIN
 from mpgemm.bounds.norms import Lines, norms, split_norms
 from mpgemm.bounds.watching import sums_bound, with_rounded_operands

@@ -30,7 +30,7 @@ class GemmMethod:
     #: (:mod:`mpgemm.bounds.probabilistic`) and for certain; None where no such bound is known.
     likely_bound: Callable[..., np.ndarray] | None = field(default=None, compare=False)
     certain_bound: Callable[..., np.ndarray] | None = field(default=None, compare=False)
-    #: How a cube step rounds (:data:`ascend.cube_arguments.STEP_ORDERS`), empty where there is no cube.
+    #: How a cube step rounds (:data:`ascend.numeric.arguments.STEP_ORDERS`), empty where there is no cube.
     step_order: str = ""
     #: ``bound(rows_of_a, columns_of_b)``, or with C behind them, gives a certified bound of |product - exact|, elementwise, or
     #: None.

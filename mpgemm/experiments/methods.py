@@ -14,7 +14,7 @@ import numpy as np
 
 import ascend
 import tensorcore_models as tcm
-from ascend.cube_arguments import ORDERS, STEP_ORDERS
+from ascend.numeric.arguments import ORDERS, STEP_ORDERS
 from ascend.tile_schedule import TileSchedule
 from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
 from mpgemm.bounds.norms import Lines

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from ascend.cube_words import ROW_SCALING_EXPONENT
+from ascend.numeric.words import ROW_SCALING_EXPONENT
 from mpgemm.experiments.not_finite import NotFinite
 from mpgemm.experiments.spread import FEWEST, METHOD, MOST, MeanInterval
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT

@@ -12,6 +12,7 @@ from mpgemm.bounds.attribution import Attribution, attribute, dot_run, exact_wor
 from mpgemm.bounds.operand_facts import accumulator_of
 from mpgemm.recovery.arithmetic import Arithmetic, EngineArithmetic, combine
 from tensorcore_models.engines.engine import Engine
+from tensorcore_models.families.base import SumAlgorithm
 from tensorcore_models.formats import Format
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.reference.passes import Pass
@@ -298,7 +299,7 @@ class Tracer(EngineArithmetic):
         value = self._values(self.engine.gemm_bits(a, b, bits))
         accumulator = accumulator_of(self.engine)
         form = None if accumulator is None else accumulator.form()
-        if form is not None and form.name == "fused" and stop - start <= form.spec.terms:
+        if form is not None and form.algorithm is SumAlgorithm.FUSED and stop - start <= form.spec.terms:
             self._note_alignment(form.spec, a.ravel(), b.ravel(), seed)
         if accumulator is not None and stop - start <= accumulator.terms_per_step:
             code = 0 if bits is None else int(bits[0, 0])

@@ -18,6 +18,7 @@ from tensorcore_models.accumulators import Accumulator
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.explanations.words import ROUNDINGS
+from tensorcore_models.families.base import SumAlgorithm
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
@@ -272,8 +273,8 @@ def _example(engines, names, a, b, seed, start: int) -> str:
     """The addend of which both keep most differently, where both align addends in one go."""
     kept = []
     for engine in engines:
-        name, spec = engine.accumulator.form()
-        if name != "fused" or a.shape[1] > spec.terms:
+        algorithm, spec = engine.accumulator.form()
+        if algorithm is not SumAlgorithm.FUSED or a.shape[1] > spec.terms:
             return ""
         found = alignment(spec, engine.formats, a.ravel(), b.ravel(), seed)
         if found is None:

@@ -15,6 +15,7 @@ import numpy as np
 from tensorcore_models import kernels
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
+from tensorcore_models.families.base import SumAlgorithm
 from tensorcore_models.formats import Format
 
 #: The products of each band, the smallest band first, as indices of words of A and of B.
@@ -38,7 +39,7 @@ def unscaled_words(engine: Engine, words_a: Words, words_b: Words, bands: Bands,
     """
     accumulator = getattr(engine, "accumulator", None)
     form = None if accumulator is None else accumulator.form()
-    if form is None or form.name != "fused" or {fmt.name for fmt in engine.formats[2:]} != {"fp32"}:
+    if form is None or form.algorithm is not SumAlgorithm.FUSED or {fmt.name for fmt in engine.formats[2:]} != {"fp32"}:
         return None
     spec = form.spec
     if (spec.zero_operand, spec.zero_c) != ("skip", "skip") or spec.exponent_floor is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..formats import get_format
 from ..formats.operands import operand_bits, values_of_bits
 from ..integers import integer_arguments
 from .engine import Engine, FormatLike, format_name
@@ -92,7 +93,7 @@ def as_engine(
     if tflops is not None and not 0 < tflops < float("inf"):
         raise ValueError(f"tflops is {tflops!r}, expected a rate above 0")
     given = (a_format, b_format or a_format, c_format or d_format, d_format)
-    a, b, c, d = (format_name(f) for f in given)
+    a, b, c, d = (format_name(get_format(f)) for f in given)
     return CallableEngine(
         function, a, b, c, d, k, getattr(function, "__name__", "callable"), largest_input_scale, tflops
     )

@@ -5,10 +5,10 @@ import pytest
 
 import ascend
 import tensorcore_models as tcm
-from ascend.accuracy import data_error, error_bound, sampled_error
 from ascend.operands import cube_instruction, rounded_to_hf32
-from ascend.pareto import LEAST_GAIN, mark_front
 from ascend.pipes.build import build_program
+from ascend.planner.accuracy import data_error, error_bound, sampled_error
+from ascend.planner.pareto import LEAST_GAIN, mark_front
 from ascend.reports.tiling import SNIPPETS, ascendc_snippet, catlass_snippet, notes
 from ascend.schedule import build_schedule, variant
 from ascend.tiling.fields import broken_rules, broken_rules_of, described, tiling_fields

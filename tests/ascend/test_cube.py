@@ -13,7 +13,7 @@ from isas import ISAS, default_isa_and_threads  # noqa: F401 (a fixture of every
 import ascend
 import tensorcore_models as tcm
 from ascend.blocking import Blocking
-from ascend.cube_arguments import ORDERS, OVERFLOWS, STEP_ORDERS
+from ascend.numeric.arguments import ORDERS, OVERFLOWS, STEP_ORDERS
 from ascend.tile_schedule import TileSchedule
 
 MODES = {"termwise": "termwise", "termwise_inplace": "termwise_inplace", "elementwise": "elementwise"}

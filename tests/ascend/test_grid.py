@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from pipes_reference import run_phase
 
 import ascend
-from ascend.estimate import estimate
 from ascend.grid import Grid, Swizzle, balanced_parts, balanced_ranges
 from ascend.pipes.build import build_program
 from ascend.pipes.simulate import run_program
+from ascend.planner.estimate import estimate
+from ascend.planner.search import grid_candidates
 from ascend.request import Request
 from ascend.schedule import build_schedule, variant
-from ascend.search import grid_candidates
 from ascend.slices import atomic_results, atomic_spread, merge_slices
 from ascend.terms import MODES
 from ascend.tiling.fields import tiling_fields

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import ascend
-from ascend.accuracy import data_error
 from ascend.blocking import feasible_sizes
 from ascend.kernels.paper import PaperKernel
 from ascend.paper_kernel import analytic_seconds
 from ascend.pipes.simulate import simulate
+from ascend.planner.accuracy import data_error
 from ascend.request import Request
 from ascend.schedule import build_schedule
 

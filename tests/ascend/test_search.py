@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import ascend
-from ascend.estimate import Candidates, estimate
 from ascend.pipes.simulate import simulate
+from ascend.planner.estimate import Candidates, estimate
+from ascend.planner.search import _schedule, best_schedules, grid_candidates
 from ascend.request import Request
-from ascend.search import _schedule, best_schedules, grid_candidates
 
 CHIPS = ("910A", "910B2", "310P3")
 SHAPES = (

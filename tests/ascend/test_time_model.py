@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ascend
-from ascend.estimate import Candidates, estimate
 from ascend.memory import nd_costs
+from ascend.planner.estimate import Candidates, estimate
 from ascend.request import Request
 from ascend.schedule import build_schedule
 

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from ascend.accuracy import DISTRIBUTIONS
 from ascend.dialects import DIALECTS
-from ascend.planner import PLAN_KERNELS, RANKS, SIMULATED
+from ascend.planner.accuracy import DISTRIBUTIONS
+from ascend.planner.plan import PLAN_KERNELS, RANKS, SIMULATED
 from ascend.reports.calibration import ASSUMED_SIZE
 from ascend.schedule import KERNELS
 from mpgemm.cli.common import words

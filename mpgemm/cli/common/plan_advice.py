@@ -35,7 +35,7 @@ def advice_of(
     args: argparse.Namespace, chip: ascend.Chip, size: Size, data: tuple | None, best_only: bool = False
 ) -> ascend.Advice:
     """The ways compared."""
-    from ascend.advice import WAYS
+    from ascend.planner.advice import WAYS
 
     progress = Progress()
     options = kernel_of(args)

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascend.accuracy import Distribution, ErrorOf, data_error, sampled_error
 from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.planner import HOPELESS, Plan, check_matrices_fit, plan
+from ascend.planner.accuracy import Distribution, ErrorOf, data_error, sampled_error
+from ascend.planner.plan import HOPELESS, Plan, check_matrices_fit, plan
 from ascend.schedule import build_schedule
 from ascend.terms import Mode, combination
 from tensorcore_models.integers import integer_arguments

@@ -9,10 +9,10 @@ import numpy as np
 
 from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes, fractals
 from ascend.dialects import ANY, DIALECTS
-from ascend.estimate import Candidates, Estimate, estimate, up
 from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
 from ascend.kernels.vector import VECTOR_OPERANDS
+from ascend.planner.estimate import Candidates, Estimate, estimate, up
 from ascend.request import Request
 from ascend.schedule import build_schedule
 from ascend.tiling.fields import is_said_by

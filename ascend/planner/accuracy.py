@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from ascend.cube_words import CubeArithmetic
+from ascend.numeric.words import CubeArithmetic
 from ascend.tile_schedule import TileSchedule
 
 Distribution = Literal["normal", "uniform", "positive"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ascend._kernels import cube as cube_kernel
 from ascend.chips.chip import Chip
-from ascend.cube_arguments import (
+from ascend.numeric.arguments import (
     OVERFLOWS,
     STEP_ORDERS,
     ScaleExponent,

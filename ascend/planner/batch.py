@@ -10,7 +10,7 @@ from typing import Any
 
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.planner import Plan, plan
+from ascend.planner.plan import Plan, plan
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
 

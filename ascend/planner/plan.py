@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ascend.accuracy import Distribution, data_error, error_bound, sampled_error
 from ascend.blocking import Blocking, Buffering, feasible_sizes
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
@@ -21,11 +20,12 @@ from ascend.kernels.base import Kernel
 from ascend.operands import cube_instruction, product_is_published
 from ascend.paper_kernel import analytic_seconds
 from ascend.pipes.simulate import Timeline, simulate
+from ascend.planner.accuracy import Distribution, data_error, error_bound, sampled_error
+from ascend.planner.search import SAME_TIME, best_schedules, vector_schedules
 from ascend.request import Request
 from ascend.roofline import RooflinePoint, Traffic, check_sizes, traffic_of_sizes
 from ascend.schedule import build_schedule
 from ascend.schedule_options import check_options
-from ascend.search import SAME_TIME, best_schedules, vector_schedules
 from ascend.terms import Mode
 from ascend.tile_schedule import LARGEST_SIZE
 from tensorcore_models.integers import integer_arguments
@@ -111,7 +111,7 @@ class Plan(Result):
 
     @property
     def error_bound(self) -> float:
-        """Bound on the error of each element over (|A| |B|), see :func:`ascend.accuracy.error_bound`."""
+        """Bound on the error of each element over (|A| |B|), see :func:`ascend.planner.accuracy.error_bound`."""
         return error_bound(self.schedule)
 
     @property

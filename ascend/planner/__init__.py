@@ -1,0 +1,1 @@
+"""Plans of a product: candidates, their closed forms, the simulated best, and what there is besides them."""
