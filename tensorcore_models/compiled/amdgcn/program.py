@@ -98,6 +98,10 @@ class AMDProgram(KernelProgram):
         arrays, called, owners = argument_arrays(arguments, names)
         checked_size(arrays, limits)
         size = max([self.kernel.facts.get("kernarg_size", 0), *(a.offset + a.size for a in self.kernel.arguments), 4])
+        if size > limits.memory:
+            raise ValueError(
+                f"{self.name} takes {size} bytes of arguments, above the limit of {limits.memory} bytes of memory"
+            )
         segment = np.zeros(-(-size // 4) * 4 + 256, np.uint8)  # code may load beyond the end of the last argument
         memory = GlobalMemory([*arrays, segment], [*called, "the arguments"], traced=trace is not None, own=1)
         place = len(arrays)

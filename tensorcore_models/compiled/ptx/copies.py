@@ -4,7 +4,7 @@ import numpy as np
 
 from ..memory import WORDS
 from .barriers import build_copy_arrive
-from .decode import Operation, reader, unknown
+from .decode import Operation, groups_left, reader, unknown
 from .movement import address_reader, load, store
 from .syntax import Negated, PTXInstruction
 from .tensor_maps import build_bulk
@@ -63,7 +63,7 @@ def _copy_group(ins: PTXInstruction) -> Operation:
     """cp.async.commit_group and wait_group: what the checks need to know."""
     if "commit_group" in ins.modifiers:
         return lambda machine, lanes: machine.checks.committed(lanes)
-    left = ins.operands[0].value if ins.operands else 0
+    left = groups_left(ins) if ins.operands else 0
     return lambda machine, lanes: machine.checks.waited(lanes, left)
 
 
