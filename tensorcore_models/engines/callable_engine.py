@@ -92,7 +92,7 @@ def as_engine(
     if tflops is not None and not 0 < tflops < float("inf"):
         raise ValueError(f"tflops is {tflops!r}, expected a rate above 0")
     given = (a_format, b_format or a_format, c_format or d_format, d_format)
-    a, b, c, d = (format_name(f) for f in given)
+    a, b, c, d = (format_name(get_format(f)) for f in given)
     return CallableEngine(
         function, a, b, c, d, k, getattr(function, "__name__", "callable"), largest_input_scale, tflops
     )

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..formats import Format, IntegerFormat, get_format
+from ..formats import FORMATS, INTEGER_FORMATS, Format, IntegerFormat, get_format
 from ..formats.exact_rounding import check_rounding
 from ..formats.interop import as_array
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
@@ -34,14 +34,10 @@ from .scaling import read_scales
 FormatLike = str | Format | IntegerFormat
 
 
-def format_name(fmt: FormatLike) -> FormatLike:
+def format_name(row: Format | IntegerFormat) -> FormatLike:
     """The name of a format that the tables know, a custom format itself."""
-    row = get_format(fmt)
-    try:
-        known = get_format(row.name)
-        return row.name if known is row or known == row else row
-    except ValueError:
-        return row
+    known = FORMATS.get(row.name) or INTEGER_FORMATS.get(row.name)
+    return row.name if known is row or known == row else row
 
 
 _ONE_ZERO = bytes(16)

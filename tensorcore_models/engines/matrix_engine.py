@@ -48,10 +48,9 @@ class MatrixEngine(Engine):
             raise TypeError(f"accumulator must be an Accumulator, got {type(self.accumulator).__name__}")
         if self.b_format is None:
             object.__setattr__(self, "b_format", self.a_format)
-        for field in ("a_format", "b_format", "c_format", "d_format"):
-            object.__setattr__(self, field, format_name(getattr(self, field)))
-        for side, field in enumerate(("a_format", "b_format")):
-            read = self.accumulator.operand_format(get_format(getattr(self, field)), side)
+        for side, field in enumerate(("a_format", "b_format", "c_format", "d_format")):
+            fmt = get_format(getattr(self, field))
+            read = self.accumulator.operand_format(fmt, side) if side < 2 else fmt
             object.__setattr__(self, field, format_name(read))
         if self.k is None:
             object.__setattr__(self, "k", self.accumulator.terms_per_step)
