@@ -1,16 +1,18 @@
 """Do two compiled kernels give the same bits? Equal by their expressions, different by an input that shows it, else unknown.
 
-Two expressions are the same where their normal forms are (:mod:`.normal_form`, `RULES`). What is equal is equal for these sizes
+Two expressions are the same where their normal forms are (:mod:`.normal_form`, `RULES`), or where a solver finds no values that
+tell apart the parts in which they differ (:mod:`.solving`). What is equal is equal for these sizes
 and this launch, and for all inputs for which data decide as they did (the assumptions).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..results import Result
 from .normal_form import normal_forms
+from .solving import Questions, completed
 from .trial_inputs import DRAWN, operand_formats, trial
 
 #: Inputs on which bits are compared before "unknown" is said: those given, and two of each kind.
@@ -47,7 +49,15 @@ class KernelComparison(Result):
 
 
 def compare(
-    first, second, *, arguments: Sequence, grids: Sequence, output: int | None = None, seed: int = 0, **options
+    first,
+    second,
+    *,
+    arguments: Sequence,
+    grids: Sequence,
+    output: int | None = None,
+    seed: int = 0,
+    seconds: float = 30.0,
+    **options,
 ) -> KernelComparison:
     """Whether two programs give the same bits for arguments of these shapes and values.
 
@@ -63,6 +73,8 @@ def compare(
         Which argument is the output; by default the last array that each writes.
     seed : int
         Of the inputs on which bits are compared; operands are drawn anew (:mod:`.trial_inputs`), integers shuffled.
+    seconds : float
+        That solvers may take where neither normal forms nor inputs decide; 0: none is asked.
     **options
         For both: unit, block, unpublished, limits, ...
 
@@ -82,12 +94,27 @@ def compare(
     if recipes[0].output_number != recipes[1].output_number:
         raise ValueError("the kernels write to different arguments: name one with output=")
     place = recipes[0].output_number
+    if not isinstance(arguments[place], np.ndarray):
+        raise TypeError(f"argument {place}, the output, is no array: kernels are compared on arrays that are arguments")
     if normal_forms(recipes[0]) == normal_forms(recipes[1]):
         return KernelComparison("equal", "their expressions have one normal form", None, assumed)
-    witness = _witness(programs, arguments, place, operand_formats(recipes[0]), seed, options)
+    rng = np.random.default_rng(seed)
+    formats = operand_formats(recipes[0])
+    witness = _witness(programs, (trial(arguments, place, formats, rng, i) for i in range(TRIES)), place, options)
     if witness is None:
         reason = f"their expressions have different normal forms, and the bits are the same on {TRIES} inputs"
-        return KernelComparison("unknown", reason, None, assumed)
+        if seconds <= 0:
+            return KernelComparison("unknown", reason, None, assumed)
+
+        def shows(model):
+            return _witness(programs, completed(model, recipes[0], arguments, place, rng), place, options)
+
+        answer = Questions(recipes, _widths(arguments), shows, seconds).ask()
+        if answer.equal:
+            return KernelComparison("equal", answer.reason, None, assumed)
+        witness = answer.witness
+        if witness is None:
+            return KernelComparison("unknown", f"{reason}; {answer.reason}", None, assumed)
     given, bits = witness
     apart = np.argwhere(bits[0] != bits[1])
     index = tuple(int(x) for x in apart[0])
@@ -95,11 +122,14 @@ def compare(
     return KernelComparison("different", reason, (given, index, int(bits[0][index]), int(bits[1][index])), assumed)
 
 
-def _witness(programs, arguments: Sequence, place: int, formats: dict[int, str], seed: int, options: dict):
-    """(arguments, bits of both) on which the programs differ; None if none of the inputs tried shows a difference."""
-    rng = np.random.default_rng(seed)
-    for turn in range(TRIES):
-        given = trial(arguments, place, formats, rng, turn)
+def _widths(arguments: Sequence) -> dict[int, int]:
+    """Bits of the elements of each array, by its number among the arrays."""
+    return dict(enumerate(8 * x.itemsize for x in arguments if isinstance(x, np.ndarray)))
+
+
+def _witness(programs, inputs: Iterable[list], place: int, options: dict):
+    """(arguments, bits of both) on which the programs differ; None if none of the inputs shows a difference."""
+    for given in inputs:
         bits = [outputs(program, given, grid, place, **options) for program, grid in programs]
         if (bits[0] != bits[1]).any():
             return given, bits

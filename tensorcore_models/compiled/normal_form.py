@@ -3,6 +3,7 @@
 `RULES` lists them. A rule that is about a matrix instruction holds because its family says so (aspect "symmetries").
 """
 
+from ..families.aligned import AlignedSum
 from ..formats import IntegerFormat
 from .recipe import KernelRecipe
 from .template import Applied, Constant, Element, Node, Step
@@ -13,6 +14,8 @@ RULES = (
     "add.rn and mul.rn are add and mul",
     "a fused multiply-add of x by 1 is an addition",
     "a sum that is never -0, plus +0, is that sum, in any rounding; a computed FP32 number times 1 is that number",
+    "a computed FP32 number times 2^-p times 2^p is that number, where it is a multiple of a unit that 2^-p leaves in range",
+    "an addition, product or multiply-add that flushes is one that does not, where operands and result are such multiples",
     "a chain is its accumulator's passes: instructions of one accumulator differ in their name and shape only",
     "products that the accumulator sums in any order are put in order within their pass",
     "factors of a product commute where both have one format and the unit treats them alike",
@@ -22,21 +25,26 @@ _SUMS = ("add", "mul", "fma")
 _COMMUTE = (*_SUMS, "min", "max")
 _ADDITIONS = ("add.f32", "add.rz.f32", "add.rm.f32", "add.rp.f32")
 _ONE, _ZEROS = 0x3F800000, ("constant", 0)
+#: Exponents of the smallest FP32 number, and of the smallest normal one.
+_SMALLEST, _NORMAL = -149, -126
+#: The unit of zero, which is a multiple of every number.
+_LARGEST = 1 << 20
 
 
 def normal_forms(recipe: KernelRecipe) -> dict[int, tuple]:
     """Each element's normal form, by its flat place."""
     found: dict[int, tuple] = {}
     for form in recipe.forms:
-        found |= dict.fromkeys(form.outputs.tolist(), _Forms().of(form.root))
+        found |= dict.fromkeys(form.outputs.tolist(), Forms().of(form.root))
     return found
 
 
-class _Forms:
+class Forms:
     """Normal forms of the nodes of one expression."""
 
     def __init__(self):
         self._known: dict[int, tuple] = {}
+        self._units: dict[tuple, int] = {}
 
     def of(self, node: Node) -> tuple:
         """The normal form of a node."""
@@ -56,9 +64,16 @@ class _Forms:
         stem = name.removeprefix("v_").replace("_", ".").partition(".")[0]
         if stem in ("add", "mul"):
             name = name.replace(".rn.", ".")
+        if ".ftz.f32" in name and stem in (*_SUMS, "sub"):
+            plain = name.replace(".ftz.", ".")
+            units = [self.unit(operand) for operand in operands]
+            if min([*units, self._unit_of(stem, units)]) >= _NORMAL:
+                name = plain
         if name == "fma.rn.f32" and ("constant", _ONE) in operands[:2]:
             other = 1 - operands.index(("constant", _ONE))
             name, stem, operands = "add.f32", "add", [operands[other], operands[2]]
+        if name == "mul.f32" and (inside := self._scaled_back(operands)) is not None:
+            return inside
         for neutral, names, keeps in (
             (_ZEROS, _ADDITIONS, _never_minus_zero),
             (("constant", _ONE), ("mul.f32",), _computed),
@@ -68,6 +83,39 @@ class _Forms:
         if stem in (_SUMS if name.startswith("v_") else _COMMUTE) and len(operands) > 1:
             operands[:2] = sorted(operands[:2], key=repr)
         return ("applied", name, tuple(operands))
+
+    def unit(self, form: tuple) -> int:
+        """The exponent of a power of two that an FP32 value is a multiple of, if it is finite."""
+        if form[0] == "constant":
+            bits = form[1] & 0x7FFFFFFF
+            significand = bits & 0x7FFFFF | (bits >> 23 > 0) << 23
+            return _LARGEST if not bits else max(bits >> 23, 1) - 150 + (significand & -significand).bit_length() - 1
+        if form not in self._units:
+            found = _SMALLEST
+            if form[0] == "applied" and form[1].endswith(".f32") and ".sat." not in form[1]:
+                found = self._unit_of(form[1].partition(".")[0], [self.unit(operand) for operand in form[2]])
+            self._units[form] = max(found, _SMALLEST)
+        return self._units[form]
+
+    @staticmethod
+    def _unit_of(stem: str, units: list[int]) -> int:
+        """The unit of a result; rounding a multiple of a power of two gives one."""
+        if stem in ("add", "sub"):
+            return min(units)
+        if stem == "mul":
+            return sum(units)
+        return min(units[0] + units[1], units[2]) if stem == "fma" else _SMALLEST
+
+    def _scaled_back(self, operands: list[tuple]) -> tuple | None:
+        """x of (x 2^-p) 2^p, where x is an FP32 result and x 2^-p loses nothing; None for other products."""
+        up = [(power, other) for power, other in _power_and_other(operands) if power > 0]
+        for power, other in up:
+            if other[:2] != ("applied", "mul.f32"):
+                continue
+            for down, inside in _power_and_other(list(other[2])):
+                if down == -power and _computed(inside) and self.unit(inside) - power >= _SMALLEST:
+                    return inside
+        return None
 
     def _chain(self, node: Node) -> tuple:
         """The passes of a chain of one accumulator, from its start."""
@@ -90,7 +138,20 @@ class _Forms:
                     passes.append(_ordered(part, spec, alike))
         if not passes:
             return start
-        return ("chain", key, start, tuple(passes))
+        form = ("chain", key, start, tuple(passes))
+        if isinstance(spec, AlignedSum) and key[-1]:
+            smallest = sum(fmt.emin - fmt.fraction_bits for fmt in formats[:2])
+            self._units[form] = max(min(smallest, self.unit(start)), _SMALLEST)
+        return form
+
+
+def _power_and_other(operands: list[tuple]) -> list[tuple[int, tuple]]:
+    """(p, the other operand) for each of two operands that is 2^p."""
+    found = []
+    for i, form in enumerate(operands):
+        if form[0] == "constant" and form[1] & 0x7FFFFF == 0 and 0 < form[1] >> 23 < 255:
+            found.append(((form[1] >> 23) - 127, operands[1 - i]))
+    return found
 
 
 def _computed(form: tuple) -> bool:

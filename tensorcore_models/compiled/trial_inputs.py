@@ -20,10 +20,10 @@ def _normal(rng, shape):
 
 
 def _spread(width: int) -> Callable:
-    def drawn(rng, shape):
+    def numbers(rng, shape):
         return rng.standard_normal(shape) * 2.0 ** rng.integers(-width, width + 1, shape)
 
-    return drawn
+    return numbers
 
 
 def _ties(rng, shape):
@@ -45,11 +45,13 @@ def _sparse(rng, shape):
     return np.where(rng.random(shape) < 0.1, rng.standard_normal(shape) * 2.0 ** rng.integers(-8, 9, shape), 0.0)
 
 
-def _scaled(power: int) -> Callable:
-    def drawn(rng, shape):
+def scaled(power: int) -> Callable:
+    """Normal numbers times a power of two."""
+
+    def numbers(rng, shape):
         return rng.standard_normal(shape) * 2.0**power
 
-    return drawn
+    return numbers
 
 
 def _special(rng, shape):
@@ -60,8 +62,8 @@ def _special(rng, shape):
 
 #: What is drawn in turn.
 DRAWN: tuple[Callable, ...] = (
-    _normal, _spread(2), _spread(6), _ties, _cancelling, _spread(12), _sparse, _scaled(-8), _scaled(8), _special,
-    _scaled(-62), _scaled(62), _scaled(-70), _cancelling, _ties, _spread(4),
+    _normal, _spread(2), _spread(6), _ties, _cancelling, _spread(12), _sparse, scaled(-8), scaled(8), _special,
+    scaled(-62), scaled(62), scaled(-70), _cancelling, _ties, _spread(4),
 )  # fmt: skip
 
 
@@ -88,11 +90,12 @@ def trial(arguments: Sequence, place: int, formats: dict[int, str], rng: np.rand
         if i == place or turn == 0:
             found.append(argument)
         else:
-            found.append(_drawn(argument, formats.get(number), rng, DRAWN[(turn - 1) % len(DRAWN)]))
+            found.append(drawn(argument, formats.get(number), rng, DRAWN[(turn - 1) % len(DRAWN)]))
     return found
 
 
-def _drawn(array: np.ndarray, fmt: str | None, rng, style: Callable) -> np.ndarray:
+def drawn(array: np.ndarray, fmt: str | None, rng, style: Callable) -> np.ndarray:
+    """An array like `array` of numbers of a format (None: its type's) that `style` makes; integers are shuffled."""
     plain = array.dtype.kind in "fV"
     if plain and fmt in (None, "tf32", "fp32"):
         with np.errstate(all="ignore"):

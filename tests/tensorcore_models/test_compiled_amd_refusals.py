@@ -1,5 +1,6 @@
 """AMDGCN kernels that are wrong, malformed or hostile: each ends in one line, within limits; waits and races are found."""
 
+import re
 import struct
 
 import numpy as np
@@ -62,6 +63,7 @@ def test_any_cut_of_a_real_kernel_ends_in_one_line():
     ("  v_mov_b32_e32 v1, 0\n  v_mul_f32_e64 v1, v1, v1 mul:2", "with mul is not known here"),
     ("  v_mov_b32_e32 v1, 0x7f800000\n  v_sub_f32_e32 v1, v1, v1", "gives NaN, whose payload is not published"),
     ("  v_mov_b32_e32 v1, 0\n  v_add_u32_e32 v1, v[2:3], v1", "takes 1 vector register here"),
+    ("  s_waitcnt vmcnt(1099511627776)", "waits for 1099511627776 accesses"),
     ("  s_getreg_b32 s4, hwreg(HW_REG_HW_ID)", "uses a hardware register that is not modelled"),
     ("  v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10", "is not known here"),
     ("  s_mov_b64 s[4:5], 0xffffffff", "whose other 32 bits are not known here"),
@@ -178,6 +180,10 @@ def test_wrong_arguments():
     ):
         with pytest.raises(ValueError, match=match):
             runs("", **options)
+    huge = re.sub(r"(kernarg_segment_size:\s*|kernarg_size\s+)\d+", r"\g<1>1099511627776", kernel(""))
+    assert huge != kernel("")
+    with pytest.raises(ValueError, match="takes 1099511627776 bytes of arguments"):
+        compiled.read(huge).run([np.zeros(1)])
     with pytest.raises(ValueError, match="k has 1 parameters, got 2 arguments"):
         compiled.read(kernel("")).run([np.zeros(1), 2])
 

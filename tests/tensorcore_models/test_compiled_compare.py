@@ -10,7 +10,6 @@ from ptx_cases import GEMM, text
 
 import tensorcore_models as tcm
 from tensorcore_models import compiled
-from tensorcore_models.compiled.compare import TRIES
 from tensorcore_models.compiled.normal_form import normal_forms
 from tensorcore_models.compiled.trial_inputs import operand_formats, trial
 
@@ -50,11 +49,18 @@ def test_a_promotion_that_adds_to_zero_only_is_none():
         assert verdict("sm_80-bf16-kept", other, k=64, grids=[(2, 1)] * 2).verdict == "different"
 
 
-def test_what_no_input_shows_and_no_rule_says_is_unknown():
-    """Sums of FP8 products are multiples of 2^-18: flushing subnormals shows nowhere."""
-    source = text("sm_90-fp8-promoted")
-    found = verdict("sm_90-fp8-promoted", source.replace("add.f32", "add.ftz.f32"), k=128, grids=[(1, 1)] * 2)
-    assert found.verdict == "unknown" and f"{TRIES} inputs" in found.reason
+def test_sums_of_fp8_products_reach_no_subnormal_number():
+    """They are multiples of 2^-18: flushing changes none of them, nor does halving that is undone; on bf16 both may."""
+    for change in (
+        lambda x: x.replace("add.f32", "add.ftz.f32"),
+        lambda x: re.sub(r"(add\.f32\s+(%\w+),.*;)", r"\1 mul.f32 \2, \2, 0f3F000000; mul.f32 \2, \2, 0f40000000;", x),
+    ):
+        for name, m, k, found in (("sm_90-fp8-promoted", 64, 128, "equal"), ("sm_80-bf16-kept", 64, 64, "different")):
+            changed = change(text(name))
+            assert changed != text(name)
+            assert verdict(name, changed, m=m, k=k, grids=[GEMM[name].grid(m, 32)] * 2, seconds=0).verdict == found, (
+                name
+            )
 
 
 def test_products_of_one_pass_may_change_places():

@@ -77,6 +77,8 @@ LOAD = "ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, 
     ("tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd1, %r1, %p1;", "tcgen05.mma.cta_group::2.kind::f16 is not known here"),
     ("mov.u64 %rd1, %clock64;", "%clock64 depends on the hardware"),
     ("mov.b32 %r1, 0; ex2.approx.ftz.f32 %r1, %r1;", "is not published"),
+    ("setp.lt.u32 %p1;", "compares 0 operands, expected 2"),
+    ("cp.async.wait_group 999999999999999999999;", "waits for a number of groups that is not known here"),
     ("vprintf %r1;", "vprintf is not known here"),
     ("mov.b32 %r1, 0; tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r1, %p1;", "is not known here"),
 ])  # fmt: skip

@@ -94,6 +94,10 @@ def build_barrier(ins: AMDInstruction) -> Operation:
     return run
 
 
+#: vmcnt has six bits, the others fewer.
+_LARGEST_COUNT = 63
+
+
 def build_wait(ins: AMDInstruction) -> Operation:
     """s_waitcnt: until at most so many accesses are outstanding."""
     counts: dict[str, int] = {}
@@ -103,6 +107,8 @@ def build_wait(ins: AMDInstruction) -> Operation:
             counts = {"vmcnt": word & 15 | word >> 10 & 48, "expcnt": word >> 4 & 7, "lgkmcnt": word >> 8 & 15}
         elif isinstance(operand, Call) and operand.name in ("vmcnt", "lgkmcnt", "expcnt"):
             counts[operand.name] = int(operand.arguments[0], 0)
+            if not 0 <= counts[operand.name] <= _LARGEST_COUNT:
+                raise unknown(ins, f"waits for {operand.arguments[0]} accesses, more than counters hold")
         else:
             raise unknown(ins, "waits for a counter that is not known here")
     vector_memory, others = counts.get("vmcnt"), counts.get("lgkmcnt")

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from ..errors import KernelFault
 from ..memory import WORDS
 from .barriers import build_copy_arrive
-from .decode import Operation, reader, unknown
+from .decode import Operation, groups_left, reader, unknown
 from .movement import address_reader, load, store
 from .syntax import Negated, PTXInstruction
 from .tensor_maps import build_bulk
@@ -35,6 +36,9 @@ def build(ins: PTXInstruction) -> Operation:
         goal, origin = target(machine, lanes), source(machine, lanes)
         count = None if used is None else np.broadcast_to(used(machine, lanes), goal.shape)
         everyone = machine.threads.all_lanes if lanes is None else lanes
+        if count is not None and (count > size).any():
+            what = f"copies {int(count.max())} bytes of {size}, which PTX leaves undefined"
+            raise KernelFault(what, index=int((count > size).argmax()), lanes=lanes)
         machine.checks.copied(lanes)
         if count is None or (count == size).all():
             data, ids = load(machine, "global", origin, width, size // width, lanes)
@@ -63,7 +67,7 @@ def _copy_group(ins: PTXInstruction) -> Operation:
     """cp.async.commit_group and wait_group: what the checks need to know."""
     if "commit_group" in ins.modifiers:
         return lambda machine, lanes: machine.checks.committed(lanes)
-    left = ins.operands[0].value if ins.operands else 0
+    left = groups_left(ins) if ins.operands else 0
     return lambda machine, lanes: machine.checks.waited(lanes, left)
 
 

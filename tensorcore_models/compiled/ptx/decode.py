@@ -91,6 +91,14 @@ def immediate(operand: Immediate | Decimal, kind: str):
     return np.array(value % (1 << bits), _UNSIGNED[bits]).view(dtype)[()]
 
 
+def groups_left(ins: PTXInstruction) -> int:
+    """How many groups a wait leaves pending: its one operand, a small constant."""
+    operand = ins.operands[0]
+    if not isinstance(operand, Immediate) or operand.value > 1 << 16:
+        raise unknown(ins, "waits for a number of groups that is not known here")
+    return operand.value
+
+
 def id_reader(operand, kind: str) -> Operation:
     """A function that reads whose bytes an operand holds (None: nobody's)."""
     if isinstance(operand, Negated):

@@ -296,6 +296,8 @@ def build_setp(ins: PTXInstruction) -> Operation:
         raise unknown(ins)
     function = _comparison(words[0], kind, "ftz" in words)
     target, sources = ins.operands[0], ins.operands[1:]
+    if len(sources) != 2 + (combine is not None):
+        raise unknown(ins, f"compares {len(sources)} operands, expected {2 + (combine is not None)}")
     targets = (target.first, target.second) if isinstance(target, Pair) else (target,)
     kinds = (kind, kind, "pred")[: len(sources)]
     reads = [reader(operand, k, ins) for operand, k in zip(sources, kinds, strict=True)]

@@ -1,10 +1,10 @@
 """Registers that something beside the warp still uses: results and operands of wgmma, and what tcgen05.ld loads.
 
 Values are there at once in this machine; on hardware they come later. What was written to registers of a wgmma is seen by it
-after wgmma.fence (PTX ISA 9.1, 9.7.16.4): an earlier use is a fault. Results of a wgmma may be read and written, and its
-operands written, once wgmma.wait_group says so, and what tcgen05.ld loads after tcgen05.wait::ld (9.7.17.8). Compiled kernels
-do not keep to either (Triton's `max_num_imprecise_acc`; sums outside of a chain on sm_100): ptxas adds the wait, which is an
-assumption here. It says so of wgmma; of tcgen05.ld the scoreboards of the machine code show it.
+after wgmma.fence (PTX ISA 9.1, 9.7.16.4): one without it is a fault. Results of a wgmma may be read and written, and its
+operands written, once wgmma.wait_group says so, and what tcgen05.ld loads may once tcgen05.wait::ld does (9.7.17.8). Compiled
+kernels do not keep to that (Triton's `max_num_imprecise_acc`, CUTLASS's epilogues): ptxas adds the wait, which is an
+assumption here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +17,6 @@ from ..registers import Registers
 from .syntax import Entry, Register, Vector
 
 WARP = 32
-_GROUPS = "wgmma are used before wgmma.wait_group (it says so: C7514, C7517)"
-_LOADS = "tcgen05.ld are used before tcgen05.wait::ld (scoreboards of its machine code)"
 
 
 def asynchronous_registers(entry: Entry) -> frozenset[int]:
@@ -87,20 +85,24 @@ class PendingRegisters(NoPending):
         if late.any():
             raise KernelFault(what, index=int(late.argmax()) * (WARP if lanes is None else 1), lanes=lanes)
 
-    def _wait_added(self, late: np.ndarray, where: str = _GROUPS) -> None:
-        if late.any():
-            self.assume(f"ptxas waits where registers of a {where}")
+    def _used(self, number: int, warps, groups: np.ndarray) -> None:
+        """Note what a use of a register rests on; `groups`: the last group of wgmma of each warp that forbids it."""
+        if (groups > self.done[warps]).any():
+            self.assume(
+                "ptxas waits where registers of a wgmma are used before wgmma.wait_group (it says so: C7514, C7517)"
+            )
+        if self.loading[number][warps].any():
+            self.assume(
+                "ptxas waits where registers of a tcgen05.ld are used before tcgen05.wait::ld (by a scoreboard)"
+            )
 
     def read(self, number: int, lanes) -> None:
         warps = self._warps(lanes)
-        self._wait_added(self.results[number][warps] > self.done[warps])
-        self._wait_added(self.loading[number][warps], _LOADS)
+        self._used(number, warps, self.results[number][warps])
 
     def written(self, number: int, lanes) -> None:
         warps = self._warps(lanes)
-        used = np.maximum(self.results[number], self.operands[number])[warps]
-        self._wait_added(used > self.done[warps])
-        self._wait_added(self.loading[number][warps], _LOADS)
+        self._used(number, warps, np.maximum(self.results[number], self.operands[number])[warps])
         self.unfenced[number][warps] = True
 
     def multiplied(self, lanes, results: Sequence[int], operands: Sequence[int]) -> None:

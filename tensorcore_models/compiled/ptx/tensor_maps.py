@@ -7,7 +7,7 @@ import numpy as np
 from ..arguments import TENSOR_MAP_BYTES, decode_map, encode_map
 from ..errors import KernelFault
 from .barriers import places_of, update
-from .decode import Operation, reader, unknown
+from .decode import Operation, groups_left, reader, unknown
 from .machine import RANK_SHIFT, WARP
 from .movement import address_reader, load, store
 from .shared_tiles import swizzled
@@ -26,7 +26,7 @@ def build_bulk(ins: PTXInstruction) -> Operation:
     if "commit_group" in words:
         return lambda machine, lanes: machine.checks.bulk_committed(lanes)
     if "wait_group" in words:
-        left = ins.operands[0].value
+        left = groups_left(ins)
         return lambda machine, lanes: machine.checks.bulk_waited(lanes, left)
     if set(words) - _PASSED:
         raise unknown(ins)

@@ -10,7 +10,7 @@ from ...formats import get_format
 from ...hardware.cuda.layouts import WARPGROUP, mma_layout, warpgroup_accumulator
 from .. import fragments
 from ..errors import KernelFault
-from .decode import Operation, id_reader, reader, registers_of, unknown
+from .decode import Operation, groups_left, id_reader, reader, registers_of, unknown
 from .mma import FORMATS, write_tiles
 from .movement import items
 from .shared_tiles import load_tiles, signed, wgmma_descriptor
@@ -36,7 +36,7 @@ def build(ins: PTXInstruction) -> Operation:
     if deed == "commit_group":
         return _told("committed")
     if deed == "wait_group":
-        return _told("waited", ins.operands[0].value)
+        return _told("waited", groups_left(ins))
     if deed != "mma_async":
         raise unknown(ins)
     return whole_warps(_product(ins))
