@@ -3,6 +3,7 @@
 A mode is exact in its domain and flags the tiles in which something leaves it; :mod:`.products` does those again.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -127,8 +128,18 @@ def _operands_fit(a: Format, b: Format) -> bool:
     )
 
 
+def _window_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
+    """As :func:`_fused_plan` in FP32, where its sums have few bits."""
+    plan = _fused_plan(low, mode)
+    if plan is None or plan.constants["WIDE"]:
+        return None
+    # Products are below 4 2^F units and c below 2 2^F; floors lie up to one unit below each.
+    largest = (plan.terms * 4 + 2 << plan.constants["FRACTION"]) + plan.terms
+    return dataclasses.replace(plan, constants={**plan.constants, "WINDOW": True}) if largest < 1 << 22 else None
+
+
 def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
-    """Constants of `fused_fp64` for a fused sum, or for chained ones over interleaved k."""
+    """Constants of `fused_floating` for a fused sum, or for chained ones over interleaved k."""
     read = low.as_read
     if read is None or low.scale_format is not None:
         return None
@@ -153,22 +164,23 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     if terms % 4:
         return None
     bits = _HALVES if wide else _BYTES
-    forms = tuple(_operand(fmt, bits, via is not None) for fmt in (a, b))
+    forms = [_operand(fmt, bits, via is not None) for fmt in (a, b)]
     lowest = sum(fmt.emin - fmt.fraction_bits for fmt in (a, b))
     threshold = 1 - 127 - dot.fraction_bits - lowest
     # Codes of zeros are 0; a zero's product must not reach the top bit, and every other one must under a large enough c.
     every = sum(_lowest_range(fmt) for fmt in (a, b)) + 2
     limited = 0 if wide or every <= 64 else 64 - threshold
     floor = -(1 << 11) if dot.exponent_floor is None else dot.exponent_floor + 127
-    if not wide and floor > -100 + 127:  # sums of formats with few exponents are above it, or flagged
-        return None
     kept = 23 if dot.output_fraction_bits is None else min(23, dot.output_fraction_bits)
     constants = {
         "TERMS": terms, "BITS": bits, "FRACTION": dot.fraction_bits,
         "ALIGN": 127 - sum(form.shape[1] + fmt.bias for form, fmt in zip(forms, (a, b), strict=True)),
-        "THRESHOLD": threshold, "FLOOR": floor, "WIDE": wide, "LIMITED": limited, "TYPES": (c.name, d.name), "KEEP": kept,
+        "THRESHOLD": threshold, "FLOOR": floor if wide else max(floor, 0), "WIDE": wide,
+        "LIMITED": limited, "TYPES": (c.name, d.name),
+        "KEEP": kept,
+        "WINDOW": False,
     }  # fmt: skip
-    return ModePlan(mode, low, constants, terms, *forms, (c.name, d.name), spec.terms_per_step, groups)
+    return ModePlan(mode, low, constants, terms, forms[0], forms[1], (c.name, d.name), spec.terms_per_step, groups)
 
 
 def _truncates(dot: Any) -> bool:
@@ -186,8 +198,16 @@ def _result_fits(dot: Any, c: Format, d: Format) -> bool:
 
 MODES = (
     UnitMode(
+        "fused sums in FP32",
+        "fused_floating",
+        ("cuda",),
+        _window_plan,
+        "fused sums as below of less than 2^22 units: F = 13 of Ada's and Hopper's FP8",
+        "as below, and c of 2^103 or more",
+    ),
+    UnitMode(
         "fused sums in FP64",
-        "fused_fp64",
+        "fused_floating",
         ("cuda",),
         _fused_plan,
         "fused sums that truncate at one alignment (N 4 to 32, F up to 28; fp4 to fp16, bf16, tf32) to FP32 or FP16, and "

@@ -58,7 +58,7 @@ class Packed:
     words: Any
     special: Any
     tiles: int
-    plane: int
+    size: int  # elements by 16
 
 
 @dataclass(frozen=True)
@@ -92,19 +92,19 @@ class DeviceUnit:
 
         batch, rows, k = codes.shape
         tiles, device = -(-rows // tile), codes.device
-        plane = batch * tiles * padded * tile // 2
+        size = batch * tiles * padded * tile
         made = Packed(
-            torch.empty(2 * plane, dtype=torch.float64, device=device),
-            torch.empty(plane + 2 * (2 * plane // (32 // form.shape[0])), dtype=torch.int32, device=device),
+            torch.empty(size, dtype=torch.float32 if self.plan.constants["WINDOW"] else torch.float64, device=device),
+            torch.empty(size // 2 + 2 * (size * form.shape[0] // 32), dtype=torch.int32, device=device),
             torch.zeros(batch * tiles * tile, dtype=torch.int32, device=device),
             tiles,
-            plane,
+            size // 16,
         )
         strides = codes.stride()
         arguments = {
             "codes": _view(codes), "values": _view(made.values), "words": _view(made.words), "special": _view(made.special),
             "order": None if order is None else _view(order), "rows": rows, "k": k, "code_batch": strides[0],
-            "code_row": strides[1], "code_k": strides[2], "row_tiles": tiles, "padded_k": padded, "plane": plane,
+            "code_row": strides[1], "code_k": strides[2], "row_tiles": tiles, "padded_k": padded, "size": made.size,
         }  # fmt: skip
         constants = {**form.constants(), "TILE": tile}
         self.launch(TritonLaunch("pack", arguments, constants, batch * tiles * (padded // 4), 1))
@@ -136,7 +136,7 @@ class DeviceUnit:
             "b_words": _view(y.words), "b_special": _view(y.special), "c": None if c is None else _view(c, plan.types[0]),
             "out": _view(out, plan.types[1]), "flags": _view(flags), "tiles": None, "m": m, "n": n,
             "steps": padded // plan.terms, "chain": chain // plan.terms, "row_tiles": x.tiles, "column_tiles": y.tiles,
-            "padded_k": padded, "a_plane": x.plane, "b_plane": y.plane, "c_batch": strides[0], "c_row": strides[1],
+            "padded_k": padded, "a_size": x.size, "b_size": y.size, "c_batch": strides[0], "c_row": strides[1],
             "c_column": strides[2],
         }  # fmt: skip
         constants = {
@@ -150,7 +150,7 @@ class DeviceUnit:
     @property
     def pairs(self) -> str:
         """How two largest exponents are found at once."""
-        return "u16x2" if self.target.arch >= 90 else "f16x2"
+        return "u16x2" if int(self.target.arch) >= 90 else "f16x2"
 
     def run(self, a, b, c=None, every: int | None = None) -> UnitRun:
         """D = A B + C for encodings on the device.
@@ -217,17 +217,18 @@ def _unsigned(tensor, container: np.dtype) -> np.ndarray:
     return np.ascontiguousarray(tensor.cpu().numpy()).view(container)
 
 
+_FLOATS = {"torch.float64": "fp64", "torch.float32": "fp32"}
 _INTEGERS = {1: "s8", 2: "s16", 4: "s32", 8: "s64"}
 
 
 def _view(tensor, fmt: str | None = None) -> View:
     """A tensor in memory; `fmt`: its bits are that format's."""
-    import torch
-
     if fmt is not None:
+        import torch
+
         tensor = tensor.view({"fp32": torch.float32, "fp16": torch.float16}[fmt])
         return View(tensor, fmt, (0, 0, 0))
-    kind = "fp64" if tensor.dtype == torch.float64 else _INTEGERS[tensor.element_size()]
+    kind = _FLOATS.get(str(tensor.dtype)) or _INTEGERS[tensor.element_size()]
     return View(tensor, kind, (0, 0, 0))
 
 

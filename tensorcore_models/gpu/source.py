@@ -30,14 +30,20 @@ def tile_columns(EACH, WARPS):
 # -- instructions that Gluon has no name for -----------------------------------------------------------------------------------
 @gluon.jit
 def fma_rz(x, y, z):
-    """x y + z toward zero, in FP64."""
-    return gl.inline_asm_elementwise("fma.rz.f64 $0, $1, $2, $3;", "=d,d,d,d", [x, y, z], gl.float64, True, 1)
+    """x y + z toward zero, in FP64 or FP32."""
+    if z.dtype == gl.float32:
+        return gl.inline_asm_elementwise("fma.rz.f32 $0, $1, $2, $3;", "=f,f,f,f", [x, y, z], gl.float32, True, 1)
+    else:
+        return gl.inline_asm_elementwise("fma.rz.f64 $0, $1, $2, $3;", "=d,d,d,d", [x, y, z], gl.float64, True, 1)
 
 
 @gluon.jit
 def add_rz(x, y):
-    """x + y toward zero, in FP64."""
-    return gl.inline_asm_elementwise("add.rz.f64 $0, $1, $2;", "=d,d,d", [x, y], gl.float64, True, 1)
+    """x + y toward zero, in FP64 or FP32."""
+    if y.dtype == gl.float32:
+        return gl.inline_asm_elementwise("add.rz.f32 $0, $1, $2;", "=f,f,f", [x, y], gl.float32, True, 1)
+    else:
+        return gl.inline_asm_elementwise("add.rz.f64 $0, $1, $2;", "=d,d,d", [x, y], gl.float64, True, 1)
 
 
 @gluon.jit
@@ -82,13 +88,13 @@ def fp64_of_high(high):
 # -- operands ------------------------------------------------------------------------------------------------------------------
 #: Sizes and strides: a kernel is compiled once for all.
 _ANY = ("rows", "k", "code_batch", "code_row", "code_k", "m", "n", "steps", "chain", "row_tiles", "column_tiles", "padded_k",
-    "plane", "a_plane", "b_plane", "c_batch", "c_row", "c_column",
+    "size", "a_size", "b_size", "c_batch", "c_row", "c_column",
 )  # fmt: skip
 
 
 @gluon.jit(do_not_specialize=_ANY)
 def pack(
-    codes, values, words, special, order, rows, k, code_batch, code_row, code_k, row_tiles, padded_k, plane,
+    codes, values, words, special, order, rows, k, code_batch, code_row, code_k, row_tiles, padded_k, size,
     SHAPE: gl.constexpr, FORMAT: gl.constexpr, NORMALISE: gl.constexpr, TILE: gl.constexpr,
 ):  # fmt: skip
     """Four neighbouring k of a tile of rows: values in FP64, pairs of exponents, codes of lowest bits, signs.
@@ -96,6 +102,7 @@ def pack(
     order: which k stands at each place, -1: none; None: all in turn. FORMAT: (exponent bits, fraction bits, bias, padding bits,
     sign bit, kind of specials). SHAPE: (bits of a code, offset of exponents, code of the lowest lowest bit). NORMALISE:
     subnormal numbers have the exponents of their leading bits. Where it is stored: [batch][tile of rows][k][row of the tile].
+    size: Elements, padding included, by 16.
     """
     EXPONENT: gl.constexpr = FORMAT[0]
     FRACTION: gl.constexpr = FORMAT[1]
@@ -138,7 +145,7 @@ def pack(
         field = gl.maximum(field, 1)
         nonzero = significand != 0
         value = significand.to(gl.float64) * fp64_of_high((field - FORMAT[2] - FRACTION + 1023) << 20)
-        gl.store(values + place + at_k * TILE, gl.where(sign == 1, -value, value))
+        gl.store(values + place + at_k * TILE, gl.where(sign == 1, -value, value).to(values.dtype.element_ty))
         trailing = ((significand & -significand).to(gl.float32).to(gl.int32, bitcast=True) >> 23) - 127
         low = gl.where(nonzero, SHAPE[2] - (field - 1 + trailing), 0)  # fields count from 1, trailing zeros lift them
         if NORMALISE:
@@ -152,8 +159,8 @@ def pack(
             exponents = gl.zeros_like(exponents)
         if i % PER == PER - 1:
             word_place = (batch * row_tiles + tile) * (padded_k // PER) * TILE + at + (at_k // PER) * TILE
-            gl.store(words + plane + word_place, lowest)
-            gl.store(words + plane + plane * 2 // PER + word_place, signs)
+            gl.store(words + size * 8 + word_place, lowest)
+            gl.store(words + size * (8 + 16 // PER) + word_place, signs)
             lowest = gl.zeros_like(lowest)
             signs = gl.zeros_like(signs)
     gl.atomic_or(special + (batch * row_tiles + tile) * TILE + at, strange, mask=strange != 0)
@@ -196,12 +203,12 @@ def floored(pa, pb, total, ROWS: gl.constexpr, COLUMNS: gl.constexpr, TERMS: gl.
 
 
 @gluon.jit(do_not_specialize=_ANY)
-def fused_fp64(
+def fused_floating(
     a_values, a_words, a_special, b_values, b_words, b_special, c, out, flags, tiles, m, n, steps, chain, row_tiles,
-    column_tiles, padded_k, a_plane, b_plane, c_batch, c_row, c_column,
+    column_tiles, padded_k, a_size, b_size, c_batch, c_row, c_column,
     TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr,
     FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr, TYPES: gl.constexpr, KEEP: gl.constexpr,
-    PROMOTES: gl.constexpr, PAIRS: gl.constexpr, EACH: gl.constexpr, WARPS: gl.constexpr,
+    WINDOW: gl.constexpr, PROMOTES: gl.constexpr, PAIRS: gl.constexpr, EACH: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C of a fused sum that truncates: TERMS products and c on FRACTION bits below the largest exponent.
 
@@ -210,7 +217,8 @@ def fused_fp64(
     ALIGN: from a sum of exponent codes to FP32's exponent field. THRESHOLD: from that field to what lifts the codes of inexact
     products to a field's top bit. FLOOR: the lowest exponent field. WIDE: whether products reach below FP32's exponents.
     LIMITED: the largest exponent field of c for which fields hold the codes of all products; 0: any is. TYPES: (of c, of d).
-    KEEP: fraction bits of d. PROMOTES: chains of `chain` steps start from 0 and are added outside, to nearest.
+    KEEP: fraction bits of d. WINDOW: FP32 in the place of FP64, for sums of less than 2^22 units. PROMOTES: chains of `chain`
+    steps start from 0 and are added outside, to nearest.
     """
     L: gl.constexpr = tile_layout(EACH, WARPS)
     BM: gl.constexpr = tile_rows(EACH, WARPS)
@@ -228,9 +236,9 @@ def fused_fp64(
     b_value = b_values + b_tile * padded_k * BN + in_columns
     a_pair = a_words + a_tile * (padded_k // 2) * BM + in_rows
     b_pair = b_words + b_tile * (padded_k // 2) * BN + in_columns
-    a_code = a_words + a_plane + a_tile * (padded_k // PER) * BM + in_rows
-    b_code = b_words + b_plane + b_tile * (padded_k // PER) * BN + in_columns
-    a_sign, b_sign = a_code + a_plane * 2 // PER, b_code + b_plane * 2 // PER
+    a_code = a_words + a_size * 8 + a_tile * (padded_k // PER) * BM + in_rows
+    b_code = b_words + b_size * 8 + b_tile * (padded_k // PER) * BN + in_columns
+    a_sign, b_sign = a_code + a_size * (16 // PER), b_code + b_size * (16 // PER)
     rows, columns = row_tile * BM + in_rows, column_tile * BN + in_columns
     inside = (rows[:, None] < m) & (columns[None, :] < n)
     if c is None:
@@ -240,11 +248,11 @@ def fused_fp64(
         at = batch * c_batch + rows.to(gl.int64)[:, None] * c_row + columns.to(gl.int64)[None, :] * c_column
         d = gl.load(c + at, inside, 0.0).to(gl.float32)
         size = gl.abs(d)
-        if WIDE:
-            flagged = gl.zeros([BM, BN], gl.int1, L)
-        else:  # sums are not that small, and a c that is has an exponent of its own in the formats beside FP32
-            least: gl.constexpr = 2.0**-100 if TYPES[0] == "fp32" else 2.0**-14
-            flagged = (size != 0) & (size < least)
+        flagged = (size < float("inf")) == 0
+        d = gl.where(flagged, 0.0, d)
+        if not WIDE:  # sums are not that small, and a c that is has an exponent of its own in the formats beside FP32
+            least: gl.constexpr = 2.0**-14 if TYPES == ("fp16", "fp32") else 2.0**-100
+            flagged = flagged | ((size != 0) & (size < least))
     total = d
     highest = gl.zeros([BM, BN], gl.int32, L)
     left = steps
@@ -258,17 +266,27 @@ def fused_fp64(
             top = gl.maximum(pairs & 0xFFFF, (pairs >> 16) & 0xFFFF) + ALIGN
             field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
             highest = gl.maximum(highest, field)
+            if TYPES[1] == "fp16":
+                d = gl.where(highest < 143, d, 0.0)
             if WIDE:
                 field = gl.where(d == 0.0, -2048, gl.maximum(field, 1))
                 top = gl.maximum(gl.maximum(top, field), FLOOR)
             else:
+                if TYPES[1] == "fp16":  # subnormal numbers have the exponent of the smallest normal one
+                    field = gl.where(d == 0.0, 0, gl.maximum(field, 127 - 14))
                 top = gl.maximum(top, field)
-            unit = (top << 20) + (((1023 + 52 - 127 - FRACTION) << 20) + 0x80000)  # upper word of 1.5 2^52 units
-            base = fp64_of_high(unit)
-            # c toward zero: its magnitude onto 1.5 2^52 units of its sign
-            value = d.to(gl.float64)
-            signed = fp64_of_high(unit | (d.to(gl.int32, bitcast=True) & -0x80000000))
-            start = base + (add_rz(signed, value) - signed)
+                if FLOOR > 0:
+                    top = gl.maximum(top, FLOOR)
+            sign = d.to(gl.int32, bitcast=True) & -0x80000000
+            # base: 1.5 2^52 units (FP32: 1.5 2^23); c toward zero: its magnitude onto as many units of its sign
+            if WINDOW:
+                unit = (top << 23) + (((23 - FRACTION) << 23) + 0x400000)
+                base, signed = unit.to(gl.float32, bitcast=True), (unit | sign).to(gl.float32, bitcast=True)
+                start = base + (add_rz(signed, d) - signed)
+            else:
+                unit = (top << 20) + (((1023 + 52 - 127 - FRACTION) << 20) + 0x80000)
+                base, signed = fp64_of_high(unit), fp64_of_high(unit | sign)
+                start = base + (add_rz(signed, d.to(gl.float64)) - signed)
             threshold = top + THRESHOLD
             if BITS == 8:
                 threshold = gl.maximum(threshold, 0)
@@ -276,7 +294,10 @@ def fused_fp64(
                     threshold = gl.minimum(threshold, 64)
             count = inexact_negatives(a_code, a_sign, b_code, b_sign, replicated(threshold, BITS), BM, BN, TERMS // PER)
             units = floored(a_value, b_value, start, BM, BN, TERMS)
-            units = (units.to(gl.int64, bitcast=True) + (count >> 7).to(gl.int64)).to(gl.float64, bitcast=True)
+            if WINDOW:
+                units = (units.to(gl.int32, bitcast=True) + (count >> 7)).to(gl.float32, bitcast=True)
+            else:
+                units = (units.to(gl.int64, bitcast=True) + (count >> 7).to(gl.int64)).to(gl.float64, bitcast=True)
             exact = units - base
             d = rounded(exact, TYPES[1], KEEP, WIDE)
             a_value += TERMS * BM
@@ -294,9 +315,10 @@ def fused_fp64(
         left -= here
     # what is not vouched for: NaN, infinities, an overflow that was cut to the largest number
     bits = d.to(gl.int32, bitcast=True) & 0x7FFFFFFF
-    flagged = (
-        flagged | (highest >= (143 if TYPES[1] == "fp16" else 254)) | ((TYPES[1] == "fp32") & (bits >= 0x7F000000))
-    )
+    MOST: gl.constexpr = 143 if TYPES[1] == "fp16" else 230 if WINDOW else 254
+    flagged = flagged | (highest >= MOST)
+    if TYPES[1] == "fp32":
+        flagged = flagged | (bits >= 0x7F000000)
     if LIMITED:
         flagged = flagged | (highest > LIMITED)
     if PROMOTES:
@@ -317,7 +339,7 @@ def rounded(exact, TYPE: gl.constexpr, KEEP: gl.constexpr, WIDE: gl.constexpr):
     if TYPE == "fp16":
         return exact.to(gl.float16).to(gl.float32) + 0.0
     else:
-        d = to_fp32_rz(exact)
+        d = exact if exact.dtype == gl.float32 else to_fp32_rz(exact)
         if KEEP < 23:
             d = (d.to(gl.int32, bitcast=True) & -(1 << (23 - KEEP))).to(gl.float32, bitcast=True)
         if WIDE:
