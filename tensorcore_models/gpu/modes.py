@@ -16,7 +16,9 @@ from ..kernels.lowering import Lowered
 #: Codes of lowest bits have their top bit for the sum with a threshold; the highest code of an operand is below half of that.
 _BYTES, _HALVES = 8, 16
 #: By so much exponents of nonzero operands lie above 0, that of zeros: a sum with one of these is below every addend's.
-_LIFT = 1 << 10
+_LIFT, _SCALED_LIFT = 288, 1024
+#: By so much codes of scaled operands lie lower, and their threshold twice as much higher: it stays positive.
+_SCALES = 256
 _KINDS = {"fp32": "s32", "tf32": "s32"}
 
 
@@ -32,15 +34,18 @@ class OperandForm:
         Bits of a code, what lifts exponents of nonzero numbers above those of zeros, code of the lowest lowest bit.
     normalise : bool
         Whether subnormal numbers have the exponents of their leading bits.
+    scale : (int, int, int, int) or None
+        Products that share a block scale, exponent bits, fraction bits and bias of scales.
     """
 
     format: tuple
     shape: tuple[int, int, int]
     normalise: bool
+    scale: tuple[int, int, int, int] | None = None
 
     def constants(self) -> dict[str, Any]:
         """As the kernel names them."""
-        return {"FORMAT": self.format, "SHAPE": self.shape, "NORMALISE": self.normalise}
+        return {"FORMAT": self.format, "SHAPE": self.shape, "NORMALISE": self.normalise, "SCALE": self.scale}
 
 
 @dataclass(frozen=True)
@@ -109,11 +114,16 @@ class UnitMode:
     counted: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
-def _operand(fmt: Format, bits: int, normalise: bool) -> OperandForm:
+def _operand(fmt: Format, bits: int, normalise: bool, low: Lowered) -> OperandForm:
     sign = fmt.bits - 1 - fmt.padding_bits if fmt.signed else -1
     place = sign + fmt.padding_bits if fmt.signed else -1
+    scale = None
+    if low.scale_format is not None:
+        of_scale = low.scale_format
+        scale = (low.block_size or 1, of_scale.exponent_bits, of_scale.fraction_bits, of_scale.bias)
+    highest = (1 << (bits - 2)) - 1 - (0 if scale is None else _SCALES)
     row = (fmt.exponent_bits, fmt.fraction_bits, fmt.bias, fmt.padding_bits, place, fmt.specials)
-    return OperandForm(row, (bits, _LIFT, (1 << (bits - 2)) - 1), normalise)
+    return OperandForm(row, (bits, _LIFT if scale is None else _SCALED_LIFT, highest), normalise, scale)
 
 
 def _lowest_range(fmt: Format) -> int:
@@ -141,9 +151,12 @@ def _window_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
 def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     """Constants of `fused_floating` for a fused sum, or for chained ones over interleaved k."""
     read = low.as_read
-    if read is None or low.scale_format is not None:
+    if read is None:
         return None
     (name, spec), (a, b, c, d), via = read
+    scaled = low.scale_format is not None
+    if scaled and (name != "fused" or via is not None or spec.scaled_zero != "skip"):
+        return None
     groups, dot = None, spec
     if name == "interleaved":
         if spec.final_rounding != "rne":
@@ -157,16 +170,16 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
         return None
     if not (_operands_fit(a, b) and _truncates(dot) and _result_fits(dot, c, d)):
         return None
-    wide = max(a.exponent_bits, b.exponent_bits) == 8
+    wide = scaled or max(a.exponent_bits, b.exponent_bits) == 8
     if wide and (c.name, d.name) != ("fp32", "fp32"):
         return None
     terms = max(4, dot.terms)
     if terms % 4:
         return None
     bits = _HALVES if wide else _BYTES
-    forms = [_operand(fmt, bits, via is not None) for fmt in (a, b)]
+    forms = [_operand(fmt, bits, via is not None, low) for fmt in (a, b)]
     lowest = sum(fmt.emin - fmt.fraction_bits for fmt in (a, b))
-    threshold = 1 - 127 - dot.fraction_bits - lowest
+    threshold = 1 - 127 - dot.fraction_bits - lowest + (2 * _SCALES if scaled else 0)
     # Codes of zeros are 0; a zero's product must not reach the top bit, and every other one must under a large enough c.
     every = sum(_lowest_range(fmt) for fmt in (a, b)) + 2
     limited = 0 if wide or every <= 64 else 64 - threshold
@@ -178,9 +191,48 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
         "THRESHOLD": threshold, "FLOOR": floor if wide else max(floor, 0), "WIDE": wide,
         "LIMITED": limited, "TYPES": (c.name, d.name),
         "KEEP": kept,
-        "WINDOW": False,
+        "WINDOW": False, "DOWN": None,
     }  # fmt: skip
     return ModePlan(mode, low, constants, terms, forms[0], forms[1], (c.name, d.name), spec.terms_per_step, groups)
+
+
+def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
+    """Constants of `fused_floating` for CDNA3's sums."""
+    read = low.as_read
+    if read is None or low.scale_format is not None or read.form.name != "round_down" or read.via is not None:
+        return None
+    (_, spec), (a, b, c, d), _ = read
+    rules = (
+        spec.add_rounding,
+        spec.output_rounding,
+        spec.zero_operand,
+        spec.zero_c,
+        spec.subnormal_c,
+        spec.negative_underflow,
+    )
+    if rules != ("rd", "rne", "skip", "minus126", "raw", "negative") or spec.exponent_floor is not None:
+        return None
+    fits = _operands_fit(a, b) and (c.name, d.name) == ("fp32", "fp32") and spec.terms % 4 == 0
+    widths = spec.fraction_bits, spec.dot_fraction_bits, spec.c_fraction_bits
+    # The dot product and c are added exactly: from a carry above the terms down to the lowest unit.
+    if not fits or max(widths) + (4 * spec.terms).bit_length() > 50 or not 24 <= (spec.sum_fraction_bits or 52) <= 52:
+        return None
+    if spec.c_cutoff is not None and spec.c_cutoff < spec.c_fraction_bits:
+        return None
+    if spec.product_overflow_exponent is not None and spec.product_overflow_exponent < 128:
+        return None
+    wide = max(a.exponent_bits, b.exponent_bits) == 8
+    bits = _HALVES if wide else _BYTES
+    forms = [_operand(fmt, bits, False, low) for fmt in (a, b)]
+    lowest = sum(fmt.emin - fmt.fraction_bits for fmt in (a, b))
+    constants = {
+        "TERMS": spec.terms, "BITS": bits, "FRACTION": spec.fraction_bits,
+        "ALIGN": 127 - sum(form.shape[1] + fmt.bias for form, fmt in zip(forms, (a, b), strict=True)),
+        "THRESHOLD": 1 - 127 - spec.fraction_bits - lowest, "FLOOR": 0, "WIDE": wide, "LIMITED": 0, "TYPES": ("fp32", "fp32"),
+        "KEEP": 23, "WINDOW": False,
+        "DOWN": (spec.dot_fraction_bits, spec.c_fraction_bits, spec.sum_fraction_bits, spec.c_cutoff, spec.parity_groups),
+    }  # fmt: skip
+    return ModePlan(mode, low, constants, spec.terms, forms[0], forms[1], ("fp32", "fp32"), spec.terms)
 
 
 def _truncates(dot: Any) -> bool:
@@ -213,6 +265,14 @@ MODES = (
         "fused sums that truncate at one alignment (N 4 to 32, F up to 28; fp4 to fp16, bf16, tf32) to FP32 or FP16, and "
         "chained ones over interleaved k",
         "infinities and NaN, results at the end of the range, c far above the products of fp16 (2^40) or below 2^-100",
+    ),
+    UnitMode(
+        "sums rounded down in FP64",
+        "fused_floating",
+        ("cuda",),
+        _down_plan,
+        "CDNA3's: products cut at one alignment, or those of even and of odd k, then the dot product and c rounded down",
+        "infinities and NaN, products or addends of 2^126 or more",
     ),
 )
 

@@ -86,8 +86,8 @@ class DeviceUnit:
         """Rows and columns of a tile."""
         return 4 * self.each[0] * self.warps[0], 8 * self.each[1] * self.warps[1]
 
-    def pack(self, codes, form: OperandForm, tile: int, padded: int, order) -> Packed:
-        """An operand, encodings of shape (batch, rows, k) with any strides, packed on its device."""
+    def pack(self, codes, scales, form: OperandForm, tile: int, padded: int, order) -> Packed:
+        """An operand, encodings of shape (batch, rows, k) with any strides, packed on its device with its block scales."""
         import torch
 
         batch, rows, k = codes.shape
@@ -101,19 +101,25 @@ class DeviceUnit:
             size // 16,
         )
         strides = codes.stride()
+        of_scales = (0, 0, 0) if scales is None else scales.stride()
         arguments = {
             "codes": _view(codes), "values": _view(made.values), "words": _view(made.words), "special": _view(made.special),
-            "order": None if order is None else _view(order), "rows": rows, "k": k, "code_batch": strides[0],
-            "code_row": strides[1], "code_k": strides[2], "row_tiles": tiles, "padded_k": padded, "size": made.size,
+            "order": None if order is None else _view(order), "rows": rows, "k": k,
+            "code_batch": strides[0],
+            "code_row": strides[1], "code_k": strides[2],
+            "scales": None if scales is None else _view(scales),
+            "scale_batch": of_scales[0], "scale_row": of_scales[1], "scale_k": of_scales[2],
+            "row_tiles": tiles, "padded_k": padded, "size": made.size,
         }  # fmt: skip
         constants = {**form.constants(), "TILE": tile}
         self.launch(TritonLaunch("pack", arguments, constants, batch * tiles * (padded // 4), 1))
         return made
 
-    def chain(self, a, b, c, every: int | None = None):
+    def chain(self, a, b, c, every: int | None = None, scales=(None, None)):
         """(encodings of D, flags of tiles) for encodings (batch, m, k), (batch, n, k), (batch, m, n) or None.
 
-        every: Products after which a chain is added outside and starts again.
+        every: Products after which a chain is added outside and starts again. scales: Of both operands, (batch, m, blocks) and
+        (batch, n, blocks).
         """
         import torch
 
@@ -126,7 +132,8 @@ class DeviceUnit:
             chain = len(plan.groups) * plan.terms
         elif every is not None:
             chain = every
-        x, y = self.pack(a, plan.a, rows, padded, at), self.pack(b, plan.b, columns, padded, at)
+        x = self.pack(a, scales[0], plan.a, rows, padded, at)
+        y = self.pack(b, scales[1], plan.b, columns, padded, at)
         kind = torch.int16 if plan.types[1] == "fp16" else torch.int32
         out = torch.empty((batch, m, n), dtype=kind, device=a.device)
         flags = torch.empty(batch * x.tiles * y.tiles, dtype=torch.int32, device=a.device)
@@ -152,7 +159,7 @@ class DeviceUnit:
         """How two largest exponents are found at once."""
         return "u16x2" if int(self.target.arch) >= 90 else "f16x2"
 
-    def run(self, a, b, c=None, every: int | None = None) -> UnitRun:
+    def run(self, a, b, c=None, every: int | None = None, scales=(None, None)) -> UnitRun:
         """D = A B + C for encodings on the device.
 
         Parameters
@@ -163,17 +170,23 @@ class DeviceUnit:
             Encodings, shape (batch, m, n).
         every : int, optional
             Products of a chain that is added outside in FP32.
+        scales : (Tensor, Tensor), optional
+            Encodings of block scales, shapes (batch, m, blocks), (batch, blocks, n).
 
         Returns
         -------
         UnitRun
         """
         b = b.transpose(1, 2)
+        of_a, of_b = scales[0], None if scales[1] is None else scales[1].transpose(1, 2)
         slices = self._slices(a, b, every)
         found: set[int] = set()
         d = c
         for start, stop in slices:
-            d, flags = self.chain(a[:, :, start:stop], b[:, :, start:stop], d, every)
+            size = self.plan.low.block_size or 1
+            blocks = slice(start // size, -(-stop // size))
+            parts = [None if s is None else s[:, :, blocks] for s in (of_a, of_b)]
+            d, flags = self.chain(a[:, :, start:stop], b[:, :, start:stop], d, every, parts)
             found.update(flags.nonzero().flatten().tolist())
         (rows, columns), down, across = self.tile, -(-a.shape[1] // self.tile[0]), -(-b.shape[1] // self.tile[1])
         again = tuple(
@@ -181,9 +194,9 @@ class DeviceUnit:
         )
         for batch, row, column in again:
             here = slice(row, row + rows), slice(column, column + columns)
-            d[batch][here] = self._exact(
-                a[batch, here[0]], b[batch, here[1]], None if c is None else c[batch][here], every
-            )
+            parts = [None if s is None else s[batch, x] for s, x in zip((of_a, of_b), here, strict=True)]
+            start = None if c is None else c[batch][here]
+            d[batch][here] = self._exact(a[batch, here[0]], b[batch, here[1]], start, every, parts)
         tiles = a.shape[0] * down * across
         return UnitRun(d, self.plan.mode.name, tiles, again, "the CPU's exact kernels" if again else "")
 
@@ -192,11 +205,11 @@ class DeviceUnit:
         (batch, m, k), n, low = a.shape, b.shape[1], self.plan.low
         if low.c_format != low.d_format:
             return [(0, k)]
-        unit = math.lcm(low.cycle, self.plan.step, every or 1)
+        unit = math.lcm(low.cycle, self.plan.step, every or 1, low.block_size or 1)
         most = max(1, PACKED_BYTES // (_BYTES_EACH * batch * (m + n)) // unit) * unit
         return [(start, min(start + most, k)) for start in range(0, k, most)]
 
-    def _exact(self, a, b, c, every: int | None):
+    def _exact(self, a, b, c, every: int | None, scales):
         """The same on the CPU, for encodings of a tile: (rows, k), (columns, k)."""
         import torch
 
@@ -205,11 +218,10 @@ class DeviceUnit:
         start = (
             np.zeros((len(x), len(y)), low.c_format.container) if c is None else _unsigned(c, low.c_format.container)
         )
-        d = (
-            matrix_bits(low, x, y.T, start)
-            if every is None
-            else generic_promoted(low, x, y.T, start, None, None, every)
-        )
+        sa, sb = (None if s is None else _unsigned(s, np.dtype(np.uint8)) for s in scales)
+        sb = None if sb is None else sb.T
+        exact = (low, x, y.T, start, sa, sb)
+        d = matrix_bits(*exact) if every is None else generic_promoted(*exact, every)
         return torch.from_numpy(d.view(np.dtype(f"i{d.itemsize}"))).to(a.device)
 
 

@@ -104,7 +104,16 @@ def gpu_of(tensor: Any) -> GPU:
 
 
 # -- products ------------------------------------------------------------------------------------------------------------------
-def run_bits(engine: Any, a: Any, b: Any, c: Any = None, *, promote_every: int | None = None) -> UnitRun:
+def run_bits(
+    engine: Any,
+    a: Any,
+    b: Any,
+    c: Any = None,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    *,
+    promote_every: int | None = None,
+) -> UnitRun:
     """D = A B + C for encodings on a GPU, with what was computed again.
 
     Parameters
@@ -112,6 +121,8 @@ def run_bits(engine: Any, a: Any, b: Any, c: Any = None, *, promote_every: int |
     engine : MatrixEngine or Instruction
     a, b, c : Tensor
         Encodings as integers, shapes (batch, m, k), (batch, k, n), (batch, m, n); k is padded with zeros to whole k steps.
+    scale_a, scale_b : Tensor, optional
+        Encodings of block scales, shapes (batch, m, blocks), (batch, blocks, n).
     promote_every : int, optional
         As :meth:`tensorcore_models.Instruction.gemm_bits` has it.
 
@@ -127,7 +138,7 @@ def run_bits(engine: Any, a: Any, b: Any, c: Any = None, *, promote_every: int |
     """
     gpu, low = gpu_of(a), lowered(engine)
     unit = DeviceUnit(plan_of(low, gpu.target.backend, engine.label), gpu.target, gpu.launch, gpu.warps, gpu.each)
-    return unit.run(a, b, c, promote_every)
+    return unit.run(a, b, c, promote_every, (scale_a, scale_b))
 
 
 def gemm_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, options: dict[str, Any]) -> Any:
@@ -295,10 +306,12 @@ def _on_host(engine: Any, tensor: Any) -> Any:
     plan_of(low, gpu_of(tensor).target.backend, engine.label)
 
     def chain(a, b, c, scale_a, scale_b):
-        if a.size * b.shape[1] < WORTH_DEVICE or scale_a is not None:
-            scales = [None if s is None else s[None] for s in (scale_a, scale_b)]
-            return batch_bits(low, a[None], b[None], c[None], *scales)[0]
-        codes = [_tensor(np.array(x).view(f"i{x.dtype.itemsize}"), tensor.device)[None] for x in (a, b, c)]
+        given = (a, b, c, scale_a, scale_b)
+        if a.size * b.shape[1] < WORTH_DEVICE:
+            return batch_bits(low, *(None if x is None else x[None] for x in given))[0]
+        codes = [
+            None if x is None else _tensor(np.array(x).view(f"i{x.dtype.itemsize}"), tensor.device)[None] for x in given
+        ]
         return _host_bits(run_bits(engine, *codes).bits[0]).view(low.d_format.container)
 
     def none(*arguments):
