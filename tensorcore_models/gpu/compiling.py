@@ -158,3 +158,17 @@ def compile_function(
     return TargetKernel(
         made.asm[text], made.asm.get(binary), made.metadata.name, passed, made.metadata.shared, target, launch
     )
+
+
+def unit_kernel(name: str) -> Any:
+    """The kernel of this room by that name.
+
+    Raises
+    ------
+    ImportError
+        Without Triton.
+    """
+    triton_module()
+    from . import source, source_chains
+
+    return getattr(source if hasattr(source, name) else source_chains, name)

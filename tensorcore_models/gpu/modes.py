@@ -12,6 +12,7 @@ from typing import Any
 from ..formats import Format, get_float_format
 from ..kernels.common import step_order
 from ..kernels.lowering import Lowered
+from .chains import chain_plan, integer_constants, multiply_add_constants
 
 #: Codes of lowest bits have their top bit for the sum with a threshold; the highest code of an operand is below half of that.
 _BYTES, _HALVES = 8, 16
@@ -60,7 +61,8 @@ class ModePlan:
         Of the mode's kernel.
     terms : int
         Products of one step of the kernel.
-    a, b : OperandForm
+    a, b : OperandForm or None
+        None where operands are taken as values.
     types : (str, str)
         Formats of c and d.
     step : int
@@ -73,8 +75,8 @@ class ModePlan:
     low: Lowered
     constants: Mapping[str, Any]
     terms: int
-    a: OperandForm
-    b: OperandForm
+    a: OperandForm | None
+    b: OperandForm | None
     types: tuple[str, str]
     step: int
     groups: tuple[tuple[int, ...], ...] | None = None
@@ -273,6 +275,22 @@ MODES = (
         _down_plan,
         "CDNA3's: products cut at one alignment, or those of even and of odd k, then the dot product and c rounded down",
         "infinities and NaN, products or addends of 2^126 or more",
+    ),
+    UnitMode(
+        "chains of multiply-adds",
+        "chains",
+        ("cuda",),
+        lambda low, mode: chain_plan(low, mode, multiply_add_constants(low), 1),
+        "multiply-adds in FP32 or FP64 in the order of k, in any of IEEE's roundings, infinities and NaN included",
+        "nothing",
+    ),
+    UnitMode(
+        "integer sums",
+        "chains",
+        ("cuda",),
+        lambda low, mode: chain_plan(low, mode, integer_constants(low), low.step),
+        "exact sums of integers of up to 8 bits, modulo 2^32 or clamped after each step",
+        "nothing",
     ),
 )
 

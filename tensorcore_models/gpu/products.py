@@ -14,6 +14,7 @@ import numpy as np
 from ..kernels import matrix_bits
 from ..kernels.common import generic_promoted
 from ..kernels.lowering import Lowered
+from .chains import run_chain
 from .launches import TritonLaunch, View
 from .modes import ModePlan, OperandForm, plan_of
 from .targets import KernelTarget
@@ -103,13 +104,11 @@ class DeviceUnit:
         strides = codes.stride()
         of_scales = (0, 0, 0) if scales is None else scales.stride()
         arguments = {
-            "codes": _view(codes), "values": _view(made.values), "words": _view(made.words), "special": _view(made.special),
-            "order": None if order is None else _view(order), "rows": rows, "k": k,
-            "code_batch": strides[0],
-            "code_row": strides[1], "code_k": strides[2],
-            "scales": None if scales is None else _view(scales),
-            "scale_batch": of_scales[0], "scale_row": of_scales[1], "scale_k": of_scales[2],
-            "row_tiles": tiles, "padded_k": padded, "size": made.size,
+            "codes": view_of(codes), "values": view_of(made.values), "words": view_of(made.words),
+            "special": view_of(made.special), "order": None if order is None else view_of(order), "rows": rows, "k": k,
+            "code_batch": strides[0], "code_row": strides[1], "code_k": strides[2],
+            "scales": None if scales is None else view_of(scales), "scale_batch": of_scales[0], "scale_row": of_scales[1],
+            "scale_k": of_scales[2], "row_tiles": tiles, "padded_k": padded, "size": made.size,
         }  # fmt: skip
         constants = {**form.constants(), "TILE": tile}
         self.launch(TritonLaunch("pack", arguments, constants, batch * tiles * (padded // 4), 1))
@@ -124,6 +123,8 @@ class DeviceUnit:
         import torch
 
         plan, (batch, m, k), n = self.plan, a.shape, b.shape[1]
+        if plan.mode.function == "chains":
+            return run_chain(self, a, b, c, every)
         order = plan.order(k)
         padded = -(-k // plan.terms) * plan.terms if order is None else order.size
         at = None if order is None else torch.from_numpy(order.copy()).to(a.device)
@@ -132,6 +133,7 @@ class DeviceUnit:
             chain = len(plan.groups) * plan.terms
         elif every is not None:
             chain = every
+        assert plan.a is not None and plan.b is not None
         x = self.pack(a, scales[0], plan.a, rows, padded, at)
         y = self.pack(b, scales[1], plan.b, columns, padded, at)
         kind = torch.int16 if plan.types[1] == "fp16" else torch.int32
@@ -139,12 +141,12 @@ class DeviceUnit:
         flags = torch.empty(batch * x.tiles * y.tiles, dtype=torch.int32, device=a.device)
         strides = (0, 0, 0) if c is None else c.stride()
         arguments = {
-            "a_values": _view(x.values), "a_words": _view(x.words), "a_special": _view(x.special), "b_values": _view(y.values),
-            "b_words": _view(y.words), "b_special": _view(y.special), "c": None if c is None else _view(c, plan.types[0]),
-            "out": _view(out, plan.types[1]), "flags": _view(flags), "tiles": None, "m": m, "n": n,
-            "steps": padded // plan.terms, "chain": chain // plan.terms, "row_tiles": x.tiles, "column_tiles": y.tiles,
-            "padded_k": padded, "a_size": x.size, "b_size": y.size, "c_batch": strides[0], "c_row": strides[1],
-            "c_column": strides[2],
+            "a_values": view_of(x.values), "a_words": view_of(x.words), "a_special": view_of(x.special),
+            "b_values": view_of(y.values), "b_words": view_of(y.words), "b_special": view_of(y.special),
+            "c": None if c is None else view_of(c, plan.types[0]), "out": view_of(out, plan.types[1]), "flags": view_of(flags),
+            "tiles": None, "m": m, "n": n, "steps": padded // plan.terms, "chain": chain // plan.terms, "row_tiles": x.tiles,
+            "column_tiles": y.tiles, "padded_k": padded, "a_size": x.size, "b_size": y.size, "c_batch": strides[0],
+            "c_row": strides[1], "c_column": strides[2],
         }  # fmt: skip
         constants = {
             **plan.constants, "PROMOTES": chain != padded or plan.groups is not None, "PAIRS": self.pairs, "EACH": self.each,
@@ -195,8 +197,8 @@ class DeviceUnit:
         for batch, row, column in again:
             here = slice(row, row + rows), slice(column, column + columns)
             parts = [None if s is None else s[batch, x] for s, x in zip((of_a, of_b), here, strict=True)]
-            start = None if c is None else c[batch][here]
-            d[batch][here] = self._exact(a[batch, here[0]], b[batch, here[1]], start, every, parts)
+            addend = None if c is None else c[batch][here]
+            d[batch][here] = self._exact(a[batch, here[0]], b[batch, here[1]], addend, every, parts)
         tiles = a.shape[0] * down * across
         return UnitRun(d, self.plan.mode.name, tiles, again, "the CPU's exact kernels" if again else "")
 
@@ -233,7 +235,7 @@ _FLOATS = {"torch.float64": "fp64", "torch.float32": "fp32"}
 _INTEGERS = {1: "s8", 2: "s16", 4: "s32", 8: "s64"}
 
 
-def _view(tensor, fmt: str | None = None) -> View:
+def view_of(tensor, fmt: str | None = None) -> View:
     """A tensor in memory; `fmt`: its bits are that format's."""
     if fmt is not None:
         import torch

@@ -25,8 +25,8 @@ def chains(
 ):  # fmt: skip
     """D = A B + C product by product. A and B: [batch][tile][k][row or column of the tile], in the type of the sum.
 
-    ROUNDING: of each multiply-add; None: integers, added modulo 2^32, or clamped after each step with CLAMPS. TERMS: Products of
-    a step. NAN: Encoding of NaN results. PROMOTES: chains of `chain` steps start from 0 and are added outside.
+    ROUNDING: of each multiply-add; None: integers, added modulo 2^32, or clamped after each step with CLAMPS. TERMS: Products
+    of a step. NAN: Encoding of NaN results. PROMOTES: chains of `chain` steps start from 0 and are added outside.
     """
     L: gl.constexpr = tile_layout(EACH, WARPS)
     BM: gl.constexpr = tile_rows(EACH, WARPS)
@@ -43,7 +43,11 @@ def chains(
     inside = (rows[:, None] < m) & (columns[None, :] < n)
     d = gl.zeros([BM, BN], TYPE, L)
     if c is not None:
-        d = gl.load(c + batch * c_batch + rows.to(gl.int64)[:, None] * c_row + columns.to(gl.int64)[None, :] * c_column, inside, 0)
+        d = gl.load(
+            c + batch * c_batch + rows.to(gl.int64)[:, None] * c_row + columns.to(gl.int64)[None, :] * c_column,
+            inside,
+            0,
+        )
         d = d.to(TYPE)
     total = d
     left = steps
@@ -69,7 +73,7 @@ def chains(
     if PROMOTES:
         d = total
     if ROUNDING is not None:
-        if TYPE == gl.float32:
+        if gl.float32 == TYPE:
             d = gl.where(d == d, d, gl.full_like(d.to(gl.int32, bitcast=True), NAN).to(gl.float32, bitcast=True))
         else:
             d = gl.where(d == d, d, gl.full_like(d.to(gl.int64, bitcast=True), NAN).to(gl.float64, bitcast=True))

@@ -72,7 +72,7 @@ def gpu_of(tensor: Any) -> GPU:
     """
     import torch
 
-    from .compiling import triton_module
+    from .compiling import triton_module, unit_kernel
 
     device = tensor.device
     if device.type != "cuda":
@@ -91,12 +91,12 @@ def gpu_of(tensor: Any) -> GPU:
     triton_module()
 
     def launch(what: TritonLaunch) -> None:
-        from . import source
+
         from .launches import View
 
         arguments = {key: x.data if isinstance(x, View) else x for key, x in what.arguments.items()}
         with torch.cuda.device(device):
-            getattr(source, what.function)[(what.grid,)](
+            unit_kernel(what.function)[(what.grid,)](
                 **arguments, **what.constants, **what.options, num_warps=what.warps, num_stages=what.stages
             )
 
@@ -162,10 +162,10 @@ def gemm(engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dic
     ends_are_plain = (
         ends["alpha"] == ends["beta"] == 1 and ends["scale_a"] is ends["scale_b"] is None and not ends["input_saturate"]
     )
-    codes = _held(engine, a, b, c)
-    held = all(x is not None or given is None for x, given in zip(codes, (a, b, c), strict=True))
+    x, y, z = _held(engine, a, b, c)
+    held = all(x is not None or given is None for x, given in zip((x, y, z), (a, b, c), strict=True))
     if ends_are_plain and held and _plain(engine, a, options):
-        d = _shaped(engine, *codes, options["promote_every"])
+        d = _shaped(engine, x, y, z, options["promote_every"])
         return d.view(getattr(torch, _DTYPES[low.d_format.name]))
     host = [None if x is None else as_array(x.detach().cpu() if is_tensor(x) else x) for x in (a, b, c)]
     scales = {key: x.cpu() if is_tensor(x) else x for key, x in ends.items()}
