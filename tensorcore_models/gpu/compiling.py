@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import importlib.util
 import warnings
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,8 @@ from .targets import KernelTarget
 
 #: The version of Triton whose compiled text the gate has run.
 TESTED_TRITON = "3.9.0"
+#: The oldest whose Gluon the kernels of units are written for.
+LEAST_TRITON = (3, 9)
 _POINTERS = {
     "fp32": "*fp32",
     "fp16": "*fp16",
@@ -166,8 +169,14 @@ def unit_kernel(name: str) -> Any:
     Raises
     ------
     ImportError
-        Without Triton.
+        Without Triton, or with one that is too old.
     """
+    version = importlib.import_module("triton").__version__ if importlib.util.find_spec("triton") else None
+    if version is not None and tuple(map(int, version.split(".")[:2])) < LEAST_TRITON:
+        least = ".".join(map(str, LEAST_TRITON))
+        raise ImportError(
+            f"this is Triton {version}, units on a GPU need {least} or newer: pip install 'triton>={least}'"
+        )
     triton_module()
     from . import source, source_chains
 
