@@ -14,7 +14,9 @@ scales that are missing get the encoding 0, which is what memory filled with zer
 import abc
 import functools
 import math
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +43,17 @@ def format_name(row: Format | IntegerFormat) -> FormatLike:
 
 
 _ONE_ZERO = bytes(16)
+_ORDER = ("k_order", "promote_every", "promote_rounding")
+_ENDS = ("alpha", "beta", "scale_a", "scale_b", "input_rounding", "input_saturate")
+
+
+def gpu_of(operand) -> Any:
+    """The module that multiplies a torch tensor on a GPU; None for every other operand."""
+    if type(operand) is np.ndarray or "torch" not in sys.modules:
+        return None
+    from ..gpu import tensors
+
+    return tensors if tensors.on_gpu(operand) else None
 
 
 def _scalar(x, name: str) -> float:
@@ -147,6 +160,8 @@ class Engine(abc.ABC):
 
     @default_fp_state
     def _gemm_bits(self, a, b, c, scale_a, scale_b, *order) -> np.ndarray:
+        if (gpu := gpu_of(a)) is not None:
+            return gpu.gemm_bits(self, a, b, c, scale_a, scale_b, dict(zip(_ORDER, order, strict=True)))
         a, b, c = self._check_matrices(a, b, c)
         scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         return self._gemm_checked(a, b, c, scale_a, scale_b, *order)
@@ -212,6 +227,9 @@ class Engine(abc.ABC):
     @default_fp_state
     def _gemm(self, a, b, c, factors, scales, rounding, order) -> np.ndarray:
         """What :meth:`gemm` does with operands of any type."""
+        if (gpu := gpu_of(a)) is not None:
+            ends = dict(zip(_ENDS, (*factors, *scales, *rounding), strict=True))
+            return gpu.gemm(self, a, b, c, ends, dict(zip(_ORDER, order, strict=True)))
         formats = self.formats
         alpha, beta = (_scalar(x, name) for x, name in zip(factors, ("alpha", "beta"), strict=True))
         (scale_a, scale_b), (input_rounding, input_saturate) = scales, rounding
@@ -226,8 +244,7 @@ class Engine(abc.ABC):
                 raise ValueError(
                     "alpha and beta do not go with scales that are applied outside of the unit: leave them out"
                 )
-            names = ("k_order", "promote_every", "promote_rounding")
-            sums = scaled_sums(self, a, b, scaling, **dict(zip(names, order, strict=True)))
+            sums = scaled_sums(self, a, b, scaling, **dict(zip(_ORDER, order, strict=True)))
             return sums if c is None else sums + as_array(c, "c").astype(np.float32)
         given = (scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b")))
         sa, sb = self.check_scales(a.shape, b.shape, *given)

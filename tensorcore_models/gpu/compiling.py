@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import importlib.util
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from .targets import KernelTarget
 
 #: The version of Triton whose compiled text the gate has run.
 TESTED_TRITON = "3.9.0"
+#: The oldest whose Gluon the kernels of units are written for.
+LEAST_TRITON = (3, 9)
 _POINTERS = {
     "fp32": "*fp32",
     "fp16": "*fp16",
@@ -170,3 +173,23 @@ def compile_function(
         {name: types[name] for name in passed},
         {name: value for name, value in constants.items() if name in launch.arguments}, tuple(multiples),
     )  # fmt: skip
+
+
+def unit_kernel(name: str) -> Any:
+    """The kernel of this room by that name.
+
+    Raises
+    ------
+    ImportError
+        Without Triton, or with one that is too old.
+    """
+    version = importlib.import_module("triton").__version__ if importlib.util.find_spec("triton") else None
+    if version is not None and tuple(map(int, version.split(".")[:2])) < LEAST_TRITON:
+        least = ".".join(map(str, LEAST_TRITON))
+        raise ImportError(
+            f"this is Triton {version}, units on a GPU need {least} or newer: pip install 'triton>={least}'"
+        )
+    triton_module()
+    from . import source, source_chains
+
+    return getattr(source if hasattr(source, name) else source_chains, name)

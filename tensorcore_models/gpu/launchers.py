@@ -22,6 +22,8 @@ class TextMachine:
         Name of a function -> the kernel.
     texts : mapping, optional
         Function: (assembly, names of its parameters in order), compiled before; they run in the place of every launch.
+    unpublished : {"refuse", "nearest"}, optional
+        What becomes of results that no document gives, as payloads of NaN; by default NVIDIA's are refused.
     """
 
     def __init__(
@@ -29,8 +31,11 @@ class TextMachine:
         target: KernelTarget,
         find: Callable[[str], Any],
         texts: Mapping[str, tuple[str, Sequence[str]]] | None = None,
+        unpublished: str | None = None,
     ):
         self.target, self.find = target, find
+        # AMD publishes no payloads of NaN; here every NaN is one.
+        self.unpublished = unpublished or ("refuse" if target.backend == "cuda" else "nearest")
         self._programs: dict[Any, tuple[Any, tuple[str, ...]]] = {}
         self._given = {name: (compiled.read(text), tuple(names)) for name, (text, names) in (texts or {}).items()}
 
@@ -51,8 +56,7 @@ class TextMachine:
         program, names = self.program(launch)
         values = [launch.arguments[name] for name in names]
         arrays = [_array(x.data) if isinstance(x, View) else x for x in values]
-        # AMD publishes no payloads of NaN; here every NaN is one.
-        program.run(arrays, grid=(launch.grid,), unpublished="refuse" if self.target.backend == "cuda" else "nearest")
+        program.run(arrays, grid=(launch.grid,), unpublished=self.unpublished)
 
 
 def _array(data: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 from ..kernels import matrix_bits
 from ..kernels.common import generic_promoted
 from ..kernels.lowering import Lowered
+from .chains import run_chain
 from .launches import TritonLaunch, View
 from .modes import ModePlan, OperandForm, plan_of
 from .targets import KernelTarget
@@ -58,7 +59,7 @@ class Packed:
     words: Any
     special: Any
     tiles: int
-    plane: int
+    size: int  # elements by 16
 
 
 @dataclass(frozen=True)
@@ -86,38 +87,44 @@ class DeviceUnit:
         """Rows and columns of a tile."""
         return 4 * self.each[0] * self.warps[0], 8 * self.each[1] * self.warps[1]
 
-    def pack(self, codes, form: OperandForm, tile: int, padded: int, order) -> Packed:
-        """An operand, encodings of shape (batch, rows, k) with any strides, packed on its device."""
+    def pack(self, codes, scales, form: OperandForm, tile: int, padded: int, order) -> Packed:
+        """An operand, encodings of shape (batch, rows, k) with any strides, packed on its device with its block scales."""
         import torch
 
         batch, rows, k = codes.shape
         tiles, device = -(-rows // tile), codes.device
-        plane = batch * tiles * padded * tile // 2
+        size = batch * tiles * padded * tile
         made = Packed(
-            torch.empty(2 * plane, dtype=torch.float64, device=device),
-            torch.empty(plane + 2 * (2 * plane // (32 // form.shape[0])), dtype=torch.int32, device=device),
+            torch.empty(size, dtype=torch.float32 if self.plan.constants["WINDOW"] else torch.float64, device=device),
+            torch.empty(size // 2 + 2 * (size * form.shape[0] // 32), dtype=torch.int32, device=device),
             torch.zeros(batch * tiles * tile, dtype=torch.int32, device=device),
             tiles,
-            plane,
+            size // 16,
         )
         strides = codes.stride()
+        of_scales = (0, 0, 0) if scales is None else scales.stride()
         arguments = {
-            "codes": _view(codes), "values": _view(made.values), "words": _view(made.words), "special": _view(made.special),
-            "order": None if order is None else _view(order), "rows": rows, "k": k, "code_batch": strides[0],
-            "code_row": strides[1], "code_k": strides[2], "row_tiles": tiles, "padded_k": padded, "plane": plane,
+            "codes": view_of(codes), "values": view_of(made.values), "words": view_of(made.words),
+            "special": view_of(made.special), "order": None if order is None else view_of(order), "rows": rows, "k": k,
+            "code_batch": strides[0], "code_row": strides[1], "code_k": strides[2],
+            "scales": None if scales is None else view_of(scales), "scale_batch": of_scales[0], "scale_row": of_scales[1],
+            "scale_k": of_scales[2], "row_tiles": tiles, "padded_k": padded, "size": made.size,
         }  # fmt: skip
         constants = {**form.constants(), "TILE": tile}
         self.launch(TritonLaunch("pack", arguments, constants, batch * tiles * (padded // 4), 1))
         return made
 
-    def chain(self, a, b, c, every: int | None = None):
+    def chain(self, a, b, c, every: int | None = None, scales=(None, None)):
         """(encodings of D, flags of tiles) for encodings (batch, m, k), (batch, n, k), (batch, m, n) or None.
 
-        every: Products after which a chain is added outside and starts again.
+        every: Products after which a chain is added outside and starts again. scales: Of both operands, (batch, m, blocks) and
+        (batch, n, blocks).
         """
         import torch
 
         plan, (batch, m, k), n = self.plan, a.shape, b.shape[1]
+        if plan.mode.function == "chains":
+            return run_chain(self, a, b, c, every)
         order = plan.order(k)
         padded = -(-k // plan.terms) * plan.terms if order is None else order.size
         at = None if order is None else torch.from_numpy(order.copy()).to(a.device)
@@ -126,18 +133,20 @@ class DeviceUnit:
             chain = len(plan.groups) * plan.terms
         elif every is not None:
             chain = every
-        x, y = self.pack(a, plan.a, rows, padded, at), self.pack(b, plan.b, columns, padded, at)
+        assert plan.a is not None and plan.b is not None
+        x = self.pack(a, scales[0], plan.a, rows, padded, at)
+        y = self.pack(b, scales[1], plan.b, columns, padded, at)
         kind = torch.int16 if plan.types[1] == "fp16" else torch.int32
         out = torch.empty((batch, m, n), dtype=kind, device=a.device)
         flags = torch.empty(batch * x.tiles * y.tiles, dtype=torch.int32, device=a.device)
         strides = (0, 0, 0) if c is None else c.stride()
         arguments = {
-            "a_values": _view(x.values), "a_words": _view(x.words), "a_special": _view(x.special), "b_values": _view(y.values),
-            "b_words": _view(y.words), "b_special": _view(y.special), "c": None if c is None else _view(c, plan.types[0]),
-            "out": _view(out, plan.types[1]), "flags": _view(flags), "tiles": None, "m": m, "n": n,
-            "steps": padded // plan.terms, "chain": chain // plan.terms, "row_tiles": x.tiles, "column_tiles": y.tiles,
-            "padded_k": padded, "a_plane": x.plane, "b_plane": y.plane, "c_batch": strides[0], "c_row": strides[1],
-            "c_column": strides[2],
+            "a_values": view_of(x.values), "a_words": view_of(x.words), "a_special": view_of(x.special),
+            "b_values": view_of(y.values), "b_words": view_of(y.words), "b_special": view_of(y.special),
+            "c": None if c is None else view_of(c, plan.types[0]), "out": view_of(out, plan.types[1]), "flags": view_of(flags),
+            "tiles": None, "m": m, "n": n, "steps": padded // plan.terms, "chain": chain // plan.terms, "row_tiles": x.tiles,
+            "column_tiles": y.tiles, "padded_k": padded, "a_size": x.size, "b_size": y.size, "c_batch": strides[0],
+            "c_row": strides[1], "c_column": strides[2],
         }  # fmt: skip
         constants = {
             **plan.constants, "PROMOTES": chain != padded or plan.groups is not None, "PAIRS": self.pairs, "EACH": self.each,
@@ -150,9 +159,9 @@ class DeviceUnit:
     @property
     def pairs(self) -> str:
         """How two largest exponents are found at once."""
-        return "u16x2" if self.target.arch >= 90 else "f16x2"
+        return "u16x2" if int(self.target.arch) >= 90 else "f16x2"
 
-    def run(self, a, b, c=None, every: int | None = None) -> UnitRun:
+    def run(self, a, b, c=None, every: int | None = None, scales=(None, None)) -> UnitRun:
         """D = A B + C for encodings on the device.
 
         Parameters
@@ -163,17 +172,23 @@ class DeviceUnit:
             Encodings, shape (batch, m, n).
         every : int, optional
             Products of a chain that is added outside in FP32.
+        scales : (Tensor, Tensor), optional
+            Encodings of block scales, shapes (batch, m, blocks), (batch, blocks, n).
 
         Returns
         -------
         UnitRun
         """
         b = b.transpose(1, 2)
+        of_a, of_b = scales[0], None if scales[1] is None else scales[1].transpose(1, 2)
         slices = self._slices(a, b, every)
         found: set[int] = set()
         d = c
         for start, stop in slices:
-            d, flags = self.chain(a[:, :, start:stop], b[:, :, start:stop], d, every)
+            size = self.plan.low.block_size or 1
+            blocks = slice(start // size, -(-stop // size))
+            parts = [None if s is None else s[:, :, blocks] for s in (of_a, of_b)]
+            d, flags = self.chain(a[:, :, start:stop], b[:, :, start:stop], d, every, parts)
             found.update(flags.nonzero().flatten().tolist())
         (rows, columns), down, across = self.tile, -(-a.shape[1] // self.tile[0]), -(-b.shape[1] // self.tile[1])
         again = tuple(
@@ -181,9 +196,9 @@ class DeviceUnit:
         )
         for batch, row, column in again:
             here = slice(row, row + rows), slice(column, column + columns)
-            d[batch][here] = self._exact(
-                a[batch, here[0]], b[batch, here[1]], None if c is None else c[batch][here], every
-            )
+            parts = [None if s is None else s[batch, x] for s, x in zip((of_a, of_b), here, strict=True)]
+            addend = None if c is None else c[batch][here]
+            d[batch][here] = self._exact(a[batch, here[0]], b[batch, here[1]], addend, every, parts)
         tiles = a.shape[0] * down * across
         return UnitRun(d, self.plan.mode.name, tiles, again, "the CPU's exact kernels" if again else "")
 
@@ -192,11 +207,11 @@ class DeviceUnit:
         (batch, m, k), n, low = a.shape, b.shape[1], self.plan.low
         if low.c_format != low.d_format:
             return [(0, k)]
-        unit = math.lcm(low.cycle, self.plan.step, every or 1)
+        unit = math.lcm(low.cycle, self.plan.step, every or 1, low.block_size or 1)
         most = max(1, PACKED_BYTES // (_BYTES_EACH * batch * (m + n)) // unit) * unit
         return [(start, min(start + most, k)) for start in range(0, k, most)]
 
-    def _exact(self, a, b, c, every: int | None):
+    def _exact(self, a, b, c, every: int | None, scales):
         """The same on the CPU, for encodings of a tile: (rows, k), (columns, k)."""
         import torch
 
@@ -205,11 +220,10 @@ class DeviceUnit:
         start = (
             np.zeros((len(x), len(y)), low.c_format.container) if c is None else _unsigned(c, low.c_format.container)
         )
-        d = (
-            matrix_bits(low, x, y.T, start)
-            if every is None
-            else generic_promoted(low, x, y.T, start, None, None, every)
-        )
+        sa, sb = (None if s is None else _unsigned(s, np.dtype(np.uint8)) for s in scales)
+        sb = None if sb is None else sb.T
+        exact = (low, x, y.T, start, sa, sb)
+        d = matrix_bits(*exact) if every is None else generic_promoted(*exact, every)
         return torch.from_numpy(d.view(np.dtype(f"i{d.itemsize}"))).to(a.device)
 
 
@@ -217,17 +231,18 @@ def _unsigned(tensor, container: np.dtype) -> np.ndarray:
     return np.ascontiguousarray(tensor.cpu().numpy()).view(container)
 
 
+_FLOATS = {"torch.float64": "fp64", "torch.float32": "fp32"}
 _INTEGERS = {1: "s8", 2: "s16", 4: "s32", 8: "s64"}
 
 
-def _view(tensor, fmt: str | None = None) -> View:
+def view_of(tensor, fmt: str | None = None) -> View:
     """A tensor in memory; `fmt`: its bits are that format's."""
-    import torch
-
     if fmt is not None:
+        import torch
+
         tensor = tensor.view({"fp32": torch.float32, "fp16": torch.float16}[fmt])
         return View(tensor, fmt, (0, 0, 0))
-    kind = "fp64" if tensor.dtype == torch.float64 else _INTEGERS[tensor.element_size()]
+    kind = _FLOATS.get(str(tensor.dtype)) or _INTEGERS[tensor.element_size()]
     return View(tensor, kind, (0, 0, 0))
 
 

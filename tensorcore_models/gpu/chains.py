@@ -1,0 +1,101 @@
+"""Chains of fused multiply-adds and exact integer sums on a GPU: plans, and operands laid out on the device."""
+
+import math
+from typing import Any
+
+from ..formats import IntegerFormat
+from ..kernels.lowering import Lowered
+from .launches import TritonLaunch
+
+#: PTX's names of roundings.
+_ROUNDINGS = {"rne": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
+#: Operand formats whose values torch converts to the type of the sum, and torch's types.
+_TYPES = {
+    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "e4m3fn": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+}  # fmt: skip
+#: Products of a step of a chain, at most: whole steps of k are unrolled.
+_UNROLLED = 8
+
+
+def multiply_add_constants(low: Lowered) -> dict[str, Any] | None:
+    """Constants of the kernel for a chain of multiply-adds in FP32 or FP64; None for other units."""
+    (name, spec), formats = low.form, low.floating
+    if name != "fma_chain" or formats is None or low.scale_format is not None:
+        return None
+    a, b, c, d = formats
+    plain = not (spec.flush_inputs or spec.flush_outputs or spec.saturate) and spec.pair_order == "ascending"
+    held = c == d and d.name in ("fp32", "fp64") and {a.name, b.name} <= set(_TYPES)
+    exact = all(f.fraction_bits <= d.fraction_bits and f.exponent_bits <= d.exponent_bits for f in (a, b))
+    if not (plain and held and exact) or spec.rounding not in _ROUNDINGS or spec.nan not in ("quiet", "all_ones"):
+        return None
+    nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
+    return {"ROUNDING": _ROUNDINGS[spec.rounding], "NAN": nan, "CLAMPS": False}
+
+
+def integer_constants(low: Lowered) -> dict[str, Any] | None:
+    """Constants of the kernel for an exact integer sum to 32 bits; None for other units."""
+    name, spec = low.form
+    formats = low.a_format, low.b_format, low.c_format, low.d_format
+    if name != "integer" or not all(isinstance(f, IntegerFormat) for f in formats):
+        return None
+    a, b, c, d = formats
+    if max(a.bits, b.bits) > 8 or (c.name, d.name) != ("s32", "s32") or spec.terms > 1 << 14:
+        return None
+    return {"ROUNDING": None, "NAN": 0, "CLAMPS": spec.saturate}
+
+
+def run_chain(unit: Any, a, b, c, every: int | None):
+    """(encodings of D, flags of tiles, all 0) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
+    import torch
+
+    from .products import view_of
+
+    plan, low = unit.plan, unit.plan.low
+    (batch, m, k), n = a.shape, b.shape[1]
+    integers = plan.constants["ROUNDING"] is None
+    terms = plan.terms if integers else math.gcd(_UNROLLED, k, every or 0)
+    padded = -(-k // terms) * terms
+    kind = torch.int32 if integers else getattr(torch, _TYPES[low.d_format.name])
+    sides = []
+    for codes, fmt, tile in ((a, low.a_format, unit.tile[0]), (b, low.b_format, unit.tile[1])):
+        values = (
+            _integers(codes, fmt) if integers else codes.contiguous().view(getattr(torch, _TYPES[fmt.name])).to(kind)
+        )
+        values = torch.nn.functional.pad(values, (0, padded - k, 0, -values.shape[1] % tile))
+        sides.append(values.reshape(batch, -1, tile, padded).transpose(2, 3).contiguous())
+    down, across = sides[0].shape[1], sides[1].shape[1]
+    out = torch.empty((batch, m, n), dtype=kind, device=a.device)
+    strides = (0, 0, 0) if c is None else c.stride()
+    arguments = {
+        "a": view_of(sides[0]), "b": view_of(sides[1]), "c": None if c is None else view_of(c.view(kind)), "out": view_of(out),
+        "m": m, "n": n, "steps": padded // terms, "chain": (every or padded) // terms, "row_tiles": down,
+        "column_tiles": across,
+        "c_batch": strides[0], "c_row": strides[1], "c_column": strides[2],
+    }  # fmt: skip
+    constants = {
+        **plan.constants, "TERMS": terms, "PROMOTES": every is not None and every < padded, "EACH": unit.each,
+        "WARPS": unit.warps,
+    }  # fmt: skip
+    unit.launch(TritonLaunch("chains", arguments, constants, batch * down * across, math.prod(unit.warps)))
+    signed = torch.int64 if kind == torch.float64 else torch.int32
+    return out.view(signed), torch.zeros(batch * down * across, dtype=torch.int32, device=a.device)
+
+
+def _integers(codes, fmt: IntegerFormat):
+    """Values of encodings of up to 8 bits."""
+    import torch
+
+    values = codes.to(torch.int32) & ((1 << fmt.bits) - 1)
+    half = 1 << (fmt.bits - 1)
+    return (values ^ half) - half if fmt.signed else values
+
+
+def chain_plan(low: Lowered, mode: Any, constants: dict[str, Any] | None, terms: int):
+    """A plan of the chains' kernel; None without constants."""
+    from .modes import ModePlan
+
+    if constants is None:
+        return None
+    types = low.c_format.name, low.d_format.name
+    return ModePlan(mode, low, constants, terms, None, None, types, low.step)

@@ -1,0 +1,79 @@
+"""What a compiled kernel executes for a product: the instructions of its inner loop in SASS, and what it spills."""
+
+import re
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+
+from ..compiled.sass import disassembled
+
+_LABEL = re.compile(r"\s*(\.L_[\w]+):")
+_CODE = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
+_TARGET = re.compile(r"`\((\.L_[\w]+)\)")
+#: Opcodes of local memory, where registers are spilled to.
+LOCAL = ("LDL", "STL")
+
+
+@dataclass(frozen=True)
+class LoopCount:
+    """Instructions of the inner loop of a kernel.
+
+    Attributes
+    ----------
+    instructions : int
+        Of one turn, for each thread.
+    products : int
+        That one turn adds up in each thread.
+    opcodes : dict of str to int
+    spills : int
+        Loads and stores of local memory in the whole kernel.
+    """
+
+    instructions: int
+    products: int
+    opcodes: dict[str, int]
+    spills: int
+
+    @property
+    def each(self) -> float:
+        """Instructions for a product."""
+        return self.instructions / self.products
+
+
+def loop_count(cubin: bytes, products: int) -> LoopCount:
+    """The inner loop of a cubin with one nest of loops: of those without another in them the one with the most instructions.
+
+    Parameters
+    ----------
+    cubin : bytes
+    products : int
+        That a turn adds up in each thread.
+
+    Raises
+    ------
+    ValueError
+        If nothing loops.
+    """
+    labels: dict[str, int] = {}
+    code: list[tuple[str, str]] = []
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        text = disassembled(file.name)
+    for line in text.splitlines():
+        if label := _LABEL.match(line):
+            labels[label[1]] = len(code)
+        elif found := _CODE.search(line):
+            code.append((found[1], found[2]))
+    loops = []
+    for place, (opcode, operands) in enumerate(code):
+        target = _TARGET.search(operands) if opcode.startswith("BRA") else None
+        if target and labels.get(target[1], len(code)) < place:
+            loops.append((labels[target[1]], place))
+    inner = [x for x in loops if not any(x != y and x[0] <= y[0] and y[1] <= x[1] for y in loops)]
+    if not inner:
+        raise ValueError("the kernel has no loop whose instructions could be counted")
+    first, last = max(inner, key=lambda loop: loop[1] - loop[0])
+    opcodes = Counter(opcode.partition(".")[0] for opcode, _ in code[first : last + 1])
+    spills = sum(opcode.partition(".")[0] in LOCAL for opcode, _ in code)
+    return LoopCount(last + 1 - first, products, dict(opcodes), spills)

@@ -1,0 +1,80 @@
+"""Gluon kernels of chains: fused multiply-adds one after the other, and exact sums of integers."""
+
+# mypy: ignore-errors
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+from .source import _ANY, tile_columns, tile_layout, tile_rows
+
+
+@gluon.jit
+def multiply_add(x, y, z, ROUNDING: gl.constexpr):
+    """x y + z, rounded once: rn, rz, rm or rp."""
+    KIND: gl.constexpr = "f32" if z.dtype == gl.float32 else "f64"
+    LETTER: gl.constexpr = "f" if z.dtype == gl.float32 else "d"
+    TEXT: gl.constexpr = "fma." + ROUNDING + "." + KIND + " $0, $1, $2, $3;"
+    OPERANDS: gl.constexpr = "=" + LETTER + "," + LETTER + "," + LETTER + "," + LETTER
+    return gl.inline_asm_elementwise(TEXT, OPERANDS, [x, y, z], z.dtype, True, 1)
+
+
+@gluon.jit(do_not_specialize=_ANY)
+def chains(
+    a, b, c, out, m, n, steps, chain, row_tiles, column_tiles, c_batch, c_row, c_column,
+    TERMS: gl.constexpr, ROUNDING: gl.constexpr, NAN: gl.constexpr, PROMOTES: gl.constexpr, CLAMPS: gl.constexpr,
+    EACH: gl.constexpr, WARPS: gl.constexpr,
+):  # fmt: skip
+    """D = A B + C product by product. A and B: [batch][tile][k][row or column of the tile], in the type of the sum.
+
+    ROUNDING: of each multiply-add; None: integers, added modulo 2^32, or clamped after each step with CLAMPS. TERMS: Products
+    of a step. NAN: Encoding of NaN results. PROMOTES: chains of `chain` steps start from 0 and are added outside.
+    """
+    L: gl.constexpr = tile_layout(EACH, WARPS)
+    BM: gl.constexpr = tile_rows(EACH, WARPS)
+    BN: gl.constexpr = tile_columns(EACH, WARPS)
+    TYPE: gl.constexpr = out.dtype.element_ty
+    program = gl.program_id(0)
+    column_tile = program % column_tiles
+    row_tile = program // column_tiles % row_tiles
+    batch = (program // column_tiles // row_tiles).to(gl.int64)
+    in_rows, in_columns = gl.arange(0, BM, gl.SliceLayout(1, L)), gl.arange(0, BN, gl.SliceLayout(0, L))
+    pa = a + (batch * row_tiles + row_tile) * steps * TERMS * BM + in_rows
+    pb = b + (batch * column_tiles + column_tile) * steps * TERMS * BN + in_columns
+    rows, columns = row_tile * BM + in_rows, column_tile * BN + in_columns
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    d = gl.zeros([BM, BN], TYPE, L)
+    if c is not None:
+        d = gl.load(
+            c + batch * c_batch + rows.to(gl.int64)[:, None] * c_row + columns.to(gl.int64)[None, :] * c_column,
+            inside,
+            0,
+        )
+        d = d.to(TYPE)
+    total = d
+    left = steps
+    while left > 0:
+        here = gl.minimum(left, chain)
+        if PROMOTES:
+            d = gl.zeros([BM, BN], TYPE, L)
+        for _ in range(here):
+            before = d
+            if CLAMPS:
+                d = gl.zeros([BM, BN], TYPE, L)
+            for i in gl.static_range(TERMS):
+                x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
+                d = d + x * y if ROUNDING is None else multiply_add(x, y, d, ROUNDING)
+            if CLAMPS:
+                wide = before.to(gl.int64) + d.to(gl.int64)
+                d = gl.minimum(gl.maximum(wide, -0x80000000), 0x7FFFFFFF).to(TYPE)
+            pa += TERMS * BM
+            pb += TERMS * BN
+        if PROMOTES:
+            total = total + d
+        left -= here
+    if PROMOTES:
+        d = total
+    if ROUNDING is not None:
+        if gl.float32 == TYPE:
+            d = gl.where(d == d, d, gl.full_like(d.to(gl.int32, bitcast=True), NAN).to(gl.float32, bitcast=True))
+        else:
+            d = gl.where(d == d, d, gl.full_like(d.to(gl.int64, bitcast=True), NAN).to(gl.float64, bitcast=True))
+    gl.store(out + batch * m * n + rows.to(gl.int64)[:, None] * n + columns[None, :], d, inside)

@@ -1,0 +1,120 @@
+"""Engines on tensors of a GPU: the whole call, with the machine of stored PTX in the place of the device."""
+
+import numpy as np
+import pytest
+
+import tensorcore_models as tcm
+
+torch = pytest.importorskip("torch")
+
+import unit_machine  # noqa: E402
+
+from tensorcore_models.gpu import compiling, tensors  # noqa: E402
+
+SHAPE = (21, 13, 40)
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    """Hopper's fp16, whose tensors on the CPU count as a GPU's; chains of the host are long enough for it, too."""
+    unit, machine = unit_machine.stored("hopper-fp16")
+    gpu = tensors.GPU(machine.target, machine, unit_machine.WARPS, unit_machine.EACH)
+    monkeypatch.setattr(tensors, "gpu_of", lambda tensor: gpu)
+    monkeypatch.setattr(tensors, "on_gpu", lambda *operands: tensors.is_tensor(operands[0]))
+    monkeypatch.setattr(tensors, "WORTH_DEVICE", 0)
+    return tcm.get_instruction(*unit.split(":", 1))
+
+
+def operands(seed=0, lead=()):
+    (m, n, k), rng = SHAPE, np.random.default_rng(seed)
+    a, b = (rng.standard_normal((*lead, *s)).astype(np.float16) for s in ((m, k), (k, n)))
+    return a, b, rng.standard_normal((*lead, m, n)).astype(np.float32)
+
+
+def same(found, expected: np.ndarray) -> bool:
+    """Whether a tensor is an array: type, shape, bits."""
+    assert isinstance(found, torch.Tensor)
+    array = found.numpy()
+    return array.dtype == expected.dtype and array.shape == expected.shape and array.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"alpha": 1.7, "beta": 0.3},
+        {"k_order": "split_k:2"},
+        {"promote_every": 16, "promote_rounding": "rz"},
+        {"scale_a": np.float32(3), "scale_b": np.float32(0.5)},
+    ],
+    ids=str,
+)
+def test_values_are_those_of_arrays(engine, options):
+    a, b, c = operands()
+    found = engine.gemm(*map(torch.from_numpy, (a, b, c)), **options)
+    assert same(found, engine.gemm(a, b, c, **options))
+
+
+def test_encodings_and_strides(engine):
+    a, b, c = (x.view(f"u{x.itemsize}") for x in operands(1))
+    turned = torch.from_numpy(np.ascontiguousarray(a.T)).T, torch.from_numpy(np.ascontiguousarray(b.T)).T
+    assert same(engine.gemm_bits(*turned, torch.from_numpy(c)), engine.gemm_bits(a, b, c))
+
+
+def test_a_batch_is_its_products(engine):
+    a, b, c = operands(2, (3,))
+    found = engine.gemm(*map(torch.from_numpy, (a, b, c)))
+    assert same(found, np.stack([engine.gemm(*each) for each in zip(a, b, c, strict=True)]))
+
+
+def test_an_instruction_takes_its_tiles(engine):
+    rng = np.random.default_rng(3)
+    a, b, c = (rng.standard_normal((2, *s)).astype(np.float16) for s in ((16, 16), (16, 8), (16, 8)))
+    c = c.astype(np.float32)
+    assert same(engine.mma(*map(torch.from_numpy, (a, b, c))), engine.mma(a, b, c))
+    codes = [x.view(f"u{x.itemsize}") for x in (a, b, c)]
+    assert same(engine.mma_bits(*map(torch.from_numpy, codes)), engine.mma_bits(*codes))
+    with pytest.raises(ValueError, match="expected"):
+        engine.mma(torch.from_numpy(a[:, :8]), torch.from_numpy(b), torch.from_numpy(c))
+
+
+def test_special_operands_are_done_again(engine):
+    a, b, c = operands(4)
+    a[3, 4], a[17, 0] = np.inf, np.nan
+    codes = [torch.from_numpy(x.view(f"i{x.itemsize}"))[None] for x in (a, b, c)]
+    done = tensors.run_bits(engine, *codes)
+    assert done.tiles == 6 and {row for _, row, _ in done.again} == {0, 16}
+    assert same(done.bits[0], engine.gemm_bits(*(x.view(f"u{x.itemsize}") for x in (a, b, c))).view(np.int32))
+
+
+def test_a_unit_without_a_mode_says_what_runs_it(engine):
+    a, b, _ = map(torch.from_numpy, operands())
+    with pytest.raises(ValueError, match=r"cdna2:.* has no mode on a cuda GPU; on the CPU it runs by pairwise sums"):
+        tcm.get_instruction("cdna2", "v_mfma_f32_32x32x8f16").gemm(a, b)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda a, b, c: (a, b[:5], c), ValueError, "columns of a"),
+        (lambda a, b, c: (a, b, c[:2]), ValueError, "expected"),
+        (lambda a, b, c: (a.float() + 1e-7, b, c), ValueError, "fp16"),
+    ],
+)
+def test_bad_operands_are_refused(engine, change, error, message):
+    a, b, c = map(torch.from_numpy, operands())
+    with pytest.raises(error, match=message):
+        engine.gemm(*change(a, b, c))
+
+
+def test_encodings_are_integers(engine):
+    a, b, c = map(torch.from_numpy, operands())
+    with pytest.raises(TypeError, match="uint16 or int16, got torch.float16"):
+        engine.gemm_bits(a, b, c)
+
+
+def test_an_old_triton_is_refused(monkeypatch):
+    triton = pytest.importorskip("triton")
+    monkeypatch.setattr(triton, "__version__", "3.2.0")
+    with pytest.raises(ImportError, match="3.2.0, units on a GPU need 3.9"):
+        compiling.unit_kernel("pack")

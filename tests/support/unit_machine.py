@@ -1,0 +1,49 @@
+"""Units on a GPU without one: their launches run on the machine of PTX, stored or compiled here, with tensors on the CPU."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tensorcore_models.gpu.compiling import unit_kernel
+from tensorcore_models.gpu.launchers import TextMachine
+from tensorcore_models.gpu.products import unit_on
+from tensorcore_models.gpu.targets import get_target
+from tensorcore_models.kernels import lowered
+
+FOLDER = Path(__file__).parents[1] / "vectors" / "ptx" / "units"
+#: Outputs of a thread: tiles of A and of B have 8 rows each, so that one text packs both.
+EACH, WARPS = (2, 1), (1, 1)
+
+
+def stored(name: str, change=lambda function, text: text):
+    """(unit's name, machine of its stored texts); `change` makes mutants of them."""
+    texts, facts = {}, {}
+    for path in sorted(FOLDER.glob(f"{name}-*.ptx")):
+        text = path.read_text()
+        facts = json.loads(text.partition("\n")[0].removeprefix("// "))
+        texts[facts["function"]] = change(facts["function"], text), facts["parameters"]
+    return facts["unit"], TextMachine(get_target(facts["target"]), unit_kernel, texts, unpublished="nearest")
+
+
+def compiling(target: str) -> TextMachine:
+    """A machine that compiles what it runs."""
+    return TextMachine(get_target(target), unit_kernel, unpublished="nearest")
+
+
+def tensor_of(x: np.ndarray | None):
+    """Encodings as a batch of one, as signed integers."""
+    if x is None:
+        return None
+    return torch.from_numpy(np.ascontiguousarray(x).view(f"i{x.itemsize}"))[None]
+
+
+def run(engine, machine: TextMachine, p, every=None, **how):
+    """(UnitRun, encodings) of drawn operands."""
+    how = {"each": EACH, "warps": WARPS, **how}
+    low = lowered(engine)
+    unit = unit_on(low, machine.target, machine, engine.label, **how)
+    scales = tensor_of(p.scale_a), tensor_of(p.scale_b)
+    done = unit.run(tensor_of(p.a), tensor_of(p.b), tensor_of(p.c), every, scales)
+    return done, done.bits[0].numpy().view(low.d_format.container)
