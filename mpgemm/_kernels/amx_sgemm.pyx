@@ -36,7 +36,7 @@ cdef int64_t TASK = 8
 
 
 def state(bint is_int8):
-    """Why the unit cannot be used: an index of tensorcore_models._kernels.cpu_units.STATES, 0 if it can."""
+    """Why the unit cannot be used: an index of tensorcore_models._kernels.cpu_units.cpu_units.STATES, 0 if it can."""
     return sgemm_state(is_int8)
 
 

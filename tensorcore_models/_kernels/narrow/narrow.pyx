@@ -140,7 +140,7 @@ cdef class NarrowItems:
     Parameters
     ----------
     a_format, b_format : dict
-        Fields of tensorcore_models.kernels.common.Operand.
+        Fields of tensorcore_models.kernels.common.KernelFormat.
     order : memoryview of int32
         Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
     k : int
