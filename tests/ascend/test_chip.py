@@ -167,8 +167,16 @@ def toml_of_910a() -> str:
             r"c\.toml, line \d+: cores must be a whole number \(cores\), got 3\.5",
         ),
         (r"(^cores = .*)value = 32", r"\1value = -1", r"line \d+: cores must be at least 1"),
-        (r"(^cores = .*)value = 32", r"\1value = nan", r"line \d+: cores must be at least 1 \(cores\) and finite, got nan"),
-        (r"(^cores = .*)value = 32", r"\1value = inf", r"line \d+: cores must be at least 1 \(cores\) and finite, got inf"),
+        (
+            r"(^cores = .*)value = 32",
+            r"\1value = nan",
+            r"line \d+: cores must be at least 1 \(cores\) and finite, got nan",
+        ),
+        (
+            r"(^cores = .*)value = 32",
+            r"\1value = inf",
+            r"line \d+: cores must be at least 1 \(cores\) and finite, got inf",
+        ),
         (r"(^cores = .*)value = 32", r'\1value = "x"', r"line \d+: cores must be a number"),
         (r'(^cores = .*)unit = "cores"', r'\1unit = "B"', r"line \d+: cores has the unit 'cores', got 'B'"),
         (r'(^cores = .*)kind = "nominal"', r'\1kind = "guess"', r"line \d+: cores: kind is one of nominal, measured"),
