@@ -117,7 +117,8 @@ class TextMachine:
     """
 
     def __init__(self, target: KernelTarget, texts: Mapping[str, tuple[str, Sequence[str]]] | None = None):
-        self.target, self._compiled = target, {}
+        self.target = target
+        self._compiled: dict[tuple, tuple] = {}
         self._programs = {name: (compiled.read(text), tuple(names)) for name, (text, names) in (texts or {}).items()}
 
     def __call__(self, launch: TritonLaunch) -> None:

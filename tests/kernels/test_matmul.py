@@ -250,7 +250,11 @@ def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
         ({"out": torch.zeros(3, 3)}, ValueError, "out is"),
         ({"config": kernels.Configuration(16, 32, 64)}, ValueError, "tiles of 32 of k, the configuration has 64"),
         ({"scale": "columns"}, ValueError, "scale is 'columns'"),
-        ({"config": (16, 32, 32)}, TypeError, "config is a tuple, expected a mpgemm.kernels.Configuration"),
+        (
+            {"config": (16, 32, 32)},
+            TypeError,
+            "config is .16, 32, 32., expected a mpgemm.kernels.Configuration or 'tune'",
+        ),
         ({"c": [1.0]}, TypeError, "c is a list, expected a dense tensor"),
         ({"a": torch.zeros(20, 50).to_sparse()}, TypeError, "a.to_dense"),
         ({"out": torch.zeros(20, 24, device="meta")}, ValueError, "on one device"),
