@@ -108,9 +108,7 @@ def run(target: KernelTarget, device: torch.device, name: str, path: str | Path)
         for facts, task in tasks:
             try:
                 report[part].append({**facts, **task()})
-            except (
-                Exception
-            ) as error:  # hours of other rows are not lost for one, whatever its compiler or device raises
+            except Exception as error:  # whatever compiler or device raise: hours of other rows are not lost for it
                 report[part].append({**facts, "failed": f"{type(error).__name__}: {error}"})
             with atomic_writer(path) as file:
                 file.write(json.dumps(report, indent=2).encode())

@@ -43,9 +43,8 @@ def test_the_fastest_tile_is_kept(device, monkeypatch):
     a, b, c = (torch.from_numpy(rng.standard_normal(s).astype(np.float32)) for s in ((9, 40), (40, 12), (9, 12)))
     wanted = kernels.matmul(a, b, "bf16x3", c=c, config=TILES[0])
     out = c.clone()
-    kernels.matmul(a, b, "bf16x3", out=out, c=out, config="tune")  # what is timed does not write to c
-    assert torch.equal(out, wanted) and len(device.timed) == 3
-    assert device.launches[-2].constants["BM"] == 32 and device.launches[-1].function == "repair"
+    kernels.matmul(a, b, "bf16x3", out=out, c=out, config="tune", repair=False)  # what is timed does not write to c
+    assert torch.equal(out, wanted) and len(device.timed) == 3 and device.launches[-1].constants["BM"] == 32
     assert torch.equal(kernels.matmul(a, b, "bf16x3", c=c, config="tune"), wanted) and len(device.timed) == 3
     monkeypatch.setattr(tuning, "_KNOWN", {})  # another process: what torch kept is read
     assert torch.equal(kernels.matmul(a, b, "bf16x3", c=c, config="tune"), wanted) and len(device.timed) == 3
