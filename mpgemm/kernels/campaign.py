@@ -7,7 +7,6 @@ after each comparison and time; what fails is a row that says so.
 
 import json
 import platform
-import statistics
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,6 +21,7 @@ from mpgemm.kernels.gate import DATA, operands, same_bits, simulated
 from mpgemm.kernels.multiply import matmul, split
 from mpgemm.kernels.recipes import recipe
 from mpgemm.kernels.targets import MISSING
+from mpgemm.kernels.tuning import seconds
 from mpgemm.reporting.provenance import package_version
 from tensorcore_models.files import atomic_writer
 from tensorcore_models.gpu.compiling import triton_module
@@ -30,7 +30,6 @@ from tensorcore_models.gpu.targets import KernelTarget
 #: m, n, k of comparisons with the simulation, and sides of the square products that are timed.
 SHAPES = ((1, 64, 512), (37, 53, 1000), (200, 130, 777), (512, 512, 512))
 SIDES = (1024, 4096, 8192)
-WARM, REPEATS = 3, 15
 #: What a row is of, and what computes the rest of it.
 Task = tuple[dict, Callable[[], dict]]
 
@@ -63,29 +62,15 @@ def comparisons(target: KernelTarget, device: torch.device) -> Iterator[Task]:
                 yield facts, partial(compared, target, device, method, (m, n, k), kind)
 
 
-def seconds(run: Callable[[], object]) -> float:
-    """Median time of a call on the device."""
-    for _ in range(WARM):
-        run()
-    times = []
-    for _ in range(REPEATS):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        run()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) / 1000)
-    return statistics.median(times)
-
-
 def times(target: KernelTarget, device: torch.device) -> Iterator[Task]:
     """Seconds and TFLOP/s (2 m n k over the time) of each method, also with B split before, and of torch."""
     for side in SIDES:
         a, b = (torch.randn(side, side, device=device) for _ in range(2))
-        runs: dict[str, Callable[[], object]] = {}
+        runs: dict[str, Callable[[], Callable[[], object]]] = {}
         for method in methods_of(target):
             left = a.bfloat16() if method.startswith("bf16xfp32") else a
             runs[method] = partial(partial, matmul, left, b, method)
+            runs[f"{method}, tiles timed"] = partial(partial, matmul, left, b, method, config="tune")
             runs[f"{method}, B split before"] = partial(_split_product, left, b, method)
         for name, precision in (("torch FP32", "ieee"), ("torch TF32", "tf32"), ("torch BF16x9", "bfx9")):
             runs[name] = partial(partial, _torch_product, a, b, precision)
@@ -123,9 +108,7 @@ def run(target: KernelTarget, device: torch.device, name: str, path: str | Path)
         for facts, task in tasks:
             try:
                 report[part].append({**facts, **task()})
-            except (
-                Exception
-            ) as error:  # hours of other rows are not lost for one, whatever its compiler or device raises
+            except Exception as error:  # whatever compiler or device raise: hours of other rows are not lost for it
                 report[part].append({**facts, "failed": f"{type(error).__name__}: {error}"})
             with atomic_writer(path) as file:
                 file.write(json.dumps(report, indent=2).encode())

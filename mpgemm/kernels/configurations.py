@@ -42,6 +42,8 @@ class Configuration:
         return asdict(self)
 
 
+#: Stands for the entry that takes the least time on the device (:mod:`mpgemm.kernels.tuning`).
+TUNED = Configuration(0, 0, 0, 0, 0, 0)
 #: (rows, columns, warps) of tiles, small ones first; wgmma takes 64 rows for each four warps, tcgen05 128.
 SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
     "ampere": ((16, 64, 4), (32, 64, 4), (64, 64, 4), (128, 64, 4), (128, 128, 8)),

@@ -7,7 +7,7 @@ import torch
 
 from mpgemm.frameworks.torch_tensors import to_array
 from mpgemm.kernels import devices
-from mpgemm.kernels.configurations import Configuration, choose
+from mpgemm.kernels.configurations import TUNED, Configuration, choose
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.products import OPERANDS, SplitTensor, TensorProduct, split_matrices
 from mpgemm.kernels.recipes import DEFAULT, GRADIENTS, recipe, spelled
@@ -31,7 +31,7 @@ def recovered_product(
     out = a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=torch.float32)
     configuration = Configuration(*tile) if tile else None
     words = (a_words, a_exponents, b_words, b_exponents)
-    TensorProduct(recipe(method, scale, repair), a, b, c, *ends, unit, configuration, words).into(out)
+    TensorProduct(recipe(method, scale, repair), a, b, c, ends[0], ends[1], unit, configuration, words).into(out)
     return out
 
 
@@ -108,7 +108,7 @@ def matmul(
     c: torch.Tensor | None = None,
     alpha: float = 1.0,
     beta: float = 1.0,
-    config: Configuration | None = None,
+    config: Configuration | str | None = None,
     *,
     scale: str | None = None,
     repair: bool | None = None,
@@ -134,8 +134,9 @@ def matmul(
         What is added, broadcast to the result.
     alpha, beta : float
         With other values than 1 the result is RN(RN(alpha A B) + RN(beta C)); beta = 0 ignores c.
-    config : Configuration, optional
-        Tiles, warps and stages; the counted model chooses by default. None changes a bit.
+    config : Configuration or "tune", optional
+        Tiles, warps and stages; the counted model chooses by default. tune: the fastest on the device, timed at the first
+        product of a shape and kept in torch's cache of timings; on the CPU nothing is timed. None changes a bit.
     scale : {"auto", "rows", "none"}, optional
         Whether rows of A and columns of B are scaled by powers of two first; auto, the default: for words of fp16.
     repair : bool, optional
@@ -174,26 +175,26 @@ def matmul(
     for x, side in ((left, "a"), (right, "b")):
         _check_type(x, side, text)
     shape, x, y = _batches(left, right)
-    _check_ends(left, right, c, out, shape, torch.float32, config)
+    tiles = _configuration(config)
+    _check_ends(left, right, c, out, shape, torch.float32)
     sizes = x.shape[0], x.shape[1], y.shape[2]
     added = None if c is None or beta == 0 else c.expand(shape).reshape(sizes)
-    asked = (text, scale, repair, unit, [] if config is None else [*config.to_dict().values()])
+    asked = (text, scale, repair, unit, [] if tiles is None else [*tiles.to_dict().values()])
     words = (*_words(a), *_words(b))
-    parts = 1 if deterministic else parts_of(x, y, row, config)
-    placed = parts == 1 and out is not None and not (verify and c is out) and _fits(out, x, y, c)
+    parts = 1 if deterministic else parts_of(x, y, row, tiles)
+    place = None if out is None or parts > 1 or (verify and c is out) or not _fits(out, x, y, c) else out.reshape(sizes)
     if parts > 1:
         result = _ended(_in_parts(x, y, parts, *asked), added, alpha, beta)
-    elif not placed:
+    elif place is None:
         result = recovered_product(x, y, added, *words, [float(alpha), float(beta)], *asked)
     else:
-        result = out.reshape(sizes)
-        added = result if c is out and beta != 0 else added
-        TensorProduct(row, x, y, added, float(alpha), float(beta), unit, config, words).into(result)
+        result, added = place, place if c is out and beta != 0 else added
+        TensorProduct(row, x, y, added, float(alpha), float(beta), unit, tiles, words).into(result)
     if verify:
         _verify(row, x, y, added, float(alpha), float(beta), result, unit)
     if out is None:
         return result.reshape(shape)
-    return out if placed else out.copy_(result.reshape(shape))
+    return out if place is not None else out.copy_(result.reshape(shape))
 
 
 def _ended(result: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> torch.Tensor:
@@ -268,15 +269,22 @@ def _needs_gradient(*tensors) -> bool:
     return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
 
 
-def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, dtype: torch.dtype, config) -> None:
-    """Refuse c, out and a configuration that do not fit a product of a shape; ValueError, TypeError."""
-    if config is not None and not isinstance(config, Configuration):
-        raise TypeError(f"config is a {type(config).__name__}, expected a mpgemm.kernels.Configuration")
+def _configuration(config) -> Configuration | None:
+    """What a call's `config` stands for; TypeError for what it cannot be."""
+    if config is None or isinstance(config, Configuration):
+        return config
+    if isinstance(config, str) and config == "tune":
+        return TUNED
+    raise TypeError(f"config is {config!r}, expected a mpgemm.kernels.Configuration or 'tune'")
+
+
+def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, dtype: torch.dtype) -> None:
+    """Refuse c and out that do not fit a product of a shape; ValueError, TypeError."""
     for x, name in ((c, "c"), (out, "out")):
         if x is not None and not (isinstance(x, torch.Tensor) and x.layout == torch.strided):
             raise TypeError(f"{name} is a {type(x).__name__}, expected a dense tensor")
         if x is not None and x.dtype != dtype:
-            raise TypeError(f"{name} is {x.dtype}, the result {dtype}")
+            raise TypeError(f"{name} is {x.dtype}, expected {dtype}")
     found = {name: x.device for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
     if len(set(found.values())) > 1:
         raise ValueError(f"operands and results are to be on one device, got {found}")
@@ -308,9 +316,12 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
     if _needs_gradient(a, b, c):
         raise ValueError(f"method {method} has no gradient: call it under torch.no_grad(), or on detached tensors")
     shape, x, y = _batches(a, b)
-    _check_ends(a, b, c, out, shape, torch.float64, config)
+    tiles = _configuration(config)
+    if tiles == TUNED:
+        raise ValueError(f"method {method} has one tile, nothing is timed: leave config out, or give a Configuration")
+    _check_ends(a, b, c, out, shape, torch.float64)
     added = None if c is None or beta == 0 else c.expand(shape).reshape(x.shape[0], x.shape[1], y.shape[2])
-    result = _ended(residue_product(row, x, y, unit, config), added, alpha, beta)
+    result = _ended(residue_product(row, x, y, unit, tiles), added, alpha, beta)
     if verify:
         _verify(row, x, y, added, alpha, beta, result, unit)
     result = result.reshape(shape)
@@ -324,7 +335,7 @@ def parts_of(a: torch.Tensor, b: torch.Tensor, row, configuration: Configuration
     (batch, m, k), n = a.shape, b.shape[2]
     if target is None or batch != 1 or 0 in (m, n, k):
         return 1
-    tile = configuration or choose(kernel_form(row), target, m, n, k)
+    tile = choose(kernel_form(row), target, m, n, k) if configuration in (None, TUNED) else configuration
     tiles = -(-m // tile.rows) * -(-n // tile.columns)
     parts = 1
     while tiles * parts * 2 <= target.multiprocessors and k % (parts * 2 * tile.depth) == 0 and parts < 16:

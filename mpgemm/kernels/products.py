@@ -11,11 +11,12 @@ import torch
 
 from mpgemm.frameworks.torch_tensors import to_array
 from mpgemm.kernels import devices
-from mpgemm.kernels.configurations import Configuration, check_stages, choose
+from mpgemm.kernels.configurations import TUNED, Configuration, check_stages, choose, configurations
 from mpgemm.kernels.forms import KernelForm, kernel_form
 from mpgemm.kernels.gate import simulated
 from mpgemm.kernels.launches import check_depth, gemm_launch, repair_launch, split_launch
 from mpgemm.kernels.targets import check_words
+from mpgemm.kernels.tuning import fastest
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.word_run import scaling_target
 from tensorcore_models.formats import get_float_format
@@ -107,7 +108,7 @@ class TensorProduct:
     unit : str
         Whose sums the simulation has, where no device runs the product.
     configuration : Configuration or None
-        None: the counted model chooses.
+        None: the counted model chooses; TUNED: time does.
     ready : tuple of (Tensor or None)
         Words and exponents of A, then of B, as :class:`SplitTensor` has them, where they were split before.
     """
@@ -131,7 +132,7 @@ class TensorProduct:
     def into(self, out: torch.Tensor) -> None:
         """Compute into `out`, shape (batch, m, n), which shares no memory with the operands but may be C."""
         form = kernel_form(self.row)
-        if self.configuration is not None:
+        if self.configuration not in (None, TUNED):
             check_depth(form, self.configuration)
         target = devices.device_target(self.a.device)
         if target is not None:
@@ -168,8 +169,6 @@ class TensorProduct:
     def launches(self, out: torch.Tensor, form: KernelForm, target: KernelTarget) -> Iterator[TritonLaunch]:
         """The product, and the repair of results that are not finite."""
         batch, m, n, k = self.sizes
-        tile = self.configuration or choose(form, target, m, n, k, batch)
-        check_stages(form, tile, target)
         c = None if self.c is None or self.beta == 0 else view(self.c)
         repaired = self.row.repair == "fp32"
         if repaired and self.c is out:  # the repair reads C after the product has been written
@@ -180,7 +179,17 @@ class TensorProduct:
             for x, words in zip((self.a, self.b), self.ready[::2] or (None, None), strict=True)
         )
         ends = (float(self.alpha), float(self.beta))
-        yield gemm_launch(form, tile, self.sizes, left, right, view(out), c, exponents, *ends)
+
+        def product(tile: Configuration, into: torch.Tensor) -> TritonLaunch:
+            return gemm_launch(form, tile, self.sizes, left, right, view(into), c, exponents, *ends)
+
+        tile = self.configuration or choose(form, target, m, n, k, batch)
+        if tile == TUNED:
+            spare = torch.empty_like(out)  # c may be the result
+            tried = {tile: product(tile, spare) for tile in configurations(form, target)}
+            tile = fastest(tried, target.name, lambda launch: devices.execute(launch, self.a.device))
+        check_stages(form, tile, target)
+        yield product(tile, out)
         if repaired:
             yield repair_launch(self.sizes, view(self.a), view(self.b), view(out), c, *ends)
 

@@ -169,7 +169,9 @@ def test_c_follows_the_shape_of_vectors(device):
 
 
 def test_what_shares_memory_with_the_result_is_read_before(device):
+    """The repair reads C once more: a[0, 0] is beyond TF32, its products are not."""
     a, b, c = tensors(12, 12, 40)
+    a[0, 0], b[0] = 3.4028e38, b[0] * 2.0**-126
     out = c.clone()
     assert kernels.matmul(a, b, out=out, c=out.T, config=SMALL) is out
     assert_same(out, expected(a, b, c.T))
@@ -250,7 +252,11 @@ def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
         ({"out": torch.zeros(3, 3)}, ValueError, "out is"),
         ({"config": kernels.Configuration(16, 32, 64)}, ValueError, "tiles of 32 of k, the configuration has 64"),
         ({"scale": "columns"}, ValueError, "scale is 'columns'"),
-        ({"config": (16, 32, 32)}, TypeError, "config is a tuple, expected a mpgemm.kernels.Configuration"),
+        (
+            {"config": (16, 32, 32)},
+            TypeError,
+            "config is .16, 32, 32., expected a mpgemm.kernels.Configuration or 'tune'",
+        ),
         ({"c": [1.0]}, TypeError, "c is a list, expected a dense tensor"),
         ({"a": torch.zeros(20, 50).to_sparse()}, TypeError, "a.to_dense"),
         ({"out": torch.zeros(20, 24, device="meta")}, ValueError, "on one device"),
