@@ -5,7 +5,7 @@ Nothing is guessed: an instruction that is not known, or whose bits nobody has p
 """
 
 from .amdgcn.program import AMDProgram
-from .arguments import TensorMap
+from .arguments import Structure, TensorMap
 from .compare import KernelComparison, compare
 from .errors import KernelFault, KernelLimits, Refused
 from .program import KernelProgram
@@ -24,6 +24,7 @@ __all__ = [
     "KernelRun",
     "PTXProgram",
     "Refused",
+    "Structure",
     "TensorMap",
     "compare",
     "read",

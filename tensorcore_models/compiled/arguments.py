@@ -6,7 +6,7 @@ dimensions 1 to 4 (four times 8), element strides (five times 2). Dimension 0 is
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,6 +77,39 @@ class TensorMap:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """A parameter that is a structure with addresses in it, as CUTLASS in C++ passes all of a kernel's arguments.
+
+    Parameters
+    ----------
+    data : bytes
+        The structure's bytes, of the parameter's size.
+    arrays : mapping of int to ndarray
+        Offset in bytes -> the array whose address stands there.
+
+    Raises
+    ------
+    ValueError
+        If an address does not lie within the bytes.
+    """
+
+    data: bytes
+    arrays: Mapping[int, np.ndarray]
+
+    def __post_init__(self):
+        for offset in self.arrays:
+            if not 0 <= offset <= len(self.data) - 8:
+                raise ValueError(f"an address at byte {offset} lies outside of a structure of {len(self.data)} bytes")
+
+    def encoded(self, address_of: Callable[[np.ndarray], int]) -> bytes:
+        """The bytes with the arrays' addresses."""
+        found = bytearray(self.data)
+        for offset, array in self.arrays.items():
+            found[offset : offset + 8] = address_of(array).to_bytes(8, "little")
+        return bytes(found)
+
+
 def encode_map(address, rank, size, swizzle, box, sizes, strides, steps, fill: int = 0) -> bytes:
     """The 128 bytes of a tensor map from its fields, dimension 0 first, five (strides: four) of each."""
     code = {0: 0, 32: 1, 64: 2, 128: 3}[swizzle]
@@ -92,8 +125,8 @@ def decode_map(data: bytes) -> dict:
     }  # fmt: skip
 
 
-def argument_arrays(arguments: Sequence, names: Sequence[str]) -> tuple[list[np.ndarray], list[str], list[int | None]]:
-    """(the different arrays, what errors call them, for each argument the number of its array or None).
+def argument_arrays(arguments: Sequence, names: Sequence[str]) -> tuple[list[np.ndarray], list[str], list[tuple[int, ...]]]:
+    """(the different arrays, what errors call them, for each argument the numbers of its arrays).
 
     Raises
     ------
@@ -101,28 +134,38 @@ def argument_arrays(arguments: Sequence, names: Sequence[str]) -> tuple[list[np.
         If an array is not contiguous.
     """
     arrays: list[np.ndarray] = []
-    owners: list[int | None] = []
+    owners: list[tuple[int, ...]] = []
     called: list[str] = []
     for place, argument in enumerate(arguments):
-        array = argument.array if isinstance(argument, TensorMap) else argument
-        if not isinstance(array, np.ndarray) or array.ndim == 0 and not isinstance(argument, TensorMap):
-            owners.append(None)
-            continue
-        if not array.flags.c_contiguous:
-            raise ValueError(f"argument {place} is not contiguous; pass np.ascontiguousarray(...)")
-        same = next((i for i, other in enumerate(arrays) if other is array), None)
-        if same is None:
-            if any(np.shares_memory(array, other) for other in arrays):
-                raise ValueError(f"argument {place} shares memory with another one; pass the same array, or copies")
-            arrays.append(array)
-            called.append(f"argument {place}" + (f" ({names[place]})" if place < len(names) else ""))
-            same = len(arrays) - 1
-        owners.append(same)
+        numbers = []
+        for where, array in _arrays_of(argument):
+            if not array.flags.c_contiguous:
+                raise ValueError(f"argument {place}{where} is not contiguous; pass np.ascontiguousarray(...)")
+            same = next((i for i, other in enumerate(arrays) if other is array), None)
+            if same is None:
+                if any(np.shares_memory(array, other) for other in arrays):
+                    raise ValueError(
+                        f"argument {place}{where} shares memory with another one; pass the same array, or copies"
+                    )
+                arrays.append(array)
+                called.append(f"argument {place}{where}" + (f" ({names[place]}{where})" if place < len(names) else ""))
+                same = len(arrays) - 1
+            numbers.append(same)
+        owners.append(tuple(numbers))
     return arrays, called, owners
 
 
-def argument_bytes(argument, size: int, name: str, address: int | None) -> bytes:
-    """The bytes of a parameter.
+def _arrays_of(argument) -> list[tuple[str, np.ndarray]]:
+    """(where in the argument, array) of each array whose address an argument holds."""
+    if isinstance(argument, Structure):
+        return [(f" at byte {offset}", array) for offset, array in argument.arrays.items()]
+    if isinstance(argument, TensorMap):
+        return [("", argument.array)]
+    return [("", argument)] if isinstance(argument, np.ndarray) and argument.ndim else []
+
+
+def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndarray], int]) -> bytes:
+    """The bytes of a parameter; `address_of` gives the address of an array.
 
     Raises
     ------
@@ -134,11 +177,15 @@ def argument_bytes(argument, size: int, name: str, address: int | None) -> bytes
             raise ValueError(
                 f"{name} has {size} bytes, a tensor map {TENSOR_MAP_BYTES}: pass tensor_map_array(...) for an address"
             )
-        return argument.encoded(address or 0)
-    if address is not None:
+        return argument.encoded(address_of(argument.array))
+    if isinstance(argument, Structure):
+        if size != len(argument.data):
+            raise ValueError(f"{name} has {size} bytes, the structure {len(argument.data)}")
+        return argument.encoded(address_of)
+    if isinstance(argument, np.ndarray) and argument.ndim:
         if size != 8:
             raise ValueError(f"{name} has {size} bytes, the address of an array 8")
-        return address.to_bytes(8, "little")
+        return address_of(argument).to_bytes(8, "little")
     if isinstance(argument, bytes):
         if len(argument) != size:
             raise ValueError(f"{name} has {size} bytes, got {len(argument)}")
@@ -161,6 +208,8 @@ def copied_argument(argument, copies: dict[int, np.ndarray]):
     """The argument with a copy in place of its array; `copies` has those made so far, so that one array stays one."""
     if isinstance(argument, TensorMap):
         return replace(argument, array=copied_argument(argument.array, copies))
+    if isinstance(argument, Structure):
+        return replace(argument, arrays={i: copied_argument(array, copies) for i, array in argument.arrays.items()})
     if isinstance(argument, np.ndarray):
         return copies.setdefault(id(argument), argument.copy())
     return argument

@@ -133,8 +133,12 @@ class GlobalMemory:
             self.space.data[start:stop] = array.reshape(-1).view(np.uint8)
 
     def address(self, number: int) -> int:
-        """Address of an array."""
+        """Address of the array of a number."""
         return GLOBAL_BASE + self.starts[number]
+
+    def address_of(self, array: np.ndarray) -> int:
+        """Address of an array."""
+        return self.address(next(i for i, own in enumerate(self.arrays) if own is array))
 
     def places(self, addresses: np.ndarray, size: int, *, write: bool, alignment: int | None = None) -> np.ndarray:
         """Flat places of accesses of `size` bytes, which are multiples of `alignment` (by default, of their size).

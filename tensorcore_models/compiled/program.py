@@ -87,8 +87,8 @@ class KernelProgram(ABC):
         ----------
         arguments : sequence
             One for each parameter: contiguous arrays are global memory (their address is passed), integers and floats are
-            numbers of the parameter's size, a :class:`~tensorcore_models.compiled.TensorMap` is a tensor map. Missing
-            trailing parameters are 0.
+            numbers of the parameter's size, a :class:`~tensorcore_models.compiled.TensorMap` is a tensor map, and a
+            :class:`~tensorcore_models.compiled.Structure` holds addresses. Missing trailing parameters are 0.
         grid : sequence of int
             Blocks along x, y, z; missing ones are 1.
         block, cluster : sequence of int, optional
@@ -173,8 +173,7 @@ class KernelProgram(ABC):
         self._execute(launch)
         places = [i for i, stored in enumerate(memory.stored[: memory.given]) if stored]
         if output is not None:
-            owner = argument_arrays(given, [])[2][output]
-            places = [] if owner is None else [owner]
+            places = list(argument_arrays(given, [])[2][output])
         if not places:
             raise ValueError(f"{self.name} writes to no array, or the output named is none")
         array = memory.arrays[places[-1]]
@@ -182,7 +181,7 @@ class KernelProgram(ABC):
         if not found:
             raise ValueError(f"{self.name} writes nothing that rests on an input to {memory.names[places[-1]]}")
         assumed = (*launch.assumptions, *trace.assumptions())
-        number = argument_arrays(given, [])[2].index(places[-1])
+        number = next(i for i, own in enumerate(argument_arrays(given, [])[2]) if places[-1] in own)
         return KernelRecipe(self.name, memory.names[places[-1]], tuple(found), assumed, number)
 
     def _execute(self, launch) -> int:

@@ -172,6 +172,7 @@ class KernelRecipe(Result):
         root, fmt = self.root, "fp32"
         if isinstance(root, Applied) and root.name in _OUTPUTS:
             root, fmt = root.operands[0], _OUTPUTS[root.name]
+        root = _without_factor_one(root)
         rows: list = []
         order = _order(root, rows)
         units = {str(row) for row in rows}
@@ -210,6 +211,16 @@ class KernelRecipe(Result):
             }
             for i, form in enumerate(self.forms)
         ]
+
+
+def _without_factor_one(node: Node) -> Node:
+    """A sum without the factor 1.0 that epilogues have for alpha = 1, which changes none of its bits."""
+    while isinstance(node, Applied) and node.name == "mul.f32" and Constant(0x3F800000) in node.operands:
+        inside = node.operands[node.operands[0] == Constant(0x3F800000)]
+        if not (isinstance(inside, Step) or isinstance(inside, Applied) and inside.name in _ADDITIONS):
+            break
+        node = inside
+    return node
 
 
 def _named(lines: list[str]) -> list[str]:

@@ -1,5 +1,7 @@
 """What kernels compute, read out of their PTX: one expression for all outputs, and the recipe that predicts their bits."""
 
+import re
+
 import numpy as np
 import pytest
 from ptx_cases import GEMM, rows_to_normalise, text
@@ -110,3 +112,50 @@ def test_kernels_without_an_output():
     nothing = ".version 8.0\n.target sm_80\n.visible .entry none(.param .u64 x) .reqntid 32 { ret; }\n"
     with pytest.raises(ValueError, match="writes to no array"):
         compiled.read(nothing).recipe([np.zeros(4)])
+
+
+STRUCTURE = """.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 8 .b8 all[32]) .reqntid 32
+{ .reg .b32 %r<9>; .reg .b64 %rd<9>;
+  mov.b64 %rd1, all; ld.param.u64 %rd2, [%rd1+8]; ld.param.u64 %rd3, [all+24]; ld.param.b32 %r4, [all+16];
+  mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; add.u64 %rd5, %rd2, %rd4; add.u64 %rd6, %rd3, %rd4;
+  ld.global.b32 %r2, [%rd5]; fma.rn.f32 %r3, %r2, %r2, 0f00000000; mul.f32 %r3, %r3, %r4; st.global.b32 [%rd6], %r3; ret; }
+"""
+
+
+def test_addresses_in_a_structure():
+    """CUTLASS in C++ passes one structure; the kernel's alpha = 1 is part of the expression, and of no recipe."""
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    data = bytearray(32)
+    data[16:20] = np.float32(3).tobytes()
+    program = compiled.read(STRUCTURE)
+    given = compiled.Structure(bytes(data), {8: x, 24: y})
+    program.run([given])
+    assert y.tolist() == (3 * x * x).tolist()
+    recipe = program.recipe([given])
+    assert "argument 0 at byte 24" in recipe.output and y.tolist() == (3 * x * x).tolist()
+    assert "all at byte 8[i]" in str(recipe)
+    with pytest.raises(ValueError, match="all has 32 bytes, the structure 24"):
+        program.run([compiled.Structure(bytes(24), {8: x})])
+    with pytest.raises(ValueError, match="at byte 28 lies outside of a structure of 32 bytes"):
+        compiled.Structure(bytes(32), {28: x})
+    with pytest.raises(TypeError, match="the output, is no array"):
+        compiled.compare(program, program, arguments=[given], grids=[1, 1])
+
+
+def _times_one(source):
+    """The text with every stored number multiplied by 1 before."""
+
+    def changed(found):
+        return "".join(f"mul.f32 {x}, {x}, 0f3F800000; " for x in re.findall(r"%r\d+", found[1])) + found[0]
+
+    return re.sub(r"st\.global\.v4\.b32 \[[^]]*\], (\{[^}]*\});", changed, source)
+
+
+def test_a_sum_times_one_is_a_recipe():
+    """Epilogues multiply by alpha; 1 changes no bit of a computed number."""
+    plain, scaled = (recipe_of("sm_80-bf16-folded", changed=change)[0] for change in (lambda x: x, _times_one))
+    assert scaled.outline()[0].startswith("mul.f32") and not plain.outline()[0].startswith("mul.f32")
+    assert str(scaled.library().order) == str(plain.library().order)

@@ -95,7 +95,7 @@ class AMDProgram(KernelProgram):
         if not 0 <= shared <= most or static > most:
             raise ValueError(f"{self.target} has {most} bytes of local memory for a block, got {max(shared, static)}")
         names = [argument.name for argument in self.parameters]
-        arrays, called, owners = argument_arrays(arguments, names)
+        arrays, called, _ = argument_arrays(arguments, names)
         checked_size(arrays, limits)
         size = max([self.kernel.facts.get("kernarg_size", 0), *(a.offset + a.size for a in self.kernel.arguments), 4])
         if size > limits.memory:
@@ -105,7 +105,7 @@ class AMDProgram(KernelProgram):
         segment = np.zeros(-(-size // 4) * 4 + 256, np.uint8)  # code may load beyond the end of the last argument
         memory = GlobalMemory([*arrays, segment], [*called, "the arguments"], traced=trace is not None, own=1)
         place = len(arrays)
-        self._lay_out(segment, arguments, owners, memory, grid, block)
+        self._lay_out(segment, arguments, memory, grid, block)
         segment.flags.writeable = False
         start = memory.starts[place]
         memory.space.data[start : start + len(segment)] = segment
@@ -131,16 +131,15 @@ class AMDProgram(KernelProgram):
         assumptions[f"a block has {largest} threads, the most that the metadata allow"] = None
         return extents([int(str(largest))], "max_flat_workgroup_size")
 
-    def _lay_out(self, segment, arguments, owners, memory: GlobalMemory, grid, block) -> None:
+    def _lay_out(self, segment, arguments, memory: GlobalMemory, grid, block) -> None:
         """Write the arguments, given and hidden, into the kernel's argument segment."""
         given = self.parameters
         if len(arguments) > len(given):
             raise ValueError(f"{self.name} has {len(given)} parameters, got {len(arguments)} arguments")
-        for number, (argument, place) in enumerate(zip(arguments, given, strict=False)):
+        for argument, place in zip(arguments, given, strict=False):
             if isinstance(argument, TensorMap):
                 raise TypeError(f"{place.name}: {self.target} has no tensor maps")
-            owner = owners[number]
-            data = argument_bytes(argument, place.size, place.name, None if owner is None else memory.address(owner))
+            data = argument_bytes(argument, place.size, place.name, memory.address_of)
             segment[place.offset : place.offset + place.size] = np.frombuffer(data, np.uint8)
         for place in self.kernel.arguments:
             value = hidden_argument(place.kind, grid, block)

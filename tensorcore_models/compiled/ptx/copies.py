@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..errors import KernelFault
 from ..memory import WORDS
 from .barriers import build_copy_arrive
 from .decode import Operation, groups_left, reader, unknown
@@ -35,6 +36,9 @@ def build(ins: PTXInstruction) -> Operation:
         goal, origin = target(machine, lanes), source(machine, lanes)
         count = None if used is None else np.broadcast_to(used(machine, lanes), goal.shape)
         everyone = machine.threads.all_lanes if lanes is None else lanes
+        if count is not None and (count > size).any():
+            what = f"copies {int(count.max())} bytes of {size}, which PTX leaves undefined"
+            raise KernelFault(what, index=int((count > size).argmax()), lanes=lanes)
         machine.checks.copied(lanes)
         if count is None or (count == size).all():
             data, ids = load(machine, "global", origin, width, size // width, lanes)

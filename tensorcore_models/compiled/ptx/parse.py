@@ -191,7 +191,11 @@ def _declared(statement: str, source: _Text) -> Variable:
     count = 1
     for extent in re.findall(r"\[\s*(\d*)\s*\]", match["array"]):
         count *= int(extent or 0)
-    aligned = [int(number) for word, number in zip(words, words[1:], strict=False) if word == ".align"]
+    aligned = [
+        int(number) for word, number in zip(words, words[1:], strict=False) if word == ".align" and number.isdecimal()
+    ]
+    if len(aligned) != words.count(".align"):
+        source.fail(f"{' '.join(statement.split())[:60]!r} has no number behind .align")
     initial = _initial(match["initial"], size, count * size, source) if match["initial"] else None
     return Variable(match["name"], spaces[0], count * size, max([size, *aligned[:1]]), initial)
 

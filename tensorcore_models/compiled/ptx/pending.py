@@ -1,9 +1,10 @@
 """Registers that something beside the warp still uses: results and operands of wgmma, and what tcgen05.ld loads.
 
-Values are there at once in this machine; on hardware they come later. What tcgen05.ld loads is there after tcgen05.wait::ld,
-and what was written to registers of a wgmma is seen by it after wgmma.fence (PTX ISA 9.1, 9.7.17.8, 9.7.16.4): an earlier use
-is a fault. Results of a wgmma may be read and written, and its operands written, once wgmma.wait_group says so. Compiled
-kernels do not keep to that (Triton's `max_num_imprecise_acc`): ptxas adds the wait and says so, which is an assumption here.
+Values are there at once in this machine; on hardware they come later. What was written to registers of a wgmma is seen by it
+after wgmma.fence (PTX ISA 9.1, 9.7.16.4): one without it is a fault. Results of a wgmma may be read and written, and its
+operands written, once wgmma.wait_group says so, and what tcgen05.ld loads may once tcgen05.wait::ld does (9.7.17.8). Compiled
+kernels do not keep to that (Triton's `max_num_imprecise_acc`, CUTLASS's epilogues): ptxas adds the wait, which is an
+assumption here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -84,24 +85,24 @@ class PendingRegisters(NoPending):
         if late.any():
             raise KernelFault(what, index=int(late.argmax()) * (WARP if lanes is None else 1), lanes=lanes)
 
-    def _wait_added(self, late: np.ndarray) -> None:
-        if late.any():
+    def _used(self, number: int, warps, groups: np.ndarray) -> None:
+        """Note what a use of a register rests on; `groups`: the last group of wgmma of each warp that forbids it."""
+        if (groups > self.done[warps]).any():
             self.assume(
                 "ptxas waits where registers of a wgmma are used before wgmma.wait_group (it says so: C7514, C7517)"
             )
+        if self.loading[number][warps].any():
+            self.assume(
+                "ptxas waits where registers of a tcgen05.ld are used before tcgen05.wait::ld (by a scoreboard)"
+            )
 
     def read(self, number: int, lanes) -> None:
-        warps, name = self._warps(lanes), self.names[number]
-        self._wait_added(self.results[number][warps] > self.done[warps])
-        loading = self.loading[number][warps]
-        self._demand(loading, lanes, f"reads register {name}, which a tcgen05.ld writes that nothing has waited for")
+        warps = self._warps(lanes)
+        self._used(number, warps, self.results[number][warps])
 
     def written(self, number: int, lanes) -> None:
-        warps, name = self._warps(lanes), self.names[number]
-        used = np.maximum(self.results[number], self.operands[number])[warps]
-        self._wait_added(used > self.done[warps])
-        loading = self.loading[number][warps]
-        self._demand(loading, lanes, f"writes register {name}, which a tcgen05.ld writes that nothing has waited for")
+        warps = self._warps(lanes)
+        self._used(number, warps, np.maximum(self.results[number], self.operands[number])[warps])
         self.unfenced[number][warps] = True
 
     def multiplied(self, lanes, results: Sequence[int], operands: Sequence[int]) -> None:

@@ -105,21 +105,19 @@ class PTXProgram(KernelProgram):
         static = sum(v.size for v in (*self.module.variables, *self.entry.variables) if v.space == "shared")
         if static > most:
             raise ValueError(f"{self.name} declares {static} bytes of shared memory, {self.target} has {most}")
-        arrays, names, owners = argument_arrays(arguments, [p.name for p in self.entry.parameters])
+        arrays, names, _ = argument_arrays(arguments, [p.name for p in self.entry.parameters])
         variables = [v for v in self.module.variables if v.space in ("global", "const") and v.size]
         stored = [np.frombuffer(bytearray(v.initial or bytes(v.size)), np.uint8) for v in variables]
         checked_size([*arrays, *stored], limits)
         memory = GlobalMemory([*arrays, *stored], [*names, *(v.name for v in variables)], traced=trace is not None)
-        parameters, places = self._parameters(arguments, owners, memory, traced=trace is not None)
+        parameters, places = self._parameters(arguments, memory, traced=trace is not None)
         return KernelLaunch(
             self.module, self.entry, grid, block, cluster, memory, parameters, places,
             {v.name: memory.address(len(arrays) + i) for i, v in enumerate(variables)},
             unit or self.machine_target.unit, shared if dynamic else 0, limits, checks, unpublished, trace,
         )  # fmt: skip
 
-    def _parameters(
-        self, arguments, owners, memory: GlobalMemory, *, traced: bool
-    ) -> tuple[BlockMemory, dict[str, int]]:
+    def _parameters(self, arguments, memory: GlobalMemory, *, traced: bool) -> tuple[BlockMemory, dict[str, int]]:
         """Parameter memory with the arguments in it, and where each parameter lies."""
         places, at = {}, 0
         for variable in self.entry.parameters:
@@ -129,11 +127,8 @@ class PTXProgram(KernelProgram):
         if len(arguments) > len(places):
             raise ValueError(f"{self.name} has {len(places)} parameters, got {len(arguments)} arguments")
         space = BlockMemory("parameter", 1, at, 0, checks=False, traced=traced)
-        for number, (argument, variable) in enumerate(zip(arguments, self.entry.parameters, strict=False)):
-            owner = owners[number]
-            data = argument_bytes(
-                argument, variable.size, variable.name, None if owner is None else memory.address(owner)
-            )
+        for argument, variable in zip(arguments, self.entry.parameters, strict=False):
+            data = argument_bytes(argument, variable.size, variable.name, memory.address_of)
             start = places[variable.name]
             space.space.data[start : start + len(data)] = np.frombuffer(data, np.uint8)
         return space, places
@@ -168,7 +163,9 @@ def _build(ins: PTXInstruction, target: int | None) -> Operation:
         raise unknown(ins)
     try:
         operation = BUILDERS[ins.name](ins)
-    except (IndexError, KeyError, AttributeError, TypeError, StopIteration):
+    except (IndexError, KeyError, AttributeError, TypeError, StopIteration, ValueError) as error:
+        if isinstance(error, Refused):
+            raise
         raise unknown(ins, "has operands or modifiers that are not known here") from None
     return operation if ins.guard is None or ins.name in ("ret", "exit") else guarded(operation, ins.guard)
 

@@ -217,7 +217,8 @@ def _product(ins: PTXInstruction) -> Operation:
     """tcgen05.mma with cta_group::1 and no block scales."""
     words = ins.modifiers
     kind = next((w[6:] for w in words if w.startswith("kind::")), "")
-    if kind not in _STEP or "cta_group::1" not in words or set(words) - {"mma", "cta_group::1", f"kind::{kind}"}:
+    known = {"mma", "cta_group::1", f"kind::{kind}", "collector::a::discard", "collector::a::fill"}  # a buffer's hints
+    if kind not in _STEP or "cta_group::1" not in words or set(words) - known:
         raise unknown(ins)
     target, left, right, described, *more = ins.operands
     where, idesc = address_reader(target, ins), reader(described, "u32", ins)
