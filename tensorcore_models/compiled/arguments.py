@@ -125,7 +125,9 @@ def decode_map(data: bytes) -> dict:
     }  # fmt: skip
 
 
-def argument_arrays(arguments: Sequence, names: Sequence[str]) -> tuple[list[np.ndarray], list[str], list[int | None]]:
+def argument_arrays(
+    arguments: Sequence, names: Sequence[str]
+) -> tuple[list[np.ndarray], list[str], list[tuple[int, ...]]]:
     """(the different arrays, what errors call them, for each argument the numbers of its arrays).
 
     Raises

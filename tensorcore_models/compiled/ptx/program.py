@@ -26,8 +26,9 @@ from . import (
 )
 from .decode import Operation, guarded, unknown
 from .machine import WARP, KernelLaunch, PTXMachine, target_of
+from .movement import items
 from .parse import parse
-from .syntax import Entry, Module, PTXInstruction, Variable
+from .syntax import Entry, Module, Pair, PTXInstruction, Symbol, Variable
 from .trace import PTXTrace
 
 BUILDERS = {
@@ -35,6 +36,10 @@ BUILDERS = {
     **warps.BUILDERS, **barriers.BUILDERS, **atomics.BUILDERS, **mma.BUILDERS, **wgmma.BUILDERS,
     **tcgen05.BUILDERS, **tensor_maps.BUILDERS,
 }  # fmt: skip
+
+
+#: Bytes of an entry's parameters, at most (PTX ISA 9.1, 5.1.6.2).
+LARGEST_PARAMETERS = 32764
 
 
 class PTXProgram(KernelProgram):
@@ -124,6 +129,8 @@ class PTXProgram(KernelProgram):
             at = -(-at // variable.alignment) * variable.alignment
             places[variable.name] = at
             at += variable.size
+        if at > LARGEST_PARAMETERS:
+            raise ValueError(f"{self.name} declares {at} bytes of parameters, PTX has {LARGEST_PARAMETERS} at most")
         if len(arguments) > len(places):
             raise ValueError(f"{self.name} has {len(places)} parameters, got {len(arguments)} arguments")
         space = BlockMemory("parameter", 1, at, 0, checks=False, traced=traced)
@@ -161,6 +168,8 @@ def _build(ins: PTXInstruction, target: int | None) -> Operation:
         return barriers.branch(ins, target)
     if ins.name not in BUILDERS:
         raise unknown(ins)
+    if any(isinstance(x, Symbol) for x in _written(ins)):
+        raise unknown(ins, "writes to something that is no register")
     try:
         operation = BUILDERS[ins.name](ins)
     except (IndexError, KeyError, AttributeError, TypeError, StopIteration, ValueError) as error:
@@ -168,6 +177,12 @@ def _build(ins: PTXInstruction, target: int | None) -> Operation:
             raise
         raise unknown(ins, "has operands or modifiers that are not known here") from None
     return operation if ins.guard is None or ins.name in ("ret", "exit") else guarded(operation, ins.guard)
+
+
+def _written(ins: PTXInstruction) -> tuple:
+    """What the first operand consists of, which most instructions write."""
+    first = ins.operands[0] if ins.operands else None
+    return (first.first, first.second) if isinstance(first, Pair) else items(first)
 
 
 def _operation(ins: PTXInstruction, target: int | None) -> Operation:
