@@ -48,6 +48,7 @@ VECTORS = "tensorcore_models/_kernels/generic/generic_vector_sums.h"
 VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
 FACTS = "mpgemm/bounds/operand_facts.py"
+MISREAD = ("tests/testing/test_misread_operands.py",)
 VERDICTS = ("tests/mpgemm/test_spread.py", "tests/mpgemm/test_verdict.py", "tests/mpgemm/test_comparison.py")
 CONDITION = ("tests/mpgemm/test_conditioning.py",)
 LIKELY = ("tests/mpgemm/test_probabilistic.py",)
@@ -252,6 +253,11 @@ MUTANTS = (
     Mutant("bound: subnormal scales are normal", FACTS, "_operand", "small | factor.small", "small", BOUNDS),
     Mutant("bound: group sums as large as their scales", GROUP_SUM, "GroupDotFusedSum.group_facts", "(sums * ratio)", "ratio", BOUNDS),
     Mutant("sampled lines: blocks of four pairs count as draws", "mpgemm/bounds/populations.py", "Drawn.blocks", "range(first, first + count)", "(first + i % 4 for i in range(count))", ("tests/testing/test_statistical_lines.py",)),
+    Mutant("misread operands: without their scales", "mpgemm/testing/diagnosis/operands.py", "_read_from", "stored[line, at] * factors", "stored[line, at]", MISREAD),
+    Mutant("stale blocks: scales of the place move along", "mpgemm/testing/diagnosis/terms.py", "_stale_of", "scale[:, at]", "scale[:, of_a]", MISREAD),
+    Mutant("maps of lines: a tile is counted from its start", "mpgemm/testing/diagnosis/maps.py", "_line_maps", "at % tile", "at // tile", MISREAD),
+    Mutant("right kernels: factors of blocks are always fused", "mpgemm/testing/spread.py", "right_kernels", "fused=False", "fused=True", ("tests/testing/test_kernel_spread.py",)),
+    Mutant("attention: nothing over nothing is no ratio", "mpgemm/testing/attention.py", "AttentionCase.ratios", "ratio(np.abs(out - self.exact[rows]), self.typical[rows])", "np.abs(out - self.exact[rows]) / self.typical[rows]", ("tests/testing/test_attention_checks.py",)),
     Mutant("grouped products: all experts have the scales of the first", "mpgemm/testing/grouped_call.py", "_of_expert", "return x[expert]", "return x[0]", ("tests/testing/test_grouped.py",)),
     Mutant("an epilogue's slope is half of it", "mpgemm/testing/epilogues.py", "_through", "steepest * error", "0.5 * steepest * error", ("tests/testing/test_epilogues.py",)),
     Mutant("bound: groups of zeros take no part", GROUP_SUM, "GroupDotFusedSum.group_facts", "errors.top_exponent(top, part & zero)", "None", BOUNDS),

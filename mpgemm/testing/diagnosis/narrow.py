@@ -253,11 +253,13 @@ def overflowing_sums(f: Failure) -> str | None:
     f = f.moved(rows, columns)
     got, products = np.isfinite(f.got), _unscaled(f)
     for name in NARROW:
-        fits = np.isfinite(round_to(f.true, get_float_format(name), saturate=False))
-        if not fits.all() and (fits == got).all():
-            return (
-                f"results that go through {name}, where those beyond {get_float_format(name).max_finite:g} are infinite"
-            )
+        fmt = get_float_format(name)
+        fits = np.isfinite(round_to(f.true, fmt, saturate=False))
+        reach = fmt.unit_roundoff * np.abs(f.true) * (1 + 2.0**-6) + 4 * f.usual
+        if not fits.all() and (fits == got).all() and (np.abs(f.got - f.true) <= reach)[got].all():
+            if not got.any():  # both overflow here
+                return f"{_accumulation(name)}, or results go through it, which overflow where these results are not finite"
+            return f"results that go through {name}, where those beyond {fmt.max_finite:g} are infinite"
     for name in NARROW:
         for step in (step for step in STEPS if step < max(products.shape[1], 2)):
             with np.errstate(over="ignore", invalid="ignore"):

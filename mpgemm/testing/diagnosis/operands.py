@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -185,8 +186,12 @@ def rearranged(f: Failure) -> Iterator[Finding]:
 def _elsewhere(shape: tuple[int, int], side: int) -> Iterator[tuple[str, ElementMap]]:
     """(words, map) of an operand of that shape (lines, k)."""
     word, along = "row" if side == 0 else "column", np.arange(shape[1])[None]
+
+    def of_lines(source: np.ndarray, lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return source[lines][:, None], along
+
     for text, source in line_maps(shape[0]):
-        yield f"each {word} is {text.format(word)}", lambda lines, source=source: (source[lines][:, None], along)
+        yield f"each {word} is {text.format(word)}", partial(of_lines, source)
     for stored in ("rows",) if side == 0 else ("rows", "columns"):
         yield from element_maps(shape, stored)
 
@@ -196,7 +201,7 @@ def _read_from(f: Failure, table, side: int, stored: np.ndarray, where: ElementM
     values, factors = table
     line, at = where(f.rows if side == 0 else f.columns)
     sums = np.einsum("ek,ek->e", stored[line, at] * factors, values[1 - side])
-    return (line >= 0).all(1), (1 + f.share) * sums + f.added
+    return np.all(line >= 0, axis=1), (1 + f.share) * sums + f.added
 
 
 # -- values --------------------------------------------------------------------------------------------------------------
