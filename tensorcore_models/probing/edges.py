@@ -193,6 +193,9 @@ def _fraction(fmt: Format) -> int:
 def _windows(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
     """Exponents that fill a window, or one more; products shifted as far as windows go, less, and further."""
     shift = _SHIFTS[turn * 83 % len(_SHIFTS)]
+    assert low.floating is not None
+    if rng.random() < 0.12:  # the power of two of a zero of A would be infinite: with A as it is, and times 2^-33
+        shift = low.floating[0].emin - low.floating[0].fraction_bits + 128 - int(rng.choice([0, 33]))
     most = narrow.SHIFT
     both = int(rng.choice([0, 1, -1, most, -most, most - 1, 1 - most, most + 1, -most - 1, rng.integers(-most, most)]))
     shifts = (shift, both - shift)

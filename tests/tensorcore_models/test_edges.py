@@ -42,7 +42,7 @@ def test_windows_have_every_shift():
     """Half of the products fit in a window; each of its shifts occurs, and the largest of products."""
     shifted = [x for x in edges.subjects() if x.windowed]
     seen, both = set(), Counter()
-    for turn in range(700):
+    for turn in range(900):
         subject = shifted[turn % len(shifted)]
         p = edges.draw(np.random.default_rng((5, turn)), subject.low, "windows", turn, (3, 4, 40))
         kernel = subject.kernel

@@ -100,13 +100,8 @@ MPG_AVX2 unsigned mpg_beyond_fp16_raw_avx2(mpg_f32_avx2 x)
 }
 MPG_AVX2 mpg_f32_avx2 mpg_without_raw_avx2(mpg_f32_avx2 x, unsigned lanes)
 {
-    float lane[MPG_LANES_AVX2];
-    memcpy(lane, &x, sizeof lane);
-    for (int l = 0; l < MPG_LANES_AVX2; l++)
-        if (lanes >> l & 1)
-            lane[l] = 0;
-    memcpy(&x, lane, sizeof x);
-    return x;
+    const mpg_i32_avx2 bit = {1, 2, 4, 8, 16, 32, 64, 128};
+    return (mpg_f32_avx2)((mpg_i32_avx2)x & ((mpg_all_raw_avx2((int32_t)lanes) & bit) == 0));
 }
 MPG_AVX2 mpg_f32_avx2 mpg_factor_of_raw_avx2(mpg_scale_avx2 scale, mpg_i32_avx2 top, int fraction_bits)
 {

@@ -183,15 +183,14 @@ MPG_INLINE void mpg_narrow_pack_a_plain_body(int level, const mpg_source *s, con
         else
             flags = mpg_narrow_pack_run(s->data, 1, base, end - begin, &f, scale, values, exponents);
     } else {
-        for (int64_t k = begin; k < end; k++) {
-            values[k - begin] = 0;
-            exponents[k - begin] = MPG_NO_BYTE_A;
-            if (s->order[k] < 0)
-                continue;
-            int32_t exponent, nonzero;
-            const uint32_t code = mpg_code(s->data, f.size, row * s->outer + s->order[k] * s->inner);
-            values[k - begin] = mpg_as_float(mpg_narrow_value(code, &f, scale, &exponent, &nonzero, &flags));
-            exponents[k - begin] = 0x01010101u * mpg_byte_of_a(exponent, nonzero);
+        for (int64_t k = begin; k < end; k += MPG_PANEL) {
+            const int64_t count = end - k < MPG_PANEL ? end - k : MPG_PANEL;
+            uint32_t codes[MPG_PANEL];
+            for (int64_t i = 0; i < count; i++) { /* padding is packed as a zero is */
+                const int64_t position = s->order[k + i];
+                codes[i] = position < 0 ? 0 : mpg_code(s->data, f.size, row * s->outer + position * s->inner);
+            }
+            flags |= mpg_narrow_pack_run(codes, 4, 0, count, &f, scale, values + (k - begin), exponents + (k - begin));
         }
     }
     special[row] |= (uint8_t)(flags != 0);
@@ -254,11 +253,12 @@ MPG_INLINE void mpg_narrow_row(mpg_narrow_chain run, int terms, int width, int o
     enum { TOGETHER = 8 };
     MPG_ALIGNED float c[MPG_PANEL], chains[TOGETHER * MPG_PANEL];
     float *d = tile->d; /* the struct's address is known elsewhere */
-    uint8_t redo[MPG_PANEL];
+    uint8_t redo[MPG_PANEL], *marks = tile->redo;
     const int count = tile->columns;
     const int64_t each = t->chain ? t->chain : steps, most = t->chain ? TOGETHER * each : each;
     memset(c, 0, (size_t)width * sizeof(float)); /* sizes are constants: a row of a small tile has no time for more calls */
-    memset(redo, 0, (size_t)width);
+    if (output == MPG_OUT_FP16)
+        memset(redo, 0, (size_t)width);
     memcpy(c, d, (size_t)count * sizeof(float));
     for (int64_t s = 0; s < steps; s += most) {
         const int64_t together = steps - s < most ? (steps - s) / each : most / each;
@@ -279,7 +279,7 @@ MPG_INLINE void mpg_narrow_row(mpg_narrow_chain run, int terms, int width, int o
     }
     memcpy(d, c, (size_t)count * sizeof(float));
     for (int j = 0; output == MPG_OUT_FP16 && j < count; j++)
-        tile->redo[j] |= redo[j];
+        marks[j] |= redo[j];
 }
 
 /* Rows and columns of a kernel; with x2 of two products that share vectors. Only AVX-512 has those after the first two. */

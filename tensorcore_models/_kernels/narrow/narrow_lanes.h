@@ -234,6 +234,7 @@ OP_FN void OP(narrow_fp16)(int rows, int groups, VF (*x)[4], uint8_t *redo, int6
 #pragma GCC unroll 4
             for (int g = 0; g < groups; g++) {
                 x[r][g] = OP(without)(x[r][g], infinite[r][g]);
+#pragma GCC unroll 1
                 for (int l = 0; l < VLANES; l++)
                     if (infinite[r][g] >> l & 1) /* lanes beyond the tile are 0, and their marks another tile's or nobody's */
                         redo[r * ld + g * VLANES + l] = 1;
