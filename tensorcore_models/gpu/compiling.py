@@ -25,7 +25,7 @@ _POINTERS = {
     "fp64": "*fp64",
     "s64": "*i64",
 }
-_SIZES = ("m", "n", "k", "rows", "columns", "count", "steps", "chain")
+_SIZES = ("m", "n", "k", "rows", "columns", "count", "steps", "chain", "row_tiles", "column_tiles", "padded_k")
 
 
 @cache

@@ -144,7 +144,7 @@ class DeviceUnit:
             "a_values": view_of(x.values), "a_words": view_of(x.words), "a_special": view_of(x.special),
             "b_values": view_of(y.values), "b_words": view_of(y.words), "b_special": view_of(y.special),
             "c": None if c is None else view_of(c, plan.types[0]), "out": view_of(out, plan.types[1]), "flags": view_of(flags),
-            "tiles": None, "m": m, "n": n, "steps": padded // plan.terms, "chain": chain // plan.terms, "row_tiles": x.tiles,
+            "m": m, "n": n, "steps": padded // plan.terms, "chain": chain // plan.terms, "row_tiles": x.tiles,
             "column_tiles": y.tiles, "padded_k": padded, "a_size": x.size, "b_size": y.size, "c_batch": strides[0],
             "c_row": strides[1], "c_column": strides[2],
         }  # fmt: skip

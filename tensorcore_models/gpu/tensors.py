@@ -149,8 +149,7 @@ def gemm_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, o
     if scale_a is None and scale_b is None and _plain(engine, a, options):
         d = _shaped(engine, a, b, c, options["promote_every"])
     else:
-        host = [None if x is None else _host_bits(x) for x in (a, b, c, scale_a, scale_b)]
-        d = _tensor(_on_host(engine, a).gemm_bits(*host, **options), a.device)
+        d = _tensor(_on_host(engine, a).gemm_bits(*map(_host_bits, (a, b, c, scale_a, scale_b)), **options), a.device)
     return d.view(getattr(sys.modules["torch"], f"uint{8 * d.element_size()}"))
 
 
@@ -167,6 +166,11 @@ def gemm(engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dic
     if ends_are_plain and held and _plain(engine, a, options):
         d = _shaped(engine, x, y, z, options["promote_every"])
         return d.view(getattr(torch, _DTYPES[low.d_format.name]))
+    if a.dim() > 2:
+        each = [None if x is None else x.expand(*a.shape[:-2], *x.shape[-2:]) for x in (a, b, c)]
+        return torch.stack(
+            [gemm(engine, *(None if x is None else x[i] for x in each), ends, options) for i in range(len(a))]
+        )
     host = [None if x is None else as_array(x.detach().cpu() if is_tensor(x) else x) for x in (a, b, c)]
     scales = {key: x.cpu() if is_tensor(x) else x for key, x in ends.items()}
     return _tensor(_on_host(engine, a).gemm(*host, **scales, **options), a.device)
@@ -178,7 +182,7 @@ def mma_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, in
     a, b, c = (_codes(x, fmt, name) for x, fmt, name in zip((a, b, c), engine.formats, "abc", strict=False))
     _check_tile(engine, a, b, c)
     if scale_a is not None or scale_b is not None or input_scale != 0:
-        host = [None if x is None else _host_bits(x) for x in (a, b, c, scale_a, scale_b)]
+        host = map(_host_bits, (a, b, c, scale_a, scale_b))
         d = _tensor(engine.mma_bits(*host, input_scale=input_scale), a.device)
     else:
         d = _shaped(engine, a, b, c, None)
@@ -285,7 +289,9 @@ def _own_codes(x: Any, fmt: Any) -> Any:
     return codes
 
 
-def _host_bits(x: Any) -> np.ndarray:
+def _host_bits(x: Any) -> Any:
+    if x is None:
+        return None
     array = x.cpu().numpy() if is_tensor(x) else np.asarray(x)
     return array if array.dtype.kind == "u" else array.view(array.dtype.str.replace("i", "u"))
 
