@@ -1,5 +1,7 @@
 """Products of a batch of matrices in the torch mode: of arrays, and of tensors on a GPU, which stay there."""
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -12,7 +14,7 @@ from tensorcore_models.formats.sums import add_rounded, scale_rounded
 
 def multiplied(each: Multiplier, a: torch.Tensor, b: torch.Tensor, product: Product) -> torch.Tensor:
     """A B of a batch on a multiplier without a recipe, in the format of its sums."""
-    engine = each.engine_for(product.a_format, product.b_format, product.accumulator)
+    engine: Any = each.engine_for(product.a_format, product.b_format, product.accumulator)
     return engine.gemm(
         a, b, input_rounding=each.input_rounding, input_saturate=each.input_saturate, k_order=each.k_order,
         promote_every=each.promote_every,

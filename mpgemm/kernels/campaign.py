@@ -1,7 +1,8 @@
 """``python -m mpgemm.kernels.campaign [REPORT.json]``: on a GPU, bits of every method against the simulation, and times.
 
 Bits: each method on each kind of the gate's data at ragged shapes. Times: medians of CUDA events over square products, beside
-torch's FP32, its TF32, and BF16x9 where this torch has a setting for it. The report has device and versions, too.
+torch's FP32, its TF32, and BF16x9 where this torch has a setting for it. The report has device and versions, too. With
+--emulation units are emulated instead (:mod:`mpgemm.kernels.emulation_campaign`).
 """
 
 import json
@@ -117,7 +118,9 @@ def _torch_product(a: torch.Tensor, b: torch.Tensor, precision: str) -> torch.Te
 
 def main(arguments: list[str]) -> int:
     """Run the campaign; 0 where no bit differs, 1 where one does, 2 without a device."""
-    path = arguments[0] if arguments else "kernels-campaign.json"
+    emulation = "--emulation" in arguments
+    names = [x for x in arguments if x != "--emulation"]
+    path = names[0] if names else "emulation-campaign.json" if emulation else "kernels-campaign.json"
     if not torch.cuda.is_available():
         sys.stderr.write("mpgemm.kernels.campaign: no GPU that torch sees; the gate checks bits without one\n")
         return 2
@@ -127,8 +130,13 @@ def main(arguments: list[str]) -> int:
     report = {
         "device": torch.cuda.get_device_name(device), "target": target.name, "python": platform.python_version(),
         "torch": torch.__version__, "triton": triton_module().__version__, "mpgemm": package_version(),
-        "bits": bits(target, device), "times": times(target, device),
     }  # fmt: skip
+    if emulation:
+        from mpgemm.kernels import emulation_campaign
+
+        report |= {"bits": emulation_campaign.bits(device), "rates": emulation_campaign.rates(device, seconds)}
+    else:
+        report |= {"bits": bits(target, device), "times": times(target, device)}
     with atomic_writer(path) as file:
         file.write(json.dumps(report, indent=2).encode())
     wrong = [row for row in report["bits"] if row["differ"]]
