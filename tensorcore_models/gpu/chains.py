@@ -5,7 +5,8 @@ from typing import Any
 
 from ..formats import IntegerFormat
 from ..kernels.lowering import Lowered
-from .launches import TritonLaunch
+from .launches import TritonLaunch, view_of
+from .plans import ModePlan
 
 #: PTX's names of roundings.
 _ROUNDINGS = {"rne": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
@@ -49,8 +50,6 @@ def run_chain(unit: Any, a, b, c, every: int | None):
     """(encodings of D, flags of tiles, all 0) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
     import torch
 
-    from .products import view_of
-
     plan, low = unit.plan, unit.plan.low
     (batch, m, k), n = a.shape, b.shape[1]
     integers = plan.constants["ROUNDING"] is None
@@ -93,8 +92,6 @@ def _integers(codes, fmt: IntegerFormat):
 
 def chain_plan(low: Lowered, mode: Any, constants: dict[str, Any] | None, terms: int):
     """A plan of the chains' kernel; None without constants."""
-    from .modes import ModePlan
-
     if constants is None:
         return None
     types = low.c_format.name, low.d_format.name

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..results import Result
 
 
-class Device(NamedTuple):
+class GPUPipes(NamedTuple):
     """Multiprocessors and clock of a GPU, and lanes a cycle of the pipes that emulation uses, for each multiprocessor."""
 
     multiprocessors: int
@@ -22,9 +22,9 @@ class Device(NamedTuple):
 
 #: NVIDIA's data sheets (boost clocks) and the CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions".
 DEVICES = {
-    "sm_80": Device(108, 1.41, 32, 16),
-    "sm_89": Device(142, 2.52, 2, 16),
-    "sm_90": Device(132, 1.83, 64, 16),
+    "sm_80": GPUPipes(108, 1.41, 32, 16),
+    "sm_89": GPUPipes(142, 2.52, 2, 16),
+    "sm_90": GPUPipes(132, 1.83, 64, 16),
 }
 #: Threads a cycle that a multiprocessor issues for.
 ISSUE = 128

@@ -15,8 +15,9 @@ from ..kernels import matrix_bits
 from ..kernels.common import generic_promoted
 from ..kernels.lowering import Lowered
 from .chains import run_chain
-from .launches import TritonLaunch, View
-from .modes import ModePlan, OperandForm, plan_of
+from .launches import TritonLaunch, view_of
+from .modes import plan_of
+from .plans import ModePlan, OperandForm
 from .targets import KernelTarget
 
 #: Outputs of a thread and warps of a block, down and across; a warp has 4 x 8 threads.
@@ -229,21 +230,6 @@ class DeviceUnit:
 
 def _unsigned(tensor, container: np.dtype) -> np.ndarray:
     return np.ascontiguousarray(tensor.cpu().numpy()).view(container)
-
-
-_FLOATS = {"torch.float64": "fp64", "torch.float32": "fp32"}
-_INTEGERS = {1: "s8", 2: "s16", 4: "s32", 8: "s64"}
-
-
-def view_of(tensor, fmt: str | None = None) -> View:
-    """A tensor in memory; `fmt`: its bits are that format's."""
-    if fmt is not None:
-        import torch
-
-        tensor = tensor.view({"fp32": torch.float32, "fp16": torch.float16}[fmt])
-        return View(tensor, fmt, (0, 0, 0))
-    kind = _FLOATS.get(str(tensor.dtype)) or _INTEGERS[tensor.element_size()]
-    return View(tensor, kind, (0, 0, 0))
 
 
 def unit_on(

@@ -99,7 +99,7 @@ def lowest_place(x):
 
 # -- operands ------------------------------------------------------------------------------------------------------------------
 #: Sizes and strides: a kernel is compiled once for all.
-_ANY = (
+ANY_VALUE = (
     *(
         "rows",
         "k",
@@ -119,7 +119,7 @@ _ANY = (
 )
 
 
-@gluon.jit(do_not_specialize=_ANY)
+@gluon.jit(do_not_specialize=ANY_VALUE)
 def pack(
     codes, values, words, special, order, scales, rows, k, code_batch, code_row, code_k, scale_batch, scale_row, scale_k,
     row_tiles, padded_k, size,
@@ -328,7 +328,7 @@ def down_sum(
     return total, top
 
 
-@gluon.jit(do_not_specialize=_ANY)
+@gluon.jit(do_not_specialize=ANY_VALUE)
 def fused_floating(
     a_values, a_words, a_special, b_values, b_words, b_special, c, out, flags, m, n, steps, chain, row_tiles,
     column_tiles, padded_k, a_size, b_size, c_batch, c_row, c_column,

@@ -4,7 +4,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import _ANY, tile_columns, tile_layout, tile_rows
+from .source import ANY_VALUE, tile_columns, tile_layout, tile_rows
 
 
 @gluon.jit
@@ -17,7 +17,7 @@ def multiply_add(x, y, z, ROUNDING: gl.constexpr):
     return gl.inline_asm_elementwise(TEXT, OPERANDS, [x, y, z], z.dtype, True, 1)
 
 
-@gluon.jit(do_not_specialize=_ANY)
+@gluon.jit(do_not_specialize=ANY_VALUE)
 def chains(
     a, b, c, out, m, n, steps, chain, row_tiles, column_tiles, c_batch, c_row, c_column,
     TERMS: gl.constexpr, ROUNDING: gl.constexpr, NAN: gl.constexpr, PROMOTES: gl.constexpr, CLAMPS: gl.constexpr,

@@ -167,7 +167,8 @@ def gemm(engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dic
         d = _shaped(engine, x, y, z, options["promote_every"])
         return d.view(getattr(torch, _DTYPES[low.d_format.name]))
     if a.dim() > 2:
-        left, right, added = (None if x is None else x.expand(*a.shape[:-2], *x.shape[-2:]) for x in (a, b, c))
+        left, right = (x.expand(*a.shape[:-2], *x.shape[-2:]) for x in (a, b))
+        added = None if c is None else c.expand(*a.shape[:-2], *c.shape[-2:])
         parts = [(left[i], right[i], None if added is None else added[i]) for i in range(len(a))]
         return torch.stack([gemm(engine, x, y, z, ends, options) for x, y, z in parts])
     host = [None if x is None else as_array(x.detach().cpu() if is_tensor(x) else x) for x in (a, b, c)]
