@@ -95,19 +95,19 @@ def predicted(unit: str, target: str) -> PredictedRate:
         raise ValueError(f"nothing was counted for {unit} on {target}; counted are {known}")
     device, count = DEVICES[target], COUNTED[unit, target]
     limits = {"issue": ISSUE / count}
-    if (number := _fp64_instructions(unit)) > 0:
+    if (number := _fp64_instructions(unit, target)) > 0:
         limits["FP64"] = device.fp64 / number
     bound = min(limits, key=lambda name: limits[name])
     return PredictedRate(unit, target, count, bound, limits[bound] * device.multiprocessors * device.gigahertz / 1000)
 
 
-def _fp64_instructions(unit: str) -> float:
+def _fp64_instructions(unit: str, target: str) -> float:
     """FP64 instructions for a product: its multiply-add, and the additions at a step's end."""
     from ..catalogue import get_instruction
     from ..kernels import lowered
     from .modes import plan_of
 
-    plan = plan_of(lowered(get_instruction(*unit.split(":", 1))))
+    plan = plan_of(lowered(get_instruction(*unit.split(":", 1))), target)
     if plan.mode.function != "fused_floating" or plan.constants["WINDOW"]:
         return 0.0
     return 1 + (4 if plan.constants["DOWN"] is None else 6) / plan.terms

@@ -26,8 +26,11 @@ from typing import Any
 from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
 from .chains import chain_plan, integer_constants, multiply_add_constants
+from .integers import integer_plan
 from .plans import ModePlan, OperandForm, UnitMode
 
+#: Targets whose instructions have roundings of their own.
+NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 #: Codes of lowest bits have their top bit for the sum with a threshold; the highest code of an operand is below half of that.
 _BYTES, _HALVES = 8, 16
 #: By so much exponents of nonzero operands lie above 0, that of zeros: a sum with one of these is below every addend's.
@@ -157,6 +160,14 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     return ModePlan(mode, low, constants, spec.terms, forms[0], forms[1], ("fp32", "fp32"), spec.terms)
 
 
+def _integer_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
+    """As :func:`_fused_plan` in integers."""
+    floating = _fused_plan(low, mode)
+    if floating is None or floating.a is None or floating.b is None:
+        return None
+    return integer_plan(floating, mode, (floating.a.format[1], floating.b.format[1]))
+
+
 def _truncates(dot: Any) -> bool:
     """Whether addends are cut at one alignment in which zeros take no part, within the bits of FP64."""
     rules = (dot.zero_operand, dot.zero_c, dot.alignment_rounding, dot.negative_underflow)
@@ -174,7 +185,7 @@ MODES = (
     UnitMode(
         "fused sums in FP32",
         "fused_floating",
-        ("cuda",),
+        NVIDIA,
         _window_plan,
         "fused sums as below of less than 2^22 units: F = 13 of Ada's and Hopper's FP8",
         "as below, and c of 2^103 or more",
@@ -182,7 +193,7 @@ MODES = (
     UnitMode(
         "fused sums in FP64",
         "fused_floating",
-        ("cuda",),
+        ("sm_80", "sm_90", "sm_100"),
         _fused_plan,
         "fused sums that truncate at one alignment (N 4 to 32, F up to 28; fp4 to fp16, bf16, tf32) to FP32 or FP16, and "
         "chained ones over interleaved k",
@@ -191,7 +202,7 @@ MODES = (
     UnitMode(
         "sums rounded down in FP64",
         "fused_floating",
-        ("cuda",),
+        NVIDIA,
         _down_plan,
         "CDNA3's: products cut at one alignment, or those of even and of odd k, then the dot product and c rounded down",
         "infinities and NaN, products or addends of 2^126 or more",
@@ -199,7 +210,7 @@ MODES = (
     UnitMode(
         "chains of multiply-adds",
         "chains",
-        ("cuda",),
+        NVIDIA,
         lambda low, mode: chain_plan(low, mode, multiply_add_constants(low), 1),
         "multiply-adds in FP32 or FP64 in the order of k, in any of IEEE's roundings, infinities and NaN included",
         "nothing",
@@ -207,30 +218,47 @@ MODES = (
     UnitMode(
         "integer sums",
         "chains",
-        ("cuda",),
+        NVIDIA,
         lambda low, mode: chain_plan(low, mode, integer_constants(low), low.step),
         "exact sums of integers of up to 8 bits, modulo 2^32 or clamped after each step",
         "nothing",
+    ),
+    UnitMode(
+        "fused sums in integers",
+        "fused_integers",
+        (*NVIDIA, "gfx942"),
+        _integer_plan,
+        "fused sums that truncate to FP32, without block scales: what AMD runs, and NVIDIA's GPUs with few FP64 units",
+        "infinities and NaN, results of 2^127 or more, and those below 2^-126",
+    ),
+    UnitMode(
+        "fused sums in FP64, slowly",
+        "fused_floating",
+        ("sm_86", "sm_89", "sm_120"),
+        _fused_plan,
+        "those that remain for NVIDIA's GPUs with few FP64 units: block scales, FP16 results",
+        "as in FP64",
     ),
 )
 
 
 @lru_cache(maxsize=256)
-def _planned(low: Lowered, backend: str) -> ModePlan | None:
+def _planned(low: Lowered, target: str) -> ModePlan | None:
     for mode in MODES:
-        if backend in mode.backends and (plan := mode.plan(low, mode)) is not None:
+        if target in mode.targets and (plan := mode.plan(low, mode)) is not None:
             return plan
     return None
 
 
-def plan_of(low: Lowered, backend: str = "cuda", label: str = "it") -> ModePlan:
+def plan_of(low: Lowered, target: str, label: str = "it") -> ModePlan:
     """The first mode that holds a unit.
 
     Parameters
     ----------
     low : Lowered
         As :func:`tensorcore_models.kernels.lowered` makes it.
-    backend : {"cuda", "hip"}
+    target : str
+        Name of a row of :data:`tensorcore_models.gpu.targets.TARGETS`.
     label : str
         What errors call the unit.
 
@@ -239,12 +267,12 @@ def plan_of(low: Lowered, backend: str = "cuda", label: str = "it") -> ModePlan:
     ValueError
         If there is none; the message says what runs the unit on the CPU.
     """
-    found = _planned(low, backend)
+    found = _planned(low, target)
     if found is None:
         from ..kernels import kernel_name
 
         raise ValueError(
-            f"{label} has no mode on a {backend} GPU; on the CPU it runs by {kernel_name(low)}: pass arrays, "
+            f"{label} has no mode on {target}; on the CPU it runs by {kernel_name(low)}: pass arrays, "
             "or tensors moved there by .cpu()"
         )
     return found

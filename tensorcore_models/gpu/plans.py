@@ -82,8 +82,8 @@ class UnitMode:
     name : str
     function : str
         The kernel in :mod:`tensorcore_models.gpu.source`.
-    backends : tuple of str
-        "cuda", "hip".
+    targets : tuple of str
+        That run it.
     plan : callable
         (lowered, mode) -> ModePlan, None where the mode does not hold the unit.
     holds, flags : str
@@ -92,7 +92,7 @@ class UnitMode:
 
     name: str
     function: str
-    backends: tuple[str, ...]
+    targets: tuple[str, ...]
     plan: Callable[[Lowered, "UnitMode"], ModePlan | None]
     holds: str
     flags: str

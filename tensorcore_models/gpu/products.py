@@ -15,6 +15,7 @@ from ..kernels import matrix_bits
 from ..kernels.common import generic_promoted
 from ..kernels.lowering import Lowered
 from .chains import run_chain
+from .integers import run_integers
 from .launches import TritonLaunch, view_of
 from .modes import plan_of
 from .plans import ModePlan, OperandForm
@@ -86,7 +87,7 @@ class DeviceUnit:
     @property
     def tile(self) -> tuple[int, int]:
         """Rows and columns of a tile."""
-        return 4 * self.each[0] * self.warps[0], 8 * self.each[1] * self.warps[1]
+        return self.target.warp // 8 * self.each[0] * self.warps[0], 8 * self.each[1] * self.warps[1]
 
     def pack(self, codes, scales, form: OperandForm, tile: int, padded: int, order) -> Packed:
         """An operand, encodings of shape (batch, rows, k) with any strides, packed on its device with its block scales."""
@@ -126,6 +127,8 @@ class DeviceUnit:
         plan, (batch, m, k), n = self.plan, a.shape, b.shape[1]
         if plan.mode.function == "chains":
             return run_chain(self, a, b, c, every)
+        if plan.mode.function == "fused_integers":
+            return run_integers(self, a, b, c, every)
         order = plan.order(k)
         padded = -(-k // plan.terms) * plan.terms if order is None else order.size
         at = None if order is None else torch.from_numpy(order.copy()).to(a.device)
@@ -254,4 +257,4 @@ def unit_on(
     ValueError
         If no mode holds the unit.
     """
-    return DeviceUnit(plan_of(low, target.backend, label), target, launch, **how)
+    return DeviceUnit(plan_of(low, target.name, label), target, launch, **how)

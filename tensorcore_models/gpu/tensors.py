@@ -137,7 +137,7 @@ def run_bits(
         If no mode holds the unit on this device; the message says what runs it on the CPU.
     """
     gpu, low = gpu_of(a), lowered(engine)
-    unit = DeviceUnit(plan_of(low, gpu.target.backend, engine.label), gpu.target, gpu.launch, gpu.warps, gpu.each)
+    unit = DeviceUnit(plan_of(low, gpu.target.name, engine.label), gpu.target, gpu.launch, gpu.warps, gpu.each)
     return unit.run(a, b, c, promote_every, (scale_a, scale_b))
 
 
@@ -235,7 +235,7 @@ def _plain(engine: Any, a: Any, options: dict[str, Any]) -> bool:
     if every is None:
         return True
     whole = isinstance(every, int) and not isinstance(every, bool) and every >= 1 and every % engine.k == 0
-    plan = plan_of(low, gpu_of(a).target.backend, engine.label)
+    plan = plan_of(low, gpu_of(a).target.name, engine.label)
     return whole and plan.groups is None and plan.types == ("fp32", "fp32") and every % plan.terms == 0
 
 
@@ -309,7 +309,7 @@ def _tensor(array: np.ndarray, device: Any) -> Any:
 def _on_host(engine: Any, tensor: Any) -> Any:
     """The engine on arrays, whose chains run on the tensor's device where they are long."""
     low, like = lowered(engine), copy.copy(engine)
-    plan_of(low, gpu_of(tensor).target.backend, engine.label)
+    plan_of(low, gpu_of(tensor).target.name, engine.label)
 
     def chain(a, b, c, scale_a, scale_b):
         given = (a, b, c, scale_a, scale_b)
