@@ -88,6 +88,8 @@ class UnitMode:
         (lowered, mode) -> ModePlan, None where the mode does not hold the unit.
     holds, flags : str
         Its domain in words: what it computes, and what it leaves to another mode.
+    each : (int, int)
+        Outputs of a thread, down and across, for which its kernel spills least.
     """
 
     name: str
@@ -96,3 +98,4 @@ class UnitMode:
     plan: Callable[[Lowered, "UnitMode"], ModePlan | None]
     holds: str
     flags: str
+    each: tuple[int, int] = (4, 4)

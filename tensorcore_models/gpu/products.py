@@ -21,8 +21,8 @@ from .modes import plan_of
 from .plans import ModePlan, OperandForm
 from .targets import KernelTarget
 
-#: Outputs of a thread and warps of a block, down and across; a warp has 4 x 8 threads.
-EACH, WARPS = (4, 4), (2, 2)
+#: Warps of a block, down and across; a warp has 4 x 8 threads, or 8 x 8.
+WARPS = (2, 2)
 #: Bytes of packed operands at a time; longer products are computed in slices of k.
 PACKED_BYTES = 1 << 31
 _BYTES_EACH = 12
@@ -82,7 +82,7 @@ class DeviceUnit:
     target: KernelTarget
     launch: Callable[[TritonLaunch], None]
     warps: tuple[int, int] = WARPS
-    each: tuple[int, int] = EACH
+    each: tuple[int, int] = (4, 4)
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -250,11 +250,12 @@ def unit_on(
     label : str
         What errors call the unit.
     **how
-        `warps` of a block.
+        `warps` of a block, `each` outputs of a thread.
 
     Raises
     ------
     ValueError
         If no mode holds the unit.
     """
-    return DeviceUnit(plan_of(low, target.name, label), target, launch, **how)
+    plan = plan_of(low, target.name, label)
+    return DeviceUnit(plan, target, launch, **{"each": plan.mode.each, **how})

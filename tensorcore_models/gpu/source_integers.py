@@ -90,14 +90,15 @@ def power(field):
 def fused_integers(
     a_words, a_special, b_words, b_special, c, out, flags, m, n, steps, chain, row_tiles, column_tiles, padded_k, a_size,
     b_size, c_batch, c_row, c_column,
-    TERMS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, EXTRA: gl.constexpr, FLOOR: gl.constexpr,
-    KEEP: gl.constexpr, PROMOTES: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
+    TERMS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, EXTRA: gl.constexpr, CHUNK: gl.constexpr,
+    FLOOR: gl.constexpr, KEEP: gl.constexpr, PROMOTES: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr,
+    WARPS: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C of a fused sum that truncates to FP32, as :func:`tensorcore_models.gpu.source.fused_floating`, in integers.
 
     Products of significands are shifted right by their exponent's distance to the largest, magnitudes apart from signs, which
-    is toward zero, and added in 64 bits. EXTRA: Places that all products are shifted besides. The sum becomes FP64, exactly;
-    its bits below FP32's are cleared. Results below FP32's normal numbers are flagged.
+    is toward zero, and added in 32 bits CHUNK at a time, then in 64. EXTRA: Places that all products are shifted besides. The
+    sum becomes FP64, exactly; its bits below FP32's are cleared. Results below FP32's normal numbers are flagged.
     """
     L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
@@ -132,11 +133,15 @@ def fused_integers(
             flagged = flagged | (field >= 254)
             top = gl.maximum(gl.maximum(top + ALIGN, gl.where(d == 0.0, -2048, gl.maximum(field, 1))), FLOOR)
             units = aligned_addend(d, top, FRACTION)
-            for k in gl.static_range(TERMS):
-                product = gl.load(pa + k * BM)[:, None] * gl.load(pb + k * BN)[None, :]
-                exponent = gl.load(ea + k * BM)[:, None] + gl.load(eb + k * BN)[None, :]
-                kept = gl.abs(product) >> gl.minimum(top - (exponent + ALIGN - EXTRA), 31)
-                units += gl.where(product < 0, -kept, kept).to(gl.int64)
+            for first in gl.static_range(0, TERMS, CHUNK):
+                part = gl.zeros([BM, BN], gl.int32, L)
+                for k in gl.static_range(CHUNK):
+                    at_a, at_b = (first + k) * BM, (first + k) * BN
+                    product = gl.load(pa + at_a)[:, None] * gl.load(pb + at_b)[None, :]
+                    exponent = gl.load(ea + at_a)[:, None] + gl.load(eb + at_b)[None, :]
+                    kept = gl.abs(product) >> gl.minimum(top - (exponent + (ALIGN - EXTRA)), 31)
+                    part += gl.where(product < 0, -kept, kept)
+                units += part.to(gl.int64)
             high, low = (units >> 20).to(gl.int32).to(gl.float64), (units & 0xFFFFF).to(gl.int32).to(gl.float64)
             total_of_step = high * power(top + (20 - FRACTION)) + low * power(top - FRACTION)
             exact = total_of_step.to(gl.int64, bitcast=True) & -(1 << (52 - KEEP))

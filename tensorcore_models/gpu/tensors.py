@@ -18,7 +18,7 @@ from ..formats.interop import as_array
 from ..kernels import batch_bits, lowered
 from .launches import TritonLaunch
 from .modes import plan_of
-from .products import EACH, WARPS, DeviceUnit, UnitRun
+from .products import WARPS, UnitRun, unit_on
 from .targets import TARGETS, KernelTarget
 
 #: Multiply-adds below which a chain that the host asks for runs on the host.
@@ -40,13 +40,13 @@ class GPU:
     launch : callable
         Runs a TritonLaunch.
     warps, each : (int, int)
-        Warps of a block and outputs of a thread, down and across.
+        Warps of a block and outputs of a thread, down and across; None: those of the mode.
     """
 
     target: KernelTarget
     launch: Callable[[TritonLaunch], None]
     warps: tuple[int, int] = WARPS
-    each: tuple[int, int] = EACH
+    each: tuple[int, int] | None = None
 
 
 def is_tensor(x: Any) -> bool:
@@ -137,7 +137,8 @@ def run_bits(
         If no mode holds the unit on this device; the message says what runs it on the CPU.
     """
     gpu, low = gpu_of(a), lowered(engine)
-    unit = DeviceUnit(plan_of(low, gpu.target.name, engine.label), gpu.target, gpu.launch, gpu.warps, gpu.each)
+    how = {} if gpu.each is None else {"each": gpu.each}
+    unit = unit_on(low, gpu.target, gpu.launch, engine.label, warps=gpu.warps, **how)
     return unit.run(a, b, c, promote_every, (scale_a, scale_b))
 
 
