@@ -16,7 +16,6 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch._library.custom_ops import OPDEFS
 from torch._ops import HigherOrderOperator
@@ -31,12 +30,11 @@ from mpgemm.frameworks import torch_scaled as scaled
 from mpgemm.frameworks.call_log import CallLog, Report, Site
 from mpgemm.frameworks.multiplier import Multiplier, Product, multipliers
 from mpgemm.frameworks.torch_attention import SdpaChoice, SdpaMode
+from mpgemm.frameworks.torch_batches import ended, multiplied, run_batch
 from mpgemm.frameworks.torch_checks import check_convolution, check_out, check_product
 from mpgemm.frameworks.torch_process import PROCESS, OpenBlock, open_here
-from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array, to_tensor
-from tensorcore_models import libraries
-from tensorcore_models.formats.operands import operand_bits, values_of_bits
-from tensorcore_models.formats.sums import add_rounded, scale_rounded
+from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array
+from tensorcore_models.gpu.tensors import on_gpu
 
 aten = torch.ops.aten
 OUTSIDE = "(outside of modules)"
@@ -192,17 +190,43 @@ class Emulation(TorchDispatchMode):
         `op` is the name for the report; `kind`, "matmul" or "convolution", says whose precision flags hold.
         """
         out_dtype = out_dtype or a.dtype
+        if on_gpu(a):
+            return self._on_gpu(op, a, b, out_dtype, None if beta == 0 else c, alpha, beta, kind)
         arrays = to_array(a, "a"), to_array(b, "b")
-        formats = [self._operand_format(x.dtype, name, kind) for x, name in ((a, "a"), (b, "b"))]
-        out_format = format_of(out_dtype, "the result")
-        (batch, m, k), n = arrays[0].shape, arrays[1].shape[2]
-        sums = "fp16" if formats == ["fp16", "fp16"] and out_format == "fp16" and adds_in_fp16() else "fp32"
-        product = Product(op, m, k, n, formats[0], formats[1], out_format, sums)
+        product = self._product(op, a, b, out_dtype, kind)
         added = None if c is None or beta == 0 else to_array(c, "c")
         multiply = partial(
-            _run_batch, arrays=arrays, product=product, added=added, alpha=alpha, beta=beta, out_dtype=out_dtype
+            run_batch, arrays=arrays, product=product, added=added, alpha=alpha, beta=beta, out_dtype=out_dtype
         )
-        return self.on_all(product, batch, arrays, multiply)
+        return self.on_all(product, a.shape[0], arrays, multiply)
+
+    def _product(self, op: str, a: torch.Tensor, b: torch.Tensor, out_dtype: torch.dtype, kind: str) -> Product:
+        """What is multiplied, for the report and for the choice of an engine."""
+        formats = [self._operand_format(x.dtype, name, kind) for x, name in ((a, "a"), (b, "b"))]
+        out_format = format_of(out_dtype, "the result")
+        sums = "fp16" if formats == ["fp16", "fp16"] and out_format == "fp16" and adds_in_fp16() else "fp32"
+        return Product(op, a.shape[1], a.shape[2], b.shape[2], formats[0], formats[1], out_format, sums)
+
+    def _on_gpu(self, op: str, a, b, out_dtype: torch.dtype, c, alpha: float, beta: float, kind: str) -> torch.Tensor:
+        """The same for tensors of a GPU, on it; what only the host knows (recipes, sums in FP16 that go on) is done there."""
+        product = self._product(op, a, b, out_dtype, kind)
+
+        def multiply(each: Multiplier):
+            plain = out = None
+            if each.recipe_for(product) is None:
+                sums = multiplied(each, a, b, product)
+                plain = sums.to(out_dtype)
+                out = plain if alpha == 1 and c is None else ended(sums, c, alpha, beta)
+            if out is None or plain is None:
+                arrays = to_array(a.cpu(), "a"), to_array(b.cpu(), "b")
+                added = None if c is None else to_array(c.cpu(), "c")
+                ends = {"added": added, "alpha": alpha, "beta": beta, "out_dtype": out_dtype}
+                out, parts = run_batch(each, arrays=arrays, product=product, **ends)
+                plain = torch.stack(parts)
+            return out.to(a.device, out_dtype), plain.cpu() if self.errors else plain
+
+        arrays = [to_array(x.cpu(), name) for x, name in ((a, "a"), (b, "b"))] if self.errors else [a, b]
+        return self.on_all(product, a.shape[0], arrays, multiply)
 
     def _operand_format(self, dtype: torch.dtype, name: str, kind: str) -> str:
         fmt = format_of(dtype, name)
@@ -268,38 +292,6 @@ _TF32_ADVICE = (
     "input_rounding='rna' (cvt.rna.tf32) or 'rz' (the unit ignores the low bits), or turn TF32 off "
     "(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)"
 )
-
-
-def _run_batch(each: Multiplier, *, arrays, product: Product, added, alpha, beta, out_dtype):
-    """(results, products before c is added), both in the output's type."""
-    pairs = list(zip(*arrays, strict=True))
-    sums = [each.multiply(x, y, product) for x, y in pairs]
-    plain = [to_tensor(d).to(out_dtype) for d in sums]
-    if alpha != 1 or added is not None:
-        if each.recipe_for(product) is not None:
-            raise libraries.Unknown(
-                f"{product.op}: how a library's kernel adds a bias or scales is not known", field="bias", known=("none",),
-                advice="Multiply first and add afterwards",
-            )  # fmt: skip
-        engine = each.engine_for(product.a_format, product.b_format, product.accumulator)
-        cs = [None] * len(sums) if added is None else added
-        ended = [to_tensor(_end(d, engine, alpha, beta, c)).to(out_dtype) for d, c in zip(sums, cs, strict=True)]
-    else:
-        ended = plain
-    shape = (len(pairs), product.m, product.n)
-    out = ended[0][None] if len(ended) == 1 else torch.stack(ended) if ended else torch.zeros(shape, dtype=out_dtype)
-    return out, plain
-
-
-def _end(d: np.ndarray, engine, alpha: float, beta: float, c: np.ndarray | None) -> np.ndarray:
-    """RN(RN(alpha d) + RN(beta c)) in the format of the sums, alpha and beta in FP32 as torch and cuBLAS take them."""
-    fmt = engine.formats[3]
-    if fmt.name != "fp64":
-        alpha, beta = float(np.float32(alpha)), float(np.float32(beta))
-    bits = scale_rounded(operand_bits(d, fmt, None, "d"), float(alpha), fmt, fmt)
-    if c is not None:
-        bits = add_rounded(bits, scale_rounded(operand_bits(c, fmt, "rne", "c"), float(beta), fmt, fmt), fmt)
-    return values_of_bits(bits, fmt)
 
 
 # -- what torch calls --------------------------------------------------------------------------------------------------------

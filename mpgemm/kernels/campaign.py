@@ -2,13 +2,14 @@
 
 Bits: each method on each kind of the gate's data at ragged shapes. Times: medians of CUDA events over square products, beside
 torch's FP32, its TF32, and BF16x9 where this torch has a setting for it. The report has device and versions, too. It is written
-after each comparison and time; what fails is a row that says so.
+after each comparison and time; what fails is a row that says so. With --emulation units are emulated instead
+(:mod:`mpgemm.kernels.emulation_campaign`).
 """
 
 import json
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -98,13 +99,13 @@ def _torch_product(a: torch.Tensor, b: torch.Tensor, precision: str) -> torch.Te
         settings.fp32_precision = before
 
 
-def run(target: KernelTarget, device: torch.device, name: str, path: str | Path) -> int:
-    """Carry out the campaign on a device and write the report, row by row; how many rows differ or failed."""
+def run(parts: Mapping[str, Iterator[Task]], target: KernelTarget, name: str, path: str | Path) -> int:
+    """Carry out "bits" and another part on the device `name`, the report written row by row; how many bits differ or failed."""
     report: dict = {
         "device": name, "target": target.name, "python": platform.python_version(), "torch": torch.__version__,
-        "triton": triton_module().__version__, "mpgemm": package_version(), "bits": [], "times": [],
+        "triton": triton_module().__version__, "mpgemm": package_version(), **{part: [] for part in parts},
     }  # fmt: skip
-    for part, tasks in (("bits", comparisons(target, device)), ("times", times(target, device))):
+    for part, tasks in parts.items():
         for facts, task in tasks:
             try:
                 report[part].append({**facts, **task()})
@@ -113,9 +114,10 @@ def run(target: KernelTarget, device: torch.device, name: str, path: str | Path)
             with atomic_writer(path) as file:
                 file.write(json.dumps(report, indent=2).encode())
     wrong = sum(row.get("differ") != 0 for row in report["bits"])
-    failed = sum("failed" in row for row in report["times"])
+    timed = [row for part in parts if part != "bits" for row in report[part]]
+    failed = sum("failed" in row for row in timed)
     sys.stdout.write(
-        f"{name}: {len(report['bits'])} comparisons, {wrong} with bits that differ or failed; {len(report['times'])} times, "
+        f"{name}: {len(report['bits'])} comparisons, {wrong} with bits that differ or failed; {len(timed)} times, "
         f"{failed} failed; {path}\n"
     )
     return wrong
@@ -123,14 +125,22 @@ def run(target: KernelTarget, device: torch.device, name: str, path: str | Path)
 
 def main(arguments: list[str]) -> int:
     """Run the campaign; 0 where no bit differs, 1 where one does or a comparison fails, 2 without a device."""
+    emulation = "--emulation" in arguments
+    names = [x for x in arguments if x != "--emulation"]
+    path = names[0] if names else "emulation-campaign.json" if emulation else "kernels-campaign.json"
     if not torch.cuda.is_available():
         sys.stderr.write("mpgemm.kernels.campaign: no GPU that torch sees; the gate checks bits without one\n")
         return 2
     device = torch.device("cuda")
     target = devices.device_target(device)
     assert target is not None
-    path = arguments[0] if arguments else "kernels-campaign.json"
-    return int(run(target, device, torch.cuda.get_device_name(device), path) > 0)
+    if emulation:
+        from mpgemm.kernels import emulation_campaign
+
+        parts = {"bits": emulation_campaign.comparisons(device), "rates": emulation_campaign.rates(device)}
+    else:
+        parts = {"bits": comparisons(target, device), "times": times(target, device)}
+    return int(run(parts, target, torch.cuda.get_device_name(device), path) > 0)
 
 
 if __name__ == "__main__":

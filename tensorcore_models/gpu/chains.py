@@ -5,7 +5,8 @@ from typing import Any
 
 from ..formats import IntegerFormat
 from ..kernels.lowering import Lowered
-from .launches import TritonLaunch
+from .launches import TritonLaunch, view_of
+from .plans import ModePlan
 
 #: PTX's names of roundings.
 _ROUNDINGS = {"rne": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
@@ -18,8 +19,8 @@ _TYPES = {
 _UNROLLED = 8
 
 
-def multiply_add_constants(low: Lowered) -> dict[str, Any] | None:
-    """Constants of the kernel for a chain of multiply-adds in FP32 or FP64; None for other units."""
+def multiply_add_constants(low: Lowered, roundings: tuple[str, ...]) -> dict[str, Any] | None:
+    """Constants of the kernel for a chain of multiply-adds in FP32 or FP64 with one of the roundings; None for other units."""
     (name, spec), formats = low.form, low.floating
     if name != "fma_chain" or formats is None or low.scale_format is not None:
         return None
@@ -27,7 +28,7 @@ def multiply_add_constants(low: Lowered) -> dict[str, Any] | None:
     plain = not (spec.flush_inputs or spec.flush_outputs or spec.saturate) and spec.pair_order == "ascending"
     held = c == d and d.name in ("fp32", "fp64") and {a.name, b.name} <= set(_TYPES)
     exact = all(f.fraction_bits <= d.fraction_bits and f.exponent_bits <= d.exponent_bits for f in (a, b))
-    if not (plain and held and exact) or spec.rounding not in _ROUNDINGS or spec.nan not in ("quiet", "all_ones"):
+    if not (plain and held and exact) or spec.rounding not in roundings or spec.nan not in ("quiet", "all_ones"):
         return None
     nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
     return {"ROUNDING": _ROUNDINGS[spec.rounding], "NAN": nan, "CLAMPS": False}
@@ -48,8 +49,6 @@ def integer_constants(low: Lowered) -> dict[str, Any] | None:
 def run_chain(unit: Any, a, b, c, every: int | None):
     """(encodings of D, flags of tiles, all 0) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
     import torch
-
-    from .products import view_of
 
     plan, low = unit.plan, unit.plan.low
     (batch, m, k), n = a.shape, b.shape[1]
@@ -75,7 +74,7 @@ def run_chain(unit: Any, a, b, c, every: int | None):
     }  # fmt: skip
     constants = {
         **plan.constants, "TERMS": terms, "PROMOTES": every is not None and every < padded, "EACH": unit.each,
-        "WARPS": unit.warps,
+        "THREADS": (unit.target.warp // 8, 8), "WARPS": unit.warps,
     }  # fmt: skip
     unit.launch(TritonLaunch("chains", arguments, constants, batch * down * across, math.prod(unit.warps)))
     signed = torch.int64 if kind == torch.float64 else torch.int32
@@ -93,8 +92,6 @@ def _integers(codes, fmt: IntegerFormat):
 
 def chain_plan(low: Lowered, mode: Any, constants: dict[str, Any] | None, terms: int):
     """A plan of the chains' kernel; None without constants."""
-    from .modes import ModePlan
-
     if constants is None:
         return None
     types = low.c_format.name, low.d_format.name

@@ -190,6 +190,6 @@ def unit_kernel(name: str) -> Any:
             f"this is Triton {version}, units on a GPU need {least} or newer: pip install 'triton>={least}'"
         )
     triton_module()
-    from . import source, source_chains
+    from . import source, source_chains, source_integers
 
-    return getattr(source if hasattr(source, name) else source_chains, name)
+    return next(getattr(module, name) for module in (source, source_chains, source_integers) if hasattr(module, name))

@@ -52,3 +52,18 @@ class TritonLaunch:
     warps: int = 4
     stages: int = 1
     options: Mapping[str, Any] = field(default_factory=lambda: {"enable_fp_fusion": False})
+
+
+_FLOATS = {"torch.float64": "fp64", "torch.float32": "fp32"}
+_INTEGERS = {1: "s8", 2: "s16", 4: "s32", 8: "s64"}
+
+
+def view_of(tensor, fmt: str | None = None) -> View:
+    """A tensor in memory; `fmt`: its bits are that format's."""
+    if fmt is not None:
+        import torch
+
+        tensor = tensor.view({"fp32": torch.float32, "fp16": torch.float16}[fmt])
+        return View(tensor, fmt, (0, 0, 0))
+    kind = _FLOATS.get(str(tensor.dtype)) or _INTEGERS[tensor.element_size()]
+    return View(tensor, kind, (0, 0, 0))

@@ -1,119 +1,42 @@
 """Modes: which lowered units a GPU kernel runs, as rows, and the numbers that the kernel is compiled with.
 
 A mode is exact in its domain and flags the tiles in which something leaves it; :mod:`.products` does those again.
+
+Why a sum of floors is one of truncated addends: the accumulator starts at 1.5 2^52 units, a unit being 2^(e - F) below the
+largest exponent e of a step, and stays between 2^52 and 2^53 units, where FP64 holds exactly the multiples of a unit. A
+multiply-add toward zero of such a positive sum rounds it down, so that each product is added as its floor. Toward zero a
+product is one unit above its floor if it is negative and not a multiple of the unit, and else the floor. A product is a
+multiple of the unit if the places of the lowest bits of its factors add up to e - F or more, because the lowest bit of a
+product of odd numbers is 1. Codes of these places fall as places rise, so that for a threshold the sum of two codes and the
+threshold has its field's top bit set if and only if the product is not a multiple; with the signs' exclusive or, the bits that
+are left are counted. What this needs:
+
+- Sums of fields never carry into the next one, and those of zeros, whose code is 0, never reach the top bit. Highest codes are
+  half of the top bit less one, thresholds at most half of it.
+- Every other product reaches the top bit where the unit is above it. Fields of a byte have 128 values, codes of fp16 spread
+  over 40 places for each factor: for units above 2^15, which c alone can ask for, the smallest codes would not. There the tile
+  is flagged (`LIMITED`, c of about 2^40). Formats of fewer places (FP8) fit whole, and bf16 and tf32 have fields of 16 bits.
+- c is added toward zero onto a window of its own sign, which needs no count.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from ..formats import Format, get_float_format
-from ..kernels.common import step_order
 from ..kernels.lowering import Lowered
 from .chains import chain_plan, integer_constants, multiply_add_constants
+from .integers import integer_plan
+from .plans import ModePlan, OperandForm, UnitMode
 
+#: Targets whose instructions have roundings of their own.
+NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 #: Codes of lowest bits have their top bit for the sum with a threshold; the highest code of an operand is below half of that.
 _BYTES, _HALVES = 8, 16
 #: By so much exponents of nonzero operands lie above 0, that of zeros: a sum with one of these is below every addend's.
 _LIFT, _SCALED_LIFT = 288, 1024
 #: By so much codes of scaled operands lie lower, and their threshold twice as much higher: it stays positive.
 _SCALES = 256
-_KINDS = {"fp32": "s32", "tf32": "s32"}
-
-
-@dataclass(frozen=True)
-class OperandForm:
-    """How an operand is packed: what :func:`tensorcore_models.gpu.source.pack` is told about it.
-
-    Attributes
-    ----------
-    format : tuple
-        Exponent bits, fraction bits, bias, padding bits, place of the sign (-1: none), kind of specials.
-    shape : (int, int, int)
-        Bits of a code, what lifts exponents of nonzero numbers above those of zeros, code of the lowest lowest bit.
-    normalise : bool
-        Whether subnormal numbers have the exponents of their leading bits.
-    scale : (int, int, int, int) or None
-        Products that share a block scale, exponent bits, fraction bits and bias of scales.
-    """
-
-    format: tuple
-    shape: tuple[int, int, int]
-    normalise: bool
-    scale: tuple[int, int, int, int] | None = None
-
-    def constants(self) -> dict[str, Any]:
-        """As the kernel names them."""
-        return {"FORMAT": self.format, "SHAPE": self.shape, "NORMALISE": self.normalise, "SCALE": self.scale}
-
-
-@dataclass(frozen=True)
-class ModePlan:
-    """A unit as a mode runs it.
-
-    Attributes
-    ----------
-    mode : UnitMode
-    low : Lowered
-    constants : mapping
-        Of the mode's kernel.
-    terms : int
-        Products of one step of the kernel.
-    a, b : OperandForm or None
-        None where operands are taken as values.
-    types : (str, str)
-        Formats of c and d.
-    step : int
-        Products of the unit's own step.
-    groups : tuple or None
-        The products of each fused operation of a step, where these are not its only one.
-    """
-
-    mode: "UnitMode"
-    low: Lowered
-    constants: Mapping[str, Any]
-    terms: int
-    a: OperandForm | None
-    b: OperandForm | None
-    types: tuple[str, str]
-    step: int
-    groups: tuple[tuple[int, ...], ...] | None = None
-
-    def order(self, k: int):
-        """Which k stands at each place of the packed operands, -1 for none; None where all are in turn."""
-        if self.groups is None and self.step == self.terms:
-            return None
-        return step_order(k, self.step, self.terms, self.groups)
-
-
-@dataclass(frozen=True)
-class UnitMode:
-    """A way to run units on a GPU.
-
-    Attributes
-    ----------
-    name : str
-    function : str
-        The kernel in :mod:`tensorcore_models.gpu.source`.
-    backends : tuple of str
-        "cuda", "hip".
-    plan : callable
-        (lowered, mode) -> ModePlan, None where the mode does not hold the unit.
-    holds, flags : str
-        Its domain in words: what it computes, and what it leaves to another mode.
-    counted : mapping
-        (unit, target): SASS instructions for a product, which a test counts.
-    """
-
-    name: str
-    function: str
-    backends: tuple[str, ...]
-    plan: Callable[[Lowered, "UnitMode"], ModePlan | None]
-    holds: str
-    flags: str
-    counted: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 def _operand(fmt: Format, bits: int, normalise: bool, low: Lowered) -> OperandForm:
@@ -237,6 +160,14 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     return ModePlan(mode, low, constants, spec.terms, forms[0], forms[1], ("fp32", "fp32"), spec.terms)
 
 
+def _integer_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
+    """As :func:`_fused_plan` in integers."""
+    floating = _fused_plan(low, mode)
+    if floating is None or floating.a is None or floating.b is None:
+        return None
+    return integer_plan(floating, mode, (floating.a.format[1], floating.b.format[1]))
+
+
 def _truncates(dot: Any) -> bool:
     """Whether addends are cut at one alignment in which zeros take no part, within the bits of FP64."""
     rules = (dot.zero_operand, dot.zero_c, dot.alignment_rounding, dot.negative_underflow)
@@ -254,7 +185,7 @@ MODES = (
     UnitMode(
         "fused sums in FP32",
         "fused_floating",
-        ("cuda",),
+        NVIDIA,
         _window_plan,
         "fused sums as below of less than 2^22 units: F = 13 of Ada's and Hopper's FP8",
         "as below, and c of 2^103 or more",
@@ -262,7 +193,7 @@ MODES = (
     UnitMode(
         "fused sums in FP64",
         "fused_floating",
-        ("cuda",),
+        ("sm_80", "sm_90", "sm_100"),
         _fused_plan,
         "fused sums that truncate at one alignment (N 4 to 32, F up to 28; fp4 to fp16, bf16, tf32) to FP32 or FP16, and "
         "chained ones over interleaved k",
@@ -271,7 +202,7 @@ MODES = (
     UnitMode(
         "sums rounded down in FP64",
         "fused_floating",
-        ("cuda",),
+        NVIDIA,
         _down_plan,
         "CDNA3's: products cut at one alignment, or those of even and of odd k, then the dot product and c rounded down",
         "infinities and NaN, products or addends of 2^126 or more",
@@ -279,38 +210,64 @@ MODES = (
     UnitMode(
         "chains of multiply-adds",
         "chains",
-        ("cuda",),
-        lambda low, mode: chain_plan(low, mode, multiply_add_constants(low), 1),
-        "multiply-adds in FP32 or FP64 in the order of k, in any of IEEE's roundings, infinities and NaN included",
+        (*NVIDIA, "gfx942"),
+        lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rne",)), 1),
+        "multiply-adds in FP32 or FP64 in the order of k, rounded to nearest, infinities and NaN included",
+        "nothing",
+    ),
+    UnitMode(
+        "chains of multiply-adds, rounded otherwise",
+        "chains",
+        NVIDIA,
+        lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rz", "rd", "ru")), 1),
+        "the same, rounded toward zero, up or down",
         "nothing",
     ),
     UnitMode(
         "integer sums",
         "chains",
-        ("cuda",),
+        (*NVIDIA, "gfx942"),
         lambda low, mode: chain_plan(low, mode, integer_constants(low), low.step),
         "exact sums of integers of up to 8 bits, modulo 2^32 or clamped after each step",
         "nothing",
+    ),
+    UnitMode(
+        "fused sums in integers",
+        "fused_integers",
+        (*NVIDIA, "gfx942"),
+        _integer_plan,
+        "fused sums that truncate to FP32, without block scales: what AMD runs, and NVIDIA's GPUs with few FP64 units",
+        "infinities and NaN, results of 2^127 or more, and those below 2^-126",
+        (4, 2),
+    ),
+    UnitMode(
+        "fused sums in FP64, slowly",
+        "fused_floating",
+        ("sm_86", "sm_89", "sm_120"),
+        _fused_plan,
+        "those that remain for NVIDIA's GPUs with few FP64 units: block scales, FP16 results",
+        "as in FP64",
     ),
 )
 
 
 @lru_cache(maxsize=256)
-def _planned(low: Lowered, backend: str) -> ModePlan | None:
+def _planned(low: Lowered, target: str) -> ModePlan | None:
     for mode in MODES:
-        if backend in mode.backends and (plan := mode.plan(low, mode)) is not None:
+        if target in mode.targets and (plan := mode.plan(low, mode)) is not None:
             return plan
     return None
 
 
-def plan_of(low: Lowered, backend: str = "cuda", label: str = "it") -> ModePlan:
+def plan_of(low: Lowered, target: str, label: str = "it") -> ModePlan:
     """The first mode that holds a unit.
 
     Parameters
     ----------
     low : Lowered
         As :func:`tensorcore_models.kernels.lowered` makes it.
-    backend : {"cuda", "hip"}
+    target : str
+        Name of a row of :data:`tensorcore_models.gpu.targets.TARGETS`.
     label : str
         What errors call the unit.
 
@@ -319,12 +276,12 @@ def plan_of(low: Lowered, backend: str = "cuda", label: str = "it") -> ModePlan:
     ValueError
         If there is none; the message says what runs the unit on the CPU.
     """
-    found = _planned(low, backend)
+    found = _planned(low, target)
     if found is None:
         from ..kernels import kernel_name
 
         raise ValueError(
-            f"{label} has no mode on a {backend} GPU; on the CPU it runs by {kernel_name(low)}: pass arrays, "
+            f"{label} has no mode on {target}; on the CPU it runs by {kernel_name(low)}: pass arrays, "
             "or tensors moved there by .cpu()"
         )
     return found

@@ -15,12 +15,14 @@ from ..kernels import matrix_bits
 from ..kernels.common import generic_promoted
 from ..kernels.lowering import Lowered
 from .chains import run_chain
-from .launches import TritonLaunch, View
-from .modes import ModePlan, OperandForm, plan_of
+from .integers import run_integers
+from .launches import TritonLaunch, view_of
+from .modes import plan_of
+from .plans import ModePlan, OperandForm
 from .targets import KernelTarget
 
-#: Outputs of a thread and warps of a block, down and across; a warp has 4 x 8 threads.
-EACH, WARPS = (4, 4), (2, 2)
+#: Warps of a block, down and across; a warp has 4 x 8 threads, or 8 x 8.
+WARPS = (2, 2)
 #: Bytes of packed operands at a time; longer products are computed in slices of k.
 PACKED_BYTES = 1 << 31
 _BYTES_EACH = 12
@@ -80,12 +82,12 @@ class DeviceUnit:
     target: KernelTarget
     launch: Callable[[TritonLaunch], None]
     warps: tuple[int, int] = WARPS
-    each: tuple[int, int] = EACH
+    each: tuple[int, int] = (4, 4)
 
     @property
     def tile(self) -> tuple[int, int]:
         """Rows and columns of a tile."""
-        return 4 * self.each[0] * self.warps[0], 8 * self.each[1] * self.warps[1]
+        return self.target.warp // 8 * self.each[0] * self.warps[0], 8 * self.each[1] * self.warps[1]
 
     def pack(self, codes, scales, form: OperandForm, tile: int, padded: int, order) -> Packed:
         """An operand, encodings of shape (batch, rows, k) with any strides, packed on its device with its block scales."""
@@ -125,6 +127,8 @@ class DeviceUnit:
         plan, (batch, m, k), n = self.plan, a.shape, b.shape[1]
         if plan.mode.function == "chains":
             return run_chain(self, a, b, c, every)
+        if plan.mode.function == "fused_integers":
+            return run_integers(self, a, b, c, every)
         order = plan.order(k)
         padded = -(-k // plan.terms) * plan.terms if order is None else order.size
         at = None if order is None else torch.from_numpy(order.copy()).to(a.device)
@@ -144,7 +148,7 @@ class DeviceUnit:
             "a_values": view_of(x.values), "a_words": view_of(x.words), "a_special": view_of(x.special),
             "b_values": view_of(y.values), "b_words": view_of(y.words), "b_special": view_of(y.special),
             "c": None if c is None else view_of(c, plan.types[0]), "out": view_of(out, plan.types[1]), "flags": view_of(flags),
-            "tiles": None, "m": m, "n": n, "steps": padded // plan.terms, "chain": chain // plan.terms, "row_tiles": x.tiles,
+            "m": m, "n": n, "steps": padded // plan.terms, "chain": chain // plan.terms, "row_tiles": x.tiles,
             "column_tiles": y.tiles, "padded_k": padded, "a_size": x.size, "b_size": y.size, "c_batch": strides[0],
             "c_row": strides[1], "c_column": strides[2],
         }  # fmt: skip
@@ -231,21 +235,6 @@ def _unsigned(tensor, container: np.dtype) -> np.ndarray:
     return np.ascontiguousarray(tensor.cpu().numpy()).view(container)
 
 
-_FLOATS = {"torch.float64": "fp64", "torch.float32": "fp32"}
-_INTEGERS = {1: "s8", 2: "s16", 4: "s32", 8: "s64"}
-
-
-def view_of(tensor, fmt: str | None = None) -> View:
-    """A tensor in memory; `fmt`: its bits are that format's."""
-    if fmt is not None:
-        import torch
-
-        tensor = tensor.view({"fp32": torch.float32, "fp16": torch.float16}[fmt])
-        return View(tensor, fmt, (0, 0, 0))
-    kind = _FLOATS.get(str(tensor.dtype)) or _INTEGERS[tensor.element_size()]
-    return View(tensor, kind, (0, 0, 0))
-
-
 def unit_on(
     low: Lowered, target: KernelTarget, launch: Callable[[TritonLaunch], None], label: str = "this unit", **how
 ) -> DeviceUnit:
@@ -261,11 +250,14 @@ def unit_on(
     label : str
         What errors call the unit.
     **how
-        `warps` of a block.
+        `warps` of a block, `each` outputs of a thread.
 
     Raises
     ------
     ValueError
         If no mode holds the unit.
     """
-    return DeviceUnit(plan_of(low, target.backend, label), target, launch, **how)
+    plan = plan_of(low, target.name, label)
+    # With more outputs a thread the machine finds reads of scalar registers that were never written; why is not known.
+    each = (1, 1) if target.backend == "hip" else plan.mode.each
+    return DeviceUnit(plan, target, launch, **{"each": each, **how})

@@ -99,7 +99,7 @@ def lowest_place(x):
 
 # -- operands ------------------------------------------------------------------------------------------------------------------
 #: Sizes and strides: a kernel is compiled once for all.
-_ANY = (
+ANY_VALUE = (
     *(
         "rows",
         "k",
@@ -119,7 +119,7 @@ _ANY = (
 )
 
 
-@gluon.jit(do_not_specialize=_ANY)
+@gluon.jit(do_not_specialize=ANY_VALUE)
 def pack(
     codes, values, words, special, order, scales, rows, k, code_batch, code_row, code_k, scale_batch, scale_row, scale_k,
     row_tiles, padded_k, size,
@@ -211,8 +211,8 @@ def pack(
             exponents = gl.zeros_like(exponents)
         if i % PER == PER - 1:
             word_place = (batch * row_tiles + tile) * (padded_k // PER) * TILE + at + (at_k // PER) * TILE
-            gl.store(words + size * 8 + word_place, lowest)
-            gl.store(words + size * (8 + 16 // PER) + word_place, signs)
+            gl.store(words + size.to(gl.int64) * 8 + word_place, lowest)
+            gl.store(words + size.to(gl.int64) * (8 + 16 // PER) + word_place, signs)
             lowest = gl.zeros_like(lowest)
             signs = gl.zeros_like(signs)
     gl.atomic_or(special + (batch * row_tiles + tile) * TILE + at, strange, mask=strange != 0)
@@ -328,9 +328,9 @@ def down_sum(
     return total, top
 
 
-@gluon.jit(do_not_specialize=_ANY)
+@gluon.jit(do_not_specialize=ANY_VALUE)
 def fused_floating(
-    a_values, a_words, a_special, b_values, b_words, b_special, c, out, flags, tiles, m, n, steps, chain, row_tiles,
+    a_values, a_words, a_special, b_values, b_words, b_special, c, out, flags, m, n, steps, chain, row_tiles,
     column_tiles, padded_k, a_size, b_size, c_batch, c_row, c_column,
     TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr,
     FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr, TYPES: gl.constexpr, KEEP: gl.constexpr,
@@ -352,8 +352,6 @@ def fused_floating(
     BN: gl.constexpr = tile_columns(EACH, WARPS)
     PER: gl.constexpr = 32 // BITS
     program = gl.program_id(0)
-    if tiles is not None:
-        program = gl.load(tiles + program)
     column_tile = program % column_tiles
     row_tile = program // column_tiles % row_tiles
     batch = (program // column_tiles // row_tiles).to(gl.int64)
@@ -363,25 +361,17 @@ def fused_floating(
     b_value = b_values + b_tile * padded_k * BN + in_columns
     a_pair = a_words + a_tile * (padded_k // 2) * BM + in_rows
     b_pair = b_words + b_tile * (padded_k // 2) * BN + in_columns
+    a_size, b_size = a_size.to(gl.int64), b_size.to(gl.int64)
     a_code = a_words + a_size * 8 + a_tile * (padded_k // PER) * BM + in_rows
     b_code = b_words + b_size * 8 + b_tile * (padded_k // PER) * BN + in_columns
     a_sign, b_sign = a_code + a_size * (16 // PER), b_code + b_size * (16 // PER)
     rows, columns = row_tile * BM + in_rows, column_tile * BN + in_columns
     inside = (rows[:, None] < m) & (columns[None, :] < n)
-    if c is None:
-        d = gl.zeros([BM, BN], gl.float32, L)
-        flagged = gl.zeros([BM, BN], gl.int1, L)
-    else:
-        at = batch * c_batch + rows.to(gl.int64)[:, None] * c_row + columns.to(gl.int64)[None, :] * c_column
-        d = gl.load(c + at, inside, 0.0).to(gl.float32)
-        size = gl.abs(d)
-        flagged = (size < float("inf")) == 0
-        d = gl.where(flagged, 0.0, d)
-        if (
-            not WIDE and DOWN is None
-        ):  # sums are not that small, and a c that is has an exponent of its own in the formats beside FP32
-            least: gl.constexpr = 2.0**-14 if TYPES == ("fp16", "fp32") else 2.0**-100
-            flagged = flagged | ((size != 0) & (size < least))
+    addends = batch * c_batch + rows.to(gl.int64)[:, None] * c_row + columns.to(gl.int64)[None, :] * c_column
+    d = gl.zeros([BM, BN], gl.float32, L)
+    if c is not None:
+        d = gl.load(c + addends, inside, 0.0).to(gl.float32)
+        d = gl.where(gl.abs(d) < float("inf"), d, 0.0)
     total = d
     highest = gl.zeros([BM, BN], gl.int32, L)
     left = steps
@@ -451,7 +441,13 @@ def fused_floating(
     MOST: gl.constexpr = (
         143 if TYPES[1] == "fp16" else 230 if WINDOW else (1023 + 126) << 20 if DOWN is not None else 254
     )
-    flagged = flagged | (highest >= MOST)
+    flagged = highest >= MOST
+    if c is not None:  # read again: what is known of it takes no registers in the loop
+        size = gl.abs(gl.load(c + addends, inside, 0.0).to(gl.float32))
+        flagged = flagged | ((size < float("inf")) == 0)
+        if not WIDE and DOWN is None:  # its exponent is then below those that windows know, or that of its own format
+            least: gl.constexpr = 2.0**-14 if TYPES == ("fp16", "fp32") else 2.0**-100
+            flagged = flagged | ((size != 0) & (size < least))
     if TYPES[1] == "fp32" and DOWN is None:
         flagged = flagged | (bits >= 0x7F000000)
     if LIMITED:

@@ -4,33 +4,37 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import _ANY, tile_columns, tile_layout, tile_rows
+from .source import ANY_VALUE
+from .source_integers import extent, integer_layout
 
 
 @gluon.jit
 def multiply_add(x, y, z, ROUNDING: gl.constexpr):
-    """x y + z, rounded once: rn, rz, rm or rp."""
-    KIND: gl.constexpr = "f32" if z.dtype == gl.float32 else "f64"
-    LETTER: gl.constexpr = "f" if z.dtype == gl.float32 else "d"
-    TEXT: gl.constexpr = "fma." + ROUNDING + "." + KIND + " $0, $1, $2, $3;"
-    OPERANDS: gl.constexpr = "=" + LETTER + "," + LETTER + "," + LETTER + "," + LETTER
-    return gl.inline_asm_elementwise(TEXT, OPERANDS, [x, y, z], z.dtype, True, 1)
+    """x y + z, rounded once: rn, or on NVIDIA's targets rz, rm or rp."""
+    if ROUNDING == "rn":
+        return gl.fma(x, y, z)
+    else:
+        KIND: gl.constexpr = "f32" if z.dtype == gl.float32 else "f64"
+        LETTER: gl.constexpr = "f" if z.dtype == gl.float32 else "d"
+        TEXT: gl.constexpr = "fma." + ROUNDING + "." + KIND + " $0, $1, $2, $3;"
+        OPERANDS: gl.constexpr = "=" + LETTER + "," + LETTER + "," + LETTER + "," + LETTER
+        return gl.inline_asm_elementwise(TEXT, OPERANDS, [x, y, z], z.dtype, True, 1)
 
 
-@gluon.jit(do_not_specialize=_ANY)
+@gluon.jit(do_not_specialize=ANY_VALUE)
 def chains(
     a, b, c, out, m, n, steps, chain, row_tiles, column_tiles, c_batch, c_row, c_column,
     TERMS: gl.constexpr, ROUNDING: gl.constexpr, NAN: gl.constexpr, PROMOTES: gl.constexpr, CLAMPS: gl.constexpr,
-    EACH: gl.constexpr, WARPS: gl.constexpr,
+    EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C product by product. A and B: [batch][tile][k][row or column of the tile], in the type of the sum.
 
     ROUNDING: of each multiply-add; None: integers, added modulo 2^32, or clamped after each step with CLAMPS. TERMS: Products
     of a step. NAN: Encoding of NaN results. PROMOTES: chains of `chain` steps start from 0 and are added outside.
     """
-    L: gl.constexpr = tile_layout(EACH, WARPS)
-    BM: gl.constexpr = tile_rows(EACH, WARPS)
-    BN: gl.constexpr = tile_columns(EACH, WARPS)
+    L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
+    BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
+    BN: gl.constexpr = extent(EACH, THREADS, WARPS, 1)
     TYPE: gl.constexpr = out.dtype.element_ty
     program = gl.program_id(0)
     column_tile = program % column_tiles

@@ -18,7 +18,7 @@ from ..formats.interop import as_array
 from ..kernels import batch_bits, lowered
 from .launches import TritonLaunch
 from .modes import plan_of
-from .products import EACH, WARPS, DeviceUnit, UnitRun
+from .products import WARPS, UnitRun, unit_on
 from .targets import TARGETS, KernelTarget
 
 #: Multiply-adds below which a chain that the host asks for runs on the host.
@@ -40,13 +40,13 @@ class GPU:
     launch : callable
         Runs a TritonLaunch.
     warps, each : (int, int)
-        Warps of a block and outputs of a thread, down and across.
+        Warps of a block and outputs of a thread, down and across; None: those of the mode.
     """
 
     target: KernelTarget
     launch: Callable[[TritonLaunch], None]
     warps: tuple[int, int] = WARPS
-    each: tuple[int, int] = EACH
+    each: tuple[int, int] | None = None
 
 
 def is_tensor(x: Any) -> bool:
@@ -137,7 +137,8 @@ def run_bits(
         If no mode holds the unit on this device; the message says what runs it on the CPU.
     """
     gpu, low = gpu_of(a), lowered(engine)
-    unit = DeviceUnit(plan_of(low, gpu.target.backend, engine.label), gpu.target, gpu.launch, gpu.warps, gpu.each)
+    how = {} if gpu.each is None else {"each": gpu.each}
+    unit = unit_on(low, gpu.target, gpu.launch, engine.label, warps=gpu.warps, **how)
     return unit.run(a, b, c, promote_every, (scale_a, scale_b))
 
 
@@ -149,8 +150,7 @@ def gemm_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, o
     if scale_a is None and scale_b is None and _plain(engine, a, options):
         d = _shaped(engine, a, b, c, options["promote_every"])
     else:
-        host = [None if x is None else _host_bits(x) for x in (a, b, c, scale_a, scale_b)]
-        d = _tensor(_on_host(engine, a).gemm_bits(*host, **options), a.device)
+        d = _tensor(_on_host(engine, a).gemm_bits(*map(_host_bits, (a, b, c, scale_a, scale_b)), **options), a.device)
     return d.view(getattr(sys.modules["torch"], f"uint{8 * d.element_size()}"))
 
 
@@ -167,6 +167,11 @@ def gemm(engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dic
     if ends_are_plain and held and _plain(engine, a, options):
         d = _shaped(engine, x, y, z, options["promote_every"])
         return d.view(getattr(torch, _DTYPES[low.d_format.name]))
+    if a.dim() > 2:
+        left, right = (x.expand(*a.shape[:-2], *x.shape[-2:]) for x in (a, b))
+        added = None if c is None else c.expand(*a.shape[:-2], *c.shape[-2:])
+        parts = [(left[i], right[i], None if added is None else added[i]) for i in range(len(a))]
+        return torch.stack([gemm(engine, x, y, z, ends, options) for x, y, z in parts])
     host = [None if x is None else as_array(x.detach().cpu() if is_tensor(x) else x) for x in (a, b, c)]
     scales = {key: x.cpu() if is_tensor(x) else x for key, x in ends.items()}
     return _tensor(_on_host(engine, a).gemm(*host, **scales, **options), a.device)
@@ -178,7 +183,7 @@ def mma_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, in
     a, b, c = (_codes(x, fmt, name) for x, fmt, name in zip((a, b, c), engine.formats, "abc", strict=False))
     _check_tile(engine, a, b, c)
     if scale_a is not None or scale_b is not None or input_scale != 0:
-        host = [None if x is None else _host_bits(x) for x in (a, b, c, scale_a, scale_b)]
+        host = map(_host_bits, (a, b, c, scale_a, scale_b))
         d = _tensor(engine.mma_bits(*host, input_scale=input_scale), a.device)
     else:
         d = _shaped(engine, a, b, c, None)
@@ -231,7 +236,7 @@ def _plain(engine: Any, a: Any, options: dict[str, Any]) -> bool:
     if every is None:
         return True
     whole = isinstance(every, int) and not isinstance(every, bool) and every >= 1 and every % engine.k == 0
-    plan = plan_of(low, gpu_of(a).target.backend, engine.label)
+    plan = plan_of(low, gpu_of(a).target.name, engine.label)
     return whole and plan.groups is None and plan.types == ("fp32", "fp32") and every % plan.terms == 0
 
 
@@ -285,7 +290,9 @@ def _own_codes(x: Any, fmt: Any) -> Any:
     return codes
 
 
-def _host_bits(x: Any) -> np.ndarray:
+def _host_bits(x: Any) -> Any:
+    if x is None:
+        return None
     array = x.cpu().numpy() if is_tensor(x) else np.asarray(x)
     return array if array.dtype.kind == "u" else array.view(array.dtype.str.replace("i", "u"))
 
@@ -303,7 +310,7 @@ def _tensor(array: np.ndarray, device: Any) -> Any:
 def _on_host(engine: Any, tensor: Any) -> Any:
     """The engine on arrays, whose chains run on the tensor's device where they are long."""
     low, like = lowered(engine), copy.copy(engine)
-    plan_of(low, gpu_of(tensor).target.backend, engine.label)
+    plan_of(low, gpu_of(tensor).target.name, engine.label)
 
     def chain(a, b, c, scale_a, scale_b):
         given = (a, b, c, scale_a, scale_b)

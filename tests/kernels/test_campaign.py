@@ -23,9 +23,16 @@ def small(monkeypatch):
     return device
 
 
+def carried_out(target, path):
+    cpu = torch.device("cpu")
+    return campaign.run(
+        {"bits": campaign.comparisons(target, cpu), "times": campaign.times(target, cpu)}, target, "none", path
+    )
+
+
 def test_every_row_is_written(small, tmp_path, capsys):
     path = tmp_path / "report.json"
-    assert campaign.run(small.target, torch.device("cpu"), "none", path) == 0
+    assert carried_out(small.target, path) == 0
     report = json.loads(path.read_text())
     assert len(report["bits"]) == 2 * len(campaign.DATA) and {row["differ"] for row in report["bits"]} == {0}
     assert report["target"] == "sm_80" and report["bits"][0].keys() == {
@@ -57,7 +64,7 @@ def test_what_fails_is_a_row_and_what_ran_before_is_kept(small, tmp_path, monkey
 
     monkeypatch.setattr(devices, "execute", failing)
     with pytest.raises(KeyboardInterrupt):
-        campaign.run(small.target, torch.device("cpu"), "none", path)
+        carried_out(small.target, path)
     rows = json.loads(path.read_text())["bits"]
     assert len(rows) == 4 and rows[1]["failed"] == "RuntimeError: out of resources"
     assert [row.get("differ") for row in rows] == [0, None, 45, 0]
@@ -68,3 +75,33 @@ def test_without_a_device_it_says_so(capsys):
         pytest.skip("there is a device")
     assert campaign.main([]) == 2
     assert "no GPU" in capsys.readouterr().err
+
+
+def test_emulated_units_are_compared_on_every_edge(tmp_path, monkeypatch):
+    """What `--emulation` does, with products of the CPU in the place of a device's."""
+    from types import SimpleNamespace
+
+    from mpgemm.kernels import emulation_campaign as emulation
+    from tensorcore_models.kernels import lowered
+    from tensorcore_models.kernels.generic import generic_bits
+
+    wrong = {"units": 0}
+
+    def run_bits(engine, a, b, c=None, scale_a=None, scale_b=None):
+        low = lowered(engine)
+        formats = (low.a_format, low.b_format, low.c_format)
+        arrays = [
+            None if x is None else x[0].numpy().view(f.container) for x, f in zip((a, b, c), formats, strict=True)
+        ]
+        d = generic_bits(low, *arrays) ^ low.d_format.container(wrong["units"])
+        return SimpleNamespace(bits=torch.from_numpy(d.view(f"i{d.itemsize}"))[None], tiles=1, again=())
+
+    monkeypatch.setattr(emulation, "UNITS", ("ampere:mma.m16n8k16.f32.f16.f16.f32",))
+    monkeypatch.setattr(emulation, "ROUNDS", 1)
+    monkeypatch.setattr(emulation, "run_bits", run_bits)
+    cpu, path, target = torch.device("cpu"), tmp_path / "report.json", SimpleNamespace(name="sm_80")
+    for wrong["units"], expected in ((0, 0), (1, len(emulation.EDGES))):
+        assert campaign.run({"bits": emulation.comparisons(cpu), "rates": ()}, target, "none", path) == expected
+        rows = json.loads(path.read_text())["bits"]
+        assert [row["data"] for row in rows] == list(emulation.EDGES)
+        assert all(row["differ"] == (row["elements"] if expected else 0) for row in rows)

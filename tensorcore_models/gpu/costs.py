@@ -1,0 +1,113 @@
+"""What products cost on a GPU, on paper: counted instructions, the pipes that bound them, and the rates that follow.
+
+Nothing here was measured on a GPU. Instructions are those of the inner loop in SASS
+(:func:`tensorcore_models.gpu.counting.loop_count`, by which a test counts them anew); the limit is that of issue, four
+instructions of a warp in a cycle on a multiprocessor, or of a pipe. ``python -m mpgemm.kernels.campaign --emulation`` measures.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..results import Result
+
+
+class GPUPipes(NamedTuple):
+    """Multiprocessors and clock of a GPU, and lanes a cycle of the pipes that emulation uses, for each multiprocessor."""
+
+    multiprocessors: int
+    gigahertz: float
+    fp64: int
+    conversions: int
+
+
+#: NVIDIA's data sheets (boost clocks) and the CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions".
+DEVICES = {
+    "sm_80": GPUPipes(108, 1.41, 32, 16),
+    "sm_89": GPUPipes(142, 2.52, 2, 16),
+    "sm_90": GPUPipes(132, 1.83, 64, 16),
+}
+#: Threads a cycle that a multiprocessor issues for.
+ISSUE = 128
+#: Counted instructions for a product by unit and target, of the modes' own tiles, Triton 3.9.0; these kernels spill nothing.
+COUNTED: dict[tuple[str, str], float] = {
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_90"): 4.289,
+    ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_90"): 5.289,
+    ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_90"): 3.199,
+    ("cdna3:v_mfma_f32_32x32x8_f16", "sm_90"): 7.172,
+    ("cdna1:v_mfma_f32_32x32x2f32", "sm_90"): 1.180,
+    ("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0", "sm_90"): 4.375,
+    ("ampere:mma.m16n8k16.f32.f16.f16.f32", "sm_80"): 6.367,
+    ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_80"): 3.680,
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_89"): 15.273,
+    ("ada:mma.m16n8k32.f32.e4m3.e4m3.f32", "sm_89"): 4.359,
+    ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_89"): 3.680,
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_100"): 4.332,
+}
+
+
+@dataclass(frozen=True, repr=False)
+class PredictedRate(Result):
+    """What a unit should cost on a GPU.
+
+    Attributes
+    ----------
+    unit, target : str
+    instructions : float
+        Counted for a product.
+    bound : str
+        What limits it.
+    limit : float
+        10^12 products a second, where nothing but the bound costs time.
+    """
+
+    unit: str
+    target: str
+    instructions: float
+    bound: str
+    limit: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.unit} on {self.target}: {self.instructions:.2f} instructions a product, {self.limit:.2f} TMAC/s at most by "
+            f"{self.bound} (predicted)"
+        )
+
+    def to_rows(self) -> list[dict]:
+        """One row."""
+        return [vars(self)]
+
+
+def predicted(unit: str, target: str) -> PredictedRate:
+    """The limit of a unit on a GPU, from counted instructions.
+
+    Parameters
+    ----------
+    unit, target : str
+        A key of :data:`COUNTED`; the target one of :data:`DEVICES`.
+
+    Raises
+    ------
+    ValueError
+        If nothing was counted for them.
+    """
+    if (unit, target) not in COUNTED or target not in DEVICES:
+        known = ", ".join(f"{u} on {t}" for u, t in COUNTED if t in DEVICES)
+        raise ValueError(f"nothing was counted for {unit} on {target}; counted are {known}")
+    device, count = DEVICES[target], COUNTED[unit, target]
+    limits = {"issue": ISSUE / count}
+    if (number := _fp64_instructions(unit, target)) > 0:
+        limits["FP64"] = device.fp64 / number
+    bound = min(limits, key=lambda name: limits[name])
+    return PredictedRate(unit, target, count, bound, limits[bound] * device.multiprocessors * device.gigahertz / 1000)
+
+
+def _fp64_instructions(unit: str, target: str) -> float:
+    """FP64 instructions for a product: its multiply-add, and the additions at a step's end."""
+    from ..catalogue import get_instruction
+    from ..kernels import lowered
+    from .modes import plan_of
+
+    plan = plan_of(lowered(get_instruction(*unit.split(":", 1))), target)
+    if plan.mode.function != "fused_floating" or plan.constants["WINDOW"]:
+        return 0.0
+    return 1 + (4 if plan.constants["DOWN"] is None else 6) / plan.terms
