@@ -139,19 +139,18 @@ def argument_arrays(
     owners: list[tuple[int, ...]] = []
     called: list[str] = []
     for place, argument in enumerate(arguments):
-        numbers = []
+        numbers: list[int] = []
         for where, array in _arrays_of(argument):
             if not array.flags.c_contiguous:
                 raise ValueError(f"argument {place}{where} is not contiguous; pass np.ascontiguousarray(...)")
-            same = next((i for i, other in enumerate(arrays) if other is array), None)
-            if same is None:
+            same = next((i for i, other in enumerate(arrays) if other is array), len(arrays))
+            if same == len(arrays):
                 if any(np.shares_memory(array, other) for other in arrays):
                     raise ValueError(
                         f"argument {place}{where} shares memory with another one; pass the same array, or copies"
                     )
                 arrays.append(array)
                 called.append(f"argument {place}{where}" + (f" ({names[place]}{where})" if place < len(names) else ""))
-                same = len(arrays) - 1
             numbers.append(same)
         owners.append(tuple(numbers))
     return arrays, called, owners

@@ -172,8 +172,9 @@ class KernelProgram(ABC):
             owners_of(memory, number)[:] = ids
         self._execute(launch)
         places = [i for i, stored in enumerate(memory.stored[: memory.given]) if stored]
+        owners = argument_arrays(given, [])[2]
         if output is not None:
-            places = list(argument_arrays(given, [])[2][output])
+            places = list(owners[output])
         if not places:
             raise ValueError(f"{self.name} writes to no array, or the output named is none")
         array = memory.arrays[places[-1]]
@@ -181,7 +182,7 @@ class KernelProgram(ABC):
         if not found:
             raise ValueError(f"{self.name} writes nothing that rests on an input to {memory.names[places[-1]]}")
         assumed = (*launch.assumptions, *trace.assumptions())
-        number = next(i for i, own in enumerate(argument_arrays(given, [])[2]) if places[-1] in own)
+        number = next(i for i, own in enumerate(owners) if places[-1] in own)
         return KernelRecipe(self.name, memory.names[places[-1]], tuple(found), assumed, number)
 
     def _execute(self, launch) -> int:

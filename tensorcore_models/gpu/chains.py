@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from ..families.base import SumAlgorithm
 from ..formats import IntegerFormat
 from ..kernels.lowering import Lowered
 from .launches import TritonLaunch, view_of
@@ -21,8 +22,8 @@ _UNROLLED = 8
 
 def multiply_add_constants(low: Lowered, roundings: tuple[str, ...]) -> dict[str, Any] | None:
     """Constants of the kernel for a chain of multiply-adds in FP32 or FP64 with one of the roundings; None for other units."""
-    (name, spec), formats = low.form, low.floating
-    if name != "fma_chain" or formats is None or low.scale_format is not None:
+    (algorithm, spec), formats = low.form, low.floating
+    if algorithm is not SumAlgorithm.FMA_CHAIN or formats is None or low.scale_format is not None:
         return None
     a, b, c, d = formats
     plain = not (spec.flush_inputs or spec.flush_outputs or spec.saturate) and spec.pair_order == "ascending"
@@ -36,9 +37,9 @@ def multiply_add_constants(low: Lowered, roundings: tuple[str, ...]) -> dict[str
 
 def integer_constants(low: Lowered) -> dict[str, Any] | None:
     """Constants of the kernel for an exact integer sum to 32 bits; None for other units."""
-    name, spec = low.form
+    algorithm, spec = low.form
     formats = low.a_format, low.b_format, low.c_format, low.d_format
-    if name != "integer" or not all(isinstance(f, IntegerFormat) for f in formats):
+    if algorithm is not SumAlgorithm.INTEGER or not all(isinstance(f, IntegerFormat) for f in formats):
         return None
     a, b, c, d = formats
     if max(a.bits, b.bits) > 8 or (c.name, d.name) != ("s32", "s32") or spec.terms > 1 << 14:

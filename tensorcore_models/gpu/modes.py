@@ -23,6 +23,7 @@ import dataclasses
 from functools import lru_cache
 from typing import Any
 
+from ..families.base import SumAlgorithm
 from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
 from .chains import chain_plan, integer_constants, multiply_add_constants
@@ -78,12 +79,12 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     read = low.as_read
     if read is None:
         return None
-    (name, spec), (a, b, c, d), via = read
+    (algorithm, spec), (a, b, c, d), via = read
     scaled = low.scale_format is not None
-    if scaled and (name != "fused" or via is not None or spec.scaled_zero != "skip"):
+    if scaled and (algorithm is not SumAlgorithm.FUSED or via is not None or spec.scaled_zero != "skip"):
         return None
     groups, dot = None, spec
-    if name == "interleaved":
+    if algorithm is SumAlgorithm.INTERLEAVED:
         if spec.final_rounding != "rne":
             return None
         via, dot = get_float_format(spec.via_format), spec.dot
@@ -91,7 +92,7 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
         groups = tuple(tuple(k for k in places if k // spec.run % spec.groups == g) for g in spec.group_order)
         if max(map(len, groups)) > dot.terms:
             return None
-    elif name != "fused":
+    elif algorithm is not SumAlgorithm.FUSED:
         return None
     if not (_operands_fit(a, b) and _truncates(dot) and _result_fits(dot, c, d)):
         return None
@@ -110,6 +111,8 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     limited = 0 if wide or every <= 64 else 64 - threshold
     floor = -(1 << 11) if dot.exponent_floor is None else dot.exponent_floor + 127
     kept = 23 if dot.output_fraction_bits is None else min(23, dot.output_fraction_bits)
+    if groups is not None and dot.fraction_bits < kept:
+        return None  # an operation of a group that a short last pass leaves empty would cut the sum
     constants = {
         "TERMS": terms, "BITS": bits, "FRACTION": dot.fraction_bits,
         "ALIGN": 127 - sum(form.shape[1] + fmt.bias for form, fmt in zip(forms, (a, b), strict=True)),
@@ -124,7 +127,12 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
 def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     """Constants of `fused_floating` for CDNA3's sums."""
     read = low.as_read
-    if read is None or low.scale_format is not None or read.form.name != "round_down" or read.via is not None:
+    if (
+        read is None
+        or low.scale_format is not None
+        or read.form.algorithm is not SumAlgorithm.ROUND_DOWN
+        or read.via is not None
+    ):
         return None
     (_, spec), (a, b, c, d), _ = read
     rules = (

@@ -10,19 +10,9 @@ import numpy as np
 
 from ...formats import get_float_format
 from .. import floats
-from .decode import (
-    FORMATS,
-    AluRow,
-    Operation,
-    VectorSource,
-    VectorTarget,
-    active,
-    settled,
-    unknown,
-    unpublished,
-    vector_operation,
-)
+from .decode import FORMATS, AluRow, Operation, unknown, unpublished
 from .syntax import AMDInstruction, Literal, Modified, Operand, RegisterRange
+from .vector_operands import VectorSource, VectorTarget, active, settled, vector_operation
 
 
 def sign_of(fmt: str) -> int:

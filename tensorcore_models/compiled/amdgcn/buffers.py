@@ -12,9 +12,10 @@ import numpy as np
 from ..errors import KernelFault, Refused
 from .access import HINTS, LOADS, STORES, Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import VECTOR_MEMORY
-from .decode import Operation, ScalarSource, active, unknown
+from .decode import Operation, ScalarSource, unknown
 from .global_memory import ATOMICS
 from .syntax import M0, AMDInstruction, Literal, RegisterRange, Word
+from .vector_operands import active
 
 
 class BufferAddress:

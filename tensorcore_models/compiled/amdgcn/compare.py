@@ -6,9 +6,10 @@ import numpy as np
 
 from ...formats import get_float_format
 from .. import floats
-from .decode import FORMATS, Operation, active, unknown, vector_sources
+from .decode import FORMATS, Operation, unknown
 from .syntax import EXEC, AMDInstruction
 from .vector import mask_target, write_mask
+from .vector_operands import active, vector_sources
 
 _INTEGER: dict[str, Callable] = {
     "lt": np.less, "eq": np.equal, "le": np.less_equal, "gt": np.greater, "ne": np.not_equal, "ge": np.greater_equal,

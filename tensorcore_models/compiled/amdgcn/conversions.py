@@ -8,18 +8,9 @@ from ...formats import get_float_format
 from ...formats.rounding import decode, encode
 from .. import floats
 from ..errors import Refused
-from .decode import (
-    FORMATS,
-    AluRow,
-    Operation,
-    VectorSource,
-    VectorTarget,
-    active,
-    settled,
-    unknown,
-    vector_operation,
-)
+from .decode import FORMATS, AluRow, Operation, unknown
 from .syntax import AMDInstruction, Modified
+from .vector_operands import VectorSource, VectorTarget, active, settled, vector_operation
 
 
 def _values(bits, fmt: str, mode) -> np.ndarray:

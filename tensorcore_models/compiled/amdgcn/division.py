@@ -6,9 +6,10 @@ import numpy as np
 
 from .. import floats
 from ..errors import Refused
-from .decode import AluRow, Operation, VectorSource, VectorTarget, active, settled, unknown, vector_operation
+from .decode import AluRow, Operation, unknown
 from .syntax import VCC, AMDInstruction, RegisterRange
 from .vector import mask_target, write_mask
+from .vector_operands import VectorSource, VectorTarget, active, settled, vector_operation
 
 _NAN, _INFINITY, _SIGN = np.uint32(0x7FC00000), np.uint32(0x7F800000), np.uint32(1 << 31)
 

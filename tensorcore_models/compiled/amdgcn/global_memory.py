@@ -8,8 +8,9 @@ from .. import floats
 from ..errors import Refused
 from .access import HINTS, LOADS, STORES, Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import LOCAL, VECTOR_MEMORY
-from .decode import Operation, ScalarSource, active, unknown
+from .decode import Operation, ScalarSource, unknown
 from .syntax import M0, AMDInstruction, RegisterRange, Word
+from .vector_operands import active
 
 
 def _is_off(operand) -> bool:

@@ -6,9 +6,10 @@ import numpy as np
 
 from .access import Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import LOCAL
-from .decode import Operation, active, unknown
+from .decode import Operation, unknown
 from .global_memory import ATOMICS
 from .syntax import AMDInstruction
+from .vector_operands import active
 
 _LOADS = {
     "u8": Access(1), "i8": Access(1, signed=True), "u16": Access(2), "i16": Access(2, signed=True),

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from .bits import first_bit, leading_signs, leading_zeros, reversed_bits
-from .decode import AluRow, Operation, VectorSource, VectorTarget, active, unknown, vector_operation
+from .decode import AluRow, Operation, unknown
 from .syntax import AMDInstruction, Literal, Operand, RegisterRange
+from .vector_operands import VectorSource, VectorTarget, active, vector_operation
 
 _U24 = np.uint32(0xFFFFFF)
 

@@ -1,0 +1,320 @@
+"""Operands and results of vector instructions: a value for each active lane, with modifiers, SDWA, DPP and expressions."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import floats
+from ..errors import KernelFault, Refused
+from .decode import FORMATS, KINDS, AluRow, Operation, ScalarSource, joined, size_of, unknown
+from .lanes import moved_lanes
+from .syntax import AMDInstruction, Modified, Operand, RegisterRange
+
+QUIET = {"fp16": 0x7E00, "fp32": 0x7FC00000, "fp64": 0x7FF8 << 48}
+#: Parts of a register that SDWA selects: first byte and bytes.
+PARTS = {
+    "DWORD": (0, 4), "WORD_0": (0, 2), "WORD_1": (2, 2), "BYTE_0": (0, 1), "BYTE_1": (1, 1), "BYTE_2": (2, 1),
+    "BYTE_3": (3, 1),
+}  # fmt: skip
+
+
+class VectorSource:
+    """An operand of a vector instruction: a value for each active lane.
+
+    Parameters
+    ----------
+    operand, kind, ins
+        The operand, its type, and the instruction.
+    part : tuple of two int, optional
+        First byte and bytes of the register that it takes; the rest is filled with zeros, or the sign.
+    """
+
+    def __init__(self, operand: Operand, kind: str, ins: AMDInstruction, part=None):
+        self.kind, self.size, self.ins, self.part = kind, size_of(kind), ins, part
+        self.negated = self.absolute = self.extended = False
+        if isinstance(operand, Modified):
+            self.negated, self.absolute, self.extended = operand.negated, operand.absolute, operand.extended
+            operand = operand.operand
+        if (self.negated or self.absolute) and kind not in FORMATS or self.extended and part is None:
+            raise unknown(ins, f"changes the sign of an operand of type {kind}")
+        self.dtype = np.dtype(KINDS[kind])
+        self.scalar: ScalarSource | None = None
+        self.first, self.count = 0, max(1, self.size // 4)
+        if isinstance(operand, RegisterRange) and operand.vector:
+            if operand.count != self.count or kind == "mask":
+                raise unknown(ins, f"takes {self.count} vector register{'s' * (self.count > 1)} here")
+            self.first = operand.first
+        elif kind == "mask":
+            self.scalar = ScalarSource(operand, "b64", ins)
+        elif self.size < 4 and isinstance(operand, RegisterRange) or part is not None:
+            self.scalar = ScalarSource(operand, "b32", ins)
+        else:
+            self.scalar = ScalarSource(operand, kind, ins)
+
+    def read(self, machine, waves, lanes, moved=None) -> tuple[Any, np.ndarray | None]:
+        """(values over the active lanes or one number, whose bytes they are or None).
+
+        `moved` are the lanes whose registers are read instead of the own ones, and which of them are (others give 0).
+        """
+        if moved is not None:
+            value, owners = self._moved(machine, waves, *moved)
+        elif self.scalar is None:
+            value, owners = self._registers(machine, waves, lanes)
+        else:
+            value, owners = self._scalars(machine, waves, lanes)
+        if self.kind == "mask":
+            return value, None
+        if self.part is not None or self.size < 4 and np.asarray(value).dtype.itemsize == 4:
+            value, owners = self._taken(value, owners)
+        if value.dtype != self.dtype:
+            value = value.view(self.dtype)
+        if self.negated or self.absolute:
+            value, owners = self._signed(machine, value, owners)
+        return value, owners
+
+    def _registers(self, machine, waves, lanes):
+        value = machine.read_vector(self.first, waves, lanes)
+        if self.count == 2:
+            high = machine.read_vector(self.first + 1, waves, lanes)
+            value = value.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
+        if machine.trace is None:
+            return value, None
+        return value, joined(
+            [machine.vectors.read_ids(self.first + i, lanes) for i in range(self.count)], 4 * self.count
+        )
+
+    def _moved(self, machine, waves, held, valid):
+        """The registers of other lanes; 0 where there is none."""
+        found, owners = self._registers(machine, waves, held[valid])
+        value = np.zeros(len(held), found.dtype)
+        value[valid] = found
+        if owners is not None:
+            whole = np.zeros((len(held), owners.shape[1]), np.int64)
+            whole[valid] = owners
+            owners = whole
+        return value, owners
+
+    def _scalars(self, machine, waves, lanes):
+        value = self.scalar.read(machine, waves)
+        if self.kind == "mask":
+            words = np.ascontiguousarray(
+                np.broadcast_to(value, (len(machine.waves.all_lanes if waves is None else waves),))
+            )
+            held = np.zeros(machine.threads.count, bool)
+            held[machine.lanes_of_mask(words.view(np.uint32).reshape(-1, 2), waves)] = True
+            return (held if lanes is None else held[lanes]), None
+        owners = None
+        if machine.trace is not None and (own := self.scalar.owners(machine, waves)) is not None:
+            owners = spread_owners(machine, own, waves, lanes)
+        return machine.spread(value, waves, lanes), owners
+
+    def _taken(self, value, owners):
+        """A part of the register, filled up."""
+        first, count = self.part or (0, self.size)
+        word = np.asarray(value, np.uint32) >> np.uint32(8 * first)
+        if self.extended and count < 4:
+            word = word.astype(f"i{count}").astype(np.int32).view(np.uint32)
+        elif count < 4:
+            word = word & np.uint32((1 << 8 * count) - 1)
+        if owners is not None:
+            kept = owners[:, first : first + count]
+            owners = np.pad(kept, ((0, 0), (0, self.size - count))) if count < self.size else kept[:, : self.size]
+        return (word if self.size == 4 else word.astype(f"u{self.size}")), owners
+
+    def _signed(self, machine, value, owners):
+        sign = value.dtype.type(1 << (8 * self.size - 1))
+        name = "".join(("-" * self.negated, "abs" * self.absolute))
+        changed = value
+        if self.absolute:
+            changed = changed & ~sign
+        if self.negated:
+            changed = changed ^ sign
+        if owners is not None:
+            owners = machine.trace.operation(name, self.ins.line, [value], [owners], len(owners), self.size)
+        return changed, owners
+
+
+def spread_owners(machine, owners: np.ndarray, waves, lanes) -> np.ndarray:
+    """Owners of values of waves as those of values of lanes."""
+    whole = np.zeros((machine.waves.count, owners.shape[1]), np.int64)
+    whole[slice(None) if waves is None else waves] = owners
+    each = machine.threads.all_lanes if lanes is None else lanes
+    return whole[each // machine.threads.warp]
+
+
+class VectorTarget:
+    """The registers that a vector result goes to; narrow results fill the register with zeros unless `keeps` says otherwise.
+
+    Parameters
+    ----------
+    operand, kind, ins
+        The operand, the result's type, and the instruction.
+    part : tuple of two int, optional
+        First byte and bytes of the register that the result goes to.
+    unused : str
+        What happens to the rest: "PAD" (zeros), "SEXT" (the sign) or "PRESERVE".
+    """
+
+    def __init__(self, operand: Operand, kind: str, ins: AMDInstruction, part=None, unused: str = "PAD"):
+        self.size = size_of(kind)
+        self.count = max(1, self.size // 4)
+        if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != self.count:
+            raise unknown(ins, f"gives {self.count} vector register{'s' * (self.count > 1)}")
+        self.first = operand.first
+        self.part = part or ((0, self.size) if self.size < 4 else None)
+        self.unused = unused
+        if unused == "SEXT" or self.part is not None and self.part[1] > self.size:
+            raise unknown(ins, "writes a part of its register in a way that is not known here")
+
+    def write(self, machine, value, waves, lanes, ids) -> None:
+        """Write values over the active lanes, or one number."""
+        value = np.asarray(value)
+        if self.part is not None:
+            value, ids = self._placed(machine, value, waves, lanes, ids)
+        if self.count == 1:
+            machine.write_vector(self.first, value if value.dtype.itemsize > 4 else _word(value), waves, lanes, ids)
+            return
+        bits = value.view(np.uint64) if value.dtype.itemsize == 8 else value.astype(np.uint64)
+        for place in range(2):
+            own = None if ids is None else ids[:, 4 * place : 4 * place + 4]
+            part = (bits >> np.uint64(32 * place)).astype(np.uint32)
+            machine.write_vector(self.first + place, part, waves, lanes, own)
+
+    def _placed(self, machine, value, waves, lanes, ids):
+        """The whole register with the result in its part."""
+        first, count = self.part
+        mask = np.uint32((1 << 8 * count) - 1 << 8 * first & 0xFFFFFFFF)
+        word = _word(value) << np.uint32(8 * first) & mask
+        before = None
+        if self.unused == "PRESERVE":
+            word = machine.read_vector(self.first, waves, lanes) & ~mask | word
+            before = machine.vectors.read_ids(self.first, lanes) if machine.trace is not None else None
+        if ids is not None or before is not None:
+            length = len(ids) if ids is not None else len(before)
+            whole = np.zeros((length, 4), np.int64) if before is None else before.copy()
+            whole[:, first : first + count] = 0 if ids is None else ids[:, :count]
+            ids = whole
+        return word, ids
+
+
+def _word(value: np.ndarray) -> np.ndarray:
+    """32 bits of a value, zero-extended."""
+    if value.dtype.itemsize == 4 and value.dtype.kind in "ui":
+        return value.view(np.uint32)
+    return (
+        value.view(f"u{value.dtype.itemsize}").astype(np.uint32) if value.dtype.kind == "i" else value.astype(np.uint32)
+    )
+
+
+#: 16-bit instructions that keep the upper half of their register on this generation; others clear it (LLVM, GCNSubtarget).
+KEEPING = {"v_fma_f16", "v_mad_u16", "v_mad_i16", "v_div_fixup_f16", "v_fma_mixlo_f16", "v_fma_mixhi_f16"}
+
+
+def vector_sources(ins: AMDInstruction, operands, kinds) -> list[VectorSource]:
+    """The operands of a vector instruction with what its encoding selects of them."""
+    found, selected = [], ins.modifiers.get("op_sel", [])
+    if ins.modifiers.keys() - {"op_sel", "clamp"} and ins.encoding not in ("sdwa", "dpp"):
+        raise unknown(ins, f"with {', '.join(sorted(ins.modifiers))} is not known here")
+    for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
+        part = None
+        if ins.encoding == "sdwa" and kind != "mask":
+            word = ins.modifiers.get(f"src{place}_sel", "DWORD")
+            part = PARTS.get(word)
+            if part is None or size_of(kind) > 4:
+                raise unknown(ins, f"selects {word}, which is not known here")
+            part = None if part == (0, 4) else part
+        elif place < len(selected) and selected[place]:
+            if size_of(kind) != 2:
+                raise unknown(ins, "selects a half of an operand that has none")
+            part = (2, 2)
+        found.append(VectorSource(operand, kind, ins, part))
+    return found
+
+
+def vector_target(ins: AMDInstruction, operand: Operand, kind: str, sources: int) -> VectorTarget:
+    """Where a vector instruction's result goes."""
+    if ins.encoding == "sdwa":
+        part = PARTS.get(ins.modifiers.get("dst_sel", "DWORD"))
+        unused = str(ins.modifiers.get("dst_unused", "UNUSED_PAD")).removeprefix("UNUSED_")
+        if part == (0, 4):
+            return VectorTarget(operand, kind, ins)
+        if part is None:
+            raise unknown(ins, "writes a part of its register that is not known here")
+        return VectorTarget(operand, kind, ins, part, unused)
+    selected = ins.modifiers.get("op_sel", [])
+    high = len(selected) > sources and bool(selected[sources])
+    if high or size_of(kind) == 2 and (ins.name in KEEPING or any(selected)):
+        return VectorTarget(operand, kind, ins, (2 if high else 0, 2), "PRESERVE")
+    return VectorTarget(operand, kind, ins)
+
+
+def active(operation: Callable) -> Operation:
+    """The operation of an instruction of lanes: nothing where EXEC has none, faults with their thread's name."""
+
+    def run(machine, waves):
+        lanes = machine.lanes(waves)
+        if lanes is not None and not len(lanes):
+            return None
+        try:
+            return operation(machine, waves, lanes)
+        except KernelFault as fault:
+            raise machine.of_lane(fault, lanes) from None
+
+    return run
+
+
+def settled(machine, ins: AMDInstruction, bits: np.ndarray, fmt: str) -> np.ndarray:
+    """Results of a floating-point instruction: clamped if it asks for that; NaN, whose payload is not published, is refused."""
+    bits = np.asarray(bits)
+    nan = floats.is_nan(bits, fmt)
+    if ins.modifiers.get("clamp"):
+        if nan.any() and not machine.launch.kernel.facts.get("dx10_clamp", 1):
+            raise Refused(f"{ins.opcode} clamps NaN, and the kernel asks for no DX10_CLAMP", ins.line)
+        return floats.saturated(bits, fmt)  # NaN becomes 0 (DX10_CLAMP)
+    if nan.any():
+        if machine.unpublished != "nearest":
+            raise Refused(
+                f"{ins.opcode} gives NaN, whose payload is not published; run with unpublished='nearest' for the quiet one",
+                ins.line,
+            )
+        machine.assume("NaN results of vector instructions are the quiet NaN without payload; AMD publishes none")
+        bits = np.where(nan, bits.dtype.type(QUIET[fmt]), bits)
+    return bits
+
+
+def vector_operation(ins: AMDInstruction, row: AluRow) -> Operation:
+    """The operation of an elementwise vector instruction whose first operand is the result."""
+    if len(ins.operands) != 1 + len(row.sources):
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(row.sources)}")
+    sources = vector_sources(ins, ins.operands[1:], row.sources)
+    target = vector_target(ins, ins.operands[0], row.result, len(row.sources))
+    function, moded = row.function, row.moded
+    fmt = FORMATS.get(row.result)
+    if ins.modifiers.get("clamp") and not (moded and fmt):
+        raise unknown(ins, "with clamp is not known here")
+    move = moved_lanes(ins) if ins.encoding == "dpp" else None
+    if move is not None and sources[0].scalar is not None:
+        raise unknown(ins, "moves lanes of an operand that has none")
+
+    def run(machine, waves, lanes):
+        moved = None
+        if move is not None:
+            lanes, *moved = move.plan(machine, lanes)
+        read = [source.read(machine, waves, lanes, moved if i == 0 else None) for i, source in enumerate(sources)]
+        values = [value for value, _ in read]
+        mode = machine.mode_of(waves) if moded else None
+        if moded:
+            found = function(mode, *values)
+            if fmt is not None:
+                found = settled(machine, ins, found, fmt)
+        else:
+            found = function(*values)
+        ids = None
+        if machine.trace is not None:
+            owners = [owner for _, owner in read]
+            if any(owner is not None for owner in owners):
+                ids = machine.trace.elementwise(ins, row, values, owners, mode)
+        target.write(machine, found, waves, lanes, ids)
+
+    return active(run)
