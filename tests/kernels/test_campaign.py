@@ -93,7 +93,7 @@ def test_emulated_units_are_compared_on_every_edge(tmp_path, monkeypatch):
         arrays = [
             None if x is None else x[0].numpy().view(f.container) for x, f in zip((a, b, c), formats, strict=True)
         ]
-        d = generic_bits(low, *arrays) ^ low.d_format.container(wrong["units"])
+        d = generic_bits(low, *arrays) ^ low.d_format.container.type(wrong["units"])
         return SimpleNamespace(bits=torch.from_numpy(d.view(f"i{d.itemsize}"))[None], tiles=1, again=())
 
     monkeypatch.setattr(emulation, "UNITS", ("ampere:mma.m16n8k16.f32.f16.f16.f32",))
@@ -101,7 +101,8 @@ def test_emulated_units_are_compared_on_every_edge(tmp_path, monkeypatch):
     monkeypatch.setattr(emulation, "run_bits", run_bits)
     cpu, path, target = torch.device("cpu"), tmp_path / "report.json", SimpleNamespace(name="sm_80")
     for wrong["units"], expected in ((0, 0), (1, len(emulation.EDGES))):
-        assert campaign.run({"bits": emulation.comparisons(cpu), "rates": ()}, target, "none", path) == expected
+        found = campaign.run({"bits": emulation.comparisons(cpu), "rates": iter(())}, target, "none", path)
         rows = json.loads(path.read_text())["bits"]
+        assert found == expected, rows
         assert [row["data"] for row in rows] == list(emulation.EDGES)
         assert all(row["differ"] == (row["elements"] if expected else 0) for row in rows)
