@@ -91,7 +91,7 @@ MUTANTS = (
     Mutant("PTX: the rows of ldmatrix are not turned", "tensorcore_models/compiled/ptx/movement.py", "build_matrix_load", "if transposed:", "if not transposed:", COMPILED),
     Mutant("PTX: the swizzle takes other bits of an address", "tensorcore_models/compiled/ptx/shared_tiles.py", "swizzled", "addresses >> 7", "addresses >> 8", COMPILED),
     Mutant("PTX: a wait for copies orders one group more", "tensorcore_models/compiled/races.py", "RaceChecks._waited", "- 1 - left", "- left", ("tests/tensorcore_models/test_compiled_races.py",)),
-    Mutant("units on a GPU: a flagged tile stays", "tensorcore_models/gpu/products.py", "DeviceUnit.run", "column in again:", "column in again[1:]:", GPU_UNITS),
+    Mutant("units on a GPU: a flagged tile stays", "tensorcore_models/gpu/products.py", "DeviceUnit.run", "column in again:", "column in again[:-1]:", GPU_UNITS),
     Mutant("units on a GPU: a tile's addend is another's", "tensorcore_models/gpu/products.py", "DeviceUnit.run", "else c[batch][here]", "else c[0][:rows, :columns]", GPU_UNITS),
     Mutant("kernel: F + 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits - 1;", TWINS),
     Mutant("kernel: F - 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits + 1;", TWINS),
