@@ -190,7 +190,8 @@ class Engine(abc.ABC):
         Parameters
         ----------
         a, b, c : array_like
-            Values, shapes (m, k), (k, n), (m, n): numpy or ml_dtypes arrays, DLPack or ``__array__`` objects.
+            Values, shapes (m, k), (k, n), (m, n): numpy or ml_dtypes arrays, DLPack or ``__array__`` objects. Torch tensors
+            on a GPU, also with leading dimensions, are multiplied there and give a tensor (docs/units_on_gpus.md).
         alpha, beta : float
             Scalars.
         scale_a, scale_b : array_like, optional
