@@ -1,4 +1,4 @@
-"""`mpgemm predict`: what a GPU library returns for two matrices, predicted bit for bit."""
+"""`mpgemm predict`: what a GPU library, or a compiled kernel, returns for two matrices, predicted bit for bit."""
 
 import argparse
 from hashlib import sha256
@@ -6,6 +6,7 @@ from hashlib import sha256
 import tensorcore_models as tcm
 from mpgemm.cli.common import library_options
 from mpgemm.cli.common import library_options as options
+from mpgemm.cli.common.kernel_options import LAUNCH, add_launch_arguments, kernel_recipe
 from mpgemm.cli.common.library_names import which_library
 from mpgemm.cli.common.library_options import RECORDED_CHOICES
 from mpgemm.cli.common.parser import Parser
@@ -14,11 +15,15 @@ from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.reporting import report
 
 QUESTION = "debug a kernel"
-SUMMARY = "what a GPU library returns for two matrices, bit for bit"
+SUMMARY = "what a GPU library, or a compiled kernel, returns for two matrices, bit for bit"
 EXAMPLES = (
     (
         "A.npy B.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35 --format fp16 --input-rounding rne",
         "the bits that cuBLASLt returns",
+    ),
+    (
+        "A.npy B.npy --kernel gemm.s --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64",
+        "in the order of k that is read from a kernel, for A with as many columns",
     ),
 )
 
@@ -28,7 +33,15 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
     add("b", metavar="B", help="matrix file")
-    add("--gpu", required=True, help="device: h100, b200, gb200, b300, gb300, rtx4060, a100, ...")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--gpu", help="device: h100, b200, gb200, b300, gb300, rtx4060, a100, ...; needed without --kernel"
+    )
+    which.add_argument(
+        "--kernel", metavar="FILE", help="instead of a library's: a kernel (PTX, AMDGCN) whose recipe is read"
+    )
+    add_launch_arguments(parser)
+    parser.goes_with(LAUNCH, ("--kernel",))
     add("--library", metavar="NAME[-VERSION]",
                         help="cublaslt-13.1 (also as cublas-13.1, torch.matmul-13.1), scaled_mm (torch._scaled_mm) or cutlass; "
                         "without, the command says what each needs")  # fmt: skip
@@ -42,6 +55,7 @@ def add_arguments(parser: Parser) -> None:
     add("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
     add_scale_arguments(parser)
     parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
+    parser.goes_without(("--library", "--config", "--recorded", "--scale", "--scale-a", "--scale-b"), ("--kernel",))
     add("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
     add("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum: .svg, .png or .pdf")
     add_style_argument(parser)
@@ -62,11 +76,16 @@ def run(args: argparse.Namespace) -> int:
     from tensorcore_models.formats.operands import values_of_bits
 
     a, b, fmt, out_format = options.read_operands(args)
-    if args.library is None:
+    if args.kernel is None and args.library is None:
         raise ValueError(which_library(args.gpu))
     config = options.parse_config(args.config)
     (m, k), n = a.shape, b.shape[1]
-    recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, m, k, n, fmt, out_format)
+    assumptions: tuple[str, ...] = ()
+    if args.kernel is not None:
+        recipe, assumptions = kernel_recipe(args, fmt)
+        out_format = args.out_format or recipe.epilogue.formats[0]
+    else:
+        recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, m, k, n, fmt, out_format)
     scaling = read_scales(**scales_of(args), m=m, k=k, n=n)
     if scaling is None:
         bits = recipe.gemm_bits(a, b, out_format=out_format, scale=args.scale)
@@ -80,13 +99,13 @@ def run(args: argparse.Namespace) -> int:
         drawn = tree_of_order(recipe.order).picture(args.picture, f"Order of {recipe.name}", shown=4)
     digest = sha256(np.ascontiguousarray(bits).tobytes()).hexdigest()
     if args.json:
-        whole = {"recipe": options.facts(recipe, config, args.recorded), "m": m, "k": k, "n": n, "format": fmt,
-                 "out_format": out_format,
+        whole = {"recipe": options.facts(recipe, config, args.recorded), "assumptions": list(assumptions), "m": m, "k": k,
+                 "n": n, "format": fmt, "out_format": out_format,
                  "scales": None if scaling is None else scaling.in_words(),
                  "sha256": digest, "first": float(values[0, 0]), "out": args.out}  # fmt: skip
         print(report.json_text(whole), end="")
         return 0
-    report.say(str(recipe))
+    report.say("\n".join([str(recipe), *(f"  assumed: {each}" for each in assumptions)]))
     if scaling is not None:
         report.say(f"  scales: {scaling.in_words()}")
     report.say(

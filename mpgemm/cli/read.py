@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mpgemm.cli.common.kernel_options import add_launch_arguments, launch_arguments
 from mpgemm.reporting import report
-
-if TYPE_CHECKING:
-    import numpy as np
 
 QUESTION = "debug a kernel"
 SUMMARY = "what a compiled kernel (PTX, AMDGCN) computes, and whether two give the same bits"
@@ -35,13 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add = parser.add_argument
     add("kernels", nargs="+", metavar="KERNEL", help="one kernel, or two to compare")
-    add("--arguments", nargs="+", metavar="FORMAT:MxN|FILE.npy|NUMBER", help="of the kernel; random values for a shape")
-    add("--grid", nargs="+", type=int, default=[1], metavar="N", help="blocks along x, y, z (default 1)")
+    add_launch_arguments(parser)
     add("--other-grid", nargs="+", type=int, metavar="N", help="of the second kernel (default: that of the first)")
-    add("--block", nargs="+", type=int, metavar="N", help="threads of a block, where the kernel does not say them")
-    add("--entry", metavar="NAME", help="which kernel, where the file has several")
-    add("--unit", metavar="ARCH", help="architecture of the matrix instructions (default: the target's)")
-    add("--output", type=int, metavar="N", help="which argument is the output (default: the last array written)")
     add("--out", metavar="FILE.npy", help="run the kernel and write its output")
     add("--cubin", metavar="FILE.cubin", help="count instructions of its SASS beside the PTX's: contractions by ptxas")
     add("--html", metavar="FILE.html", help="write a page: code, expressions, pictures")
@@ -71,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
             if getattr(args, option) is not None:
                 raise ValueError(f"--{option.replace('_', '-')} needs --arguments")
         return _described(programs, args)
-    arguments = _arguments(args.arguments, args.seed)
+    arguments = launch_arguments(args.arguments, args.seed)
     options: dict[str, Any] = {"unit": args.unit, "block": args.block}
     if len(programs) == 2:
         for option in ("out", "html", "picture"):
@@ -151,37 +144,3 @@ def _write(program, arguments: list, place: int, options: dict, args: argparse.N
     program.run(arguments, args.grid, unpublished="nearest", **options)
     with atomic_writer(args.out) as file:
         np.save(file, arguments[place])
-
-
-def _arguments(words: list[str], seed: int) -> list:
-    """The arguments that words spell."""
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    return [_argument(word, rng) for word in words]
-
-
-def _argument(word: str, rng: np.random.Generator):
-    import numpy as np
-
-    import tensorcore_models as tcm
-    from tensorcore_models.formats import get_float_format
-
-    fmt, colon, shape = word.partition(":")
-    if colon and all(part.isdigit() for part in shape.split("x")):
-        values = rng.standard_normal([int(part) for part in shape.split("x")])
-        row = get_float_format(fmt)
-        bits = tcm.encode(values, row, "rz")
-        return bits.view({"fp32": np.float32, "fp16": np.float16, "fp64": np.float64}.get(row.name, bits.dtype))
-    if word.endswith(".npy"):
-        return np.ascontiguousarray(np.load(word))
-    try:
-        return int(word, 0)
-    except ValueError:
-        pass
-    try:
-        return float(word)
-    except ValueError:
-        raise ValueError(
-            f"--arguments {word!r}: expected FORMAT:SHAPE as fp16:64x64, a .npy file, or a number"
-        ) from None

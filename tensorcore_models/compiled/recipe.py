@@ -182,7 +182,7 @@ class KernelRecipe(Result):
         pieces = [piece for chain in _chains(order) for piece in chain.pieces]
         length = max((piece[-1] + 1 for piece in pieces), default=0)
         source = "read from the compiled kernel"
-        return Recipe(engine, length, order, Epilogue(formats=(fmt,)), self.kernel, source)
+        return Recipe(engine, length, order, Epilogue(formats=(fmt,), scales=False), self.kernel, source)
 
     def __str__(self) -> str:
         count = sum(len(form.outputs) for form in self.forms)

@@ -63,7 +63,7 @@ class Epilogue:
     scales: bool = True
 
     def __str__(self) -> str:
-        scale = "RN32(sum * scale + 0), fused" if self.adds_zero else "RN32(sum * scale)"
+        scale = "RN32(sum * scale + 0), fused" if self.adds_zero else "RN32(sum * scale)" if self.scales else "the sum"
         return (
             f"{scale}; then rounded to nearest in the output format{', 8-bit ones saturated' if self.saturates else ''}"
         )

@@ -1,16 +1,18 @@
 """Torch under emulation gives the engine's bits: forward and backward, and never a native product unless asked."""
 
+import dataclasses
 import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+from amd_cases import GEMM, text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorcore_models as tcm
-from tensorcore_models import libraries
+from tensorcore_models import compiled, libraries
 from tensorcore_models.libraries.recorded import Problem, Recording
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'mpgemm[torch]'")
@@ -412,6 +414,27 @@ def test_recipes():
     assert "split_k 2" in run.report().rows[0].site.orders[0]
     with pytest.raises(ValueError, match="own order of k"), emulate("a100", recipe=recipe, k_order="split_k:2"):
         pass
+
+
+def test_a_recipe_read_from_a_compiled_kernel():
+    """Triton's kpack=2 interleaves k; the products of a model in that order, rounded to fp16 at the end."""
+    case, k = GEMM["fp16-kpack2"], 128
+    a, b = case.operands(64, 64, k)
+    kernel = compiled.read(text("fp16-kpack2"))
+    read = kernel.recipe([a, b, np.zeros((64, 64), np.float32), 64, 64, k], grid=case.grid(64, 64)).library()
+    recipe = dataclasses.replace(read, epilogue=libraries.Epilogue())
+    x, y = (torch.from_numpy(each.view(np.float16)) for each in (a, b))
+    with emulate("mi300x", recipe=lambda product: recipe if product.k == k else None) as run:
+        found = x @ y
+        other = x[:, :64] @ y[:64]
+    want = case.predicted(a, b).view(np.float32)
+    assert np.array_equal(found.numpy(), want.astype(np.float16))
+    chain = case.engine.gemm(x[:, :64].numpy(), y[:64].numpy())
+    assert np.array_equal(other.numpy(), chain.astype(np.float16))
+    assert (want != case.engine.gemm_bits(a, b).view(np.float32)).mean() > 0.2
+    assert run.report().rows[0].site.orders == ("gemm",)
+    with emulate("mi300x", recipe=lambda product: read), pytest.raises(libraries.Unknown, match="fp16 is not known"):
+        x @ y
 
 
 def test_a_recording_of_what_the_library_chose():

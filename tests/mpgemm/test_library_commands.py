@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from amd_cases import FOLDER, GEMM
 
 from mpgemm.cli import main
 from tensorcore_models import libraries
@@ -51,6 +52,40 @@ def test_predict_by_configuration_and_by_recording(folder, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["recipe"]["chains"] == 4 and facts["recipe"]["lost_k"] == []
     assert facts["first"] == float(want.view(np.float16)[0, 0])
+
+
+KERNEL = ["--kernel", str(FOLDER / "fp16-kpack2.s")]
+LAUNCHED, SHORT = (["--arguments", f"fp16:64x{k}", f"fp16:{k}x64", "fp32:64x64", "64", "64", str(k)] for k in (1024, 64))
+
+
+def test_predict_in_the_order_of_a_kernel(folder, capsys):
+    """For operands of other m and n than those that the kernel was read with."""
+    common = ["predict", "A.npy", "B.npy", *KERNEL, *LAUNCHED]
+    assert main([*common, "--out", "C.npy"]) == 0
+    assert "assumed: a block has 256 threads" in capsys.readouterr().out
+    a, b = operands()
+    want = GEMM["fp16-kpack2"].predicted(a, b)
+    np.testing.assert_array_equal(np.load("C.npy").view(np.uint32), want)
+    assert (want != GEMM["fp16-kpack2"].engine.gemm_bits(a, b)).mean() > 0.2
+    assert main([*common, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["out_format"] == "fp32" and facts["recipe"]["engine"] == "cdna3:v_mfma_f32_32x32x8_f16"
+
+
+@pytest.mark.parametrize(("words", "match"), [
+    (KERNEL, "--kernel needs --arguments"),
+    ([*KERNEL, *SHORT, "--format", "bf16", "--input-rounding", "rne"], "gemm multiplies fp16 by fp16, A and B are bf16"),
+    ([*KERNEL, *SHORT, "--out-format", "fp16"], "the output format fp16 is not known; known: fp32"),
+    ([*KERNEL, *SHORT, "--scale", "2"], "--scale goes without --kernel"),
+    ([*KERNEL, *SHORT], "the recipe is for k = 64"),
+    (["--gpu", "h100", "--grid", "2"], "--grid goes with --kernel"),
+    ([], "one of the arguments --gpu --kernel is required"),
+    (["--gpu", "h100", *KERNEL], "not allowed with argument"),
+])  # fmt: skip
+def test_what_predict_does_not_take_of_a_kernel(words, match, folder, capsys):
+    with pytest.raises(SystemExit) as ended:
+        raise SystemExit(main(["predict", "A.npy", "B.npy", *words]))
+    assert ended.value.code == 2 and match in capsys.readouterr().err
 
 
 def test_predict_reports_values_that_are_left_out(folder, capsys):
