@@ -358,7 +358,7 @@ class _Builder(Phases):
                 takes += ["ISSUED"] * start
                 raises += ("QUEUE_FREE",) * stop
             yield PipeOperation(
-                pipes.CUBE, f"cube {a_word}{b_word}", chip.mmad_head + steps + (stalled if start else 0.0),
+                pipes.CUBE, f"cube {a_word}{b_word}", s.mmad_head + steps + (stalled if start else 0.0),
                 takes=(*takes, *opens), raises=raises, cube_steps=steps,
             )  # fmt: skip
 

@@ -140,7 +140,8 @@ _ASC: dict[str, dict[str, Any]] = {
 #: impl/adv_api/tiling/matmul) takes M first where neither operand has all of its k in L1; in mmad.asc of the basic API the loop
 #: over m is the inner one.
 _M_FIRST = (1, 1, False)
-_NORM: dict[str, Any] = {"template": "norm"}
+#: Norm has the unit flag by default and MDL has not: GetNormalConfig and GetMDLConfig (0da921b91, adv_api/matmul/tiling.h).
+_NORM: dict[str, Any] = {"template": "norm", "unit_flag": True}
 _MDL: dict[str, Any] = {"template": "mdl"}
 
 
@@ -291,7 +292,7 @@ def comparisons(rows: tuple[Measurement, ...] = MEASUREMENTS) -> list[PredictedT
         schedule = measured_schedule(row)
         timeline: Timeline = simulate(schedule)
         predicted = predicted_us(row, timeline)
-        busy = tuple(timeline.utilization[pipe] for pipe in BUSY_PIPES[: len(row.busy)])
+        busy = tuple(timeline.counters[pipe] for pipe in BUSY_PIPES[: len(row.busy)])
         found.append(PredictedTime(row, schedule, predicted, predicted / row.microseconds - 1, busy))
     return found
 
@@ -301,20 +302,22 @@ class Spread(NamedTuple):
 
     rows: int
     time: float
-    busy: float  # of CUBE, MTE1, MTE2 and FIXP; nan without any
-    scalar: float  # of the scalar unit; nan without any
+    busy: float  # of all pipes; nan without any
+    scalar: float  # of the scalar unit alone; nan without any
 
 
 def spread(found: list[PredictedTime]) -> Spread:
     """How far the predictions of some rows are off."""
     logs = [math.log1p(c.error) for c in found]
-    gaps = {
-        pipe: [c.busy[at] - c.measurement.busy[at] for c in found if len(c.busy) > at]
+    gaps = [
+        (pipe, c.busy[at] - c.measurement.busy[at])
         for at, pipe in enumerate(BUSY_PIPES)
-    }
-    scalar = gaps.pop("SCALAR")
+        for c in found
+        if len(c.busy) > at
+    ]
 
     def rms(values: list[float]) -> float:
         return math.sqrt(sum(x * x for x in values) / len(values)) if values else math.nan
 
-    return Spread(len(found), rms(logs), rms([gap for each in gaps.values() for gap in each]), rms(scalar))
+    scalar = [gap for pipe, gap in gaps if pipe == "SCALAR"]
+    return Spread(len(found), rms(logs), rms([gap for _, gap in gaps]), rms(scalar))

@@ -352,7 +352,7 @@ def _print_times(compared: list[PredictedTime]) -> None:
         found = spread(chosen)
         say(
             f"{kind}: {found.rows} rows, rms of log(predicted / published) {found.time:.1%}, of busy ratios {found.busy:.3f}, "
-            f"of the scalar unit's {found.scalar:.3f}"
+            f"of the scalar unit's alone {found.scalar:.3f}"
         )
     for c in compared:
         if abs(c.error) > FAR_OFF:

@@ -23,7 +23,7 @@ def published():
 
 
 def test_published_times(published):
-    """Rows that nothing was fitted to: within 11 % (rms), busy ratios within 0.05; what is further off says why."""
+    """Rows that nothing was fitted to: within 11 % (rms), busy ratios of all pipes 0.05; what is further off says why."""
     predicted = [c for c in published if not c.measurement.fitted]
     assert len(predicted) >= 75 and spread(predicted).time < 0.11 and spread(predicted).busy < 0.05
     aligned = [c for c in predicted if is_aligned(c.measurement)]
