@@ -20,7 +20,7 @@ from mpgemm.cli.common.ascend_options import (
     parse_block,
     parse_grid,
     parse_number,
-    parse_pair,
+    parse_swizzle,
     print_parameters,
     size_of,
     write_rows,
@@ -58,7 +58,7 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--swizzle",
         metavar="OFFSET,DIRECTION",
-        help="order of the tiles where nothing is resident (in --grid: 1,0 or 1,1)",
+        help="order of the tiles where nothing is resident (in --grid: 1,0 or 1,1); aswt: CATLASS's, which cuts the last tiles",
     )
     add("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
     add("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
@@ -170,7 +170,6 @@ def _schedule(
     args: argparse.Namespace, size: tuple[int, int, int], chip: ascend.Chip, kernel: str, options: dict
 ) -> Kernel:
     """The schedule that the options describe."""
-    from ascend.grid import Swizzle
     from ascend.reports.calibration import PUBLISHED_BLOCK
 
     block = ascend.Blocking(*parse_block(args.block)) if args.block else PUBLISHED_BLOCK
@@ -180,7 +179,7 @@ def _schedule(
     return ascend.build_schedule(
         *size, chip, block, mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
         kernel=kernel, grid=grid, cores=cores, resident=args.resident, split=args.split,
-        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag,
+        swizzle=parse_swizzle(args.swizzle) if args.swizzle else None, unit_flag=args.unit_flag,
         template=args.template, **options,
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 import ascend
+from ascend.grid import Swizzle
 from ascend.terms import MODES
 from mpgemm.cli.common.words import ASSUMED_SIZE
 
@@ -183,10 +184,11 @@ def parse_grid(text: str) -> tuple[int, int, int]:
     return m, k, n
 
 
-def parse_pair(text: str) -> tuple[int, int]:
-    """ "OFFSET,DIRECTION" of a swizzle as two integers. Raises ValueError if it is not two integers."""
-    offset, direction = _integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0")
-    return offset, direction
+def parse_swizzle(text: str) -> Swizzle:
+    """ "OFFSET,DIRECTION", or "aswt" for CATLASS's adaptive order. Raises ValueError for anything else."""
+    if text == "aswt":
+        return Swizzle(4, 0, adaptive=True)
+    return Swizzle(*_integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0, or aswt"))
 
 
 def print_parameters(chip: ascend.Chip, as_json: bool) -> None:
