@@ -160,4 +160,5 @@ def pieces(rows: int, columns: int, most: int) -> tuple[int, int]:
             along_m -= 1
         else:
             along_n -= 1
-    return tuple(-(-size // -(-size // count)) for size, count in ((rows, along_m), (columns, along_n)))
+    height, width = -(-rows // along_m), -(-columns // along_n)
+    return -(-rows // height), -(-columns // width)

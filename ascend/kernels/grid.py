@@ -121,14 +121,15 @@ class GridKernel(CubeKernel):
         if core >= self.used_cores:
             return ()
         order, active, first = self._order, self._active, (core + self._busiest) % self.used_cores
-        cut = self._last_round
-        own = (
-            each[first : len(each) - self.tiles % self.cores if cut else None : self.cores].tolist() for each in order
-        )
+        whole = self.tiles - (self.tiles % self.cores if self._last_round else 0)
+        own = (each[first : whole : self.cores].tolist() for each in order)
         rows, columns = self.row_blocks, self.column_blocks
-        tiles = [((rows[row], columns[column]), k_slice) for row, column, k_slice in zip(*own, strict=True)]
-        tiles += [(piece, 0) for piece in cut[first : first + 1]]
-        return tuple(Visit(None, (tile,), k_slice, active[wave]) for wave, (tile, k_slice) in enumerate(tiles))
+        visits = [
+            Visit(None, ((rows[row], columns[column]),), k_slice, active[wave])
+            for wave, (row, column, k_slice) in enumerate(zip(*own, strict=True))
+        ]
+        visits += [Visit(None, (piece,), 0, active[-1]) for piece in self._last_round[first : first + 1]]
+        return tuple(visits)
 
     @cached_property
     def _last_round(self) -> tuple[tuple[Range, Range], ...]:
