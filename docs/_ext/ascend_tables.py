@@ -12,7 +12,7 @@ from ascend.reports.byte_table import byte_table
 from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK, speed, statements
 from ascend.reports.published import BUSY_PIPES, FAR_OFF, PredictedTime, comparisons, spread
 from ascend.reports.waterfall import waterfall
-from mpgemm.cli.plan import read_shapes
+from mpgemm.cli.common.ascend_options import read_shapes
 from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
 
 DOCS = Path(__file__).resolve().parents[1]

@@ -9,7 +9,7 @@ import pytest
 from ascend.reports.calibration import Statement
 from ascend.reports.published import MEASUREMENTS, comparisons
 from mpgemm.cli import main
-from mpgemm.cli.plan import read_shapes
+from mpgemm.cli.common.ascend_options import read_shapes
 
 
 def run(capsys, *words):

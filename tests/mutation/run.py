@@ -284,7 +284,7 @@ MUTANTS = (
     Mutant("ascend: every tile is scaled at the end", "ascend/pipes/passes.py", "dequantized", "own * (core", "own * s.waves * (core", TIME),
     Mutant("ascend: parts of a line cost a line", "ascend/memory.py", "_pieces", "np.minimum(piece / ND_LINE, 1.0)", "1.0", TIME),
     Mutant("ascend: one block missed is all missed", "ascend/pipes/build.py", "_Builder._load", "chip.gm_to_l1_latency + miss *", "chip.gm_to_l1_latency +", TIME),
-    Mutant("ascend: the scalar unit has no queue", "ascend/pipes/build.py", "_Builder._block_operations", '("QUEUE_FREE",) * stop', "()", TIME),
+    Mutant("ascend: the scalar unit has no queue", "ascend/pipes/build.py", "_Builder._product", '("QUEUE_FREE",) * stop', "()", TIME),
     Mutant("ascend fit: what others tell is fitted, too", "ascend/reports/fit.py", "_told_apart", "[-1] > LEAST_SINGULAR", "[-1] > -1", FIT),
     Mutant("ascend fit: rows left out are in", "ascend/reports/fit.py", "_residuals", "others.fitted(chosen", "data.fitted(chosen", FIT),
     Mutant("ascend fit: needless ones stay", "ascend/reports/fit.py", "_without_needless", "list(chosen[:-1])", "list(chosen[:0])", FIT),
