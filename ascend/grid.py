@@ -2,7 +2,8 @@
 
 Source of the swizzled order: CATLASS, GemmIdentityBlockSwizzle (docs/en/2_Design/01_kernel_design/02_swizzle.md): bands
 of `offset` tile rows (direction 0) or tile columns (direction 1) are walked back and forth; consecutive tiles go to
-consecutive cores.
+consecutive cores. Source of the adaptive one: CATLASS, BlockSchedulerAswt (2_Design/01_kernel_design/05_aswt.md and
+include/catlass/gemm/block/block_scheduler_aswt.hpp).
 """
 
 from dataclasses import dataclass
@@ -62,6 +63,9 @@ class Swizzle:
         0 for bands of tile rows, 1 for bands of tile columns.
     turns : bool
         Whether every second band is walked back, as CATLASS does; else each begins at the same side.
+    adaptive : bool
+        As CATLASS's ASWT: the last band takes the rows or columns that make no band of their own, and the tiles of a last round
+        that at most half of the cores have work in are cut into pieces for the others.
 
     Raises
     ------
@@ -72,6 +76,7 @@ class Swizzle:
     offset: int = 1
     direction: int = 0
     turns: bool = True
+    adaptive: bool = False
 
     def __post_init__(self):
         integer_fields(self, "offset", "direction")
@@ -83,7 +88,11 @@ class Swizzle:
             )
 
     def __str__(self) -> str:
-        return f"<{self.offset}, {self.direction}>" + ("" if self.turns else " one way")
+        return (
+            f"<{self.offset}, {self.direction}>"
+            + ("" if self.turns else " one way")
+            + (" adaptive" if self.adaptive else "")
+        )
 
     def order(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows and columns of all tiles in the order in which they are dealt.
@@ -94,11 +103,15 @@ class Swizzle:
             Tiles of C.
         """
         across, along = (rows, columns) if self.direction == 0 else (columns, rows)
-        band, place = np.divmod(np.arange(rows * columns), self.offset * along)
-        step, inside = np.divmod(place, np.minimum(self.offset, across - band * self.offset))
+        offset, number = min(self.offset, across), np.arange(rows * columns)
+        bands = across // offset if self.adaptive else -(-across // offset)
+        band = np.minimum(number // (offset * along), bands - 1)
+        step, inside = np.divmod(
+            number - band * offset * along, np.where(band < bands - 1, offset, across - band * offset)
+        )
         if self.turns:
             step = np.where(band % 2, along - 1 - step, step)
-        place_across = band * self.offset + inside
+        place_across = band * offset + inside
         return (place_across, step) if self.direction == 0 else (step, place_across)
 
 
@@ -134,3 +147,18 @@ def balanced_parts(length: int, parts: int, unit: int) -> tuple[Range, ...]:
     short, longer = divmod(units, parts)
     edges = [unit * (part * short + min(part, longer)) for part in range(parts)] + [length]
     return tuple(zip(edges, edges[1:], strict=False))
+
+
+def pieces(rows: int, columns: int, most: int) -> tuple[int, int]:
+    """Pieces along m and n, at most `most` together, in which CATLASS's ASWT cuts a tile of `rows` x `columns` elements.
+
+    Nearly as many along m as along n; of two equal numbers that along m gives way first.
+    """
+    along_m, along_n = min(rows, most), min(columns, most)
+    while along_m * along_n > most:
+        if along_m >= along_n:
+            along_m -= 1
+        else:
+            along_n -= 1
+    height, width = -(-rows // along_m), -(-columns // along_n)
+    return -(-rows // height), -(-columns // width)

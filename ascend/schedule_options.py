@@ -131,6 +131,12 @@ class WithOptions:
         return {"": 0.0, "norm": chip.norm_scalar_cycles, "mdl": chip.mdl_scalar_cycles}[self.template]
 
     @cached_property
+    def mmad_head(self) -> float:
+        """Cycles of a cube instruction besides its steps: more where each one finds an idle cube."""
+        chip = self.placed_on
+        return chip.norm_mmad_head if self.template == "norm" else chip.mmad_head
+
+    @cached_property
     def fixpipe_row_extra(self) -> float:
         """Cycles that FIXPIPE takes longer for a row of C, on average: rows that do not start on whole 32 bytes."""
         unaligned = 1 - math.gcd(ROW_ALIGNMENT, ACCUMULATOR_BYTES * self.n) / ROW_ALIGNMENT

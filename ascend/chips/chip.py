@@ -164,12 +164,16 @@ PARAMETERS: dict[str, Parameter] = {
     "l1_to_l0a_latency": Parameter("cycles", "head of an L1 to L0A move", False, 0, 2, MEASURED_910B),
     "l1_to_l0b_latency": Parameter("cycles", "head of an L1 to L0B move", False, 0, 2, MEASURED_910B),
     "mmad_head": Parameter("cycles", "head of one matrix multiply instruction", False, 0, 23, MEASURED_910B),
+    "norm_mmad_head": Parameter(
+        "cycles", "the same in template Norm, where each instruction finds an idle cube", False, 0, 63,
+        "derived from asc-devkit on 910B1: aic_mac_time of 8192^3, case 1",
+    ),
     "norm_scalar_cycles": Parameter(
         "cycles", "scalar work of AscendC's Matmul for each block, template Norm", False, 0, 449,
         "derived from asc-devkit on 910B1: aic_scalar_time of 8192^3, cases 0 and 1",
     ),
     "mdl_scalar_cycles": Parameter(
-        "cycles", "scalar work of AscendC's Matmul for each block, template MDL", False, 0, 220,
+        "cycles", "scalar work of AscendC's Matmul for each block, template MDL", False, 0, 248,
         "derived from asc-devkit on 910B1: aic_scalar_time of 8192^3, case 5",
     ),
     "vector_head": Parameter(
@@ -271,6 +275,7 @@ class Chip:
     l1_to_l0a_latency: float
     l1_to_l0b_latency: float
     mmad_head: float
+    norm_mmad_head: float
     norm_scalar_cycles: float
     mdl_scalar_cycles: float
     vector_head: float

@@ -33,6 +33,10 @@ def check_pto(s: Kernel) -> None:
         raise ValueError(
             f"the PTO kernel streams both operands, this plan is {kind}: plan with --for pto, or resident='none'"
         )
+    if s.swizzle.adaptive:
+        raise ValueError(
+            f"the PTO kernel computes whole tiles, the order {s.swizzle} cuts the last ones: leave out `adaptive`"
+        )
     if s.operand not in WORDS:
         raise ValueError(f"the PTO kernel multiplies {', '.join(WORDS)}, got {s.operand}")
     if s.terms > 1 and s.mode not in ("termwise", "fused"):

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from ascend.blocking import fractals
-from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, split_range
+from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, pieces, split_range
 from ascend.kernels.base import CubeKernel
 from ascend.kernels.options import BlockedProduct, Options, blocks_in_group, stream_depth
 from ascend.schedule_options import Resident
@@ -34,6 +34,11 @@ class GridKernel(CubeKernel):
             balanced=options.balanced is None or bool(options.balanced),
         )  # fmt: skip
         bare.check_merge(len(bare.k_slices))
+        if bare.swizzle.adaptive and len(bare.k_slices) > 1:
+            raise ValueError(
+                f"an adaptive order cuts tiles of C with all of their k: got {len(bare.k_slices)} slices; leave out the "
+                f"split, or take the order {replace(bare.swizzle, adaptive=False)}"
+            )
         start, stop = bare.k_slices[0]
         if resident == "none":
             grouped = replace(bare, n_fused=options.n_fused or fractals(stop - start, bare.blocking.bk))
@@ -82,7 +87,9 @@ class GridKernel(CubeKernel):
         """Cores that have anything to do."""
         if self.owns_rectangles:
             return len(self._rectangles)
-        return min(self.cores, self.tiles) if self.deals_one_by_one else super().used_cores
+        if not self.deals_one_by_one:
+            return super().used_cores
+        return max(min(self.cores, self.tiles), len(self._last_round))
 
     def active_cores(self, wave: int) -> int:
         """Cores that have work in a wave."""
@@ -93,7 +100,7 @@ class GridKernel(CubeKernel):
         """Cores at work in each wave where nothing is resident."""
         if self.deals_one_by_one:
             full, rest = divmod(self.tiles, self.cores)
-            return [self.cores] * full + [rest] * (rest > 0)
+            return [self.cores] * full + [len(self._last_round) or rest] * (rest > 0)
         sizes = [len(rows) * len(columns) for rows, columns, _ in self._rectangles]
         return (len(sizes) - np.bincount(sizes).cumsum()[:-1]).tolist()
 
@@ -114,12 +121,33 @@ class GridKernel(CubeKernel):
         if core >= self.used_cores:
             return ()
         order, active, first = self._order, self._active, (core + self._busiest) % self.used_cores
-        own = (each[first :: self.cores].tolist() for each in order)
+        whole = self.tiles - (self.tiles % self.cores if self._last_round else 0)
+        own = (each[first : whole : self.cores].tolist() for each in order)
         rows, columns = self.row_blocks, self.column_blocks
-        return tuple(
+        visits = [
             Visit(None, ((rows[row], columns[column]),), k_slice, active[wave])
             for wave, (row, column, k_slice) in enumerate(zip(*own, strict=True))
-        )
+        ]
+        visits += [Visit(None, (piece,), 0, active[-1]) for piece in self._last_round[first : first + 1]]
+        return tuple(visits)
+
+    @cached_property
+    def _last_round(self) -> tuple[tuple[Range, Range], ...]:
+        """Pieces in which an adaptive order cuts the tiles of a last round, for one core each; () where none is cut."""
+        rest = self.tiles % self.cores
+        if not (self.deals_one_by_one and self.swizzle.adaptive) or not 0 < rest <= self.cores // 2:
+            return ()
+        rows, columns = self.row_blocks, self.column_blocks
+        (m0, m1), (n0, n1) = rows[-1], columns[-1]
+        counts = pieces(m1 - m0, n1 - n0, self.cores // rest)
+        found = []
+        for row, column in zip(*(each[-rest:].tolist() for each in self._order[:2]), strict=True):
+            along_m, along_n = (
+                split_range(start, stop, -(-(stop - start) // count))
+                for (start, stop), count in zip((rows[row], columns[column]), counts, strict=True)
+            )
+            found += [(part_m, part_n) for part_n in along_n for part_m in along_m]
+        return tuple(found)
 
     @cached_property
     def _order(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -149,8 +177,12 @@ class GridKernel(CubeKernel):
             for ranges in (self.row_blocks, self.column_blocks, self.k_slices)
         ]
         work = np.prod([size[at] for size, at in zip(sizes, self._order, strict=True)], axis=0)
-        of_core = np.bincount(np.arange(self.tiles) % self.used_cores, work)
-        return int(of_core[: self.tiles % self.used_cores or self.used_cores].argmax())
+        last = len(self._last_round)
+        if last:
+            cut = [(m1 - m0) * (n1 - n0) * self.k for (m0, m1), (n0, n1) in self._last_round]
+            work = np.concatenate([work[: self.tiles - self.tiles % self.cores], cut])
+        of_core = np.bincount(np.arange(len(work)) % self.used_cores, work)
+        return int(of_core[: last or self.tiles % self.used_cores or self.used_cores].argmax())
 
     @cached_property
     def _rectangles(self) -> list[tuple[tuple[Range, ...], tuple[Range, ...], int]]:
@@ -168,6 +200,8 @@ def _walk(place: BlockedProduct, asked: Swizzle | None, rectangles: bool) -> Swi
     """The order of the tiles; of a rectangle the direction alone counts: rows (0) or columns (1) one after the other."""
     if not rectangles:
         return asked or Swizzle(3, 0 if place.m >= place.n else 1)
+    if asked is not None and asked.adaptive:
+        raise ValueError(f"an adaptive order deals tiles one by one, with nothing resident: got a grid beside {asked}")
     if asked is not None and asked.offset != 1:
         raise ValueError(
             f"a core walks its rectangle row by row or column by column: a swizzle of offset 1, got {asked}; to deal tiles in "

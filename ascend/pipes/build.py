@@ -307,8 +307,7 @@ class _Builder(Phases):
         self, terms: tuple[str, ...], block: _Block, reads: tuple[int, ...]
     ) -> Iterator[PipeOperation]:
         """B into L1, A and B into L0, cube steps: for each word when its first term needs it."""
-        s, chip = self.schedule, self.chip
-        single = s.buffering == "single"
+        s = self.schedule
         a_bytes = block.rows * block.depth * s.operand_bytes
         b_bytes = block.depth * block.columns * s.operand_bytes
         for _ in range(s.words):
@@ -317,50 +316,49 @@ class _Builder(Phases):
                     yield from self._load(name, size, (f"{name}_L1_FREE",), (f"{name}_L1_FULL",))
         for rows in reads:
             yield self._read_old(rows, block.reads_columns, block.reads_copies)
-        step_m, step_k, step_n = s.cube_step
-        steps = fractals(block.rows, step_m) * fractals(block.depth, step_k) * fractals(block.columns, step_n)
         if s.scalar_cycles:
             yield PipeOperation(pipes.SCALAR, "issue", s.scalar_cycles, takes=("QUEUE_FREE",), raises=("ISSUED",))
-        stalled = 0.0 if single else chip.non_overlapped_fraction * (
-            b_bytes / chip.l2_read_rate + chip.gm_to_l1_latency
-        )  # fmt: skip
-        a_move, b_move = (
-            latency + size * (1 / rate + s.scale_bytes / chip.l1_to_l0_scale_rate)
-            for latency, size, rate in (
-                (chip.l1_to_l0a_latency, a_bytes, chip.l1_to_l0a_rate), (chip.l1_to_l0b_latency, b_bytes, chip.l1_to_l0b_rate)
-            )
-        )  # fmt: skip
         a_seen, b_seen = set(), set()
-        for number, term in enumerate(terms):
-            a_word, b_word = term[0], term[1]
-            start, stop = number == 0, number == len(terms) - 1
+        for number, (a_word, b_word) in enumerate(terms):
             takes: list[str] = []
             if a_word not in a_seen:
                 a_seen.add(a_word)
                 takes.append("L0A_FULL")
-                yield self._move("A", a_move, a_bytes, block, start)
+                yield self._move("A", a_bytes, block, number == 0)
             if b_word not in b_seen:
                 b_seen.add(b_word)
                 takes.append("L0B_FULL")
-                yield self._move("B", b_move, b_bytes, block, start)
-            raises = self._freed_by(terms, number, block)
-            opens = ("SEED_FULL" if block.seeded else "L0C_FREE",) * (block.first and start)
-            # The simulator remembers one waiting pipe for each flag: the synchronisation waits for the cube first, so that it
-            # and a later term of the block never wait for the same operand.
-            if start and chip.sync_cycles_per_block:
-                yield PipeOperation(
-                    pipes.SCALAR, "sync", chip.sync_cycles_per_block, takes=("CUBE_DONE", *takes), raises=("GO",)
-                )
-                takes = ["GO"]
-            if stop and chip.sync_cycles_per_block:
-                raises += ("CUBE_DONE",)
-            if s.scalar_cycles:
-                takes += ["ISSUED"] * start
-                raises += ("QUEUE_FREE",) * stop
+                yield self._move("B", b_bytes, block, number == 0)
+            yield from self._product(terms, number, block, takes)
+
+    def _product(self, terms: tuple[str, ...], number: int, block: _Block, takes: list[str]) -> Iterator[PipeOperation]:
+        """Cube steps of one term of a block, which wait for `takes` of L0; before the first term the synchronisation."""
+        s, chip = self.schedule, self.chip
+        step_m, step_k, step_n = s.cube_step
+        steps = fractals(block.rows, step_m) * fractals(block.depth, step_k) * fractals(block.columns, step_n)
+        start, stop = number == 0, number == len(terms) - 1
+        raises = self._freed_by(terms, number, block)
+        opens = ("SEED_FULL" if block.seeded else "L0C_FREE",) * (block.first and start)
+        # The simulator remembers one waiting pipe for each flag: the synchronisation waits for the cube first, so that it
+        # and a later term of the block never wait for the same operand.
+        if start and chip.sync_cycles_per_block:
             yield PipeOperation(
-                pipes.CUBE, f"cube {a_word}{b_word}", chip.mmad_head + steps + (stalled if start else 0.0),
-                takes=(*takes, *opens), raises=raises, cube_steps=steps,
-            )  # fmt: skip
+                pipes.SCALAR, "sync", chip.sync_cycles_per_block, takes=("CUBE_DONE", *takes), raises=("GO",)
+            )
+            takes = ["GO"]
+        if stop and chip.sync_cycles_per_block:
+            raises += ("CUBE_DONE",)
+        if s.scalar_cycles:
+            takes = takes + ["ISSUED"] * start
+            raises += ("QUEUE_FREE",) * stop
+        stalled = 0.0
+        if start and s.buffering == "double":
+            b_bytes = block.depth * block.columns * s.operand_bytes
+            stalled = chip.non_overlapped_fraction * (b_bytes / chip.l2_read_rate + chip.gm_to_l1_latency)
+        yield PipeOperation(
+            pipes.CUBE, f"cube {terms[number]}", s.mmad_head + steps + stalled, takes=(*takes, *opens), raises=raises,
+            cube_steps=steps,
+        )  # fmt: skip
 
     def _freed_by(self, terms: tuple[str, ...], number: int, block: _Block) -> tuple[str, ...]:
         """Flags that the cube raises after a term: buffers that no later term of the block reads, and the finished C."""
@@ -376,9 +374,12 @@ class _Builder(Phases):
                 raises += (f"{name}_L1_FREE",) * (s.words * (s.buffering == "single" and stop))
         return raises + ("L0C_FULL",) * (block.last and stop)
 
-    def _move(self, name: str, cycles: float, size: float, block: _Block, start: bool) -> PipeOperation:
+    def _move(self, name: str, size: float, block: _Block, start: bool) -> PipeOperation:
         """A block of A or B from L1 to L0; with double buffers a streamed block's L1 buffer is free afterwards."""
-        s = self.schedule
+        s, chip = self.schedule, self.chip
+        latency, rate = {
+            "A": (chip.l1_to_l0a_latency, chip.l1_to_l0a_rate), "B": (chip.l1_to_l0b_latency, chip.l1_to_l0b_rate)
+        }[name]  # fmt: skip
         waits: tuple[str, ...]
         frees: tuple[str, ...]
         if s.template == "norm":  # A is moved when B is there, too, and the buffers are free when both have been moved
@@ -390,7 +391,7 @@ class _Builder(Phases):
         return PipeOperation(
             pipes.MTE1,
             f"{name} move",
-            cycles,
+            latency + size * (1 / rate + s.scale_bytes / chip.l1_to_l0_scale_rate),
             size,
             takes=(*waits, f"L0{name}_FREE"),
             raises=(f"L0{name}_FULL", *frees),

@@ -18,7 +18,7 @@ import numpy as np
 from ascend._kernels.pipes import PipeEngine
 from ascend.kernels.base import Kernel
 from ascend.pipes.arrays import flatten, new_state
-from ascend.pipes.build import L2Model, build_program
+from ascend.pipes.build import QUEUED_BLOCKS, L2Model, build_program
 from ascend.pipes.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
 from ascend.pipes.records import PhaseResult, Records, Run, Stall
 from ascend.pipes.trace import occupancy, write_trace
@@ -49,6 +49,21 @@ class Timeline(Result, Run):
             for pipe, cycles in zip(phase.flat.op_pipe.tolist(), phase.op_busy.tolist(), strict=True):
                 busy[PIPES[pipe]] += cycles / phase.cores
         return {pipe: cycles / self.cycles for pipe, cycles in busy.items()}
+
+    @cached_property
+    def counters(self) -> dict[str, float]:
+        """Busy fraction of each pipe as msprof counts it: :attr:`utilization`, and with the unit flag FIXPIPE's wait.
+
+        With the unit flag no flag holds the FIXPIPE instruction of a tile back: it is on its pipe as soon as the scalar unit
+        has issued it, :data:`ascend.pipes.build.QUEUED_BLOCKS` blocks before the cube is done. That aic_fixpipe_time has this
+        wait is published (asc-devkit 0da921b91, matmul_high_performance, case 8).
+        """
+        found = dict(self.utilization)
+        if self.schedule.unit_flag:
+            multiplied = sum(phase.cycles for phase in self.phases if phase.name == "multiply")
+            waits = min(QUEUED_BLOCKS / self.schedule.n_fused, 1.0) * multiplied / self.cycles
+            found["FIXP"] = min(found["FIXP"] + waits, 1.0)
+        return found
 
     @cached_property
     def cube_efficiency(self) -> float:

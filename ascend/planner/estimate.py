@@ -220,7 +220,7 @@ class _Forms:
         r, chip = self.r, self.chip
         deep = up(self.length, chip.cube_step_k(r.operand)) / self.blocks
         steps = up(self.tm, chip.cube_m) * deep * up(self.tn, chip.cube_n)
-        cycles = r.terms // self.walks * (chip.mmad_head + steps) + chip.sync_cycles_per_block
+        cycles = r.terms // self.walks * (r.mmad_head + steps) + chip.sync_cycles_per_block
         if self.count == 1:
             return cycles
         return cycles + chip.non_overlapped_fraction * (self.loads / r.words + chip.memory_read_latency)

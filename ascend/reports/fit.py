@@ -118,7 +118,7 @@ class _Rows:
         for schedule, row in zip(self.schedules, self.rows, strict=True):
             timeline = simulate(schedule.timed_by(chip))
             found.append(math.log(timeline.seconds / row.seconds))
-            found += [timeline.utilization[pipe] - ratio for pipe, ratio in row.busy]
+            found += [timeline.counters[pipe] - ratio for pipe, ratio in row.busy]
         return np.array(found)
 
     def jacobian(self, free: Sequence[Free], x: Sequence[float]) -> np.ndarray:

@@ -30,7 +30,7 @@ SOURCES = {
     "guide": f"{CATLASS}: docs 1_Practice/11_matmul_optimization.md; the chip is not named, by its cores a 910B3 or 910B1",
     "tuner": f"{CATLASS}: tools/tuner/README_en.md, rated clock 1800 MHz",
     "split-k": f"{CATLASS}: examples/34_single_core_splitk_matmul, the basic matmul, row-major, 910B2, CANN 8.2.RC1",
-    "aswt": f"{CATLASS}: docs 2_Design/01_kernel_design/05_aswt.md, the baseline, 950",
+    "aswt": f"{CATLASS}: docs 2_Design/01_kernel_design/05_aswt.md, the baseline and ASWT, 950",
     "fixpipe": f"{CATLASS}: examples/46_ascend950_matmul_fixpipe_opti, matmul_fixpipe: L0C to memory, FP16 to FP32, 950",
     "quant": f"{CATLASS}: examples/44_quant_matmul_full_loadA_tla, 12_quant_matmul: INT8, scales of rows and columns, 910B1",
     "quant A": f"{CATLASS}: the same page, A loaded once",
@@ -57,7 +57,9 @@ class Deal(NamedTuple):
     """
 
     block: tuple[int, int, int]
-    swizzle: tuple[int, int] | tuple[int, int, bool] | None = None  # None: <3, 0>, or row by row
+    swizzle: tuple[int, int] | tuple[int, int, bool] | tuple[int, int, bool, bool] | None = (
+        None  # None: <3, 0>, or row by row
+    )
     grid: tuple[int, int, int] | None = None
     keeps: Resident = "none"  # the operand that stays in L1
     panel: int | None = None  # products of it that stay; None: as many as fit
@@ -116,8 +118,16 @@ def _split_k(m: int, k: int, n: int, microseconds: float) -> Measurement:
     return Measurement("split-k", "split-k in a core", "910B2", m, k, n, microseconds, deal, layout="nz")
 
 
+#: CATLASS's ASWT: bands of 4 rows of tiles, back and forth, the last tiles cut.
+_ASWT = (4, 0, True, True)
+
+
+def _aswt(m: int, k: int, n: int, microseconds: float) -> Measurement:
+    return Measurement("aswt", "ASWT", "950", m, k, n, microseconds, Deal((256, 64, 256), _ASWT))
+
+
 def _fixpipe(m: int, k: int, n: int, microseconds: float, fitted: bool = False, remark: str = "") -> Measurement:
-    deal = Deal((256, 64, 256), (1, 0), depth=4)
+    deal = Deal((256, 64, 256), _ASWT, depth=4)
     return Measurement("fixpipe", "L0C to memory", "950", m, k, n, microseconds, deal, layout="nt", fitted=fitted,
                        remark=remark)  # fmt: skip
 
@@ -140,7 +150,8 @@ _ASC: dict[str, dict[str, Any]] = {
 #: impl/adv_api/tiling/matmul) takes M first where neither operand has all of its k in L1; in mmad.asc of the basic API the loop
 #: over m is the inner one.
 _M_FIRST = (1, 1, False)
-_NORM: dict[str, Any] = {"template": "norm"}
+#: Norm has the unit flag by default and MDL has not: GetNormalConfig and GetMDLConfig (0da921b91, adv_api/matmul/tiling.h).
+_NORM: dict[str, Any] = {"template": "norm", "unit_flag": True}
 _MDL: dict[str, Any] = {"template": "mdl"}
 
 
@@ -158,7 +169,6 @@ def _asc(
 
 
 _LAUNCH = "a library call that computes little: what it does besides multiplying is not in the model"
-_ASWT = "its order (ASWT) cuts the tiles of a round that not all cores have work in; here they stay whole"
 _EIGHT = "not explained: of the same tiles half and a quarter as many are predicted within 4 %"
 _ODD_ROWS = "rows begin at multiples of 64 bytes only: K = 8000 and 40000, at multiples of 128, cost less"
 MEASUREMENTS = (
@@ -208,7 +218,10 @@ MEASUREMENTS = (
     Measurement("aswt", "baseline", "950", 1024, 512, 2368, 16.02, Deal((256, 64, 256))),
     Measurement("aswt", "baseline", "950", 1024, 1024, 2368, 26.18, Deal((256, 64, 256)), fitted=True),
     Measurement("aswt", "baseline", "950", 1024, 2048, 2368, 45.88, Deal((256, 64, 256))),
-    _fixpipe(567, 399, 488, 6.53, remark=_ASWT), _fixpipe(1226, 399, 1557, 15.06, remark=_ASWT),
+    _aswt(1024, 1024, 1024, 15.08), _aswt(2048, 256, 2048, 12.09), _aswt(2208, 512, 2048, 18.65),
+    _aswt(2208, 1024, 2048, 30.51), _aswt(1024, 512, 2368, 12.00), _aswt(1024, 1024, 2368, 19.82),
+    _aswt(1024, 2048, 2368, 34.25),
+    _fixpipe(567, 399, 488, 6.53), _fixpipe(1226, 399, 1557, 15.06),
     _fixpipe(2058, 256, 2038, 20.69), _fixpipe(2048, 256, 2048, 11.97), _fixpipe(2058, 256, 2048, 13.81),
     _fixpipe(2048, 256, 2038, 19.09, fitted=True),
     _quant("quant", 512, 1024, 4096, 33.26), _quant("quant", 128, 1024, 16384, 38.68),
@@ -291,7 +304,7 @@ def comparisons(rows: tuple[Measurement, ...] = MEASUREMENTS) -> list[PredictedT
         schedule = measured_schedule(row)
         timeline: Timeline = simulate(schedule)
         predicted = predicted_us(row, timeline)
-        busy = tuple(timeline.utilization[pipe] for pipe in BUSY_PIPES[: len(row.busy)])
+        busy = tuple(timeline.counters[pipe] for pipe in BUSY_PIPES[: len(row.busy)])
         found.append(PredictedTime(row, schedule, predicted, predicted / row.microseconds - 1, busy))
     return found
 
@@ -301,20 +314,22 @@ class Spread(NamedTuple):
 
     rows: int
     time: float
-    busy: float  # of CUBE, MTE1, MTE2 and FIXP; nan without any
-    scalar: float  # of the scalar unit; nan without any
+    busy: float  # of all pipes; nan without any
+    scalar: float  # of the scalar unit alone; nan without any
 
 
 def spread(found: list[PredictedTime]) -> Spread:
     """How far the predictions of some rows are off."""
     logs = [math.log1p(c.error) for c in found]
-    gaps = {
-        pipe: [c.busy[at] - c.measurement.busy[at] for c in found if len(c.busy) > at]
+    gaps = [
+        (pipe, c.busy[at] - c.measurement.busy[at])
         for at, pipe in enumerate(BUSY_PIPES)
-    }
-    scalar = gaps.pop("SCALAR")
+        for c in found
+        if len(c.busy) > at
+    ]
 
     def rms(values: list[float]) -> float:
         return math.sqrt(sum(x * x for x in values) / len(values)) if values else math.nan
 
-    return Spread(len(found), rms(logs), rms([gap for each in gaps.values() for gap in each]), rms(scalar))
+    scalar = [gap for pipe, gap in gaps if pipe == "SCALAR"]
+    return Spread(len(found), rms(logs), rms([gap for _, gap in gaps]), rms(scalar))

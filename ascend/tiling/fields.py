@@ -1,6 +1,7 @@
 """The TCubeTiling of a schedule, and the kernel that a target's fields describe."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ascend.blocking import fractals
 from ascend.chips.chip import Chip
@@ -142,6 +143,9 @@ def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
     (:mod:`ascend.emit`); Triton's programs are tiles one by one, with all terms in one walk over k.
     """
     s = schedule
+    if s.swizzle.adaptive:  # no dialect's kernel cuts the last tiles
+        plain = variant(s, swizzle=replace(s.swizzle, adaptive=False))
+        return described(plain, target) or plain
     if not s.on_cube or (target == "pto" and s.resident == "none" and s.groups == 1 and s.kernel == "grid"):
         return None
     if target == "triton":

@@ -12,7 +12,7 @@ from ascend.reports.byte_table import byte_table
 from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK, speed, statements
 from ascend.reports.published import BUSY_PIPES, FAR_OFF, PredictedTime, comparisons, spread
 from ascend.reports.waterfall import waterfall
-from mpgemm.cli.plan import read_shapes
+from mpgemm.cli.common.ascend_options import read_shapes
 from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -108,8 +108,8 @@ def published_of(found: list[PredictedTime]) -> str:
     new, old = (spread([c for c in found if c.measurement.fitted == fitted]) for fitted in (False, True))
     off = (
         f"Rows that nothing was fitted to: {new.rows}, {new.time:.1%} off in time (root mean square of the logarithm), "
-        f"{new.busy:.3f} in busy ratios of the four pipes, {new.scalar:.3f} of the scalar unit's; fitted rows: {old.rows}, "
-        f"{old.time:.1%}, {old.busy:.3f} and {old.scalar:.3f}. "
+        f"{new.busy:.3f} in busy ratios of all pipes, {new.scalar:.3f} in the scalar unit's alone; fitted rows: "
+        f"{old.rows}, {old.time:.1%}, {old.busy:.3f} and {old.scalar:.3f}. "
         f"More than {FAR_OFF:.0%} off, and why:"
     )
     return "\n".join([*rows, "", "Busy ratios of the pipes, published / predicted:", "", *busy, "", off, "", *far])

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ascend
-from ascend.terms import Mode, combination
 from mpgemm.cli.common.ascend_options import (
     KERNEL_OPTIONS,
     add_shared_arguments,
     chip_of,
     chips_of,
+    data_of,
     evidence,
-    folder_of,
     kernel_of,
     parse_block,
     print_parameters,
+    read_shapes,
     size_of,
-    write_rows,
 )
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.plan_advice import (
@@ -33,9 +30,11 @@ from mpgemm.cli.common.plan_advice import (
     sensitivity_table,
     written_out,
 )
+from mpgemm.cli.common.plan_tables import overview_table, plan_table, print_tiling
+from mpgemm.cli.common.plan_views import print_bits, print_heat_map, print_pareto, print_rejections
 from mpgemm.cli.common.run_options import FIGURE_OPTIONS, add_figure_arguments
 from mpgemm.cli.common.words import DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
-from mpgemm.reporting.report import Progress, Table, json_text, say
+from mpgemm.reporting.report import Progress, json_text, say
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
@@ -151,8 +150,6 @@ OF_ONE_SHAPE = (
     "block", "pareto", "bits", "rejections", "heat_map", "data", "explain", "tiling", "sensitivity", "batch", "grouped",
     "list_parameters", "emit",
 )  # fmt: skip
-#: Columns of a plan that describe its schedule and what it reaches.
-_OF_A_SCHEDULE = ("chain", "mode", "grid", "placed", "seconds", "tflops", "bound", "busy", "bits")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -178,13 +175,13 @@ def run(args: argparse.Namespace) -> int:
     if args.list_parameters:
         print_parameters(chip, args.json)
     elif args.heat_map:
-        _heat_map(args, chip)
+        print_heat_map(args, chip)
     elif args.rejections:
-        _rejections(args, chip)
+        print_rejections(args, chip)
     elif args.bits:
-        _bits(args, chip)
+        print_bits(args, chip)
     elif args.pareto:
-        _pareto(args, chip)
+        print_pareto(args, chip)
     elif args.batch is not None or args.grouped:
         print_batch(args, chip)
     else:
@@ -196,7 +193,7 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
     from ascend.reports.tiling import layout_words
 
     m, k, n = size_of(args)
-    advice = advice_of(args, chip, (m, k, n), _data(args)) if compares(args) else None
+    advice = advice_of(args, chip, (m, k, n), data_of(args)) if compares(args) else None
     left_out: list[str] = []
     if advice and args.emit:
         advice, left_out = written_out(advice, args.emit[0])
@@ -206,7 +203,7 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
         raise ValueError("--explain compares blocks of the paper's kernel: add --kernel paper")
     sentences = ascend.explain(best.schedule) if args.explain else []
     if args.csv:
-        write_text(args.csv, _table(plans, "plans").to_csv())
+        write_text(args.csv, plan_table(plans, "plans").to_csv())
     written = _emitted(args, best) if args.emit else []
     if args.json:
         result = {
@@ -229,16 +226,16 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
     if args.kernel == "paper":
         feasible = len(ascend.feasible_blocks(chip, args.buffering, s.words, s.operand))
         title += f", the paper's kernel: {feasible} feasible blocks"
-    _table(plans, title).print()
+    plan_table(plans, title).print()
     for warning in best.warnings:
         say(f"warning: {warning}")
     for sentence in [*sentences, *(advice.sentences() if advice else []), *left_out]:
         say(sentence)
     if args.sensitivity:
         print()
-        sensitivity_table(best.schedule).print()
+        sensitivity_table(ascend.sensitivities(best.schedule)).print()
     if args.tiling or (args.target and not args.emit):
-        _print_tiling(best, args.target)
+        print_tiling(best, args.target)
     if written:
         print(f"\nwritten: {', '.join(map(str, written))}")
 
@@ -254,7 +251,21 @@ def _emitted(args: argparse.Namespace, best: Plan) -> list[Path]:
 def _plans_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, advice: ascend.Advice | None) -> list[Plan]:
     """Plans of the way that the options name, or of the one that is advised."""
     if args.block:
-        return [_one_block(args, chip)]
+        from ascend.planner.one_block import plan_of_block
+
+        block, target = parse_block(args.block), args.target or ""
+        return [
+            plan_of_block(
+                *size,
+                chip,
+                block,
+                kernel=args.kernel,
+                mode=args.mode,
+                split=args.split,
+                target=target,
+                **kernel_of(args),
+            )
+        ]
     if advice is None:
         return _ranked(args, chip, size)
     way, best = advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0)
@@ -274,116 +285,10 @@ def _ranked(
         options |= {"terms": way.terms, "operand": way.operand, "mode": way.mode}
         options |= {"presplit": args.presplit if way.terms > 1 else ""}
     return ascend.plan(
-        *size, chip, rank=args.rank, max_error=args.max_error, data=_data(args), top=top or args.top, kernel=args.kernel,
+        *size, chip, rank=args.rank, max_error=args.max_error, data=data_of(args), top=top or args.top, kernel=args.kernel,
         split=args.split, simulated=args.simulate, distribution=args.distribution,
         progress=lambda done, total: progress(done, total, "schedules"), **options,
     )  # fmt: skip
-
-
-def _data(args: argparse.Namespace) -> tuple | None:
-    from mpgemm.inputs.files import check_matrix, read_matrix
-
-    return tuple(check_matrix(read_matrix(Path(path)), path) for path in args.data) if args.data else None
-
-
-def _one_block(args: argparse.Namespace, chip: ascend.Chip) -> Plan:
-    """The plan of a block that the user names; ValueError with every constraint it breaks."""
-    from ascend.dialects import ANY, DIALECTS, said_modes
-    from ascend.schedule import variant
-    from ascend.tiling.fields import described
-
-    m, k, n = size_of(args)
-    sizes = parse_block(args.block)
-    mode: Mode = args.mode or DIALECTS.get(args.target, ANY).modes[0]
-    options = kernel_of(args)
-    said_modes(args.target or "", options["terms"], (mode,), args.split)
-    words = combination(mode).words(options["terms"])
-    broken = ascend.candidate_rejections(*sizes, chip, args.buffering, words, options["operand"])
-    if broken and args.kernel == "paper":
-        raise ValueError(f"block {sizes} does not fit {chip.name}: {'; '.join(map(str, broken))}")
-    schedule = ascend.build_schedule(
-        m, k, n, chip, ascend.Blocking(*sizes), mode=mode, kernel=args.kernel, split=args.split, **options,
-    )  # fmt: skip
-    if args.kernel == "paper":
-        return ascend.plan_of(schedule)
-    if args.target:
-        return ascend.plan_of(described(schedule, args.target) or schedule)
-    # Of the grid's choices the fastest residency with this block.
-    kept = [schedule]
-    for resident in ("a", "b"):
-        try:
-            kept.append(variant(schedule, resident=resident, grid=None, split=args.split))
-        except ValueError:
-            continue
-    return min((ascend.plan_of(each) for each in kept), key=lambda plan: plan.seconds)
-
-
-def _table(plans: list[Plan], title: str) -> Table:
-    if plans[0].traffic:
-        headings = [
-            "bm", "bk", "bn", "n_fused", "fusion_efficiency", "tflops", "seconds", "cube_efficiency", "operational_intensity",
-            "waves", "k_groups", "error",
-        ]  # fmt: skip
-        rows = [
-            [
-                p.blocking.bm, p.blocking.bk, p.blocking.bn, p.n_fused, f"{p.fusion_efficiency:.4f}", p.tflops,
-                p.seconds, p.timeline.cube_efficiency if p.timeline else "",
-                p.roofline.operational_intensity, p.schedule.waves, p.schedule.groups, p.error,
-            ]
-            for p in plans
-        ]  # fmt: skip
-        return Table(title, headings, rows)
-    headings = ["bm", "bk", "bn", *_OF_A_SCHEDULE, "error"]
-    rows = [[p.blocking.bm, p.blocking.bk, p.blocking.bn, *_of_a_schedule(p), p.error] for p in plans]
-    return Table(title, headings, rows)
-
-
-def _print_tiling(plan: Plan, target: str | None) -> None:
-    from ascend.dialects import DIALECTS
-    from ascend.reports.tiling import notes, snippets, tile_shapes
-    from ascend.tiling.fields import described
-
-    if plan.schedule.on_cube:
-        for name, text in snippets(plan.schedule).items():
-            if target not in (None, name):
-                continue
-            print(f"\n{DIALECTS[name].title if name in DIALECTS else name}:\n")
-            print(text)
-            other = described(plan.schedule, name) if name in DIALECTS else None
-            if other is not None:
-                time = ascend.simulate(other).seconds
-                say(
-                    f"the kernel that these fields describe takes {1e6 * time:.4g} us, this plan {1e6 * plan.seconds:.4g}: "
-                    f"--for {name} plans what they can say"
-                )
-        print()
-    for note in notes(plan.schedule):
-        say(f"note: {note}")
-    print()
-    buffers = [tuple(row) for row in tile_shapes(plan.schedule)]
-    Table("Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), buffers).print()
-
-
-def read_shapes(path: str | Path) -> list[tuple[str, Size]]:
-    """(name, (m, k, n)) of each line of a file; the name is the size where the line has none.
-
-    Lines hold three numbers, with a name before them or not, between spaces or commas; "#" begins a comment.
-
-    Raises ValueError with the file, the line and its text.
-    """
-    found = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
-        words = re.split(r"[,\s]+", line.split("#")[0].strip())
-        if words == [""]:
-            continue
-        try:
-            m, k, n = map(int, words[-3:])
-        except ValueError:
-            raise ValueError(f"{path}, line {number}: expected [name] M K N, got {line.strip()!r}") from None
-        found.append((" ".join(words[:-3]) or f"{m} x {k} x {n}", (m, k, n)))
-    if not found:
-        raise ValueError(f"{path}: no shapes; a line is [name] M K N")
-    return found
 
 
 def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
@@ -392,28 +297,6 @@ def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
         return _ranked(args, chip, size, 1)[0]
     advice = advice_of(args, chip, size, None, best_only=True)
     return (advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0))[1]
-
-
-def _overview_table(chips: list[ascend.Chip], best: list[tuple[str, Size, list[Plan]]]) -> Table:
-    """One line for each shape and chip."""
-    lines = [
-        [
-            name, chip.name, p.schedule.operand + (f" x {p.schedule.terms}" if p.schedule.terms > 1 else ""),
-            str(p.blocking), *_of_a_schedule(p),
-        ]
-        for name, _, plans in best
-        for chip, p in zip(chips, plans, strict=True)
-    ]  # fmt: skip
-    return Table("Best plans of C = A B (m x k x n)", ["shape", "chip", "operand", "block", *_OF_A_SCHEDULE], lines)
-
-
-def _of_a_schedule(p: Plan) -> list:
-    """The columns :data:`_OF_A_SCHEDULE`."""
-    s, (bound, share) = p.schedule, p.bound
-    return [
-        s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}", p.tflops, bound,
-        f"{share:.2f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "",
-    ]  # fmt: skip
 
 
 def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
@@ -425,7 +308,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
     size = size_of(args)
     shapes = read_shapes(args.shapes) if args.shapes else [(" x ".join(map(str, size)), size)]
     best = [(name, shape, [_best(args, chip, shape) for chip in chips]) for name, shape in shapes]
-    table = _overview_table(chips, best)
+    table = overview_table(chips, best)
     if args.csv:
         write_text(args.csv, table.to_csv())
     if args.json:
@@ -446,101 +329,3 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
         for number, chip in enumerate(chips):
             total = sum(plans[number].seconds for _, _, plans in best)
             say(f"{chip.name}: {total:.4g} seconds for all {len(shapes)} shapes, one after the other")
-
-
-def _pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from ascend.reports import plots
-
-    if args.out:
-        plots.require_matplotlib()
-    m, k, n = size_of(args)
-    progress = Progress()
-    points = ascend.pareto(
-        m, k, n, chip, data=_data(args), distribution=args.distribution,
-        progress=lambda done, total: progress(done, total, "schedules"),
-    )  # fmt: skip
-    rows = [point.to_dict() for point in points]
-    written = []
-    if args.out:
-        folder, name = folder_of(args), f"pareto_{chip.name}_{m}x{k}x{n}"
-        flat = [{key: value for key, value in row.items() if key != "warnings"} for row in rows]
-        title = f"{chip.name}, A {m} x {k}, B {k} x {n} ({evidence(args, chip)})"
-        written = [*write_rows(folder, name, flat), *plots.pareto_plot(points, folder / f"{name}.png", title)]
-    if args.json:
-        sys.stdout.write(json_text({"chip": chip.name, "m": m, "k": k, "n": n, "points": rows}))
-        return
-    say(f"{evidence(args, chip)}; bits from {points[0].plan.error_source}")
-    lines = [
-        (
-            f"{p.plan.seconds:.3e}", f"{p.bits:.2f}",
-            f"{p.seconds_per_bit:.2e}" if p.seconds_per_bit is not None else "", p.label(), str(p.plan.blocking),
-            p.plan.schedule.cores_text(), p.plan.schedule.placement(),
-        )
-        for p in points
-        if p.on_front
-    ]  # fmt: skip
-    title = f"{chip.name}, A {m} x {k}, B {k} x {n}: {len(lines)} of {len(points)} schedules are on the front of time and bits"
-    Table(title, ("seconds", "bits", "seconds_per_bit", "label", "block", "grid", "placed"), lines).print()
-    if written:
-        print(f"written: {', '.join(map(str, written))}")
-
-
-def _bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
-
-    progress = Progress()
-    sizes = {}
-    if args.size:
-        m, k, n = size_of(args)
-        sizes = {"m": min(m, 16), "k": k, "n": min(n, 16)}
-    found = blocking_bits(chip, **sizes, progress=lambda done, total: progress(done, total, "blocks"))
-    if args.json:
-        sys.stdout.write(json_text(dataclasses.asdict(found)))
-        return
-    m, k, n = found.shape
-    title = (
-        f"{chip.name}, uniform in [-1, 1], {m} x {k} x {n}: {found.blocks} feasible blocks give {found.results} different "
-        f"results for {len(found.chains)} chain lengths bk * N_fused; {found.mixed} lengths with more than one result.\n"
-        "Relative error (eq. 13):"
-    )
-    rows = [
-        [length, found.chains[length], *(measured[label] for label, _ in VARIANTS)]
-        for length, measured in found.errors.items()
-    ]
-    Table(title, ["bk * N_fused", "blocks", *(label for label, _ in VARIANTS)], rows).print()
-    if sizes:
-        say("(at most 16 rows and columns of the size given: only k and the chain change a bit)")
-
-
-def _rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    options = kernel_of(args)
-    words = combination(args.mode or "termwise").words(options["terms"])
-    rows = ascend.rejections(chip, args.buffering, words, options["operand"])
-    if args.json:
-        found = [
-            {"bm": r.bm, "bk": r.bk, "bn": r.bn, "reasons": [reason._asdict() for reason in r.reasons]} for r in rows
-        ]
-        sys.stdout.write(json_text({"chip": chip.name, "rejected": found}))
-        return
-    title = f"{chip.name}: blocks that fit when one size is 16 smaller ({len(rows)}; larger ones break the same limits)"
-    lines = [(r.bm, r.bk, r.bn, "; ".join(map(str, r.reasons))) for r in rows]
-    Table(title, ("bm", "bk", "bn", "rejected because"), lines).print()
-
-
-def _heat_map(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from ascend.reports import figures, plots
-    from ascend.reports.calibration import PUBLISHED_BLOCK
-
-    plots.require_matplotlib()
-    folder = folder_of(args)
-    progress = Progress()
-    bk = parse_block(args.block)[1] if args.block else PUBLISHED_BLOCK.bk
-    rows = figures.heat_map(
-        chip, bk, size_of(args), lambda done, total: progress(done, total, "blocks"), mode=args.mode or "termwise",
-        terms=kernel_of(args)["terms"], buffering=args.buffering, operand=kernel_of(args)["operand"],
-    )  # fmt: skip
-    name = f"heat_map_{chip.name}_bk{bk}"
-    m, k, n = size_of(args)
-    title = f"{chip.name}, bk = {bk}, m, k, n = {m}, {k}, {n}, {args.buffering} buffers, the paper's kernel"
-    paths = [*write_rows(folder, name, rows), *plots.heat_map_plot(rows, folder / f"{name}.png", title)]
-    print(f"written: {', '.join(map(str, paths))}")

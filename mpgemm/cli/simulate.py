@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,21 +20,22 @@ from mpgemm.cli.common.ascend_options import (
     parse_block,
     parse_grid,
     parse_number,
-    parse_pair,
+    parse_swizzle,
     print_parameters,
     size_of,
     write_rows,
 )
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.plan_advice import sensitivity_table
+from mpgemm.cli.common.published import print_published
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.words import KERNELS
 from mpgemm.reporting.report import Progress, Table, json_text, say
 
 if TYPE_CHECKING:
     from ascend.kernels.base import Kernel
+    from ascend.reports.byte_table import ByteRow
     from ascend.reports.profile import ProfileRow
-    from ascend.reports.published import PredictedTime
 
 QUESTION = "plan a block"
 SUMMARY = "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
@@ -47,10 +48,26 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
+    add_shared_arguments(parser)
+    _add_schedule(parser.add_argument_group("schedule and simulation"))
+    show = parser.add_argument_group("also show")
+    add = show.add_argument
+    add("--waterfall", action="store_true", help="from the peak to this speed, cause by cause")
+    add("--bytes", action="store_true", help="the schedule's bytes beside eq. 9, factor by factor")
+    add("--sensitivity", action="store_true", help="what 20 %% on each number changes")
+    add("--sweep", metavar="PARAMETER=V1,V2,...", help="speed over values of a chip parameter")
+    add("--published", action="store_true", help="the published speeds and times beside this model's")
+    _add_files(parser.add_argument_group("files"))
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    _state_what_goes_together(parser)
+    parser.moved("--figure", "mpgemm reproduce xue10, xue11 or xue12")
+
+
+def _add_schedule(group: argparse._ArgumentGroup) -> None:
+    """Which schedule is run, and how."""
     from ascend.schedule_options import RESIDENTS, TEMPLATES
 
-    add_shared_arguments(parser)
-    add = parser.add_argument_group("schedule and simulation").add_argument
+    add = group.add_argument
     add("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
     add("--kernel", choices=KERNELS, help="paper: SGEMM-cube's; grid; vector (paper; --calibrate: grid)")
     add("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
@@ -58,7 +75,7 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--swizzle",
         metavar="OFFSET,DIRECTION",
-        help="order of the tiles where nothing is resident (in --grid: 1,0 or 1,1)",
+        help="order of the tiles where nothing is resident (in --grid: 1,0 or 1,1); aswt: CATLASS's, which cuts the last tiles",
     )
     add("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
     add("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
@@ -70,15 +87,11 @@ def add_arguments(parser: Parser) -> None:
     add("--no-split", action="store_true", help="leave out the pass that splits A and B")
     add("--latency", default="pipelined", choices=("pipelined", "serial"))
     add("--all-cores", action="store_true", help="every core event by event")
-    show = parser.add_argument_group("also show")
-    add = show.add_argument
-    add("--waterfall", action="store_true", help="from the peak to this speed, cause by cause")
-    add("--bytes", action="store_true", help="the schedule's bytes beside eq. 9, factor by factor")
-    add("--sensitivity", action="store_true", help="what 20 %% on each number changes")
-    add("--sweep", metavar="PARAMETER=V1,V2,...", help="speed over values of a chip parameter")
-    add("--published", action="store_true", help="the published speeds and times beside this model's")
-    files = parser.add_argument_group("files")
-    add = files.add_argument
+
+
+def _add_files(group: argparse._ArgumentGroup) -> None:
+    """What is read and written."""
+    add = group.add_argument
     add(
         "--calibrate", metavar="PROFILE.csv", help="fit the chip's rates to an op_summary file of msprof; the residuals"
     )
@@ -100,10 +113,7 @@ def add_arguments(parser: Parser) -> None:
     add("--ping-pong", metavar="FILE", help="picture of single beside double buffers, block by block")
     add("--occupancy", metavar="FILE", help="picture of the buffers in use")
     add("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
-    add_style_argument(files)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    _state_what_goes_together(parser)
-    parser.moved("--figure", "mpgemm reproduce xue10, xue11 or xue12")
+    add_style_argument(group)
 
 
 def _state_what_goes_together(parser: Parser) -> None:
@@ -141,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.measured:
         profiles.measured(args, chip, _profile_schedules(args, chip))
     elif args.published:
-        _published(args)
+        print_published(args.json)
     else:
         _simulate(args, chip)
     return 0
@@ -156,10 +166,11 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     )  # fmt: skip
     written = _write_files(args, timeline, schedule)
     if args.json:
-        sys.stdout.write(json_text(_as_dict(args, timeline, schedule, written)))
+        result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written}
+        sys.stdout.write(json_text(result | {name: data for name, data, _ in _shown(args, schedule)}))
         return
     _print_summary(args, timeline)
-    for table in _more_tables(args, schedule):
+    for _, _, table in tuple(_shown(args, schedule)):
         print()
         table.print()
     if written:
@@ -170,7 +181,6 @@ def _schedule(
     args: argparse.Namespace, size: tuple[int, int, int], chip: ascend.Chip, kernel: str, options: dict
 ) -> Kernel:
     """The schedule that the options describe."""
-    from ascend.grid import Swizzle
     from ascend.reports.calibration import PUBLISHED_BLOCK
 
     block = ascend.Blocking(*parse_block(args.block)) if args.block else PUBLISHED_BLOCK
@@ -180,7 +190,7 @@ def _schedule(
     return ascend.build_schedule(
         *size, chip, block, mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
         kernel=kernel, grid=grid, cores=cores, resident=args.resident, split=args.split,
-        swizzle=Swizzle(*parse_pair(args.swizzle)) if args.swizzle else None, unit_flag=args.unit_flag,
+        swizzle=parse_swizzle(args.swizzle) if args.swizzle else None, unit_flag=args.unit_flag,
         template=args.template, **options,
     )  # fmt: skip
 
@@ -212,23 +222,6 @@ def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: 
     return written
 
 
-def _as_dict(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel, written: list[str]) -> dict:
-    result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written}
-    if args.waterfall:
-        result["waterfall"] = [step._asdict() for step in ascend.waterfall(schedule, args.latency)]
-    if args.bytes:
-        result["byte_table"] = [
-            row._asdict() | {"ratio": row.ratio, "factors": [factor._asdict() for factor in row.factors]}
-            for row in ascend.byte_table(schedule)
-        ]
-    if args.sensitivity:
-        result["sensitivities"] = [row._asdict() for row in ascend.sensitivities(schedule)]
-    if args.sweep:
-        name, rows = _swept(args, schedule)
-        result["sweep"] = {"parameter": name, "rows": rows}
-    return result
-
-
 def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
     s = timeline.schedule
     point = s.roofline()
@@ -251,32 +244,39 @@ def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
     Table("What the cube waits for", ("pipe", "reason", "cycles", "fraction"), stalls).print()
 
 
-def _more_tables(args: argparse.Namespace, schedule: Kernel) -> list[Table]:
-    tables = []
-    rows: list[tuple]
+def _shown(args: argparse.Namespace, schedule: Kernel) -> Iterator[tuple[str, object, Table]]:
+    """What else is asked for: its name, as data, as a table."""
     if args.waterfall:
-        rows = [
-            (step.cause, step.tflops, f"{step.lost:.2f}", round(step.cycles), "fitted" if step.fitted else "")
-            for step in ascend.waterfall(schedule, args.latency)
-        ]
-        tables.append(Table("From the peak to the simulated speed", ("cause", "TFLOP/s", "lost", "cycles", ""), rows))
+        steps = ascend.waterfall(schedule, args.latency)
+        lines = [(s.cause, s.tflops, f"{s.lost:.2f}", round(s.cycles), "fitted" if s.fitted else "") for s in steps]
+        columns: tuple[str, ...] = ("cause", "TFLOP/s", "lost", "cycles", "")
+        table = Table("From the peak to the simulated speed", columns, lines)
+        yield "waterfall", [step._asdict() for step in steps], table
     if args.bytes:
-        rows = []
-        for row in ascend.byte_table(schedule):
-            ratio = f"{row.ratio:.3f}" if row.eq9_bytes else "-"
-            rows.append((row.operand, f"{row.eq9_bytes:.4g}", f"{row.schedule_bytes:.4g}", ratio, ""))
-            if row.eq9_bytes:
-                rows.extend(("", "", "", f"{factor.value:.3f}", factor.reason) for factor in row.factors)
-            else:
-                rows[-1] = (*rows[-1][:4], row.factors[0].reason)
+        rows = ascend.byte_table(schedule)
+        data = [
+            row._asdict() | {"ratio": row.ratio, "factors": [factor._asdict() for factor in row.factors]}
+            for row in rows
+        ]
         columns = ("operand", "eq. 9 (bytes)", "schedule (bytes)", "ratio", "factors")
-        tables.append(Table("Bytes: eq. 9 and this schedule, all cores", columns, rows))
+        table = Table("Bytes: eq. 9 and this schedule, all cores", columns, list(_byte_lines(rows)))
+        yield "byte_table", data, table
     if args.sensitivity:
-        tables.append(sensitivity_table(schedule))
+        found = ascend.sensitivities(schedule)
+        yield "sensitivities", [row._asdict() for row in found], sensitivity_table(found)
     if args.sweep:
-        name, rows = _swept(args, schedule)
-        tables.append(Table(f"What if {name} were", (name, "TFLOP/s"), rows))
-    return tables
+        name, speeds = _swept(args, schedule)
+        yield "sweep", {"parameter": name, "rows": speeds}, Table(f"What if {name} were", (name, "TFLOP/s"), speeds)
+
+
+def _byte_lines(rows: Iterable[ByteRow]) -> Iterator[tuple[str, ...]]:
+    for row in rows:
+        moved = f"{row.eq9_bytes:.4g}", f"{row.schedule_bytes:.4g}"
+        if not row.eq9_bytes:
+            yield (row.operand, *moved, "-", row.factors[0].reason)
+            continue
+        yield (row.operand, *moved, f"{row.ratio:.3f}", "")
+        yield from (("", "", "", f"{factor.value:.3f}", factor.reason) for factor in row.factors)
 
 
 def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[float, float]]]:
@@ -286,80 +286,6 @@ def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[
     if not equals:
         raise ValueError(f"expected --sweep PARAMETER=V1,V2,..., got {args.sweep!r}")
     return name, sweep(schedule, name, [parse_number(name, value) for value in values.split(",")])
-
-
-def _published(args: argparse.Namespace) -> None:
-    from ascend.reports.calibration import PUBLISHED_BLOCK, statements
-    from ascend.reports.published import comparisons, spread
-
-    rows = statements()
-    compared = comparisons()
-    if args.json:
-        times = [
-            {
-                **{key: value for key, value in c.measurement._asdict().items() if key != "deal"}, "predicted": c.predicted,
-                "error": c.error, "predicted_busy": c.busy, "block": str(c.schedule.blocking),
-            }
-            for c in compared
-        ]  # fmt: skip
-        spreads = {kind: spread(chosen)._asdict() for kind, chosen in _kinds(compared).items()}
-        result = {"statements": [row._asdict() for row in rows], "times": times, "spread": spreads}
-        sys.stdout.write(json_text(result))
-        return
-    headings = ("statement", "published", "nominal", "calibrated", "")
-    lines = [
-        (r.statement, r.published, r.nominal, r.calibrated, "fitted to" if r.used_in_fit else "predicted") for r in rows
-    ]
-    say("910A and 910B: predictions beside published numbers; the fitted ones prove nothing")
-    Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines).print()
-    say(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.\n")
-    _print_times(compared)
-
-
-def _kinds(compared: list[PredictedTime]) -> dict[str, list[PredictedTime]]:
-    return {
-        "predicted": [c for c in compared if not c.measurement.fitted],
-        "fitted": [c for c in compared if c.measurement.fitted],
-    }
-
-
-def _print_times(compared: list[PredictedTime]) -> None:
-    """Published times and busy ratios beside the predictions, and how far these are off."""
-    from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, spread
-
-    times, busy = [], []
-    for c in compared:
-        r = c.measurement
-        kind = "fitted to" if r.fitted else "predicted"
-        size = f"{r.m} x {r.k} x {r.n}"
-        times.append(
-            (
-                r.source, r.name, r.chip, size, r.operand, str(c.schedule.blocking), c.schedule.placement(),
-                f"{r.microseconds:.4g}", f"{c.predicted:.4g}", f"{c.error:+.0%}", kind,
-            )
-        )  # fmt: skip
-        pairs = (f"{here:.2f} / {there:.2f}" for there, here in zip(c.busy, r.busy, strict=True))
-        if r.busy:
-            busy.append((r.name, r.chip, size, *pairs, *[""] * (len(BUSY_PIPES) - len(r.busy)), kind))
-    columns = (
-        "source", "case", "chip", "m x k x n", "operand", "block", "placed", "published us", "predicted", "error", "",
-    )  # fmt: skip
-    Table("Published times and simulated ones", columns, times).print()
-    print()
-    Table("Busy ratios, published / simulated", ("case", "chip", "m x k x n", *BUSY_PIPES, ""), busy).print()
-    print()
-    for kind, chosen in _kinds(compared).items():
-        found = spread(chosen)
-        say(
-            f"{kind}: {found.rows} rows, rms of log(predicted / published) {found.time:.1%}, of busy ratios {found.busy:.3f}, "
-            f"of the scalar unit's {found.scalar:.3f}"
-        )
-    for c in compared:
-        if abs(c.error) > FAR_OFF:
-            r = c.measurement
-            say(f"{r.source}, {r.name}, {r.m} x {r.k} x {r.n}: {c.error:+.0%}; {r.remark}")
-    for name, source in SOURCES.items():
-        say(f"{name}: {source}")
 
 
 def _profile_schedules(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], Kernel]:

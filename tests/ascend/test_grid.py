@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pipes_reference import run_phase
 
 import ascend
-from ascend.grid import Grid, Swizzle, balanced_parts, balanced_ranges
+from ascend.emit.pto import pto_files
+from ascend.grid import Grid, Swizzle, balanced_parts, balanced_ranges, pieces
 from ascend.pipes.build import build_program
 from ascend.pipes.simulate import run_program
 from ascend.planner.estimate import estimate
@@ -21,7 +22,7 @@ from ascend.request import Request
 from ascend.schedule import build_schedule, variant
 from ascend.slices import atomic_results, atomic_spread, merge_slices
 from ascend.terms import MODES
-from ascend.tiling.fields import tiling_fields
+from ascend.tiling.fields import is_said_by, tiling_fields
 from tensorcore_models.formats import get_float_format
 
 A, B3, P3 = (ascend.get_chip(name) for name in ("910A", "910B3", "310P3"))
@@ -95,6 +96,83 @@ def test_every_tile_of_every_slice_is_dealt_once(m, k, n, resident, grid, balanc
     if resident == "none":
         assert sum(s.active_cores(wave) for wave in range(s.waves)) == s.tiles
     assert all(v.active == s.active_cores(wave) <= s.cores for wave, v in enumerate(s.visits(0)))
+
+
+# ---------------------------------------------------------------- CATLASS's ASWT
+
+
+def adaptive(m, k, n, chip=B3, block=(64, 64, 64), offset=4, **options):
+    options = {"terms": 1, "balanced": False} | options
+    swizzle = Swizzle(offset, 0, adaptive=True)
+    return build_schedule(m, k, n, chip, ascend.Blocking(*block), kernel="grid", swizzle=swizzle, **options)
+
+
+def test_the_page_of_aswt():
+    """05_aswt.md: of 29 tiles on 20 cores the 9 that are left become 18 pieces, halves; of 30 and more none is cut."""
+    s = adaptive(29 * 64, 64, 64)
+    assert s.used_cores == 20 and [s.active_cores(wave) for wave in range(2)] == [20, 18]
+    assert {v.tiles[0][1] for core in range(20) for v in s.visits(core)[1:]} == {(0, 32), (32, 64)}
+    assert adaptive(30 * 64, 64, 64).active_cores(1) == 20 and adaptive(31 * 64, 64, 64).active_cores(1) == 11
+    assert adaptive(40 * 64, 64, 64).active_cores(1) == 20
+    # Fewer tiles than cores: 6 tiles of CATLASS's 567 x 399 x 488 on 32 cores become 24 pieces.
+    assert adaptive(567, 399, 488, ascend.get_chip("950"), (256, 64, 256)).used_cores == 24
+
+
+@pytest.mark.parametrize(
+    ("most", "cut"), [(1, (1, 1)), (2, (1, 2)), (3, (1, 2)), (4, (2, 2)), (6, (2, 3)), (10, (3, 3))]
+)
+def test_a_tile_is_cut_as_square_as_can_be(most, cut):
+    assert pieces(256, 256, most) == cut
+    assert pieces(1, 256, 4) == (1, 4) and pieces(10, 3, 4) == (2, 2)
+
+
+@given(st.integers(1, 6), st.integers(1, 30), st.integers(1, 9))
+def test_the_last_band_of_an_adaptive_order_takes_the_rest(offset, rows, columns):
+    """Bands of so many rows but for the last one, back and forth, written as loops."""
+    bands = max(rows // offset, 1)
+    edges = [band * offset for band in range(bands)] + [rows]
+    expected = [
+        (row, column)
+        for band in range(bands)
+        for column in (range(columns) if band % 2 == 0 else reversed(range(columns)))
+        for row in range(edges[band], edges[band + 1])
+    ]
+    assert tiles_of(Swizzle(offset, 0, adaptive=True), rows, columns) == expected
+
+
+@given(size, size, size, st.integers(1, 5))
+@settings(max_examples=60)
+def test_pieces_cover_c_once_and_core_0_has_the_most_work(m, k, n, offset):
+    s = adaptive(m, k, n, block=(48, 32, 64), offset=offset)
+    covered, work = np.zeros((m, n), int), []
+    for core in range(s.cores):
+        tiles = [tile for v in s.visits(core) for tile in v.tiles]
+        work.append((len(tiles), sum((r1 - r0) * (c1 - c0) for (r0, r1), (c0, c1) in tiles)))
+        for (r0, r1), (c0, c1) in tiles:
+            covered[r0:r1, c0:c1] += 1
+    assert (covered == 1).all() and work[0] == max(work) and sum(tiles > 0 for tiles, _ in work) == s.used_cores
+    assert sum(s.active_cores(wave) for wave in range(s.waves)) == sum(tiles for tiles, _ in work)
+    assert s.waves == -(-s.tiles // s.cores)
+
+
+def test_an_adaptive_order_changes_no_bit():
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((300, 100), (100, 320)))
+    s = adaptive(300, 100, 320, terms=3)
+    plain = variant(s, swizzle=Swizzle(4, 0))
+    assert (s.active_cores(1), plain.active_cores(1)) == (20, 5)
+    assert same_bits(ascend.cube_gemm(a, b, schedule=s), ascend.cube_gemm(a, b, schedule=plain))
+
+
+def test_what_an_adaptive_order_cannot_do_is_refused():
+    with pytest.raises(ValueError, match="adaptive order deals tiles one by one"):
+        adaptive(300, 500, 400, resident="none", grid=(2, 1, 2))
+    with pytest.raises(ValueError, match="cuts tiles of C with all of their k: got 2 slices"):
+        adaptive(300, 500, 400, split=2)
+    s = adaptive(29 * 64, 64, 64, layout="nt")
+    assert not any(is_said_by(s, dialect) for dialect in ("ascendc", "catlass", "pto"))
+    with pytest.raises(ValueError, match="computes whole tiles, the order <4, 0> adaptive"):
+        pto_files(s)
 
 
 # ---------------------------------------------------------------- numbers

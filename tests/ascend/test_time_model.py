@@ -53,6 +53,29 @@ def test_norm_loads_when_both_blocks_have_been_moved():
     assert blocks[1] - blocks[0] == pytest.approx(4 * (load + moves))
 
 
+@pytest.mark.parametrize(("chip", "mac_us"), [(B1, 141699.459), (A5, 198351.65)])
+def test_norm_starts_the_cube_anew_in_each_block(chip, mac_us):
+    """The head of case 1 (128 x 64 x 256, 256 x 64 x 256) gives aic_mac_time of asc-devkit's case 0, in blocks of 64."""
+    timeline = ascend.simulate(grid(8192, 8192, 8192, chip, (64, 64, 64), template="norm", cores=1))
+    assert 1e6 * timeline.utilization["CUBE"] * timeline.seconds == pytest.approx(mac_us, rel=0.02)
+
+
+@pytest.mark.parametrize(("chip", "block", "fixpipe"), [(B1, (128, 64, 256), 0.077), (A5, (256, 64, 256), 0.084)])
+def test_msprof_counts_what_fixpipe_waits_with_the_unit_flag(chip, block, fixpipe):
+    """asc-devkit's case 8; without the flag the counters are the busy ratios."""
+    size = (4096, 8192, 8192)
+    shape = {"grid": ascend.Grid(4, 1, 6), "swizzle": ascend.Swizzle(1, 1, False), "resident": "none"}
+    plain, flagged = (ascend.simulate(grid(*size, chip, block, unit_flag=flag, **shape)) for flag in (False, True))
+    assert plain.counters == plain.utilization
+    assert flagged.counters["FIXP"] == pytest.approx(fixpipe, abs=0.012)
+    assert {**flagged.counters, "FIXP": 0} == {**flagged.utilization, "FIXP": 0}
+    # A tile of fewer blocks than the scalar unit issues ahead: FIXPIPE waits all the time that the cubes take.
+    short = ascend.simulate(grid(4096, 256, 8192, chip, block, unit_flag=True, **shape))
+    assert short.counters["FIXP"] == pytest.approx(
+        min(1.0, short.utilization["FIXP"] + short.phases[0].cycles / short.cycles)
+    )
+
+
 def test_scalar_work_bounds_small_blocks():
     """16 x 16 x 16 blocks: the cube waits for the scalar unit; larger ones do not."""
     s = grid(16, 4096, 16, B3, (16, 16, 16), template="mdl")

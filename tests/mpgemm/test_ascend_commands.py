@@ -9,7 +9,7 @@ import pytest
 from ascend.reports.calibration import Statement
 from ascend.reports.published import MEASUREMENTS, comparisons
 from mpgemm.cli import main
-from mpgemm.cli.plan import read_shapes
+from mpgemm.cli.common.ascend_options import read_shapes
 
 
 def run(capsys, *words):
@@ -216,6 +216,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("simulate", 64, 64, 64, "--kernel", "grid", "--split", "9", "--block", "16,16,16"), "9 slices of k = 64"),
         (("simulate", "--split", "2"), "other grids need kernel='grid'"),
         (("simulate", "--kernel", "grid", "--swizzle", "3"), "a swizzle is OFFSET,DIRECTION"),
+        (("simulate", "--kernel", "grid", "--swizzle", "aswt", "--split", "2"), "cuts tiles of C with all of their k"),
         (("simulate", "--kernel", "grid", "--bytes"), "eq. 9 counts the paper's kernel"),
         (("simulate", "--kernel", "vector"), "the vector kernel multiplies fp32 or fp16"),
         (("simulate", "--calibrate", "/nowhere/at/all.csv"), "No such file"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 import ascend
+from ascend.grid import Swizzle
 from ascend.terms import MODES
 from mpgemm.cli.common.words import ASSUMED_SIZE
 
@@ -98,6 +100,35 @@ def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
     return tuple(args.size)
 
 
+def data_of(args: argparse.Namespace) -> tuple | None:
+    """A and B of --files."""
+    from mpgemm.inputs.files import check_matrix, read_matrix
+
+    return tuple(check_matrix(read_matrix(Path(path)), path) for path in args.data) if args.data else None
+
+
+def read_shapes(path: str | Path) -> list[tuple[str, tuple[int, int, int]]]:
+    """(name, (m, k, n)) of each line of a file; the name is the size where the line has none.
+
+    Lines hold three numbers, with a name before them or not, between spaces or commas; "#" begins a comment.
+
+    Raises ValueError with the file, the line and its text.
+    """
+    found = []
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        words = re.split(r"[,\s]+", line.split("#")[0].strip())
+        if words == [""]:
+            continue
+        try:
+            m, k, n = map(int, words[-3:])
+        except ValueError:
+            raise ValueError(f"{path}, line {number}: expected [name] M K N, got {line.strip()!r}") from None
+        found.append((" ".join(words[:-3]) or f"{m} x {k} x {n}", (m, k, n)))
+    if not found:
+        raise ValueError(f"{path}: no shapes; a line is [name] M K N")
+    return found
+
+
 def chip_of(args: argparse.Namespace) -> ascend.Chip:
     """The one chip that the options name, with calibration and changes in force. Raises ValueError if they name several."""
     chips = chips_of(args)
@@ -183,10 +214,11 @@ def parse_grid(text: str) -> tuple[int, int, int]:
     return m, k, n
 
 
-def parse_pair(text: str) -> tuple[int, int]:
-    """ "OFFSET,DIRECTION" of a swizzle as two integers. Raises ValueError if it is not two integers."""
-    offset, direction = _integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0")
-    return offset, direction
+def parse_swizzle(text: str) -> Swizzle:
+    """ "OFFSET,DIRECTION", or "aswt" for CATLASS's adaptive order. Raises ValueError for anything else."""
+    if text == "aswt":
+        return Swizzle(4, 0, adaptive=True)
+    return Swizzle(*_integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0, or aswt"))
 
 
 def print_parameters(chip: ascend.Chip, as_json: bool) -> None:

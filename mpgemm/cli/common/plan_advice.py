@@ -13,7 +13,10 @@ from mpgemm.cli.common.ascend_options import evidence, kernel_of
 from mpgemm.reporting.report import Progress, Table, json_text, say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ascend.kernels.base import Kernel
+    from ascend.reports.waterfall import Sensitivity
 
 Size = tuple[int, int, int]
 
@@ -78,11 +81,11 @@ def written_out(advice: ascend.Advice, dialect: str) -> tuple[ascend.Advice, lis
     return found, [f"{way} would be faster, but cannot be written out so: {reasons[way]}" for way in faster]
 
 
-def sensitivity_table(schedule: Kernel) -> Table:
+def sensitivity_table(found: Sequence[Sensitivity]) -> Table:
     """TFLOP/s when a number of the chip changes by 20 %, strongest first."""
     rows = [
         (r.parameter, f"{r.value:g}", r.unit, r.kind, r.lower, r.higher, r.elasticity)
-        for r in ascend.sensitivities(schedule)
+        for r in found
         if abs(r.elasticity) > 1e-6
     ]
     headings = ("parameter", "value", "unit", "kind", "-20 %", "+20 %", "elasticity")

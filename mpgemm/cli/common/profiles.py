@@ -104,7 +104,7 @@ def measured(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[
     found = []
     for row in rows:
         timeline = ascend.simulate(schedule_of(row))
-        busy = {pipe: (ratio, timeline.utilization[pipe]) for pipe, ratio in row.busy}
+        busy = {pipe: (ratio, timeline.counters[pipe]) for pipe, ratio in row.busy}
         found.append((row, timeline, busy, explanations(row, timeline)))
     if args.json:
         products = [
@@ -139,7 +139,7 @@ def explanations(row: ProfileRow, timeline: ascend.Timeline) -> list[str]:
         return []
     found = []
     for pipe, ratio in row.busy:
-        more = ratio * row.seconds - timeline.utilization[pipe] * timeline.seconds
+        more = ratio * row.seconds - timeline.counters[pipe] * timeline.seconds
         if more * gap > 0 and abs(more) > SMALL * row.seconds:
             how = "longer" if more > 0 else "less long"
             found.append(

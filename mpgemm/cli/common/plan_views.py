@@ -1,0 +1,110 @@
+"""What `mpgemm plan` shows in place of plans: the front of time and bits, the blocks of the paper's kernel."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+
+import ascend
+from ascend.terms import combination
+from mpgemm.cli.common.ascend_options import data_of, evidence, folder_of, kernel_of, parse_block, size_of, write_rows
+from mpgemm.reporting.report import Progress, Table, json_text, say
+
+
+def print_pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    from ascend.reports import plots
+
+    if args.out:
+        plots.require_matplotlib()
+    m, k, n = size_of(args)
+    progress = Progress()
+    points = ascend.pareto(
+        m, k, n, chip, data=data_of(args), distribution=args.distribution,
+        progress=lambda done, total: progress(done, total, "schedules"),
+    )  # fmt: skip
+    rows = [point.to_dict() for point in points]
+    written = []
+    if args.out:
+        folder, name = folder_of(args), f"pareto_{chip.name}_{m}x{k}x{n}"
+        flat = [{key: value for key, value in row.items() if key != "warnings"} for row in rows]
+        title = f"{chip.name}, A {m} x {k}, B {k} x {n} ({evidence(args, chip)})"
+        written = [*write_rows(folder, name, flat), *plots.pareto_plot(points, folder / f"{name}.png", title)]
+    if args.json:
+        sys.stdout.write(json_text({"chip": chip.name, "m": m, "k": k, "n": n, "points": rows}))
+        return
+    say(f"{evidence(args, chip)}; bits from {points[0].plan.error_source}")
+    lines = [
+        (
+            f"{p.plan.seconds:.3e}", f"{p.bits:.2f}",
+            f"{p.seconds_per_bit:.2e}" if p.seconds_per_bit is not None else "", p.label(), str(p.plan.blocking),
+            p.plan.schedule.cores_text(), p.plan.schedule.placement(),
+        )
+        for p in points
+        if p.on_front
+    ]  # fmt: skip
+    title = f"{chip.name}, A {m} x {k}, B {k} x {n}: {len(lines)} of {len(points)} schedules are on the front of time and bits"
+    Table(title, ("seconds", "bits", "seconds_per_bit", "label", "block", "grid", "placed"), lines).print()
+    if written:
+        print(f"written: {', '.join(map(str, written))}")
+
+
+def print_bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
+
+    progress = Progress()
+    sizes = {}
+    if args.size:
+        m, k, n = size_of(args)
+        sizes = {"m": min(m, 16), "k": k, "n": min(n, 16)}
+    found = blocking_bits(chip, **sizes, progress=lambda done, total: progress(done, total, "blocks"))
+    if args.json:
+        sys.stdout.write(json_text(dataclasses.asdict(found)))
+        return
+    m, k, n = found.shape
+    title = (
+        f"{chip.name}, uniform in [-1, 1], {m} x {k} x {n}: {found.blocks} feasible blocks give {found.results} different "
+        f"results for {len(found.chains)} chain lengths bk * N_fused; {found.mixed} lengths with more than one result.\n"
+        "Relative error (eq. 13):"
+    )
+    rows = [
+        [length, found.chains[length], *(measured[label] for label, _ in VARIANTS)]
+        for length, measured in found.errors.items()
+    ]
+    Table(title, ["bk * N_fused", "blocks", *(label for label, _ in VARIANTS)], rows).print()
+    if sizes:
+        say("(at most 16 rows and columns of the size given: only k and the chain change a bit)")
+
+
+def print_rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    options = kernel_of(args)
+    words = combination(args.mode or "termwise").words(options["terms"])
+    rows = ascend.rejections(chip, args.buffering, words, options["operand"])
+    if args.json:
+        found = [
+            {"bm": r.bm, "bk": r.bk, "bn": r.bn, "reasons": [reason._asdict() for reason in r.reasons]} for r in rows
+        ]
+        sys.stdout.write(json_text({"chip": chip.name, "rejected": found}))
+        return
+    title = f"{chip.name}: blocks that fit when one size is 16 smaller ({len(rows)}; larger ones break the same limits)"
+    lines = [(r.bm, r.bk, r.bn, "; ".join(map(str, r.reasons))) for r in rows]
+    Table(title, ("bm", "bk", "bn", "rejected because"), lines).print()
+
+
+def print_heat_map(args: argparse.Namespace, chip: ascend.Chip) -> None:
+    from ascend.reports import figures, plots
+    from ascend.reports.calibration import PUBLISHED_BLOCK
+
+    plots.require_matplotlib()
+    folder = folder_of(args)
+    progress = Progress()
+    bk = parse_block(args.block)[1] if args.block else PUBLISHED_BLOCK.bk
+    rows = figures.heat_map(
+        chip, bk, size_of(args), lambda done, total: progress(done, total, "blocks"), mode=args.mode or "termwise",
+        terms=kernel_of(args)["terms"], buffering=args.buffering, operand=kernel_of(args)["operand"],
+    )  # fmt: skip
+    name = f"heat_map_{chip.name}_bk{bk}"
+    m, k, n = size_of(args)
+    title = f"{chip.name}, bk = {bk}, m, k, n = {m}, {k}, {n}, {args.buffering} buffers, the paper's kernel"
+    paths = [*write_rows(folder, name, rows), *plots.heat_map_plot(rows, folder / f"{name}.png", title)]
+    print(f"written: {', '.join(map(str, paths))}")
