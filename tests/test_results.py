@@ -23,6 +23,7 @@ from mpgemm.testing import check_gemm
 from tensorcore_models import probing
 from tensorcore_models.compiled.sass import SassComparison
 from tensorcore_models.explanations.engine_words import words_of_engine
+from tensorcore_models.gpu.costs import predicted
 from tensorcore_models.results import Result
 
 ROOMS = ("accumulators", "catalogue", "compiled", "hardware", "libraries", "probing", "probing.formal", "reference")
@@ -32,7 +33,7 @@ NO_RESULTS = {
     "mpgemm": {"ErrorMeter", "ExactResult", "RecoveryMethod"},
     "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule", "PlannedWay"},
     "tensorcore_models": {"BlockScaled", "Format", "ScaleRule", "Scaling"},
-    "tensorcore_models.compiled": {"AMDProgram", "KernelLimits", "KernelProgram", "PTXProgram", "TensorMap"},
+    "tensorcore_models.compiled": {"AMDProgram", "KernelLimits", "KernelProgram", "PTXProgram", "Structure", "TensorMap"},
     "tensorcore_models.libraries": {"Chain", "Epilogue", "Recipe", "Recording", "Sum"},
     "tensorcore_models.probing": {"Aimed", "Box", "ProbeSet", "ProbeVector", "Solver", "Tree"},
     "tensorcore_models.probing.formal": {"Answer", "Way"},
@@ -142,6 +143,7 @@ MAKERS = {
     "Traffic": lambda: ascend.traffic(ascend.Blocking(64, 64, 64), 100, 200, 300, ascend.get_chip("910A")),
     "Vacuity": lambda: mpgemm.check_tolerance(A, B, rtol=1e-2),
     "Verdict": lambda: mpgemm.verdict(A, B),
+    "PredictedRate": lambda: predicted(UNIT, "sm_90"),
     "SassComparison": lambda: SassComparison("gemm", {"FADD": (8, 0)}, "contracted", "8 additions became multiply-adds"),
     "StackVerdict": stack_verdict,
     "FormalVerdict": formal_verdict,
