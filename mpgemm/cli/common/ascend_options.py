@@ -223,7 +223,8 @@ def parse_swizzle(text: str) -> Swizzle:
 
     if text == "aswt":
         return Swizzle(4, 0, adaptive=True)
-    return Swizzle(*_integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0, or aswt"))
+    offset, direction = _integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0, or aswt")
+    return Swizzle(offset, direction)
 
 
 def print_parameters(chip: ascend.Chip, as_json: bool) -> None:
