@@ -11,7 +11,7 @@ from ascend.chips.chip import Chip as Chip
 from ascend.chips.files import get_chip as get_chip, list_chips as list_chips, load_chip as load_chip
 from ascend.cube import cube_gemm as cube_gemm, cube_hgemm as cube_hgemm, reconstruct as reconstruct
 from ascend.grid import Grid as Grid, Swizzle as Swizzle
-from ascend.paper_kernel import rejections as rejections
+from ascend.blocking import rejections as rejections
 from ascend.planner.pareto import Point as Point, pareto as pareto
 from ascend.pipes.simulate import Timeline as Timeline, simulate as simulate
 from ascend.planner.plan import Plan as Plan, plan as plan, plan_of as plan_of

@@ -228,3 +228,38 @@ def optimal_bm(chip: Chip, fusion_efficiency: float) -> float:
         f of eq. 8, from 0 to 1.
     """
     return math.sqrt(fusion_efficiency * (chip.l1_bytes // 2) / (2 * chip.cores))
+
+
+class RejectedBlock(NamedTuple):
+    """A block that does not fit, with the constraints that say so."""
+
+    bm: int
+    bk: int
+    bn: int
+    reasons: tuple[Rejection, ...]
+
+
+def rejections(
+    chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
+) -> list[RejectedBlock]:
+    """Every rejected block next to the feasible space: one that becomes feasible when one size shrinks by 16.
+
+    All larger blocks are rejected for the same reasons, with larger byte counts.
+
+    Parameters
+    ----------
+    chip, buffering, words, operand
+        As for :meth:`ascend.Blocking.n_fused`.
+    """
+    feasible = feasible_sizes(chip, buffering, words, operand)
+    known = set(map(tuple, feasible.tolist()))
+    frontier = {
+        neighbour
+        for bm, bk, bn in known
+        for neighbour in ((bm + ALIGNMENT, bk, bn), (bm, bk + ALIGNMENT, bn), (bm, bk, bn + ALIGNMENT))
+        if neighbour not in known
+    }
+    return [
+        RejectedBlock(*block, tuple(candidate_rejections(*block, chip, buffering, words, operand)))
+        for block in sorted(frontier)
+    ]

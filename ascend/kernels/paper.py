@@ -15,10 +15,10 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from ascend.closed_forms import paper_seconds
 from ascend.grid import Grid
 from ascend.kernels.base import CubeKernel
 from ascend.kernels.options import BlockedProduct, Options, blocks_in_group
-from ascend.paper_kernel import analytic_seconds
 from ascend.roofline import RooflinePoint, Traffic, roofline, traffic
 
 
@@ -57,6 +57,6 @@ class PaperKernel(CubeKernel):
         return f"{self.used_cores}x1x1"
 
     def estimated_seconds(self) -> float:
-        """Time by the closed forms (:func:`ascend.paper_kernel.analytic_seconds`)."""
+        """Time by the closed forms (:func:`ascend.closed_forms.paper_seconds`)."""
         block = np.array([[self.blocking.bm, self.blocking.bk, self.blocking.bn]])
-        return float(analytic_seconds(block, self)[0])
+        return float(paper_seconds(block, self)[0])

@@ -319,7 +319,8 @@ class _Builder(Phases):
         if s.scalar_cycles:
             yield PipeOperation(pipes.SCALAR, "issue", s.scalar_cycles, takes=("QUEUE_FREE",), raises=("ISSUED",))
         a_seen, b_seen = set(), set()
-        for number, (a_word, b_word) in enumerate(terms):
+        for number, term in enumerate(terms):
+            a_word, b_word = term[0], term[1]
             takes: list[str] = []
             if a_word not in a_seen:
                 a_seen.add(a_word)

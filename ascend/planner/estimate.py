@@ -1,9 +1,8 @@
 """Time of grid kernels by closed forms over arrays: what the planner ranks before it simulates the best.
 
-The forms follow the simulator without its transients: a k block takes the longest of cube, loads, moves and the round trip
-through its buffers (their sum with single buffers, the paper's T_comp + T_mem); panels, launches and the passes over whole
-matrices are exposed; a tile's way to memory hides behind the next tile where two fit L0C. Misses of L2 are counted as in
-:mod:`ascend.memory`, from the same formulas.
+Of a k block :mod:`ascend.closed_forms` says the time. Panels, launches and the passes over whole matrices are exposed; a
+tile's way to memory hides behind the next tile where two fit L0C. Misses of L2 are counted as in :mod:`ascend.memory`, from the
+same formulas.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, panel_capacity, slots
+from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, panel_capacity
+from ascend.closed_forms import BlockForms, up
 from ascend.kernels.options import stream_depth
 from ascend.memory import (
     Misses,
@@ -68,11 +68,6 @@ class Candidates:
         return self.resident == "none" and not self.rectangles
 
 
-def up(x: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
-    """x / y rounded up."""
-    return np.ceil(x / y)
-
-
 class Estimate(NamedTuple):
     """One number for each candidate."""
 
@@ -96,18 +91,18 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     return Estimate(np.where(forms.fits, seconds, np.inf), multiplied + whole, forms.active, core)
 
 
-class _Forms:
+class _Forms(BlockForms):
     """The closed forms of one request's candidates, each a column."""
 
     def __init__(self, r: Request, c: Candidates):
-        self.r, self.c, self.chip = r, c, r.chip
-        self.size, self.count, self.walks = r.operand_bytes, slots(r.buffering), len(r.passes)
+        super().__init__(r, c.bm, c.bk, c.bn)
+        self.c, self.latency = c, self.chip.memory_read_latency
         self.rows, self.columns = up(r.m, c.bm), up(r.n, c.bn)
         self.tm = up(up(r.m, self.rows), ALIGNMENT) * ALIGNMENT
         self.tn = up(up(r.n, self.columns), ALIGNMENT) * ALIGNMENT
         self.blocks = up(up(r.k, c.bk), c.slices)  # of the longest slice
-        self.each = r.words * self.size * c.bk
         self.length = np.minimum(self.blocks * c.bk, r.k)
+        self.deep = up(self.length, self.chip.cube_step_k(r.operand)) / self.blocks
         self.filled = self.length / (self.blocks * c.bk)  # of the k blocks, which end with a shorter one
         self._deal()
         self._place()
@@ -215,50 +210,13 @@ class _Forms:
         return self._streamed(self.load_missed)
 
     @cached_property
-    def cube(self) -> np.ndarray:
-        """Cycles of the cube for one k block of a tile, on average."""
-        r, chip = self.r, self.chip
-        deep = up(self.length, chip.cube_step_k(r.operand)) / self.blocks
-        steps = up(self.tm, chip.cube_m) * deep * up(self.tn, chip.cube_n)
-        cycles = r.terms // self.walks * (r.mmad_head + steps) + chip.sync_cycles_per_block
-        if self.count == 1:
-            return cycles
-        return cycles + chip.non_overlapped_fraction * (self.loads / r.words + chip.memory_read_latency)
-
-    @cached_property
-    def moves(self) -> np.ndarray:
-        """Cycles to bring one k block of both operands from L1 to L0, on average."""
-        chip, size = self.chip, self.filled * self.each
-        latency = self.r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency)
-        scales = self.r.scale_bytes * (self.tm + self.tn) / chip.l1_to_l0_scale_rate
-        return latency + size * (self.tm / chip.l1_to_l0a_rate + self.tn / chip.l1_to_l0b_rate + scales)
-
-    @cached_property
-    def scalar(self) -> np.ndarray:
-        """Cycles in which the scalar unit issues one k block."""
-        return self.r.scalar_cycles + np.zeros_like(self.rows)
-
-    @cached_property
-    def way(self) -> np.ndarray:
-        """Cycles until a k block is multiplied, one step after the other."""
-        return self.cube + self.loads + self.chip.memory_read_latency + self.moves
-
-    @cached_property
-    def block(self) -> np.ndarray:
-        """Cycles of one k block of a tile, on average."""
-        if self.count == 1:
-            return self.way
-        return np.maximum.reduce([self.cube, self.loads, self.moves, (self.way - self.cube) / self.depth, self.scalar])
-
-    @cached_property
     def c_copies(self) -> tuple[np.ndarray, np.ndarray]:
         """FP32 copies of C that are read and written over all passes and k groups."""
         r, accumulators = self.r, self.r.accumulators
         added = (r.merge == "atomic") * (self.c.slices > 1) * (self.walks if r.combination.in_place else 1)  # in memory
         if self.chip.fixpipe:
             return np.zeros_like(self.groups), self.walks * self.groups * accumulators + added
-        reads = (self.walks * self.groups - 1) if accumulators == 1 else accumulators * (self.groups - 1)
-        writes = self.walks * self.groups if accumulators == 1 else accumulators * (self.groups - 1) + 1
+        reads, writes = self.vector_copies
         return reads, writes + added
 
     @cached_property
@@ -301,8 +259,7 @@ class _Forms:
         # With one place in L0C the stream goes on for its depth while the cube waits, which catches up if loads are slower.
         slack = in_group * (self.block - np.maximum(self.cube, self.moves))
         waits = np.maximum(held - np.minimum(slack, self.depth * self.loads), 0)
-        two = np.floor(self.chip.l0c_bytes / (self.r.accumulators * ACCUMULATOR_BYTES * self.c.bm * self.c.bn)) >= 2
-        tile = np.maximum(np.where(two, multiplied, multiplied + waits), loads)
+        tile = np.maximum(np.where(self.two_tiles, multiplied, multiplied + waits), loads)
         # The last tile's end follows all tiles; where writes are slower, they follow the first tile.
         streamed = np.maximum.reduce([tiles * tile + end, tiles * np.maximum(write, vector) + tile, tiles * both])
         filling = self.way - self.block

@@ -15,10 +15,10 @@ import numpy as np
 from ascend.blocking import Blocking, Buffering, feasible_sizes
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
+from ascend.closed_forms import paper_seconds
 from ascend.dialects import said_modes
 from ascend.kernels.base import Kernel
 from ascend.operands import cube_instruction, product_is_published
-from ascend.paper_kernel import analytic_seconds
 from ascend.pipes.simulate import Timeline, simulate
 from ascend.planner.accuracy import Distribution, data_error, error_bound, sampled_error
 from ascend.planner.search import SAME_TIME, best_schedules, vector_schedules
@@ -236,7 +236,7 @@ class _OfThePaper:
         sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand)
         if not len(sizes):
             return
-        seconds = analytic_seconds(sizes, r)
+        seconds = paper_seconds(sizes, r)
         moved = traffic_of_sizes(sizes, r.m, r.k, r.n, r.chip)
         keys = (moved, seconds) if rank == "traffic" else (seconds, moved)
         for index in np.lexsort((sizes[:, 2], sizes[:, 1], sizes[:, 0], keys[1], keys[0])).tolist():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import ascend
-from ascend.blocking import feasible_sizes, optimal_bm
-from ascend.paper_kernel import rejections
+from ascend.blocking import feasible_sizes, optimal_bm, rejections
 
 pytestmark = pytest.mark.smoke
 

@@ -7,8 +7,8 @@ import pytest
 
 import ascend
 from ascend.blocking import feasible_sizes
+from ascend.closed_forms import paper_seconds
 from ascend.kernels.paper import PaperKernel
-from ascend.paper_kernel import analytic_seconds
 from ascend.pipes.simulate import simulate
 from ascend.planner.accuracy import data_error
 from ascend.request import Request
@@ -47,7 +47,7 @@ def test_another_size_prefers_other_blocks():
 def test_closed_forms_follow_the_simulation(options):
     """The closed forms choose what is simulated: over the space they are within 30 % and keep the order (Spearman)."""
     sizes = feasible_sizes(A, options.get("buffering", "double"), 2 if "mode" in options else 1)[::41]
-    closed = analytic_seconds(sizes, Request(3000, 2000, 2500, A, **options))
+    closed = paper_seconds(sizes, Request(3000, 2000, 2500, A, **options))
     simulated = np.array(
         [
             simulate(build_schedule(3000, 2000, 2500, A, ascend.Blocking(*row), **options)).seconds

@@ -65,6 +65,12 @@ CASES = {
         (70, 200, 260),
         {"terms": 1, "kernel": "grid", "template": "mdl"},
     ),
+    "adaptive order": (
+        B3,
+        (64, 48, 64),
+        (300, 100, 320),
+        {"kernel": "grid", "swizzle": ascend.Swizzle(4, 0, adaptive=True), "balanced": False},
+    ),
     "dequantized": (
         B3,
         (64, 64, 64),

@@ -275,6 +275,8 @@ MUTANTS = (
     Mutant("ascend: core 0 is the first of the order", "ascend/kernels/grid.py", "GridKernel.visits", "(core + self._busiest) % self.used_cores", "core", SEARCH),
     Mutant("ascend: nothing bounds the memory", "ascend/pipes/simulate.py", "_run_phase", "max(engine.end_time(), floor", "engine.end_time(", SEARCH),
     Mutant("ascend: a stay's latency for each tile", "ascend/planner/estimate.py", "_Forms.multiplication", "streamed + filling", "streamed + tiles * filling", SEARCH),
+    Mutant("ascend: a round trip through one buffer", "ascend/closed_forms.py", "BlockForms.block", "self.round_trip / self.depth", "self.round_trip", SEARCH),
+    Mutant("ascend: A's move takes from B's buffer", "ascend/closed_forms.py", "_PaperForms.round_trip", "chip.l1_to_l0b_rate", "chip.l1_to_l0b_rate + self.cube", ("tests/ascend/test_planner.py",)),
     Mutant("ascend: k blocks all full", "ascend/planner/estimate.py", "_Forms.__init__", "self.length / (self.blocks * c.bk", "np.ones_like(self.length", SEARCH),
     Mutant("ascend: NZ sizes as given", "ascend/tiling/fields.py", "tiling_fields", "aligned(size, unit) if in_nz", "size if in_nz", RULES),
     Mutant("ascend: loads of a panel and of a stream apart", "ascend/tiling/fields.py", "_dividing", "more % fewer == 0", "True", RULES),

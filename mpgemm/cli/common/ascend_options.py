@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import ascend
-from ascend.grid import Swizzle
 from ascend.terms import MODES
 from mpgemm.cli.common.words import ASSUMED_SIZE
+
+if TYPE_CHECKING:
+    from ascend.grid import Swizzle
 
 #: Options of the kernel, which not everything that these commands show depends on.
 KERNEL_OPTIONS = (
@@ -216,9 +219,12 @@ def parse_grid(text: str) -> tuple[int, int, int]:
 
 def parse_swizzle(text: str) -> Swizzle:
     """ "OFFSET,DIRECTION", or "aswt" for CATLASS's adaptive order. Raises ValueError for anything else."""
+    from ascend.grid import Swizzle
+
     if text == "aswt":
         return Swizzle(4, 0, adaptive=True)
-    return Swizzle(*_integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0, or aswt"))
+    offset, direction = _integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0, or aswt")
+    return Swizzle(offset, direction)
 
 
 def print_parameters(chip: ascend.Chip, as_json: bool) -> None:
