@@ -69,6 +69,11 @@ _INSTEAD = {
 }
 
 
+#: Outer products that are added to a matrix: torch multiplies and adds element by element, on no matrix unit.
+_OUTER = (aten.addr, aten.addr_)
+_OUTER_NOTE = "addr ran natively: torch forms outer products element by element, without a matrix unit"
+
+
 class _Tracker(ModuleTracker):
     """Which modules run; one that raises is left, too."""
 
@@ -119,17 +124,19 @@ class Emulation(TorchDispatchMode):
         if handler is None and is_composite(func):
             with self:
                 return func.decompose(*args, **kwargs)
-        if handler is None and (own := _python_of(func)) is not None:
+        if handler is None and (own := python_of(func)) is not None:
             with self:
                 return own(*args, **kwargs)
-        if handler is None and not forms_a_product(func.overloadpacket) and func.namespace in _KNOWN:
+        if handler is None and not forms_a_product(func.overloadpacket) and not unseen(func):
+            if func.overloadpacket in _OUTER:
+                self.note(_OUTER_NOTE)
             return func(*args, **kwargs)
         if _without_values(args):
             return func(*args, **kwargs)
         try:
             if handler is None:
                 name = func.overloadpacket.__name__
-                if func.namespace not in _KNOWN:
+                if unseen(func):
                     raise NotImplementedError(
                         f"{func.name()} is an operation whose code cannot be seen, so nobody knows whether it multiplies; "
                         "write it with torch.library.custom_op in Python, or pass strict=False"
@@ -398,12 +405,18 @@ def is_composite(func) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
 
 
-def _python_of(func) -> Callable | None:
-    """The Python function of an operation of `torch.library.custom_op`, None of others: its products come here one by one."""
-    if func.namespace in _KNOWN:
+def python_of(func, of_every_device: bool = False) -> Callable | None:
+    """The Python function of an operation of `torch.library.custom_op`, None of others: its products come here one by one.
+    `of_every_device`: None, too, where it has functions of single devices."""
+    if not unseen(func):
         return None
     found = OPDEFS.get(func.overloadpacket._qualified_op_name)
-    return None if found is None else found._init_fn
+    return None if found is None or (of_every_device and set(found._backend_fns) != {None}) else found._init_fn
+
+
+def unseen(func) -> bool:
+    """Whether an operation is not torch's own or this package's, so that its name says nothing of what it computes."""
+    return func.namespace not in _KNOWN
 
 
 @cache
