@@ -121,12 +121,9 @@ class Emulation(TorchDispatchMode):
         if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
             return NotImplemented  # the subclass says of what its products are made
         handler = _HANDLERS.get(func.overloadpacket)
-        if handler is None and is_composite(func):
+        if handler is None and (parts := parts_of(func)) is not None:
             with self:
-                return func.decompose(*args, **kwargs)
-        if handler is None and (own := python_of(func)) is not None:
-            with self:
-                return own(*args, **kwargs)
+                return parts(*args, **kwargs)
         if handler is None and not forms_a_product(func.overloadpacket) and not unseen(func):
             if func.overloadpacket in _OUTER:
                 self.note(_OUTER_NOTE)
@@ -405,9 +402,11 @@ def is_composite(func) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
 
 
-def python_of(func, of_every_device: bool = False) -> Callable | None:
-    """The Python function of an operation of `torch.library.custom_op`, None of others: its products come here one by one.
-    `of_every_device`: None, too, where it has functions of single devices."""
+def parts_of(func, of_every_device: bool = False) -> Callable | None:
+    """What an operation consists of, whose products a mode sees one by one: others of torch, or the Python function of a
+    `torch.library.custom_op` (`of_every_device`: only where no device has another). None of all others."""
+    if is_composite(func):
+        return func.decompose
     if not unseen(func):
         return None
     found = OPDEFS.get(func.overloadpacket._qualified_op_name)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mpgemm.frameworks.torch_mode import WATCHERS, forms_a_product, is_composite, python_of, unseen
+from mpgemm.frameworks.torch_mode import WATCHERS, forms_a_product, parts_of, unseen
 from mpgemm.frameworks.torch_tensors import FORMATS, to_array
 from mpgemm.traces.recording import TraceRecorder
 
@@ -105,13 +105,10 @@ class _Products(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if is_composite(func):
-            with self:
-                return func.decompose(*args, **kwargs)
         # another function of a device is what runs there, and stays it
-        if (own := python_of(func, of_every_device=True)) is not None:
+        if (parts := parts_of(func, of_every_device=True)) is not None:
             with self:
-                return own(*args, **kwargs)
+                return parts(*args, **kwargs)
         outer, self.busy = self.busy, True  # an emulation behind this mode reports the same product
         try:
             out = func(*args, **kwargs)
