@@ -104,3 +104,13 @@ def test_long_k_is_looked_at_with_fewer_elements():
     few, more = failure.few(), failure.few(2)
     assert failure.rows.size > more.rows.size == 2 * few.rows.size == 2 * LEAST  # all elements of these rows are wrong
     assert set(zip(few.rows, few.columns, strict=True)) <= set(zip(failure.rows, failure.columns, strict=True))
+
+
+def test_what_every_sum_loses_is_no_fault_behind_an_epilogue():
+    a, b = np.abs(A), np.abs(B)
+    right = tcm.default_instruction("a100", "bf16").gemm(a, b).astype(np.float32)
+    out = right.copy()
+    out[16:32, 32:48] = right[16:32, 32:48].T
+    found = check_gemm(out, a, b, engine="a100", epilogue="relu")
+    assert found.place == "the tile rows 16 to 31, columns 32 to 47"
+    assert found.suspects == ("blocks of 16 x 16 are transposed",)

@@ -211,6 +211,7 @@ def failure_of(out: np.ndarray, case: KernelCase, outside: np.ndarray) -> Failur
     typical, lost, unit = typical_errors(case, outside)
     exact = case.values
     if case.epilogue is not None:
+        typical = np.hypot(typical, lost * np.abs(exact))  # what all sums lose is not told behind an epilogue
         exact, lost = case.result, 0.0
         typical = np.hypot(_behind(case, typical), unit / math.sqrt(3) * np.abs(exact))
         fmt = get_format(case.out_format)

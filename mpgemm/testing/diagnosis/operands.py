@@ -100,7 +100,7 @@ def _few(f: Failure) -> Failure:
     """A few of the wrong elements."""
     taken = np.flatnonzero(f.wrong[f.rows, f.columns])
     most, least = SCREENED
-    most = min(max(BUDGET // f.case.a.shape[1], least), most, taken.size)
+    most = min(max(BUDGET // max(f.case.a.shape[1], 1), least), most, taken.size)
     taken = taken[np.linspace(0, taken.size - 1, most).astype(int)]
     return f.moved(f.rows[taken], f.columns[taken])
 
