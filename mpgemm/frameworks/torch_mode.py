@@ -67,6 +67,11 @@ _INSTEAD = {
 }
 
 
+#: Outer products that are added to a matrix: torch multiplies and adds element by element, on no matrix unit.
+_OUTER = (aten.addr, aten.addr_)
+_OUTER_NOTE = "addr ran natively: torch forms outer products element by element, without a matrix unit"
+
+
 class _Tracker(ModuleTracker):
     """Which modules run; one that raises is left, too."""
 
@@ -114,20 +119,19 @@ class Emulation(TorchDispatchMode):
         if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
             return NotImplemented  # the subclass says of what its products are made
         handler = _HANDLERS.get(func.overloadpacket)
-        if handler is None and is_composite(func):
+        if handler is None and (parts := parts_of(func)) is not None:
             with self:
-                return func.decompose(*args, **kwargs)
-        if handler is None and (own := _python_of(func)) is not None:
-            with self:
-                return own(*args, **kwargs)
-        if handler is None and not forms_a_product(func.overloadpacket) and func.namespace in _KNOWN:
+                return parts(*args, **kwargs)
+        if handler is None and not forms_a_product(func.overloadpacket) and not unseen(func):
+            if func.overloadpacket in _OUTER:
+                self.note(_OUTER_NOTE)
             return func(*args, **kwargs)
         if _without_values(args):
             return func(*args, **kwargs)
         try:
             if handler is None:
                 name = func.overloadpacket.__name__
-                if func.namespace not in _KNOWN:
+                if unseen(func):
                     raise NotImplementedError(
                         f"{func.name()} is an operation whose code cannot be seen, so nobody knows whether it multiplies; "
                         "write it with torch.library.custom_op in Python, or pass strict=False"
@@ -390,12 +394,20 @@ def is_composite(func) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
 
 
-def _python_of(func) -> Callable | None:
-    """The Python function of an operation of `torch.library.custom_op`, None of others: its products come here one by one."""
-    if func.namespace in _KNOWN:
+def parts_of(func, of_every_device: bool = False) -> Callable | None:
+    """What an operation consists of, whose products a mode sees one by one: others of torch, or the Python function of a
+    `torch.library.custom_op` (`of_every_device`: only where no device has another). None of all others."""
+    if is_composite(func):
+        return func.decompose
+    if not unseen(func):
         return None
     found = OPDEFS.get(func.overloadpacket._qualified_op_name)
-    return None if found is None else found._init_fn
+    return None if found is None or (of_every_device and set(found._backend_fns) != {None}) else found._init_fn
+
+
+def unseen(func) -> bool:
+    """Whether an operation is not torch's own or this package's, so that its name says nothing of what it computes."""
+    return func.namespace not in _KNOWN
 
 
 @cache

@@ -1,8 +1,9 @@
 """Records the products of a torch model as it runs, for `mpgemm trace compare`.
 
 Layers of a known class are recorded by their inputs, weights, biases and outputs. In every other module the products themselves
-are, as torch dispatches them: before an activation, or a bias that is added behind them. What is neither (batches of products,
-convolutions) is named in :attr:`mpgemm.traces.recording.TraceRecorder.left_out`.
+are, as torch dispatches them: before an activation, or a bias that is added behind them; those inside of a
+`torch.library.custom_op` in Python, too. What is neither (batches of products, convolutions, operations whose code cannot be
+seen) is named in :attr:`mpgemm.traces.recording.TraceRecorder.left_out`.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mpgemm.frameworks.torch_mode import WATCHERS, forms_a_product, is_composite
+from mpgemm.frameworks.torch_mode import WATCHERS, forms_a_product, parts_of, unseen
 from mpgemm.frameworks.torch_tensors import FORMATS, to_array
 from mpgemm.traces.recording import TraceRecorder
 
@@ -35,7 +36,8 @@ def record(model: torch.nn.Module, folder: str | Path, *, modules=(torch.nn.Line
         Where the trace is written.
     modules : tuple of types
         Modules recorded as a whole: input, weight, bias, output (subclasses with a `forward` of their own are not); those
-        without a matrix as weight are recorded without it. In all other modules `mm`, `addmm` and `_scaled_mm` are recorded.
+        without a matrix as weight are recorded without it. In all other modules `mm`, `addmm`, `_scaled_mm` and `bmm` of one
+        matrix are recorded.
 
     Yields
     ------
@@ -103,15 +105,16 @@ class _Products(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if forms_a_product(func.overloadpacket) and is_composite(func):
+        # another function of a device is what runs there, and stays it
+        if (parts := parts_of(func, of_every_device=True)) is not None:
             with self:
-                return func.decompose(*args, **kwargs)
+                return parts(*args, **kwargs)
         outer, self.busy = self.busy, True  # an emulation behind this mode reports the same product
         try:
             out = func(*args, **kwargs)
         finally:
             self.busy = outer
-        if forms_a_product(func.overloadpacket):
+        if forms_a_product(func.overloadpacket) or unseen(func):
             self.saw(func, args, kwargs, out)
         return out
 
@@ -119,7 +122,8 @@ class _Products(TorchDispatchMode):
         """A product has run."""
         if self.busy or not self.running or self.running[-1] is None or torch._C._current_autograd_node() is not None:
             return
-        name, op = self.running[-1], func.overloadpacket.__name__
+        name = self.running[-1]
+        op = f"{func.name()}, whose code cannot be seen" if unseen(func) else func.overloadpacket.__name__
         taken = _OPERANDS.get(func.overloadpacket)
         tensors = None if taken is None else taken(*args, **{k: v for k, v in kwargs.items() if k != "out"})
         if tensors is None:
@@ -127,7 +131,7 @@ class _Products(TorchDispatchMode):
             return
         self.busy = True  # copies of the tensors are no products of the model
         try:
-            _record(self.recorder, name, **tensors, output=out)
+            _record(self.recorder, name, **tensors, output=out[0] if out.dim() == 3 else out)
         finally:
             self.busy = False
 
@@ -136,6 +140,11 @@ def _addmm(c, a, b, out_dtype=None, *, beta=1, alpha=1):
     """Operands with a bias; None where it is a matrix, or factors stand before it."""
     plain = c.dim() == 1 and beta == alpha == 1
     return {"input": a, "weight": b.t(), "bias": c} if plain else None
+
+
+def _bmm(a, b, out_dtype=None):
+    """Operands of a batch of one product, as which einsum forms a product of matrices."""
+    return {"input": a[0], "weight": b[0].t()} if a.shape[0] == 1 else None
 
 
 def _scaled_mm(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
@@ -150,6 +159,7 @@ def _scaled_mm(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=N
 _OPERANDS: dict = {
     aten.mm: lambda a, b, out_dtype=None: {"input": a, "weight": b.t()},
     aten.addmm: _addmm,
+    aten.bmm: _bmm,
     aten._scaled_mm: _scaled_mm,
 }
 

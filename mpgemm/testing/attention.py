@@ -308,10 +308,9 @@ def _judged(out: np.ndarray, cases: list[AttentionCase], shape: tuple[int, ...],
         place.text if not shape else f"{_heads_in_words(several, shape)}; in head {_index(head, shape)}: {place.text}"
     )
     failing = explain(out, [*cases], wrong, head)
-    shown = () if place.text == "everywhere" else tuple(picture(wrong[head]))
     return KernelCheck(
         False, summary, int(wrong.sum()), out.size, (worst,), where, failing.statements or ("nothing that is known here",),
-        failing.ruled_out, shown, None, wrong.reshape(*shape, *wrong.shape[1:]),
+        failing.ruled_out, picture(wrong[head], place), None, wrong.reshape(*shape, *wrong.shape[1:]),
     )  # fmt: skip
 
 

@@ -83,6 +83,12 @@ class KernelCase:
         return self.used.b
 
     @cached_property
+    def stored(self) -> tuple[np.ndarray, np.ndarray]:
+        """A and B in float64 as the kernel's memory holds them, without scales."""
+        x, y = (each.astype(np.float64) for each in self.operands)
+        return x, y
+
+    @cached_property
     def exact(self) -> ExactResult:
         """The exact product of the operands as the engine takes them, with their scales, and C; before an epilogue."""
         return exact_gemm(self.a, self.b, self.c)

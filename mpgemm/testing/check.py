@@ -106,10 +106,9 @@ def check_gemm(
         found = check_integers(computed, a, b, c, engine, options.get("scale_a"), options.get("scale_b"), *ends)
         if found is None:
             return KernelCheck(True, "every element is the exact one", 0, computed.size)
-        shown = () if found.place == "everywhere" else tuple(picture(found.outside))
         return KernelCheck(
-            False, found.summary, int(found.outside.sum()), computed.size, (found.first,), found.place, found.suspects, (),
-            shown, None, found.outside,
+            False, found.summary, int(found.outside.sum()), computed.size, (found.first,), found.place.text, found.suspects,
+            (), picture(found.outside, found.place), None, found.outside,
         )  # fmt: skip
     if ends != (None, None, None, None):
         raise ValueError(f"zero points and scale_out go with outputs of int32, int8 or uint8, out is {computed.dtype}")
@@ -184,7 +183,7 @@ def _explained(summary: str, details: list[str], failure: Failure, wrong, ask) -
         suspects = ("nothing that is known here",)
         if count < FEWEST:
             suspects = (f"nothing in particular: only {count} of the elements {'is' if count == 1 else 'are'} wrong",)
-    shown = () if failure.place.text == "everywhere" or wrong is None else tuple(picture(failure.wrong))
+    shown = () if wrong is None else picture(failure.wrong, failure.place)
     return KernelCheck(
         False, summary, 0 if wrong is None else int(wrong.sum()), failure.out.size, tuple(details), failure.place.text,
         suspects, found.ruled_out, shown, failure.case, wrong,

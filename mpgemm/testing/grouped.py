@@ -125,7 +125,6 @@ def _together(out: np.ndarray, call: GroupedCall, cases, checks, failing: list[i
         own = found or tuple(f"expert {expert}: {text}" for text in checks[expert].suspects)
         said |= dict.fromkeys(own)
     place = place_of(outside, exact)
-    shown = () if place.text == "everywhere" else tuple(picture(outside))
     return KernelCheck(
         False,
         summary,
@@ -135,7 +134,7 @@ def _together(out: np.ndarray, call: GroupedCall, cases, checks, failing: list[i
         place.text,
         tuple(said),
         first.ruled_out,
-        shown,
+        picture(outside, place),
         None,
         outside,
     )

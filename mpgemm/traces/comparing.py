@@ -179,8 +179,14 @@ def _module(first: Trace, second: Trace, key) -> ModuleDifference | None:
     root = math.sqrt(float(np.mean(np.square(distance[known])))) if known.any() else 0.0
     relative = root / scale if scale else (math.inf if root else 0.0)
     largest = float(distance[known].max(initial=0.0))
-    inputs, weights = (_equal(first, second, key, kind) for kind in ("input", "weight"))
+    inputs, weights = (_operand_equal(first, second, key, kind) for kind in ("input", "weight"))
     return ModuleDifference(key[0], key[1], inputs, weights, differing, one.size, relative, largest)
+
+
+def _operand_equal(first: Trace, second: Trace, key, kind: str) -> bool | None:
+    """Whether an operand's bits and those of its scales are equal; None where the operand was not recorded in both runs."""
+    found, scales = (_equal(first, second, key, each) for each in (kind, f"{kind}_scale"))
+    return False if found and scales is False else found
 
 
 # -- who made it ------------------------------------------------------------------------------------------------------------

@@ -283,6 +283,16 @@ def test_custom_operations_threads_and_modules_that_raise():
     assert threading.Thread.start.__qualname__ == "Thread.start"
 
 
+def test_outer_products_are_said_to_run_natively():
+    x = normal(8, 8, dtype=torch.float16)
+    with emulate("h100") as run:
+        assert equal(torch.addr(x, x[0], x[1]), x.clone().addr_(x[0], x[1]))
+    report = run.report()
+    assert not report.rows and report.notes == (
+        "addr ran natively: torch forms outer products element by element, without a matrix unit",
+    )
+
+
 def test_blocks_of_two_threads_give_the_switches_back():
     before, entered, leave = torch.backends.mkldnn.enabled, threading.Event(), threading.Event()
 

@@ -65,7 +65,8 @@ class Model(torch.nn.Module):
 
     def forward(self, x):
         y = self.own(self.fp8(self.first(x))) @ self.projection
-        return torch.bmm(y[None], y.t()[None])[0]
+        pair = torch.stack([y, y])
+        return torch.bmm(pair, pair.mT)[0]
 
 
 @pytest.mark.parametrize("emulated", ["outside", "inside", None])
@@ -115,3 +116,63 @@ def test_nothing_of_the_backward_pass_is_recorded_and_modules_that_raise_are_lef
         model.first(torch.ones(2, 32).bfloat16()).sum().backward()
         torch.ones(4, 4) @ torch.ones(4, 4)
     assert [name for _, name in read_trace(tmp_path / "run").modules] == ["first"] and not trace.left_out
+
+
+class Einsum(torch.nn.Module):
+    """Products that einsum forms: of matrices, and of one matrix for each head."""
+
+    def __init__(self):
+        super().__init__()
+        self.joined, self.heads = (torch.nn.Parameter(torch.randn(2, k, 4)) for k in (8, 4))
+
+    def forward(self, x):
+        y = torch.einsum("nk,hkd->nhd", x, self.joined).flatten(1)
+        return torch.einsum("nhk,hkd->nhd", y.view(len(y), 2, 4), self.heads).flatten(1)
+
+
+class Fused(torch.nn.Module):
+    """Two operations of nobody's library, in Python and where no code can be seen, and a third with a function of the CPU."""
+
+    def forward(self, x):
+        for name in ("fused", "of_the_cpu", "hidden"):
+            x = getattr(torch.ops.mpgemm_recorder, name)(x)
+        return x
+
+
+def _relu_of_square(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x @ x)
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_what_custom_operations_and_einsum_multiply_is_recorded_or_named(tmp_path, inference):
+    with torch.library._scoped_library("mpgemm_recorder", "FRAGMENT") as library, torch.inference_mode(inference):
+        torch.library.custom_op("mpgemm_recorder::fused", _relu_of_square, mutates_args=())
+        torch.library.custom_op("mpgemm_recorder::of_the_cpu", _relu_of_square, mutates_args=(), device_types="cpu")
+        library.define("hidden(Tensor x) -> Tensor")
+        library.impl("hidden", _relu_of_square, "CPU")
+        model = torch.nn.Sequential(Einsum(), Fused())
+        x = torch.randn(8, 8)
+        right = model(x)
+        with record(model, tmp_path / "run") as trace:
+            assert torch.equal(model(x), right)
+    unseen = "mpgemm_recorder::{}, whose code cannot be seen"
+    assert trace.left_out == {
+        "0: bmm": 1, f"1: {unseen.format('of_the_cpu')}": 1, f"1: {unseen.format('hidden')}": 1,
+    }  # fmt: skip
+    found = read_trace(tmp_path / "run")
+    assert list(found.modules) == [(0, "0"), (0, "1")]
+    for key in found.modules:
+        left, weight, out = (found.tensor(key, kind) for kind in ("input", "weight", "output"))
+        assert abs(left.astype(float) @ weight.T - out).max() <= 1e-4 * abs(out).max()
+
+
+def test_scales_belong_to_what_a_module_is_given(tmp_path):
+    torch.manual_seed(2)
+    model, x = Fp8Linear(32, 32), torch.randn(16, 32)
+    for name, values in (("one", x), ("other", 1.001 * x)):
+        with record(model, tmp_path / name):
+            model(values)
+    one, other = (read_trace(tmp_path / name) for name in ("one", "other"))
+    assert (one.tensor((0, "model"), "input").view("u1") == other.tensor((0, "model"), "input").view("u1")).all()
+    first = compare_traces(one, other, explain=False).first
+    assert first.inputs is False and first.weights is True

@@ -49,6 +49,8 @@ VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
 FACTS = "mpgemm/bounds/operand_facts.py"
 MISREAD = ("tests/testing/test_misread_operands.py",)
+NAMED = ("tests/testing/test_named_faults.py",)
+RECORDED = ("tests/frameworks/test_torch_recorder.py",)
 VERDICTS = ("tests/mpgemm/test_spread.py", "tests/mpgemm/test_verdict.py", "tests/mpgemm/test_comparison.py")
 CONDITION = ("tests/mpgemm/test_conditioning.py",)
 LIKELY = ("tests/mpgemm/test_probabilistic.py",)
@@ -259,6 +261,14 @@ MUTANTS = (
     Mutant("misread operands: without their scales", "mpgemm/testing/diagnosis/operands.py", "_read_from", "stored[line, at] * factors", "stored[line, at]", MISREAD),
     Mutant("stale blocks: scales of the place move along", "mpgemm/testing/diagnosis/terms.py", "_stale_of", "scale[:, at]", "scale[:, of_a]", MISREAD),
     Mutant("maps of lines: a tile is counted from its start", "mpgemm/testing/diagnosis/maps.py", "_line_maps", "at % tile", "at // tile", MISREAD),
+    Mutant("named faults: a chain that goes on has no scales", "mpgemm/testing/diagnosis/terms.py", "_uncleared", "(chains * outside)", "chains", NAMED),
+    Mutant("named faults: what fits few is not asked of more", "mpgemm/testing/diagnosis/failure.py", "Failure.few", "times * self.screened", "self.screened", NAMED),
+    Mutant("named faults: all groups of columns are finer", "mpgemm/testing/diagnosis/scales.py", "_others", "together * 2", "together // 2", NAMED),
+    Mutant("named faults: gaps of a leading dimension hold results", "mpgemm/testing/diagnosis/moved.py", "strided", "& (j < n)", "& (j < stride)", NAMED),
+    Mutant("places: scattered elements are everywhere", "mpgemm/testing/diagnosis/places.py", "_product", "share > 0.25", "share > 0.0", NAMED),
+    Mutant("recorder: a device's own function is another", "mpgemm/frameworks/torch_mode.py", "parts_of", "set(found._backend_fns) != {None}", "False", RECORDED),
+    Mutant("recorder: operations of nobody's library are silent", "mpgemm/frameworks/torch_recorder.py", "_Products.__torch_dispatch__", " or unseen(func)", "", RECORDED),
+    Mutant("traces: scales are no inputs", "mpgemm/traces/comparing.py", "_operand_equal", "scales is False", "False", RECORDED),
     Mutant("right kernels: factors of blocks are always fused", "mpgemm/testing/spread.py", "right_kernels", "fused=False", "fused=True", ("tests/testing/test_kernel_spread.py",)),
     Mutant("attention: nothing over nothing is no ratio", "mpgemm/testing/attention.py", "AttentionCase.ratios", "ratio(np.abs(out - self.exact[rows]), self.typical[rows])", "np.abs(out - self.exact[rows]) / self.typical[rows]", ("tests/testing/test_attention_checks.py",)),
     Mutant("grouped products: all experts have the scales of the first", "mpgemm/testing/grouped_call.py", "_of_expert", "return x[expert]", "return x[0]", ("tests/testing/test_grouped.py",)),

@@ -108,7 +108,7 @@ KERNEL_FAULTS = (
     KernelFault("stale C", "the result is added to the result of a run before", "twice the exact result", r"a stale C"),
     KernelFault("bias added twice", "C is added twice", "the exact result with C once more", r"C is added twice"),
     KernelFault("bias left out", "C is not added", "the exact result without C", r"C is left out"),
-    KernelFault("tile never written", "a tile of 16 rows holds zeros", "0 in all failing elements", r"0 everywhere"),
+    KernelFault("tile never written", "a tile of 16 rows holds zeros", "0 in all failing elements", r"0 in all wrong elements"),
     KernelFault(
         "saturated instead of NaN", "NaN becomes the largest number of the output", "finite results where NaN is right",
         r"saturated",

@@ -208,7 +208,7 @@ def tile_of_another(c, rng):
 def tile_unwritten(c, rng):
     d = c.finish(c.sums())
     *_, mask = _tile(c, rng)
-    return Wild(np.where(mask, 0, d).astype(c.out), "0 everywhere", mask)
+    return Wild(np.where(mask, 0, d).astype(c.out), "0 in all wrong elements", mask)
 
 
 def every_row_of_many_unwritten(c, rng):
@@ -216,7 +216,7 @@ def every_row_of_many_unwritten(c, rng):
     period = int(rng.choice([4, 8, 16]))
     mask = np.zeros(d.shape, bool)
     mask[int(rng.integers(period)) :: period] = True
-    return Wild(np.where(mask, 0, d).astype(c.out), "0 everywhere", mask)
+    return Wild(np.where(mask, 0, d).astype(c.out), "0 in all wrong elements", mask)
 
 
 def lane_pairs_exchanged(c, rng):

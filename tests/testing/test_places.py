@@ -56,6 +56,9 @@ def test_sizes_signs_silent_rows_and_sampled_ones():
 
 
 def test_a_picture():
-    head, *rows = picture(marks(slice(0, 80)))
+    wrong = marks(slice(0, 80))
+    place = place_of(wrong, np.ones((M, N)))
+    head, *rows = picture(wrong, place)
+    assert picture(np.ones_like(wrong), place_of(np.ones_like(wrong), np.ones((M, N)))) == ()
     assert head.startswith("160 x 96, a character for 14 x 2 elements")
     assert rows[0] == "#" * 48 and set(rows[-1]) == {"."} and len(rows) == 12

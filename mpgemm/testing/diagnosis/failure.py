@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from tensorcore_models.formats import Format, get_format
 
 #: Elements that are looked at: so many wrong ones, and so many that pass at the same place.
 SAMPLES = 256
+#: Products along k of each of both on which suspicions are tried first, about, and elements of each at least.
+SCREENED, LEAST = 1 << 18, 64
 #: Rows and columns at most on which the engine's own errors are measured, and how many of them are evenly spread.
 SIDE, EVEN = 64, 16
 #: An element within its bound is at the place of the fault, too, from so many of a right kernel's own errors on.
@@ -120,9 +123,24 @@ class Failure:
             distance = np.square(scaled).sum(0) - 2 * (difference @ scaled)
         return int(np.argmin(np.where(np.isfinite(distance), distance, np.inf)))
 
+    @cached_property
     def products(self) -> np.ndarray:
         """Products of these elements along k, shape (elements, k)."""
         return self.case.a[self.rows] * self.case.b[:, self.columns].T
+
+    @cached_property
+    def stored(self) -> list[np.ndarray]:
+        """Rows of A and columns of B of these elements as they are stored, without scales: (elements, k) each."""
+        x, y = self.case.stored
+        return [x[self.rows], y[:, self.columns].T]
+
+    @cached_property
+    def factors(self) -> list[np.ndarray] | list[float]:
+        """The scales of these, 1 each without: (elements, k) each."""
+        if self.case.scaling is None:
+            return [1.0, 1.0]
+        part = self.case.scaling.part(self.rows, self.columns)
+        return [part.spread_a(), part.spread_b().T]
 
     def moved(self, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> "Failure":
         """The same with other rows or columns."""
@@ -147,9 +165,23 @@ class Failure:
                     share=lost, unit=0.0, of_results=False)
         ) if wrong.any() else self  # fmt: skip
 
+    @property
+    def screened(self) -> int:
+        """Wrong elements, and others, of which products are looked at first: fewer where k is long."""
+        return min(max(SCREENED // max(self.case.a.shape[1], 1), LEAST), SAMPLES)
+
+    def few(self, times: int = 1) -> "Failure":
+        """The same with so many times :attr:`screened` of the wrong elements and of the others."""
+        wrong, most = self.wrong[self.rows, self.columns], times * self.screened
+        parts = (np.flatnonzero(wrong), np.flatnonzero(~wrong))
+        if max(part.size for part in parts) <= most:
+            return self
+        taken = np.concatenate([x[np.linspace(0, x.size - 1, min(x.size, most)).astype(int)] for x in parts])
+        return self.moved(self.rows[taken], self.columns[taken])
+
     def anywhere(self) -> "Failure":
         """The same with elements from everywhere, wrong or not."""
-        rows, columns = spread(np.isfinite(self.out) & np.isfinite(self.exact), 2 * SAMPLES)
+        rows, columns = spread(np.isfinite(self.out) & np.isfinite(self.exact), 2 * self.screened)
         return replace(self, rows=rows, columns=columns)
 
     def more(self, most: int) -> "Failure":
@@ -179,6 +211,7 @@ def failure_of(out: np.ndarray, case: KernelCase, outside: np.ndarray) -> Failur
     typical, lost, unit = typical_errors(case, outside)
     exact = case.values
     if case.epilogue is not None:
+        typical = np.hypot(typical, lost * np.abs(exact))  # what all sums lose is not told behind an epilogue
         exact, lost = case.result, 0.0
         typical = np.hypot(_behind(case, typical), unit / math.sqrt(3) * np.abs(exact))
         fmt = get_format(case.out_format)

@@ -10,7 +10,7 @@ from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import gemm_tolerance, kernel_engine
 from mpgemm.testing.diagnosis.failure import failure_of
-from mpgemm.testing.diagnosis.places import place_of
+from mpgemm.testing.diagnosis.places import Place, place_of
 from mpgemm.testing.diagnosis.suspects import FEWEST, diagnose
 from mpgemm.testing.epilogues import broadcast
 from tensorcore_models.engines.scaling import read_scales
@@ -48,7 +48,7 @@ class IntegerFailure(NamedTuple):
 
     summary: str
     first: str  #: The first element.
-    place: str
+    place: Place
     suspects: tuple[str, ...]
     outside: np.ndarray  #: bool, shape (m, n): elements that no right kernel returns.
 
@@ -91,7 +91,7 @@ def check_integers(
     return IntegerFailure(
         f"{np.count_nonzero(wrong)} of {wrong.size} elements are not the {how} of {unit.label}",
         f"first: out[{i}, {j}] = {int(out[i, j])}, expected {expected[i, j]:.10g}",
-        place_of(wrong, expected).text, tuple(found or ["nothing in particular"]), wrong,
+        place_of(wrong, expected), tuple(found or ["nothing in particular"]), wrong,
     )  # fmt: skip
 
 

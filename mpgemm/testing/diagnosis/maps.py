@@ -30,6 +30,7 @@ def _line_maps(at: np.ndarray, size: int) -> Iterator[tuple[str, np.ndarray]]:
         yield f"the {{}} {beside}", np.clip(at + step, 0, size - 1)
         yield f"the {{}} {beside}, around the end", (at + step) % size
     yield "the first {} everywhere", np.zeros_like(at)
+    yield "the {} as far from the other end", at[::-1]
     for group in COARSER:
         yield f"the first {{}} of every {group}", at // group * group
     for tile in (t for t in TILES if t < size):
@@ -61,13 +62,19 @@ def element_maps(shape: tuple[int, int], stored: str) -> Iterator[tuple[str, Ele
             text = f"in blocks of {2 * tile} x {2 * tile} the {tile} x {tile} beside the diagonal are exchanged"
             yield text, partial(_exchanged, tile, shape)
     across = k if stored == "rows" else size
+    for stride in leading_dimensions(across):
+        yield (
+            f"its leading dimension is taken as {stride}, not {across}",
+            partial(_strided, stride, stored == "rows", shape),
+        )
+
+
+def leading_dimensions(across: int) -> Iterator[int]:
+    """What may be taken for a leading dimension."""
     padded = (-(-across // p) * p for p in PADDED)
     for stride in dict.fromkeys((*(across + s for t in STRIDES for s in (t, -t)), *padded)):
         if stride > 0 and stride != across:
-            yield (
-                f"its leading dimension is taken as {stride}, not {across}",
-                partial(_strided, stride, stored == "rows", shape),
-            )
+            yield stride
 
 
 def _transposed(tile: int, shape: tuple[int, int], lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

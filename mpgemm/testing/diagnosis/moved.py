@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding
+from mpgemm.testing.diagnosis.maps import leading_dimensions
 from mpgemm.testing.diagnosis.places import TILES
 
 #: Rows (columns) that are matched at most, and elements of each.
@@ -33,6 +34,18 @@ def _slack(f: Failure, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """How much larger errors are at the places where values come from."""
     with np.errstate(all="ignore"):
         return np.maximum(np.nan_to_num(f.typical[i, j] / f.usual, nan=1.0), 1.0)
+
+
+def strided(f: Failure) -> Iterator[Finding]:
+    """The result is written with another leading dimension than it is read with; what lies between its rows is not known."""
+    m, n = f.exact.shape
+    for stride in leading_dimensions(n):
+        i, j = np.divmod(f.rows * n + f.columns, stride)
+        known = (i < m) & (j < n)
+        part, i, j = f.moved(f.rows[known], f.columns[known]), i[known], j[known]
+        if part.wrong[part.rows, part.columns].any():
+            text = f"the result is written with the leading dimension {stride}, not {n}"
+            yield part.finding(f.exact[i, j] * (1 + f.share), text, _slack(part, i, j), math.log(20), 1)
 
 
 def lines_moved(f: Failure) -> Iterator[Finding]:

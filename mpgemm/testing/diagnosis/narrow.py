@@ -6,7 +6,7 @@ tells. In which order a kernel adds is not known, so that errors of sums can onl
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -59,16 +59,14 @@ def narrow_findings(f: Failure) -> list[Finding]:
         unit = get_float_format(name).unit_roundoff
         reach = unit * np.abs(f.true) * (1 + 2.0**-6) + 4 * f.usual
         if (np.abs(f.got - f.true) <= reach).all():
-            found.append(
-                Finding(0.0, 0.0, f"the output rounded twice: every result is a number of {name}", 1.0, -math.inf)
-            )
+            found.append(_certain(f"the output rounded twice: every result is a number of {name}"))
     if found:
         return found[-1:]  # numbers of bf16 are often numbers of fp16, too
     if f.place.structured:
         return []  # sums are narrow everywhere, or nowhere
     right = every.case.rounded(_of_model(every))
     if (text := _output_cut(every) or _rounded_between(every)) is not None:
-        return [Finding(0.0, 0.0, text, 1.0, -math.inf)]
+        return [_certain(text)]
     products = _unscaled(every)
     steps = [step for step in STEPS if step < max(products.shape[1], 2)]
     seeds = (True,) if f.case.c is None else (True, False)
@@ -84,7 +82,11 @@ def narrow_findings(f: Failure) -> list[Finding]:
     )
     if share < SAME or every.got.size < FEWEST:
         return []
-    return [Finding(0.0, 0.0, text, 1.0, -math.inf)]
+    return [_certain(text)]
+
+
+def _certain(text: str) -> Finding:
+    return Finding(0.0, 0.0, text, 1.0, -math.inf)
 
 
 def _output_cut(f: Failure) -> str | None:
@@ -182,9 +184,8 @@ def _unscaled(f: Failure) -> np.ndarray:
     """Products as the unit forms them, without scales that are applied outside."""
     scaling = f.case.scaling
     if scaling is None or not scaling.roundings or scaling.applied == "product":
-        return f.products()
-    x, y = f.case.operands
-    return x[f.rows].astype(np.float64) * y[:, f.columns].T.astype(np.float64)
+        return f.products
+    return f.stored[0] * f.stored[1]
 
 
 def _factors(f: Failure, scaling: Scaling, start: int) -> np.ndarray:
@@ -283,14 +284,17 @@ def _hopper(f: Failure) -> list[tuple[str, Engine]]:
 
 def _of_model(f: Failure) -> np.ndarray:
     """The elements of a right kernel."""
-    rows, at_row = np.unique(f.rows, return_inverse=True)
-    columns, at_column = np.unique(f.columns, return_inverse=True)
-    return f.case.model(rows, columns)[-1][at_row, at_column]
+    return _elements(f, f.case.model)
 
 
 def _of_engine(f: Failure, engine: Engine) -> np.ndarray:
     """The elements as another engine computes them in one chain."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _elements(f, lambda rows, columns: model_results(engine, *f.case.part(rows, columns), {}))
+
+
+def _elements(f: Failure, model: Callable[[np.ndarray, np.ndarray], list[np.ndarray]]) -> np.ndarray:
+    """The elements of what a model gives of their rows and columns."""
     rows, at_row = np.unique(f.rows, return_inverse=True)
     columns, at_column = np.unique(f.columns, return_inverse=True)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return model_results(engine, *f.case.part(rows, columns), {})[-1][at_row, at_column]
+    return model(rows, columns)[-1][at_row, at_column]

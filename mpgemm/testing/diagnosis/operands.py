@@ -8,17 +8,15 @@ import numpy as np
 
 from mpgemm.testing.diagnosis.failure import Failure, Finding
 from mpgemm.testing.diagnosis.maps import ElementMap, element_maps, line_maps
-from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.formats.rounding import decode, round_to
 
 #: Groups of k inside of which values are permuted, in elements.
 GROUPS = (8, 16, 32, 64, 128)
-#: Elements on which permutations are tried first, and how many of them are then looked at.
-SCREENED, KEPT = 32, 3
-#: Products that are looked at for permutations, about.
-BUDGET = 1 << 19
+#: Elements on which permutations are tried first, at most and at least, their products about, and how many permutations are
+#: then looked at.
+SCREENED, BUDGET, KEPT = (32, 16), 1 << 17, 3
 #: Where conversions to 8 bits and to FP16 saturate.
 LIMITS = (6.0, 240.0, 448.0, 57344.0, 65504.0)
 #: Formats of the same width that operands are mistaken for.
@@ -36,10 +34,7 @@ def _sides(f: Failure) -> list[np.ndarray]:
 
 def unscaled(f: Failure) -> tuple[list[np.ndarray], np.ndarray | float]:
     """(rows of A and columns of B as they are stored, the factors of their products)."""
-    x, y = (v.astype(np.float64) for v in f.case.operands)
-    scaling = f.case.scaling
-    factors = 1.0 if scaling is None else scaling.spread_a()[f.rows] * scaling.spread_b()[:, f.columns].T
-    return [x[f.rows], y[:, f.columns].T], factors
+    return list(f.stored), f.factors[0] * f.factors[1]
 
 
 def operand_transposed(f: Failure) -> Iterator[Finding]:
@@ -52,8 +47,8 @@ def operand_transposed(f: Failure) -> Iterator[Finding]:
 
 
 # -- permutations along k ------------------------------------------------------------------------------------------------
-def _permutations(k: int, size: int, lines: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """(words, where each value of k is taken from), shape (k,) or, where rows differ, (elements, k); -1: nothing."""
+def _permutations(k: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
+    """(words, where each value of k is taken from), shape (k,) or, where rows differ, (period of rows, k); -1: nothing."""
     at = np.arange(k)
     step = 1
     while step < k:
@@ -86,8 +81,8 @@ def _permutations(k: int, size: int, lines: np.ndarray) -> Iterator[tuple[str, n
         chunk = max(width // size, 1)
         for mask in (1, 3, 7):
             for shift in (0, 1, 2):
-                turned = ((lines >> shift) & mask)[:, None] * chunk
                 if (mask + 1) * chunk <= k:
+                    turned = (np.arange((mask + 1) << shift) >> shift)[:, None] * chunk
                     rows = "the row" if shift == 0 else f"row // {1 << shift}"
                     text = f"chunks of {width} bytes are swizzled by {rows} mod {mask + 1}, and not back"
                     yield from _whole(text, at[None] ^ turned, k)
@@ -104,7 +99,9 @@ def _whole(text: str, source: np.ndarray, k: int) -> Iterator[tuple[str, np.ndar
 def _few(f: Failure) -> Failure:
     """A few of the wrong elements."""
     taken = np.flatnonzero(f.wrong[f.rows, f.columns])
-    taken = taken[np.linspace(0, taken.size - 1, min(taken.size, SCREENED)).astype(int)]
+    most, least = SCREENED
+    most = min(max(BUDGET // max(f.case.a.shape[1], 1), least), most, taken.size)
+    taken = taken[np.linspace(0, taken.size - 1, most).astype(int)]
     return f.moved(f.rows[taken], f.columns[taken])
 
 
@@ -114,31 +111,27 @@ def permuted(f: Failure) -> Iterator[Finding]:
     if k < 2:
         return
     few = _few(f)
-    size = max(f.case.operands[0].dtype.itemsize, 1)
+    sources = dict(_permutations(k, max(f.case.operands[0].dtype.itemsize, 1)))
     for side, name, lines in ((0, "A", few.rows), (1, "B", few.columns)):
         (values, factors), other = unscaled(few), 1 - side
         values[other] = values[other] * factors
-        rated, count = [], 0
+        rated = []
         left = (few.got - few.true) / few.usual
-        for text, source in _permutations(k, size, lines):
-            count += 1
-            change = _change(values[side], values[other], source) / few.usual
-            rated.append((float(np.square(left - change).sum()), count, text))
-        best = sorted(rated)[:KEPT]
-        wanted = {text for _, _, text in best}
-        all_lines = f.rows if side == 0 else f.columns
+        for text, source in sources.items():
+            change = _change(values[side], values[other], source, lines) / few.usual
+            rated.append((float(np.square(left - change).sum()), text))
         (every, scales) = unscaled(f)
         every[other] = every[other] * scales
-        for text, source in _permutations(k, size, all_lines):
-            if text in wanted:
-                prediction = f.true + _change(every[side], every[other], source)
-                yield f.finding(prediction, f"{name} is permuted: {text}", 1.5, math.log(max(count, 1)), 1)
+        for _, text in sorted(rated)[:KEPT]:
+            prediction = f.true + _change(every[side], every[other], sources[text], f.rows if side == 0 else f.columns)
+            yield f.finding(prediction, f"{name} is permuted: {text}", 1.5, math.log(len(sources)), 1)
         yield from _permuted_block(f, name, every, side)
 
 
-def _change(values: np.ndarray, other: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """What another order of one operand changes of the sums."""
+def _change(values: np.ndarray, other: np.ndarray, source: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """What another order of one operand, of these lines, changes of the sums."""
     k = values.shape[1]
+    source = source if source.ndim == 1 else source[lines % len(source)]
     inside = (source >= 0) & (source < k)
     safe = np.where(inside, source, 0)
     moved = values[:, safe] if source.ndim == 1 else np.take_along_axis(values, safe, 1)
@@ -149,11 +142,15 @@ def _permuted_block(f: Failure, name: str, values: list[np.ndarray], side: int) 
     """Groups of values of k are exchanged in one block of k only."""
     mine, other = values[side], values[1 - side]
     k = mine.shape[1]
-    for length in (t for t in (16, 32, 64, 128) if t < k):
-        whole = k // length * length
-        for step in (s for s in (1, 2, 4, 8, 16, 32, 64) if s < length):
-            source = np.arange(whole) ^ step
-            changes = ((mine[:, source] - mine[:, :whole]) * other[:, :whole]).reshape(len(mine), -1, length).sum(2)
+    for step in (1, 2, 4, 8, 16, 32, 64):
+        pairs = k // (2 * step)
+        (x, y), (u, v) = (
+            np.moveaxis(each[:, : pairs * 2 * step].reshape(len(each), pairs, 2, step), 2, 0) for each in (mine, other)
+        )
+        exchanged = np.einsum("ept,ept->ep", y - x, u - v)
+        for length in (t for t in (16, 32, 64, 128) if step < t < k):
+            per = length // (2 * step)
+            changes = exchanged[:, : k // length * per].reshape(len(mine), -1, per).sum(2)
             best = f.nearest(changes)
             where = f"{best * length}:{(best + 1) * length}"
             text = f"{name} is permuted: at k {where} neighbouring groups of {step} values are exchanged"
@@ -166,8 +163,7 @@ def rearranged(f: Failure) -> Iterator[Finding]:
     belong to it are not."""
     few = _few(f)
     for side, name in enumerate("AB"):
-        stored = f.case.operands[side].astype(np.float64)
-        stored = stored if side == 0 else stored.T
+        stored = f.case.stored[side] if side == 0 else f.case.stored[side].T
         tables = [(each, unscaled(each)) for each in (few, f)]
         maps = dict(_elsewhere(stored.shape, side))
         rated = []
@@ -210,6 +206,8 @@ def operands_rounded(f: Failure) -> Iterator[Finding]:
     fmt = f.case.engine.formats[0]
     if not isinstance(fmt, Format):
         return
+    least = fmt.min_normal
+    yield from _with_operands(f, lambda x: np.where(np.abs(x) < least, 0.0, x), "{} taken with 0 for subnormal numbers")
     for name in ("tf32", "bf16", "fp16", "e4m3fn", "e5m2"):
         narrow = get_float_format(name)
         for rounding, how in (("rne", "rounded"), ("rz", "cut")):
@@ -227,12 +225,10 @@ def operands_clipped(f: Failure) -> Iterator[Finding]:
 
 
 def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
-    scaling = f.case.scaling if f.case.engine.scale_format is None else None
-    given = [x.astype(np.float64) for x in f.case.given]
-    stored = [given[0][f.rows], given[1][:, f.columns].T]
-    factors = [1.0, 1.0] if scaling is None else [scaling.spread_a()[f.rows], scaling.spread_b()[:, f.columns].T]
     if f.case.engine.scale_format is not None:
         return
+    given, factors = f.case.given, f.factors
+    stored = [given[0][f.rows], given[1][:, f.columns].T]
     for sides, words in (((0, 1), "the operands were"), ((0,), "A was"), ((1,), "B was")):
         used = [change(x) if side in sides else x for side, x in enumerate(stored)]
         if any(np.array_equal(used[side], stored[side]) for side in sides):
@@ -257,18 +253,14 @@ def misreadings(f: Failure) -> Iterator[tuple[np.ndarray, str]]:
                 continue
             operands = _sides(f)
             for side in sides:
-                operands[side] = _read_as(f, side, formats[side], name, f.case.scaling)
+                operands[side] = _read_as(f, side, formats[side], name)
             with np.errstate(all="ignore"):
                 sums = np.einsum("ik,ik->i", *operands) + f.added
             yield sums, f"{words} read as {name} in the place of {first.name}"
 
 
-def _read_as(f: Failure, side: int, fmt: Format, name: str, scaling: Scaling | None) -> np.ndarray:
+def _read_as(f: Failure, side: int, fmt: Format, name: str) -> np.ndarray:
     """Rows of A, or columns of B, of the elements in another format, with their scales."""
     given = f.case.operands[side]
     taken = given[f.rows] if side == 0 else given[:, f.columns].T
-    values = decode(operand_bits(taken, fmt, None, "a"), get_float_format(name))
-    if scaling is None:
-        return values
-    spread = scaling.spread_a()[f.rows] if side == 0 else scaling.spread_b()[:, f.columns].T
-    return values * spread
+    return decode(operand_bits(taken, fmt, None, "a"), get_float_format(name)) * f.factors[side]

@@ -173,7 +173,7 @@ def _periods(at: np.ndarray, size: int, each: float) -> Iterator[LinePattern]:
             members = (index % period >= first) & (index % period <= last)
             if last - first + 1 < period:
                 text = f"{{}}s {first} to {last} of every {period}"
-                yield LinePattern(text, 3 * math.log(period) + 1, members)
+                yield LinePattern(text, _range_cost(first, last, period) + math.log(len(TILES)), members)
             if residues.size <= LISTED and residues.size < last - first + 1:
                 listed = ", ".join(map(str, residues))
                 cost = (residues.size + 1) * math.log(period) + 2
@@ -191,7 +191,7 @@ def _ordinal(x: int) -> str:
 def _product(row: LinePattern, column: LinePattern, wrong: np.ndarray) -> str:
     if row.kind == column.kind == "all":
         share = wrong.mean()
-        return "everywhere" if share > 0.05 else f"all over the result, {int(wrong.sum())} of {wrong.size} elements"
+        return "everywhere" if share > 0.25 else f"all over the result, {int(wrong.sum())} of {wrong.size} elements"
     rows, columns = row.text.format("row", "row"), column.text.format("column", "column")
     if column.kind == "all" or row.kind == "all":
         return f"{rows}, {columns}" if column.kind == "all" else f"{columns}, {rows}"
@@ -253,12 +253,15 @@ def _some_tiles(tiles: np.ndarray, down: int, across: int, place, each: float):
 
 
 # -- picture -------------------------------------------------------------------------------------------------------------
-def picture(wrong: np.ndarray) -> list[str]:
-    """The result as a few lines of text, a character for a block of elements: "." right, "+" some wrong, "#" most."""
+def picture(wrong: np.ndarray, place: Place) -> tuple[str, ...]:
+    """The result as a few lines of text, a character for a block of elements: "." right, "+" some wrong, "#" most; none of what
+    is wrong everywhere."""
+    if place.text == "everywhere":
+        return ()
     m, n = wrong.shape
     down, across = (-(-size // most) for size, most in zip((m, n), PICTURE, strict=True))
     sums = np.add.reduceat(np.add.reduceat(wrong, np.arange(0, m, down), 0, dtype=int), np.arange(0, n, across), 1)
     sizes = np.outer(*(np.diff(np.append(np.arange(0, x, y), x)) for x, y in ((m, down), (n, across))))
     text = np.where(sums == 0, ".", np.where(2 * sums < sizes, "+", "#"))
     head = f"{m} x {n}, a character for {down} x {across} elements (. right, + some wrong, # most):"
-    return [head, *("".join(row) for row in text)]
+    return (head, *("".join(row) for row in text))

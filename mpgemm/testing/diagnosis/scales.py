@@ -121,9 +121,9 @@ def _others(scaling: Scaling, table: np.ndarray, side: int) -> Iterator[tuple[st
         many = word if together == 1 else f"block of {together} {word}s"
         for text, at in line_maps(len(stored)):
             yield f"is that of {text.format(many)}", stored[at][lines]
-        if together > 1:
-            finer = np.minimum(np.arange(len(table)) // (together // 2), len(stored) - 1)
-            yield f"is taken for every {together // 2} {word}s, not for {together}", stored[finer]
+        for size in (together // 2, together * 2) if together > 1 else ():
+            taken = np.minimum(np.arange(len(table)) // size, len(stored) - 1)
+            yield f"is taken for every {size} {word}s, not for {together}", stored[taken]
     if min(stored.shape) > 1 and stored.shape[0] == stored.shape[1]:
         yield "is read transposed", stored.T[lines]
     elif min(stored.shape) > 1:
@@ -158,7 +158,7 @@ def _parts(f: Failure, scaling: Scaling) -> np.ndarray:
     """Sums of the elements over each block of k with the same scales: (elements, blocks)."""
     if scaling.block is None or scaling.sizes[1] == 0:
         return (f.true - f.added)[:, None]
-    return np.add.reduceat(f.products(), list(_starts(scaling)), axis=1) * (1 + f.share)
+    return np.add.reduceat(f.products, list(_starts(scaling)), axis=1) * (1 + f.share)
 
 
 def own_scales(f: Failure) -> Iterator[Finding]:

@@ -15,8 +15,10 @@ import numpy as np
 from mpgemm.testing.diagnosis import moved, operands, scales, terms
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, spread
 from mpgemm.testing.diagnosis.maps import line_maps
-from mpgemm.testing.diagnosis.narrow import ALIKE, narrow_errors, narrow_findings, overflowing_sums
+from mpgemm.testing.diagnosis.narrow import ALIKE, NARROW, narrow_errors, narrow_findings, overflowing_sums
 from mpgemm.testing.epilogues import EPILOGUES
+from tensorcore_models.formats import get_float_format
+from tensorcore_models.formats.rounding import round_to
 
 #: What a number that is chosen to fit costs, and from which difference of scores on statements are told apart.
 PRICE, TOLD_APART = 10.0, 4.0
@@ -24,7 +26,7 @@ PRICE, TOLD_APART = 10.0, 4.0
 FEWEST = 4
 
 
-_UNWRITTEN = "0 everywhere: elements that the kernel never wrote, or a tile it skipped"
+_UNWRITTEN = "0 in all wrong elements: the kernel never wrote them, or skipped a tile"
 
 
 def _zeros(f: Failure) -> Iterator[Finding]:
@@ -47,17 +49,29 @@ def _addend(f: Failure) -> Iterator[Finding]:
         return
     for times, text in ((-1, "left out"), (1, "added twice"), (-2, "subtracted")):
         yield f.finding(f.true + times * f.added, f"the addend: C is {text}", 2.0)
+    if (parts := f.case.splits) > 2:
+        yield f.finding(
+            f.true + (parts - 1) * f.added, f"the addend: C is added {parts} times, by each part of k", 2.0, 1.0
+        )
+    for name in NARROW:
+        narrow = round_to(f.added, get_float_format(name), saturate=True)
+        yield f.finding(f.true - f.added + narrow, f"the addend: C is rounded to {name} first", 1.0, math.log(4))
     m, n = c.shape
-    for size, word in ((m, "row"), (n, "column")):
-        for text, at in line_maps(size):
-            read = c[at[f.rows], f.columns] if word == "row" else c[f.rows, at[f.columns]]
-            yield f.finding(f.true - f.added + read, f"the addend: C is that of {text.format(word)}", 2.0, math.log(60))
+    for read, text in _elsewhere(f, c):
+        yield f.finding(f.true - f.added + read, f"the addend: C is {text}", 2.0, math.log(60))
     crossed = c[f.columns % m, f.rows % n]
     yield f.finding(f.true - f.added + crossed, "the addend: C is read along the wrong axis", 2.0, math.log(60))
-    if f.case.scaling is not None:
-        factors = f.case.scaling.spread_a()[f.rows, 0] * f.case.scaling.spread_b()[0, f.columns]
-        if f.case.scaling.block is None:
-            yield f.finding(f.true + (factors - 1) * f.added, "the addend: C is added before the scales", 2.0, 1.0)
+    if f.case.scaling is not None and f.case.scaling.block is None:
+        factors = (f.factors[0] * f.factors[1])[:, 0]
+        yield f.finding(f.true + (factors - 1) * f.added, "the addend: C is added before the scales", 2.0, 1.0)
+
+
+def _elsewhere(f: Failure, added: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+    """What is added, shape (m, n), as it stands at other rows or columns: (of the elements, in words)."""
+    for size, word in zip(added.shape, ("row", "column"), strict=True):
+        for text, at in line_maps(size):
+            read = added[at[f.rows], f.columns] if word == "row" else added[f.rows, at[f.columns]]
+            yield read, f"that of {text.format(word)}"
 
 
 def _again(f: Failure) -> Iterator[Finding]:
@@ -83,11 +97,13 @@ def _scale(f: Failure) -> Iterator[Finding]:
 
 
 class FaultKind(NamedTuple):
-    """A kind of fault: its name where it is ruled out, what predicts it, and whether something in it is chosen to fit."""
+    """A kind of fault: its name where it is ruled out, what predicts it, whether something in it is chosen to fit, and whether
+    it looks at products along k."""
 
     name: str
     predict: Callable[[Failure], Iterator[Finding]]
     chosen: bool = True
+    along_k: bool = False
 
 
 #: Kinds of faults, in the order in which they are ruled out. Epilogues, narrow sums and single products that are missing
@@ -98,26 +114,27 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind("the addend", _addend, False),
     FaultKind("a stale result", _again, False),
     FaultKind("one wrong scale", _scale),
-    FaultKind("wrong scales", scales.given_scales, False),
+    FaultKind("wrong scales", scales.given_scales, False, along_k=True),
     FaultKind("scales of single rows or columns", scales.own_scales),
-    FaultKind("the scale of one block", scales.block_scales),
-    FaultKind("lost or doubled products", terms.lost_terms),
-    FaultKind("stale or exchanged blocks of k", terms.stale_blocks),
-    FaultKind("permuted or shifted values of k", operands.permuted),
-    FaultKind("operands read from other places in memory", operands.rearranged),
+    FaultKind("the scale of one block", scales.block_scales, along_k=True),
+    FaultKind("lost or doubled products", terms.lost_terms, along_k=True),
+    FaultKind("stale or exchanged blocks of k", terms.stale_blocks, along_k=True),
+    FaultKind("permuted or shifted values of k", operands.permuted, along_k=True),
+    FaultKind("operands read from other places in memory", operands.rearranged, along_k=True),
     FaultKind("transposed tiles", moved.transposed),
+    FaultKind("a wrong leading dimension of the result", moved.strided),
     FaultKind("moved rows or columns", moved.lines_moved),
     FaultKind("moved tiles or stale accumulators", moved.tiles_moved),
-    FaultKind("operands read transposed", operands.operand_transposed, False),
-    FaultKind("rounded operands", operands.operands_rounded),
-    FaultKind("clipped operands", operands.operands_clipped),
-    FaultKind("operands of another format", operands.mistaken_formats),
+    FaultKind("operands read transposed", operands.operand_transposed, False, along_k=True),
+    FaultKind("rounded operands", operands.operands_rounded, along_k=True),
+    FaultKind("clipped operands", operands.operands_clipped, along_k=True),
+    FaultKind("operands of another format", operands.mistaken_formats, along_k=True),
 )
 
 
 #: Those that need no sums: what is left where an epilogue hides them.
 OF_RESULTS = tuple(s for s in FAULT_KINDS if s.predict in (
-    _zeros, _constant, _again, _scale, moved.transposed, moved.lines_moved, moved.tiles_moved))  # fmt: skip
+    _zeros, _constant, _again, _scale, moved.transposed, moved.strided, moved.lines_moved, moved.tiles_moved))  # fmt: skip
 
 
 def _epilogue(f: Failure) -> Iterator[Finding]:
@@ -146,6 +163,11 @@ def _epilogue(f: Failure) -> Iterator[Finding]:
         yield from found(plain.apply(case.values), "the residual is left out")
         yield from found(plain.apply(case.values) + 2 * residual, "the residual is added twice")
         yield from found(plain.apply(case.values + residual), f"the residual is added before {name}")
+        right = plain.apply(case.values)[f.rows, f.columns]
+        for read, text in _elsewhere(f, done.residual):
+            yield f.finding(right + read, f"the residual is {text}", 3.0, math.log(60))
+    if name.startswith("leaky_relu"):
+        yield from _other_slope(f)
     if done.pairs:
         gate, up = np.split(case.values, 2, axis=-1)
         yield from found(
@@ -159,9 +181,25 @@ def _epilogue(f: Failure) -> Iterator[Finding]:
         if not done.pairs:
             early = plain.apply((case.values - added) / factors) * factors
             yield from found(early + added + residual, f"the epilogue {name} is applied before the scales")
+    if name.startswith("gelu"):
+        quick = EPILOGUES["silu"].apply(1.702 * case.values, 0.0) / 1.702
+        yield from found(quick + residual, f"the epilogue is x / (1 + exp(-1.702 x)), not {name}")
     for other, shape in EPILOGUES.items():
         if not shape.number and other != name:
             yield from found(shape.apply(case.values, 0.0) + residual, f"the epilogue is {other}, not {name}")
+
+
+def _other_slope(f: Failure) -> Iterator[Finding]:
+    """A leaky relu with another slope below 0."""
+    case, done = f.case, f.case.epilogue
+    assert done is not None
+    below = f.wrong & (case.values < 0)
+    if not below.any():
+        return
+    residual = 0.0 if done.residual is None else done.residual
+    slope = float(np.median((f.out - residual)[below] / case.values[below]))
+    values = EPILOGUES["leaky_relu"].apply(case.values, slope) + residual
+    yield f.finding(values[f.rows, f.columns], f"the epilogue is leaky_relu:{slope:.3g}, not {done.name}", 3.0, 2.0, 1)
 
 
 @dataclass(frozen=True)
@@ -229,11 +267,15 @@ def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Findin
     """What every suspect predicts; of few wrong elements nothing that is chosen to fit."""
     if f.rows.size == 0 or not f.wrong[f.rows, f.columns].any():
         return
-    many = int(np.count_nonzero(f.wrong)) >= FEWEST
+    many, few = int(np.count_nonzero(f.wrong)) >= FEWEST, f.few()
     with np.errstate(all="ignore"):
         for suspect in suspects:
-            if many or not suspect.chosen:
-                yield from ((finding, suspect.name) for finding in suspect.predict(f))
+            if not many and suspect.chosen:
+                continue
+            found = list(suspect.predict(few if suspect.along_k else f))
+            if suspect.along_k and few is not f and any(finding.fits for finding in found):
+                found = list(suspect.predict(f.few(2)))
+            yield from ((finding, suspect.name) for finding in found)
         if many and f.case.epilogue is None:
             yield from ((finding, "narrow sums") for finding in narrow_findings(f))
 

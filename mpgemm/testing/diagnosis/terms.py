@@ -22,7 +22,7 @@ LOOKED_AT = 1 << 19
 
 def lost_terms(f: Failure) -> Iterator[Finding]:
     """Products along k that are missing, or there twice: one, a block, every so many, the end or the beginning."""
-    products = f.products() * (1 + f.share)
+    products = f.products * (1 + f.share)
     k = products.shape[1]
     if k < 2:
         return
@@ -40,6 +40,7 @@ def lost_terms(f: Failure) -> Iterator[Finding]:
             blocks = sums[:, length:] - sums[:, :-length]
             yield nearest(blocks, sign, lambda at, n=length, what=what: f"lost terms: k {at}:{at + n} {what}")
         yield from _every(f, products, sums, nearest, sign, what)
+    yield from _uncleared(f)
     tail = f"of {k} (a tail that fills no tile)"
     yield nearest(sums[:, -1:] - sums[:, 1:-1], 1, lambda at: f"lost terms: the sum ends at k = {at + 1} {tail}")
     yield nearest(sums[:, 1:-1], 1, lambda at: f"lost terms: the sum begins at k = {at + 1}")
@@ -65,6 +66,19 @@ def _every(f: Failure, products, sums, nearest, sign: int, what: str) -> Iterato
                     f"lost terms: one of every {s} blocks of {p} values of k, from k = {at * p} on, {what}"
                 ),
             )  # fmt: skip
+
+
+def _uncleared(f: Failure) -> Iterator[Finding]:
+    """A chain goes on where it was added outside, and is added again."""
+    scaling, length = f.case.scaling, f.case.order.block or f.case.promote_every
+    if length is None or length >= f.case.a.shape[1] or (scaling is not None and scaling.applied == "product"):
+        return
+    (x, y), factors = unscaled(f)
+    starts = np.arange(0, x.shape[1], length)
+    outside = factors[:, starts] if isinstance(factors, np.ndarray) else factors
+    chains = np.cumsum(np.add.reduceat(x * y, starts, 1), 1) * (1 + f.share)
+    text = f"lost terms: the chain is not cleared every {length} values of k, so that what it holds is added again"
+    yield f.finding((chains * outside).sum(1) + f.added, text, float(len(starts)), math.log(4))
 
 
 def stale_blocks(f: Failure) -> Iterator[Finding]:
@@ -147,7 +161,7 @@ def scattered(f: Failure) -> Iterator[Finding]:
     f = f.more(min(max(LOOKED_AT // max(k, 1), SAMPLES), 4 * SAMPLES))
     if f.rows.size < 4 * SCATTERED or k < 2:
         return
-    products = f.products() / f.usual[:, None]
+    products = f.products / f.usual[:, None]
     true, lost = f.true / f.usual, (f.true - f.got) / f.usual
     norms = np.sqrt(np.maximum(np.square(products - true[:, None] / k).sum(0), 1e-300))
     tried: list[int] = []
