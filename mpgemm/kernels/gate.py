@@ -286,11 +286,9 @@ class ResidueCase(GateRun):
             machine(residues_launch(self.row.moduli, (1, *x.shape), matrix_view(x, "fp64"), words, shifts))
             planes.append(words)
             units.append(View(exponents, "s32", shifts.strides))
-        machine(
-            residue_products_launch(
-                self.row.moduli, (1, m, n, k), *planes, out, (units[0], units[1]), self.configuration
-            )
-        )
+        left, right = planes
+        ends = units[0], units[1]
+        machine(residue_products_launch(self.row.moduli, (1, m, n, k), left, right, out, ends, self.configuration))
         out.data[~np.isfinite(a).all(1)] = np.nan
         out.data[:, ~np.isfinite(b).all(0)] = np.nan
         return out.data
