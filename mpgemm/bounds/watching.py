@@ -156,6 +156,14 @@ def with_rounded_operands(bound: np.ndarray, x: Lines, y: Lines) -> np.ndarray:
     return np.where(np.isnan(bound), np.inf, bound)
 
 
+def ended_bound(bound: np.ndarray, product: np.ndarray, c, alpha: float, beta: float, fmt: str) -> np.ndarray:
+    """Of RN(RN(alpha D) + RN(beta C)) in a format, where D is within `bound` of the product; infinite where it may overflow."""
+    with np.errstate(all="ignore"):
+        own = abs(alpha) * bound * bounds.MARGIN
+        sizes = (abs(alpha) * np.abs(product) + own) * bounds.MARGIN + (0.0 if c is None else abs(beta) * np.abs(c))
+        return own + sums_bound(sizes, 2, fmt)
+
+
 def sums_bound(sizes: np.ndarray, terms: int, fmt: str) -> np.ndarray:
     """Of so many products added up in a format in any order, each product and sum rounded once, to nearest or with fused
     multiply-adds; infinite where one may overflow."""

@@ -16,8 +16,11 @@ from mpgemm.kernels.compiling import kernel_function
 from mpgemm.kernels.configurations import Configuration, configurations
 from mpgemm.kernels.forms import KERNELS, KernelForm, kernel_form, kernel_method
 from mpgemm.kernels.launches import gemm_launch, repair_launch
+from mpgemm.kernels.residues import RESIDUES, TILE, residue_products_launch, residues_launch
 from mpgemm.kernels.targets import MISSING
+from mpgemm.recovery.integer_words import common_exponents, residue_bits
 from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.word_run import equilibrating_exponents, scaling_target
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.gpu.launchers import TextMachine
@@ -29,23 +32,31 @@ _RANGES = {"fp16": (-27, 6), "bf16": (-90, 55), "tf32": (-90, 55)}
 _SPECIAL = np.array(
     [np.inf, -np.inf, np.nan, 0.0, -0.0, 65520.0, -65504.0, 1e-45, 3.4e38, -1e-30, 2.0**-126, 6e-8], np.float32
 )
+#: The same for words of s8, which are of FP64 numbers: results fall into FP64's subnormal range and below it.
+_DOUBLE_RANGE = (-560, 1)
+_SPECIAL_DOUBLES = np.array(
+    [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.7e308, -1e300, 5e-324, 2.0**-1022, 2.0**53 + 2, 1e-300, -1.0]
+)
 
 
 def _normal(rng, shape, fmt):
-    return rng.standard_normal(shape).astype(np.float32)
+    return rng.standard_normal(shape)
 
 
 def _positive(rng, shape, fmt):
-    return rng.uniform(1, 2, shape).astype(np.float32)
+    return rng.uniform(1, 2, shape)
 
 
 def _wide(rng, shape, fmt):
-    return np.ldexp(rng.uniform(-2, 2, shape), rng.integers(*_RANGES[fmt], shape)).astype(np.float32)
+    values = rng.uniform(-2, 2, shape)
+    if fmt == "s8":  # rows of A and columns of B share an exponent, so whole rows and columns are small
+        return np.ldexp(values, sum(rng.integers(*_DOUBLE_RANGE, lines) for lines in ((shape[0], 1), (1, shape[1]))))
+    return np.ldexp(values, rng.integers(*_RANGES[fmt], shape))
 
 
 def _special(rng, shape, fmt):
-    x = _normal(rng, shape, fmt)
-    x.ravel()[rng.choice(x.size, len(_SPECIAL), replace=False)] = rng.permutation(_SPECIAL)
+    x, special = _normal(rng, shape, fmt), _SPECIAL_DOUBLES if fmt == "s8" else _SPECIAL
+    x.ravel()[rng.choice(x.size, len(special), replace=False)] = rng.permutation(special)
     return x
 
 
@@ -54,9 +65,11 @@ DATA: dict[str, Callable] = {"normal": _normal, "positive": _positive, "wide": _
 
 
 def operands(kind: str, m: int, n: int, k: int, fmt: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(A, B, C) of a kind of data for words of a format; C is normal."""
-    rng = np.random.default_rng([seed, list(DATA).index(kind)])
-    return DATA[kind](rng, (m, k), fmt), DATA[kind](rng, (k, n), fmt), _normal(rng, (m, n), fmt)
+    """(A, B, C) of a kind of data for words of a format: FP64 for s8, else FP32; C is normal."""
+    rng, dtype = np.random.default_rng([seed, list(DATA).index(kind)]), np.float64 if fmt == "s8" else np.float32
+    drawn = DATA[kind](rng, (m, k), fmt), DATA[kind](rng, (k, n), fmt), _normal(rng, (m, n), fmt)
+    a, b, c = (x.astype(dtype) for x in drawn)
+    return a, b, c
 
 
 @dataclass(frozen=True)
@@ -115,14 +128,58 @@ def text_machine(target: KernelTarget, texts: Mapping[str, tuple[str, Sequence[s
 def matrix_view(x: np.ndarray, fmt: str = "fp32", flipped: bool = False) -> View:
     """A matrix as a kernel takes it; flipped: stored by columns."""
     rows, columns = x.shape
-    data = x if fmt == "fp32" else tcm.encode(x, fmt)
+    data = x if fmt in ("fp32", "fp64") else tcm.encode(x, fmt)
     data = np.ascontiguousarray(data.T if flipped else data)
     return View(data, fmt, (rows * columns, 1, rows) if flipped else (rows * columns, columns, 1))
 
 
+class GateRun:
+    """What the gate does with every kernel: it draws operands, runs the kernel and compares. A case names row and target."""
+
+    row: RecoveryMethod
+    target: KernelTarget
+    configuration: Configuration
+
+    @property
+    def name(self) -> str:
+        """The method in a result."""
+        return self.row.name
+
+    def draw(self, kind: str, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(A, B, C) of a kind of data."""
+        return operands(kind, m, n, k, self.row.formats[0])
+
+    def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
+        """What the kernel gives."""
+        raise NotImplementedError
+
+    def expected(self, a, b, c) -> np.ndarray:
+        """What the simulation gives."""
+        return simulated(self.row, self.target.unit, a, b)
+
+    def check(
+        self, kinds: Sequence[str] = tuple(DATA), shapes: Sequence[tuple[int, int, int]] | None = None,
+        machine: TextMachine | None = None,
+    ) -> Iterator[GateResult]:  # fmt: skip
+        """Compare on each kind of data, at a ragged shape and at one of multiples of 16 unless each (m, n, k) is given.
+
+        Triton compiles the two to different texts: of multiples of 16 loads are wide and run ahead.
+        """
+        machine = machine or text_machine(self.target)
+        for m, n, k in shapes or [near_tile(self.configuration, sizes) for sizes in ((1021, 1021, 1021), (1024,) * 3)]:
+            for kind in kinds:
+                a, b, c = self.draw(kind, m, n, k)
+                found = self.run(machine, a, b, c)
+                differ = np.count_nonzero(~same_bits(found, self.expected(a, b, c)))
+                finite = np.count_nonzero(np.isfinite(found))
+                yield GateResult(
+                    self.name, self.target.name, self.configuration, (m, n, k), kind, found.size, int(finite), int(differ)
+                )  # fmt: skip
+
+
 @dataclass(frozen=True)
-class GateCase:
-    """One kernel for the gate.
+class GateCase(GateRun):
+    """One kernel of words for the gate.
 
     Attributes
     ----------
@@ -153,6 +210,12 @@ class GateCase:
         """The kernel's constants."""
         return kernel_form(self.row)
 
+    def draw(self, kind: str, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(A, B, C) of a kind of data, in the types of the case."""
+        a, b, c = super().draw(kind, m, n, k)
+        a, b = (tcm.round_to(x, fmt) if fmt != "fp32" else x for x, fmt in zip((a, b), self.types, strict=True))
+        return a, b, c
+
     def views(self, a, b, c) -> tuple[tuple[int, int, int, int], View, View, View, View | None]:
         """(sizes, A, B, result, C) in memory."""
         (m, k), n = a.shape, b.shape[1]
@@ -174,27 +237,61 @@ class GateCase:
             found.append(repair_launch(sizes, left, right, out, added, **ends))
         return found, out.data
 
-    def check(
-        self, kinds: Sequence[str] = tuple(DATA), shapes: Sequence[tuple[int, int, int]] | None = None,
-        machine: TextMachine | None = None,
-    ) -> Iterator[GateResult]:  # fmt: skip
-        """Compare on each kind of data, at a ragged shape and at one of multiples of 16 unless each (m, n, k) is given.
+    def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
+        """What the kernel gives."""
+        launches, found = self.launches(a, b, c)
+        for launch in launches:
+            machine(launch)
+        return found
 
-        Triton compiles the two to different texts: of multiples of 16 loads are wide and run ahead.
-        """
-        machine = machine or text_machine(self.target)
-        for m, n, k in shapes or [near_tile(self.configuration, sizes) for sizes in ((1021, 1021, 1021), (1024,) * 3)]:
-            for kind in kinds:
-                a, b, c = operands(kind, m, n, k, self.form.format)
-                a, b = (tcm.round_to(x, fmt) if fmt != "fp32" else x for x, fmt in zip((a, b), self.types, strict=True))
-                launches, found = self.launches(a, b, c)
-                for launch in launches:
-                    machine(launch)
-                expected = simulated(self.row, self.target.unit, a, b, c if self.add else None, self.alpha, self.beta)
-                differ, finite = np.count_nonzero(~same_bits(found, expected)), np.count_nonzero(np.isfinite(found))
-                yield GateResult(
-                    self.row.name, self.target.name, self.configuration, (m, n, k), kind, found.size, int(finite), int(differ)
-                )  # fmt: skip
+    def expected(self, a, b, c) -> np.ndarray:
+        """What the simulation gives."""
+        return simulated(self.row, self.target.unit, a, b, c if self.add else None, self.alpha, self.beta)
+
+
+#: Moduli of Ozaki's scheme II in the gate: the most of each number of limbs in which its kernels join residues.
+RESIDUE_COUNTS = (4, 9, 15, 20)
+
+
+@dataclass(frozen=True)
+class ResidueCase(GateRun):
+    """The kernels of Ozaki's scheme II on int8 for the gate.
+
+    Attributes
+    ----------
+    row : RecoveryMethod
+        Of the kind "residues".
+    target : KernelTarget
+    configuration : Configuration
+    """
+
+    row: RecoveryMethod
+    target: KernelTarget
+    configuration: Configuration = TILE
+
+    @property
+    def name(self) -> str:
+        """The method with its number of moduli."""
+        return f"{self.row.name}:moduli={len(self.row.moduli)}"
+
+    def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
+        """What the kernels give: rows of A and columns of B with elements that are not finite are NaN, as matmul makes them."""
+        (m, k), n = a.shape, b.shape[1]
+        bits, out = residue_bits(self.row.moduli, k), matrix_view(np.zeros((m, n)), "fp64")
+        planes, units = [], []
+        for side, x in enumerate((a, b)):
+            exponents = common_exponents(x, 1 - side) - np.int32(bits)
+            words = View(np.zeros((len(self.row.moduli), *x.shape), np.int8), "s8", (x.size, x.shape[1], 1), x.size)
+            shifts = View(-exponents, "s32", (exponents.size, 0, 1) if side else (exponents.size, 1, 0))
+            machine(residues_launch(self.row.moduli, (1, *x.shape), matrix_view(x, "fp64"), words, shifts))
+            planes.append(words)
+            units.append(View(exponents, "s32", shifts.strides))
+        left, right = planes
+        ends = units[0], units[1]
+        machine(residue_products_launch(self.row.moduli, (1, m, n, k), left, right, out, ends, self.configuration))
+        out.data[~np.isfinite(a).all(1)] = np.nan
+        out.data[:, ~np.isfinite(b).all(0)] = np.nan
+        return out.data
 
 
 def near_tile(tile: Configuration, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -208,11 +305,15 @@ def near_tile(tile: Configuration, sizes: tuple[int, int, int]) -> tuple[int, in
     return near(m, tile.rows + 16, tile.rows + 5), near(n, tile.columns, tile.columns - 3), depth
 
 
-def cases(targets: Sequence[str] = (), methods: Sequence[str] = ()) -> Iterator[GateCase]:
+def cases(targets: Sequence[str] = (), methods: Sequence[str] = ()) -> Iterator[GateCase | ResidueCase]:
     """Every method, target and configuration that there is, or those named."""
     for name in targets or [t.name for t in TARGETS.values() if t.gated]:
         target = get_target(name)
-        for method in methods or KERNELS:
+        for method in methods or (*KERNELS, RESIDUES):
+            if method == RESIDUES:
+                if (target.name, "s8") not in MISSING:
+                    yield from (ResidueCase(get_method(method, moduli=count), target) for count in RESIDUE_COUNTS)
+                continue
             row = kernel_method(method)
             if (target.name, row.formats[0]) not in MISSING:
                 yield from (GateCase(row, target, tile) for tile in configurations(kernel_form(row), target))

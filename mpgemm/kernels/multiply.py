@@ -2,19 +2,16 @@
 
 import math
 
-import numpy as np
 import torch
 
-from mpgemm.frameworks.torch_tensors import to_array
 from mpgemm.kernels import devices
 from mpgemm.kernels.configurations import TUNED, Configuration, choose
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.products import OPERANDS, SplitTensor, TensorProduct, split_matrices
 from mpgemm.kernels.recipes import DEFAULT, GRADIENTS, recipe, spelled
-from mpgemm.kernels.residue_tensors import RESIDUES, residue_method, residue_product
-
-#: Rows and columns of a result that `verify` samples.
-SAMPLED_ROWS, SAMPLED_COLUMNS = 4, 64
+from mpgemm.kernels.residue_tensors import residue_method, residue_product
+from mpgemm.kernels.residues import RESIDUES
+from mpgemm.kernels.verification import verify as verify_sample
 
 
 @torch.library.custom_op("mpgemm::recovered_product", mutates_args=())
@@ -143,7 +140,7 @@ def matmul(
         Whether results that are not finite are computed again as FP32 chains (default), so that infinities, NaN and elements
         beyond the words' range give what FP32 gives.
     verify : bool
-        Hold a sample of the result against the exact product's certified bound.
+        Hold a sample of the result against the method's certified bound and the roundings of alpha and beta.
     deterministic : bool
         True: one order of k for all shapes, so that a row's bits depend on that row and B alone. False lets a product with
         few tiles be cut along k into parts that are added in order, which has other bits.
@@ -191,7 +188,7 @@ def matmul(
         result, added = place, place if c is out and beta != 0 else added
         TensorProduct(row, x, y, added, float(alpha), float(beta), unit, tiles, words).into(result)
     if verify:
-        _verify(row, x, y, added, float(alpha), float(beta), result, unit)
+        verify_sample(row, x, y, added, float(alpha), float(beta), result, unit)
     if out is None:
         return result.reshape(shape)
     return out if place is not None else out.copy_(result.reshape(shape))
@@ -323,7 +320,7 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
     added = None if c is None or beta == 0 else c.expand(shape).reshape(x.shape[0], x.shape[1], y.shape[2])
     result = _ended(residue_product(row, x, y, unit, tiles), added, alpha, beta)
     if verify:
-        _verify(row, x, y, added, alpha, beta, result, unit)
+        verify_sample(row, x, y, added, alpha, beta, result, unit)
     result = result.reshape(shape)
     return result if out is None else out.copy_(result)
 
@@ -353,31 +350,3 @@ def _in_parts(a: torch.Tensor, b: torch.Tensor, parts: int, *asked) -> torch.Ten
     for part in found[1:]:
         total = total + part
     return total[None]
-
-
-# -- verification ------------------------------------------------------------------------------------------------------------
-def _verify(row, a, b, c, alpha: float, beta: float, result: torch.Tensor, unit: str) -> None:
-    """Rows and columns of one product of the batch against the method's bound; raises OutsideBound."""
-    from mpgemm.bounds.watching import JudgedProduct, hold, quick_run_bound
-    from mpgemm.exact.product import exact_gemm
-    from mpgemm.recovery.run import prepare
-
-    if (alpha, beta) != (1.0, 1.0) or 0 in (*a.shape, *b.shape):
-        if 0 in (*a.shape, *b.shape):
-            return
-        raise ValueError("verify holds A B + C against its bound: leave alpha and beta at 1")
-    target = devices.device_target(a.device)
-    engine = unit if target is None or target.unit is None else target.unit
-    rng = np.random.default_rng(0)
-    index = int(rng.integers(a.shape[0]))
-    rows = torch.as_tensor(rng.choice(a.shape[1], min(SAMPLED_ROWS, a.shape[1]), replace=False), device=a.device)
-    columns = torch.as_tensor(rng.choice(b.shape[2], min(SAMPLED_COLUMNS, b.shape[2]), replace=False), device=a.device)
-    x, y = to_array(a[index][rows].detach(), "a"), to_array(b[index][:, columns].detach(), "b")
-    z = None if c is None else to_array(c[index][rows][:, columns].detach(), "c")
-    run = prepare(x, y, z, row, engine)
-    bound = quick_run_bound(run)
-    if bound is None:
-        raise ValueError(f"{row.name} on {engine}: no bound is derived for it; leave verify out")
-    found = to_array(result[index][rows][:, columns].detach(), "the result")
-    judged = JudgedProduct(f"{row.name} on {a.device}", {"kernel": row.name}, run.a, run.b, run.c)
-    hold(judged, found, exact_gemm(run.a, run.b, run.c).error_of(found), bound)

@@ -15,8 +15,6 @@ from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.methods import get_method
 from tensorcore_models.gpu.launches import View
 
-RESIDUES = "ozaki2_int8"
-
 
 def residue_method(method: str) -> RecoveryMethod:
     """The row of a call; ValueError where its moduli would follow from the matrices."""

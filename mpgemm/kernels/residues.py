@@ -7,6 +7,7 @@ from mpgemm.kernels.configurations import Configuration
 from mpgemm.recovery.integer_joins import remainders
 from tensorcore_models.gpu.launches import TritonLaunch, View
 
+RESIDUES = "ozaki2_int8"
 #: Bits of a limb; products of k that an int32 sum of residues holds (2^14 each).
 LIMB, CHUNK = 40, 1 << 16
 BLOCK = 128

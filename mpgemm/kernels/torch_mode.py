@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from mpgemm.frameworks.torch_mode import deliver, forms_a_product, is_composite
 from mpgemm.kernels.multiply import matmul
 from mpgemm.kernels.recipes import recipe, spelled
+from mpgemm.recovery.engines import resolve_engine
 
 aten = torch.ops.aten
 
@@ -133,7 +134,7 @@ def recovered(model: torch.nn.Module | None = None, method: str = "bf16x9", **op
     Raises
     ------
     ValueError
-        If the method has no kernel, or needs a BF16 operand.
+        If the method has no kernel, or needs a BF16 operand; if no unit has that name, or it does not multiply the words.
     TypeError
         If the model is no module.
 
@@ -150,6 +151,8 @@ def recovered(model: torch.nn.Module | None = None, method: str = "bf16x9", **op
     row = recipe(spelled(method, own), options.get("scale") or "auto", options.get("repair") is not False)
     if row.name.startswith("bf16xfp32"):
         raise ValueError(f"{row.name} multiplies a BF16 operand; a model's FP32 products take bf16x3, bf16x6 or bf16x9")
+    if "unit" in options:
+        resolve_engine(options["unit"], row)
     return RecoveredProducts(model, method, options)
 
 

@@ -28,6 +28,10 @@ class View:
     plane: int | None = None
 
 
+#: Programs of a grid of one dimension: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+MOST_PROGRAMS = (1 << 31) - 1
+
+
 @dataclass(frozen=True)
 class TritonLaunch:
     """What is launched.
@@ -43,6 +47,11 @@ class TritonLaunch:
     grid : int
         Programs.
     warps, stages : int
+
+    Raises
+    ------
+    ValueError
+        If there are more programs than a grid has.
     """
 
     function: str
@@ -52,6 +61,13 @@ class TritonLaunch:
     warps: int = 4
     stages: int = 1
     options: Mapping[str, Any] = field(default_factory=lambda: {"enable_fp_fusion": False})
+
+    def __post_init__(self):
+        if self.grid > MOST_PROGRAMS:
+            raise ValueError(
+                f"{self.function} takes {self.grid} programs, a grid has at most {MOST_PROGRAMS}: pass fewer rows, columns or "
+                "batches at a time"
+            )
 
 
 _FLOATS = {"torch.float64": "fp64", "torch.float32": "fp32"}

@@ -8,9 +8,11 @@ from mpgemm.cli import main
 from mpgemm.kernels.configurations import Configuration, choose, configurations, estimate, fits
 from mpgemm.kernels.counts import instruction_counts
 from mpgemm.kernels.forms import KERNELS, kernel_form, kernel_method
+from mpgemm.kernels.launches import split_launch
 from mpgemm.kernels.recipes import recipe, spelled
 from mpgemm.kernels.targets import MISSING
 from mpgemm.recovery.methods import get_method
+from tensorcore_models.gpu.launches import View
 from tensorcore_models.gpu.targets import TARGETS, get_target
 
 TILE = ["--tile", "16", "32", "32", "2", "2"]
@@ -97,6 +99,15 @@ def test_a_row_asks_for_its_tile():
         kernel_form(get_method("ootomo", order=32, restart_every=64))
     with pytest.raises(ValueError, match="order='term'"):
         kernel_form(get_method("bf16x3", restart_every=32))
+
+
+def test_a_grid_that_no_device_has_is_refused():
+    """A row is split by at least one program."""
+    form, most = kernel_form(kernel_method("bf16x9")), (1 << 31) - 1
+    x, out = View(None, "fp32", (most, 1, 1)), View(None, "bf16", (most, 1, 1), most)
+    assert split_launch(form, 1, (1, most, 1), x, out).grid == most
+    with pytest.raises(ValueError, match="split_words takes 2147483648 programs, a grid has at most 2147483647"):
+        split_launch(form, 1, (2, 1 << 29, 300), x, out)
 
 
 def test_methods_are_spelled_with_their_options():

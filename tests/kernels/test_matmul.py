@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from mpgemm import kernels  # noqa: E402
 from mpgemm.kernels import products  # noqa: E402
 from mpgemm.kernels.forms import KERNELS  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
+from mpgemm.kernels.verification import ended_error  # noqa: E402
 
 SMALL = kernels.Configuration(16, 32, 32, 2, 2)
 pytestmark = pytest.mark.filterwarnings("ignore:Dynamo detected")
@@ -238,6 +240,21 @@ def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
         kernels.matmul(a, b, c=c, verify=True)
 
 
+def test_verify_takes_alpha_and_beta(device, monkeypatch):
+    """The bound grows by alpha and the last roundings: what passes with one alpha fails with the next but few numbers."""
+    a, b, c = tensors(17, 33, 45)
+    for ends in ({"alpha": 0.3, "beta": -1.7}, {"alpha": 1e-42}, {"beta": 0.0}, {"alpha": 0.0, "beta": 2.0}):
+        kernels.matmul(a, b, "bf16x9", c=c, **ends, verify=True, config=SMALL)
+    run = products.devices.execute
+
+    def wrong(launch, where):
+        run(dataclasses.replace(launch, arguments={**launch.arguments, "alpha": 0.3001}), where)
+
+    monkeypatch.setattr(products.devices, "execute", wrong)
+    with pytest.raises(mpgemm.bounds.watching.OutsideBound):
+        kernels.matmul(a, b, "bf16x9", c=c, alpha=0.3, beta=-1.7, verify=True, config=SMALL)
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
@@ -276,6 +293,17 @@ def test_words_that_a_target_lacks_are_refused(monkeypatch):
     a, b, _ = tensors(4, 4, 32)
     with pytest.raises(ValueError, match=r"tf32 words, gfx950 does not.*gfx950 runs ootomo, .*runs on sm_80"):
         kernels.matmul(a, b)
+
+
+def test_the_error_of_a_finished_product_is_exact():
+    """P = 1 + 2^-60 has more bits than FP64; results and operands that are not finite say nothing."""
+    product = mpgemm.exact_gemm([[1.0, 2.0**-60]], [[1.0, 1.0, np.inf], [1.0, 0.0, 1.0]])
+    c = np.array([[3.0, np.nan, 1.0]])
+    found = np.array([[0.1 + 0.2 * 3.0] * 3])
+    exact = Fraction(0.1) * (1 + Fraction(1, 2**60)) + Fraction(0.2) * 3
+    error = ended_error(found, product, c, 0.1, 0.2)
+    assert error[0, 0] == float(Fraction(found[0, 0]) - exact) and np.isnan(error[0, 1:]).all()
+    assert np.isnan(ended_error(found, product, None, float("inf"), 1.0)).all()
 
 
 # -- without a device --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,10 @@ pytest.importorskip("triton", reason="kernels are compiled by Triton: pip instal
 
 import mpgemm  # noqa: E402
 from mpgemm import kernels  # noqa: E402
-from mpgemm.kernels.gate import same_bits  # noqa: E402
+from mpgemm.kernels.gate import ResidueCase, cases, same_bits  # noqa: E402
+from mpgemm.kernels.residues import residue_constants  # noqa: E402
+from mpgemm.recovery.methods import get_method  # noqa: E402
+from tensorcore_models.gpu.targets import get_target  # noqa: E402
 
 SMALL = kernels.Configuration(16, 32, 32, 2, 2)
 
@@ -80,6 +83,21 @@ def test_alpha_beta_out_and_verify(device):
     assert same_bits(out.numpy(), expected(a, b, 5) * 0.5 + c.numpy() * -3.0).all()
     kernels.matmul(a, b, "ozaki2_int8:moduli=5", c=c, verify=True, config=SMALL)
     assert torch.equal(kernels.matmul(a[:, :0], b[:0], "ozaki2_int8"), torch.zeros(6, 7, dtype=torch.float64))
+
+
+def test_the_gate_runs_it():
+    """Results of wide data are subnormal or 0, too."""
+    case = ResidueCase(get_method("ozaki2_int8", moduli=5), get_target("sm_80"), SMALL)
+    for result in case.check(shapes=[(19, 37, 75)]):
+        assert result.differ == 0, result
+        assert result.finite == 19 * 37 or result.data == "special", result
+
+
+def test_the_gate_has_every_number_of_limbs_where_it_is_allowed():
+    found = list(cases(methods=["ozaki2_int8"]))
+    assert {case.target.name for case in found} == {"sm_80", "sm_86", "sm_89", "sm_90", "sm_120"}
+    counts = [residue_constants(case.row.moduli)["LIMBS"] for case in found if case.target.name == "sm_80"]
+    assert counts == [1, 2, 3, 4]
 
 
 def test_targets_that_did_not_pass_the_gate_are_refused(monkeypatch):

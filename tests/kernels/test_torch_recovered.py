@@ -118,6 +118,8 @@ def test_training_under_a_method_follows_fp32(model):
         ({"method": "quantensor"}, ValueError, "has no kernel"),
         ({"model": 3}, TypeError, "model is a int"),
         ({"method": "bf16x9", "terms": 3}, ValueError, "no option"),
+        ({"unit": "x"}, ValueError, "unknown architecture 'x'"),
+        ({"unit": "v100"}, ValueError, "needs words of bf16, v100 takes fp16"),
     ],
 )
 def test_bad_input(arguments, error, message):

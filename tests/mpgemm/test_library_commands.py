@@ -55,7 +55,9 @@ def test_predict_by_configuration_and_by_recording(folder, capsys):
 
 
 KERNEL = ["--kernel", str(FOLDER / "fp16-kpack2.s")]
-LAUNCHED, SHORT = (["--arguments", f"fp16:64x{k}", f"fp16:{k}x64", "fp32:64x64", "64", "64", str(k)] for k in (1024, 64))
+LAUNCHED, SHORT = (
+    ["--arguments", f"fp16:64x{k}", f"fp16:{k}x64", "fp32:64x64", "64", "64", str(k)] for k in (1024, 64)
+)
 
 
 def test_predict_in_the_order_of_a_kernel(folder, capsys):
