@@ -258,6 +258,4 @@ def unit_on(
         If no mode holds the unit.
     """
     plan = plan_of(low, target.name, label)
-    # With more outputs a thread the machine finds reads of scalar registers that were never written, unexplained so far.
-    each = (1, 1) if target.backend == "hip" else plan.mode.each
-    return DeviceUnit(plan, target, launch, **{"each": each, **how})
+    return DeviceUnit(plan, target, launch, **{"each": plan.mode.each, **how})

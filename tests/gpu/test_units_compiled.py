@@ -40,7 +40,9 @@ def engine_of(unit: str):
 
 #: Units that AMD's kernels hold.
 ON_AMD = [
-    u for u in UNITS if u.startswith(("volta", "ampere", "ada", "hopper", "cdna1")) and "f16.f16.f16.f16" not in u
+    u
+    for u in UNITS
+    if u.startswith(("volta", "turing", "ampere", "ada", "hopper", "cdna1")) and "f16.f16.f16.f16" not in u
 ]
 ON_AMD = [u for u in ON_AMD if not u.endswith(("f16", "f16.e5m2.e4m3"))]
 
@@ -55,8 +57,7 @@ def test_no_bit_differs(unit, target):
     for turn, edge in enumerate(EDGES):
         m, n, k = (int(x) for x in (rng.integers(1, 40), rng.integers(1, 40), rng.integers(1, 100)))
         p = draw(rng, low, edge, turn, (m, n, k))
-        how = {"each": (1, 1)} if target == "gfx942" else {}
-        _, found = unit_machine.run(engine, machine, p, **how)
+        _, found = unit_machine.run(engine, machine, p)
         assert np.array_equal(found, generic_bits(low, *p)), edge
 
 
@@ -75,9 +76,12 @@ def test_chains_are_added_outside(unit):
         assert np.array_equal(found, generic_promoted(low, *p, every)), edge
 
 
-@pytest.mark.parametrize("each", [(4, 4), (1, 2)])
-def test_tiles_of_other_sizes_have_the_same_bits(each):
-    engine, machine = engine_of("hopper:mma.m16n8k16.f32.f16.f16.f32"), unit_machine.compiling("sm_90")
+@pytest.mark.parametrize(
+    ("target", "each"),
+    [("sm_90", (4, 4)), ("sm_90", (1, 2)), ("gfx942", (1, 1)), ("gfx942", (2, 2)), ("gfx942", (4, 2))],
+)
+def test_tiles_of_other_sizes_have_the_same_bits(target, each):
+    engine, machine = engine_of("hopper:mma.m16n8k16.f32.f16.f16.f32"), unit_machine.compiling(target)
     p = draw(np.random.default_rng(13), lowered(engine), "cancelling", 0, (40, 70, 48))
     _, found = unit_machine.run(engine, machine, p, each=each, warps=(2, 2))
     assert np.array_equal(found, generic_bits(lowered(engine), *p))

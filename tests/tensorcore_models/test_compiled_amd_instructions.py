@@ -129,6 +129,43 @@ def test_comparisons_of_numbers_with_nan():
         assert np.array_equal(got != 0, held), name
 
 
+@pytest.mark.parametrize(("name", "bits", "signed"), [
+    (f"v_{name}_{kind}", int(kind[1:]), kind[0] == "i") for name in ("add", "sub") for kind in ("u32", "i32", "u16", "i16")
+])  # fmt: skip
+def test_clamped_sums_end_at_the_range_of_their_type(name, bits, signed):
+    x, y = drawn(2, 5)
+    got = lanes_of(f"  {name} v20, v10, v12 clamp", [x, y], x.dtype)
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+    def number(word):
+        word &= (1 << bits) - 1
+        return word - (1 << bits) if word > high else word
+
+    ends = 0
+    for lane, found in enumerate(got.tolist()):
+        a, b = number(int(x[lane])), number(int(y[lane]))
+        exact = a + b if "add" in name else a - b
+        ends += not low <= exact <= high
+        assert number(found) == min(max(exact, low), high), lane
+    assert ends
+
+
+def test_what_was_never_written_moves_and_is_cleared():
+    """A pair kept in lanes with its upper half unwritten, a mask merged into nothing, 32 bits of a sum of 64."""
+    x, y = drawn(2, 6)
+    body = """  s_mov_b32 s20, 77
+  v_writelane_b32 v30, s20, 3
+  v_writelane_b32 v30, s21, 4
+  v_readlane_b32 s22, v30, 3
+  v_readlane_b32 s23, v30, 4
+  s_andn2_b64 s[24:25], s[26:27], exec
+  s_or_b32 s22, s22, s24
+  v_mov_b32_e32 v32, s22
+  v_mad_u64_u32 v[20:21], s[28:29], v10, v12, v[32:33]"""
+    got = lanes_of(body, [x, y], x.dtype)
+    assert got.tolist() == [(int(a) * int(b) + 77) & 0xFFFFFFFF for a, b in zip(x, y, strict=True)]
+
+
 def test_carries():
     x, y = drawn(2, 9)
     body = "  v_add_co_u32_e32 v20, vcc, v10, v12\n  v_addc_co_u32_e32 v21, vcc, v10, v12, vcc"

@@ -108,6 +108,13 @@ OTHER = "  v_xor_b32_e32 v7, 0x100, v6\n  ds_read_b32 v8, v7\n  s_waitcnt lgkmcn
     ("  v_mov_b32_e32 v6, 0x20000\n  ds_write_b32 v6, v0", "at 131072 of local (LDS) memory, which has 65536"),
     ("  v_add_u32_e32 v1, v9, v0", "thread (0, 0, 0) of block (0, 0, 0) reads register v9 before it is written"),
     ("  s_add_u32 s4, s9, 1", "wave 0 of block (0, 0, 0) reads register s9 before it is written"),
+    ("  v_writelane_b32 v9, s9, 2\n  v_readlane_b32 s8, v9, 2\n  s_add_u32 s4, s8, 1", "uses register s8, which rests on one"
+     " that was never written"),
+    ("  s_mov_b64 exec, 5\n  s_andn2_b64 s[4:5], s[6:7], exec\n  s_mov_b32 s8, s4", "uses register s4, which rests on"),
+    ("  s_and_b64 s[4:5], s[6:7], exec\n  s_cbranch_scc1 out\nout:", "uses register scc, which rests on one that"),
+    ("  v_mov_b32_e32 v4, 1\n  v_mad_u64_u32 v[6:7], s[4:5], v0, v0, v[4:5]\n  v_mov_b32_e32 v8, v7", "uses register v7"),
+    ("  v_mov_b32_e32 v4, 1\n  v_mad_u64_u32 v[6:7], s[4:5], v0, v0, v[4:5]\n  s_mov_b32 s6, s5", "uses register s5"),
+    ("  v_mov_b32_e32 v5, 1\n  v_mad_u64_u32 v[6:7], s[4:5], v0, v0, v[4:5]", "reads register v4 before it is written"),
     (LOAD + "  global_store_dword v[2:3], v1, off offset:512", "thread (0, 0, 0) of block (0, 0, 0) writes 4 bytes of global"
      " memory at bytes 512 and on of argument 0"),
     ("again:\n  s_branch again", "more than 3000 steps"),

@@ -57,12 +57,16 @@ class AluRow:
         The result from arrays of the operands; of a scalar instruction, (result, SCC) where it writes SCC.
     moded : bool
         Whether `function` takes the :class:`~.machine.FloatMode` first.
+    saturates : bool
+        Whether the modifier `clamp` limits an integer result to its type; `function` is then one that NumPy's integers of 64
+        bits compute exactly.
     """
 
     result: str
     sources: tuple[str, ...]
     function: Callable[..., Any]
     moded: bool = False
+    saturates: bool = False
 
 
 # -- constants -------------------------------------------------------------------------------------------------------------

@@ -120,6 +120,7 @@ def _absolute_difference(x, y):
     return found, found != 0
 
 
+_WORD = 0xFFFFFFFF
 _LOGIC: dict[str, Callable] = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "andn2": lambda x, y: x & ~y,
     "orn2": lambda x, y: x | ~y, "nand": lambda x, y: ~(x & y), "nor": lambda x, y: ~(x | y), "xnor": lambda x, y: ~(x ^ y),
@@ -188,7 +189,35 @@ def build(ins: AMDInstruction) -> Operation:
     if ins.name in ("s_addk_i32", "s_mulk_i32"):
         operands = (operands[0], *operands)
     flat = AMDInstruction(ins.name, ins.encoding, _short(ins, operands), ins.modifiers, ins.line)
-    return scalar_operation(flat, row, writes_scc=ins.name in FLAGGED)
+    made = scalar_operation(flat, row, writes_scc=ins.name in FLAGGED)
+    return _cleared(flat, row, made) if ins.name.startswith(("s_and_", "s_andn2_")) else made
+
+
+def _cleared(ins: AMDInstruction, row: AluRow, compute: Operation) -> Operation:
+    """An "and" whose operand was never written where the other one clears it: compilers begin to merge masks of lanes so."""
+    target = ScalarTarget(ins.operands[0], row.result, ins)
+    sources = [ScalarSource(x, kind, ins) for x, kind in zip(ins.operands[1:], row.sources, strict=True)]
+    inverted = ins.name.startswith("s_andn2_")
+
+    def run(machine, waves):
+        registers, missing = machine.scalars, {}
+        for source, other in (sources, sources[::-1]):
+            for place in range(target.count if source.registers is not None else 0):
+                absent = registers.missing([source.registers.first + place], waves)
+                if absent is not None:
+                    word = other.read(machine, waves) >> (32 * place) & _WORD
+                    absent = absent & (word != (_WORD if inverted and source is sources[0] else 0))
+                    missing[place] = missing.get(place, False) | absent
+        if not missing:
+            return compute(machine, waves)
+        with registers.unchecked():
+            compute(machine, waves)
+        for place, absent in missing.items():
+            registers.forget(target.first + place, waves, absent)
+            registers.forget(SCC, waves, absent)
+        return None
+
+    return run
 
 
 def _short(ins: AMDInstruction, operands: tuple) -> tuple:

@@ -1,6 +1,7 @@
 """Vector instructions on integers and bits (CDNA3 ISA, "Vector ALU Operations"): moves, sums, products, shifts, selections."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -95,9 +96,10 @@ ROWS: dict[str, AluRow] = {
     "v_ffbl_b32": AluRow("i32", _ONE, lambda x: first_bit(x, 1)),
     "v_and_b32": AluRow("u32", _TWO, np.bitwise_and), "v_or_b32": AluRow("u32", _TWO, np.bitwise_or),
     "v_xor_b32": AluRow("u32", _TWO, np.bitwise_xor), "v_xnor_b32": AluRow("u32", _TWO, lambda x, y: ~(x ^ y)),
-    "v_add_u32": AluRow("u32", _TWO, np.add), "v_sub_u32": AluRow("u32", _TWO, np.subtract),
-    "v_subrev_u32": AluRow("u32", _TWO, lambda x, y: y - x),
-    "v_add_i32": AluRow("i32", ("i32",) * 2, np.add), "v_sub_i32": AluRow("i32", ("i32",) * 2, np.subtract),
+    "v_subrev_u32": AluRow("u32", _TWO, lambda x, y: y - x, saturates=True),
+    "v_subrev_u16": AluRow("u16", ("u16",) * 2, lambda x, y: y - x, saturates=True),
+    **{f"v_{name}_{kind}": AluRow(kind, (kind, kind), function, saturates=True) for kind in ("u32", "i32", "u16", "i16")
+       for name, function in (("add", np.add), ("sub", np.subtract))},
     "v_lshlrev_b32": AluRow("u32", _TWO, _by(np.left_shift)), "v_lshrrev_b32": AluRow("u32", _TWO, _by(np.right_shift)),
     "v_ashrrev_i32": AluRow("i32", ("u32", "i32"), _by(np.right_shift)),
     "v_lshlrev_b64": AluRow("u64", ("u32", "u64"), _by(np.left_shift)),
@@ -136,8 +138,6 @@ ROWS: dict[str, AluRow] = {
     "v_bfm_b32": AluRow("u32", _TWO, lambda n, by: (
         (np.uint32(1) << (n & np.uint32(31))) - np.uint32(1)) << (by & np.uint32(31))),
     "v_sad_u32": AluRow("u32", _THREE, _sum_of_differences),
-    "v_add_u16": AluRow("u16", ("u16",) * 2, np.add), "v_sub_u16": AluRow("u16", ("u16",) * 2, np.subtract),
-    "v_subrev_u16": AluRow("u16", ("u16",) * 2, lambda x, y: y - x),
     "v_mul_lo_u16": AluRow("u16", ("u16",) * 2, np.multiply),
     "v_mad_u16": AluRow("u16", ("u16",) * 3, lambda x, y, z: x * y + z),
     "v_pack_b32_f16": AluRow("u32", ("u16", "u16"), _packed_pair),
@@ -203,8 +203,16 @@ def write_mask(machine, first: int, held, waves, lanes) -> None:
         machine.write_scalar(first + half, np.ascontiguousarray(words[:, half]), waves)
 
 
+def _waves_of(machine, held: np.ndarray, waves, lanes) -> np.ndarray:
+    """Which waves have a lane that is held."""
+    return machine.mask_words(held, waves, lanes).any(1)
+
+
 def build_wide(ins: AMDInstruction) -> Operation:
-    """v_mad_u64_u32 and v_mad_i64_i32: a product of 32 bits added to 64; the carry goes to a mask."""
+    """v_mad_u64_u32 and v_mad_i64_i32: a product of 32 bits added to 64; the carry goes to a mask.
+
+    Compilers that want 32 bits of it leave the upper half of the addend unwritten: then that of the sum and the carry are.
+    """
     kind, wide = ("u32", "u64") if ins.name == "v_mad_u64_u32" else ("i32", "i64")
     if ins.modifiers or len(ins.operands) != 5:
         raise unknown(ins, "has operands or modifiers that are not known here")
@@ -212,9 +220,15 @@ def build_wide(ins: AMDInstruction) -> Operation:
     kinds = (kind, kind, wide)
     sources = [VectorSource(x, k, ins) for x, k in zip(ins.operands[2:], kinds, strict=True)]
     row = AluRow(wide, kinds, np.add)
+    upper = [sources[2].first + 1] if sources[2].scalar is None else []
 
     def run(machine, waves, lanes):
-        read = [source.read(machine, waves, lanes) for source in sources]
+        read = [source.read(machine, waves, lanes) for source in sources[:2]]
+        absent = machine.vectors.missing(upper, lanes)
+        if absent is not None:
+            machine.read_vector(sources[2].first, waves, lanes)  # a fault if the lower half was never written
+        with machine.vectors.unchecked() if absent is not None else nullcontext():
+            read.append(sources[2].read(machine, waves, lanes))
         x, y, z = (np.asarray(value) for value, _ in read)
         big = np.uint64 if wide == "u64" else np.int64
         product = x.astype(big) * y.astype(big)
@@ -225,6 +239,10 @@ def build_wide(ins: AMDInstruction) -> Operation:
             ids = machine.trace.elementwise(ins, row, [x, y, z], [owner for _, owner in read])
         target.write(machine, total, waves, lanes, ids)
         write_mask(machine, out, carry, waves, lanes)
+        if absent is not None:
+            machine.vectors.forget(target.first + 1, lanes, absent)
+            for half in (0, 1):
+                machine.scalars.forget(out + half, waves, _waves_of(machine, absent, waves, lanes))
 
     return active(run)
 

@@ -283,6 +283,18 @@ def settled(machine, ins: AMDInstruction, bits: np.ndarray, fmt: str) -> np.ndar
     return bits
 
 
+def _saturated(row: AluRow) -> Callable:
+    """A row's function whose exact result is limited to the range of its type (CDNA3 ISA, "VOP3", CLAMP of integers)."""
+    kind = np.dtype(KINDS[row.result])
+    limits = np.iinfo(kind)
+
+    def run(*operands):
+        exact = row.function(*(np.asarray(x).astype(np.int64) for x in operands))
+        return np.clip(exact, limits.min, limits.max).astype(kind)
+
+    return run
+
+
 def vector_operation(ins: AMDInstruction, row: AluRow) -> Operation:
     """The operation of an elementwise vector instruction whose first operand is the result."""
     if len(ins.operands) != 1 + len(row.sources):
@@ -292,7 +304,9 @@ def vector_operation(ins: AMDInstruction, row: AluRow) -> Operation:
     function, moded = row.function, row.moded
     fmt = FORMATS.get(row.result)
     if ins.modifiers.get("clamp") and not (moded and fmt):
-        raise unknown(ins, "with clamp is not known here")
+        if not row.saturates:
+            raise unknown(ins, "with clamp is not known here")
+        function = _saturated(row)
     move = moved_lanes(ins) if ins.encoding == "dpp" else None
     if move is not None and sources[0].scalar is not None:
         raise unknown(ins, "moves lanes of an operand that has none")

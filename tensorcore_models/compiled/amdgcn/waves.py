@@ -1,6 +1,11 @@
-"""Between lanes and their wave: v_readlane, v_readfirstlane, v_writelane (CDNA3 ISA, "Vector ALU Operations")."""
+"""Between lanes and their wave: v_readlane, v_readfirstlane, v_writelane (CDNA3 ISA, "Vector ALU Operations").
+
+Compilers keep scalar registers in lanes of a vector register, also both halves of a pair whose upper half holds nothing: what
+was never written moves as such, and a use of it is a fault.
+"""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -27,12 +32,16 @@ def _chosen(machine, waves) -> np.ndarray:
 
 def _moved(machine, number: int, target: ScalarTarget, waves, lanes: np.ndarray) -> None:
     """A register of one lane of each wave to a scalar register."""
+    absent = machine.vectors.missing([number], lanes)
     try:
-        value = machine.read_vector(number, waves, lanes)
+        with machine.vectors.unchecked() if absent is not None else nullcontext():
+            value = machine.read_vector(number, waves, lanes)
     except KernelFault as fault:
         raise machine.of_lane(fault, lanes) from None
     ids = machine.vectors.read_ids(number, lanes) if machine.trace is not None else None
     target.write(machine, value, waves, ids)
+    if absent is not None:
+        machine.scalars.forget(target.first, waves, absent)
 
 
 def build_first(ins: AMDInstruction) -> Operation:
@@ -68,7 +77,12 @@ def build_write(ins: AMDInstruction) -> Operation:
         base = (machine.waves.all_lanes if waves is None else waves) * WAVE
         lanes = base + (which.read(machine, waves).astype(np.int64) & (WAVE - 1))
         ids = value.owners(machine, waves) if machine.trace is not None else None
-        machine.write_vector(number, np.broadcast_to(value.read(machine, waves), lanes.shape), waves, lanes, ids)
+        absent = None if value.registers is None else machine.scalars.missing([value.registers.first], waves)
+        with machine.scalars.unchecked() if absent is not None else nullcontext():
+            found = value.read(machine, waves)
+        machine.write_vector(number, np.broadcast_to(found, lanes.shape), waves, lanes, ids)
+        if absent is not None:
+            machine.vectors.forget(number, lanes, np.broadcast_to(absent, lanes.shape))
 
     return run
 
