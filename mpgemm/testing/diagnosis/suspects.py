@@ -62,7 +62,7 @@ def _addend(f: Failure) -> Iterator[Finding]:
     crossed = c[f.columns % m, f.rows % n]
     yield f.finding(f.true - f.added + crossed, "the addend: C is read along the wrong axis", 2.0, math.log(60))
     if f.case.scaling is not None and f.case.scaling.block is None:
-        factors = (f.factors[0] * f.factors[1])[:, 0]
+        factors = np.multiply(*f.factors)[:, 0]
         yield f.finding(f.true + (factors - 1) * f.added, "the addend: C is added before the scales", 2.0, 1.0)
 
 
