@@ -1,7 +1,10 @@
 """`mpgemm predict`: what a GPU library, or a compiled kernel, returns for two matrices, predicted bit for bit."""
 
+from __future__ import annotations
+
 import argparse
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
 from mpgemm.cli.common import library_options
@@ -13,6 +16,9 @@ from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.reporting import report
+
+if TYPE_CHECKING:
+    from tensorcore_models.libraries import Recipe
 
 QUESTION = "debug a kernel"
 SUMMARY = "what a GPU library, or a compiled kernel, returns for two matrices, bit for bit"
@@ -76,16 +82,11 @@ def run(args: argparse.Namespace) -> int:
     from tensorcore_models.formats.operands import values_of_bits
 
     a, b, fmt, out_format = options.read_operands(args)
-    if args.kernel is None and args.library is None:
-        raise ValueError(which_library(args.gpu))
     config = options.parse_config(args.config)
     (m, k), n = a.shape, b.shape[1]
-    assumptions: tuple[str, ...] = ()
-    if args.kernel is not None:
-        recipe, assumptions = kernel_recipe(args, fmt)
-        out_format = args.out_format or recipe.epilogue.formats[0]
-    else:
-        recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, m, k, n, fmt, out_format)
+    recipe, assumptions = _recipe(args, config, (m, k, n), fmt, out_format)
+    if args.kernel is not None and args.out_format is None:
+        out_format = recipe.epilogue.formats[0]
     scaling = read_scales(**scales_of(args), m=m, k=k, n=n)
     if scaling is None:
         bits = recipe.gemm_bits(a, b, out_format=out_format, scale=args.scale)
@@ -121,3 +122,14 @@ def run(args: argparse.Namespace) -> int:
     if args.out:
         print(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
     return 0
+
+
+def _recipe(
+    args: argparse.Namespace, config: dict[str, str], sizes: tuple[int, int, int], fmt: str, out_format: str
+) -> tuple[Recipe, tuple[str, ...]]:
+    """The recipe of --kernel or of --library, and what it rests on."""
+    if args.kernel is not None:
+        return kernel_recipe(args, fmt)
+    if args.library is None:
+        raise ValueError(which_library(args.gpu))
+    return options.make_recipe(args.gpu, args.library, config, args.recorded, *sizes, fmt, out_format), ()

@@ -174,6 +174,8 @@ class KernelProgram(ABC):
         places = [i for i, stored in enumerate(memory.stored[: memory.given]) if stored]
         owners = argument_arrays(given, [])[2]
         if output is not None:
+            if not 0 <= output < len(owners):
+                raise ValueError(f"output is argument {output}, expected 0 to {len(owners) - 1}")
             places = list(owners[output])
         if not places:
             raise ValueError(f"{self.name} writes to no array, or the output named is none")

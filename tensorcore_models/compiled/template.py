@@ -93,6 +93,7 @@ class Walker:
     def __init__(self, trace: ExpressionTrace, places: np.ndarray):
         self.trace, self.places = trace, places
         self._known: dict[bytes, Node] = {}
+        self._starts = np.array(trace.starts)
         first = places[0]
         self.probes: list[int | None] = []
         for axis in range(places.shape[1]):
@@ -124,7 +125,7 @@ class Walker:
         return Constant(int(values.flat[0]))
 
     def _walk(self, numbers: np.ndarray) -> Node:
-        at = np.searchsorted(self.trace.starts, numbers, "right") - 1
+        at = np.searchsorted(self._starts, numbers, "right") - 1
         kinds = [self.trace.blocks[i] for i in np.unique(at).tolist()]
         heads = [_head(block) for block in kinds]
         if any(head != heads[0] for head in heads):

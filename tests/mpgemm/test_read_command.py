@@ -71,6 +71,7 @@ def test_a_kernel_without_arguments(capsys):
     ([KEPT, "--arguments", "what"], "expected FORMAT:SHAPE"),
     ([KEPT, "--arguments", "bf16:32x64"], "in none of the arguments"),
     ([KEPT, KEPT, *ARGUMENTS, "--out", "c.npy"], "two are compared"),
+    ([KEPT, *ARGUMENTS, "--output", "7"], "output is argument 7, expected 0 to 5"),
     (["none.ptx"], "none.ptx"),
     ([KEPT, "--entry", "other"], "there is no entry 'other'"),
 ])  # fmt: skip

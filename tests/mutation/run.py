@@ -98,6 +98,8 @@ MUTANTS = (
     Mutant("PTX: products on tensor memory are in no order", "tensorcore_models/compiled/races.py", "RaceChecks._unordered", "agents <= self.beside", "agents < self.beside", ("tests/tensorcore_models/test_compiled_races.py",)),
     Mutant("PTX: a wgmma sees registers without a fence", "tensorcore_models/compiled/ptx/pending.py", "PendingRegisters.written", "= True", "= False", ("tests/tensorcore_models/test_compiled_races.py",)),
     Mutant("PTX: flushing changes no sum", "tensorcore_models/compiled/normal_form.py", "Forms._applied", ">= _NORMAL", ">= _SMALLEST", ("tests/tensorcore_models/test_compiled_compare.py",)),
+    Mutant("PTX: a comparison may write a constant", "tensorcore_models/compiled/ptx/program.py", "_writes_registers", "Register | Sink)", "Register | Sink | Immediate)", ("tests/tensorcore_models/test_compiled_refusals.py",)),
+    Mutant("predict: a kernel multiplies whatever is given", "mpgemm/cli/common/kernel_options.py", "kernel_recipe", "taken != [fmt, fmt]", "not taken", ("tests/mpgemm/test_library_commands.py",)),
     Mutant("PTX: terms of products have no negative zeros", "tensorcore_models/compiled/node_terms.py", "NodeTerms._operation", "_nothing(product.negative)", "_nothing(t.FALSE)", ("tests/tensorcore_models/test_compiled_solving.py",)),
     Mutant("AMD: clamped sums of integers wrap", "tensorcore_models/compiled/amdgcn/vector_operands.py", "_saturated", "np.clip(exact, limits.min, limits.max)", "exact", AMD),
     Mutant("AMD: a mask is cleared by lanes that do not run", "tensorcore_models/compiled/amdgcn/scalar.py", "_cleared", "absent & (word", "absent & False & (word", AMD),

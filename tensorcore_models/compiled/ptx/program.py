@@ -28,7 +28,7 @@ from .decode import Operation, guarded, unknown
 from .machine import WARP, KernelLaunch, PTXMachine, target_of
 from .movement import items
 from .parse import parse
-from .syntax import Entry, Module, Pair, PTXInstruction, Symbol, Variable
+from .syntax import Address, Entry, Immediate, Module, Pair, PTXInstruction, Register, Sink, Variable
 from .trace import PTXTrace
 
 BUILDERS = {
@@ -38,6 +38,8 @@ BUILDERS = {
 }  # fmt: skip
 
 
+#: Instructions whose first operand may be a number: of a barrier, of groups, of registers, of nanoseconds.
+_COUNTED = {"bar", "barrier", "cp", "wgmma", "nanosleep", "setmaxnreg"}
 #: Bytes of an entry's parameters, at most (PTX ISA 9.1, 5.1.6.2).
 LARGEST_PARAMETERS = 32764
 
@@ -168,7 +170,7 @@ def _build(ins: PTXInstruction, target: int | None) -> Operation:
         return barriers.branch(ins, target)
     if ins.name not in BUILDERS:
         raise unknown(ins)
-    if any(isinstance(x, Symbol) for x in _written(ins)):
+    if not _writes_registers(ins):
         raise unknown(ins, "writes to something that is no register")
     try:
         operation = BUILDERS[ins.name](ins)
@@ -179,10 +181,13 @@ def _build(ins: PTXInstruction, target: int | None) -> Operation:
     return operation if ins.guard is None or ins.name in ("ret", "exit") else guarded(operation, ins.guard)
 
 
-def _written(ins: PTXInstruction) -> tuple:
-    """What the first operand consists of, which most instructions write."""
+def _writes_registers(ins: PTXInstruction) -> bool:
+    """Whether the first operand, which most instructions write, is of registers, or is something that none writes."""
     first = ins.operands[0] if ins.operands else None
-    return (first.first, first.second) if isinstance(first, Pair) else items(first)
+    if first is None or isinstance(first, Address) or isinstance(first, Immediate) and ins.name in _COUNTED:
+        return True
+    written = (first.first, first.second) if isinstance(first, Pair) else items(first)
+    return all(isinstance(each, Register | Sink) for each in written)
 
 
 def _operation(ins: PTXInstruction, target: int | None) -> Operation:
