@@ -87,7 +87,10 @@ GAUDI, RISCV, ARM, WORMHOLE = (
     (f"tests/tensorcore_models/test_{name}.py",) for name in ("gaudi", "riscv", "arm", "tenstorrent")
 )
 QEMU = ("tests/tensorcore_models/test_arm_emulated.py",)
-AMD = ("tests/tensorcore_models/test_compiled_amd_instructions.py", "tests/tensorcore_models/test_compiled_amd_refusals.py")
+AMD = (
+    "tests/tensorcore_models/test_compiled_amd_instructions.py",
+    "tests/tensorcore_models/test_compiled_amd_refusals.py",
+)
 GPU_UNITS = ("tests/gpu/test_units_stored.py",)
 IDENTIFY = ("tests/tensorcore_models/test_identify_boxes.py",)
 
