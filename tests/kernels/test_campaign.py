@@ -17,8 +17,8 @@ def small(monkeypatch):
 
     device = PTXDevice("sm_80").use(monkeypatch)
     monkeypatch.setattr(campaign, "methods_of", lambda target: ["ootomo", "bf16xfp32x2"])
-    monkeypatch.setattr(campaign, "SHAPES", ((5, 9, 40),))
-    monkeypatch.setattr(campaign, "SIDES", (16,))
+    monkeypatch.setattr(campaign, "SHAPES", ((5, 9, 41),))
+    monkeypatch.setattr(campaign, "SIDES", (17,))
     monkeypatch.setattr(campaign, "seconds", lambda run: 1e-3 if torch.is_tensor(run()) else None)
     return device
 
