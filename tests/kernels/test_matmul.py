@@ -47,7 +47,7 @@ def assert_same(found, wanted):
 
 
 @pytest.mark.parametrize("method", KERNELS)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(2)
 def test_a_product_is_the_method(device, method):
     a, b, c = tensors(19, 37, 71)
     a = a.bfloat16() if "bf16xfp32" in method else a
@@ -193,7 +193,7 @@ def test_a_row_has_the_same_bits_in_any_batch(device, method):
     """Row 0 alone, among 99 rows and, with the counted choice of tiles, among 4096."""
     a, b, _ = tensors(99, 47, 81)
     alone = kernels.matmul(a[:1], b, method)
-    for rows, config in ((99, None), (99, SMALL), (37, kernels.Configuration(64, 64, 32, 4, 2))):
+    for rows, config in ((99, None), (37, SMALL)):
         assert_same(kernels.matmul(a[:rows], b, method, config=config)[:1], alone.numpy())
 
 
