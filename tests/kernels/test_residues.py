@@ -96,7 +96,7 @@ def test_the_gate_runs_it():
 
 def test_the_gate_has_every_number_of_limbs_where_it_is_allowed():
     found = list(cases(methods=["ozaki2_int8"]))
-    assert {case.target.name for case in found} == {"sm_80", "sm_86", "sm_89", "sm_90", "sm_120"}
+    assert {case.target.name for case in found} == {"sm_80", "sm_90"}
     counts = [residue_constants(case.row.moduli)["LIMBS"] for case in found if case.target.name == "sm_80"]
     assert counts == [1, 2, 3, 4]
 
