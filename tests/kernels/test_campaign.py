@@ -26,6 +26,7 @@ def small(monkeypatch):
     return device
 
 
+@pytest.mark.full  # some 7 s: every kernel that is timed is compiled
 def test_every_row_is_written(small, tmp_path, capsys):
     path = tmp_path / "report.json"
     assert campaign.run(small.target, torch.device("cpu"), "none", path) == 0
