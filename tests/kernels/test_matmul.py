@@ -18,6 +18,7 @@ from mpgemm.kernels.gate import same_bits  # noqa: E402
 from mpgemm.kernels.verification import ended_error  # noqa: E402
 
 SMALL = kernels.Configuration(16, 32, 32, 2, 2)
+#: Sizes are odd where nothing else is asked: Triton compiles such launches to one text, which tests share.
 pytestmark = pytest.mark.filterwarnings("ignore:Dynamo detected")
 
 
@@ -46,7 +47,7 @@ def assert_same(found, wanted):
 
 
 @pytest.mark.parametrize("method", KERNELS)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(2)
 def test_a_product_is_the_method(device, method):
     a, b, c = tensors(19, 37, 71)
     a = a.bfloat16() if "bf16xfp32" in method else a
@@ -65,7 +66,7 @@ def test_transposed_and_strided_operands_are_not_copied(device):
 
 
 def test_batches_are_broadcast(device):
-    a, b, c = tensors(5, 9, 40, batch=(2, 3))
+    a, b, c = tensors(5, 9, 41, batch=(2, 3))
     shared = b[0, 0]
     found = kernels.matmul(a, shared, c=c[0], config=SMALL)
     for i in range(2):
@@ -95,9 +96,9 @@ def test_alpha_beta_and_out(device):
 
 
 def test_special_values_are_those_of_fp32(device):
-    a, b, c = tensors(20, 24, 50)
+    a, b, c = tensors(19, 25, 51)
     a[1, 3], a[2, 4], a[5, 6], b[7, 2] = np.inf, np.nan, 3e38, -np.inf
-    for method in ("ootomo_tf32", "sgemm_cube", "bf16x9"):
+    for method in ("ootomo_tf32", "sgemm_cube", "bf16x6"):
         found = kernels.matmul(a, b, method, out=c.clone(), c=c, config=SMALL)
         assert_same(found, expected(a, b, c, method))
         chain = mpgemm.recovered_gemm(a.numpy(), b.numpy(), method="fp32") + c.numpy()
@@ -105,7 +106,7 @@ def test_special_values_are_those_of_fp32(device):
 
 
 def test_numbers_beyond_the_words_keep_their_accuracy(device):
-    a, b, _ = tensors(16, 16, 64)
+    a, b, _ = tensors(17, 17, 65)
     a, b = a * 2.0**40, b * 2.0**-60
     exact = a.double() @ b.double()
     size = a.double().abs() @ b.double().abs()
@@ -126,9 +127,10 @@ def test_zero_sizes(device, shape):
     assert not device.launches
 
 
-@pytest.mark.parametrize("method", ["ootomo_tf32", "sgemm_cube", "bf16xfp32x3"])
+@pytest.mark.parametrize("method", ["sgemm_cube", "ootomo_tf32", "bf16xfp32x3"])
+@pytest.mark.sweep(1)
 def test_weights_are_split_once(device, method):
-    a, b, _ = tensors(18, 40, 70, batch=(2,))
+    a, b, _ = tensors(19, 41, 71, batch=(2,))
     a = a.bfloat16() if "bf16xfp32" in method else a
     ready = kernels.split(b[0], method)
     found = kernels.matmul(a, ready, config=SMALL)
@@ -147,7 +149,7 @@ def test_weights_are_split_once(device, method):
 
 def test_words_of_batches_are_repeated_or_stacked(device):
     """What was split has fewer batches than the product, or becomes one tall matrix; rows are scaled."""
-    a, b, _ = tensors(4, 6, 40, batch=(3, 2))
+    a, b, _ = tensors(5, 7, 41, batch=(3, 2))
     found = kernels.matmul(a, kernels.split(b[0], "ootomo"), config=SMALL)
     left = kernels.matmul(kernels.split(a[0], "ootomo", side="a"), b, config=SMALL)
     for i in range(3):
@@ -162,22 +164,22 @@ def test_words_of_batches_are_repeated_or_stacked(device):
 
 
 def test_c_follows_the_shape_of_vectors(device):
-    a, b, _ = tensors(4, 1, 40, batch=(3,))
-    c = torch.arange(4.0)
+    a, b, _ = tensors(5, 1, 41, batch=(3,))
+    c = torch.arange(5.0)
     found = kernels.matmul(a, b[0, :, 0], c=c, config=SMALL)
-    assert found.shape == (3, 4)
+    assert found.shape == (3, 5)
     for i in range(3):
         assert_same(found[i], expected(a[i], b[0], c[:, None])[:, 0])
 
 
 def test_what_shares_memory_with_the_result_is_read_before(device):
     """The repair reads C once more: a[0, 0] is beyond TF32, its products are not."""
-    a, b, c = tensors(12, 12, 40)
+    a, b, c = tensors(13, 13, 41)
     a[0, 0], b[0] = 3.4028e38, b[0] * 2.0**-126
     out = c.clone()
     assert kernels.matmul(a, b, out=out, c=out.T, config=SMALL) is out
     assert_same(out, expected(a, b, c.T))
-    square = tensors(12, 12, 12)[0]
+    square = tensors(13, 13, 13)[0]
     wanted = expected(square, square.T)
     assert_same(kernels.matmul(square, square.T, out=square, config=SMALL), wanted)
     out = c.clone()
@@ -186,11 +188,12 @@ def test_what_shares_memory_with_the_result_is_read_before(device):
 
 
 @pytest.mark.parametrize("method", ["ootomo_tf32", "sgemm_cube"])
+@pytest.mark.sweep(1)
 def test_a_row_has_the_same_bits_in_any_batch(device, method):
-    """Row 0 alone, among 100 rows and, with the counted choice of tiles, among 4096."""
-    a, b, _ = tensors(100, 48, 80)
+    """Row 0 alone, among 99 rows and, with the counted choice of tiles, among 4096."""
+    a, b, _ = tensors(99, 47, 81)
     alone = kernels.matmul(a[:1], b, method)
-    for rows, config in ((100, None), (100, SMALL), (37, kernels.Configuration(64, 64, 32, 4, 2))):
+    for rows, config in ((99, None), (37, SMALL)):
         assert_same(kernels.matmul(a[:rows], b, method, config=config)[:1], alone.numpy())
 
 
@@ -217,9 +220,9 @@ def test_parts_of_k_are_added_in_order(device):
 
 
 def test_gradients_are_products_of_the_method(device):
-    a, b, c = (x.requires_grad_() for x in tensors(9, 12, 40))
+    a, b, c = (x.requires_grad_() for x in tensors(9, 13, 41))
     d = kernels.matmul(a, b, "bf16x6", c=c)
-    weights = torch.from_numpy(np.random.default_rng(4).standard_normal((9, 12)).astype(np.float32))
+    weights = torch.from_numpy(np.random.default_rng(4).standard_normal((9, 13)).astype(np.float32))
     (d * weights).sum().backward()
     assert_same(a.grad, expected(weights, b.detach().T, method="bf16x6"))
     assert_same(b.grad, expected(a.detach().T, weights, method="bf16x6"))
@@ -227,8 +230,8 @@ def test_gradients_are_products_of_the_method(device):
 
 
 def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
-    a, b, c = tensors(20, 24, 50)
-    kernels.matmul(a, b, c=c, verify=True)
+    a, b, c = tensors(19, 25, 51)
+    kernels.matmul(a, b, c=c, verify=True, config=SMALL)
     run = products.devices.execute
 
     def wrong(launch, where):
@@ -237,14 +240,14 @@ def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
 
     monkeypatch.setattr(products.devices, "execute", wrong)
     with pytest.raises(mpgemm.bounds.watching.OutsideBound):
-        kernels.matmul(a, b, c=c, verify=True)
+        kernels.matmul(a, b, c=c, verify=True, config=SMALL)
 
 
 def test_verify_takes_alpha_and_beta(device, monkeypatch):
     """The bound grows by alpha and the last roundings: what passes with one alpha fails with the next but few numbers."""
     a, b, c = tensors(17, 33, 45)
     for ends in ({"alpha": 0.3, "beta": -1.7}, {"alpha": 1e-42}, {"beta": 0.0}, {"alpha": 0.0, "beta": 2.0}):
-        kernels.matmul(a, b, "bf16x9", c=c, **ends, verify=True, config=SMALL)
+        kernels.matmul(a, b, c=c, **ends, verify=True, config=SMALL)
     run = products.devices.execute
 
     def wrong(launch, where):
@@ -252,7 +255,7 @@ def test_verify_takes_alpha_and_beta(device, monkeypatch):
 
     monkeypatch.setattr(products.devices, "execute", wrong)
     with pytest.raises(mpgemm.bounds.watching.OutsideBound):
-        kernels.matmul(a, b, "bf16x9", c=c, alpha=0.3, beta=-1.7, verify=True, config=SMALL)
+        kernels.matmul(a, b, c=c, alpha=0.3, beta=-1.7, verify=True, config=SMALL)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,7 @@ def computed(path, text, s, a, b, monkeypatch):
         {"m": 40, "k": 64, "n": 33, "block": (32, 16, 16), "terms": 4, "presplit": "b"},
     ],
 )
+@pytest.mark.sweep(1)
 def test_the_emitted_file_gives_the_bits_of_its_row(options, tmp_path, monkeypatch):
     """The file's own host and functions, run here: recovered_gemm's bits; other constants give other bits."""
     pytest.importorskip("torch", reason="the emitted host has torch tensors: pip install 'mpgemm[kernels]'")

@@ -37,8 +37,8 @@ def expected(a, b, count, c=None):
     return found if c is None else found + c.numpy()
 
 
-@pytest.mark.parametrize("count", [2, 5, 8, 14, 20])
-@pytest.mark.sweep(2)
+@pytest.mark.parametrize("count", [5, 3, 10, 15, 20])
+@pytest.mark.sweep(1)
 def test_a_product_is_the_method(device, count):
     """One to four limbs of 40 bits."""
     for spread in (0, 30):
@@ -49,18 +49,19 @@ def test_a_product_is_the_method(device, count):
     assert [x.function for x in device.launches] == ["residues", "residues", "residue_products"] * 2
 
 
-def test_exact_integers_stay_exact(device):
+@pytest.mark.parametrize("count", [10, pytest.param(20, marks=pytest.mark.full)])
+def test_exact_integers_stay_exact(device, count):
     """Products whose sums take every part of the rounding: few bits, 54 bits, and more, of both signs."""
     rng = np.random.default_rng(3)
-    a = torch.from_numpy(rng.integers(-(2**31), 2**31, (24, 12)).astype(np.float64))
-    b = torch.from_numpy(rng.integers(-(2**31), 2**31, (12, 40)).astype(np.float64))
-    for j in range(40):
+    a = torch.from_numpy(rng.integers(-(2**31), 2**31, (25, 13)).astype(np.float64))
+    b = torch.from_numpy(rng.integers(-(2**31), 2**31, (13, 41)).astype(np.float64))
+    for j in range(41):
         b[:, j] = torch.trunc(b[:, j] / 2.0 ** (j % 31))
         b[2 + j % 9 :, j] = 0
     b[0] = 2.0**31  # one exponent for each column: small columns have small sums beside it
     a[:12, 0] = 0
-    a[:, 11] = 2.0**31
-    found = kernels.matmul(a, b, "ozaki2_int8:moduli=20", config=SMALL).numpy()
+    a[:, 12] = 2.0**31
+    found = kernels.matmul(a, b, f"ozaki2_int8:moduli={count}", config=SMALL).numpy()
     exact = np.array(
         [[float(sum(int(x) * int(y) for x, y in zip(r, s, strict=True))) for s in b.numpy().T] for r in a.numpy()]
     )
@@ -68,21 +69,21 @@ def test_exact_integers_stay_exact(device):
 
 
 def test_rows_that_are_not_finite_are_nan_and_batches_run(device):
-    a, b, _ = doubles(6, 7, 40)
+    a, b, _ = doubles(5, 7, 41)
     a[1, 2], b[3, 4] = np.inf, np.nan
-    found = kernels.matmul(a[None].expand(2, 6, 40), b.T.contiguous().T[None], "ozaki2_int8:moduli=5", config=SMALL)
+    found = kernels.matmul(a[None].expand(2, 5, 41), b.T.contiguous().T[None], "ozaki2_int8:moduli=5", config=SMALL)
     for each in found:
         assert same_bits(each.numpy(), expected(a, b, 5)).all()
     assert torch.isnan(found[0, 1]).all() and torch.isnan(found[0, :, 4]).all() and torch.isfinite(found[0, 0, 0])
 
 
 def test_alpha_beta_out_and_verify(device):
-    a, b, c = doubles(6, 7, 40)
-    out = torch.empty(6, 7, dtype=torch.float64)
+    a, b, c = doubles(5, 7, 41)
+    out = torch.empty(5, 7, dtype=torch.float64)
     kernels.matmul(a, b, "ozaki2_int8:moduli=5", out=out, c=c, alpha=0.5, beta=-3.0, config=SMALL)
     assert same_bits(out.numpy(), expected(a, b, 5) * 0.5 + c.numpy() * -3.0).all()
     kernels.matmul(a, b, "ozaki2_int8:moduli=5", c=c, verify=True, config=SMALL)
-    assert torch.equal(kernels.matmul(a[:, :0], b[:0], "ozaki2_int8"), torch.zeros(6, 7, dtype=torch.float64))
+    assert torch.equal(kernels.matmul(a[:, :0], b[:0], "ozaki2_int8"), torch.zeros(5, 7, dtype=torch.float64))
 
 
 def test_the_gate_runs_it():
@@ -95,7 +96,7 @@ def test_the_gate_runs_it():
 
 def test_the_gate_has_every_number_of_limbs_where_it_is_allowed():
     found = list(cases(methods=["ozaki2_int8"]))
-    assert {case.target.name for case in found} == {"sm_80", "sm_86", "sm_89", "sm_90", "sm_120"}
+    assert {case.target.name for case in found} == {"sm_80", "sm_90"}
     counts = [residue_constants(case.row.moduli)["LIMBS"] for case in found if case.target.name == "sm_80"]
     assert counts == [1, 2, 3, 4]
 

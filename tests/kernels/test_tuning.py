@@ -40,7 +40,7 @@ def device(monkeypatch, tmp_path):
 
 def test_the_fastest_tile_is_kept(device, monkeypatch):
     rng = np.random.default_rng(0)
-    a, b, c = (torch.from_numpy(rng.standard_normal(s).astype(np.float32)) for s in ((9, 40), (40, 12), (9, 12)))
+    a, b, c = (torch.from_numpy(rng.standard_normal(s).astype(np.float32)) for s in ((9, 41), (41, 13), (9, 13)))
     wanted = kernels.matmul(a, b, "bf16x3", c=c, config=TILES[0])
     out = c.clone()
     kernels.matmul(a, b, "bf16x3", out=out, c=out, config="tune", repair=False)  # what is timed does not write to c
@@ -49,7 +49,7 @@ def test_the_fastest_tile_is_kept(device, monkeypatch):
     monkeypatch.setattr(tuning, "_KNOWN", {})  # another process: what torch kept is read
     assert torch.equal(kernels.matmul(a, b, "bf16x3", c=c, config="tune"), wanted) and len(device.timed) == 3
     assert device.launches[-2].constants["BM"] == 32
-    kernels.matmul(a[:5], b, "bf16x3", config="tune")
+    kernels.matmul(a[:5], b, "bf16x3", c=c[:5], config="tune")
     assert len(device.timed) == 6  # another shape
 
 
@@ -63,8 +63,8 @@ def test_tiles_that_do_not_fit_the_device_are_left_out(device, monkeypatch):
     monkeypatch.setattr(
         tuning, "seconds", lambda run: own(run) if device.timed else device.timed.append(0) or too_large(run)
     )
-    a, b = torch.ones(9, 40), torch.ones(40, 12)
-    assert torch.equal(kernels.matmul(a, b, "bf16x3", config="tune"), torch.full((9, 12), 40.0))
+    a, b, c = torch.ones(9, 41), torch.ones(41, 13), torch.ones(9, 13)
+    assert torch.equal(kernels.matmul(a, b, "bf16x3", c=c, config="tune"), torch.full((9, 13), 42.0))
     monkeypatch.setattr(tuning, "seconds", too_large)
     with pytest.raises(OutOfResources):
-        kernels.matmul(a[:5], b, "bf16x3", config="tune")
+        kernels.matmul(a[:5], b, "bf16x3", c=c[:5], config="tune")
