@@ -32,7 +32,21 @@ def multiply_add_constants(low: Lowered, roundings: tuple[str, ...]) -> dict[str
     if not (plain and held and exact) or spec.rounding not in roundings or spec.nan not in ("quiet", "all_ones"):
         return None
     nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
-    return {"ROUNDING": _ROUNDINGS[spec.rounding], "NAN": nan, "CLAMPS": False}
+    return {"ROUNDING": _ROUNDINGS[spec.rounding], "NAN": nan, "CLAMPS": False, "TREE": None}
+
+
+def pairwise_constants(low: Lowered) -> dict[str, Any] | None:
+    """Constants of the kernel for trees of FP32 additions over groups of rounded products; None for other units."""
+    (algorithm, spec), formats = low.form, low.floating
+    if algorithm is not SumAlgorithm.PAIRWISE or formats is None or low.scale_format is not None:
+        return None
+    a, b, c, d = formats
+    held = (c.name, d.name) == ("fp32", "fp32") and {a.name, b.name} <= set(_TYPES) - {"fp64"}
+    if not held or spec.nan not in ("quiet", "all_ones"):
+        return None
+    nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
+    return {"ROUNDING": "rn", "NAN": nan, "CLAMPS": False,
+            "TREE": (spec.group, spec.flush_input != "none", spec.flush_results)}  # fmt: skip
 
 
 def integer_constants(low: Lowered) -> dict[str, Any] | None:
@@ -44,7 +58,7 @@ def integer_constants(low: Lowered) -> dict[str, Any] | None:
     a, b, c, d = formats
     if max(a.bits, b.bits) > 8 or (c.name, d.name) != ("s32", "s32") or spec.terms > 1 << 14:
         return None
-    return {"ROUNDING": None, "NAN": 0, "CLAMPS": spec.saturate}
+    return {"ROUNDING": None, "NAN": 0, "CLAMPS": spec.saturate, "TREE": None}
 
 
 def run_chain(unit: Any, a, b, c, every: int | None):
@@ -54,7 +68,8 @@ def run_chain(unit: Any, a, b, c, every: int | None):
     plan, low = unit.plan, unit.plan.low
     (batch, m, k), n = a.shape, b.shape[1]
     integers = plan.constants["ROUNDING"] is None
-    terms = plan.terms if integers else math.gcd(_UNROLLED, k, every or 0)
+    tree = plan.constants["TREE"] is not None
+    terms = plan.terms if integers or tree else math.gcd(_UNROLLED, k, every or 0)
     padded = -(-k // terms) * terms
     kind = torch.int32 if integers else getattr(torch, _TYPES[low.d_format.name])
     sides = []
@@ -62,7 +77,11 @@ def run_chain(unit: Any, a, b, c, every: int | None):
         values = (
             _integers(codes, fmt) if integers else codes.contiguous().view(getattr(torch, _TYPES[fmt.name])).to(kind)
         )
-        values = torch.nn.functional.pad(values, (0, padded - k, 0, -values.shape[1] % tile))
+        if tree:
+            values = _flushed(values, fmt, low.form.spec.flush_input)
+        # a product of -0 and +0 changes no sum of numbers in floating point
+        nothing = -0.0 if tree and not sides else 0
+        values = torch.nn.functional.pad(values, (0, padded - k, 0, -values.shape[1] % tile), value=nothing)
         sides.append(values.reshape(batch, -1, tile, padded).transpose(2, 3).contiguous())
     down, across = sides[0].shape[1], sides[1].shape[1]
     out = torch.empty((batch, m, n), dtype=kind, device=a.device)
@@ -80,6 +99,16 @@ def run_chain(unit: Any, a, b, c, every: int | None):
     unit.launch(TritonLaunch("chains", arguments, constants, batch * down * across, math.prod(unit.warps)))
     signed = torch.int64 if kind == torch.float64 else torch.int32
     return out.view(signed), torch.zeros(batch * down * across, dtype=torch.int32, device=a.device)
+
+
+def _flushed(values, fmt: Any, below: str):
+    """Operands as trees take them: those below the smallest normal number of their format or of FP32 are +0."""
+    import torch
+
+    if below == "none":
+        return values
+    least = 2.0 ** (fmt.emin if below == "format" else -126)
+    return torch.where(values.abs() < least, torch.zeros_like(values), values)
 
 
 def _integers(codes, fmt: IntegerFormat):

@@ -26,7 +26,7 @@ from typing import Any
 from ..families.base import SumAlgorithm
 from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
-from .chains import chain_plan, integer_constants, multiply_add_constants
+from .chains import chain_plan, integer_constants, multiply_add_constants, pairwise_constants
 from .integers import integer_plan
 from .plans import ModePlan, OperandForm, UnitMode
 
@@ -229,6 +229,15 @@ MODES = (
         NVIDIA,
         lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rz", "rd", "ru")), 1),
         "the same, rounded toward zero, up or down",
+        "nothing",
+    ),
+    UnitMode(
+        "trees of products",
+        "chains",
+        # Text for sm_100 adds pairs of which one half was never written, which no machine has checked.
+        ("sm_80", "sm_86", "sm_89", "sm_90", "gfx942"),
+        lambda low, mode: chain_plan(low, mode, pairwise_constants(low), low.cycle),
+        "CDNA2's fp16 and bf16: products rounded to FP32, groups of them added as a tree, infinities and NaN included",
         "nothing",
     ),
     UnitMode(

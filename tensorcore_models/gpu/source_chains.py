@@ -21,16 +21,38 @@ def multiply_add(x, y, z, ROUNDING: gl.constexpr):
         return gl.inline_asm_elementwise(TEXT, OPERANDS, [x, y, z], z.dtype, True, 1)
 
 
+@gluon.jit
+def kept(x, FLUSHES: gl.constexpr):
+    """x, which with FLUSHES is a zero of its sign below 2^-126."""
+    return gl.where(gl.abs(x) < 2.0**-126, x * 0.0, x) if FLUSHES else x
+
+
+@gluon.jit
+def tree_of_products(
+    pa, pb, BM: gl.constexpr, BN: gl.constexpr, FIRST: gl.constexpr, COUNT: gl.constexpr, FLUSHES: gl.constexpr
+):
+    """COUNT products from FIRST on, each rounded, added as a binary tree."""
+    if COUNT == 1:
+        x, y = gl.expand_dims(gl.load(pa + FIRST * BM), 1), gl.expand_dims(gl.load(pb + FIRST * BN), 0)
+        return kept(x * y, FLUSHES)
+    else:
+        HALF: gl.constexpr = COUNT // 2
+        left = tree_of_products(pa, pb, BM, BN, FIRST, HALF, FLUSHES)
+        return kept(left + tree_of_products(pa, pb, BM, BN, FIRST + HALF, HALF, FLUSHES), FLUSHES)
+
+
 @gluon.jit(do_not_specialize=ANY_VALUE)
 def chains(
     a, b, c, out, m, n, steps, chain, row_tiles, column_tiles, c_batch, c_row, c_column,
     TERMS: gl.constexpr, ROUNDING: gl.constexpr, NAN: gl.constexpr, PROMOTES: gl.constexpr, CLAMPS: gl.constexpr,
-    EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
+    TREE: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C product by product. A and B: [batch][tile][k][row or column of the tile], in the type of the sum.
 
     ROUNDING: of each multiply-add; None: integers, added modulo 2^32, or clamped after each step with CLAMPS. TERMS: Products
     of a step. NAN: Encoding of NaN results. PROMOTES: chains of `chain` steps start from 0 and are added outside.
+    TREE: (products of a group, whether c below 2^-126 is +0 at each step, whether results below are 0) of sums whose rounded
+    products are added as a tree, and each group's sum to c; None: multiply-adds.
     """
     L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
@@ -63,9 +85,15 @@ def chains(
             before = d
             if CLAMPS:
                 d = gl.zeros([BM, BN], TYPE, L)
-            for i in gl.static_range(TERMS):
-                x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
-                d = d + x * y if ROUNDING is None else multiply_add(x, y, d, ROUNDING)
+            if TREE is not None:
+                if TREE[1]:
+                    d = gl.where(gl.abs(d) < 2.0**-126, 0.0, d)
+                for first in gl.static_range(0, TERMS, TREE[0]):
+                    d = kept(d + tree_of_products(pa, pb, BM, BN, first, TREE[0], TREE[2]), TREE[2])
+            else:
+                for i in gl.static_range(TERMS):
+                    x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
+                    d = d + x * y if ROUNDING is None else multiply_add(x, y, d, ROUNDING)
             if CLAMPS:
                 wide = before.to(gl.int64) + d.to(gl.int64)
                 d = gl.minimum(gl.maximum(wide, -0x80000000), 0x7FFFFFFF).to(TYPE)
