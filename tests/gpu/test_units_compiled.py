@@ -12,6 +12,7 @@ from tensorcore_models.kernels import lowered
 from tensorcore_models.kernels.common import generic_promoted
 from tensorcore_models.kernels.generic import generic_bits
 from tensorcore_models.probing.edges import EDGES, draw
+from tensorcore_models.probing.random_operands import DrawnOperands
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -33,7 +34,8 @@ UNITS = (
     "cdna3:v_mfma_f32_32x32x8_f16", "cdna3:v_mfma_f32_32x32x8_bf16", "cdna3:v_mfma_f32_16x16x8_xf32",
     "cdna3:v_mfma_f32_16x16x32_bf8_fp8", "blackwell:tcgen05.mma.m128n8k32.block32.f32.e5m2.e5m2.ue8m0",
     "rtx_blackwell:mma.m16n8k32.block32.f32.e2m1.e3m2.f32.ue8m0", "ampere:mma.m8n8k4.f32.f16.f16.f32",
-    "cdna2:v_mfma_f32_32x32x8f16", "cdna2:v_mfma_f32_16x16x8bf16",
+    "cdna1:v_mfma_f32_32x32x8f16", "cdna1:v_mfma_f32_32x32x4bf16", "cdna2:v_mfma_f32_32x32x8f16",
+    "cdna2:v_mfma_f32_16x16x8bf16",
     "cdna1:v_mfma_f32_32x32x2f32", "turing:mma.m8n8k16.s32.s8.s8.s32.satfinite", "turing:mma.m8n8k32.s32.s4.u4.s32",
 )  # fmt: skip
 
@@ -68,6 +70,22 @@ def test_no_bit_differs(unit, target):
         assert np.array_equal(found, generic_bits(low, *p)), edge
 
 
+def test_bounds_that_round_apart_are_done_again():
+    """Operands of one scale never are; half a unit of c and a bit that FP64 loses is."""
+    engine, machine = engine_of("cdna1:v_mfma_f32_32x32x8f16"), unit_machine.compiling("sm_90")
+    low, rng = lowered(engine), np.random.default_rng(15)
+    a, b = (tcm.encode(rng.standard_normal(s), "fp16", "rne") for s in ((9, 64), (64, 8)))
+    p = DrawnOperands(a, b, rng.standard_normal((9, 8)).astype(np.float32).view(np.uint32), None, None)
+    done, found = unit_machine.run(engine, machine, p)
+    assert done.again == () and np.array_equal(found, generic_bits(low, *p))
+    a[:, :], b[:, :] = 0, 0
+    a[0, :2], b[:2, 0] = (0x0001, 0x2C00), (0x0001, 0x3C00)  # 2^-48 and 2^-4, half a unit of 2^20
+    p.c[:] = np.float32(2**20).view(np.uint32)
+    done, found = unit_machine.run(engine, machine, p)
+    assert done.again == ((0, 0, 0),) and np.array_equal(found, generic_bits(low, *p))
+    assert found[0, 0] == p.c[0, 0] + 1
+
+
 @pytest.mark.parametrize("target", ["sm_90", "gfx942"])
 @pytest.mark.parametrize("lost", [None, "operands", "results", "c"])
 def test_trees_flush_what_is_small(target, lost):
@@ -94,7 +112,8 @@ def test_trees_flush_what_is_small(target, lost):
 
 
 @pytest.mark.parametrize(
-    "unit", [u for u in UNITS if "f32.f16" in u or "e4m3.e4m3" in u or "2f32" in u or "block32" in u or "cdna2" in u]
+    "unit",
+    [u for u in UNITS if "f32.f16" in u or "e4m3.e4m3" in u or "block32" in u or u.startswith(("cdna1", "cdna2"))],
 )
 def test_chains_are_added_outside(unit):
     engine, machine = engine_of(unit), unit_machine.compiling("sm_90")
