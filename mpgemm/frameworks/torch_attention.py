@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from mpgemm.experiments.attention import AttentionProgram, attend, visible
 from mpgemm.frameworks.multiplier import Multiplier
+from mpgemm.frameworks.torch_checks import check_on_cpu
 from mpgemm.frameworks.torch_tensors import format_of, to_array
 from tensorcore_models.formats import get_float_format
 
@@ -106,6 +107,7 @@ _ALL_STAGES = 7
 
 def _check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa) -> None:
     """Refuse what FlashAttention does not take, so that torch would take another path. Raises ValueError."""
+    check_on_cpu("FlashAttention", "sdpa='math' runs on a GPU", query, key, value)
     asks = [
         (any(x.dim() != 4 for x in (query, key, value)), "tensors that are not (batch, heads, rows, d)"),
         (query.dtype not in FLASH_TYPES or not query.dtype == key.dtype == value.dtype,

@@ -31,7 +31,7 @@ from mpgemm.frameworks.call_log import CallLog, Report, Site
 from mpgemm.frameworks.multiplier import Multiplier, Product, multipliers
 from mpgemm.frameworks.torch_attention import SdpaChoice, SdpaMode
 from mpgemm.frameworks.torch_batches import ended, multiplied, run_batch
-from mpgemm.frameworks.torch_checks import check_convolution, check_out, check_product
+from mpgemm.frameworks.torch_checks import check_convolution, check_on_cpu, check_out, check_product
 from mpgemm.frameworks.torch_process import PROCESS, OpenBlock, open_here
 from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array
 from tensorcore_models.gpu.tensors import on_gpu
@@ -129,8 +129,8 @@ class Emulation(TorchDispatchMode):
         if _without_values(args):
             return func(*args, **kwargs)
         try:
+            name = func.overloadpacket.__name__
             if handler is None:
-                name = func.overloadpacket.__name__
                 if unseen(func):
                     raise NotImplementedError(
                         f"{func.name()} is an operation whose code cannot be seen, so nobody knows whether it multiplies; "
@@ -139,9 +139,9 @@ class Emulation(TorchDispatchMode):
                 advice = _INSTEAD.get(name.rstrip("_"), "write it with torch.matmul")
                 raise NotImplementedError(f"{name}: its products are not emulated; {advice}, or pass strict=False")
             if any(isinstance(x, torch.Tensor) and x.layout != torch.strided for x in args):
-                raise TypeError(
-                    f"{func.overloadpacket.__name__} of a sparse tensor: make it dense first, with .to_dense()"
-                )
+                raise TypeError(f"{name} of a sparse tensor: make it dense first, with .to_dense()")
+            if name in _SCALED:
+                check_on_cpu(name, "mm, bmm, addmm, baddbmm and convolutions run on a GPU", *args)
             found = handler(self, *args, **{k: v for k, v in kwargs.items() if k != "out"})
             for watch in WATCHERS:
                 watch(func, args, kwargs, found)

@@ -32,7 +32,42 @@ def multiply_add_constants(low: Lowered, roundings: tuple[str, ...]) -> dict[str
     if not (plain and held and exact) or spec.rounding not in roundings or spec.nan not in ("quiet", "all_ones"):
         return None
     nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
-    return {"ROUNDING": _ROUNDINGS[spec.rounding], "NAN": nan, "CLAMPS": False}
+    return {"ROUNDING": _ROUNDINGS[spec.rounding], "NAN": nan, "CLAMPS": False, "TREE": None, "BOUNDS": False}
+
+
+def pairwise_constants(low: Lowered) -> dict[str, Any] | None:
+    """Constants of the kernel for trees of FP32 additions over groups of rounded products; None for other units."""
+    (algorithm, spec), formats = low.form, low.floating
+    if algorithm is not SumAlgorithm.PAIRWISE or formats is None or low.scale_format is not None:
+        return None
+    a, b, c, d = formats
+    held = (c.name, d.name) == ("fp32", "fp32") and {a.name, b.name} <= set(_TYPES) - {"fp64"}
+    if not held or spec.nan not in ("quiet", "all_ones"):
+        return None
+    nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
+    return {"ROUNDING": "rn", "NAN": nan, "CLAMPS": False,
+            "TREE": (spec.group, spec.flush_input != "none", spec.flush_results), "BOUNDS": False}  # fmt: skip
+
+
+def exact_constants(low: Lowered) -> dict[str, Any] | None:
+    """Constants of the kernel for exact sums that are rounded once, to nearest, to FP32; None for other units."""
+    (algorithm, spec), formats = low.form, low.floating
+    if algorithm is not SumAlgorithm.EXACT or formats is None or low.scale_format is not None:
+        return None
+    a, b, c, d = formats
+    rules = (spec.output_rounding, spec.negative_underflow, spec.zero_sign, spec.nan, spec.subnormal_c)
+    cut = (
+        spec.fraction_bits, spec.integer_bits, spec.output_fraction_bits, spec.exponent_floor, spec.product_overflow_exponent,
+    )  # fmt: skip
+    plain = not (spec.flush_inputs or spec.flush_outputs or spec.flush_c or spec.normalised_products or spec.padding)
+    held = (c.name, d.name) == ("fp32", "fp32") and {a.name, b.name} <= set(_TYPES) - {"fp32", "fp64"}
+    if (
+        not (plain and held)
+        or rules != ("rne", "negative", "positive", "quiet", "raw")
+        or any(x is not None for x in cut)
+    ):
+        return None
+    return {"ROUNDING": "rn", "NAN": d.nan_encoding(), "CLAMPS": False, "TREE": None, "BOUNDS": True}
 
 
 def integer_constants(low: Lowered) -> dict[str, Any] | None:
@@ -44,33 +79,30 @@ def integer_constants(low: Lowered) -> dict[str, Any] | None:
     a, b, c, d = formats
     if max(a.bits, b.bits) > 8 or (c.name, d.name) != ("s32", "s32") or spec.terms > 1 << 14:
         return None
-    return {"ROUNDING": None, "NAN": 0, "CLAMPS": spec.saturate}
+    return {"ROUNDING": None, "NAN": 0, "CLAMPS": spec.saturate, "TREE": None, "BOUNDS": False}
 
 
 def run_chain(unit: Any, a, b, c, every: int | None):
-    """(encodings of D, flags of tiles, all 0) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
+    """(encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
     import torch
 
     plan, low = unit.plan, unit.plan.low
     (batch, m, k), n = a.shape, b.shape[1]
-    integers = plan.constants["ROUNDING"] is None
-    terms = plan.terms if integers else math.gcd(_UNROLLED, k, every or 0)
+    integers, bounds = plan.constants["ROUNDING"] is None, plan.constants["BOUNDS"]
+    whole = integers or bounds or plan.constants["TREE"] is not None
+    terms = plan.terms if whole else math.gcd(_UNROLLED, k, every or 0)
     padded = -(-k // terms) * terms
     kind = torch.int32 if integers else getattr(torch, _TYPES[low.d_format.name])
-    sides = []
-    for codes, fmt, tile in ((a, low.a_format, unit.tile[0]), (b, low.b_format, unit.tile[1])):
-        values = (
-            _integers(codes, fmt) if integers else codes.contiguous().view(getattr(torch, _TYPES[fmt.name])).to(kind)
-        )
-        values = torch.nn.functional.pad(values, (0, padded - k, 0, -values.shape[1] % tile))
-        sides.append(values.reshape(batch, -1, tile, padded).transpose(2, 3).contiguous())
-    down, across = sides[0].shape[1], sides[1].shape[1]
+    taken = torch.float64 if bounds else kind
+    (x, x_special), (y, y_special) = (_operand(unit, i, codes, padded, taken) for i, codes in enumerate((a, b)))
+    down, across = x.shape[1], y.shape[1]
     out = torch.empty((batch, m, n), dtype=kind, device=a.device)
+    flags = torch.zeros(batch * down * across, dtype=torch.int32, device=a.device)
     strides = (0, 0, 0) if c is None else c.stride()
     arguments = {
-        "a": view_of(sides[0]), "b": view_of(sides[1]), "c": None if c is None else view_of(c.view(kind)), "out": view_of(out),
-        "m": m, "n": n, "steps": padded // terms, "chain": (every or padded) // terms, "row_tiles": down,
-        "column_tiles": across,
+        "a": view_of(x), "b": view_of(y), "c": None if c is None else view_of(c.view(kind)), "out": view_of(out),
+        "flags": view_of(flags) if bounds else None, "m": m, "n": n, "steps": padded // terms,
+        "chain": (every or padded) // terms, "row_tiles": down, "column_tiles": across,
         "c_batch": strides[0], "c_row": strides[1], "c_column": strides[2],
     }  # fmt: skip
     constants = {
@@ -79,7 +111,44 @@ def run_chain(unit: Any, a, b, c, every: int | None):
     }  # fmt: skip
     unit.launch(TritonLaunch("chains", arguments, constants, batch * down * across, math.prod(unit.warps)))
     signed = torch.int64 if kind == torch.float64 else torch.int32
-    return out.view(signed), torch.zeros(batch * down * across, dtype=torch.int32, device=a.device)
+    if bounds:
+        flags |= (x_special[:, :, None] | y_special[:, None, :]).flatten().to(torch.int32)
+    return out.view(signed), flags
+
+
+def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
+    """(values of an operand as [batch][tile][k][row of the tile] in a type of torch, whether tiles have infinities or NaN).
+
+    side: 0 for a, 1 for b. Only sums between bounds, which leave them to the CPU, ask for the tiles; others get None.
+    """
+    import torch
+
+    low, tile, constants = unit.plan.low, unit.tile[side], unit.plan.constants
+    fmt, (batch, rows, k), special = (low.a_format, low.b_format)[side], codes.shape, None
+    if constants["ROUNDING"] is None:
+        values = _integers(codes, fmt)
+    else:
+        values = codes.contiguous().view(getattr(torch, _TYPES[fmt.name])).to(kind)
+    if constants["BOUNDS"]:
+        strange = torch.nn.functional.pad(~values.isfinite().all(2), (0, -rows % tile))
+        special = strange.reshape(batch, -1, tile).any(2)
+        values = values.nan_to_num(0, 0, 0)
+    nothing = 0.0
+    if constants["TREE"] is not None:
+        values = _flushed(values, fmt, low.form.spec.flush_input)
+        nothing = -0.0 if side == 0 else 0.0  # a product of -0 and +0 changes no sum
+    values = torch.nn.functional.pad(values, (0, padded - k, 0, -rows % tile), value=nothing)
+    return values.reshape(batch, -1, tile, padded).transpose(2, 3).contiguous(), special
+
+
+def _flushed(values, fmt: Any, below: str):
+    """Operands as trees take them: those below the smallest normal number of their format or of FP32 are +0."""
+    import torch
+
+    if below == "none":
+        return values
+    least = 2.0 ** (fmt.emin if below == "format" else -126)
+    return torch.where(values.abs() < least, torch.zeros_like(values), values)
 
 
 def _integers(codes, fmt: IntegerFormat):

@@ -26,7 +26,7 @@ from typing import Any
 from ..families.base import SumAlgorithm
 from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
-from .chains import chain_plan, integer_constants, multiply_add_constants
+from .chains import chain_plan, exact_constants, integer_constants, multiply_add_constants, pairwise_constants
 from .integers import integer_plan
 from .plans import ModePlan, OperandForm, UnitMode
 
@@ -230,6 +230,23 @@ MODES = (
         lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rz", "rd", "ru")), 1),
         "the same, rounded toward zero, up or down",
         "nothing",
+    ),
+    UnitMode(
+        "trees of products",
+        "chains",
+        # Text for sm_100 adds pairs of which one half was never written, which no machine has checked.
+        ("sm_80", "sm_86", "sm_89", "sm_90", "gfx942"),
+        lambda low, mode: chain_plan(low, mode, pairwise_constants(low), low.cycle),
+        "CDNA2's fp16 and bf16: products rounded to FP32, groups of them added as a tree, infinities and NaN included",
+        "nothing",
+    ),
+    UnitMode(
+        "exact sums between bounds",
+        "chains",
+        NVIDIA,
+        lambda low, mode: chain_plan(low, mode, exact_constants(low), low.step),
+        "CDNA1's fp16 and bf16: exact sums of few products and c, rounded once to FP32",
+        "infinities and NaN, sums whose bounds in FP64, rounded down and up, are not rounded to the same number",
     ),
     UnitMode(
         "integer sums",

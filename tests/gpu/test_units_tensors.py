@@ -89,8 +89,8 @@ def test_special_operands_are_done_again(engine):
 
 def test_a_unit_without_a_mode_says_what_runs_it(engine):
     a, b, _ = map(torch.from_numpy, operands())
-    with pytest.raises(ValueError, match=r"cdna2:.* has no mode on sm_90; on the CPU it runs by pairwise sums"):
-        tcm.get_instruction("cdna2", "v_mfma_f32_32x32x8f16").gemm(a, b)
+    with pytest.raises(ValueError, match=r"arm:.* has no mode on sm_90; on the CPU it runs by generic exact"):
+        tcm.get_instruction("arm", "fmopa.m4n4k2.f32.f16.f16.f32").gemm(a, b)
 
 
 @pytest.mark.parametrize(

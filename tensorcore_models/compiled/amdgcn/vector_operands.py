@@ -286,7 +286,7 @@ def settled(machine, ins: AMDInstruction, bits: np.ndarray, fmt: str) -> np.ndar
 def _saturated(row: AluRow) -> Callable:
     """A row's function whose exact result is limited to the range of its type (CDNA3 ISA, "VOP3", CLAMP of integers)."""
     kind = np.dtype(KINDS[row.result])
-    limits = np.iinfo(str(kind))
+    limits = np.iinfo(kind.name)
 
     def run(*operands):
         exact = row.function(*(np.asarray(x).astype(np.int64) for x in operands))
