@@ -30,14 +30,18 @@ def print_published(as_json: bool) -> None:
         result = {"statements": [row._asdict() for row in rows], "times": times, "spread": spreads}
         sys.stdout.write(json_text(result))
         return
-    headings = ("statement", "published", "nominal", "calibrated", "")
+    headings = ("statement", "role", "published", "nominal", "calibrated")
     lines = [
-        (r.statement, r.published, r.nominal, r.calibrated, "fitted to" if r.used_in_fit else "predicted") for r in rows
+        (r.statement, "fitted to" if r.used_in_fit else "predicted", r.published, r.nominal, r.calibrated) for r in rows
     ]
     say("910A and 910B: predictions beside published numbers; the fitted ones prove nothing")
-    Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines).print()
+    Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines, whole=True).print()
     say(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.\n")
     _print_times(compared)
+
+
+def _short(microseconds: float) -> str:
+    return f"{microseconds:.4g}" if microseconds < 1e4 else f"{microseconds:.0f}"
 
 
 def _kinds(compared: list[PredictedTime]) -> dict[str, list[PredictedTime]]:
@@ -54,23 +58,25 @@ def _print_times(compared: list[PredictedTime]) -> None:
     times, busy = [], []
     for c in compared:
         r = c.measurement
-        kind = "fitted to" if r.fitted else "predicted"
-        size = f"{r.m} x {r.k} x {r.n}"
+        fit, size = "yes" if r.fitted else "no", f"{r.m}x{r.k}x{r.n}"
         times.append(
             (
-                r.source, r.name, r.chip, size, r.operand, str(c.schedule.blocking), c.schedule.placement(),
-                f"{r.microseconds:.4g}", f"{c.predicted:.4g}", f"{c.error:+.0%}", kind,
+                r.name, r.chip, size, _short(r.microseconds), _short(c.predicted), f"{c.error:+.0%}", fit,
+                r.source, r.operand, str(c.schedule.blocking), c.schedule.placement(),
             )
         )  # fmt: skip
         pairs = (f"{here:.2f} / {there:.2f}" for there, here in zip(c.busy, r.busy, strict=True))
         if r.busy:
-            busy.append((r.name, r.chip, size, *pairs, *[""] * (len(BUSY_PIPES) - len(r.busy)), kind))
+            busy.append((r.name, r.chip, size, fit, *pairs, *[""] * (len(BUSY_PIPES) - len(r.busy))))
     columns = (
-        "source", "case", "chip", "m x k x n", "operand", "block", "placed", "published us", "predicted", "error", "",
+        "case", "chip", "m x k x n", "us", "predicted", "error", "fit", "source", "operand", "block", "placed",
     )  # fmt: skip
-    Table("Published times and simulated ones", columns, times).print()
+    Table(
+        "Published times and simulated ones; fit: whether a number of the model was fitted to it", columns, times
+    ).print()
     print()
-    Table("Busy ratios, published / simulated", ("case", "chip", "m x k x n", *BUSY_PIPES, ""), busy).print()
+    ratios = ("case", "chip", "m x k x n", "fit", *BUSY_PIPES)
+    Table("Busy ratios, published / simulated", ratios, busy, whole=True).print()
     print()
     for kind, chosen in _kinds(compared).items():
         found = spread(chosen)
