@@ -87,7 +87,7 @@ GAUDI, RISCV, ARM, WORMHOLE = (
     (f"tests/tensorcore_models/test_{name}.py",) for name in ("gaudi", "riscv", "arm", "tenstorrent")
 )
 QEMU = ("tests/tensorcore_models/test_arm_emulated.py",)
-AMD = (
+AMD_MACHINE = (
     "tests/tensorcore_models/test_compiled_amd_instructions.py",
     "tests/tensorcore_models/test_compiled_amd_refusals.py",
 )
@@ -104,9 +104,9 @@ MUTANTS = (
     Mutant("PTX: a comparison may write a constant", "tensorcore_models/compiled/ptx/program.py", "_writes_registers", "Register | Sink)", "Register | Sink | Immediate)", ("tests/tensorcore_models/test_compiled_refusals.py",)),
     Mutant("predict: a kernel multiplies whatever is given", "mpgemm/cli/common/kernel_options.py", "kernel_recipe", "taken != [fmt, fmt]", "not taken", ("tests/mpgemm/test_library_commands.py",)),
     Mutant("PTX: terms of products have no negative zeros", "tensorcore_models/compiled/node_terms.py", "NodeTerms._operation", "_nothing(product.negative)", "_nothing(t.FALSE)", ("tests/tensorcore_models/test_compiled_solving.py",)),
-    Mutant("AMD: clamped sums of integers wrap", "tensorcore_models/compiled/amdgcn/vector_operands.py", "_saturated", "np.clip(exact, limits.min, limits.max)", "exact", AMD),
-    Mutant("AMD: a mask is cleared by lanes that do not run", "tensorcore_models/compiled/amdgcn/scalar.py", "_cleared", "absent & (word", "absent & False & (word", AMD),
-    Mutant("AMD: a lane keeps what was never written", "tensorcore_models/compiled/amdgcn/waves.py", "build_write", "if absent is not None:\n            machine.vectors", "if False:\n            machine.vectors", AMD),
+    Mutant("AMD: clamped sums of integers wrap", "tensorcore_models/compiled/amdgcn/vector_operands.py", "_saturated", "np.clip(exact, limits.min, limits.max)", "exact", AMD_MACHINE),
+    Mutant("AMD: a mask is cleared by lanes that do not run", "tensorcore_models/compiled/amdgcn/scalar.py", "_cleared", "absent & (word", "absent & False & (word", AMD_MACHINE),
+    Mutant("AMD: a lane keeps what was never written", "tensorcore_models/compiled/amdgcn/waves.py", "build_write", "if absent is not None:\n            machine.vectors", "if False:\n            machine.vectors", AMD_MACHINE),
     Mutant("units on a GPU: a flagged tile stays", "tensorcore_models/gpu/products.py", "DeviceUnit.run", "column in again:", "column in again[:-1]:", GPU_UNITS),
     Mutant("units on a GPU: a tile's addend is another's", "tensorcore_models/gpu/products.py", "DeviceUnit.run", "else c[batch][here]", "else c[0][:rows, :columns]", GPU_UNITS),
     Mutant("kernel: F + 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits - 1;", TWINS),
