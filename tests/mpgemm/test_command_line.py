@@ -22,6 +22,7 @@ from mpgemm.traces.recording import TraceRecorder
 
 #: A kernel of an fp16 product that Triton compiled.
 PTX = Path(__file__).parents[1] / "vectors" / "ptx" / "sm_80-fp16-masked.ptx"
+AMDGCN = Path(__file__).parents[1] / "vectors" / "amdgcn" / "fp16-kpack2.s"
 #: Two products as msprof writes them, and a row that is none.
 PROFILE = """Op Name,OP Type,Task Duration(us),Input Shapes,Input Data Types,Output Shapes,aic_mac_ratio,aic_mte2_ratio
 mm_1,MatMulV2,40,"256,1024;1024,512",FLOAT16;FLOAT16,"256,512",0.3,0.6
@@ -180,6 +181,7 @@ def examples_folder(tmp_path_factory):
     write_outside(OutsideBound(judged, found, (0, 0), 1.0, 0.5, 1), folder).rename(folder / "outside.npz")
     for name in ("gemm", "other"):
         shutil.copy(PTX, folder / f"{name}.ptx")
+    shutil.copy(AMDGCN, folder / "gemm.s")
     (folder / "own.cpp").write_text(RACING)
     (folder / "gemm.sass").write_text("/*0900*/ HMMA.16816.F32 R24, R20, R24, RZ ;\n" * 4)
     (folder / "profile.csv").write_text(PROFILE)
