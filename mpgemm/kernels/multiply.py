@@ -172,7 +172,7 @@ def matmul(
     for x, side in ((left, "a"), (right, "b")):
         _check_type(x, side, text)
     shape, x, y = _batches(left, right)
-    tiles = _configuration(config)
+    tiles = checked_configuration(config)
     _check_ends(left, right, c, out, shape, torch.float32)
     sizes = x.shape[0], x.shape[1], y.shape[2]
     added = None if c is None or beta == 0 else c.expand(shape).reshape(sizes)
@@ -266,7 +266,7 @@ def _needs_gradient(*tensors) -> bool:
     return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
 
 
-def _configuration(config) -> Configuration | None:
+def checked_configuration(config) -> Configuration | None:
     """What a call's `config` stands for; TypeError for what it cannot be."""
     if config is None or isinstance(config, Configuration):
         return config
@@ -313,7 +313,7 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
     if _needs_gradient(a, b, c):
         raise ValueError(f"method {method} has no gradient: call it under torch.no_grad(), or on detached tensors")
     shape, x, y = _batches(a, b)
-    tiles = _configuration(config)
+    tiles = checked_configuration(config)
     if tiles == TUNED:
         raise ValueError(f"method {method} has one tile, nothing is timed: leave config out, or give a Configuration")
     _check_ends(a, b, c, out, shape, torch.float64)

@@ -9,7 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mpgemm.frameworks.torch_mode import deliver, forms_a_product, is_composite
-from mpgemm.kernels.multiply import matmul
+from mpgemm.kernels.multiply import checked_configuration, matmul
 from mpgemm.kernels.recipes import recipe, spelled
 from mpgemm.recovery.engines import resolve_engine
 
@@ -136,7 +136,7 @@ def recovered(model: torch.nn.Module | None = None, method: str = "bf16x9", **op
     ValueError
         If the method has no kernel, or needs a BF16 operand; if no unit has that name, or it does not multiply the words.
     TypeError
-        If the model is no module.
+        If the model is no module, or `config` no configuration.
 
     Notes
     -----
@@ -153,6 +153,7 @@ def recovered(model: torch.nn.Module | None = None, method: str = "bf16x9", **op
         raise ValueError(f"{row.name} multiplies a BF16 operand; a model's FP32 products take bf16x3, bf16x6 or bf16x9")
     if "unit" in options:
         resolve_engine(options["unit"], row)
+    checked_configuration(options.get("config"))
     return RecoveredProducts(model, method, options)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mpgemm.kernels import gate
 from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.forms import kernel_method
 from mpgemm.kernels.gate import GateCase, near_tile, text_machine
@@ -107,3 +108,24 @@ def test_mutants_are_caught(name):
 def test_every_instruction_is_known_and_the_files_are_small():
     assert {name: compiled.read(read(name)[1]).unknown for name in NAMES} == dict.fromkeys(NAMES, {})
     assert sum(path.stat().st_size for path in FOLDER.glob("*.ptx")) < 300_000
+
+
+def test_a_kernel_that_the_machine_stops_is_a_line_and_the_gate_goes_on(monkeypatch, capsys):
+    name = PRODUCTS[0]
+    case, machine = case_of(name)
+    shape = shapes_of(name)[0]
+
+    class Stopped(GateCase):
+        def run(self, machine, *operands):
+            raise compiled.KernelFault("a register that nobody wrote", 7)
+
+    class Stored(GateCase):
+        def check(self, *ignored):
+            return GateCase.check(self, ("normal",), [shape], machine)
+
+    both = [kind(case.row, case.target, case.configuration, add=True) for kind in (Stopped, Stored)]
+    monkeypatch.setattr(gate, "cases", lambda targets: both)
+    assert gate.main([]) == 1
+    stopped, passed = capsys.readouterr().out.splitlines()
+    assert "stopped: line 7: a register that nobody wrote" in stopped
+    assert ": 0 of " in passed

@@ -116,6 +116,7 @@ def test_training_under_a_method_follows_fp32(model):
     [
         ({"method": "bf16xfp32x3"}, ValueError, "take bf16x3"),
         ({"method": "quantensor"}, ValueError, "has no kernel"),
+        ({"config": "fast"}, TypeError, "config is 'fast'"),
         ({"model": 3}, TypeError, "model is a int"),
         ({"method": "bf16x9", "terms": 3}, ValueError, "no option"),
         ({"unit": "x"}, ValueError, "unknown architecture 'x'"),
