@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "method",
         metavar="METHOD",
-        help="a method with a kernel, options behind a colon (ootomo_tf32, bf16x9:restart_every=64)",
+        help="a method with a kernel, options behind a colon (ootomo_tf32, bf16x9:restart_every=64, ozaki2_int8:moduli=15)",
     )
     add(
         "--target", required=True, metavar="TARGET", help="sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, gfx942 or gfx950"
@@ -42,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--scale",
         choices=("auto", "rows", "none"),
-        default="auto",
         help="row scaling (default auto: for words of fp16)",
     )
     add("--no-repair", action="store_true", help="leave results that are not finite as the words make them")
@@ -57,12 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.kernels.configurations import Configuration
-    from mpgemm.kernels.recipes import recipe
     from mpgemm.kernels.writing import write_kernel
     from tensorcore_models.gpu.targets import get_target
 
     target = get_target(args.target)
-    row = recipe(args.method, args.scale, not args.no_repair)
+    row = _row(args)
     if min(args.shape) < 1:
         raise ValueError(f"--shape has positive sizes, got {' '.join(map(str, args.shape))}")
     if args.check and not target.gated:
@@ -75,12 +73,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(str(error)) from None
     record, wrong = written.record, 0
     if args.check:
-        from mpgemm.kernels.gate import GateCase, near_tile, text_machine
-
-        texts = {x.launch.function: (x.assembly, x.parameters) for x in written.kernels}
-        tile = Configuration(**record["configuration"])
-        case, shape = GateCase(row, target, tile, types=types), near_tile(tile, tuple(args.shape))
-        results = list(case.check(shapes=[shape], machine=text_machine(target, texts)))
+        results = _checked(row, target, written, types)
         wrong = sum(result.differ for result in results)
         record = {
             **record,
@@ -95,15 +88,43 @@ def run(args: argparse.Namespace) -> int:
     return int(wrong > 0)
 
 
+def _row(args: argparse.Namespace):
+    """The method's row; ValueError for options that it does not take."""
+    from mpgemm.kernels.recipes import recipe
+    from mpgemm.kernels.residues import RESIDUES, residue_method
+
+    if args.method.partition(":")[0] != RESIDUES:
+        return recipe(args.method, args.scale or "auto", not args.no_repair)
+    if args.scale or args.no_repair:
+        raise ValueError(
+            f"{args.method} scales every row and column itself and repairs nothing: no --scale, no --no-repair"
+        )
+    return residue_method(args.method)
+
+
+def _checked(row, target, written, types) -> list:
+    """The texts that were written, run here at a shape for which they were compiled."""
+    from mpgemm.kernels.configurations import Configuration
+    from mpgemm.kernels.gate import GateCase, ResidueCase, near_tile, text_machine
+
+    texts = [(x.launch.function, x.assembly, x.parameters) for x in written.kernels]
+    tile = Configuration(**written.record["configuration"])
+    case = GateCase(row, target, tile, types=types) if row.kind == "words" else ResidueCase(row, target, tile)
+    shape = near_tile(tile, tuple(written.record["shape"]))
+    return list(case.check(shapes=[shape], machine=text_machine(target, texts)))
+
+
 def _described(files: tuple[str, ...], record: dict, folder: str) -> str:
     """What was written, in words."""
     recipe, tile = record["recipe"], record["configuration"]
-    counts = next(kernel["counts"] for kernel in record["kernels"] if kernel["function"] == "gemm")
+    counts = record["kernels"][0]["counts"]
+    shown = [x for x in ("order", "restart_every", "equilibrate", "repair") if x in recipe]
+    said = ", ".join(f"{x}={recipe[x]}" for x in shown)
+    said = said or f"{len(recipe['moduli'])} moduli, {recipe['bits']} bits of each operand"
     lines = [
         f"{record['method']} for {record['target']}: {', '.join(files)} in {folder}",
         f"tile {tile['rows']} x {tile['columns']} x {tile['depth']}, {tile['warps']} warps, {tile['stages']} stages",
-        f"bits: recovered_gemm's row {recipe['row']}, order={recipe['order']}, restart_every={recipe['restart_every']}, "
-        f"equilibrate={recipe['equilibrate']}, repair={recipe['repair']}, on {record['unit'] or 'a unit without a model'}",
+        f"bits: recovered_gemm's row {recipe['row']}, {said}, on {record['unit'] or 'a unit without a model'}",
     ]
     if counts:
         lines.append("instructions in the text: " + ", ".join(f"{name} {number}" for name, number in counts.items()))

@@ -5,7 +5,7 @@ configuration, and compares; it exits 1 where a bit differs.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,7 +121,7 @@ def simulated(row: RecoveryMethod, unit: str | None, a, b, c=None, alpha: float 
         return d if c is None or beta == 0 else d + d.dtype.type(beta) * np.asarray(c, d.dtype)
 
 
-def text_machine(target: KernelTarget, texts: Mapping[str, tuple[str, Sequence[str]]] | None = None) -> TextMachine:
+def text_machine(target: KernelTarget, texts: Sequence[tuple[str, str, Sequence[str]]] = ()) -> TextMachine:
     """Launches of this room run on the machine of a target's text; `texts` as :class:`TextMachine` takes them."""
     return TextMachine(target, kernel_function, texts)
 

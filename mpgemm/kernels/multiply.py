@@ -9,8 +9,8 @@ from mpgemm.kernels.configurations import TUNED, Configuration, choose
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.products import OPERANDS, SplitTensor, TensorProduct, split_matrices
 from mpgemm.kernels.recipes import DEFAULT, GRADIENTS, recipe, spelled
-from mpgemm.kernels.residue_tensors import residue_method, residue_product
-from mpgemm.kernels.residues import RESIDUES
+from mpgemm.kernels.residue_tensors import residue_product
+from mpgemm.kernels.residues import RESIDUES, residue_method
 from mpgemm.kernels.verification import verify as verify_sample
 
 

@@ -12,18 +12,7 @@ from mpgemm.kernels.residues import TILE, residue_products_launch, residues_laun
 from mpgemm.kernels.targets import check_words
 from mpgemm.recovery.integer_words import residue_bits
 from mpgemm.recovery.method import RecoveryMethod
-from mpgemm.recovery.methods import get_method
 from tensorcore_models.gpu.launches import View
-
-
-def residue_method(method: str) -> RecoveryMethod:
-    """The row of a call; ValueError where its moduli would follow from the matrices."""
-    row = get_method(method)
-    if row.count is not None:
-        raise ValueError(
-            f"method {method!r}: a kernel's moduli do not follow from the matrices; give moduli a number, 2 to 20"
-        )
-    return row
 
 
 def residue_product(

@@ -5,6 +5,8 @@ from functools import lru_cache
 
 from mpgemm.kernels.configurations import Configuration
 from mpgemm.recovery.integer_joins import remainders
+from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.methods import get_method
 from tensorcore_models.gpu.launches import TritonLaunch, View
 
 RESIDUES = "ozaki2_int8"
@@ -12,6 +14,16 @@ RESIDUES = "ozaki2_int8"
 LIMB, CHUNK = 40, 1 << 16
 BLOCK = 128
 TILE = Configuration(64, 64, 64, 4, 2)
+
+
+def residue_method(method: str) -> RecoveryMethod:
+    """The row of a call; ValueError where its moduli would follow from the matrices."""
+    row = get_method(method)
+    if row.count is not None:
+        raise ValueError(
+            f"method {method!r}: a kernel's moduli do not follow from the matrices; give moduli a number, 2 to 20"
+        )
+    return row
 
 
 @lru_cache(maxsize=32)

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -10,12 +12,14 @@ from mpgemm.kernels.configurations import Configuration, check_stages, choose, e
 from mpgemm.kernels.counts import instruction_counts
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.launches import gemm_launch, repair_launch
+from mpgemm.kernels.residues import TILE, residue_products_launch, residues_launch
 from mpgemm.kernels.targets import check_words
+from mpgemm.recovery.integer_words import residue_bits
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.reporting.provenance import package_version
 from tensorcore_models.files import atomic_writer
 from tensorcore_models.gpu.compiling import TargetKernel, triton_module
-from tensorcore_models.gpu.launches import View
+from tensorcore_models.gpu.launches import TritonLaunch, View
 from tensorcore_models.gpu.targets import KernelTarget
 
 
@@ -41,10 +45,16 @@ class WrittenKernel:
 def kernels_of(
     row: RecoveryMethod, target: KernelTarget, shape: tuple[int, int, int], configuration: Configuration | None, types
 ) -> list[TargetKernel]:
-    """The product of a method, rows of A and B without gaps, and its repair, compiled for a target."""
-    form = kernel_form(row)
-    check_words(target, form.format, row.name)
-    m, n, k = shape
+    """What a product of a method launches, rows of A and B without gaps, compiled for a target."""
+    check_words(target, row.formats[0] if row.kind == "words" else "s8", row.name)
+    made = _word_launches if row.kind == "words" else _residue_launches
+    launches = made(row, target, shape, configuration, types)
+    return [compile_launch(launch, target, aligned=True) for launch in launches]
+
+
+def _word_launches(row: RecoveryMethod, target: KernelTarget, shape, configuration, types) -> list[TritonLaunch]:
+    """The product of words, and its repair."""
+    form, (m, n, k) = kernel_form(row), shape
     tile = configuration or choose(form, target, m, n, k)
     check_stages(form, tile, target)
     a, b = View(None, types[0], (m * k, k, 1)), View(None, types[1], (k * n, n, 1))
@@ -55,7 +65,35 @@ def kernels_of(
     launches = [gemm_launch(form, tile, (1, m, n, k), a, b, out, exponents=exponents)]
     if row.repair == "fp32":
         launches.append(repair_launch((1, m, n, k), a, b, out))
-    return [compile_launch(launch, target, aligned=True) for launch in launches]
+    return launches
+
+
+def _residue_launches(row: RecoveryMethod, target: KernelTarget, shape, configuration, types) -> list[TritonLaunch]:
+    """The product of residues, and what makes them of A and of B."""
+    m, n, k = shape
+    planes: list[View] = []
+    units: list[View] = []
+    splits: list[TritonLaunch] = []
+    for side, (rows, columns) in enumerate(((m, k), (k, n))):
+        x, words = (View(None, kind, (rows * columns, columns, 1), rows * columns) for kind in ("fp64", "s8"))
+        shifts = View(None, "s32", (columns, 0, 1) if side else (rows, 1, 0))
+        splits.append(residues_launch(row.moduli, (1, rows, columns), x, words, shifts))
+        planes.append(words)
+        units.append(shifts)
+    out, (left, right), ends = View(None, "fp64", (m * n, n, 1)), planes, (units[0], units[1])
+    product = residue_products_launch(row.moduli, (1, m, n, k), left, right, out, ends, configuration or TILE)
+    return [product, *splits]
+
+
+def file_names(kernels: Sequence[TargetKernel]) -> list[str]:
+    """A name for each kernel: its function's, with a and b where a function is compiled for each operand."""
+    functions = [kernel.launch.function for kernel in kernels]
+    seen: Counter[str] = Counter()
+    names = []
+    for function in functions:
+        names.append(f"{function}_{'ab'[seen[function]]}" if functions.count(function) > 1 else function)
+        seen[function] += 1
+    return names
 
 
 def write_kernel(
@@ -72,7 +110,8 @@ def write_kernel(
     Parameters
     ----------
     row : RecoveryMethod
-        As :func:`mpgemm.kernels.recipes.recipe` gives it; `method` is how it was called.
+        As :func:`mpgemm.kernels.recipes.recipe` or, of residues, :func:`mpgemm.kernels.residues.residue_method` gives it;
+        `method` is how it was called.
     method : str
     target : KernelTarget
     folder : str or Path
@@ -82,7 +121,7 @@ def write_kernel(
     configuration : Configuration, optional
         The tile itself.
     types : (str, str)
-        Of the elements of A and B.
+        Of the elements of A and B; those of residues are fp64.
 
     Raises
     ------
@@ -96,11 +135,10 @@ def write_kernel(
     folder = Path(folder)
     made = kernels_of(row, target, shape, configuration, types)
     folder.mkdir(parents=True, exist_ok=True)
-    source = Path(kernel_function("gemm").fn.__code__.co_filename).read_text()
+    source = Path(kernel_function(made[0].launch.function).fn.__code__.co_filename).read_text()
     files: dict[str, str | bytes] = {"source.py": source}
     entries = []
-    for kernel in made:
-        name = kernel.launch.function
+    for name, kernel in zip(file_names(made), made, strict=True):
         text, binary = ("ptx", "cubin") if target.backend == "cuda" else ("amdgcn", "hsaco")
         files[f"{name}.{text}"] = kernel.assembly
         if kernel.binary is not None:
@@ -122,25 +160,38 @@ def write_kernel(
 
 
 def _record(row, method: str, target: KernelTarget, shape, product: TargetKernel, entries, source: str) -> dict:
-    form = kernel_form(row)
     rows, columns, depth = (product.launch.constants[name] for name in ("BM", "BN", "BK"))
     tile = Configuration(rows, columns, depth, product.launch.warps, product.launch.stages)
+    words = row.kind == "words"
     return {
         "method": method,
-        "recipe": {
-            "row": row.name, "formula": row.formula, "words": list(form.words), "format": form.format,
-            "rounding": form.rounding, "scale_exponent": form.scale, "products": [list(p) for p in form.products],
-            "accumulation": row.accumulation, "order": row.order, "restart_every": row.restart_every,
-            "equilibrate": row.equilibrate, "repair": row.repair,
-        },
+        "recipe": {"row": row.name, "formula": row.formula, **(_word_recipe(row) if words else _residue_recipe(row, shape[2]))},
         "target": target.name,
         "unit": target.unit,
         "bits_checked_here": target.gated,
         "run_on_hardware": False,
         "shape": list(shape),
         "configuration": tile.to_dict(),
-        "estimate": asdict(estimate(form, tile, target, *shape)),
+        "estimate": asdict(estimate(kernel_form(row), tile, target, *shape)) if words else None,
         "versions": {"triton": triton_module().__version__, "mpgemm": package_version()},
         "source_sha256": hashlib.sha256(source.encode()).hexdigest(),
         "kernels": entries,
+    }  # fmt: skip
+
+
+def _word_recipe(row: RecoveryMethod) -> dict:
+    form = kernel_form(row)
+    return {
+        "words": list(form.words), "format": form.format, "rounding": form.rounding, "scale_exponent": form.scale,
+        "products": [list(p) for p in form.products], "accumulation": row.accumulation, "order": row.order,
+        "restart_every": row.restart_every, "equilibrate": row.equilibrate, "repair": row.repair,
+    }  # fmt: skip
+
+
+def _residue_recipe(row: RecoveryMethod, k: int) -> dict:
+    """The caller makes the exponents: e of a row of A or column of B is the least with max |x| < 2^e, 0 for zeros."""
+    bits = residue_bits(row.moduli, k)
+    return {
+        "moduli": list(row.moduli), "format": "s8", "bits": bits, "split_exponents": f"{bits} - e",
+        "product_exponents": f"e - {bits}",
     }  # fmt: skip

@@ -1,6 +1,6 @@
 """Who runs a launch: the machine of its compiled text, for arrays, or a device, for tensors."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ class TextMachine:
         What a launch is compiled for, specialised as Triton's own launches are, once for each kind.
     find : callable
         Name of a function -> the kernel.
-    texts : mapping, optional
-        Function: (assembly, names of its parameters in order), compiled before; they run in the place of every launch.
+    texts : sequence of (str, str, sequence of str), optional
+        (function, assembly, names of its parameters in order), compiled before; each runs in the place of every launch of the
+        function whose other arguments are 1 or left out.
     unpublished : {"refuse", "nearest"}, optional
         What becomes of results that no document gives, as payloads of NaN; by default NVIDIA's are refused.
     """
@@ -30,19 +31,20 @@ class TextMachine:
         self,
         target: KernelTarget,
         find: Callable[[str], Any],
-        texts: Mapping[str, tuple[str, Sequence[str]]] | None = None,
+        texts: Sequence[tuple[str, str, Sequence[str]]] = (),
         unpublished: str | None = None,
     ):
         self.target, self.find = target, find
         # AMD publishes no payloads of NaN; here every NaN is one.
         self.unpublished = unpublished or ("refuse" if target.backend == "cuda" else "nearest")
         self._programs: dict[Any, tuple[Any, tuple[str, ...]]] = {}
-        self._given = {name: (compiled.read(text), tuple(names)) for name, (text, names) in (texts or {}).items()}
+        self._given = [(function, compiled.read(text), tuple(names)) for function, text, names in texts]
 
     def program(self, launch: TritonLaunch):
         """(program, names of its parameters) of a launch."""
-        if launch.function in self._given:
-            return self._given[launch.function]
+        given = [(program, names) for function, program, names in self._given if function == launch.function]
+        if given:
+            return self._fitting(given, launch)
         function = self.find(launch.function)
         kinds = specialised(launch, function.arg_names, True, unspecialised(function))
         key = launch.function, str(kinds), launch.warps, launch.stages
@@ -50,6 +52,15 @@ class TextMachine:
             kernel = compile_function(function, launch, self.target, aligned=True)
             self._programs[key] = compiled.read(kernel.assembly), kernel.parameters
         return self._programs[key]
+
+    @staticmethod
+    def _fitting(given, launch: TritonLaunch):
+        """The text that passes every argument of a launch which is not 1 or left out; ValueError if there is none."""
+        passed = {name for name, x in launch.arguments.items() if x is not None and not (isinstance(x, int) and x == 1)}
+        for program, names in given:
+            if passed.issubset(names):
+                return program, names
+        raise ValueError(f"no text of {launch.function} passes {', '.join(sorted(passed))}: compile it for this launch")
 
     def __call__(self, launch: TritonLaunch) -> None:
         """Run a launch; arrays of its views are written in place."""

@@ -58,9 +58,34 @@ def test_amd_is_compiled_and_checked_where_a_machine_runs_it(triton, tmp_path, c
     assert main([*arguments, "gfx950", "--check"]) == 2
 
 
+def test_residues_are_three_texts_and_are_checked(triton, tmp_path, capsys):
+    arguments = [
+        "kernel",
+        "ozaki2_int8:moduli=3",
+        "--target",
+        "sm_80",
+        "--out",
+        str(tmp_path),
+        "--shape",
+        "96",
+        "33",
+        "64",
+    ]
+    assert main([*arguments, "--tile", "16", "16", "32", "1", "1", "--check"]) == 0
+    shown = capsys.readouterr().out
+    assert "3 moduli, 8 bits of each operand" in shown and shown.count(": 0 of") == 4
+    record = json.loads((tmp_path / "record.json").read_text())
+    names = [kernel["function"] for kernel in record["kernels"]]
+    assert names == ["residue_products", "residues_a", "residues_b"]
+    assert {path.stem for path in tmp_path.glob("*.ptx")} == set(names)
+    assert record["recipe"]["moduli"] == [256, 255, 253] and record["recipe"]["split_exponents"] == "8 - e"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["ozaki2_int8", "--target", "sm_90", "--scale", "rows"], "scales every row and column itself"),
+        (["ozaki2_int8:moduli=auto", "--target", "sm_90"], "give moduli a number"),
         (["ootomo_tf32", "--target", "gfx950"], "CDNA4 has no xf32 instructions. gfx950 runs ootomo"),
         (["sgemm_cube", "--target", "sm_100", "--tile", "128", "64", "32", "4", "2"], "takes 1 stage there"),
         (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70'; known: sm_80"),

@@ -29,11 +29,11 @@ def case_of(name, **changes):
     """(case, machine with the file's text) of a product."""
     facts, text = read(name)
     row = kernel_method(facts["method"])
-    texts = {"gemm": (changes.pop("text", text), facts["parameters"])}
+    texts = [("gemm", changes.pop("text", text), facts["parameters"])]
     if name == REPAIRED:
         row = row.with_options(repair="fp32")
         other = read(f"{name}-repair")
-        texts["repair"] = other[1], other[0]["parameters"]
+        texts.append(("repair", other[1], other[0]["parameters"]))
     target = get_target(facts["target"])
     case = GateCase(row, target, Configuration(**facts["configuration"]), add=True, **changes)
     return case, text_machine(target, texts)

@@ -19,11 +19,11 @@ EACH, WARPS = (2, 1), (1, 1)
 
 def stored(name: str, change=lambda function, text: text):
     """(unit's name, machine of its stored texts); `change` makes mutants of them."""
-    texts, facts = {}, {}
+    texts, facts = [], {}
     for path in sorted(FOLDER.glob(f"{name}-*.ptx")):
         text = path.read_text()
         facts = json.loads(text.partition("\n")[0].removeprefix("// "))
-        texts[facts["function"]] = change(facts["function"], text), facts["parameters"]
+        texts.append((facts["function"], change(facts["function"], text), facts["parameters"]))
     return facts["unit"], TextMachine(get_target(facts["target"]), unit_kernel, texts, unpublished="nearest")
 
 
