@@ -1,8 +1,8 @@
 """``python -m mpgemm.kernels.campaign [REPORT.json]``: on a GPU, bits of every method against the simulation, and times.
 
 Bits: each method on each kind of the gate's data at ragged shapes. Times: medians of CUDA events over square products, beside
-torch's FP32, its TF32, and BF16x9 where this torch has a setting for it. The report has device and versions, too. It is written
-after each comparison and time; what fails is a row that says so. With --emulation units are emulated instead
+torch's FP32, its TF32, BF16x9 where this torch has a setting for it, and FP64. The report has device and versions, too. It is
+written after each comparison and time; what fails is a row that says so. With --emulation units are emulated instead
 (:mod:`mpgemm.kernels.emulation_campaign`).
 """
 
@@ -18,9 +18,10 @@ import torch
 
 from mpgemm.kernels import devices
 from mpgemm.kernels.forms import KERNELS, kernel_form
-from mpgemm.kernels.gate import DATA, operands, same_bits, simulated
+from mpgemm.kernels.gate import DATA, ResidueCase, operands, same_bits, simulated
 from mpgemm.kernels.multiply import matmul, split
 from mpgemm.kernels.recipes import recipe
+from mpgemm.kernels.residues import residue_method
 from mpgemm.kernels.targets import MISSING
 from mpgemm.kernels.tuning import seconds
 from mpgemm.reporting.provenance import package_version
@@ -31,17 +32,22 @@ from tensorcore_models.gpu.targets import KernelTarget
 #: m, n, k of comparisons with the simulation, and sides of the square products that are timed.
 SHAPES = ((1, 64, 512), (37, 53, 1000), (200, 130, 777), (512, 512, 512))
 SIDES = (1024, 4096, 8192)
+#: The method for FP64, with moduli for 53 bits.
+FP64 = "ozaki2_int8:moduli=15"
 #: What a row is of, and what computes the rest of it.
 Task = tuple[dict, Callable[[], dict]]
 
 
 def methods_of(target: KernelTarget) -> list[str]:
     """Methods whose words the target multiplies."""
-    return [name for name in KERNELS if (target.name, kernel_form(recipe(name)).format) not in MISSING]
+    words = {**{name: kernel_form(recipe(name)).format for name in KERNELS}, FP64: "s8"}
+    return [name for name, fmt in words.items() if (target.name, fmt) not in MISSING]
 
 
 def compared(target: KernelTarget, device: torch.device, method: str, shape: tuple[int, int, int], kind: str) -> dict:
     """How many elements of a product differ from the simulation."""
+    if method == FP64:
+        return _compared_doubles(target, device, shape, kind)
     row, (m, n, k) = recipe(method), shape
     a, b, c = operands(kind, m, n, k, kernel_form(row).format)
     left = torch.from_numpy(a).to(device)
@@ -52,6 +58,14 @@ def compared(target: KernelTarget, device: torch.device, method: str, shape: tup
     found = matmul(left, right, method, c=added).cpu().numpy()
     differ = np.count_nonzero(~same_bits(found, simulated(row, target.unit, a, b, c)))
     return {"elements": found.size, "differ": int(differ)}
+
+
+def _compared_doubles(target: KernelTarget, device: torch.device, shape: tuple[int, int, int], kind: str) -> dict:
+    """The same for residues, where what is not finite makes rows and columns NaN."""
+    a, b, _ = operands(kind, *shape, "s8")
+    found = matmul(torch.from_numpy(a).to(device), torch.from_numpy(b).to(device), FP64).cpu().numpy()
+    expected = ResidueCase(residue_method(FP64), target).expected(a, b, None)
+    return {"elements": found.size, "differ": int(np.count_nonzero(~same_bits(found, expected)))}
 
 
 def comparisons(target: KernelTarget, device: torch.device) -> Iterator[Task]:
@@ -68,11 +82,16 @@ def times(target: KernelTarget, device: torch.device) -> Iterator[Task]:
     for side in SIDES:
         a, b = (torch.randn(side, side, device=device) for _ in range(2))
         runs: dict[str, Callable[[], Callable[[], object]]] = {}
-        for method in methods_of(target):
+        methods = methods_of(target)
+        for method in (name for name in methods if name != FP64):
             left = a.bfloat16() if method.startswith("bf16xfp32") else a
             runs[method] = partial(partial, matmul, left, b, method)
             runs[f"{method}, tiles timed"] = partial(partial, matmul, left, b, method, config="tune")
             runs[f"{method}, B split before"] = partial(_split_product, left, b, method)
+        if FP64 in methods:
+            x, y = a.double(), b.double()
+            runs[FP64] = partial(partial, matmul, x, y, FP64)
+            runs["torch FP64"] = partial(partial, torch.matmul, x, y)
         for name, precision in (("torch FP32", "ieee"), ("torch TF32", "tf32"), ("torch BF16x9", "bfx9")):
             runs[name] = partial(partial, _torch_product, a, b, precision)
         for name, run in runs.items():

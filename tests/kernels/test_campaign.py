@@ -74,6 +74,19 @@ def test_what_fails_is_a_row_and_what_ran_before_is_kept(small, tmp_path, monkey
     assert [row.get("differ") for row in rows] == [0, None, 45, 0]
 
 
+@pytest.mark.full  # some 8 s: residues are compiled
+def test_fp64_is_compared_and_timed(small, tmp_path, monkeypatch):
+    """Its bits at few moduli; rows with infinities are NaN in both."""
+    monkeypatch.setattr(campaign, "FP64", "ozaki2_int8:moduli=3")
+    monkeypatch.setattr(campaign, "methods_of", lambda target: [campaign.FP64])
+    path = tmp_path / "report.json"
+    assert carried_out(small.target, path) == 0
+    report = json.loads(path.read_text())
+    assert [row["differ"] for row in report["bits"]] == [0] * len(campaign.DATA)
+    names = [row["name"] for row in report["times"]]
+    assert names[:2] == ["ozaki2_int8:moduli=3", "torch FP64"] and not any("failed" in x for x in report["times"][:2])
+
+
 def test_without_a_device_it_says_so(capsys):
     if torch.cuda.is_available():
         pytest.skip("there is a device")
