@@ -1,4 +1,4 @@
-"""Registers of all lanes: bits, which lanes have been written, and (where expressions are carried) whose bytes they hold.
+"""Registers of all lanes: bits, which of them nobody wrote, and (where expressions are carried) whose bytes they hold.
 
 An array in the file is never changed: a write to some lanes makes a new one, so that a move is no copy.
 """
@@ -17,6 +17,10 @@ TYPES = {
     32: np.dtype(np.uint32),
     64: np.dtype(np.uint64),
 }
+
+
+def _ones(kind: np.dtype) -> int:
+    return True if kind.kind == "b" else (1 << 8 * kind.itemsize) - 1
 
 
 class Registers:
@@ -43,24 +47,23 @@ class Registers:
             traced,
         )
         self.bits: list[np.ndarray | None] = [None] * len(widths)
-        self.written: list[np.ndarray | None] = [None] * len(widths)  # None: in every lane, if there are bits
+        self.holes: list[np.ndarray | None] = [None] * len(widths)  # bits nobody wrote; None: none, if there are bits
         self.ids: list[np.ndarray | None] = [None] * len(widths)
         self._forgotten: set[int] = set()
 
-    def read(self, number: int, lanes: np.ndarray | None) -> np.ndarray:
-        """Bits in some lanes, None for all."""
+    def read(self, number: int, lanes: np.ndarray | None, used: int = -1) -> np.ndarray:
+        """Bits in some lanes, None for all; those of the mask `used` have to be written."""
         bits = self.bits[number]
-        if bits is None or self.written[number] is not None:
-            bits = self._partly_written(number, lanes)
+        if bits is None or self.holes[number] is not None:
+            bits = self._partly_written(number, lanes, used)
         return bits if lanes is None else bits[lanes]
 
-    def _partly_written(self, number: int, lanes) -> np.ndarray:
-        bits, written = self.bits[number], self.written[number]
-        missing = (
-            np.ones(1, bool) if bits is None or written is None else ~(written if lanes is None else written[lanes])
-        )
-        if self.checks and missing.any():
-            first = int(missing.argmax())
+    def _partly_written(self, number: int, lanes, used: int) -> np.ndarray:
+        bits, holes = self.bits[number], self.unwritten(number, lanes)
+        if holes is not None and used != -1:
+            holes = holes & holes.dtype.type(used & (1 << 8 * holes.itemsize) - 1)
+        if holes is not None and holes.any():
+            first = int((holes != 0).argmax())
             name = self.names[number]
             why = f"uses register {name}, which rests on one that was never written"
             raise KernelFault(
@@ -68,19 +71,24 @@ class Registers:
             )
         return np.zeros(self.lanes, self.types[number]) if bits is None else bits
 
-    def missing(self, numbers: Sequence[int], lanes: np.ndarray | None) -> np.ndarray | None:
-        """Lanes in which one of these registers was never written, as a mask; None if there are none, or nobody asks."""
-        found = None
-        for number in numbers if self.checks else ():
-            bits, written = self.bits[number], self.written[number]
-            if bits is not None and written is None:
-                continue
-            count = self.lanes if lanes is None else len(lanes)
-            if bits is None or written is None:
-                return np.ones(count, bool)
-            mask = ~(written if lanes is None else written[lanes])
-            found = mask if found is None else found | mask
-        return found if found is not None and found.any() else None
+    def unwritten(self, number: int, lanes: np.ndarray | None) -> np.ndarray | None:
+        """Bits of the register that nobody wrote, in some lanes; None if there are none, or nobody asks."""
+        bits, holes = self.bits[number], self.holes[number]
+        if not self.checks or (bits is not None and holes is None):
+            return None
+        if holes is None:
+            kind = self.types[number]
+            return np.full(self.lanes if lanes is None else len(lanes), _ones(kind), kind)
+        holes = holes.copy() if lanes is None else holes[lanes]
+        return holes if holes.any() else None
+
+    def complete(self, numbers: Sequence[int]) -> bool:
+        """Whether every bit of these registers is written in all lanes, or nobody asks."""
+        if self.checks:
+            for number in numbers:
+                if self.holes[number] is not None or self.bits[number] is None:
+                    return False
+        return True
 
     @contextmanager
     def unchecked(self) -> Iterator[None]:
@@ -91,13 +99,15 @@ class Registers:
         finally:
             self.checks = checks
 
-    def forget(self, number: int, lanes: np.ndarray | None, missing: np.ndarray) -> None:
-        """The register was not written in these lanes after all: what was written there rests on nothing."""
-        written = self.written[number]
-        written = np.ones(self.lanes, bool) if written is None else written
-        written[np.flatnonzero(missing) if lanes is None else lanes[missing]] = False
-        self.written[number] = written
-        self._forgotten.add(number)
+    def forget(self, number: int, lanes: np.ndarray | None, holes: np.ndarray) -> None:
+        """These bits, one number for each lane, were not written after all: what was written there rests on nothing."""
+        kind = self.types[number]
+        if holes.any():
+            own = self.holes[number]
+            own = np.zeros(self.lanes, kind) if own is None else own
+            own[slice(None) if lanes is None else lanes] |= holes.astype(kind)
+            self.holes[number] = own
+            self._forgotten.add(number)
 
     def write(self, number: int, values, lanes: np.ndarray | None, ids: np.ndarray | None = None) -> None:
         """Write bits (cut or zero-extended to the register; signed ones sign-extended) and whose bytes they are."""
@@ -106,21 +116,21 @@ class Registers:
             values = values.astype(kind)
         if lanes is None:
             self.bits[number] = np.broadcast_to(values, (self.lanes,)) if values.ndim == 0 else values
-            self.written[number] = None
+            self.holes[number] = None
             self.ids[number] = ids
             return
         old = self.bits[number]
         if old is None:
-            self.written[number] = np.zeros(self.lanes, bool)
+            self.holes[number] = np.full(self.lanes, _ones(kind), kind)
             new = np.zeros(self.lanes, kind)
         else:
             new = old.copy()
         new[lanes] = values
         self.bits[number] = new
-        if (written := self.written[number]) is not None:
-            written[lanes] = True
-            if written.all():
-                self.written[number] = None
+        if (holes := self.holes[number]) is not None:
+            holes[lanes] = 0
+            if not holes.any():
+                self.holes[number] = None
         if self.traced:
             self._write_ids(number, lanes, ids)
 

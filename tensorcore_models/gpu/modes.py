@@ -234,8 +234,7 @@ MODES = (
     UnitMode(
         "trees of products",
         "chains",
-        # Text for sm_100 adds pairs of which one half was never written, which no machine has checked.
-        ("sm_80", "sm_86", "sm_89", "sm_90", "gfx942"),
+        (*NVIDIA, "gfx942"),
         lambda low, mode: chain_plan(low, mode, pairwise_constants(low), low.cycle),
         "CDNA2's fp16 and bf16: products rounded to FP32, groups of them added as a tree, infinities and NaN included",
         "nothing",

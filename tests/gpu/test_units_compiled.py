@@ -54,13 +54,11 @@ ON_AMD = [
 ON_AMD = [u for u in ON_AMD if not u.endswith(("f16", "f16.e5m2.e4m3"))]
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90", "sm_100", "gfx942"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90", "sm_100", "sm_120", "gfx942"])
 @pytest.mark.parametrize("unit", UNITS)
 def test_no_bit_differs(unit, target):
     if target == "gfx942" and unit not in ON_AMD:
         pytest.skip("AMD has no mode for it")
-    if target == "sm_100" and unit.startswith("cdna2"):
-        pytest.skip("its text packs halves that were never written")
     engine, machine = engine_of(unit), unit_machine.compiling(target)
     low, rng = lowered(engine), np.random.default_rng(11)
     for turn, edge in enumerate(EDGES):

@@ -203,18 +203,18 @@ def _cleared(ins: AMDInstruction, row: AluRow, compute: Operation) -> Operation:
         registers, missing = machine.scalars, {}
         for source, other in (sources, sources[::-1]):
             for place in range(target.count if source.registers is not None else 0):
-                absent = registers.missing([source.registers.first + place], waves)
+                absent = registers.unwritten(source.registers.first + place, waves)
                 if absent is not None:
-                    word = other.read(machine, waves) >> (32 * place) & _WORD
-                    absent = absent & (word != (_WORD if inverted and source is sources[0] else 0))
-                    missing[place] = missing.get(place, False) | absent
+                    word = (other.read(machine, waves) >> (32 * place) & _WORD).astype(np.uint32)
+                    kept = ~word if inverted and source is sources[0] else word
+                    missing[place] = missing.get(place, np.uint32(0)) | absent & kept
         if not missing:
             return compute(machine, waves)
         with registers.unchecked():
             compute(machine, waves)
         for place, absent in missing.items():
             registers.forget(target.first + place, waves, absent)
-            registers.forget(SCC, waves, absent)
+            registers.forget(SCC, waves, absent != 0)
         return None
 
     return run

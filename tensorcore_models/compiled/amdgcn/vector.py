@@ -203,11 +203,6 @@ def write_mask(machine, first: int, held, waves, lanes) -> None:
         machine.write_scalar(first + half, np.ascontiguousarray(words[:, half]), waves)
 
 
-def _waves_of(machine, held: np.ndarray, waves, lanes) -> np.ndarray:
-    """Which waves have a lane that is held."""
-    return machine.mask_words(held, waves, lanes).any(1)
-
-
 def build_wide(ins: AMDInstruction) -> Operation:
     """v_mad_u64_u32 and v_mad_i64_i32: a product of 32 bits added to 64; the carry goes to a mask.
 
@@ -220,11 +215,11 @@ def build_wide(ins: AMDInstruction) -> Operation:
     kinds = (kind, kind, wide)
     sources = [VectorSource(x, k, ins) for x, k in zip(ins.operands[2:], kinds, strict=True)]
     row = AluRow(wide, kinds, np.add)
-    upper = [sources[2].first + 1] if sources[2].scalar is None else []
+    upper = sources[2].first + 1 if sources[2].scalar is None else None
 
     def run(machine, waves, lanes):
         read = [source.read(machine, waves, lanes) for source in sources[:2]]
-        absent = machine.vectors.missing(upper, lanes)
+        absent = None if upper is None else machine.vectors.unwritten(upper, lanes)
         if absent is not None:
             machine.read_vector(sources[2].first, waves, lanes)  # a fault if the lower half was never written
         with machine.vectors.unchecked() if absent is not None else nullcontext():
@@ -240,9 +235,11 @@ def build_wide(ins: AMDInstruction) -> Operation:
         target.write(machine, total, waves, lanes, ids)
         write_mask(machine, out, carry, waves, lanes)
         if absent is not None:
-            machine.vectors.forget(target.first + 1, lanes, absent)
+            lost = np.where(absent != 0, np.uint32(0xFFFFFFFF), np.uint32(0))
+            machine.vectors.forget(target.first + 1, lanes, lost)
+            words = machine.mask_words(absent != 0, waves, lanes)
             for half in (0, 1):
-                machine.scalars.forget(out + half, waves, _waves_of(machine, absent, waves, lanes))
+                machine.scalars.forget(out + half, waves, words[:, half])
 
     return active(run)
 

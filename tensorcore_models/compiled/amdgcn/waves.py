@@ -32,7 +32,7 @@ def _chosen(machine, waves) -> np.ndarray:
 
 def _moved(machine, number: int, target: ScalarTarget, waves, lanes: np.ndarray) -> None:
     """A register of one lane of each wave to a scalar register."""
-    absent = machine.vectors.missing([number], lanes)
+    absent = machine.vectors.unwritten(number, lanes)
     try:
         with machine.vectors.unchecked() if absent is not None else nullcontext():
             value = machine.read_vector(number, waves, lanes)
@@ -77,7 +77,7 @@ def build_write(ins: AMDInstruction) -> Operation:
         base = (machine.waves.all_lanes if waves is None else waves) * WAVE
         lanes = base + (which.read(machine, waves).astype(np.int64) & (WAVE - 1))
         ids = value.owners(machine, waves) if machine.trace is not None else None
-        absent = None if value.registers is None else machine.scalars.missing([value.registers.first], waves)
+        absent = None if value.registers is None else machine.scalars.unwritten(value.registers.first, waves)
         with machine.scalars.unchecked() if absent is not None else nullcontext():
             found = value.read(machine, waves)
         machine.write_vector(number, np.broadcast_to(found, lanes.shape), waves, lanes, ids)

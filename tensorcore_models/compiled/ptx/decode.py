@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import KernelFault, Refused
 from .parse import decimal_bits
 from .syntax import TYPE_BITS, Decimal, Immediate, Negated, PTXInstruction, Register, Sink, Special, Symbol
+from .unwritten import unwritten_bits
 
 Operation = Callable[[Any, np.ndarray | None], Any]
 _SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -73,7 +74,8 @@ def _register_reader(register: Register, dtype: np.dtype, kind: str) -> Operatio
         return lambda machine, lanes: machine.registers.read(number, lanes)
     if same:
         return lambda machine, lanes: machine.registers.read(number, lanes).view(dtype)
-    return lambda machine, lanes: machine.registers.read(number, lanes).astype(dtype)
+    used = -1 if kind == "pred" else (1 << TYPE_BITS[kind]) - 1
+    return lambda machine, lanes: machine.registers.read(number, lanes, used).astype(dtype)
 
 
 def immediate(operand: Immediate | Decimal, kind: str):
@@ -160,30 +162,47 @@ def pure_operation(ins: PTXInstruction, row: Pure) -> Operation:
             owners = machine.trace.elementwise(ins, row, values, [read(machine, lanes) for read in ids], found)
         machine.registers.write(number, found, lanes, owners)
 
-    return unwritten_from(ins.operands[1:], (number,), compute)
+    return unwritten_from(ins, row, ins.operands[1:], reads, (number,), compute)
 
 
-def unwritten_from(operands: Sequence, targets: Sequence[int], compute: Operation) -> Operation:
+def unwritten_from(
+    ins: PTXInstruction, row: Pure, operands: Sequence, reads: Sequence[Operation], targets: Sequence[int],
+    compute: Operation,
+) -> Operation:  # fmt: skip
     """`compute`, whose results are as unwritten as its operands: compilers compute in all lanes what a few of them need."""
-    sources = registers_of(operands)
+    sources = [register_of(operand) for operand in operands]
+    registers = [number for number in sources if number is not None]
+    kinds = [array_type(kind if kind == "pred" else f"b{TYPE_BITS[kind]}") for kind in row.sources]
+    result = array_type(row.result)
 
     def run(machine, lanes):
-        missing = machine.registers.missing(sources, lanes)
-        if missing is None:
+        file = machine.registers
+        if file.complete(registers):
             compute(machine, lanes)
             return
-        with machine.registers.unchecked():
+        found = [None if number is None else file.unwritten(number, lanes) for number in sources]
+        holes = [None if x is None else x.astype(kind, copy=False) for x, kind in zip(found, kinds, strict=True)]
+        if all(hole is None or not hole.any() for hole in holes):
+            compute(machine, lanes)
+            return
+        with file.unchecked():
+            unwritten = unwritten_bits(ins, row, [read(machine, lanes) for read in reads], holes)
             compute(machine, lanes)
         for number in targets:
-            machine.registers.forget(number, lanes, missing)
+            file.forget(number, lanes, unwritten.view(result))
 
     return run
 
 
+def register_of(operand) -> int | None:
+    """Number of the register that a plain operand reads; None of another operand."""
+    operand = operand.register if isinstance(operand, Negated) else operand
+    return operand.number if isinstance(operand, Register) else None
+
+
 def registers_of(operands: Sequence) -> tuple[int, ...]:
     """Numbers of the registers that plain operands read."""
-    plain = (operand.register if isinstance(operand, Negated) else operand for operand in operands)
-    return tuple(operand.number for operand in plain if isinstance(operand, Register))
+    return tuple(number for number in map(register_of, operands) if number is not None)
 
 
 def guarded(operation: Operation, guard: tuple[Register, bool]) -> Operation:

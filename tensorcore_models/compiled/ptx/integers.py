@@ -318,7 +318,7 @@ def build_setp(ins: PTXInstruction) -> Operation:
                 owners = machine.trace.elementwise(ins, row, values, [read(machine, lanes) for read in ids], each)
             machine.registers.write(register.number, each, lanes, owners)
 
-    return unwritten_from(sources, [x.number for x in targets if isinstance(x, Register)], compute)
+    return unwritten_from(ins, row, sources, reads, [x.number for x in targets if isinstance(x, Register)], compute)
 
 
 def build_set(ins: PTXInstruction) -> Operation:

@@ -1,8 +1,10 @@
 """mov, cvta, loads and stores, and matrix loads (PTX ISA 9.1, 9.7.9 and 9.7.15.5). Cache hints and prefetches do nothing."""
 
+from contextlib import nullcontext
+
 import numpy as np
 
-from .decode import Operation, Pure, array_type, id_reader, pure_operation, reader, unknown
+from .decode import Operation, Pure, array_type, id_reader, pure_operation, reader, register_of, unknown
 from .machine import LOCAL_WINDOW, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, WARP
 from .syntax import TYPE_BITS, Address, Immediate, Negated, PTXInstruction, Register, Sink, Symbol, Vector
 from .warps import warp_lanes
@@ -59,12 +61,19 @@ def _unpack(ins: PTXInstruction, target: Vector, source) -> Operation:
     read, ids = reader(source, f"b{whole}", ins), id_reader(source, f"b{whole}")
     narrow, wide = array_type(f"b{part}"), array_type(f"b{whole}").type
 
+    number = register_of(source)
+
     def run(machine, lanes):
-        value, owners = np.asarray(read(machine, lanes)), ids(machine, lanes)
+        holes = None if number is None else machine.registers.unwritten(number, lanes)
+        with nullcontext() if holes is None else machine.registers.unchecked():
+            value, owners = np.asarray(read(machine, lanes)), ids(machine, lanes)
         for place, register in enumerate(target.items):
             if not isinstance(register, Sink):
                 own = None if owners is None else owners[:, place * size : (place + 1) * size]
                 machine.registers.write(register.number, (value >> wide(place * part)).astype(narrow), lanes, own)
+                if holes is not None:
+                    gone = (holes >> holes.dtype.type(place * part)).astype(narrow)
+                    machine.registers.forget(register.number, lanes, gone)
 
     return run
 

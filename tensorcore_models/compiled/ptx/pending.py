@@ -145,10 +145,10 @@ class WatchedRegisters(Registers):
         super().__init__(widths, names, lanes, checks=True, traced=traced)
         self.numbers, self.pending = numbers, PendingRegisters(self, numbers, assume)
 
-    def read(self, number: int, lanes) -> np.ndarray:
+    def read(self, number: int, lanes, used: int = -1) -> np.ndarray:
         if number in self.numbers:
             self.pending.read(number, lanes)
-        return super().read(number, lanes)
+        return super().read(number, lanes, used)
 
     def write(self, number: int, values, lanes, ids=None) -> None:
         if number in self.numbers:

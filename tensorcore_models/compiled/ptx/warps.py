@@ -85,7 +85,7 @@ def build_shuffle(ins: PTXInstruction) -> Operation:
 
     def run(machine, lanes):
         registers = machine.registers
-        absent = registers.missing(sources, lanes)
+        absent = registers.unwritten(sources[0], lanes) if sources else None
         with registers.unchecked() if absent is not None else nullcontext():
             values, active = _spread(machine, value(machine, lanes), lanes)
         source, inside = _shuffle_source(
