@@ -47,9 +47,22 @@ def add_rz(x, y):
 
 
 @gluon.jit
+def add_rm(x, y):
+    """x + y toward minus infinity, in FP64."""
+    return gl.inline_asm_elementwise("add.rm.f64 $0, $1, $2;", "=d,d,d", [x, y], gl.float64, True, 1)
+
+
+@gluon.jit
 def to_fp32_rz(x):
     """FP64 to FP32 toward zero."""
     return gl.inline_asm_elementwise("cvt.rz.f32.f64 $0, $1;", "=f,d", [x], gl.float32, True, 1)
+
+
+@gluon.jit
+def larger_of_pairs(x, y, PAIRS: gl.constexpr):
+    """The larger one in both 16-bit halves; as FP16, where PAIRS is "f16x2": positive numbers of 15 bits are ordered alike."""
+    TEXT: gl.constexpr = "max." + PAIRS + " $0, $1, $2;"
+    return gl.inline_asm_elementwise(TEXT, "=r,r,r", [x, y], gl.int32, True, 1)
 
 
 @gluon.jit
@@ -57,26 +70,43 @@ def larger_sums(x, y, z, PAIRS: gl.constexpr):
     """The larger of x + y and z in both 16-bit halves."""
     if PAIRS == "u16x2":
         total = gl.inline_asm_elementwise("add.u16x2 $0, $1, $2;", "=r,r,r", [x, y], gl.int32, True, 1)
-        return gl.inline_asm_elementwise("max.u16x2 $0, $1, $2;", "=r,r,r", [total, z], gl.int32, True, 1)
-    else:  # positive numbers of 15 bits are ordered alike as FP16
-        return gl.inline_asm_elementwise("max.f16x2 $0, $1, $2;", "=r,r,r", [x + y, z], gl.int32, True, 1)
+    else:
+        total = x + y
+    return larger_of_pairs(total, z, PAIRS)
 
 
 @gluon.jit
 def counted(word, count, BYTES: gl.constexpr):
-    """count + 128 for each byte of the word that has its top bit alone set and 1 in BYTES."""
+    """count + 128 for each byte of the word that has its top bit alone set and 1 in BYTES, and less 128 for 255 there."""
     return gl.inline_asm_elementwise(
-        "dp4a.u32.u32 $0, $1, $2, $3;", "=r,r,r,r", [word, gl.full_like(word, BYTES), count], gl.int32, True, 1
+        "dp4a.u32.s32 $0, $1, $2, $3;", "=r,r,r,r", [word, gl.full_like(word, BYTES), count], gl.int32, True, 1
     )
+
+
+@gluon.jit
+def permuted(x, ORDER: gl.constexpr):
+    """Bytes of x: the digits of ORDER say which stands at each place, the highest first."""
+    return gl.inline_asm_elementwise(
+        "prmt.b32 $0, $1, 0, $2;", "=r,r,r", [x, gl.full_like(x, ORDER)], gl.int32, True, 1
+    )
+
+
+@gluon.jit
+def as_exponent(code, low):
+    """The upper word of two after a shift by 20 places: an FP64 number's, whose exponent field the code is."""
+    return gl.inline_asm_elementwise("shf.l.wrap.b32 $0, $1, $2, 20;", "=r,r,r", [low, code], gl.int32, True, 1)
 
 
 @gluon.jit
 def replicated(x, BITS: gl.constexpr):
     """The lowest BITS bits in every field of a word."""
-    order: gl.constexpr = 0x0000 if BITS == 8 else 0x1010
-    return gl.inline_asm_elementwise(
-        "prmt.b32 $0, $1, 0, $2;", "=r,r,r", [x, gl.full_like(x, order)], gl.int32, True, 1
-    )
+    return permuted(x, 0x0000 if BITS == 8 else 0x1010)
+
+
+@gluon.jit
+def fp64_of(high, low):
+    """The FP64 number of two words."""
+    return ((high.to(gl.int64) << 32) | low.to(gl.uint32, bitcast=True).to(gl.int64)).to(gl.float64, bitcast=True)
 
 
 @gluon.jit

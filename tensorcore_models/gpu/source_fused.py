@@ -9,7 +9,6 @@ from .source import (
     add_rz,
     covered,
     elements,
-    fp64_of_high,
     mark,
     placed,
     replicated,
@@ -20,7 +19,7 @@ from .source import (
     to_fp32_rz,
 )  # fmt: skip
 from .source_down import down_sum
-from .source_steps import advanced, floored, inexact_negatives, largest, lifted, operand_at
+from .source_steps import above_window, advanced, floored, inexact_negatives, largest, operand_at, window
 
 
 @gluon.jit
@@ -38,30 +37,36 @@ def rounded(exact, TYPE: gl.constexpr, KEEP: gl.constexpr, WIDE: gl.constexpr):
 
 
 @gluon.jit
-def addend_on_window(d, top, FRACTION: gl.constexpr, WINDOW: gl.constexpr):
-    """(window of an exponent field, c toward zero onto it): c's magnitude is added to a window of its own sign."""
+def truncated_sum(
+    a_at, b_at, d, top, limit, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
+    FRACTION: gl.constexpr, WINDOW: gl.constexpr,
+):  # fmt: skip
+    """Products and d, each truncated FRACTION bits below an exponent field; d's magnitude is added to a window of its sign."""
     sign = d.to(gl.int32, bitcast=True) & -0x80000000
+    count = inexact_negatives(a_at, b_at, limit, BM, BN, TERMS * BITS // 32, WINDOW, 1, 0)
     if WINDOW:
         unit = (top << 23) + (((23 - FRACTION) << 23) + 0x400000)  # 1.5 2^23 units
         base, signed = unit.to(gl.float32, bitcast=True), (unit | sign).to(gl.float32, bitcast=True)
-        return base, base + (add_rz(signed, d) - signed)
+        total = floored(a_at, b_at, base + (add_rz(signed, d) - signed), BM, BN, TERMS, 0, 1)
+        return (total.to(gl.int32, bitcast=True) + (count >> 7)).to(gl.float32, bitcast=True) - base
     else:
         unit = (top << 20) + (((1023 + 52 - 127 - FRACTION) << 20) + 0x80000)  # 1.5 2^52 units
-        base, signed = fp64_of_high(unit), fp64_of_high(unit | sign)
-        return base, base + (add_rz(signed, d.to(gl.float64)) - signed)
+        signed = window(unit | sign)
+        total = floored(a_at, b_at, window(unit) + (add_rz(signed, d.to(gl.float64)) - signed), BM, BN, TERMS, 0, 1)
+        return above_window(total, unit, count)
 
 
 @gluon.jit
 def fused_step(
-    a_at, b_at, d, field, even, odd, highest, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
-    FRACTION: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr,
-    TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr,
+    a_at, b_at, d, field, pairs, highest, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
+    FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr,
+    LIMITED: gl.constexpr, TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr,
 ):  # fmt: skip
     """One sum that truncates: products and d, whose exponent field is `field`, cut below the largest exponent, and rounded.
 
-    even, odd: Largest exponents of the products of even and odd k, as fields of FP32. highest: Largest field of d so far.
+    pairs: Largest codes of exponents of even and odd k. highest: Largest field of d so far.
     """
-    top = gl.maximum(even, odd)
+    top = gl.maximum((pairs & 0xFFFF) + ALIGN, (pairs >> 16) + ALIGN)
     if TYPE == "fp16":
         d = gl.where(highest < 143, d, 0.0)
     if WIDE:
@@ -71,15 +76,13 @@ def fused_step(
     top = gl.maximum(top, field)
     if FLOOR != 0:
         top = gl.maximum(top, FLOOR)
-    base, start = addend_on_window(d, top, FRACTION, WINDOW)
     threshold = top + THRESHOLD
     if BITS == 8:
         threshold = gl.maximum(threshold, 0)
         if LIMITED == 0:
             threshold = gl.minimum(threshold, 64)
-    count, _ = inexact_negatives(a_at, b_at, replicated(threshold, BITS), BM, BN, TERMS * BITS // 32)
-    units = lifted(floored(a_at, b_at, start, BM, BN, TERMS, 0, 1), count)
-    return rounded(units - base, TYPE, KEEP, WIDE)
+    exact = truncated_sum(a_at, b_at, d, top, replicated(threshold, BITS), BM, BN, TERMS, BITS, FRACTION, WINDOW)
+    return rounded(exact, TYPE, KEEP, WIDE)
 
 
 @gluon.jit
@@ -87,14 +90,18 @@ def beyond_domain(
     d, highest, c, addends, inside, WIDE: gl.constexpr, LIMITED: gl.constexpr, TYPES: gl.constexpr, WINDOW: gl.constexpr,
     DOWN: gl.constexpr,
 ):  # fmt: skip
-    """Which elements are not vouched for: NaN and infinities of c, an overflow that was cut to the largest number."""
+    """Which elements are not vouched for: NaN and infinities of c, an overflow that was cut to the largest number.
+
+    Sums rounded down have c and products below 2^126; narrow products, whose `highest` is not known, are.
+    """
     MOST: gl.constexpr = (
-        143 if TYPES[1] == "fp16" else 230 if WINDOW else (1023 + 126) << 20 if DOWN is not None else 254
+        143 if TYPES[1] == "fp16" else 230 if WINDOW else 254 if DOWN is None else (1023 + 126 + 52 - DOWN[1]) << 20
     )
+    LARGEST: gl.constexpr = 2.0**126 if DOWN is not None else float("inf")
     flagged = highest >= MOST
     if c is not None:  # read again: what is known of it takes no registers in the loop
         size = gl.abs(gl.load(c + addends, inside, 0.0).to(gl.float32))
-        flagged = flagged | ((size < float("inf")) == 0)
+        flagged = flagged | ((size < LARGEST) == 0)
         if not WIDE and DOWN is None:  # its exponent is then below those that windows know, or that of its own format
             least: gl.constexpr = 2.0**-14 if TYPES == ("fp16", "fp32") else 2.0**-100
             flagged = flagged | ((size != 0) & (size < least))
@@ -128,6 +135,7 @@ def fused_floating(
     L: gl.constexpr = tile_layout(EACH, WARPS)
     BM: gl.constexpr = tile_rows(EACH, WARPS)
     BN: gl.constexpr = tile_columns(EACH, WARPS)
+    LEAST: gl.constexpr = 0 if WIDE or DOWN is None else 1 - ALIGN
     program, batch, row_tile, column_tile = placed(row_tiles, column_tiles)
     a_tile, b_tile = batch * row_tiles + row_tile, batch * column_tiles + column_tile
     a_at = operand_at(a_values, a_words, a_tile, padded_k, a_size, gl.arange(0, BM, gl.SliceLayout(1, L)), BM, BITS)
@@ -146,20 +154,19 @@ def fused_floating(
         if PROMOTES:
             d = gl.zeros([BM, BN], gl.float32, L)
         for _ in range(here):
-            # the largest exponents, as fields of FP32
-            pairs = largest(a_at, b_at, BM, BN, L, TERMS, PAIRS)
-            even, odd = (pairs & 0xFFFF) + ALIGN, (pairs >> 16) + ALIGN
-            field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
+            pairs = largest(a_at, b_at, LEAST, BM, BN, L, TERMS, PAIRS)
             if DOWN is not None:
                 exact, top = down_sum(
-                    a_at, b_at, even, odd, d.to(gl.float64), BM, BN, TERMS, BITS, FRACTION, THRESHOLD, DOWN
-                )
-                highest = gl.maximum(highest, top)
+                    a_at, b_at, pairs, d.to(gl.float64), BM, BN, TERMS, BITS, FRACTION, THRESHOLD, WIDE, DOWN, PAIRS,
+                )  # fmt: skip
+                if WIDE:
+                    highest = gl.maximum(highest, top)
                 d = exact.to(gl.float32)
             else:
+                field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
                 highest = gl.maximum(highest, field)
                 d = fused_step(
-                    a_at, b_at, d, field, even, odd, highest, BM, BN, TERMS, BITS, FRACTION, THRESHOLD, FLOOR, WIDE,
+                    a_at, b_at, d, field, pairs, highest, BM, BN, TERMS, BITS, FRACTION, ALIGN, THRESHOLD, FLOOR, WIDE,
                     LIMITED, TYPES[1], KEEP, WINDOW,
                 )  # fmt: skip
             a_at, b_at = advanced(a_at, BM, TERMS, BITS), advanced(b_at, BN, TERMS, BITS)

@@ -27,8 +27,8 @@ def pack_integers(
 ):  # fmt: skip
     """One k of a tile of rows: significands with their signs, times 2^SHIFT, and behind `size` of them exponents; zeros have 0.
 
-    FORMAT, NORMALISE, order and the layout in memory are those of :func:`tensorcore_models.gpu.source_pack.pack`; LIFT is what lifts
-    exponents.
+    FORMAT, NORMALISE, order and the layout in memory are those of :func:`tensorcore_models.gpu.source_pack.pack`; LIFT is what
+    lifts exponents.
     """
     FRACTION: gl.constexpr = FORMAT[1]
     layout: gl.constexpr = gl.BlockedLayout([1], [LANES], [1], [0])
@@ -82,8 +82,9 @@ def fused_integers(
     FLOOR: gl.constexpr, KEEP: gl.constexpr, PROMOTES: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr,
     WARPS: gl.constexpr,
 ):  # fmt: skip
-    """D = A B + C of a fused sum that truncates to FP32, as :func:`tensorcore_models.gpu.source_fused.fused_floating`, in integers.
+    """D = A B + C of a fused sum that truncates to FP32, in integers.
 
+    Arguments are those of :func:`tensorcore_models.gpu.source_fused.fused_floating`.
     Products of significands are shifted right by their exponent's distance to the largest, magnitudes apart from signs, which
     is toward zero, and added in 32 bits CHUNK at a time, then in 64. EXTRA: Places that all products are shifted besides. The
     sum becomes FP64, exactly; its bits below FP32's are cleared. Results below FP32's normal numbers are flagged.

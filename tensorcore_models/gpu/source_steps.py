@@ -4,7 +4,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import add_rz, counted, fma_rz, fp64_of_high, larger_sums
+from .source import counted, fma_rz, fp64_of, larger_sums
 
 
 @gluon.jit
@@ -26,27 +26,38 @@ def advanced(at, ROWS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr):
 
 @gluon.jit
 def largest(
-    a_at, b_at, ROWS: gl.constexpr, COLUMNS: gl.constexpr, L: gl.constexpr, TERMS: gl.constexpr, PAIRS: gl.constexpr
-):
-    """The largest sum of exponents of even and of odd k, in the two halves."""
-    found = gl.zeros([ROWS, COLUMNS], gl.int32, L)
+    a_at, b_at, LEAST: gl.constexpr, ROWS: gl.constexpr, COLUMNS: gl.constexpr, L: gl.constexpr, TERMS: gl.constexpr,
+    PAIRS: gl.constexpr,
+):  # fmt: skip
+    """The largest sum of exponents of even and of odd k, in the two halves, LEAST at least."""
+    found = gl.full([ROWS, COLUMNS], LEAST * 0x10001, gl.int32, L)
     for j in gl.static_range(TERMS // 2):
         x, y = gl.load(a_at[1] + j * ROWS), gl.load(b_at[1] + j * COLUMNS)
         found = larger_sums(gl.expand_dims(x, 1), gl.expand_dims(y, 0), found, PAIRS)
     return found
 
 
+#: Counts of inexact negative products go down from here by 128 each.
+MOST_COUNTED = gl.constexpr(1 << 30)
+
+
 @gluon.jit
-def inexact_negatives(a_at, b_at, threshold, ROWS: gl.constexpr, COLUMNS: gl.constexpr, WORDS: gl.constexpr):
-    """How many negative products have bits below the unit, times 128, of all k, and of odd k alone."""
-    count, odd = gl.zeros_like(threshold), gl.zeros_like(threshold)
+def inexact_negatives(
+    a_at, b_at, threshold, ROWS: gl.constexpr, COLUMNS: gl.constexpr, WORDS: gl.constexpr, UP: gl.constexpr,
+    GROUPS: gl.constexpr, GROUP: gl.constexpr,
+):  # fmt: skip
+    """128 for each negative product that has bits below the unit, of all k or of one of two groups of these: counted up from 0,
+    or down from MOST_COUNTED.
+    """
+    EVERY: gl.constexpr = 0x01010101 if GROUPS == 1 else 0x00010001 << (8 * GROUP)
+    BYTES: gl.constexpr = EVERY if UP else EVERY * 0xFF
+    count = gl.full_like(threshold, 0 if UP else MOST_COUNTED)
     for j in gl.static_range(WORDS):
         x = gl.expand_dims(gl.load(a_at[2] + j * ROWS), 1)
         y = gl.expand_dims(gl.load(b_at[2] + j * COLUMNS), 0)
         minus = gl.expand_dims(gl.load(a_at[3] + j * ROWS), 1) ^ gl.expand_dims(gl.load(b_at[3] + j * COLUMNS), 0)
-        found = (x + y + threshold) & minus
-        count, odd = counted(found, count, 0x01010101), counted(found, odd, 0x01000100)
-    return count, odd
+        count = counted((x + y + threshold) & minus, count, BYTES)
+    return count
 
 
 @gluon.jit
@@ -62,21 +73,12 @@ def floored(
 
 
 @gluon.jit
-def lifted(units, count):
-    """units + count / 128 units, a sum on its window: toward zero is one unit above down for negative products."""
-    if units.dtype == gl.float32:
-        return (units.to(gl.int32, bitcast=True) + (count >> 7)).to(gl.float32, bitcast=True)
-    else:
-        return (units.to(gl.int64, bitcast=True) + (count >> 7).to(gl.int64)).to(gl.float64, bitcast=True)
+def window(high):
+    """1.5 2^52 units, or about as many, of which the upper word is given; below, as many as counts take away at most."""
+    return fp64_of(high, gl.full_like(high, MOST_COUNTED >> 7))
 
 
 @gluon.jit
-def window(top, FRACTION: gl.constexpr):
-    """1.5 2^52 units of 2^-FRACTION below an exponent, which is given where FP64 has it, in its upper word."""
-    return fp64_of_high(top + (((52 - FRACTION) << 20) + 0x80000))
-
-
-@gluon.jit
-def on_unit(x, base):
-    """x rounded down to the unit of a window."""
-    return add_rz(base, x) - base
+def above_window(total, high, count):
+    """total + what was counted, less its window: toward zero is one unit above down for inexact negative products."""
+    return total - fp64_of(high, count >> 7)
