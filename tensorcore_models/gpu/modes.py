@@ -20,6 +20,7 @@ are left are counted. What this needs:
 """
 
 import dataclasses
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -148,24 +149,37 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     fits = _operands_fit(a, b) and (c.name, d.name) == ("fp32", "fp32") and spec.terms % 4 == 0
     widths = spec.fraction_bits, spec.dot_fraction_bits, spec.c_fraction_bits
     # The dot product and c are added exactly: from a carry above the terms down to the lowest unit.
-    if not fits or max(widths) + (4 * spec.terms).bit_length() > 50 or not 24 <= (spec.sum_fraction_bits or 52) <= 52:
+    if not fits or max(widths) + (4 * spec.terms).bit_length() > 50 or not 24 <= (spec.sum_fraction_bits or 31) <= 31:
+        return None
+    if not 0 <= spec.dot_fraction_bits - spec.c_fraction_bits <= 20:
         return None
     if spec.c_cutoff is not None and spec.c_cutoff < spec.c_fraction_bits:
         return None
     if spec.product_overflow_exponent is not None and spec.product_overflow_exponent < 128:
         return None
     wide = max(a.exponent_bits, b.exponent_bits) == 8
-    bits = _HALVES if wide else _BYTES
-    forms = [_operand(fmt, bits, False, low) for fmt in (a, b)]
+    if wide and spec.parity_groups == 2:
+        return None
     lowest = sum(fmt.emin - fmt.fraction_bits for fmt in (a, b))
+    # Exponents of products are those of their windows; the code of a lowest bit is half of the top bit at most.
+    offset = 1023 + 52 - spec.fraction_bits
+    bits = _HALVES if wide else _BYTES
+    left, right = (_operand(fmt, bits, False, low) for fmt in (a, b))
+    lifts = offset - a.bias - b.bias
+    codes = left.shape[2] + right.shape[2]
+    threshold = (1 << (bits - 1)) - 128 - offset + 127 - spec.fraction_bits - lowest - codes
+    more = threshold if wide else 0
+    forms = [
+        replace(left, shape=(bits, lifts // 2, left.shape[2] + more)),
+        replace(right, shape=(bits, lifts - lifts // 2, right.shape[2])),
+    ]
     constants = {
-        "TERMS": spec.terms, "BITS": bits, "FRACTION": spec.fraction_bits,
-        "ALIGN": 127 - sum(form.shape[1] + fmt.bias for form, fmt in zip(forms, (a, b), strict=True)),
-        "THRESHOLD": 1 - 127 - spec.fraction_bits - lowest, "FLOOR": 0, "WIDE": wide, "LIMITED": 0, "TYPES": ("fp32", "fp32"),
-        "KEEP": 23, "WINDOW": False,
+        "TERMS": spec.terms, "BITS": bits, "FRACTION": spec.fraction_bits, "ALIGN": 127 - offset,
+        "THRESHOLD": None if wide else (threshold % 256, threshold % 256 - threshold), "FLOOR": 0, "WIDE": wide,
+        "LIMITED": 0, "TYPES": ("fp32", "fp32"), "KEEP": 23, "WINDOW": False,
         "DOWN": (spec.dot_fraction_bits, spec.c_fraction_bits, spec.sum_fraction_bits, spec.c_cutoff, spec.parity_groups),
     }  # fmt: skip
-    return ModePlan(mode, low, constants, spec.terms, forms[0], forms[1], ("fp32", "fp32"), spec.terms)
+    return ModePlan(mode, low, constants, spec.terms, *forms, ("fp32", "fp32"), spec.terms)
 
 
 def _integer_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:

@@ -10,7 +10,7 @@ from ..kernels.lowering import Lowered
 
 @dataclass(frozen=True)
 class OperandForm:
-    """How an operand is packed: what :func:`tensorcore_models.gpu.source.pack` is told about it.
+    """How an operand is packed: what :func:`tensorcore_models.gpu.source_pack.pack` is told about it.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class UnitMode:
     ----------
     name : str
     function : str
-        The kernel in :mod:`tensorcore_models.gpu.source`.
+        The kernel, which :func:`tensorcore_models.gpu.compiling.unit_kernel` finds.
     targets : tuple of str
         That run it.
     plan : callable

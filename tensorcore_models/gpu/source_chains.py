@@ -4,7 +4,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import ANY_VALUE
+from .source import ANY_VALUE, covered, elements, mark, placed
 from .source_integers import extent, integer_layout
 
 
@@ -60,23 +60,14 @@ def chains(
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
     BN: gl.constexpr = extent(EACH, THREADS, WARPS, 1)
     TYPE: gl.constexpr = out.dtype.element_ty
-    program = gl.program_id(0)
-    column_tile = program % column_tiles
-    row_tile = program // column_tiles % row_tiles
-    batch = (program // column_tiles // row_tiles).to(gl.int64)
+    program, batch, row_tile, column_tile = placed(row_tiles, column_tiles)
     in_rows, in_columns = gl.arange(0, BM, gl.SliceLayout(1, L)), gl.arange(0, BN, gl.SliceLayout(0, L))
     pa = a + (batch * row_tiles + row_tile) * steps * TERMS * BM + in_rows
     pb = b + (batch * column_tiles + column_tile) * steps * TERMS * BN + in_columns
-    rows, columns = row_tile * BM + in_rows, column_tile * BN + in_columns
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    rows, columns, inside = covered(row_tile, column_tile, m, n, L, BM, BN)
     d = gl.zeros([BM, BN], TYPE, L)
     if c is not None:
-        d = gl.load(
-            c + batch * c_batch + rows.to(gl.int64)[:, None] * c_row + columns.to(gl.int64)[None, :] * c_column,
-            inside,
-            0,
-        )
-        d = d.to(TYPE)
+        d = gl.load(c + elements(batch, rows, columns, c_batch, c_row, c_column), inside, 0).to(TYPE)
     if BOUNDS:
         finite = gl.abs(d) < float("inf")
         flagged, d = (finite == 0).to(gl.int32), gl.where(finite, d, 0.0)
@@ -118,8 +109,7 @@ def chains(
             total = total + d
         left -= here
     if BOUNDS:
-        flagged = gl.where(inside, flagged, 0)
-        gl.store(flags + program, gl.max(gl.max(flagged, 1), 0))
+        mark(flags, program, gl.where(inside, flagged, 0))
     if PROMOTES:
         d = total
     if ROUNDING is not None:
@@ -127,4 +117,4 @@ def chains(
             d = gl.where(d == d, d, gl.full_like(d.to(gl.int32, bitcast=True), NAN).to(gl.float32, bitcast=True))
         else:
             d = gl.where(d == d, d, gl.full_like(d.to(gl.int64, bitcast=True), NAN).to(gl.float64, bitcast=True))
-    gl.store(out + batch * m * n + rows.to(gl.int64)[:, None] * n + columns[None, :], d, inside)
+    gl.store(out + elements(batch, rows, columns, m * n, n, 1), d, inside)

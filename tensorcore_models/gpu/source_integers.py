@@ -4,7 +4,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import ANY_VALUE, highest_place
+from .source import ANY_VALUE, covered, elements, highest_place, mark, placed, strange_tile, taken_apart
 
 
 @gluon.constexpr_function
@@ -27,10 +27,9 @@ def pack_integers(
 ):  # fmt: skip
     """One k of a tile of rows: significands with their signs, times 2^SHIFT, and behind `size` of them exponents; zeros have 0.
 
-    FORMAT, NORMALISE, order and the layout in memory are those of :func:`tensorcore_models.gpu.source.pack`; LIFT is what lifts
-    exponents.
+    FORMAT, NORMALISE, order and the layout in memory are those of :func:`tensorcore_models.gpu.source_pack.pack`; LIFT is what
+    lifts exponents.
     """
-    EXPONENT: gl.constexpr = FORMAT[0]
     FRACTION: gl.constexpr = FORMAT[1]
     layout: gl.constexpr = gl.BlockedLayout([1], [LANES], [1], [0])
     program = gl.program_id(0)
@@ -44,18 +43,7 @@ def pack_integers(
         from_k = gl.load(order + at_k)
     inside = (row < rows) & (from_k >= 0) & (from_k < k)
     bits = gl.load(codes + batch * code_batch + row.to(gl.int64) * code_row + from_k.to(gl.int64) * code_k, inside, 0)
-    bits = bits.to(gl.int32)
-    sign = (bits >> FORMAT[4]) & 1
-    magnitude = (bits >> FORMAT[3]) & ((1 << (EXPONENT + FRACTION)) - 1)
-    field = magnitude >> FRACTION
-    strange = gl.zeros([TILE], gl.int32, layout)
-    if FORMAT[5] == "ieee":
-        strange = (field == (1 << EXPONENT) - 1).to(gl.int32)
-    elif FORMAT[5] == "fn":
-        strange = (magnitude == (1 << (EXPONENT + FRACTION)) - 1).to(gl.int32)
-    elif FORMAT[5] == "fnuz":
-        strange = ((magnitude == 0) & (sign == 1)).to(gl.int32)
-    significand = (magnitude & ((1 << FRACTION) - 1)) | gl.where(field > 0, 1 << FRACTION, 0)
+    sign, field, significand, strange = taken_apart(bits.to(gl.int32), FORMAT)
     field = gl.maximum(field, 1)
     nonzero = significand != 0
     if NORMALISE:
@@ -94,8 +82,9 @@ def fused_integers(
     FLOOR: gl.constexpr, KEEP: gl.constexpr, PROMOTES: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr,
     WARPS: gl.constexpr,
 ):  # fmt: skip
-    """D = A B + C of a fused sum that truncates to FP32, as :func:`tensorcore_models.gpu.source.fused_floating`, in integers.
+    """D = A B + C of a fused sum that truncates to FP32, in integers.
 
+    Arguments are those of :func:`tensorcore_models.gpu.source_fused.fused_floating`.
     Products of significands are shifted right by their exponent's distance to the largest, magnitudes apart from signs, which
     is toward zero, and added in 32 bits CHUNK at a time, then in 64. EXTRA: Places that all products are shifted besides. The
     sum becomes FP64, exactly; its bits below FP32's are cleared. Results below FP32's normal numbers are flagged.
@@ -103,20 +92,15 @@ def fused_integers(
     L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
     BN: gl.constexpr = extent(EACH, THREADS, WARPS, 1)
-    program = gl.program_id(0)
-    column_tile = program % column_tiles
-    row_tile = program // column_tiles % row_tiles
-    batch = (program // column_tiles // row_tiles).to(gl.int64)
+    program, batch, row_tile, column_tile = placed(row_tiles, column_tiles)
     in_rows, in_columns = gl.arange(0, BM, gl.SliceLayout(1, L)), gl.arange(0, BN, gl.SliceLayout(0, L))
     a_tile, b_tile = batch * row_tiles + row_tile, batch * column_tiles + column_tile
     pa, pb = a_words + a_tile * padded_k * BM + in_rows, b_words + b_tile * padded_k * BN + in_columns
     ea, eb = pa + a_size.to(gl.int64), pb + b_size.to(gl.int64)
-    rows, columns = row_tile * BM + in_rows, column_tile * BN + in_columns
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    addends = batch * c_batch + rows.to(gl.int64)[:, None] * c_row + columns.to(gl.int64)[None, :] * c_column
+    rows, columns, inside = covered(row_tile, column_tile, m, n, L, BM, BN)
     d = gl.zeros([BM, BN], gl.float32, L)
     if c is not None:
-        d = gl.load(c + addends, inside, 0.0)
+        d = gl.load(c + elements(batch, rows, columns, c_batch, c_row, c_column), inside, 0.0)
     flagged = (gl.abs(d) < float("inf")) == 0
     d = gl.where(flagged, 0.0, d)
     total = d
@@ -157,9 +141,5 @@ def fused_integers(
     if PROMOTES:
         d = total
         flagged = flagged | ((gl.abs(d) < float("inf")) == 0)
-    strange = (
-        gl.load(a_special + a_tile * BM + in_rows)[:, None] | gl.load(b_special + b_tile * BN + in_columns)[None, :]
-    )
-    flagged = (flagged | (strange != 0)) & inside
-    gl.store(flags + program, gl.max(gl.max(flagged.to(gl.int32), 1), 0))
-    gl.store(out + batch * m * n + rows.to(gl.int64)[:, None] * n + columns[None, :], d, inside)
+    mark(flags, program, (flagged | strange_tile(a_special, b_special, a_tile, b_tile, L, BM, BN)) & inside)
+    gl.store(out + elements(batch, rows, columns, m * n, n, 1), d, inside)

@@ -1,0 +1,183 @@
+"""The Gluon kernel of fused sums in FP64, or in FP32 where these have few bits, without a matrix instruction."""
+
+# mypy: ignore-errors
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+from .source import (
+    ANY_VALUE,
+    add_rz,
+    covered,
+    elements,
+    mark,
+    placed,
+    replicated,
+    strange_tile,
+    tile_columns,
+    tile_layout,
+    tile_rows,
+    to_fp32_rz,
+)  # fmt: skip
+from .source_down import down_sum
+from .source_steps import above_window, advanced, floored, inexact_negatives, largest, operand_at, window
+
+
+@gluon.jit
+def rounded(exact, TYPE: gl.constexpr, KEEP: gl.constexpr, WIDE: gl.constexpr):
+    """A sum in the type of the result, as FP32; what rounds to zero is positive."""
+    if TYPE == "fp16":
+        return exact.to(gl.float16).to(gl.float32) + 0.0
+    else:
+        d = exact if exact.dtype == gl.float32 else to_fp32_rz(exact)
+        if KEEP < 23:
+            d = (d.to(gl.int32, bitcast=True) & -(1 << (23 - KEEP))).to(gl.float32, bitcast=True)
+        if WIDE:
+            d = d + 0.0
+        return d
+
+
+@gluon.jit
+def truncated_sum(
+    a_at, b_at, d, top, limit, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
+    FRACTION: gl.constexpr, WINDOW: gl.constexpr,
+):  # fmt: skip
+    """Products and d, each truncated FRACTION bits below an exponent field; d's magnitude is added to a window of its sign."""
+    sign = d.to(gl.int32, bitcast=True) & -0x80000000
+    count = inexact_negatives(a_at, b_at, limit, BM, BN, TERMS * BITS // 32, WINDOW, 1, 0)
+    if WINDOW:
+        unit = (top << 23) + (((23 - FRACTION) << 23) + 0x400000)  # 1.5 2^23 units
+        base, signed = unit.to(gl.float32, bitcast=True), (unit | sign).to(gl.float32, bitcast=True)
+        total = floored(a_at, b_at, base + (add_rz(signed, d) - signed), BM, BN, TERMS, 0, 1)
+        return (total.to(gl.int32, bitcast=True) + (count >> 7)).to(gl.float32, bitcast=True) - base
+    else:
+        unit = (top << 20) + (((1023 + 52 - 127 - FRACTION) << 20) + 0x80000)  # 1.5 2^52 units
+        signed = window(unit | sign)
+        total = floored(a_at, b_at, window(unit) + (add_rz(signed, d.to(gl.float64)) - signed), BM, BN, TERMS, 0, 1)
+        return above_window(total, unit, count)
+
+
+@gluon.jit
+def fused_step(
+    a_at, b_at, d, field, pairs, highest, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
+    FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr,
+    LIMITED: gl.constexpr, TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr,
+):  # fmt: skip
+    """One sum that truncates: products and d, whose exponent field is `field`, cut below the largest exponent, and rounded.
+
+    pairs: Largest codes of exponents of even and odd k. highest: Largest field of d so far.
+    """
+    top = gl.maximum((pairs & 0xFFFF) + ALIGN, (pairs >> 16) + ALIGN)
+    if TYPE == "fp16":
+        d = gl.where(highest < 143, d, 0.0)
+    if WIDE:
+        field = gl.where(d == 0.0, -2048, gl.maximum(field, 1))
+    elif TYPE == "fp16":  # subnormal numbers have the exponent of the smallest normal one
+        field = gl.where(d == 0.0, 0, gl.maximum(field, 127 - 14))
+    top = gl.maximum(top, field)
+    if FLOOR != 0:
+        top = gl.maximum(top, FLOOR)
+    threshold = top + THRESHOLD
+    if BITS == 8:
+        threshold = gl.maximum(threshold, 0)
+        if LIMITED == 0:
+            threshold = gl.minimum(threshold, 64)
+    exact = truncated_sum(a_at, b_at, d, top, replicated(threshold, BITS), BM, BN, TERMS, BITS, FRACTION, WINDOW)
+    return rounded(exact, TYPE, KEEP, WIDE)
+
+
+@gluon.jit
+def beyond_domain(
+    d, highest, c, addends, inside, WIDE: gl.constexpr, LIMITED: gl.constexpr, TYPES: gl.constexpr, WINDOW: gl.constexpr,
+    DOWN: gl.constexpr,
+):  # fmt: skip
+    """Which elements are not vouched for: NaN and infinities of c, an overflow that was cut to the largest number.
+
+    Sums rounded down have c and products below 2^126; narrow products, whose `highest` is not known, are.
+    """
+    MOST: gl.constexpr = (
+        143 if TYPES[1] == "fp16" else 230 if WINDOW else 254 if DOWN is None else (1023 + 126 + 52 - DOWN[1]) << 20
+    )
+    LARGEST: gl.constexpr = 2.0**126 if DOWN is not None else float("inf")
+    flagged = highest >= MOST
+    if c is not None:  # read again: what is known of it takes no registers in the loop
+        size = gl.abs(gl.load(c + addends, inside, 0.0).to(gl.float32))
+        flagged = flagged | ((size < LARGEST) == 0)
+        if not WIDE and DOWN is None:  # its exponent is then below those that windows know, or that of its own format
+            least: gl.constexpr = 2.0**-14 if TYPES == ("fp16", "fp32") else 2.0**-100
+            flagged = flagged | ((size != 0) & (size < least))
+    if TYPES[1] == "fp32" and DOWN is None:
+        flagged = flagged | ((d.to(gl.int32, bitcast=True) & 0x7FFFFFFF) >= 0x7F000000)
+    if LIMITED:
+        flagged = flagged | (highest > LIMITED)
+    return flagged
+
+
+@gluon.jit(do_not_specialize=ANY_VALUE)
+def fused_floating(
+    a_values, a_words, a_special, b_values, b_words, b_special, c, out, flags, m, n, steps, chain, row_tiles,
+    column_tiles, padded_k, a_size, b_size, c_batch, c_row, c_column,
+    TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr,
+    FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr, TYPES: gl.constexpr, KEEP: gl.constexpr,
+    WINDOW: gl.constexpr, DOWN: gl.constexpr, PROMOTES: gl.constexpr, PAIRS: gl.constexpr, EACH: gl.constexpr,
+    WARPS: gl.constexpr,
+):  # fmt: skip
+    """D = A B + C of a fused sum that truncates: TERMS products and c on FRACTION bits below the largest exponent.
+
+    A multiply-add toward zero onto 1.5 2^52 units multiplies, aligns and adds: the sum stays positive, so that toward zero is
+    down. Truncation differs by one unit for each product that is negative and has bits below the unit; those are counted.
+    ALIGN: from a sum of exponent codes to FP32's exponent field. THRESHOLD: from that field to what lifts the codes of inexact
+    products to a field's top bit. FLOOR: the lowest exponent field. WIDE: whether products reach below FP32's exponents.
+    LIMITED: the largest exponent field of c for which fields hold the codes of all products; 0: any is. TYPES: (of c, of d).
+    KEEP: fraction bits of d. WINDOW: FP32 in the place of FP64, for sums of less than 2^22 units. DOWN: that of
+    :func:`tensorcore_models.gpu.source_down.down_sum`, for sums rounded down. PROMOTES: chains of `chain` steps start from 0
+    and are added outside, to nearest.
+    """
+    L: gl.constexpr = tile_layout(EACH, WARPS)
+    BM: gl.constexpr = tile_rows(EACH, WARPS)
+    BN: gl.constexpr = tile_columns(EACH, WARPS)
+    LEAST: gl.constexpr = 0 if WIDE or DOWN is None else 1 - ALIGN
+    program, batch, row_tile, column_tile = placed(row_tiles, column_tiles)
+    a_tile, b_tile = batch * row_tiles + row_tile, batch * column_tiles + column_tile
+    a_at = operand_at(a_values, a_words, a_tile, padded_k, a_size, gl.arange(0, BM, gl.SliceLayout(1, L)), BM, BITS)
+    b_at = operand_at(b_values, b_words, b_tile, padded_k, b_size, gl.arange(0, BN, gl.SliceLayout(0, L)), BN, BITS)
+    rows, columns, inside = covered(row_tile, column_tile, m, n, L, BM, BN)
+    addends = elements(batch, rows, columns, c_batch, c_row, c_column)
+    d = gl.zeros([BM, BN], gl.float32, L)
+    if c is not None:
+        d = gl.load(c + addends, inside, 0.0).to(gl.float32)
+        d = gl.where(gl.abs(d) < float("inf"), d, 0.0)
+    total = d
+    highest = gl.zeros([BM, BN], gl.int32, L)
+    left = steps
+    while left > 0:
+        here = gl.minimum(left, chain)
+        if PROMOTES:
+            d = gl.zeros([BM, BN], gl.float32, L)
+        for _ in range(here):
+            pairs = largest(a_at, b_at, LEAST, BM, BN, L, TERMS, PAIRS)
+            if DOWN is not None:
+                exact, top = down_sum(
+                    a_at, b_at, pairs, d.to(gl.float64), BM, BN, TERMS, BITS, FRACTION, THRESHOLD, WIDE, DOWN, PAIRS,
+                )  # fmt: skip
+                if WIDE:
+                    highest = gl.maximum(highest, top)
+                d = exact.to(gl.float32)
+            else:
+                field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
+                highest = gl.maximum(highest, field)
+                d = fused_step(
+                    a_at, b_at, d, field, pairs, highest, BM, BN, TERMS, BITS, FRACTION, ALIGN, THRESHOLD, FLOOR, WIDE,
+                    LIMITED, TYPES[1], KEEP, WINDOW,
+                )  # fmt: skip
+            a_at, b_at = advanced(a_at, BM, TERMS, BITS), advanced(b_at, BN, TERMS, BITS)
+        if PROMOTES:
+            total = total + d
+            if TYPES[1] == "fp16":
+                total = total.to(gl.float16).to(gl.float32)
+        left -= here
+    flagged = beyond_domain(d, highest, c, addends, inside, WIDE, LIMITED, TYPES, WINDOW, DOWN)
+    if PROMOTES:
+        flagged = flagged | ((total.to(gl.int32, bitcast=True) & 0x7F800000) == 0x7F800000)
+        d = total
+    mark(flags, program, (flagged | strange_tile(a_special, b_special, a_tile, b_tile, L, BM, BN)) & inside)
+    gl.store(out + elements(batch, rows, columns, m * n, n, 1), d.to(out.dtype.element_ty), inside)
