@@ -186,7 +186,8 @@ def _result_fits(dot: Any, c: Format, d: Format) -> bool:
     if d.name == "fp32":
         raw = dot.subnormal_c == "raw"
         return dot.output_rounding == "rz" and c.name in ("fp32", "fp16") and raw
-    return (c.name, d.name, dot.output_rounding) == ("fp16", "fp16", "rne") and dot.output_fraction_bits is None
+    held = d.name == "fp16" and c.name in ("fp16", "fp32") and dot.subnormal_c == "raw"
+    return held and dot.output_rounding == "rne" and dot.output_fraction_bits is None
 
 
 MODES = (

@@ -374,6 +374,7 @@ def fused_floating(
         d = gl.where(gl.abs(d) < float("inf"), d, 0.0)
     total = d
     highest = gl.zeros([BM, BN], gl.int32, L)
+    lowest = 1 if TYPES[0] == "fp32" else 127 - 14  # exponent of subnormal numbers of c, then of d
     left = steps
     while left > 0:
         here = gl.minimum(left, chain)
@@ -399,7 +400,8 @@ def fused_floating(
                 if WIDE:
                     field = gl.where(d == 0.0, -2048, gl.maximum(field, 1))
                 elif TYPES[1] == "fp16":  # subnormal numbers have the exponent of the smallest normal one
-                    field = gl.where(d == 0.0, 0, gl.maximum(field, 127 - 14))
+                    field = gl.where(d == 0.0, 0, gl.maximum(field, lowest))
+                    lowest = 127 - 14
                 top = gl.maximum(top, field)
                 if FLOOR != 0:
                     top = gl.maximum(top, FLOOR)
