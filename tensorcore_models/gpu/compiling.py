@@ -190,6 +190,7 @@ def unit_kernel(name: str) -> Any:
             f"this is Triton {version}, units on a GPU need {least} or newer: pip install 'triton>={least}'"
         )
     triton_module()
-    from . import source, source_chains, source_integers
+    from . import source, source_chains, source_integers, source_phases
 
-    return next(getattr(module, name) for module in (source, source_chains, source_integers) if hasattr(module, name))
+    modules = (source, source_chains, source_integers, source_phases)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))

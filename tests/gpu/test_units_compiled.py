@@ -7,6 +7,7 @@ import pytest
 
 import tensorcore_models as tcm
 from tensorcore_models.families.base import SumAlgorithm
+from tensorcore_models.families.fidelity import FidelityPhases
 from tensorcore_models.gpu import costs, tensors
 from tensorcore_models.kernels import lowered
 from tensorcore_models.kernels.common import generic_promoted
@@ -39,6 +40,8 @@ UNITS = (
     "cdna1:v_mfma_f32_32x32x8f16", "cdna1:v_mfma_f32_32x32x4bf16", "cdna2:v_mfma_f32_32x32x8f16",
     "cdna2:v_mfma_f32_16x16x8bf16",
     "cdna1:v_mfma_f32_32x32x2f32", "turing:mma.m8n8k16.s32.s8.s8.s32.satfinite", "turing:mma.m8n8k32.s32.s4.u4.s32",
+    "wormhole:matmul.m32n32k32.f32.f16.f16.f32.hifi4", "blackhole:matmul.m32n32k32.bf16.tf32.tf32.bf16.hifi2",
+    "wormhole:mvmul.m8n16k16.f16.f16.f16.f16.phase3", "wormhole:matmul.m32n32k32.s32.s8.s8.s32.hifi3",
 )  # fmt: skip
 
 
@@ -67,6 +70,30 @@ def test_no_bit_differs(unit, target):
         p = draw(rng, low, edge, turn, (m, n, k))
         _, found = unit_machine.run(engine, machine, p)
         assert np.array_equal(found, generic_bits(low, *p)), edge
+
+
+@pytest.mark.parametrize("tile", [8, 16, 24])
+def test_phases_take_turns_over_tiles_of_other_sizes(tile):
+    """A last tile shorter than a step, steps shorter than 16 products, and chains added outside."""
+    spec, machine = FidelityPhases((0, 1, 3), tile), unit_machine.compiling("sm_90")
+    engine = tcm.MatrixEngine(spec, a_format="fp16", k=tile)
+    for turn, length in enumerate((3, tile, 2 * tile + 1, 40, 72)):
+        p = draw(np.random.default_rng(15), lowered(engine), EDGES[turn], turn, (9, 7, length))
+        _, found = unit_machine.run(engine, machine, p)
+        assert np.array_equal(found, generic_bits(lowered(engine), *p)), length
+        _, found = unit_machine.run(engine, machine, p, every=2 * tile)
+        assert np.array_equal(found, generic_promoted(lowered(engine), *p, 2 * tile)), length
+
+
+def test_a_sum_of_minus_one_unit():
+    """Wormhole's is 2^27 times as large."""
+    for name, value in (("wormhole", -16.0), ("blackhole", -(2.0**-23))):
+        engine = engine_of(f"{name}:mvmul.m8n16k16.f32.bf16.bf16.f32.phase0")
+        one = np.full((1, 1), 0x3F80, np.uint16)
+        p = DrawnOperands(one, one, np.array([[-1 - 2.0**-23]], np.float32).view(np.uint32), None, None)
+        done, found = unit_machine.run(engine, unit_machine.compiling("sm_90"), p)
+        assert found.view(np.float32).item() == value and np.array_equal(found, generic_bits(lowered(engine), *p))
+        assert done.again == ()
 
 
 @pytest.mark.parametrize("terms", ["volta", "ampere", "hopper"])
@@ -132,7 +159,8 @@ def test_chains_are_added_outside(unit):
         pytest.skip("the host adds these")
     every = 2 * max(engine.k, low.block_size or 1)
     for turn, edge in enumerate(EDGES):
-        p = draw(rng, low, edge, turn, (9, 7, 2 * every))
+        length = (1, 2)[turn % 2]  # one chain starts from 0, too
+        p = draw(rng, low, edge, turn, (9, 7, length * every))
         _, found = unit_machine.run(engine, machine, p, every=every)
         assert np.array_equal(found, generic_promoted(low, *p, every)), edge
 
