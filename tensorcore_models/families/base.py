@@ -63,6 +63,7 @@ class SumAlgorithm(enum.Enum):
     FMA_CHAIN = enum.auto()  # SequentialFMA
     LANES = enum.auto()  # LanedFMA
     INTEGER = enum.auto()  # IntegerDotAdd
+    PHASES = enum.auto()  # FidelityPhases, IntegerPhases
     CONVERTED = enum.auto()  # ConvertedDotAdd: another one of converted operands
 
 

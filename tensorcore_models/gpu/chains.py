@@ -106,7 +106,7 @@ def run_chain(unit: Any, a, b, c, every: int | None):
         "c_batch": strides[0], "c_row": strides[1], "c_column": strides[2],
     }  # fmt: skip
     constants = {
-        **plan.constants, "TERMS": terms, "PROMOTES": every is not None and every < padded, "EACH": unit.each,
+        **plan.constants, "TERMS": terms, "PROMOTES": every is not None, "EACH": unit.each,
         "THREADS": (unit.target.warp // 8, 8), "WARPS": unit.warps,
     }  # fmt: skip
     unit.launch(TritonLaunch("chains", arguments, constants, batch * down * across, math.prod(unit.warps)))

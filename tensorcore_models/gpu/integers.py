@@ -53,7 +53,7 @@ def run_integers(unit: Any, a, b, c, every: int | None):
         "c_column": strides[2],
     }  # fmt: skip
     constants = {
-        **plan.constants, "PROMOTES": plan.groups is not None or chain != padded, "EACH": unit.each, "THREADS": threads,
+        **plan.constants, "PROMOTES": plan.groups is not None or every is not None, "EACH": unit.each, "THREADS": threads,
         "WARPS": unit.warps,
     }  # fmt: skip
     unit.launch(TritonLaunch("fused_integers", arguments, constants, batch * down * across, math.prod(unit.warps)))

@@ -29,6 +29,7 @@ from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
 from .chains import chain_plan, exact_constants, integer_constants, multiply_add_constants, pairwise_constants
 from .integers import integer_plan
+from .phases import phase_plan
 from .plans import ModePlan, OperandForm, UnitMode
 
 #: Targets whose instructions have roundings of their own.
@@ -200,7 +201,8 @@ def _result_fits(dot: Any, c: Format, d: Format) -> bool:
     if d.name == "fp32":
         raw = dot.subnormal_c == "raw"
         return dot.output_rounding == "rz" and c.name in ("fp32", "fp16") and raw
-    return (c.name, d.name, dot.output_rounding) == ("fp16", "fp16", "rne") and dot.output_fraction_bits is None
+    held = d.name == "fp16" and c.name in ("fp16", "fp32") and dot.subnormal_c == "raw"
+    return held and dot.output_rounding == "rne" and dot.output_fraction_bits is None
 
 
 MODES = (
@@ -260,6 +262,14 @@ MODES = (
         lambda low, mode: chain_plan(low, mode, exact_constants(low), low.step),
         "CDNA1's fp16 and bf16: exact sums of few products and c, rounded once to FP32",
         "infinities and NaN, sums whose bounds in FP64, rounded down and up, are not rounded to the same number",
+    ),
+    UnitMode(
+        "fidelity phases",
+        "phases",
+        (*NVIDIA, "gfx942"),
+        phase_plan,
+        "Tenstorrent's: parts of significands multiplied phase after phase, groups and sums rounded in integers; s8, too",
+        "nothing",
     ),
     UnitMode(
         "integer sums",

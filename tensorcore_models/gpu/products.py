@@ -18,6 +18,7 @@ from .chains import run_chain
 from .integers import run_integers
 from .launches import TritonLaunch, view_of
 from .modes import plan_of
+from .phases import run_phases
 from .plans import ModePlan, OperandForm
 from .targets import KernelTarget
 
@@ -26,6 +27,10 @@ WARPS = (2, 2)
 #: Bytes of packed operands at a time; longer products are computed in slices of k.
 PACKED_BYTES = 1 << 31
 _BYTES_EACH = 12
+
+
+#: What lays operands out and launches the kernel of a mode, where that is not :meth:`DeviceUnit.chain` itself.
+_RUNS = {"chains": run_chain, "fused_integers": run_integers, "phases": run_phases}
 
 
 @dataclass(frozen=True)
@@ -125,10 +130,8 @@ class DeviceUnit:
         import torch
 
         plan, (batch, m, k), n = self.plan, a.shape, b.shape[1]
-        if plan.mode.function == "chains":
-            return run_chain(self, a, b, c, every)
-        if plan.mode.function == "fused_integers":
-            return run_integers(self, a, b, c, every)
+        if (run := _RUNS.get(plan.mode.function)) is not None:
+            return run(self, a, b, c, every)
         order = plan.order(k)
         padded = -(-k // plan.terms) * plan.terms if order is None else order.size
         at = None if order is None else torch.from_numpy(order.copy()).to(a.device)
@@ -153,7 +156,7 @@ class DeviceUnit:
             "c_row": strides[1], "c_column": strides[2],
         }  # fmt: skip
         constants = {
-            **plan.constants, "PROMOTES": chain != padded or plan.groups is not None, "PAIRS": self.pairs, "EACH": self.each,
+            **plan.constants, "PROMOTES": every is not None or plan.groups is not None, "PAIRS": self.pairs, "EACH": self.each,
             "WARPS": self.warps,
         }  # fmt: skip
         warps = math.prod(self.warps)

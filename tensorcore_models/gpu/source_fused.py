@@ -58,13 +58,13 @@ def truncated_sum(
 
 @gluon.jit
 def fused_step(
-    a_at, b_at, d, field, pairs, highest, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
+    a_at, b_at, d, field, lowest, pairs, highest, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
     FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr,
     LIMITED: gl.constexpr, TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr,
 ):  # fmt: skip
     """One sum that truncates: products and d, whose exponent field is `field`, cut below the largest exponent, and rounded.
 
-    pairs: Largest codes of exponents of even and odd k. highest: Largest field of d so far.
+    lowest: Field of d's subnormal numbers. pairs: Largest codes of exponents of even and odd k. highest: Largest field of d so far.
     """
     top = gl.maximum((pairs & 0xFFFF) + ALIGN, (pairs >> 16) + ALIGN)
     if TYPE == "fp16":
@@ -72,7 +72,7 @@ def fused_step(
     if WIDE:
         field = gl.where(d == 0.0, -2048, gl.maximum(field, 1))
     elif TYPE == "fp16":  # subnormal numbers have the exponent of the smallest normal one
-        field = gl.where(d == 0.0, 0, gl.maximum(field, 127 - 14))
+        field = gl.where(d == 0.0, 0, gl.maximum(field, lowest))
     top = gl.maximum(top, field)
     if FLOOR != 0:
         top = gl.maximum(top, FLOOR)
@@ -148,6 +148,7 @@ def fused_floating(
         d = gl.where(gl.abs(d) < float("inf"), d, 0.0)
     total = d
     highest = gl.zeros([BM, BN], gl.int32, L)
+    lowest = 1 if TYPES[0] == "fp32" else 127 - 14  # field of subnormal numbers of c, then of d
     left = steps
     while left > 0:
         here = gl.minimum(left, chain)
@@ -166,9 +167,10 @@ def fused_floating(
                 field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
                 highest = gl.maximum(highest, field)
                 d = fused_step(
-                    a_at, b_at, d, field, pairs, highest, BM, BN, TERMS, BITS, FRACTION, ALIGN, THRESHOLD, FLOOR, WIDE,
-                    LIMITED, TYPES[1], KEEP, WINDOW,
+                    a_at, b_at, d, field, lowest, pairs, highest, BM, BN, TERMS, BITS, FRACTION, ALIGN, THRESHOLD, FLOOR,
+                    WIDE, LIMITED, TYPES[1], KEEP, WINDOW,
                 )  # fmt: skip
+                lowest = 127 - 14
             a_at, b_at = advanced(a_at, BM, TERMS, BITS), advanced(b_at, BN, TERMS, BITS)
         if PROMOTES:
             total = total + d

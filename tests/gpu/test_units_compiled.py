@@ -7,6 +7,7 @@ import pytest
 
 import tensorcore_models as tcm
 from tensorcore_models.families.base import SumAlgorithm
+from tensorcore_models.families.fidelity import FidelityPhases
 from tensorcore_models.gpu import costs, tensors
 from tensorcore_models.kernels import lowered
 from tensorcore_models.kernels.common import generic_promoted
@@ -21,6 +22,7 @@ import unit_machine  # noqa: E402
 
 from tensorcore_models.gpu.compiling import compile_function, unit_kernel  # noqa: E402
 from tensorcore_models.gpu.counting import loop_count  # noqa: E402
+from tensorcore_models.gpu.modes import plan_of  # noqa: E402
 from tensorcore_models.gpu.products import unit_on  # noqa: E402
 from tensorcore_models.gpu.targets import get_target  # noqa: E402
 
@@ -29,7 +31,8 @@ pytestmark = pytest.mark.full
 UNITS = (
     "volta:mma.m8n8k4.f32.f16.f16.f32", "ampere:mma.m16n8k16.f32.f16.f16.f32", "ampere:mma.m16n8k16.f32.bf16.bf16.f32",
     "hopper:mma.m16n8k8.f32.tf32.tf32.f32", "ada:mma.m16n8k32.f32.e4m3.e5m2.f32", "hopper:mma.m16n8k16.f32.f16.f16.f32",
-    "hopper:mma.m16n8k16.f16.f16.f16.f16", "hopper:mma.m16n8k16.f32.bf16.bf16.f32", "hopper:mma.m16n8k32.f32.e5m2.e4m3.f32",
+    "hopper:mma.m16n8k16.f16.f16.f16.f16", "hopper:wmma.m16n16k16.f16.f16.f16.f32",
+    "hopper:mma.m16n8k16.f32.bf16.bf16.f32", "hopper:mma.m16n8k32.f32.e5m2.e4m3.f32",
     "hopper:mma.m16n8k32.f16.e4m3.e4m3.f16", "hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "hopper:wgmma.m64n128k32.f16.e5m2.e4m3",
     "cdna3:v_mfma_f32_32x32x8_f16", "cdna3:v_mfma_f32_32x32x8_bf16", "cdna3:v_mfma_f32_16x16x8_xf32",
     "cdna3:v_mfma_f32_16x16x32_bf8_fp8", "blackwell:tcgen05.mma.m128n8k32.block32.f32.e5m2.e5m2.ue8m0",
@@ -37,6 +40,8 @@ UNITS = (
     "cdna1:v_mfma_f32_32x32x8f16", "cdna1:v_mfma_f32_32x32x4bf16", "cdna2:v_mfma_f32_32x32x8f16",
     "cdna2:v_mfma_f32_16x16x8bf16",
     "cdna1:v_mfma_f32_32x32x2f32", "turing:mma.m8n8k16.s32.s8.s8.s32.satfinite", "turing:mma.m8n8k32.s32.s4.u4.s32",
+    "wormhole:matmul.m32n32k32.f32.f16.f16.f32.hifi4", "blackhole:matmul.m32n32k32.bf16.tf32.tf32.bf16.hifi2",
+    "wormhole:mvmul.m8n16k16.f16.f16.f16.f16.phase3", "wormhole:matmul.m32n32k32.s32.s8.s8.s32.hifi3",
 )  # fmt: skip
 
 
@@ -44,21 +49,20 @@ def engine_of(unit: str):
     return tcm.get_instruction(*unit.split(":", 1))
 
 
-#: Units that AMD's kernels hold.
-ON_AMD = [
-    u
-    for u in UNITS
-    if u.startswith(("volta", "turing", "ampere", "ada", "hopper", "cdna1:v_mfma_f32_32x32x2f32", "cdna2"))
-    and "f16.f16.f16.f16" not in u
-]
-ON_AMD = [u for u in ON_AMD if not u.endswith(("f16", "f16.e5m2.e4m3"))]
+def has_mode(unit: str, target: str) -> bool:
+    """Whether a mode holds a unit; how many there are of each target is a test of its own."""
+    try:
+        plan_of(lowered(engine_of(unit)), target)
+    except ValueError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90", "sm_100", "sm_120", "gfx942"])
 @pytest.mark.parametrize("unit", UNITS)
 def test_no_bit_differs(unit, target):
-    if target == "gfx942" and unit not in ON_AMD:
-        pytest.skip("AMD has no mode for it")
+    if not has_mode(unit, target):
+        pytest.skip("no mode")
     engine, machine = engine_of(unit), unit_machine.compiling(target)
     low, rng = lowered(engine), np.random.default_rng(11)
     for turn, edge in enumerate(EDGES):
@@ -66,6 +70,41 @@ def test_no_bit_differs(unit, target):
         p = draw(rng, low, edge, turn, (m, n, k))
         _, found = unit_machine.run(engine, machine, p)
         assert np.array_equal(found, generic_bits(low, *p)), edge
+
+
+@pytest.mark.parametrize("tile", [8, 16, 24])
+def test_phases_take_turns_over_tiles_of_other_sizes(tile):
+    """A last tile shorter than a step, steps shorter than 16 products, and chains added outside."""
+    spec, machine = FidelityPhases((0, 1, 3), tile), unit_machine.compiling("sm_90")
+    engine = tcm.MatrixEngine(spec, a_format="fp16", k=tile)
+    for turn, length in enumerate((3, tile, 2 * tile + 1, 40, 72)):
+        p = draw(np.random.default_rng(15), lowered(engine), EDGES[turn], turn, (9, 7, length))
+        _, found = unit_machine.run(engine, machine, p)
+        assert np.array_equal(found, generic_bits(lowered(engine), *p)), length
+        _, found = unit_machine.run(engine, machine, p, every=2 * tile)
+        assert np.array_equal(found, generic_promoted(lowered(engine), *p, 2 * tile)), length
+
+
+def test_a_sum_of_minus_one_unit():
+    """Wormhole's is 2^27 times as large."""
+    for name, value in (("wormhole", -16.0), ("blackhole", -(2.0**-23))):
+        engine = engine_of(f"{name}:mvmul.m8n16k16.f32.bf16.bf16.f32.phase0")
+        one = np.full((1, 1), 0x3F80, np.uint16)
+        p = DrawnOperands(one, one, np.array([[-1 - 2.0**-23]], np.float32).view(np.uint32), None, None)
+        done, found = unit_machine.run(engine, unit_machine.compiling("sm_90"), p)
+        assert found.view(np.float32).item() == value and np.array_equal(found, generic_bits(lowered(engine), *p))
+        assert done.again == ()
+
+
+@pytest.mark.parametrize("terms", ["volta", "ampere", "hopper"])
+def test_an_fp32_addend_of_fp16_results_keeps_its_exponent(terms):
+    """Half of the smallest number and a bit: above the tie in the unit of c, on it (and 0) in that of FP16's numbers."""
+    engine, machine = engine_of(f"{terms}:wmma.m16n16k16.f16.f16.f16.f32"), unit_machine.compiling("sm_90")
+    c = np.array([[2.0**-25 * (1 + 2.0**-14), -(2.0**-24) * 1.5, 2.0**-25, 3.0, 2.0**-14 * 1.0001]], np.float32)
+    p = DrawnOperands(np.zeros((1, 48), np.uint16), np.zeros((48, 5), np.uint16), c.view(np.uint32), None, None)
+    done, found = unit_machine.run(engine, machine, p)
+    assert done.again == () and np.array_equal(found, generic_bits(lowered(engine), *p))
+    assert found.tolist() == [[1, 0x8002, 0, 0x4200, 0x0400]]
 
 
 def test_bounds_that_round_apart_are_done_again():
@@ -120,7 +159,8 @@ def test_chains_are_added_outside(unit):
         pytest.skip("the host adds these")
     every = 2 * max(engine.k, low.block_size or 1)
     for turn, edge in enumerate(EDGES):
-        p = draw(rng, low, edge, turn, (9, 7, 2 * every))
+        length = (1, 2)[turn % 2]  # one chain starts from 0, too
+        p = draw(rng, low, edge, turn, (9, 7, length * every))
         _, found = unit_machine.run(engine, machine, p, every=every)
         assert np.array_equal(found, generic_promoted(low, *p, every)), edge
 

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 import unit_machine  # noqa: E402
 
-NAMES = ("hopper-fp16", "ampere-bf16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "cdna1-fp32")
+NAMES = ("hopper-fp16", "ampere-bf16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "wormhole-hifi2", "cdna1-fp32")
 SHAPE = (13, 11, 72)
 
 
@@ -77,6 +77,8 @@ CHANGES = {
     "the smaller FP16 exponent": ("ampere-bf16", "max.f16x2", "min.f16x2"),
     "a window to nearest": ("ada-e4m3", "fma.rz.f32", "fma.rn.f32"),
     "dot product and c to nearest": ("cdna3-fp8", "add.rz.f64", "add.rn.f64"),
+    "the smaller exponent of a group": ("wormhole-hifi2", "max.s32", "min.s32"),
+    "parts of no sign": ("wormhole-hifi2", "shr.s32", "shr.u32"),
     "a chain toward zero": ("cdna1-fp32", "fma.rn.f32", "fma.rz.f32"),
 }
 

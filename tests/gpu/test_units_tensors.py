@@ -10,6 +10,8 @@ torch = pytest.importorskip("torch")
 import unit_machine  # noqa: E402
 
 from tensorcore_models.gpu import compiling, tensors  # noqa: E402
+from tensorcore_models.gpu.modes import plan_of  # noqa: E402
+from tensorcore_models.kernels import lowered  # noqa: E402
 
 SHAPE = (21, 13, 40)
 
@@ -85,6 +87,22 @@ def test_special_operands_are_done_again(engine):
     done = tensors.run_bits(engine, *codes)
     assert done.tiles == 6 and {row for _, row, _ in done.again} == {0, 16}
     assert same(done.bits[0], engine.gemm_bits(*(x.view(f"u{x.itemsize}") for x in (a, b, c))).view(np.int32))
+
+
+#: Instructions of the catalogue that have a mode, by target: docs/units_on_gpus.md states them.
+WITH_MODE = {"sm_80": 835, "sm_86": 835, "sm_89": 835, "sm_90": 835, "sm_100": 835, "sm_120": 835, "gfx942": 569}
+
+
+def test_how_many_instructions_have_a_mode():
+    found = dict.fromkeys(WITH_MODE, 0)
+    for row in tcm.list_instructions():
+        for target in found:
+            try:
+                plan_of(lowered(row), target)
+            except ValueError:
+                continue
+            found[target] += 1
+    assert found == WITH_MODE
 
 
 def test_a_unit_without_a_mode_says_what_runs_it(engine):

@@ -110,6 +110,8 @@ MUTANTS = (
     Mutant("AMD: a mask is cleared by lanes that do not run", "tensorcore_models/compiled/amdgcn/scalar.py", "_cleared", "absent & kept", "np.uint32(0) & kept", AMD_MACHINE),
     Mutant("AMD: a lane keeps what was never written", "tensorcore_models/compiled/amdgcn/waves.py", "build_write", "if absent is not None:\n            machine.vectors", "if False:\n            machine.vectors", AMD_MACHINE),
     Mutant("units on a GPU: a flagged tile stays", "tensorcore_models/gpu/products.py", "DeviceUnit.run", "column in again:", "column in again[:-1]:", GPU_UNITS),
+    Mutant("units on a GPU: parts of A have a bit more", "tensorcore_models/gpu/phases.py", "_parts", "& -2", "& -1", GPU_UNITS),
+    Mutant("units on a GPU: the last products of phases are left out", "tensorcore_models/gpu/phases.py", "run_phases", "-(-(k % plan.step) // STEP)", "k % plan.step // STEP", GPU_UNITS),
     Mutant("units on a GPU: a tile's addend is another's", "tensorcore_models/gpu/products.py", "DeviceUnit.run", "else c[batch][here]", "else c[0][:rows, :columns]", GPU_UNITS),
     Mutant("kernel: F + 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits - 1;", TWINS),
     Mutant("kernel: F - 1", KERNEL, "NAME(sum_truncated)", "p->fraction_bits;", "p->fraction_bits + 1;", TWINS),

@@ -17,7 +17,7 @@ from ...aspects.search import Field, Search, one_of, unscaled
 from ...aspects.values import power
 from ...explanations.words import Words
 from ...formats import Format
-from ..base import Accumulator
+from ..base import Accumulator, Form, SumAlgorithm
 from ..checks import MAX_TERMS, check_range, require
 from ..ieee import operand_flush
 from .parts import BELOW, DIGITS, ERRATUM, GROUP, STEP, TAKEN, follows, lowered
@@ -97,6 +97,9 @@ class _Phases(Accumulator):
             groups = [to.add(part[i : i + GROUP], "group", note) for i in range(0, len(part), GROUP)]
             c = to.add([c, *groups], "", "sums of the groups and accumulator aligned, then rounded; in each phase")
         return c
+
+    def form(self):
+        return Form(SumAlgorithm.PHASES, self)
 
     def _plan(self, family: int) -> dict[str, Any]:
         return {"family": family, "wide": 0, "step": self.tile, "phases": sum(1 << phase for phase in self.phases)}
