@@ -170,17 +170,15 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     codes = left.shape[2] + right.shape[2]
     threshold = (1 << (bits - 1)) - 128 - offset + 127 - spec.fraction_bits - lowest - codes
     more = threshold if wide else 0
-    forms = [
-        replace(left, shape=(bits, lifts // 2, left.shape[2] + more)),
-        replace(right, shape=(bits, lifts - lifts // 2, right.shape[2])),
-    ]
+    a_form = replace(left, shape=(bits, lifts // 2, left.shape[2] + more))
+    b_form = replace(right, shape=(bits, lifts - lifts // 2, right.shape[2]))
     constants = {
         "TERMS": spec.terms, "BITS": bits, "FRACTION": spec.fraction_bits, "ALIGN": 127 - offset,
         "THRESHOLD": None if wide else (threshold % 256, threshold % 256 - threshold), "FLOOR": 0, "WIDE": wide,
         "LIMITED": 0, "TYPES": ("fp32", "fp32"), "KEEP": 23, "WINDOW": False,
         "DOWN": (spec.dot_fraction_bits, spec.c_fraction_bits, spec.sum_fraction_bits, spec.c_cutoff, spec.parity_groups),
     }  # fmt: skip
-    return ModePlan(mode, low, constants, spec.terms, *forms, ("fp32", "fp32"), spec.terms)
+    return ModePlan(mode, low, constants, spec.terms, a_form, b_form, ("fp32", "fp32"), spec.terms)
 
 
 def _integer_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:

@@ -64,7 +64,8 @@ def fused_step(
 ):  # fmt: skip
     """One sum that truncates: products and d, whose exponent field is `field`, cut below the largest exponent, and rounded.
 
-    lowest: Field of d's subnormal numbers. pairs: Largest codes of exponents of even and odd k. highest: Largest field of d so far.
+    lowest: Field of d's subnormal numbers. pairs: Largest codes of exponents of even and odd k. highest: Largest field of d so
+    far.
     """
     top = gl.maximum((pairs & 0xFFFF) + ALIGN, (pairs >> 16) + ALIGN)
     if TYPE == "fp16":

@@ -1,6 +1,7 @@
 """Each AMDGCN instruction against plain Python, on random and special operands."""
 
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -261,6 +262,35 @@ def test_division_is_correctly_rounded():
     with np.errstate(all="ignore"):
         want = inputs[0].view(np.float32) / inputs[1].view(np.float32)
     assert np.array_equal(out, want.view(np.uint32))
+
+
+def test_powers_of_two_of_fp64_are_rounded_once():
+    """Also below the normal numbers, where FP64 keeps fewer bits."""
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal(64).astype(np.float32)
+    x[:4] = [0, -0.0, np.inf, 1 + 2.0**-23]
+    by = rng.choice(np.array([-1100, -1074, -1050, -1023, -5, 0, 7, 1030, 5000], np.int32), 64)
+    by[3] = -1074 + 22  # the lowest bit is half of the smallest number: a tie
+    halves = []
+    for register in ("v14", "v15"):
+        body = f"""  v_cvt_f64_f32_e32 v[14:15], v10
+  v_ldexp_f64 v[14:15], v[14:15], v12
+  v_mov_b32_e32 v20, {register}"""
+        halves.append(lanes_of(body, [x.view(np.uint32), by.view(np.uint32)], np.dtype(np.uint32)))
+    found = halves[0].astype(np.uint64) | halves[1].astype(np.uint64) << np.uint64(32)
+    want = [
+        math.ldexp(float(a), int(b)) if b < 1000 else float(a) * 2.0**1000 * 2.0**30 for a, b in zip(x, by, strict=True)
+    ]
+    big = by == 5000
+    want = np.where(big & (x != 0), np.copysign(np.inf, x), np.where(big, x, want))
+    assert np.array_equal(found, want.astype(np.float64).view(np.uint64))
+
+
+def test_constants_of_untyped_operands_are_extended_by_zeros():
+    x = np.zeros(64, np.uint32)
+    for register, want in (("s20", 0xF716F100), ("s21", 0)):
+        body = f"  s_mov_b64 s[20:21], 0xf716f100\n  v_mov_b32_e32 v20, {register}"
+        assert set(lanes_of(body, [x], x.dtype).tolist()) == {want}
 
 
 def kernel_of(body):

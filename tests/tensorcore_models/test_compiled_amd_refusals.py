@@ -66,7 +66,7 @@ def test_any_cut_of_a_real_kernel_ends_in_one_line():
     ("  s_waitcnt vmcnt(1099511627776)", "waits for 1099511627776 accesses"),
     ("  s_getreg_b32 s4, hwreg(HW_REG_HW_ID)", "uses a hardware register that is not modelled"),
     ("  v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10", "is not known here"),
-    ("  s_mov_b64 s[4:5], 0xffffffff", "whose other 32 bits are not known here"),
+    ("  s_ashr_i64 s[4:5], 0xffffffff, 1", "whose other 32 bits are not known here"),
     ("  s_mov_b32 s4, 0\n  s_mov_b32 s5, 0x80040000\n  s_mov_b32 s6, 0\n  s_mov_b32 s7, 0\n"
      "  buffer_load_dword v1, off, s[4:7], 0", "a descriptor that swizzles"),
 ])  # fmt: skip
