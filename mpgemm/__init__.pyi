@@ -7,7 +7,7 @@ from mpgemm.bounds.published_bounds import block_fma_bounds as block_fma_bounds,
 from mpgemm.bounds.watching import OutsideBound as OutsideBound
 from mpgemm.testing.tolerance_result import Tolerance as Tolerance
 from mpgemm.testing.tolerances import tolerance as tolerance
-from mpgemm.testing.vacuity import Vacuity as Vacuity, check_tolerance as check_tolerance
+from mpgemm.testing.tolerance_result import Vacuity as Vacuity, check_tolerance as check_tolerance
 from mpgemm.exact.errors import ErrorMeter as ErrorMeter, ErrorReport as ErrorReport, errors as errors
 from mpgemm.exact.mp import mp_gemm as mp_gemm, mp_gemm_entries as mp_gemm_entries
 from mpgemm.exact.product import (

@@ -17,8 +17,7 @@ from mpgemm.reporting import report
 from tensorcore_models.results import Interrupted
 
 if TYPE_CHECKING:
-    from mpgemm.testing.tolerance_result import Checked, Line, Statistical, Tolerance
-    from mpgemm.testing.vacuity import Vacuity
+    from mpgemm.testing.tolerance_result import Checked, Line, Statistical, Tolerance, Vacuity
 
 QUESTION = "debug a kernel"
 SUMMARY = "what a kernel's test may allow, and what a tolerance would miss"

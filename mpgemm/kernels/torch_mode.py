@@ -8,7 +8,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mpgemm.frameworks.torch_mode import deliver, forms_a_product, is_composite
+from mpgemm.frameworks.torch_mode import deliver, forms_a_product, parts_of, unseen
 from mpgemm.kernels.multiply import checked_configuration, matmul
 from mpgemm.kernels.recipes import recipe, spelled
 from mpgemm.recovery.engines import resolve_engine
@@ -23,7 +23,8 @@ class RecoveredProducts(TorchDispatchMode):
     ----------
     calls : collections.Counter
         Products by operation: those that the method ran, and, behind "native ", those that it did not: convolutions and fused
-        attention, products of other types with the type ("native bfloat16 mm"), of sparse tensors.
+        attention, products of other types with the type ("native bfloat16 mm"), of sparse tensors; and operations whose code
+        cannot be seen, so that nobody knows whether they multiply ("native unseen namespace::name").
     """
 
     def __init__(self, model: torch.nn.Module | None, method: str, options: dict):
@@ -66,11 +67,15 @@ class RecoveredProducts(TorchDispatchMode):
         if any(issubclass(t, FakeTensor) for t in types) or not self._meant:
             return func(*args, **kwargs)
         run = _PRODUCTS.get(func.overloadpacket)
-        if run is None and is_composite(func):
+        if run is None and (parts := parts_of(func, of_every_device=True)) is not None:
             with self:
-                return func.decompose(*args, **kwargs)
+                return parts(*args, **kwargs)
         tensors = [x for x in args if isinstance(x, torch.Tensor)]
-        if run is None and not forms_a_product(func.overloadpacket) or any(x.is_meta for x in tensors):
+        multiplies = run is not None or forms_a_product(func.overloadpacket)
+        if not (multiplies or unseen(func)) or any(x.is_meta for x in tensors):
+            return func(*args, **kwargs)
+        if unseen(func):
+            self.calls[f"native unseen {func.overloadpacket._qualified_op_name}"] += 1
             return func(*args, **kwargs)
         name = func.overloadpacket.__name__
         kinds = {x.dtype for x in tensors}
@@ -140,8 +145,9 @@ def recovered(model: torch.nn.Module | None = None, method: str = "bf16x9", **op
 
     Notes
     -----
-    `linear`, `matmul`, `einsum` and the math path of attention are made of what is replaced, also in place and with `out`;
-    convolutions, fused attention and products of other types run as they are and are counted. Of this mode and
+    `linear`, `matmul`, `einsum`, the math path of attention and operations of `torch.library.custom_op` that have one function
+    for every device are made of what is replaced, also in place and with `out`; convolutions, fused attention, products of
+    other types and operations whose code cannot be seen run as they are and are counted. Of this mode and
     :func:`mpgemm.torch.emulate` the one that was entered last has a product. Code that `torch.compile` compiled inside of the
     context keeps its own products: call :func:`mpgemm.kernels.matmul` in a program that is compiled.
     """

@@ -8,10 +8,9 @@ does not see. :func:`kernel_of` and :class:`Draws` say what :func:`mpgemm.tolera
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)
-from mpgemm.testing.asserts import assert_bits, assert_gemm_close
 from mpgemm.testing.attention import assert_attention_close, check_attention
 from mpgemm.testing.case import KernelCase, gemm_tolerance
-from mpgemm.testing.check import KernelCheck, check_gemm
+from mpgemm.testing.check import KernelCheck, assert_bits, assert_gemm_close, check_gemm
 from mpgemm.testing.faults import faults_of, missed_faults
 from mpgemm.testing.grouped import assert_grouped_close, check_grouped
 from mpgemm.testing.tolerances import Draws, kernel_of

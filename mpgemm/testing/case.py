@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import scaled_engine
 from mpgemm.testing.epilogues import KernelEpilogue, broadcast, epilogue_of
 from mpgemm.testing.sampled import KernelStatistics, powerless, statistics_of
-from mpgemm.testing.vacuity import Vacuity, check_tolerance
+from mpgemm.testing.tolerance_result import Vacuity, check_tolerance
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.order import KOrder
 from tensorcore_models.engines.scaling import Scaling, read_scales
@@ -113,21 +113,15 @@ class KernelCase:
     # -- what is allowed -------------------------------------------------------------------------------------------------
     @cached_property
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        sums = self._sums_format
-        out = get_format(self.out_format)
-        case = KernelBound(
-            self.engine,
-            self.used,
-            self.c,
-            self.scaling,
-            self.order,
-            out if self.epilogue is None else sums,
-            self.values,
-        )
-        found = case.bound(False), case.bound(True)
+        bound = self._bound_of(get_format(self.out_format) if self.epilogue is None else self._sums_format)
+        found = bound.bound(False), bound.bound(True)
         if self.epilogue is None:
             return found
         return tuple(self._behind(bound, finite) for bound, finite in zip(found, (False, True), strict=True))  # type: ignore[return-value]
+
+    def _bound_of(self, out: Format | IntegerFormat) -> KernelBound:
+        """The bound of sums that are rounded to a format."""
+        return KernelBound(self.engine, self.used, self.c, self.scaling, self.order, out, self.values)
 
     def _behind(self, bound: np.ndarray, finite: bool) -> np.ndarray:
         """The bound of sums behind the epilogue and the output's rounding."""
@@ -187,10 +181,7 @@ class KernelCase:
     @cached_property
     def _sum_bound(self) -> np.ndarray:
         """What a sum may be off before the epilogue, about: the bound over the epilogue's slope, at most 1."""
-        case = KernelBound(
-            self.engine, self.used, self.c, self.scaling, self.order, get_format(self.out_format), self.values
-        )
-        return case.bound(True)
+        return self._bound_of(get_format(self.out_format)).bound(True)
 
     @property
     def derivation(self) -> str:
@@ -222,8 +213,8 @@ class KernelCase:
     @cached_property
     def bound_of_every_order(self) -> np.ndarray:
         """Certified of sums, for every order of the chains' steps; infinite where the exact sum is not finite."""
-        case = KernelBound(self.engine, self.used, self.c, self.scaling, self.order, self._sums_format, running=False)
-        return np.where(np.isfinite(self.values), case.bound(False), np.inf)
+        every = replace(self._bound_of(self._sums_format), exact=None, running=False)
+        return np.where(np.isfinite(self.values), every.bound(False), np.inf)
 
     @property
     def data(self) -> Data:
@@ -296,22 +287,30 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: S
 INTEGERS = {name: get_format(fmt) for name, fmt in {"int8": "s8", "uint8": "u8", "int4": "s4", "uint4": "u4"}.items()}
 
 
+def format_of_result(out: np.ndarray, others: str = "") -> Format:
+    """The format of a kernel's result. Raises TypeError, naming `others` that fit, where its type is no floating-point one."""
+    fmt = tcm.format_of_dtype(out.dtype)
+    if fmt is None:
+        raise TypeError(f"out has elements of type {out.dtype}, expected a floating-point format{others}")
+    return fmt
+
+
+class KernelOptions(TypedDict, total=False):
+    """What a test says of a kernel beside its operands: parameters of :func:`gemm_tolerance`."""
+
+    splits: int
+    k_order: KOrder | None
+    promote_every: int | tuple[int, int] | None
+    scale_a: Any
+    scale_b: Any
+    input_rounding: str | None
+    epilogue: Any
+    residual: Any
+    rows: int | None
+
+
 def gemm_tolerance(
-    engine: Engine | str,
-    a,
-    b,
-    c=None,
-    *,
-    out_format: str | None = None,
-    splits: int = 1,
-    k_order: KOrder | None = None,
-    promote_every: int | tuple[int, int] | None = None,
-    scale_a=None,
-    scale_b=None,
-    input_rounding: str | None = None,
-    epilogue=None,
-    residual=None,
-    rows: int | None = None,
+    engine: Engine | str, a, b, c=None, *, out_format: str | None = None, **options: Unpack[KernelOptions]
 ) -> KernelCase:
     """The tolerance that a test of a kernel on an engine may use for these operands.
 
@@ -357,12 +356,9 @@ def gemm_tolerance(
         If values are not representable and `input_rounding` is None, shapes do not fit, scales fit no rule, or no bound is
         known for the engine; if parts of the order contradict each other or do not fit the engine's steps.
     TypeError
-        If `splits` or `promote_every` is not an integer.
+        If `splits` or `promote_every` is not an integer, or an option is unknown.
     """
-    case = kernel_case(
-        engine, a, b, c, out_format=out_format, splits=splits, k_order=k_order, promote_every=promote_every, scale_a=scale_a,
-        scale_b=scale_b, input_rounding=input_rounding, epilogue=epilogue, residual=residual, rows=rows,
-    )  # fmt: skip
+    case = kernel_case(engine, a, b, c, out_format=out_format, **options)
     _ = case.bound  # refuses what has none
     return case
 

@@ -1,29 +1,121 @@
 """Tests of grouped products, as in mixtures of experts: rows of A in groups, each multiplied with the B of its expert.
 
-Each group is a case of its own (:class:`mpgemm.testing.case.KernelCase`); what is wrong between groups (another expert's B,
-scales or bias, rows at a boundary that belong to the neighbour, rows of A that are read elsewhere) is explained in
-:mod:`mpgemm.testing.diagnosis.groups`.
+Each group is a case of its own (:class:`mpgemm.testing.case.KernelCase`), with a diagnosis of its own; what is wrong between
+groups (another expert's B, scales or bias, rows at a boundary that belong to the neighbour, rows of A that are read elsewhere)
+is explained by the product of the same rows in another group.
 """
 
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.testing.case import KernelCase
-from mpgemm.testing.check import KernelCheck, check_case
-from mpgemm.testing.diagnosis.failure import Failure, failure_of
-from mpgemm.testing.diagnosis.groups import explain
-from mpgemm.testing.diagnosis.places import picture, place_of
-from mpgemm.testing.grouped_call import GroupedCall
+from mpgemm.testing.case import KernelCase, format_of_result, gemm_tolerance
+from mpgemm.testing.check import KernelCheck, check_case, failed
+from mpgemm.testing.diagnosis import Diagnosis
+from mpgemm.testing.diagnosis.failure import Failure, Finding, failure_of
+from mpgemm.testing.diagnosis.places import TILES, place_of
+from tensorcore_models.engines.engine import Engine
 
 #: Failing groups that are explained at most, those with most wrong elements.
 EXPLAINED = 3
 
 
-def assert_grouped_close(
-    out, a, b, ends, c=None, *, engine, scale_a=None, scale_b=None, residual=None, **options: Any
-) -> None:
+#: Rows of a group on which suspicions are tried: so many wrong ones, and right ones.
+ROWS = 8
+
+
+@dataclass(frozen=True)
+class GroupedCall:
+    """One call of a grouped kernel.
+
+    Attributes
+    ----------
+    a, b : ndarray, shapes (m, k) and (experts, k, n)
+    ends : ndarray of int, shape (experts,)
+        Where the rows of each expert end; they begin where those of the expert before end.
+    c, scale_a, scale_b, residual : optional
+        As :func:`assert_grouped_close` is given them.
+    options : dict
+        What all groups share, as of :func:`mpgemm.testing.gemm_tolerance`.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    ends: np.ndarray
+    c: Any
+    scale_a: Any
+    scale_b: Any
+    residual: Any
+    options: dict[str, Any]
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where the rows of each expert begin."""
+        return np.concatenate([[0], self.ends[:-1]])
+
+    def rows(self, expert: int) -> np.ndarray:
+        """The rows of an expert."""
+        return np.arange(self.starts[expert], self.ends[expert])
+
+    def case(
+        self, rows: np.ndarray, expert: int, *, a_rows=None, scales_of: int | None = None, bias_of: int | None = None
+    ) -> KernelCase:
+        """The product of some rows with an expert; perhaps with other rows of A, or scales and bias of other experts."""
+        read = rows if a_rows is None else a_rows
+        return gemm_tolerance(
+            a=self.a[read], b=self.b[expert], c=self._bias(rows, expert if bias_of is None else bias_of),
+            scale_a=_of_rows(self.scale_a, read, len(self.a)),
+            scale_b=_of_expert(self.scale_b, expert if scales_of is None else scales_of, len(self.b)),
+            residual=_of_rows(self.residual, rows, len(self.a)), **self.options,
+        )  # fmt: skip
+
+    def _bias(self, rows: np.ndarray, expert: int) -> Any:
+        """C of some rows: one row for each expert where it has as many rows as there are experts."""
+        c = self.c
+        if c is None or np.ndim(c) < 2:
+            return c
+        return c[expert] if len(c) == len(self.b) else _of_rows(c, rows, len(self.a))
+
+    @property
+    def biases_differ(self) -> bool:
+        """Whether each expert has a bias of its own."""
+        return np.ndim(self.c) == 2 and len(self.c) == len(self.b)
+
+    @property
+    def scales_differ(self) -> bool:
+        """Whether each expert has scales of its own."""
+        return np.ndim(_first(self.scale_b)) > 0 and len(_first(self.scale_b)) == len(self.b)
+
+
+def _first(scale: Any) -> Any:
+    """The scales without a factor of the whole tensor beside them."""
+    return scale[0] if isinstance(scale, tuple) else scale
+
+
+def _of_rows(x: Any, rows: np.ndarray, m: int) -> Any:
+    """What belongs to some rows: those of an array with as many rows, all of anything else."""
+    if isinstance(x, tuple):
+        return (_of_rows(x[0], rows, m), *x[1:])
+    return x if np.ndim(x) < 2 or len(x) != m else x[rows]
+
+
+def _of_expert(x: Any, expert: int, experts: int) -> Any:
+    """What belongs to an expert: its part of an array that holds one for each."""
+    if isinstance(x, tuple):
+        return tuple(_of_expert(each, expert, experts) for each in x)
+    if np.ndim(x) == 0:
+        return x
+    if len(x) != experts:
+        raise ValueError(f"scale_b holds {len(x)} parts for {experts} experts, expected one for each, or one number")
+    return x[expert]
+
+
+def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **options: Any) -> None:
     """Fail unless the result of a grouped product is within the tolerances of all its groups.
 
     Parameters
@@ -37,13 +129,9 @@ def assert_grouped_close(
         Where the rows of each expert end, as torch's `offs`: expert e has rows ends[e - 1] to ends[e].
     c : array_like, shapes (experts, n), (m, n), (n,) or (), optional
         What is added: a bias for each expert (where there are as many rows as experts), a matrix, or one bias for all.
-    scale_a : optional
-        Scales of A, (m, ...) or one number; read for each group (:func:`tensorcore_models.read_scales`).
-    scale_b : optional
-        Scales of B, (experts, ...) or one number.
-    residual : array_like, shape (m, n), optional
     **options
-        What :func:`gemm_tolerance` takes for each group: splits, k_order, promote_every, input_rounding, epilogue.
+        What :func:`gemm_tolerance` takes for each group: splits, k_order, promote_every, input_rounding, epilogue; a residual
+        of shape (m, n), scales of A, (m, ...) or one number, and of B, (experts, ...) or one number.
 
     Raises
     ------
@@ -53,9 +141,7 @@ def assert_grouped_close(
         As :func:`assert_gemm_close`; and if the ends do not rise from 0 to m, or are not as many as there are experts.
     """
     __tracebackhide__ = True
-    found = check_grouped(
-        out, a, b, ends, c, engine=engine, scale_a=scale_a, scale_b=scale_b, residual=residual, **options
-    )
+    found = check_grouped(out, a, b, ends, c, engine=engine, **options)
     if not found.passes:
         raise AssertionError(str(found))
 
@@ -67,9 +153,7 @@ def check_grouped(
     if options.get("rows") is not None:
         raise ValueError("rows= goes with one product: leave it out, or check a group with check_gemm")
     computed, a, b = (tcm.as_array(x, name) for x, name in ((out, "out"), (a, "a"), (b, "b")))
-    fmt = tcm.format_of_dtype(computed.dtype)
-    if fmt is None:
-        raise TypeError(f"out has elements of type {computed.dtype}, expected a floating-point format")
+    fmt = format_of_result(computed)
     limits = _checked_ends(a, b, ends)
     c, residual = (None if x is None else tcm.as_array(x, name) for x, name in ((c, "c"), (residual, "residual")))
     options = {"engine": engine, "out_format": fmt.name, **options}
@@ -121,25 +205,97 @@ def _together(out: np.ndarray, call: GroupedCall, cases, checks, failing: list[i
         return KernelCheck(False, summary, 0, size, details, None, first.suspects, first.ruled_out)
     said: dict[str, None] = {}
     for expert in worst[:EXPLAINED]:
-        found = explain(_failure(out, call, cases[expert], checks[expert], expert), call, expert)
-        own = found or tuple(f"expert {expert}: {text}" for text in checks[expert].suspects)
-        said |= dict.fromkeys(own)
-    place = place_of(outside, exact)
-    return KernelCheck(
-        False,
-        summary,
-        int(outside.sum()),
-        size,
-        details,
-        place.text,
-        tuple(said),
-        first.ruled_out,
-        picture(outside, place),
-        None,
-        outside,
-    )
+        own = explain(_failure(out, call, cases[expert], checks[expert], expert), call, expert)
+        said |= dict.fromkeys(own or tuple(f"expert {expert}: {text}" for text in checks[expert].suspects))
+    found = failed(summary, details, outside, place_of(outside, exact), Diagnosis(tuple(said), first.ruled_out))
+    return replace(found, elements=size)
 
 
 def _failure(out: np.ndarray, call: GroupedCall, case: KernelCase, check: KernelCheck, expert: int) -> Failure:
     outside = np.zeros(case.result.shape, bool) if check.outside is None else check.outside
     return failure_of(out[call.rows(expert)], case, outside & np.isfinite(case.bound))
+
+
+def explain(f: Failure, call: GroupedCall, expert: int) -> tuple[str, ...]:
+    """What explains the wrong rows of an expert: the best statements, none where another expert or row has no part in it."""
+    if not f.rows.size or not f.wrong.any():
+        return ()
+    f = _of_some_rows(f)
+    good = [finding for finding in _findings(f, call, expert) if finding.good]
+    best = min((finding.fit for finding in good), default=math.inf)
+    return tuple(dict.fromkeys(finding.text for finding in good if finding.fit <= 1.1 * best))
+
+
+def _of_some_rows(f: Failure) -> Failure:
+    """With the elements of a few rows only, wrong and right ones: every suspicion is a product of its own."""
+    wrong = f.wrong[f.rows, f.columns]
+    kept = np.zeros(f.rows.shape, bool)
+    for taken in (wrong, ~wrong):
+        lines = np.unique(f.rows[taken])
+        kept |= taken & np.isin(f.rows, lines[np.linspace(0, lines.size - 1, min(lines.size, ROWS)).astype(int)])
+    return replace(f, rows=f.rows[kept], columns=f.columns[kept])
+
+
+def _findings(f: Failure, call: GroupedCall, expert: int) -> Iterator[Finding]:
+    group = call.rows(expert)
+    lines, at = np.unique(f.rows, return_inverse=True)
+    wrong, rows = f.wrong[f.rows, f.columns], group[lines]
+    tried = math.log(4 * len(call.b) + 8)
+    where, are, have, read_a = _rows_in_words(group[np.flatnonzero(f.wrong.any(1))], group)
+
+    def finding(text: str, chosen: int = expert, **swapped) -> Finding:
+        values = call.case(rows, chosen, **swapped).result[at, f.columns]
+        return f.finding(np.where(wrong, values, f.true), text, 2.0, tried)
+
+    for other in range(len(call.b)):
+        if other == expert:
+            continue
+        text = f"{where} {are} multiplied with expert {other} in the place of expert {expert}"
+        text += _boundary(f, call, expert, other)
+        yield finding(text, other)
+        if call.scales_differ:
+            yield finding(
+                f"{where} {have} the scales of expert {other} in the place of those of {expert}", scales_of=other
+            )
+            yield finding(f"{where} {have} B of expert {other} with the scales of {expert}", other, scales_of=expert)
+        if call.biases_differ:
+            yield finding(f"{where} {have} the bias of expert {other} in the place of that of {expert}", bias_of=other)
+    start = int(group[0])
+    for step, how in (
+        (1, "one row ahead"),
+        (-1, "one row behind"),
+        (-start, "from row 0 on: the offset of the group is lost"),
+    ):
+        read = rows + step
+        if step and (read >= 0).all() and (read < len(call.a)).all():
+            yield finding(f"{where} {read_a} A {how}", a_rows=read)
+
+
+def _rows_in_words(rows: np.ndarray, group: np.ndarray) -> tuple[str, str, str, str]:
+    """Wrong rows of a group, numbered in the whole result, and their verbs."""
+    if rows.size == 1:
+        return f"row {rows[0]}", "is", "has", "reads"
+    text = f"{rows.size} rows from {rows[0]} to {rows[-1]}"
+    if rows.size == group.size:
+        text = f"all rows of the group, {group[0]} to {group[-1]},"
+    elif rows[-1] - rows[0] + 1 == rows.size:
+        text = f"rows {rows[0]} to {rows[-1]}"
+    return text, "are", "have", "read"
+
+
+def _boundary(f: Failure, call: GroupedCall, expert: int, other: int) -> str:
+    """What wrong rows at the end of a group next to the other one say of where the kernel takes the boundary to be."""
+    group = call.rows(expert)
+    wrong = group[np.flatnonzero(f.wrong.any(1))]
+    if wrong.size == group.size or wrong[-1] - wrong[0] + 1 != wrong.size:
+        return ""
+    filled = [e for e in range(len(call.b)) if call.rows(e).size]
+    place = filled.index(expert)
+    if wrong[0] == group[0] and place and filled[place - 1] == other:
+        cut = int(wrong[-1]) + 1
+    elif wrong[-1] == group[-1] and place + 1 < len(filled) and filled[place + 1] == other:
+        cut = int(wrong[0])
+    else:
+        return ""
+    tile = max((t for t in TILES if cut % t == 0), default=0)
+    return f": the boundary is taken to be at row {cut}{f', a multiple of {tile}' if tile else ''}"

@@ -27,7 +27,7 @@ from mpgemm.bounds.kernel_order import ANY, KernelOrder
 from mpgemm.bounds.populations import Population, in_random_order
 from mpgemm.bounds.tails import fit_tail, upper_limit
 from mpgemm.bounds.watching import JudgedProduct, hold
-from mpgemm.testing.vacuity import Vacuity, check_tolerance
+from mpgemm.testing.tolerance_result import Statistical, Vacuity, check_tolerance
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
@@ -35,39 +35,23 @@ from tensorcore_models.machine.threads import one_thread
 
 #: Parts that rtol may have of what is allowed at the mean |exact|.
 PARTS = (0.0, 0.25, 0.5, 0.75, 0.9)
+
+
 #: Nanoseconds of one core that a sample may take, about; and those of an operand's element and of a product (measured on an AMD
 #: EPYC with AVX2), and of a draw.
 BUDGET, OF_ELEMENT, OF_PRODUCT, OF_DRAW = 2.0e9, 25.0, 3.0, 2.0e6
+
+
 #: Draws at least and at most, and elements that are enough.
 FEWEST, MOST, ENOUGH = 24, 400, 1 << 16
+
+
 #: Of a kernel's own operands: share of right products that pass, with which confidence;
 QUANTILE, CONFIDENCE = 0.999, 0.95
+
+
 #: rows and columns of a draw, products that all draws may have, and draws at most.
 SIDE, PRODUCTS, MOST_KERNELS = 16, 1 << 26, 200
-
-
-@dataclass(frozen=True)
-class Statistical:
-    """A tolerance that whole products stay below with a stated probability."""
-
-    #: quantile, confidence: At least this share of whole right products stays below, with this confidence.
-    quantile: float
-    confidence: float
-    #: draws, elements: Blocks of products that were computed, and their elements.
-    draws: int
-    elements: int
-    population: str  #: What was drawn.
-    shape: tuple[int, int, int]  #: (m, k, n): of the products that the tolerance is for.
-    #: relative, absolute: Tolerance as relative S + absolute, S = |A||B| + |C|.
-    relative: float
-    absolute: float
-    #: rtol, atol: The same as ``|computed - exact| <= atol + rtol |exact|``.
-    rtol: float
-    atol: float
-    #: Largest error that was seen over what this line allows: what lies between it and 1 is the step from the sample to
-    #: whole products, and the margin.
-    largest: float
-    of_bound: float  #: Largest error over its certified bound that was seen: below 1, or the bound is wrong.
 
 
 def check_share(quantile: float, confidence: float) -> None:

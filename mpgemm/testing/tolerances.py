@@ -20,8 +20,7 @@ from mpgemm.testing.case import KernelCase
 from mpgemm.testing.faults import SIDE as FAULT_SIDE
 from mpgemm.testing.faults import Limit, blocks_for, case_of, faults_seen
 from mpgemm.testing.sampled import FEWEST, Sample, check_share, estimate, largest_ratio, plan, sample, tightest_line
-from mpgemm.testing.tolerance_result import Checked, Line, Tolerance
-from mpgemm.testing.vacuity import Vacuity, check_line, check_tolerance, on_the_whole
+from mpgemm.testing.tolerance_result import Checked, Line, Tolerance, Vacuity, check_line, check_tolerance, on_the_whole
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.order import KOrder
 from tensorcore_models.engines.scaling import read_scales

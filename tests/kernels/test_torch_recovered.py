@@ -48,6 +48,25 @@ def test_only_the_model_named_and_only_fp32(model):
     assert run.calls == {"bmm": 1, "native convolution": 1}
 
 
+def test_products_inside_custom_operations_are_taken_or_counted():
+    def square(a: torch.Tensor) -> torch.Tensor:
+        return a @ a
+
+    seen = torch.library.custom_op("mpgemm_recovered::square", square, mutates_args=())
+    of_one_device = torch.library.custom_op("mpgemm_recovered::of_the_cpu", square, mutates_args=(), device_types="cpu")
+    library = torch.library.Library("mpgemm_recovered", "FRAGMENT")
+    library.define("hidden(Tensor a) -> Tensor")
+    library.impl("hidden", square, "CPU")
+    x = torch.randn(6, 6)
+    with recovered(method="bf16x3") as run:
+        found = [f(x) for f in (seen, of_one_device, torch.ops.mpgemm_recovered.hidden)]
+    right, native = kernels.matmul(x, x, "bf16x3"), x @ x
+    assert torch.equal(found[0], right) and not torch.equal(right, native)
+    assert all(torch.equal(each, native) for each in found[1:])
+    unseen = {f"native unseen mpgemm_recovered::{name}": 1 for name in ("of_the_cpu", "hidden")}
+    assert run.calls == {"mm": 1, **unseen}
+
+
 def test_every_spelling_of_a_product_is_taken():
     a, b, c, v = torch.randn(3, 4), torch.randn(4, 5), torch.randn(3, 5), torch.randn(4)
     batch = torch.randn(2, 3, 4), torch.randn(2, 4, 5)

@@ -1,1 +1,302 @@
-"""What a kernel's failing result looks like: where the elements are, and which fault explains them."""
+"""What kind of fault makes a kernel's result look like this: each suspicion must explain what is wrong and what is right.
+
+A suspicion is a statement with a prediction. It is named if the prediction is as near as a right kernel's own errors are, for
+wrong elements and for right ones of the same place, if it explains nearly all of the differences, and if one of as many
+predictions would hardly do so by chance. What is tried and does not do this is ruled out.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mpgemm.testing.diagnosis import moved, narrow, terms
+from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, spread
+from mpgemm.testing.diagnosis.moved import line_maps
+from mpgemm.testing.diagnosis.narrow import ALIKE, NARROW, narrow_errors, narrow_findings, overflowing_sums
+from mpgemm.testing.epilogues import EPILOGUES, KernelEpilogue
+from tensorcore_models.formats import get_float_format
+from tensorcore_models.formats.rounding import round_to
+
+#: What a number that is chosen to fit costs, and from which difference of scores on statements are told apart.
+PRICE, TOLD_APART = 10.0, 4.0
+#: Wrong elements below which nothing is said that is chosen to fit.
+FEWEST = 4
+
+
+_UNWRITTEN = "0 in all wrong elements: the kernel never wrote them, or skipped a tile"
+
+
+def _zeros(f: Failure) -> Iterator[Finding]:
+    wrong = f.wrong[f.rows, f.columns]
+    if not f.got[wrong].any():
+        yield f.finding(np.where(wrong, 0.0, f.true), _UNWRITTEN)
+
+
+def _constant(f: Failure) -> Iterator[Finding]:
+    """All wrong elements have one value, or its negative: a clamp."""
+    got = np.abs(f.got[f.wrong[f.rows, f.columns]])
+    limit = float(got.max(initial=0.0))
+    if limit > 0 and np.mean(got == limit) > 0.9:
+        yield f.finding(np.clip(f.true, -limit, limit), f"results are clipped at {limit:g}", 1.0, 2.0, 1)
+
+
+def _addend(f: Failure) -> Iterator[Finding]:
+    c = f.case.c
+    if c is None:
+        return
+    for times, text in ((-1, "left out"), (1, "added twice"), (-2, "subtracted")):
+        yield f.finding(f.true + times * f.added, f"the addend: C is {text}", 2.0)
+    if (parts := f.case.splits) > 2:
+        yield f.finding(
+            f.true + (parts - 1) * f.added, f"the addend: C is added {parts} times, by each part of k", 2.0, 1.0
+        )
+    for name in NARROW:
+        narrow = round_to(f.added, get_float_format(name), saturate=True)
+        yield f.finding(f.true - f.added + narrow, f"the addend: C is rounded to {name} first", 1.0, math.log(4))
+    m, n = c.shape
+    for read, text in _elsewhere(f, c):
+        yield f.finding(f.true - f.added + read, f"the addend: C is {text}", 2.0, math.log(60))
+    crossed = c[f.columns % m, f.rows % n]
+    yield f.finding(f.true - f.added + crossed, "the addend: C is read along the wrong axis", 2.0, math.log(60))
+    if f.case.scaling is not None and f.case.scaling.block is None:
+        factors = np.multiply(*f.factors)[:, 0]
+        yield f.finding(f.true + (factors - 1) * f.added, "the addend: C is added before the scales", 2.0, 1.0)
+
+
+def _elsewhere(f: Failure, added: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+    """What is added, shape (m, n), as it stands at other rows or columns: (of the elements, in words)."""
+    for size, word in zip(added.shape, ("row", "column"), strict=True):
+        for text, at in line_maps(size):
+            read = added[at[f.rows], f.columns] if word == "row" else added[f.rows, at[f.columns]]
+            yield read, f"that of {text.format(word)}"
+
+
+def _again(f: Failure) -> Iterator[Finding]:
+    """The result of a run before is added: the accumulator starts from what C holds."""
+    yield f.finding(
+        2 * f.true,
+        "a stale C: everything is there twice, as if added to the result of a run before (or a scale of 2)",
+        3.0,
+    )
+
+
+def _scale(f: Failure) -> Iterator[Finding]:
+    with np.errstate(all="ignore"):
+        weight = 1 / np.square(f.usual)
+        ratio = float(np.sum(weight * f.true * f.got) / np.sum(weight * np.square(f.true)))
+    if not math.isfinite(ratio) or ratio == 0:
+        return
+    exponent, power = round(math.log2(abs(ratio))), ""
+    if abs(math.log2(abs(ratio)) - exponent) < 1e-3:
+        ratio, power = math.copysign(2.0**exponent, ratio), f" (2^{exponent})"
+    text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
+    yield f.finding(ratio * f.true, text, 1 + abs(ratio), 2.0, 1)
+
+
+class FaultKind(NamedTuple):
+    """A kind of fault: its name where it is ruled out, what predicts it, whether something in it is chosen to fit, and whether
+    it looks at products along k."""
+
+    name: str
+    predict: Callable[[Failure], Iterator[Finding]]
+    chosen: bool = True
+    along_k: bool = False
+
+
+#: Kinds of faults, in the order in which they are ruled out. Epilogues, narrow sums and single products that are missing
+#: anywhere stand beside it: they are not predictions of single sums.
+FAULT_KINDS: tuple[FaultKind, ...] = (
+    FaultKind("elements that were never written", _zeros, False),
+    FaultKind("clipped results", _constant),
+    FaultKind("the addend", _addend, False),
+    FaultKind("a stale result", _again, False),
+    FaultKind("one wrong scale", _scale),
+    FaultKind("wrong scales", terms.given_scales, False, along_k=True),
+    FaultKind("scales of single rows or columns", terms.own_scales),
+    FaultKind("the scale of one block", terms.block_scales, along_k=True),
+    FaultKind("lost or doubled products", terms.lost_terms, along_k=True),
+    FaultKind("stale or exchanged blocks of k", terms.stale_blocks, along_k=True),
+    FaultKind("permuted or shifted values of k", moved.permuted, along_k=True),
+    FaultKind("operands read from other places in memory", moved.rearranged, along_k=True),
+    FaultKind("transposed tiles", moved.transposed),
+    FaultKind("a wrong leading dimension of the result", moved.strided),
+    FaultKind("moved rows or columns", moved.lines_moved),
+    FaultKind("moved tiles or stale accumulators", moved.tiles_moved),
+    FaultKind("operands read transposed", moved.operand_transposed, False, along_k=True),
+    FaultKind("rounded operands", narrow.operands_rounded, along_k=True),
+    FaultKind("clipped operands", narrow.operands_clipped, along_k=True),
+    FaultKind("operands of another format", narrow.mistaken_formats, along_k=True),
+)
+
+
+#: Those that need no sums: what is left where an epilogue hides them.
+OF_RESULTS = tuple(s for s in FAULT_KINDS if s.predict in (
+    _zeros, _constant, _again, _scale, moved.transposed, moved.strided, moved.lines_moved, moved.tiles_moved))  # fmt: skip
+
+
+def _epilogue(f: Failure) -> Iterator[Finding]:
+    """An epilogue that is left out, applied twice, at the wrong place, or another one; `f` is of the results."""
+    case, done = f.case, f.case.epilogue
+    if done is None:
+        return
+    for values, text in _other_ends(f, done):
+        if values.shape == f.exact.shape and np.isfinite(values[f.rows, f.columns]).all():
+            yield f.finding(values[f.rows, f.columns], text, 3.0, math.log(16))
+    if done.residual is not None:
+        right = replace(done, residual=None).apply(case.values)[f.rows, f.columns]
+        for read, text in _elsewhere(f, done.residual):
+            yield f.finding(right + read, f"the residual is {text}", 3.0, math.log(60))
+    if done.name.startswith("leaky_relu"):
+        yield from _other_slope(f)
+
+
+def _other_ends(f: Failure, done: KernelEpilogue) -> Iterator[tuple[np.ndarray, str]]:
+    """(results, in words) of ways in which a kernel may end wrongly."""
+    case, sums, apply = f.case, f.case.values, replace(done, residual=None).apply
+    residual = 0.0 if done.residual is None else done.residual
+    name = done.name.removesuffix("+residual")
+    yield sums + residual, f"the epilogue {name} is left out"
+    if not done.pairs:
+        yield apply(apply(sums)) + residual, f"the epilogue {name} is applied twice"
+    if case.c is not None:
+        yield apply(sums - case.c) + (0 if done.pairs else case.c + residual), f"C is added behind {name}"
+        yield apply(sums - case.c) + residual, "the addend: C is left out"
+    if done.residual is not None:
+        yield apply(sums), "the residual is left out"
+        yield apply(sums) + 2 * residual, "the residual is added twice"
+        yield apply(sums + residual), f"the residual is added before {name}"
+    if done.pairs:
+        gate, up = np.split(sums, 2, axis=-1)
+        yield apply(np.concatenate([up, gate], -1)), "gates and the values that they multiply are exchanged"
+        pairs = np.concatenate([sums[:, ::2], sums[:, 1::2]], -1)
+        yield apply(pairs), "gates are taken from every second column, not from the first half"
+    elif case.scaling is not None and case.scaling.block is None:
+        factors = case.scaling.spread_a()[:, :1] * case.scaling.spread_b()[:1]
+        added = 0.0 if case.c is None else case.c
+        early = apply((sums - added) / factors) * factors
+        yield early + added + residual, f"the epilogue {name} is applied before the scales"
+    if name.startswith("gelu"):
+        quick = EPILOGUES["silu"].apply(1.702 * sums, 0.0) / 1.702
+        yield quick + residual, f"the epilogue is x / (1 + exp(-1.702 x)), not {name}"
+    for other, shape in EPILOGUES.items():
+        if not shape.number and other != name:
+            yield shape.apply(sums, 0.0) + residual, f"the epilogue is {other}, not {name}"
+
+
+def _other_slope(f: Failure) -> Iterator[Finding]:
+    """A leaky relu with another slope below 0."""
+    case, done = f.case, f.case.epilogue
+    assert done is not None
+    below = f.wrong & (case.values < 0)
+    if not below.any():
+        return
+    residual = 0.0 if done.residual is None else done.residual
+    slope = float(np.median((f.out - residual)[below] / case.values[below]))
+    values = EPILOGUES["leaky_relu"].apply(case.values, slope) + residual
+    yield f.finding(values[f.rows, f.columns], f"the epilogue is leaky_relu:{slope:.3g}, not {done.name}", 3.0, 2.0, 1)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What explains a failure.
+
+    Attributes
+    ----------
+    statements : tuple of str
+        The best explanations; several where the elements do not tell them apart. Empty where nothing explains it.
+    ruled_out : tuple of str
+        Kinds of faults whose predictions contradict the elements.
+    """
+
+    statements: tuple[str, ...]
+    ruled_out: tuple[str, ...] = ()
+
+
+_NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a sum, or memory that was never written"
+
+
+def diagnose(f: Failure) -> Diagnosis:
+    """Statements that explain the wrong elements and the right ones beside them, and the kinds that do not."""
+    epilogue = f.case.epilogue
+    if epilogue is None and not np.isfinite(f.out[f.wrong]).all():
+        return Diagnosis((_not_finite(f),))
+    suspects = FAULT_KINDS
+    if f.of_results:
+        suspects = (FaultKind("the epilogue", _epilogue, False), *OF_RESULTS)
+    found = list(_tried(f, suspects))
+    if f.of_results and epilogue is not None and epilogue.invertible and not any(x.good for x, _ in found):
+        f = f.of_sums()
+        found += _tried(f, FAULT_KINDS)
+    many = int(np.count_nonzero(f.wrong)) >= FEWEST
+    good = [(finding, name) for finding, name in found if finding.good]
+    hint = None
+    with np.errstate(all="ignore"):
+        if not good and many and not f.of_results:
+            good = [(finding, "lost or doubled products") for finding in terms.scattered(f) if finding.good]
+            # what fits, if perhaps by chance, contradicts a statement that rests on the size of errors alone
+            doubt = any(finding.fits for finding, _ in found)
+            hint = narrow_errors(f) if not good and not doubt and epilogue is None else None
+    statements: tuple[str, ...] = () if hint is None else (hint,)
+    written = [finding for finding, _ in good if finding.text != _UNWRITTEN]
+    if len(written) < len(good):
+        statements = (_UNWRITTEN,)  # other predictions of zeros say less
+    elif good:
+        statements = _simplest([finding for finding, _ in good], int(np.count_nonzero(f.wrong[f.rows, f.columns])))
+    named = {name for _, name in good} | ({"narrow sums"} if hint else set())
+    kinds = dict.fromkeys([*(name for _, name in found), *(["narrow sums"] if many and epilogue is None else [])])
+    return Diagnosis(statements, tuple(name for name in kinds if name not in named))
+
+
+def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:
+    """The statements that explain best for what they choose to fit: what is left, in units of the best one's, and a price for
+    each number that is chosen."""
+    best = max(min(finding.fit for finding in good), 0.05)
+    scores = {x: elements * (max(x.fit, 0.05) / best) ** 2 + PRICE * x.free + x.tried for x in good}
+    least = min(scores.values())
+    near = sorted((score, x.text) for x, score in scores.items() if score <= least + TOLD_APART)
+    return tuple(dict.fromkeys(text for _, text in near))
+
+
+def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Finding, str]]:
+    """What every suspect predicts; of few wrong elements nothing that is chosen to fit."""
+    if f.rows.size == 0 or not f.wrong[f.rows, f.columns].any():
+        return
+    many, few = int(np.count_nonzero(f.wrong)) >= FEWEST, f.few()
+    with np.errstate(all="ignore"):
+        for suspect in suspects:
+            if not many and suspect.chosen:
+                continue
+            found = list(suspect.predict(few if suspect.along_k else f))
+            if suspect.along_k and few is not f and any(finding.fits for finding in found):
+                found = list(suspect.predict(f.few(2)))
+            yield from ((finding, suspect.name) for finding in found)
+        if many and f.case.epilogue is None:
+            yield from ((finding, "narrow sums") for finding in narrow_findings(f))
+
+
+def _not_finite(f: Failure) -> str:
+    """What is said of infinities and NaN where the exact result is finite."""
+    rows, columns = spread(f.wrong & np.isfinite(f.exact))
+    here = replace(f, rows=rows, columns=columns)
+    finite = np.isfinite(here.got)
+    with np.errstate(all="ignore"):
+        for prediction, text in narrow.misreadings(here):
+            shown = f.case.rounded(prediction)
+            if np.mean(np.isfinite(shown) == finite) >= ALIKE:
+                both = finite & np.isfinite(shown)
+                part = replace(here, rows=rows[both], columns=columns[both])
+                if both.sum() < FEWEST or part.finding(prediction[both], text, 4.0).fit <= GOOD:
+                    return text
+        return overflowing_sums(f) or _NOT_FINITE
+
+
+def diagnose_errors(f: Failure) -> Diagnosis:
+    """What explains errors that are too large only when they are all taken together."""
+    found = diagnose(f)
+    if found.statements:
+        return found
+    text = next((finding.text for finding in narrow_findings(f)), None)
+    return replace(found, statements=() if text is None else (text,))

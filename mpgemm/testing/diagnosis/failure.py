@@ -1,6 +1,7 @@
 """Wrong elements of a kernel's result, and how well a prediction explains them and the right ones beside them."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -123,6 +124,15 @@ class Failure:
             distance = np.square(scaled).sum(0) - 2 * (difference @ scaled)
         return int(np.argmin(np.where(np.isfinite(distance), distance, np.inf)))
 
+    def best_of(
+        self, changes: np.ndarray, text: Callable[[int], str], slack: float, tried: float, free: int = 1
+    ) -> Finding:
+        """The finding of the one of several changes of the true values, shape (elements, candidates), that explains the
+        elements best; `tried` is the logarithm of how many times as many there are of its kind."""
+        best = self.nearest(changes)
+        tried += math.log(changes.shape[1])
+        return self.finding(self.true + changes[:, best], text(best), slack, tried, free)
+
     @cached_property
     def products(self) -> np.ndarray:
         """Products of these elements along k, shape (elements, k)."""
@@ -141,6 +151,11 @@ class Failure:
             return [1.0, 1.0]
         part = self.case.scaling.part(self.rows, self.columns)
         return [part.spread_a(), part.spread_b().T]
+
+    @cached_property
+    def unscaled(self) -> tuple[list[np.ndarray], np.ndarray | float]:
+        """(rows of A and columns of B as they are stored, the factors of their products)."""
+        return self.stored, self.factors[0] * self.factors[1]
 
     def moved(self, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> "Failure":
         """The same with other rows or columns."""
@@ -188,6 +203,11 @@ class Failure:
         """The same with up to `most` of the wrong elements."""
         rows, columns = spread(self.wrong & np.isfinite(self.out), most)
         return replace(self, rows=rows, columns=columns)
+
+
+def ranges(text: str, length: int, *blocks: int) -> Callable[[int], str]:
+    """Words with the range of k of some blocks, which are counted from the one that is asked about."""
+    return lambda at: text.format(*(f"{(at + block) * length}:{(at + block + 1) * length}" for block in blocks))
 
 
 def _rms(x: np.ndarray) -> float:

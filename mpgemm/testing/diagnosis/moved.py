@@ -1,12 +1,12 @@
-"""Elements that belong elsewhere: transposed, exchanged, shifted and repeated rows, columns and tiles."""
+"""Elements that belong elsewhere: rows, columns and tiles of the result, values of k and places in memory of an operand."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
-from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding
-from mpgemm.testing.diagnosis.maps import leading_dimensions
+from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, ranges
 from mpgemm.testing.diagnosis.places import TILES
 
 #: Rows (columns) that are matched at most, and elements of each.
@@ -103,7 +103,7 @@ def _map_in_words(own: np.ndarray, source: np.ndarray, size: int, name: str) -> 
         return f"neighbouring blocks of {int(flips[0])} {name}s are exchanged", 1
     if np.unique(source + own).size == 1:
         return f"{name}s are reversed: {name} {own[0]} holds {name} {source[0]}", 1
-    if (pair := _exchanged(own, source)) is not None:
+    if (pair := _two_runs(own, source)) is not None:
         ends = [f"{x[0]} to {x[-1]}" if x.size > 1 else f"{x[0]}" for x in pair]
         return f"{name}s {ends[0]} and {ends[1]} are exchanged", 2
     for tile in (t for t in TILES if t <= 64):
@@ -117,7 +117,7 @@ def _map_in_words(own: np.ndarray, source: np.ndarray, size: int, name: str) -> 
     return f"{name}s hold other {name}s: {some}{more}", int(own.size)
 
 
-def _exchanged(own: np.ndarray, source: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def _two_runs(own: np.ndarray, source: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Two runs of rows of which each holds the other."""
     if own.size % 2:
         return None
@@ -197,3 +197,258 @@ def _tiles_in_words(moved, down: int, across: int, what: str) -> str:
         return f"tiles are exchanged: {name(i, j)} and {name(k, x)}"
     where = "another tile" if len(steps) > 1 else f"the tile {steps.pop()} tiles (down, across) away"
     return f"tiles of {down} x {across} hold {where}: the {first} holds {name(k, x)}"
+
+
+#: Lines for one of which a kernel may read.
+COARSER = (2, 4)
+#: Rows and columns in which scale factors of 128 rows are interleaved in memory (published: PTX ISA, tcgen05.mma).
+LAYOUT = (32, 4)
+#: Elements by which a leading dimension is wrong, and multiples to which it is padded.
+STRIDES, PADDED = (1, 2, 4, 8, 16), (8, 16, 32, 64, 128)
+
+
+def line_maps(size: int) -> Iterator[tuple[str, np.ndarray]]:
+    """(words, from which line each line is read): no two alike, "{}" stands for the word for a line."""
+    at = np.arange(size)
+    known = {at.tobytes()}
+    for text, source in _line_maps(at, size):
+        if source.tobytes() not in known:
+            known.add(source.tobytes())
+            yield text, source
+
+
+def _line_maps(at: np.ndarray, size: int) -> Iterator[tuple[str, np.ndarray]]:
+    for step, beside in ((1, "behind"), (-1, "before")):
+        yield f"the {{}} {beside}", np.clip(at + step, 0, size - 1)
+        yield f"the {{}} {beside}, around the end", (at + step) % size
+    yield "the first {} everywhere", np.zeros_like(at)
+    yield "the {} as far from the other end", at[::-1]
+    for group in COARSER:
+        yield f"the first {{}} of every {group}", at // group * group
+    for tile in (t for t in TILES if t < size):
+        yield f"the {{}} at the same place of the first {tile}", at % tile
+        yield f"the {{}} {tile} before", np.where(at >= tile, at - tile, at)
+        yield f"the {{}} {tile} behind", np.where(at + tile < size, at + tile, at)
+    rows, columns = LAYOUT
+    whole = size // (rows * columns) * (rows * columns)
+    start, inside = at // (rows * columns) * (rows * columns), at % (rows * columns)
+    for text, moved in (
+        (f"the {{}} in the units' layout of {rows} x {columns}", inside % columns * rows + inside // columns),
+        (f"the {{}} back from the units' layout of {rows} x {columns}", inside % rows * columns + inside // rows),
+    ):
+        yield text, np.where(at < whole, start + moved, at)
+
+
+#: From which line, and from which value of k, the elements of an operand are read: arrays (elements, k), or what broadcasts to
+#: it, made from their own lines. What is read behind the operand's end is of line -1 where it is not known, and of a k that the
+#: operand lacks where it is 0.
+ElementMap = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def element_maps(shape: tuple[int, int], stored: str) -> Iterator[tuple[str, ElementMap]]:
+    """(words, map) of an operand of that shape (lines, k). `stored`: "rows" where values of k are beside each other in memory,
+    or "columns"."""
+    size, k = shape
+    for tile in (t for t in TILES if t <= min(size, k)):
+        yield f"blocks of {tile} x {tile} are transposed", partial(_transposed, tile, shape)
+        if 2 * tile <= min(size, k):
+            text = f"in blocks of {2 * tile} x {2 * tile} the {tile} x {tile} beside the diagonal are exchanged"
+            yield text, partial(_exchanged, tile, shape)
+    across = k if stored == "rows" else size
+    for stride in leading_dimensions(across):
+        yield (
+            f"its leading dimension is taken as {stride}, not {across}",
+            partial(_strided, stride, stored == "rows", shape),
+        )
+
+
+def leading_dimensions(across: int) -> Iterator[int]:
+    """What may be taken for a leading dimension."""
+    padded = (-(-across // p) * p for p in PADDED)
+    for stride in dict.fromkeys((*(across + s for t in STRIDES for s in (t, -t)), *padded)):
+        if stride > 0 and stride != across:
+            yield stride
+
+
+def _transposed(tile: int, shape: tuple[int, int], lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    i, j = lines[:, None], np.arange(shape[1])[None]
+    x, y = i // tile * tile + j % tile, j // tile * tile + i % tile
+    return _inside(x, y, i, j, shape)
+
+
+def _exchanged(tile: int, shape: tuple[int, int], lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    i, j = lines[:, None], np.arange(shape[1])[None]
+    return _inside((i & ~tile) | (j & tile), (j & ~tile) | (i & tile), i, j, shape)
+
+
+def _inside(x, y, i, j, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Elements that would come from outside of the operand stay at their place."""
+    inside = (x < shape[0]) & (y < shape[1])
+    return np.where(inside, x, i), np.where(inside, y, j)
+
+
+def _strided(stride: int, by_rows: bool, shape: tuple[int, int], lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    size, k = shape
+    i, j = lines[:, None], np.arange(k)[None]
+    first, second = np.divmod(i * stride + j, k) if by_rows else np.divmod(j * stride + i, size)
+    line, at = (first, second) if by_rows else (second, first)
+    inside = (line < size) & (at < k)
+    return np.where(inside, line, -1), np.where(inside, at, 0)
+
+
+#: Groups of k inside of which values are permuted, in elements.
+GROUPS = (8, 16, 32, 64, 128)
+#: Elements on which permutations are tried first, at most and at least, their products about, and how many permutations are
+#: then looked at.
+SCREENED, BUDGET, KEPT = (32, 16), 1 << 17, 3
+
+
+def operand_transposed(f: Failure) -> Iterator[Finding]:
+    """A or B is read transposed: they must be square."""
+    a, b = f.case.a, f.case.b
+    if b.shape[0] == b.shape[1]:
+        yield f.finding(np.einsum("ik,ik->i", a[f.rows], b[f.columns]) + f.added, "B is read transposed", 2.0)
+    if a.shape[0] == a.shape[1]:
+        yield f.finding(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns]) + f.added, "A is read transposed", 2.0)
+
+
+# -- permutations along k ------------------------------------------------------------------------------------------------
+def _along_k(source: np.ndarray, lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The map of elements of a permutation of k."""
+    return lines[:, None], source[lines % len(source)] if source.ndim > 1 else source[None]
+
+
+def _permutations(k: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
+    """(words, where each value of k is taken from), shape (k,) or, where rows differ, (period of rows, k); nothing from
+    beyond k."""
+    at = np.arange(k)
+    step = 1
+    while step < k:
+        yield from _whole(f"neighbouring groups of {step} values of k are exchanged", at ^ step, k)
+        for moved, where in ((at + step, "ahead"), (at - step, "behind")):
+            yield f"k is read {step} {where}", moved
+            yield f"k is read {step} {where}, around the end", moved % k
+        step *= 2
+    for group in (g for g in GROUPS if g <= k):
+        start, inside = at // group * group, at % group
+        yield f"each {group} values of k are reversed", start + group - 1 - inside
+        part = 2
+        while part < group:
+            yield (
+                f"inside of each {group} values of k, {part} groups of {group // part} are interleaved",
+                start + inside % part * (group // part) + inside // part,
+            )
+            for unit in (u for u in (2, 4) if part * u < group):
+                order = np.arange(group).reshape(part, -1, unit).transpose(1, 0, 2).ravel()
+                text = f"inside of each {group} values of k, {part} groups are interleaved by {unit}"
+                yield text, np.where(at // group < k // group, start + order[inside], at)
+            for turn in (part, -part):
+                yield f"each {group} values of k are turned by {turn}", start + (inside + turn) % group
+            part *= 2
+    for width in (8, 16, 32):  # bytes
+        chunk = max(width // size, 1)
+        for mask in (1, 3, 7):
+            for shift in (0, 1, 2):
+                if (mask + 1) * chunk <= k:
+                    turned = (np.arange((mask + 1) << shift) >> shift)[:, None] * chunk
+                    rows = "the row" if shift == 0 else f"row // {1 << shift}"
+                    text = f"chunks of {width} bytes are swizzled by {rows} mod {mask + 1}, and not back"
+                    yield from _whole(text, at[None] ^ turned, k)
+
+
+def _whole(text: str, source: np.ndarray, k: int) -> Iterator[tuple[str, np.ndarray]]:
+    """A permutation with zeros behind the end of k, and one that leaves the last values, which fill no 128, at their place."""
+    yield text, source
+    if k % GROUPS[-1] and k > GROUPS[-1]:
+        at = np.arange(k)
+        yield f"{text}, but for the last {k % GROUPS[-1]}", np.where(at >= k // GROUPS[-1] * GROUPS[-1], at, source)
+
+
+def _few(f: Failure) -> Failure:
+    """A few of the wrong elements."""
+    taken = np.flatnonzero(f.wrong[f.rows, f.columns])
+    most, least = SCREENED
+    most = min(max(BUDGET // max(f.case.a.shape[1], 1), least), most, taken.size)
+    taken = taken[np.linspace(0, taken.size - 1, most).astype(int)]
+    return f.moved(f.rows[taken], f.columns[taken])
+
+
+def permuted(f: Failure) -> Iterator[Finding]:
+    """One operand's values of k are in another order than the other's."""
+    k = f.case.a.shape[1]
+    if k < 2:
+        return
+    size = max(f.case.operands[0].dtype.itemsize, 1)
+    for side, name in enumerate("AB"):
+        maps = ((text, partial(_along_k, source)) for text, source in _permutations(k, size))
+        yield from _read_elsewhere(f, side, maps, f"{name} is permuted", 1.5)
+        yield from _permuted_block(f, name, side)
+
+
+def _permuted_block(f: Failure, name: str, side: int) -> Iterator[Finding]:
+    """Groups of values of k are exchanged in one block of k only."""
+    values, factors = f.unscaled
+    mine, other = values[side], values[1 - side] * factors
+    k = mine.shape[1]
+    for step in (1, 2, 4, 8, 16, 32, 64):
+        pairs = k // (2 * step)
+        (x, y), (u, v) = (
+            np.moveaxis(each[:, : pairs * 2 * step].reshape(len(each), pairs, 2, step), 2, 0) for each in (mine, other)
+        )
+        exchanged = np.einsum("ept,ept->ep", y - x, u - v)
+        for length in (t for t in (16, 32, 64, 128) if step < t < k):
+            per = length // (2 * step)
+            changes = exchanged[:, : k // length * per].reshape(len(mine), -1, per).sum(2)
+            text = ranges(
+                f"{name} is permuted: at k {{}} neighbouring groups of {step} values are exchanged", length, 0
+            )
+            yield f.best_of(changes, text, 1.5, math.log(20))
+
+
+# -- other places in memory ----------------------------------------------------------------------------------------------
+def rearranged(f: Failure) -> Iterator[Finding]:
+    """One operand's lines are others, its blocks are transposed or exchanged, or its leading dimension is wrong; scales that
+    belong to it are not."""
+    for side, name in enumerate("AB"):
+        shape = f.case.a.shape if side == 0 else f.case.b.shape[::-1]
+        yield from _read_elsewhere(f, side, _elsewhere(shape, side), f"{name} is misread", 2.0)
+
+
+def _read_elsewhere(
+    f: Failure, side: int, maps: Iterable[tuple[str, ElementMap]], what: str, slack: float
+) -> Iterator[Finding]:
+    """The best of maps of one operand: all are tried on a few elements first."""
+    few, named, rated = _few(f), dict(maps), []
+    for text, where in named.items():
+        known, prediction = _read_from(few, side, where)
+        if known.any():
+            rated.append((float(np.mean(np.square(((few.got - prediction) / few.usual)[known]))), text))
+    for _, text in sorted(rated)[:KEPT]:
+        known, prediction = _read_from(f, side, named[text])
+        part = f.moved(f.rows[known], f.columns[known])
+        if part.wrong[part.rows, part.columns].any():
+            yield part.finding(prediction[known], f"{what}: {text}", slack, math.log(len(rated)), 1)
+
+
+def _elsewhere(shape: tuple[int, int], side: int) -> Iterator[tuple[str, ElementMap]]:
+    """(words, map) of an operand of that shape (lines, k)."""
+    word, along = "row" if side == 0 else "column", np.arange(shape[1])[None]
+
+    def of_lines(source: np.ndarray, lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return source[lines][:, None], along
+
+    for text, source in line_maps(shape[0]):
+        yield f"each {word} is {text.format(word)}", partial(of_lines, source)
+    for stored in ("rows",) if side == 0 else ("rows", "columns"):
+        yield from element_maps(shape, stored)
+
+
+def _read_from(f: Failure, side: int, where: ElementMap) -> tuple[np.ndarray, np.ndarray]:
+    """(whether all is known that the elements would be of, the sums) where one operand is read elsewhere."""
+    values, factors = f.unscaled
+    stored = f.case.stored[0] if side == 0 else f.case.stored[1].T
+    line, at = where(f.rows if side == 0 else f.columns)
+    inside = (at >= 0) & (at < stored.shape[1])
+    read = np.where(inside, stored[line, np.where(inside, at, 0)], 0.0)
+    sums = np.einsum("ek,ek->e", read * factors, values[1 - side])
+    return np.all(line >= 0, axis=1), (1 + f.share) * sums + f.added

@@ -1,4 +1,4 @@
-"""Was a kernel's sum, or its result, kept in a narrow format by mistake?
+"""Values in a wrong format: were operands rounded, clipped or misread, was a sum, or the result, kept in a narrow format?
 
 A value that was stored in a narrow format is one of that format's numbers: of an FP32 result all of whose values are FP16
 numbers the format is known. Whether the sums were kept in it, or only the result went through it, the size of the errors
@@ -16,7 +16,8 @@ from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, get_float_format, get_format
-from tensorcore_models.formats.rounding import round_to
+from tensorcore_models.formats.operands import operand_bits
+from tensorcore_models.formats.rounding import decode, round_to
 
 #: Narrow formats that accumulators and results have by mistake.
 NARROW = ("fp16", "bf16")
@@ -298,3 +299,83 @@ def _elements(f: Failure, model: Callable[[np.ndarray, np.ndarray], list[np.ndar
     rows, at_row = np.unique(f.rows, return_inverse=True)
     columns, at_column = np.unique(f.columns, return_inverse=True)
     return model(rows, columns)[-1][at_row, at_column]
+
+
+#: Where conversions to 8 bits and to FP16 saturate.
+LIMITS = (6.0, 240.0, 448.0, 57344.0, 65504.0)
+#: Formats of the same width that operands are mistaken for.
+MISTAKEN = {
+    "e4m3fn": ("e5m2", "e4m3fnuz", "e5m2fnuz"), "e5m2": ("e4m3fn", "e5m2fnuz", "e4m3fnuz"),
+    "e4m3fnuz": ("e4m3fn", "e5m2", "e5m2fnuz"), "e5m2fnuz": ("e5m2", "e4m3fn", "e4m3fnuz"),
+    "fp16": ("bf16",), "bf16": ("fp16",), "e2m3": ("e3m2",), "e3m2": ("e2m3",),
+}  # fmt: skip
+
+
+def _sides(f: Failure) -> list[np.ndarray]:
+    """Rows of A and columns of B of the elements, scales multiplied in: (elements, k) each."""
+    return [f.case.a[f.rows], f.case.b[:, f.columns].T]
+
+
+def operands_rounded(f: Failure) -> Iterator[Finding]:
+    """The product of operands in a narrower format."""
+    fmt = f.case.engine.formats[0]
+    if not isinstance(fmt, Format):
+        return
+    least = fmt.min_normal
+    yield from _with_operands(f, lambda x: np.where(np.abs(x) < least, 0.0, x), "{} taken with 0 for subnormal numbers")
+    for name in ("tf32", "bf16", "fp16", "e4m3fn", "e5m2"):
+        narrow = get_float_format(name)
+        for rounding, how in (("rne", "rounded"), ("rz", "cut")):
+            if narrow.fraction_bits < fmt.fraction_bits:
+                yield from _with_operands(
+                    f, lambda x, narrow=narrow, rounding=rounding: round_to(x, narrow, rounding, saturate=True),
+                    f"{{}} {how} to {name} first",
+                )  # fmt: skip
+
+
+def operands_clipped(f: Failure) -> Iterator[Finding]:
+    """A quantizer that saturates: operands are at most so large."""
+    for limit in LIMITS:
+        yield from _with_operands(f, lambda x, limit=limit: np.clip(x, -limit, limit), f"{{}} clipped at {limit:g}")
+
+
+def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
+    if f.case.engine.scale_format is not None:
+        return
+    given, factors = f.case.given, f.factors
+    stored = [given[0][f.rows], given[1][:, f.columns].T]
+    for sides, words in (((0, 1), "the operands were"), ((0,), "A was"), ((1,), "B was")):
+        used = [change(x) if side in sides else x for side, x in enumerate(stored)]
+        if any(np.array_equal(used[side], stored[side]) for side in sides):
+            continue
+        prediction = np.einsum("ik,ik->i", used[0] * factors[0], used[1] * factors[1]) + f.added
+        yield f.finding(prediction, text.format(words), 1 + 2.0**-6, 3.0)
+
+
+def mistaken_formats(f: Failure) -> Iterator[Finding]:
+    """Operands whose encodings were read as another format of the same width."""
+    for prediction, text in misreadings(f):
+        yield f.finding(prediction, text, 4.0, 2.0)
+
+
+def misreadings(f: Failure) -> Iterator[tuple[np.ndarray, str]]:
+    """(the sums, in words) of operands whose encodings are read as another format."""
+    formats = f.case.engine.formats[:2]
+    for sides, words in (((0, 1), "A and B were"), ((0,), "A was"), ((1,), "B was")):
+        first = formats[sides[0]]
+        for name in MISTAKEN.get(first.name, ()):
+            if len(sides) == 2 and formats[0] != formats[1]:
+                continue
+            operands = _sides(f)
+            for side in sides:
+                operands[side] = _read_as(f, side, formats[side], name)
+            with np.errstate(all="ignore"):
+                sums = np.einsum("ik,ik->i", *operands) + f.added
+            yield sums, f"{words} read as {name} in the place of {first.name}"
+
+
+def _read_as(f: Failure, side: int, fmt: Format, name: str) -> np.ndarray:
+    """Rows of A, or columns of B, of the elements in another format, with their scales."""
+    given = f.case.operands[side]
+    taken = given[f.rows] if side == 0 else given[:, f.columns].T
+    return decode(operand_bits(taken, fmt, None, "a"), get_float_format(name)) * f.factors[side]

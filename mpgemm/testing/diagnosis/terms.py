@@ -1,12 +1,15 @@
-"""Products along k that a kernel leaves out, adds twice, or takes from another block."""
+"""Products along k that a kernel leaves out, adds twice, takes from another block, or multiplies with a wrong scale."""
 
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from mpgemm.testing.diagnosis.failure import GOOD, SAMPLES, Failure, Finding
-from mpgemm.testing.diagnosis.operands import unscaled
+from mpgemm.testing.diagnosis.failure import GOOD, SAMPLES, Failure, Finding, ranges
+from mpgemm.testing.diagnosis.moved import line_maps
+from tensorcore_models.engines.scaling import Scaling
+from tensorcore_models.formats import get_float_format
+from tensorcore_models.formats.rounding import round_to
 
 #: Blocks of k that kernels have.
 BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)
@@ -29,9 +32,7 @@ def lost_terms(f: Failure) -> Iterator[Finding]:
     sums = np.concatenate([np.zeros((len(products), 1)), np.cumsum(products, 1)], 1)
 
     def nearest(candidates: np.ndarray, sign: int, text) -> Finding:
-        best = f.nearest(-sign * candidates)
-        tried = math.log(2 * LENGTHS * candidates.shape[1])
-        return f.finding(f.true - sign * candidates[:, best], text(best), 1.0, tried, 1)
+        return f.best_of(-sign * candidates, text, 1.0, math.log(2 * LENGTHS))
 
     lengths = {t for t in BLOCKS if t < k} | {-(-k // parts) for parts in PARTS if k // parts > 1}
     for sign, what in ((1, "is missing"), (-1, "is there twice")):
@@ -41,8 +42,8 @@ def lost_terms(f: Failure) -> Iterator[Finding]:
             yield nearest(blocks, sign, lambda at, n=length, what=what: f"lost terms: k {at}:{at + n} {what}")
         yield from _every(f, products, sums, nearest, sign, what)
     yield from _uncleared(f)
-    tail = f"of {k} (a tail that fills no tile)"
-    yield nearest(sums[:, -1:] - sums[:, 1:-1], 1, lambda at: f"lost terms: the sum ends at k = {at + 1} {tail}")
+    text = f"lost terms: the sum ends at k = {{}} of {k} (a tail that fills no tile)"
+    yield nearest(sums[:, -1:] - sums[:, 1:-1], 1, lambda at: text.format(at + 1))
     yield nearest(sums[:, 1:-1], 1, lambda at: f"lost terms: the sum begins at k = {at + 1}")
 
 
@@ -60,12 +61,8 @@ def _every(f: Failure, products, sums, nearest, sign: int, what: str) -> Iterato
         blocks = sums[:, ends[1:]] - sums[:, ends[:-1]]
         for stride in (s for s in (2, 3, 4, 8) if s <= blocks.shape[1] // 2):
             found = np.stack([blocks[:, start::stride].sum(1) for start in range(stride)], 1)
-            yield nearest(
-                found, sign,
-                lambda at, p=period, s=stride: (
-                    f"lost terms: one of every {s} blocks of {p} values of k, from k = {at * p} on, {what}"
-                ),
-            )  # fmt: skip
+            text = f"lost terms: one of every {stride} blocks of {period} values of k, from k = {{}} on, {what}"
+            yield nearest(found, sign, lambda at, text=text, p=period: text.format(at * p))
 
 
 def _uncleared(f: Failure) -> Iterator[Finding]:
@@ -73,7 +70,7 @@ def _uncleared(f: Failure) -> Iterator[Finding]:
     scaling, length = f.case.scaling, f.case.order.block or f.case.promote_every
     if length is None or length >= f.case.a.shape[1] or (scaling is not None and scaling.applied == "product"):
         return
-    (x, y), factors = unscaled(f)
+    (x, y), factors = f.unscaled
     starts = np.arange(0, x.shape[1], length)
     outside = factors[:, starts] if isinstance(factors, np.ndarray) else factors
     chains = np.cumsum(np.add.reduceat(x * y, starts, 1), 1) * (1 + f.share)
@@ -86,7 +83,7 @@ def stale_blocks(f: Failure) -> Iterator[Finding]:
     or blocks of one operand that are exchanged. Scales of blocks are those of what is read, or those of its place."""
     yield from _stale_of(f, f.case.a[f.rows], f.case.b[:, f.columns].T, None, "")
     if f.case.scaling is not None and f.case.scaling.block is not None:
-        (x, y), factors = unscaled(f)
+        (x, y), factors = f.unscaled
         yield from _stale_of(f, x, y, np.broadcast_to(factors, x.shape), ", with the scales of its place")
 
 
@@ -102,43 +99,31 @@ def _stale_of(f: Failure, a: np.ndarray, b: np.ndarray, factors: np.ndarray | No
                 return np.einsum("ebt,ebt->eb", x[:, of_a], y[:, of_b])
             return np.einsum("ebt,ebt->eb", x[:, of_a] * scale[:, at], y[:, of_b])
 
-        everywhere = slice(None)
-        own = sums(everywhere, everywhere, everywhere)
-        for back in (1, 2, 3, 4):
-            if count <= back:
-                continue
-            old, new = slice(None, -back), slice(back, None)
-            late = {"A": sums(old, new, new), "B": sums(new, old, new), "A and B": sums(old, old, new)}
-            early = {"A": sums(new, old, old), "B": sums(old, new, old), "A and B": sums(new, new, old)}
-            for still, kinds, place in ((True, late, new), (False, early, old)):
-                for operand, found in kinds.items():
-                    holds = f"{'still' if still else 'already'} {'hold' if operand == 'A and B' else 'holds'}"
-                    yield from _stale(f, found - own[:, place], (length, back), f"{operand} {holds}", still, words)
-            both = late["A"] + early["A"] - own[:, new] - own[:, old]
-            best = f.nearest(both)
-            first, second = (f"k {at * length}:{(at + 1) * length}" for at in (best, best + back))
-            text = f"exchanged blocks: {first} and {second} of A (or of B){words}"
-            yield f.finding(f.true + both[:, best], text, 2.0, math.log(30 * both.shape[1]), 1)
+        own, of_a = sums(slice(None), slice(None), slice(None)), {}
+        for step in (s for back in range(1, 5) for s in (-back, back) if back < count):
+            at = slice(max(-step, 0), count - max(step, 0))
+            source = slice(at.start + step, at.stop + step)
+            of_a[step] = sums(source, at, at) - own[:, at]
+            yield from _stale(f, of_a[step], length, step, "A", words)
+            yield from _stale(f, sums(at, source, at) - own[:, at], length, step, "B", words)
+            yield from _stale(f, sums(source, source, at) - own[:, at], length, step, "A and B", words)
+            if step > 0:
+                text = ranges(f"exchanged blocks: k {{}} and k {{}} of A (or of B){words}", length, 0, step)
+                yield f.best_of(of_a[step] + of_a[-step], text, 2.0, math.log(30))
         if scale is None:
             yield from _repeated(f, own, length)
 
 
-def _stale(
-    f: Failure, changes: np.ndarray, lengths: tuple[int, int], what: str, still: bool, words: str
-) -> Iterator[Finding]:
-    """One block that holds another one, and all of them; lengths: of a block, and how many blocks lie between."""
-    length, back = lengths
-    changes = changes * (1 + f.share)
-    tried = math.log(200 * changes.shape[1])
-    best = f.nearest(changes)
-    start, old = (best + back, best) if still else (best, best + back)
-    where = f"k {old * length}:{(old + 1) * length}"
-    text = f"a stale block: at k {start * length}:{(start + 1) * length} {what} {where}{words}"
-    yield f.finding(f.true + changes[:, best], text, 2.0, tried, 1)
+def _stale(f: Failure, changes: np.ndarray, length: int, step: int, operand: str, words: str) -> Iterator[Finding]:
+    """One block that holds the one `step` blocks behind it, or before it, and all of them that do."""
+    changes, first = changes * (1 + f.share), max(-step, 0)
+    holds = f"{operand} {'still' if step < 0 else 'already'} {'hold' if operand == 'A and B' else 'holds'}"
+    text = ranges(f"a stale block: at k {{}} {holds} k {{}}{words}", length, first, first + step)
+    yield f.best_of(changes, text, 2.0, math.log(200))
     if changes.shape[1] > 1:
-        when = "the one before" if still and back == 1 else f"the one {back} {'before' if still else 'behind'}"
-        text = f"a stale block: at every k, in blocks of {length}, {what} {when}{words}"
-        yield f.finding(f.true + changes.sum(1), text, 2.0, tried)
+        where = "the one before" if step == -1 else f"the one {abs(step)} {'before' if step < 0 else 'behind'}"
+        every = f"a stale block: at every k, in blocks of {length}, {holds} {where}{words}"
+        yield f.finding(f.true + changes.sum(1), every, 2.0, math.log(200 * changes.shape[1]))
 
 
 def _repeated(f: Failure, own: np.ndarray, length: int) -> Iterator[Finding]:
@@ -149,10 +134,8 @@ def _repeated(f: Failure, own: np.ndarray, length: int) -> Iterator[Finding]:
     to, of = (x.ravel() for x in np.indices((count, count)))
     changes = own[:, of] - own[:, to]
     changes[:, to == of] = np.inf
-    best = f.nearest(changes)
-    where = f"k {of[best] * length}:{(of[best] + 1) * length}"
-    text = f"a repeated block: at k {to[best] * length}:{(to[best] + 1) * length} A and B hold {where}"
-    yield f.finding(f.true + changes[:, best], text, 2.0, math.log(10 * changes.shape[1]), 2)
+    text = "a repeated block: at k {} A and B hold k {}"
+    yield f.best_of(changes, lambda best: ranges(text, length, to[best], of[best])(0), 2.0, math.log(10), 2)
 
 
 def scattered(f: Failure) -> Iterator[Finding]:
@@ -195,3 +178,202 @@ def _listed(missing: list[int], k: int) -> str | None:
     if last - first + 1 > len(missing):
         return f"k = {', '.join(map(str, sorted(missing)))} are missing"
     return None if first == 0 or last == k - 1 else f"k {first}:{last + 1} is missing"
+
+
+#: Rows (columns) that are listed.
+LISTED = 6
+#: Failing elements of a row (column) below which its own ratio says nothing.
+RATIOS = 3
+
+
+def in_list(at: np.ndarray) -> str:
+    """Numbers in words: a range, or some of them."""
+    if at.size > 2 and at[-1] - at[0] + 1 == at.size:
+        return f"{at[0]}:{at[-1] + 1}"
+    return ", ".join(map(str, at[:LISTED])) + (f" and {at.size - LISTED} more" if at.size > LISTED else "")
+
+
+def scope(f: Failure) -> str:
+    """Where elements are wrong, if that is in few rows or columns: " of row 12"."""
+    m, n = f.wrong.shape
+    for axis, size, name in ((1, m, "row"), (0, n, "column")):
+        at = np.flatnonzero(f.wrong.any(axis))
+        if 1 <= at.size <= max(1, size // 4) and size > 1:
+            return f" of {name}{'s' if at.size > 1 else ''} {in_list(at)}"
+    return ""
+
+
+def given_scales(f: Failure) -> Iterator[Finding]:
+    """A scale that was applied twice, left out, divided by, taken from elsewhere, or rounded: nothing is free."""
+    scaling = f.case.scaling
+    if scaling is None:
+        return
+    tables = _tables(scaling)
+    parts = _parts(f, scaling)
+    own = [tables[0][f.rows], tables[1][f.columns]]
+    where, tried = scope(f), math.log(100)
+    known: set[bytes] = set()  # tables that are alike for these elements are one statement
+
+    def found(times: np.ndarray, text: str, dearer: float = 0.0) -> Iterator[Finding]:
+        if times.shape != own[0].shape or times.tobytes() in known:
+            return
+        known.add(times.tobytes())
+        if not np.allclose(times, 1.0, rtol=2.0**-12, equal_nan=True):
+            change, slack = (parts * (times - 1)).sum(1), 1 + np.abs(times).max(1)
+            yield f.finding(f.true + change, text, slack, tried + dearer)
+
+    def applied(factors: np.ndarray, what: str, inverted: str) -> Iterator[Finding]:
+        yield from found(factors, f"{what} applied twice")
+        yield from found(1 / factors, f"{what} left out")
+        yield from found(1 / (factors * factors), inverted)
+
+    with np.errstate(all="ignore"):
+        others: list[dict[str, np.ndarray]] = [{}, {}]
+        for side, name in enumerate(("scale_a", "scale_b")):
+            mine, other = own[side] * _whole(scaling, side), own[1 - side] * _whole(scaling, 1 - side)
+            yield from applied(mine, f"{name}{where} was", f"{name}{where} is inverted: the kernel divides by it")
+            yield from found(mine / other, f"{name}{where} was used in the place of scale_{'ba'[side]}")
+            lines = (f.rows, f.columns)
+            for text, table in _others(scaling, tables[side], side):
+                others[side][text] = table[lines[side]] / own[side]
+                yield from found(others[side][text], f"{name}{where} {text}", 1.0)  # one of many
+            crossed = tables[side][np.minimum(lines[1 - side], len(tables[side]) - 1)]
+            axis = "column" if side == 0 else "row"
+            yield from found(crossed / own[side], f"{name}{where} is taken along the wrong axis: by the {axis}")
+        both = own[0] * own[1] * _whole(scaling, 0) * _whole(scaling, 1)
+        yield from applied(both, f"scale_a and scale_b{where} were", f"scale_a and scale_b{where} are inverted")
+        for text in others[0].keys() & others[1].keys():
+            if not any(np.allclose(x[text], 1.0, rtol=2.0**-12) for x in others):
+                yield from found(others[0][text] * others[1][text], f"scale_a and scale_b{where}: each {text}", 1.0)
+        if tables[0].shape == tables[1].shape and not scaling.folded:
+            times = tables[1][f.rows] * tables[0][f.columns] / (own[0] * own[1])
+            yield from found(times, f"scale_a and scale_b{where} are swapped")
+        yield from _of_whole(f, scaling)
+
+
+def _of_whole(f: Failure, scaling: Scaling) -> Iterator[Finding]:
+    """The factor of a whole tensor beside block scales."""
+    for side, name in enumerate("ab"):
+        factor = _whole(scaling, side)
+        for times, what in ((1 / factor, "was left out"), (factor, "was applied twice")) if factor != 1 else ():
+            text = f"the factor of the whole {name.upper()} beside its blocks {what}"
+            yield f.finding((f.true - f.added) * times + f.added, text, 1 + times, 2.0)
+
+
+def _whole(scaling: Scaling, side: int) -> float:
+    return (scaling.whole_a, scaling.whole_b)[side]
+
+
+def _others(scaling: Scaling, table: np.ndarray, side: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Other tables of scales that a kernel may have read, each with what it is; (rows or columns, blocks of k)."""
+    rule = (scaling.rule_a, scaling.rule_b)[side]
+    word = "row" if side == 0 else "column"
+    together = rule.together or len(table)
+    stored, lines = table[::together], np.arange(len(table)) // together
+    if rule.along is not None and table.shape[1] > 1:
+        for text, at in line_maps(table.shape[1]):
+            yield f"is that of {text.format('block of k')}", table[:, at]
+        tail = table.copy()
+        tail[:, -1] = table[:, -2]
+        yield "is that of the block before at the last block of k", tail
+    if len(stored) > 1:
+        many = word if together == 1 else f"block of {together} {word}s"
+        for text, at in line_maps(len(stored)):
+            yield f"is that of {text.format(many)}", stored[at][lines]
+        for size in (together // 2, together * 2) if together > 1 else ():
+            taken = np.minimum(np.arange(len(table)) // size, len(stored) - 1)
+            yield f"is taken for every {size} {word}s, not for {together}", stored[taken]
+    if min(stored.shape) > 1 and stored.shape[0] == stored.shape[1]:
+        yield "is read transposed", stored.T[lines]
+    elif min(stored.shape) > 1:
+        by_rows, by_columns = (
+            stored.ravel(order="F").reshape(stored.shape),
+            stored.ravel().reshape(stored.shape, order="F"),
+        )
+        yield "is read by rows of a table that is stored by columns", by_rows[lines]
+        yield "is read by columns of a table that is stored by rows", by_columns[lines]
+    for name in ("bf16", "fp16", "ue8m0"):
+        fmt = get_float_format(name)
+        if (table > 0).all() and rule.format != name:
+            for rounding, how in (("rne", "rounded"), ("ru", "rounded up"), ("rz", "cut")):
+                yield f"is {how} to {name}", np.asarray(round_to(table, fmt, rounding, saturate=True), np.float64)
+
+
+def _starts(scaling: Scaling) -> range:
+    k = max(scaling.sizes[1], 1)
+    return range(0, k, scaling.block or k)
+
+
+def _tables(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
+    """The scales of A (rows, blocks of k) and of B (columns, blocks of k), without factors of the whole."""
+    pairs = [scaling.at(start) for start in _starts(scaling)]
+    return (
+        np.stack([x[:, 0] for x, _ in pairs], 1).astype(np.float64),
+        np.stack([y[0] for _, y in pairs], 1).astype(np.float64),
+    )
+
+
+def _parts(f: Failure, scaling: Scaling) -> np.ndarray:
+    """Sums of the elements over each block of k with the same scales: (elements, blocks)."""
+    if scaling.block is None or scaling.sizes[1] == 0:
+        return (f.true - f.added)[:, None]
+    return np.add.reduceat(f.products, list(_starts(scaling)), axis=1) * (1 + f.share)
+
+
+def own_scales(f: Failure) -> Iterator[Finding]:
+    """Each failing row, or column, has a ratio of its own: the scales of a few are wrong."""
+    m, n = f.wrong.shape
+    base = f.true - f.added
+    for places, axis, size, name in ((f.rows, 1, m, "row"), (f.columns, 0, n, "column")):
+        found = np.flatnonzero(f.wrong.any(axis))
+        if not 1 <= found.size <= max(1, size // 4) or size < 2 or places.size < RATIOS * found.size:
+            continue
+        index = np.searchsorted(found, places)
+        squares = np.bincount(index, base * base, found.size)
+        with np.errstate(all="ignore"):
+            ratios = 1 + np.bincount(index, base * (f.got - f.true), found.size) / squares
+        if not np.isfinite(ratios).all():
+            continue
+        text = f"the scale of {name} {found[0]} is wrong: its results are {ratios[0]:.6g} times the exact ones"
+        if found.size > 1:
+            text = f"the scales of {name}s {in_list(found)} are wrong: results of {name} {found[0]} are "
+            text += f"{ratios[0]:.6g} times the exact ones"
+        prediction = f.true + (ratios - 1)[index] * base
+        yield f.finding(prediction, text, 1 + np.abs(ratios)[index], math.log(size), int(found.size))
+
+
+def block_scales(f: Failure) -> Iterator[Finding]:
+    """One block of k with a wrong factor."""
+    scaling = f.case.scaling
+    if scaling is None or scaling.block is None:
+        return
+    parts = _parts(f, scaling)
+    if parts.shape[1] < 2:
+        return
+    with np.errstate(all="ignore"):
+        difference = (f.got - f.true) / f.usual
+        parts = parts / f.usual[:, None]
+    squares = np.square(parts).sum(0)
+    with np.errstate(all="ignore"):
+        times = np.einsum("eb,e->b", parts, difference) / squares
+        left = np.square(difference[:, None] - parts * times).sum(0)
+    left = np.where(np.isfinite(left), left, np.inf)
+    best = int(np.argmin(left))
+    ratio = 1 + times[best]
+    if abs(ratio) < 0.05 or abs(ratio - 2) < 0.02:  # missing or there twice: see the lost terms
+        return
+    start = best * scaling.block
+    stop = min(start + scaling.block, scaling.sizes[1])
+    text = f"the scale of k {start}:{stop}{_columns(f)} is wrong: its sums are {ratio:.6g} times the exact ones"
+    tried = math.log(parts.shape[1])
+    yield f.finding(f.true + times[best] * parts[:, best] * f.usual, text, 1 + abs(ratio), tried, 2)
+
+
+def _columns(f: Failure) -> str:
+    """Rows or columns in which elements fail, where these are not all."""
+    texts = []
+    for axis, name in ((1, "rows"), (0, "columns")):
+        at = np.flatnonzero(f.wrong.any(axis))
+        if at[-1] - at[0] + 1 < f.wrong.shape[1 - axis]:
+            texts.append(f"{name} {at[0]}:{at[-1] + 1}")
+    return f" in {', '.join(texts)}" if texts else ""

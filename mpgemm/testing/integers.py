@@ -1,5 +1,6 @@
 """Checks of integer kernels: int8 and int4 products are exact, so that a check is equality and a difference has a place."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,9 +10,9 @@ import tensorcore_models as tcm
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import gemm_tolerance, kernel_engine
+from mpgemm.testing.diagnosis import FEWEST, diagnose
 from mpgemm.testing.diagnosis.failure import failure_of
 from mpgemm.testing.diagnosis.places import Place, place_of
-from mpgemm.testing.diagnosis.suspects import FEWEST, diagnose
 from mpgemm.testing.epilogues import broadcast
 from tensorcore_models.engines.scaling import read_scales
 
@@ -85,7 +86,8 @@ def check_integers(
         return None
     i, j = (int(v) for v in np.argwhere(wrong)[0])
     if out.dtype == np.int32:
-        found = _zero_point_faults(out, left, right, points, added) or _sum_faults(out, x, y, added, wrong)
+        found = _zero_point_faults(lambda sums: out == sums, left, right, points, added)
+        found = found or _sum_faults(out, x, y, added, wrong)
     else:
         found = _end_faults(out, end, left, right, points, added, sums)
     return IntegerFailure(
@@ -143,8 +145,8 @@ def _requantised(out: np.ndarray, scale_a: Any, scale_b: Any, scale_out: Any, ze
     return Requantised(factor, float(point.reshape(())), int(info.min), int(info.max))
 
 
-def _zero_point_faults(out, a, b, points, c) -> list[str]:
-    """A zero point that was left out, or added in the place of subtracted."""
+def _zero_point_faults(right: Callable[[np.ndarray], np.ndarray], a, b, points, c) -> list[str]:
+    """A zero point that was left out, or added in the place of subtracted; `right`: which outputs are those of sums."""
     a, b = a.astype(np.float64), b.astype(np.float64)
     found = []
     for times, text in ((0, "is left out"), (-1, "is added in the place of subtracted"), (2, "is subtracted twice")):
@@ -153,7 +155,7 @@ def _zero_point_faults(out, a, b, points, c) -> list[str]:
                 continue
             used = [p * (times if side in which else 1) for side, p in enumerate(points)]
             sums = (a - used[0]) @ (b - used[1])
-            if (out == (sums if c is None else sums + c)).all():
+            if right(sums if c is None else sums + c).all():
                 found.append(f"a zero point: {name} {text}")
     return found[:2]
 
@@ -176,29 +178,16 @@ def _sum_faults(out, x, y, c, wrong) -> list[str]:
 
 def _end_faults(out, end: Requantised, a, b, points, c, sums) -> list[str]:
     """Zero points, scales and roundings of a requantisation: the statements that give every output."""
-    a, b = a.astype(np.float64), b.astype(np.float64)
-
-    def summed(za, zb):
-        found = (a - za) @ (b - zb)
-        return found if c is None else found + c
-
+    values = out.astype(np.float64)
     ends = {
         "zero_out is left out": Requantised(end.factor, 0.0, end.low, end.high),
         "zero_out is added twice": Requantised(end.factor, 2 * end.zero_out, end.low, end.high),
         "the scales are applied twice": Requantised(end.factor**2, end.zero_out, end.low, end.high),
         "the scales are inverted": Requantised(1 / end.factor, end.zero_out, end.low, end.high),
     }
-    found = [text for text, other in ends.items() if other.right(out.astype(np.float64), sums).all()]
-    for za, zb, text in (
-        (0 * points[0], points[1], "zero_a is left out"),
-        (points[0], 0 * points[1], "zero_b is left out"),
-        (0 * points[0], 0 * points[1], "zero_a and zero_b are left out"),
-        (-points[0], points[1], "zero_a is added in the place of subtracted"),
-        (points[0], -points[1], "zero_b is added in the place of subtracted"),
-    ):
-        if end.right(out.astype(np.float64), summed(za, zb)).all():
-            found.append(f"a zero point: {text}")
-    if c is not None and end.right(out.astype(np.float64), sums - c).all():
+    found = [text for text, other in ends.items() if other.right(values, sums).all()]
+    found += _zero_point_faults(lambda sums: end.right(values, sums), a, b, points, c)
+    if c is not None and end.right(values, sums - c).all():
         found.append("the addend: C is left out")
     exact = end.values(sums)
     modes = {"the output is cut, not rounded": np.trunc, "the output is rounded down": np.floor}
