@@ -35,7 +35,17 @@ typedef struct {
     const uint8_t *scales; /* exponents of block scales as bytes with bias 127 (ue8m0), NULL for none */
     int64_t scale_outer, scale_inner;
     int block_size;
+    int64_t each, scales_each; /* bytes of one product's encodings and scales where many small ones follow each other */
 } mpg_source;
+
+/* The operand of product `item`. */
+static mpg_source mpg_source_item(const mpg_source *first, int64_t item)
+{
+    mpg_source s = *first;
+    s.data = (const char *)s.data + item * s.each;
+    s.scales = s.scales ? s.scales + item * s.scales_each : NULL;
+    return s;
+}
 
 /* A part of the running result, rows `ld` apart, and 1 for each element that the generic kernel must compute again. */
 typedef struct {
@@ -166,7 +176,7 @@ static void mpg_restore_rounding(mpg_rounding mode) { fesetround(mode); }
  * arithmetic right shifts: compilers do not vectorise mixtures of comparisons. */
 typedef struct {
     int32_t magnitude, negative, special;
-} mpg_encoding;
+} mpg_signed_magnitude;
 
 /* One operand: magnitude as significand * 2^exponent. */
 typedef struct {
@@ -175,9 +185,9 @@ typedef struct {
 
 MPG_INLINE int32_t mpg_if_negative(int32_t x) { return x >> 31; }
 
-MPG_INLINE mpg_encoding mpg_encoding_of(uint32_t code, const mpg_operand *f)
+MPG_INLINE mpg_signed_magnitude mpg_sign_and_magnitude(uint32_t code, const mpg_operand *f)
 {
-    mpg_encoding x;
+    mpg_signed_magnitude x;
     code >>= f->padding_bits;
     x.magnitude = (int32_t)(code & f->magnitude_mask);
     x.negative = (int32_t)(code >> f->sign_shift) & f->sign_mask;
@@ -188,7 +198,7 @@ MPG_INLINE mpg_encoding mpg_encoding_of(uint32_t code, const mpg_operand *f)
 
 MPG_INLINE mpg_parts mpg_take_apart(uint32_t code, const mpg_operand *f)
 {
-    const mpg_encoding e = mpg_encoding_of(code, f);
+    const mpg_signed_magnitude e = mpg_sign_and_magnitude(code, f);
     const int32_t field = e.magnitude >> f->fraction_bits, fraction = e.magnitude & ((1 << f->fraction_bits) - 1);
     const int32_t subnormal = mpg_if_negative(field - 1);
     mpg_parts x = {fraction | ((1 + subnormal) << f->fraction_bits), field - subnormal - f->bias - f->fraction_bits, e.negative,

@@ -83,7 +83,7 @@ MPG_INLINE mpg_narrow_operands mpg_narrow_after(const mpg_narrow_operands *p, in
 MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int scale, int32_t *exponent, int32_t *nonzero,
                                      int32_t *special)
 {
-    const mpg_encoding x = mpg_encoding_of(code, f);
+    const mpg_signed_magnitude x = mpg_sign_and_magnitude(code, f);
     const int32_t subnormal = mpg_if_negative(x.magnitude - (1 << f->fraction_bits));
     *nonzero = mpg_if_negative(-x.magnitude) & ~x.special;
     /* The shift of a window may take the exponent of a zero out of float32's range: it has none. */
@@ -308,32 +308,17 @@ MPG_INLINE void mpg_narrow_row(mpg_narrow_chain run, int terms, int width, int o
 /* Rows and columns of a kernel; with x2 of two products that share vectors. Only AVX-512 has those after the first two. */
 enum { MPG_NARROW_1X64, MPG_NARROW_1X16, MPG_NARROW_4X16, MPG_NARROW_4X8X2, MPG_NARROW_1X8X2 };
 
-#define LANES_LEVEL MPG_ISA_BASELINE
-#include "narrow_lanes.h"
-#if MPG_X86_VARIANTS
-#undef LANES_LEVEL
-#define LANES_LEVEL MPG_ISA_AVX2
-#include "narrow_lanes.h"
-#undef LANES_LEVEL
-#define LANES_LEVEL MPG_ISA_AVX512
-#include "narrow_lanes.h"
-#endif
-#undef LANES_LEVEL
+#define LANES_TEXT "narrow_lanes.h"
+#include "lanes_of_each_set.h"
 
 /* The kernel of a task. */
 static mpg_narrow_kernel mpg_narrow_kernel_of(const mpg_narrow_task *t, int shape, int level)
 {
-    const mpg_narrow_kernel(*kernels)[2][5] = mpg_NARROW_KERNELS_plain;
-    const mpg_narrow_kernel(*down)[3] = mpg_NARROW_DOWN_plain;
-#if MPG_X86_VARIANTS
-    if (level != MPG_ISA_BASELINE) {
-        kernels = level == MPG_ISA_AVX2 ? mpg_NARROW_KERNELS_avx2 : mpg_NARROW_KERNELS_avx512;
-        down = level == MPG_ISA_AVX2 ? mpg_NARROW_DOWN_avx2 : mpg_NARROW_DOWN_avx512;
-    }
-#endif
-    if (t->output >= MPG_NARROW_DOWN)
-        return down[shape][mpg_terms_index(t->terms)];
-    return kernels[shape][t->output][t->terms == 32 ? 4 : mpg_terms_index(t->terms) + (t->terms == 16 && t->wide_sum)];
+    if (t->output >= MPG_NARROW_DOWN && shape <= MPG_NARROW_4X16) /* pairs never round down */
+        return MPG_LANES_OF(mpg_NARROW_DOWN, level)[shape][mpg_terms_index(t->terms)];
+    return MPG_LANES_OF(
+        mpg_NARROW_KERNELS,
+        level)[shape][t->output][t->terms == 32 ? 4 : mpg_terms_index(t->terms) + (t->terms == 16 && t->wide_sum)];
 }
 
 #endif
