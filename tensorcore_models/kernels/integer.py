@@ -72,8 +72,9 @@ class IntegerKernel:
         (count, m, k), n = a.shape, b.shape[2]
         operands, swapped = self._arranged(a, b)
         d = np.array(c, np.uint32, order="C")
+        rows = d.reshape(-1, n).view(np.int32)
         threads = threads_for(count * m * n * k)
-        integer.integer_batch(*operands, k, d.view(np.int32), swapped, vars(self.task), isa_level(), threads)
+        integer.integer(*operands, k, rows, vars(self.task), isa_level(), threads, items=count, turned=swapped)
         return d
 
     def _arranged(self, a, b) -> tuple[tuple[Source, Source], bool]:

@@ -3,12 +3,12 @@
  * A case: int64 header[5] = {1 for group sums, m, n, k, products of one scale}; the task as int32; encodings a[m][k], b[k][n];
  * uint32 c[m][n], expected[m][n]. Group sums have behind the task, for a and then b: int8 numbers[256], double scales[256],
  * int16 exponents[256], uint8 special[256]; behind b: the scales of a and of b. Integers have the task {terms, clamp, keep and flip of
- * a and of b}.
+ * a and of b}. Memory of a case is not given back: the program ends soon.
  */
 #include <stdio.h>
 
-#include "groups_items.h"
-#include "integer_items.h"
+#include "groups_tiles.h"
+#include "integer_tiles.h"
 
 static void *read_part(FILE *file, size_t bytes)
 {
@@ -20,58 +20,68 @@ static void *read_part(FILE *file, size_t bytes)
     return part;
 }
 
-/* Both ways round: lanes over the columns of B, and over the rows of A. Memory is not given back: the program ends soon. */
-static int run_groups(FILE *file, const int64_t *h, int swapped, const int32_t *words, mpg_group_source *tables, void **d)
+typedef struct {
+    mpg_source at[2]; /* of a and of b */
+    mpg_group_source tables[2];
+    mpg_integer_format formats[2];
+    const int32_t *words; /* the task */
+} test_case;
+
+static test_case read_case(FILE *file, const int64_t *h)
 {
     const int64_t m = h[1], n = h[2], k = h[3], blocks = (k + h[4] - 1) / h[4];
-    if (file) {
-        for (int i = 0; i < 2; i++) {
-            tables[i].values = read_part(file, 256);
-            tables[i].scale_values = read_part(file, 256 * 8);
-            tables[i].scale_exponents = read_part(file, 256 * 2);
-            tables[i].scale_special = read_part(file, 256);
-            tables[i].k = k;
-            tables[i].given = words[0];
-            tables[i].block_size = (int)h[4];
+    test_case c = {{{NULL, k, 1}, {NULL, 1, n}}};
+    const int32_t *words = c.words = read_part(file, h[0] ? sizeof(mpg_group_task) : 6 * 4);
+    for (int i = 0; i < 2; i++) {
+        if (h[0]) {
+            const mpg_group_source tables = {
+                NULL, k, words[0], 0, read_part(file, 256), read_part(file, 256 * 8), read_part(file, 256 * 2), NULL};
+            c.tables[i] = tables;
+            c.tables[i].scale_special = read_part(file, 256);
+        } else {
+            c.formats[i].keep = words[2 + 2 * i];
+            c.formats[i].flip = words[3 + 2 * i];
         }
-        tables[0].data = read_part(file, (size_t)(m * k));
-        tables[1].data = read_part(file, (size_t)(k * n));
-        tables[0].scales = read_part(file, (size_t)(m * blocks));
-        tables[1].scales = read_part(file, (size_t)(blocks * n));
-        tables[0].outer = k, tables[0].inner = 1, tables[0].scale_outer = blocks, tables[0].scale_inner = 1;
-        tables[1].outer = 1, tables[1].inner = n, tables[1].scale_outer = 1, tables[1].scale_inner = n;
-        *d = read_part(file, (size_t)(m * n * 4));
-        return 0;
     }
-    uint8_t mark = 0;
-    mpg_group_items job = {.a = tables[swapped],
-                           .b = tables[!swapped],
-                           .rows = swapped ? n : m,
-                           .columns = swapped ? m : n,
-                           .row_step = swapped ? 1 : n,
-                           .column_step = swapped ? n : 1,
-                           .d = *d,
-                           .marks = &mark};
-    memcpy(&job.task, words, sizeof(job.task));
-    job.task.group += job.task.group % 2;
-    job.groups = (k + (int64_t)words[0] * words[1] - 1) / ((int64_t)words[0] * words[1]) * words[1];
-    return mpg_group_run_items(&job.batch, 0, 1) && !mark;
+    c.at[0].data = read_part(file, (size_t)(m * k));
+    c.at[1].data = read_part(file, (size_t)(k * n));
+    for (int i = 0; h[0] && i < 2; i++) {
+        c.at[i].scales = read_part(file, (size_t)((i ? n : m) * blocks));
+        c.at[i].scale_outer = i ? 1 : blocks;
+        c.at[i].scale_inner = i ? n : 1;
+        c.at[i].block_size = (int)h[4];
+    }
+    return c;
 }
 
-static int run_integers(const int64_t *h, int swapped, const int32_t *words, const void *a, const void *b, void *d)
+/* d += a b, lanes over the columns of B, or over the rows of A where `swapped`; 0 where it is not done. */
+static int run_case(const int64_t *h, const test_case *c, int swapped, uint32_t *d)
 {
-    const int64_t m = h[1], n = h[2], k = h[3];
-    const mpg_integer_source x = {a, k, 1, k, words[2], words[3]}, y = {b, 1, n, k, words[4], words[5]};
-    const mpg_integer_items job = {.task = {words[0], words[1]},
-                                   .a = swapped ? y : x,
-                                   .b = swapped ? x : y,
-                                   .rows = swapped ? n : m,
-                                   .columns = swapped ? m : n,
-                                   .length = k + k % 2,
-                                   .row_step = swapped ? 1 : n,
-                                   .column_step = swapped ? n : 1,
-                                   .d = d};
-    return mpg_integer_run_items(&job.batch, 0, 1);
+    const int64_t m = h[1 + swapped], n = h[2 - swapped], k = h[3];
+    uint8_t mark = 0;
+    const mpg_drive drive = {.a = c->at[swapped], .b = c->at[!swapped], .m = m, .n = n, .d = d};
+    mpg_group_job groups = {.drive = drive, .a = c->tables[swapped], .b = c->tables[!swapped]};
+    mpg_integer_job integers = {.drive = drive,
+                                .task = {c->words[0], c->words[1]},
+                                .a_format = c->formats[swapped],
+                                .b_format = c->formats[!swapped],
+                                .k = k};
+    mpg_products products = {.first = &integers.drive, .size = sizeof(integers), .turned = swapped, .start = mpg_integer_start};
+    if (h[0]) {
+        const int64_t each = (int64_t)c->words[0] * c->words[1];
+        memcpy(&groups.task, c->words, sizeof(groups.task));
+        groups.task.group += groups.task.group % 2;
+        groups.drive.total = (k + each - 1) / each * c->words[1];
+        products.first = &groups.drive;
+        products.size = sizeof(groups);
+        products.start = mpg_group_start;
+        products.marks = &mark;
+        products.bytes = (size_t)(mpg_group_bytes(m, n, groups.task.group) * groups.drive.total);
+    } else {
+        integers.drive.total = k + k % 2;
+        products.bytes = (size_t)(mpg_integer_bytes(m, n) * integers.drive.total);
+    }
+    return mpg_run_products(&products.batch, 0, 1) && !mark;
 }
 
 int main(int count, char **arguments)
@@ -84,25 +94,18 @@ int main(int count, char **arguments)
     int64_t h[5], cases = 0, left_out = 0, wrong = 0;
     while (fread(h, sizeof(h), 1, file) == 1) {
         const size_t size = (size_t)(h[1] * h[2] * 4);
-        mpg_group_source tables[2] = {{0}, {0}};
-        const int32_t *words = read_part(file, h[0] ? sizeof(mpg_group_task) : 6 * 4);
-        void *a = NULL, *b = NULL, *c = NULL;
-        if (h[0]) {
-            run_groups(file, h, 0, words, tables, &c);
-        } else {
-            a = read_part(file, (size_t)(h[1] * h[3])), b = read_part(file, (size_t)(h[3] * h[2]));
-            c = read_part(file, size);
-        }
-        const uint32_t *expected = read_part(file, size);
+        const test_case c = read_case(file, h);
+        const uint32_t *addends = read_part(file, size), *expected = read_part(file, size);
         for (int swapped = 0; swapped < 2; swapped++) {
-            void *d = malloc(size);
-            memcpy(d, c, size);
-            if (h[0] ? run_groups(NULL, h, swapped, words, tables, &d) : run_integers(h, swapped, words, a, b, d)) {
+            uint32_t *d = malloc(size);
+            memcpy(d, addends, size);
+            if (run_case(h, &c, swapped, d)) {
                 if (memcmp(d, expected, size) && wrong++ < 5)
                     printf("case %lld, swapped %d: wrong\n", (long long)cases, swapped);
             } else {
                 left_out++;
             }
+            free(d);
         }
         cases++;
     }

@@ -44,13 +44,15 @@ static void run_case(const int64_t *h, const mpg_operand *f, const void *task, c
                              .redo = redo,
                              .rows_marked = marks,
                              .columns_marked = marks + h[1],
-                             .level = MPG_ISA_BASELINE};
+                             .level = MPG_ISA_BASELINE,
+                             .a = *a,
+                             .b = *b};
     if (h[0]) {
-        mpg_wide_job job = {.drive = drive, .a = *a, .b = *b, .a_format = f[0], .b_format = f[1]};
+        mpg_wide_job job = {.drive = drive, .a_format = f[0], .b_format = f[1]};
         memcpy(&job.task, task, sizeof(job.task));
         run_job(&job.drive, mpg_wide_start, mpg_wide_bytes(h[1], h[2]));
     } else {
-        mpg_narrow_job job = {.drive = drive, .a = *a, .b = *b, .a_format = f[0], .b_format = f[1]};
+        mpg_narrow_job job = {.drive = drive, .a_format = f[0], .b_format = f[1]};
         memcpy(&job.task, task, sizeof(job.task));
         run_job(&job.drive, mpg_narrow_start, mpg_narrow_bytes(h[1], h[2]));
     }

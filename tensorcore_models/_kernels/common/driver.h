@@ -5,6 +5,7 @@
 #define MPG_DRIVER_H
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "fp_state.h"
 #include "lanes.h"
@@ -16,6 +17,7 @@
 
 typedef struct mpg_drive mpg_drive;
 struct mpg_drive {
+    mpg_source a, b;                       /* of the families that take encodings */
     int64_t m, n;                          /* of the result */
     void *d;                               /* (m, n): the running result */
     uint8_t *redo;                         /* (m, n): elements that need the generic kernel, */
@@ -38,24 +40,34 @@ static int64_t mpg_row_pieces(const mpg_drive *d) { return (d->rows + d->togethe
 
 static int64_t mpg_pieces(const mpg_drive *d) { return mpg_row_pieces(d) + d->column_pieces; }
 
-static void mpg_drive_pack(const mpg_drive *d, int64_t piece)
+static void mpg_pack_piece(const mpg_drive *d, int64_t piece)
 {
-    const mpg_fp_state state = mpg_fp_enter();
     const int64_t row_pieces = mpg_row_pieces(d), first = piece * d->together, end = first + d->together;
     for (int64_t row = first; row < end && row < d->rows; row++)
         d->pack_row(d, row);
     if (piece >= row_pieces)
         d->pack_columns(d, piece - row_pieces);
+}
+
+static void mpg_run_tile(const mpg_drive *d, int64_t tile)
+{
+    if (d->panels_first)
+        d->tile(d, tile / d->panels, tile % d->panels);
+    else
+        d->tile(d, tile % d->blocks, tile / d->blocks);
+}
+
+static void mpg_drive_pack(const mpg_drive *d, int64_t piece)
+{
+    const mpg_fp_state state = mpg_fp_enter();
+    mpg_pack_piece(d, piece);
     mpg_fp_leave(state);
 }
 
 static void mpg_drive_tile(const mpg_drive *d, int64_t tile)
 {
     const mpg_fp_state state = mpg_fp_enter();
-    if (d->panels_first)
-        d->tile(d, tile / d->panels, tile % d->panels);
-    else
-        d->tile(d, tile % d->blocks, tile / d->blocks);
+    mpg_run_tile(d, tile);
     mpg_fp_leave(state);
 }
 
@@ -196,6 +208,81 @@ static int mpg_batch_share(const mpg_batch *b, int64_t share)
     const int done = b->items(b, first, end < b->count ? end : b->count);
     mpg_fp_leave(state);
     return done;
+}
+
+/* Small products of one job, `first` of them: operands and results of the others follow its own. Each has all of k as one slice,
+ * in a memory that stays in the cache. */
+typedef struct {
+    mpg_batch batch;
+    const mpg_drive *first; /* a job of `size` bytes */
+    size_t size, bytes;     /* `bytes` of packed operands */
+    int turned;             /* results are (n, m) */
+    uint8_t *marks;         /* of each product, set where it needs the generic kernel; NULL where a family has none */
+    void (*start)(mpg_drive *, char *workspace);
+} mpg_products;
+
+static uint8_t mpg_any_flag(const uint8_t *marks, int64_t count)
+{
+    uint8_t any = 0;
+    for (int64_t i = 0; i < count; i++)
+        any |= marks[i];
+    return any != 0;
+}
+
+/* `to` (columns, rows) becomes `from` (rows, columns), turned. */
+static void mpg_turn(const uint32_t *from, uint32_t *to, int64_t rows, int64_t columns)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            to[j * rows + i] = from[i * columns + j];
+}
+
+static int mpg_run_products(const mpg_batch *batch, int64_t first, int64_t last)
+{
+    const mpg_products *products = (const mpg_products *)batch;
+    const mpg_drive *one = products->first;
+    const int64_t m = one->m, n = one->n, elements = m * n, flags = elements + m + n;
+    const size_t place = (products->size + 63) / 64 * 64, end = place + (products->bytes + 63) / 64 * 64;
+    mpg_drive *d = malloc(end + (size_t)elements * sizeof(uint32_t) + (size_t)flags);
+    if (!d)
+        return 0;
+    memcpy(d, one, products->size);
+    uint32_t *own = (uint32_t *)((char *)d + end);
+    if (products->marks) {
+        d->redo = (uint8_t *)(own + elements);
+        d->rows_marked = d->redo + elements;
+        d->columns_marked = d->rows_marked + m;
+    }
+    d->length = d->part = d->total;
+    d->begin = 0;
+    products->start(d, (char *)d + place);
+    for (int64_t item = first; item < last; item++) {
+        d->a = mpg_source_item(&one->a, item);
+        d->b = mpg_source_item(&one->b, item);
+        uint32_t *result = (uint32_t *)one->d + item * elements;
+        int special = 0;
+        for (int64_t i = 0; d->redo && i < elements; i++)
+            special |= (result[i] & 0x7F800000u) == 0x7F800000u;
+        if (special) {
+            products->marks[item] = 1;
+            continue;
+        }
+        d->d = products->turned ? own : result;
+        if (products->turned)
+            mpg_turn(result, own, n, m);
+        if (d->redo)
+            memset(d->redo, 0, (size_t)flags);
+        for (int64_t piece = 0; piece < mpg_pieces(d); piece++)
+            mpg_pack_piece(d, piece);
+        for (int64_t tile = 0; tile < d->blocks * d->panels; tile++)
+            mpg_run_tile(d, tile);
+        if (products->turned)
+            mpg_turn(own, result, m, n);
+        if (d->redo)
+            products->marks[item] = mpg_any_flag(d->redo, flags);
+    }
+    free(d);
+    return 1;
 }
 
 #endif

@@ -59,6 +59,18 @@ cdef int drive(mpg_drive *d, int threads) except -1:
     return 0
 
 
+cdef int drive_products(const mpg_drive *job, size_t size, starter start, int64_t bytes_each, int64_t k, int64_t items,
+                        bint turned, uint8_t *marks, int threads) except -1:
+    """`items` small products of `job`, of `size` bytes, which is the first one, of k products (driver.h)."""
+    cdef mpg_products products
+    products.first, products.size, products.bytes, products.start = job, size, bytes_each * job.total, start
+    products.turned, products.marks = turned, marks
+    products.batch.items, products.batch.count = mpg_run_products, items
+    products.batch.each = max(<int64_t>1, 1000000 // (job.m * job.n * k))
+    drive_batch(&products.batch, threads)
+    return 0
+
+
 cdef int drive_batch(const mpg_batch *b, int threads) except -1:
     cdef int64_t i, first, last, failed = 0, shares = (b.count + b.each - 1) // b.each
     for first in range(0, shares, SHARES):

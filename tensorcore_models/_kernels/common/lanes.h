@@ -35,7 +35,17 @@ typedef struct {
     const uint8_t *scales; /* exponents of block scales as bytes with bias 127 (ue8m0), NULL for none */
     int64_t scale_outer, scale_inner;
     int block_size;
+    int64_t each, scales_each; /* bytes of one product's encodings and scales where many small ones follow each other */
 } mpg_source;
+
+/* The operand of product `item`. */
+static mpg_source mpg_source_item(const mpg_source *first, int64_t item)
+{
+    mpg_source s = *first;
+    s.data = (const char *)s.data + item * s.each;
+    s.scales = s.scales ? s.scales + item * s.scales_each : NULL;
+    return s;
+}
 
 /* A part of the running result, rows `ld` apart, and 1 for each element that the generic kernel must compute again. */
 typedef struct {
@@ -162,29 +172,38 @@ static mpg_rounding mpg_round_toward_zero(void)
 static void mpg_restore_rounding(mpg_rounding mode) { fesetround(mode); }
 #endif
 
-/* One operand: magnitude as significand * 2^exponent, exponent of the encoding. */
+/* One encoding: its magnitude, 0 or 1 for its sign, and a mask of ones where it is infinity or NaN, else 0. Truth values are masks made by
+ * arithmetic right shifts: compilers do not vectorise mixtures of comparisons. */
 typedef struct {
-    int32_t significand, exponent, negative; /* negative: 0 or 1 */
-    int32_t special;                         /* infinity or NaN: a mask of ones, else 0 */
+    int32_t magnitude, negative, special;
+} mpg_signed_magnitude;
+
+/* One operand: magnitude as significand * 2^exponent. */
+typedef struct {
+    int32_t significand, exponent, negative, special;
 } mpg_parts;
 
-/* Truth values are masks of ones made by arithmetic right shifts: compilers do not vectorise mixtures of comparisons. */
 MPG_INLINE int32_t mpg_if_negative(int32_t x) { return x >> 31; }
+
+MPG_INLINE mpg_signed_magnitude mpg_sign_and_magnitude(uint32_t code, const mpg_operand *f)
+{
+    mpg_signed_magnitude x;
+    code >>= f->padding_bits;
+    x.magnitude = (int32_t)(code & f->magnitude_mask);
+    x.negative = (int32_t)(code >> f->sign_shift) & f->sign_mask;
+    x.special =
+        mpg_if_negative((int32_t)f->max_magnitude - x.magnitude) | (mpg_if_negative(x.magnitude - 1) & f->fnuz & -x.negative);
+    return x;
+}
 
 MPG_INLINE mpg_parts mpg_take_apart(uint32_t code, const mpg_operand *f)
 {
-    mpg_parts x;
-    code >>= f->padding_bits;
-    const int32_t magnitude = (int32_t)(code & f->magnitude_mask);
-    const int32_t field = magnitude >> f->fraction_bits;
-    const int32_t fraction = magnitude & ((1 << f->fraction_bits) - 1);
+    const mpg_signed_magnitude e = mpg_sign_and_magnitude(code, f);
+    const int32_t field = e.magnitude >> f->fraction_bits, fraction = e.magnitude & ((1 << f->fraction_bits) - 1);
     const int32_t subnormal = mpg_if_negative(field - 1);
-    x.negative = (int32_t)(code >> f->sign_shift) & f->sign_mask;
-    x.special =
-        mpg_if_negative((int32_t)f->max_magnitude - magnitude) | (mpg_if_negative(magnitude - 1) & f->fnuz & -x.negative);
-    x.significand = fraction | ((1 + subnormal) << f->fraction_bits);
+    mpg_parts x = {fraction | ((1 + subnormal) << f->fraction_bits), field - subnormal - f->bias - f->fraction_bits, e.negative,
+                   e.special};
     x.significand &= ~x.special; /* no conversion ever sees an infinity or a NaN */
-    x.exponent = field - subnormal - f->bias - f->fraction_bits;
     return x;
 }
 

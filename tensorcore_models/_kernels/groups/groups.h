@@ -27,12 +27,10 @@ typedef struct {
     int offset;        /* makes a's fixed-point numbers positive (AVX-512) */
 } mpg_group_task;
 
-/* Where the encodings and scales of one operand lie, and what each byte means. */
+/* One operand: what each of its bytes means. */
 typedef struct {
-    const uint8_t *data, *scales;
-    int64_t outer, inner, scale_outer, scale_inner; /* element strides along lanes or rows, and along k */
-    int64_t k, given;                               /* products; of one group before padding */
-    int block_size;
+    const mpg_source *at;
+    int64_t k, given;               /* products; of one group before padding */
     int nibbles;                    /* only the low 4 bits of an encoding count */
     const int8_t *values;           /* [256]: fixed-point number of each encoding */
     const double *scale_values;     /* [256]: scale times the operand's fixed-point unit, 0 for NaN */
@@ -96,7 +94,7 @@ MPG_INLINE double mpg_group_power(int exponent) { return mpg_as_double((uint64_t
 MPG_INLINE int64_t mpg_group_block(const mpg_group_source *s, int64_t g)
 {
     const int64_t k = g * s->given;
-    return k >= s->k ? -1 : s->block_size == s->given ? g : k / s->block_size;
+    return k >= s->k ? -1 : s->at->block_size == s->given ? g : k / s->at->block_size;
 }
 
 /* Scale of lane or row `outer` in a block; one beyond k takes no part. */
@@ -105,7 +103,7 @@ MPG_INLINE void mpg_group_scale(const mpg_group_source *s, int64_t outer, int64_
     *value = 0;
     *exponent = MPG_GROUP_SKIP;
     if (block >= 0) {
-        const uint8_t code = s->scales[outer * s->scale_outer + block * s->scale_inner];
+        const uint8_t code = s->at->scales[outer * s->at->scale_outer + block * s->at->scale_inner];
         *value = s->scale_values[code];
         *exponent = s->scale_exponents[code];
     }
@@ -114,10 +112,10 @@ MPG_INLINE void mpg_group_scale(const mpg_group_source *s, int64_t outer, int64_
 /* Any of the scales of lane or row `outer` is NaN. */
 static int mpg_group_special(const mpg_group_source *s, int64_t outer)
 {
-    const int64_t blocks = (s->k + s->block_size - 1) / s->block_size;
+    const int64_t blocks = (s->k + s->at->block_size - 1) / s->at->block_size;
     int special = 0;
     for (int64_t block = 0; block < blocks; block++)
-        special |= s->scale_special[s->scales[outer * s->scale_outer + block * s->scale_inner]];
+        special |= s->scale_special[s->at->scales[outer * s->at->scale_outer + block * s->at->scale_inner]];
     return special;
 }
 
@@ -157,19 +155,25 @@ MPG_INLINE int64_t mpg_group_position(const mpg_group_source *s, int64_t g, int6
     return q < s->given && k < s->k ? k : -1;
 }
 
+/* Number of lane or row `outer` there, `at` being s->at; 0 for padding. */
+MPG_INLINE int8_t mpg_group_number(const mpg_group_source *s, const mpg_source *at, int64_t outer, int64_t k)
+{
+    return k < 0 ? 0 : s->values[((const uint8_t *)at->data)[outer * at->outer + k * at->inner]];
+}
+
 /* Fixed-point numbers of those columns as one panel: int16 [group][q][lane]; in `words` which are not zero. */
 static void mpg_group_pack_b_plain(const mpg_group_task *t, const mpg_group_source *s, int64_t first, int count, int64_t begin,
                                    int64_t end, const mpg_group_panel *panel)
 {
-    const int64_t outer = s->outer;
+    const mpg_group_source own = *s, *const source = &own; /* nothing that is stored here can change it */
+    const mpg_source at = *s->at;
     int16_t *values = panel->values, *words = panel->words;
     for (int64_t g = begin; g < end; g++, words += MPG_GROUP_WORDS) {
         uint16_t filled[MPG_GROUP_LANES] = {0};
         for (int q = 0; q < t->group; q++, values += MPG_GROUP_LANES) {
-            const int64_t k = mpg_group_position(s, g, q);
-            const uint8_t *source = s->data + first * outer + (k < 0 ? 0 : k) * s->inner;
+            const int64_t k = mpg_group_position(source, g, q);
             for (int j = 0; j < MPG_GROUP_LANES; j++) {
-                values[j] = k < 0 || j >= count ? 0 : s->values[source[j * outer]];
+                values[j] = j >= count ? 0 : mpg_group_number(source, &at, first + j, k);
                 filled[j] = (uint16_t)(filled[j] | (values[j] != 0) << q);
             }
         }
@@ -181,10 +185,8 @@ static void mpg_group_pack_b_plain(const mpg_group_task *t, const mpg_group_sour
 static uint32_t mpg_group_filled(const mpg_group_task *t, const mpg_group_source *s, int64_t row, int64_t g)
 {
     uint32_t filled = 0;
-    for (int q = 0; q < t->group; q++) {
-        const int64_t k = mpg_group_position(s, g, q);
-        filled |= (uint32_t)(k >= 0 && s->values[s->data[row * s->outer + k * s->inner]] != 0) << q;
-    }
+    for (int q = 0; q < t->group; q++)
+        filled |= (uint32_t)(mpg_group_number(s, s->at, row, mpg_group_position(s, g, q)) != 0) << q;
     return 0x00010001u * filled;
 }
 
@@ -193,10 +195,8 @@ static void mpg_group_pack_a_plain(const mpg_group_task *t, const mpg_group_sour
                                    int16_t *values, uint32_t *words)
 {
     for (int64_t g = begin; g < end; g++) {
-        for (int q = 0; q < t->group; q++) {
-            const int64_t k = mpg_group_position(s, g, q);
-            *values++ = k < 0 ? 0 : s->values[s->data[row * s->outer + k * s->inner]];
-        }
+        for (int q = 0; q < t->group; q++)
+            *values++ = mpg_group_number(s, s->at, row, mpg_group_position(s, g, q));
         words[2 * (g - begin) + 1] = mpg_group_filled(t, s, row, g);
     }
 }

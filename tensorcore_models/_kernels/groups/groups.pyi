@@ -25,7 +25,7 @@ def groups_batch(
     k: int,
     d: np.ndarray,
     marks: np.ndarray,
-    swapped: bool,
+    turned: bool,
     task: Mapping,
     level: int,
     threads: int,

@@ -2,19 +2,18 @@
 
 from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t
 
-from tensorcore_models._kernels.common.driver cimport drive_batch, drive_slices, mpg_batch, mpg_drive, set_result
+from tensorcore_models._kernels.common.driver cimport drive_products, drive_slices, mpg_drive, set_result
+from tensorcore_models._kernels.common.lanes cimport source_of
 
-cdef extern from "groups_job.h":
+cdef extern from "groups_tiles.h":
     enum: MPG_GROUPS_MAX, MPG_GROUP_LONGEST, MPG_GROUP_SKIP, MPG_GROUP_SLICE
 
     ctypedef struct mpg_group_task:
         int group, groups, fraction_bits, floor, positive_zero, offset
 
     ctypedef struct mpg_group_source:
-        const uint8_t *data
-        const uint8_t *scales
-        int64_t outer, inner, scale_outer, scale_inner, k, given
-        int block_size, nibbles
+        int64_t k, given
+        int nibbles
         const int8_t *values
         const double *scale_values
         const int16_t *scale_exponents
@@ -25,18 +24,8 @@ cdef extern from "groups_job.h":
         mpg_group_task task
         mpg_group_source a, b
 
-    ctypedef struct mpg_group_items:
-        mpg_batch batch
-        mpg_group_task task
-        mpg_group_source a, b
-        int64_t rows, columns, groups, a_item, b_item, a_scales, b_scales, row_step, column_step
-        float *d
-        uint8_t *marks
-        int level
-
     int64_t mpg_group_bytes(int64_t m, int64_t n, int group)
     void mpg_group_start(mpg_drive *drive, char *workspace) noexcept
-    void mpg_group_items_start(mpg_group_items *job)
 
 #: Group sums of one operation that the lanes hold, products of a group; exponent of a scale that takes no part.
 MAX_GROUPS = MPG_GROUPS_MAX
@@ -55,9 +44,9 @@ cdef mpg_group_task _task(dict task) except *:
     return t
 
 
-cdef mpg_group_source _source(operand, tables, int64_t k, int64_t given) except *:
-    """A Source with its GroupTables as the kernels take it; the caller keeps both alive."""
-    cdef const uint8_t[::1] data = operand.codes, scales = operand.scales, scale_special = tables.scale_special
+cdef mpg_group_source _meaning(tables, int64_t k, int64_t given) except *:
+    """What GroupTables say of an operand, as the kernels take it; the caller keeps them alive."""
+    cdef const uint8_t[::1] scale_special = tables.scale_special
     cdef const int8_t[::1] values = tables.values
     cdef const double[::1] scale_values = tables.scale_values
     cdef const int16_t[::1] scale_exponents = tables.scale_exponents
@@ -65,14 +54,23 @@ cdef mpg_group_source _source(operand, tables, int64_t k, int64_t given) except 
     cdef int i
     if min(values.shape[0], scale_values.shape[0], scale_exponents.shape[0], scale_special.shape[0]) < 256:
         raise ValueError("a table of encodings has fewer than 256 entries")
-    s.data, s.outer, s.inner = &data[0], operand.outer, operand.inner
-    s.scales, s.scale_outer, s.scale_inner = &scales[0], operand.scale_outer, operand.scale_inner
     s.values, s.scale_values, s.scale_exponents = &values[0], &scale_values[0], &scale_exponents[0]
-    s.scale_special, s.k, s.given, s.block_size = &scale_special[0], k, given, operand.block_size
-    s.nibbles = 1
+    s.scale_special, s.k, s.given, s.nibbles = &scale_special[0], k, given, 1
     for i in range(256):
         s.nibbles &= values[i] == values[i & 15]
     return s
+
+
+cdef mpg_group_job _job(a, b, tuple tables, int64_t k, dict task, int level, int64_t items) except *:
+    """A job without its results."""
+    cdef mpg_group_job job
+    cdef int64_t products
+    job.task = _task(task)
+    job.drive.a, job.drive.b = source_of(a, None, items), source_of(b, None, items)
+    job.a, job.b = _meaning(tables[0], k, task["group"]), _meaning(tables[1], k, task["group"])
+    products = job.task.groups * job.a.given
+    job.drive.level, job.drive.total = level, (k + products - 1) // products * job.task.groups
+    return job
 
 
 def groups(a, b, tuple tables, int64_t k, result, dict task, int level, int threads, int64_t length=0):
@@ -96,38 +94,24 @@ def groups(a, b, tuple tables, int64_t k, result, dict task, int level, int thre
         Groups that are packed at a time, a multiple of one operation; 0: what fits the caches.
     """
     cdef mpg_group_job job
-    cdef int64_t products
     if 0 in result.d.shape or k == 0:
         return
+    job = _job(a, b, tables, k, task, level, 1)
     set_result(&job.drive, result)
-    job.task = _task(task)
-    job.a, job.b = _source(a, tables[0], k, task["group"]), _source(b, tables[1], k, task["group"])
-    products = job.task.groups * job.a.given
-    job.drive.level, job.drive.total = level, (k + products - 1) // products * job.task.groups
     drive_slices(&job.drive, mpg_group_start, job.task.groups, MPG_GROUP_SLICE,
                  mpg_group_bytes(job.drive.m, job.drive.n, job.task.group), length, threads)
 
 
-def groups_batch(a, b, tuple tables, int64_t k, float[:, :, ::1] d, uint8_t[::1] marks, bint swapped, dict task, int level,
+def groups_batch(a, b, tuple tables, int64_t k, float[:, :, ::1] d, uint8_t[::1] marks, bint turned, dict task, int level,
                  int threads):
-    """Update d (batch, m, n) by contiguous batches of operands; mark the products that need the generic kernel.
+    """Update d (batch, m, n) by contiguous batches of operands as in `groups`; mark the products that need the generic kernel.
 
-    `a` and `b` belong to the first product, as in `groups`; `swapped`: they have changed places, and lanes run over m.
+    `turned`: a and b have changed places, and lanes run over m.
     """
-    cdef int64_t count = d.shape[0], block = (k + a.block_size - 1) // a.block_size, products
-    cdef mpg_group_items job
-    if d.shape[1] == 0 or d.shape[2] == 0 or k == 0 or count == 0:
+    cdef mpg_group_job job
+    if d.shape[1] == 0 or d.shape[2] == 0 or k == 0 or d.shape[0] == 0:
         return
-    job.task = _task(task)
-    job.a, job.b = _source(a, tables[0], k, task["group"]), _source(b, tables[1], k, task["group"])
-    job.rows = d.shape[2] if swapped else d.shape[1]
-    job.columns = d.shape[1] if swapped else d.shape[2]
-    products = job.task.groups * job.a.given
-    job.groups = (k + products - 1) // products * job.task.groups
-    job.a_item, job.b_item, job.a_scales, job.b_scales = job.rows * k, job.columns * k, job.rows * block, job.columns * block
-    job.row_step = 1 if swapped else d.shape[2]
-    job.column_step = d.shape[2] if swapped else 1
-    job.d, job.marks, job.level = &d[0, 0, 0], &marks[0], level
-    job.batch.count, job.batch.each = count, max(<int64_t>1, <int64_t>(1000000 // (job.rows * job.columns * k)))
-    mpg_group_items_start(&job)
-    drive_batch(&job.batch, threads)
+    job = _job(a, b, tables, k, task, level, d.shape[0])
+    job.drive.m, job.drive.n, job.drive.d = d.shape[2 if turned else 1], d.shape[1 if turned else 2], &d[0, 0, 0]
+    drive_products(&job.drive, sizeof(job), mpg_group_start, mpg_group_bytes(job.drive.m, job.drive.n, job.task.group), k,
+                   d.shape[0], turned, &marks[0], threads)

@@ -29,22 +29,22 @@ MPG_LANES512 __m512i mpg_group_decode512(const mpg_group_source *s, __m512i code
 /* Encodings of the columns at k and the place after it, side by side; 0 beyond the last one. */
 MPG_LANES512 __m512i mpg_group_codes512(const mpg_group_source *s, int64_t first, int count, int64_t k, int64_t next)
 {
-    const uint8_t *source = s->data + first * s->outer;
+    const uint8_t *source = (const uint8_t *)s->at->data + first * s->at->outer;
     uint8_t codes[2 * MPG_GROUP_LANES] = {0};
-    if (s->outer == 1) {
+    if (s->at->outer == 1) {
         const __mmask32 exists = (__mmask32)(count >= 32 ? 0xFFFFFFFFu : (1u << count) - 1);
-        const __m256i low = _mm256_maskz_loadu_epi8(k < 0 ? 0 : exists, source + (k < 0 ? 0 : k) * s->inner);
-        const __m256i high = _mm256_maskz_loadu_epi8(next < 0 ? 0 : exists, source + (next < 0 ? 0 : next) * s->inner);
+        const __m256i low = _mm256_maskz_loadu_epi8(k < 0 ? 0 : exists, source + (k < 0 ? 0 : k) * s->at->inner);
+        const __m256i high = _mm256_maskz_loadu_epi8(next < 0 ? 0 : exists, source + (next < 0 ? 0 : next) * s->at->inner);
         return _mm512_or_si512(_mm512_cvtepu8_epi16(low), _mm512_slli_epi16(_mm512_cvtepu8_epi16(high), 8));
     }
-    if (s->inner == 1 && k >= 0 && next >= 0) {
+    if (s->at->inner == 1 && k >= 0 && next >= 0) {
         for (int j = 0; j < count; j++)
-            memcpy(codes + 2 * j, source + j * s->outer + k, 2);
+            memcpy(codes + 2 * j, source + j * s->at->outer + k, 2);
         return _mm512_loadu_si512(codes);
     }
     for (int j = 0; j < count; j++) {
-        codes[2 * j] = k < 0 ? 0 : source[j * s->outer + k * s->inner];
-        codes[2 * j + 1] = next < 0 ? 0 : source[j * s->outer + next * s->inner];
+        codes[2 * j] = k < 0 ? 0 : source[j * s->at->outer + k * s->at->inner];
+        codes[2 * j + 1] = next < 0 ? 0 : source[j * s->at->outer + next * s->at->inner];
     }
     return _mm512_loadu_si512(codes);
 }
@@ -85,21 +85,21 @@ MPG_TARGET_AVX512 static void mpg_group_pack_a_avx512(const mpg_group_task *t, c
                                                       int64_t begin, int64_t end, uint32_t *values, uint32_t *words)
 {
     const __m512i offset = _mm512_set1_epi8((char)t->offset);
-    const uint8_t *source = s->data + row * s->outer;
+    const uint8_t *source = (const uint8_t *)s->at->data + row * s->at->outer;
     const int64_t places = (end - begin) * t->group;
     for (int64_t at = 0; at < places; at += 64) {
         const int64_t rest = places - at < 64 ? places - at : 64, k = begin * s->given + at;
         uint8_t codes[64] = {0};
         if (s->given == t->group) {
             const int64_t left = s->k - k < rest ? s->k - k : rest;
-            if (s->inner == 1)
+            if (s->at->inner == 1)
                 _mm512_storeu_si512(codes, _mm512_maskz_loadu_epi8(mpg_group_first512(left), source + k));
-            for (int64_t i = 0; s->inner != 1 && i < left; i++)
-                codes[i] = source[(k + i) * s->inner];
+            for (int64_t i = 0; s->at->inner != 1 && i < left; i++)
+                codes[i] = source[(k + i) * s->at->inner];
         } else {
             for (int64_t i = 0; i < rest; i++) {
                 const int64_t position = mpg_group_position(s, begin + (at + i) / t->group, (at + i) % t->group);
-                codes[i] = position < 0 ? 0 : source[position * s->inner];
+                codes[i] = position < 0 ? 0 : source[position * s->at->inner];
             }
         }
         const __m512i numbers = mpg_group_decode512(s, _mm512_loadu_si512(codes));

@@ -21,24 +21,22 @@ typedef struct {
 /* Encodings of one byte; with `keep` = the bits that count and `flip` = the sign bit or 0, a number is
  * ((code & keep) ^ flip) - flip. */
 typedef struct {
-    const uint8_t *data;
-    int64_t outer, inner, k; /* element strides along lanes or rows, and along k; products */
     int keep, flip;
-} mpg_integer_source;
+} mpg_integer_format;
 
 MPG_INLINE int32_t mpg_integer_value(int code, int keep, int flip) { return ((code & keep) ^ flip) - flip; }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------- */
-/* Places begin to end - 1 of k of `count` columns of B as one panel, [k / 2][lane][2]; begin is even. Places beyond k are zero. */
-MPG_INLINE void mpg_integer_pack_b_body(int level, const mpg_integer_source *s, int64_t first, int count, int64_t begin,
-                                        int64_t end, int16_t *values)
+/* Places begin to end - 1 of `length` of `count` columns of B as one panel, [k / 2][lane][2]; begin is even. Places beyond are zero. */
+MPG_INLINE void mpg_integer_pack_b_body(int level, const mpg_source *s, const mpg_integer_format *f, int64_t length,
+                                        int64_t first, int count, int64_t begin, int64_t end, int16_t *values)
 {
-    const int keep = s->keep, flip = s->flip;
+    const int keep = f->keep, flip = f->flip;
     const int64_t outer = s->outer, inner = s->inner;
     for (int64_t k = begin; k < end; k += 2, values += 2 * MPG_INTEGER_LANES) {
         uint8_t codes[2 * MPG_INTEGER_LANES] = {0};
-        const uint8_t *source = s->data + first * outer + k * inner;
-        const int both = k + 1 < s->k;
+        const uint8_t *source = (const uint8_t *)s->data + first * outer + k * inner;
+        const int both = k + 1 < length;
         if (both && outer == 1 && count == MPG_INTEGER_LANES) { /* nearly always */
             uint32_t *MPG_RESTRICT pairs = (uint32_t *)values;
             for (int j = 0; j < MPG_INTEGER_LANES; j++)
@@ -60,12 +58,12 @@ MPG_INLINE void mpg_integer_pack_b_body(int level, const mpg_integer_source *s, 
 }
 
 /* The same places of a row of A. */
-MPG_INLINE void mpg_integer_pack_a_body(int level, const mpg_integer_source *s, int64_t row, int64_t begin, int64_t end,
-                                        int16_t *values)
+MPG_INLINE void mpg_integer_pack_a_body(int level, const mpg_source *s, const mpg_integer_format *f, int64_t length,
+                                        int64_t row, int64_t begin, int64_t end, int16_t *values)
 {
-    const int keep = s->keep, flip = s->flip;
-    const int64_t inner = s->inner, stop = end < s->k ? end : s->k;
-    const uint8_t *MPG_RESTRICT source = s->data + row * s->outer;
+    const int keep = f->keep, flip = f->flip;
+    const int64_t inner = s->inner, stop = end < length ? end : length;
+    const uint8_t *MPG_RESTRICT source = (const uint8_t *)s->data + row * s->outer;
     int16_t *MPG_RESTRICT words = values;
     if (inner == 1)
         for (int64_t k = begin; k < stop; k++)
@@ -77,9 +75,9 @@ MPG_INLINE void mpg_integer_pack_a_body(int level, const mpg_integer_source *s, 
         words[k - begin] = 0;
 }
 
-MPG_VARIANTS(mpg_integer_pack_b, (s, first, count, begin, end, values), const mpg_integer_source *s, int64_t first, int count,
-             int64_t begin, int64_t end, int16_t *values)
-MPG_VARIANTS(mpg_integer_pack_a, (s, row, begin, end, values), const mpg_integer_source *s, int64_t row, int64_t begin,
-             int64_t end, int16_t *values)
+MPG_VARIANTS(mpg_integer_pack_b, (s, f, length, first, count, begin, end, values), const mpg_source *s,
+             const mpg_integer_format *f, int64_t length, int64_t first, int count, int64_t begin, int64_t end, int16_t *values)
+MPG_VARIANTS(mpg_integer_pack_a, (s, f, length, row, begin, end, values), const mpg_source *s, const mpg_integer_format *f,
+             int64_t length, int64_t row, int64_t begin, int64_t end, int16_t *values)
 
 #endif

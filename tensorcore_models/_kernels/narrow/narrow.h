@@ -77,16 +77,19 @@ MPG_INLINE mpg_narrow_operands mpg_narrow_after(const mpg_narrow_operands *p, in
 }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------- */
-/* Value times 2^scale as float32 bits, its alignment exponent, and a mask of ones unless it is zero. Free of branches, so
- * that loops over it vectorise. */
+/* Value times 2^scale as float32 bits, its alignment exponent, and a mask of ones unless it is zero; infinities and NaNs are zeros. Free
+ * of branches, so that loops over it vectorise, and of subnormal numbers, which are slow: theirs get the bit before the point, which is
+ * subtracted again. */
 MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int scale, int32_t *exponent, int32_t *nonzero,
                                      int32_t *special)
 {
-    const mpg_parts x = mpg_take_apart(code, f);
-    *nonzero = mpg_if_negative(-x.significand);
-    /* The shift of a window may take the exponent of a zero out of float32's range: its power is 0, too. */
-    const float power = mpg_power32((x.exponent + scale + 127) & *nonzero);
-    const uint32_t bits = mpg_as_bits((float)x.significand * power);
+    const mpg_signed_magnitude x = mpg_sign_and_magnitude(code, f);
+    const int32_t subnormal = mpg_if_negative(x.magnitude - (1 << f->fraction_bits));
+    *nonzero = mpg_if_negative(-x.magnitude) & ~x.special;
+    /* The shift of a window may take the exponent of a zero out of float32's range: it has none. */
+    const int32_t field = (127 - f->bias + scale - subnormal) & *nonzero;
+    const uint32_t whole = (uint32_t)x.magnitude << (23 - f->fraction_bits) & (uint32_t)*nonzero;
+    const uint32_t bits = mpg_as_bits(mpg_as_float(whole + ((uint32_t)field << 23)) - mpg_power32(field & subnormal));
     const int32_t leading = (int32_t)(bits >> 23) - 127 - scale;
     *exponent = leading > f->emin ? leading : f->emin;
     *special |= x.special;
@@ -106,7 +109,19 @@ MPG_INLINE uint8_t mpg_byte_of_b(int32_t exponent, int32_t nonzero)
     return (uint8_t)((16 - exponent) | ~nonzero); /* MPG_NO_BYTE_B has all bits */
 }
 
-/* Lanes of one position of k; `size` and an `outer` of 1 are constants. */
+/* fp16, the commonest format: compilers make fewer instructions of a format that is a constant. A format with an emin of its own is it, too. */
+MPG_INLINE int mpg_is_fp16(const mpg_operand *f)
+{
+    return f->size == 2 && f->fraction_bits == 10 && f->padding_bits == 0 && f->bias == 15 && f->sign_mask == 1 &&
+           f->max_magnitude == 0x7BFF;
+}
+MPG_INLINE mpg_operand mpg_fp16_of(const mpg_operand *f)
+{
+    const mpg_operand fp16 = {2, 10, 0, 15, 15, 1, 0, f->emin, 0x7FFF, 0x7BFF};
+    return fp16;
+}
+
+/* Lanes of one position of k; `size`, an `outer` of 1 and what is of fp16 are constants. */
 MPG_INLINE void mpg_narrow_pack_lanes(const void *data, int size, int64_t base, int64_t outer, int count, const mpg_operand *f,
                                       float *MPG_RESTRICT v, uint8_t *MPG_RESTRICT x, int32_t *MPG_RESTRICT flags)
 {
@@ -119,12 +134,12 @@ MPG_INLINE void mpg_narrow_pack_lanes(const void *data, int size, int64_t base, 
 }
 
 /* Positions begin to end - 1 of the padded k of a panel of B. */
-MPG_INLINE void mpg_narrow_pack_b_plain_body(int level, const mpg_source *s, const mpg_operand *format,
-                                             const mpg_narrow_panel *panel, int64_t begin, int64_t end, uint8_t *special)
+MPG_INLINE void mpg_narrow_pack_b_body(int level, const mpg_source *s, const mpg_operand *format, const mpg_narrow_panel *panel,
+                                       int64_t begin, int64_t end, uint8_t *special)
 {
-    const mpg_operand f = *format;
+    const mpg_operand f = *format, fp16 = mpg_fp16_of(format);
     const int64_t outer = s->outer, first = panel->first;
-    const int count = panel->count, width = panel->width;
+    const int count = panel->count, width = panel->width, is_fp16 = mpg_is_fp16(format);
     int32_t flags[MPG_PANEL] = {0};
     for (int64_t k = begin; k < end; k++) {
         float *MPG_RESTRICT v = panel->values + (k - begin) * width;
@@ -137,8 +152,8 @@ MPG_INLINE void mpg_narrow_pack_b_plain_body(int level, const mpg_source *s, con
         }
         if (position < 0)
             continue;
-        if (f.size == 2 && outer == 1)
-            mpg_narrow_pack_lanes(s->data, 2, base, 1, count, &f, v, x, flags);
+        if (is_fp16 && outer == 1)
+            mpg_narrow_pack_lanes(s->data, 2, base, 1, count, &fp16, v, x, flags);
         else if (f.size == 2)
             mpg_narrow_pack_lanes(s->data, 2, base, outer, count, &f, v, x, flags);
         else if (f.size == 4)
@@ -167,16 +182,18 @@ MPG_INLINE int32_t mpg_narrow_pack_run(const void *data, int size, int64_t first
 }
 
 /* Row `row` of A over the same positions; exponents four times over in one word. `plain_order`: position k is k. */
-MPG_INLINE void mpg_narrow_pack_a_plain_body(int level, const mpg_source *s, const mpg_operand *format, int64_t row,
-                                             int64_t begin, int64_t end, int plain_order, float *MPG_RESTRICT values,
-                                             uint32_t *MPG_RESTRICT exponents, uint8_t *special)
+MPG_INLINE void mpg_narrow_pack_a_body(int level, const mpg_source *s, const mpg_operand *format, int64_t row, int64_t begin,
+                                       int64_t end, int plain_order, float *MPG_RESTRICT values,
+                                       uint32_t *MPG_RESTRICT exponents, uint8_t *special)
 {
-    const mpg_operand f = *format;
+    const mpg_operand f = *format, fp16 = mpg_fp16_of(format);
     const int scale = level == MPG_ISA_AVX512 ? 0 : -MPG_NARROW_PRESCALE;
     int32_t flags = 0;
     if (plain_order && s->inner == 1) {
         const int64_t base = row * s->outer + begin;
-        if (f.size == 2)
+        if (mpg_is_fp16(format))
+            flags = mpg_narrow_pack_run(s->data, 2, base, end - begin, &fp16, scale, values, exponents);
+        else if (f.size == 2)
             flags = mpg_narrow_pack_run(s->data, 2, base, end - begin, &f, scale, values, exponents);
         else if (f.size == 4)
             flags = mpg_narrow_pack_run(s->data, 4, base, end - begin, &f, scale, values, exponents);
@@ -195,6 +212,12 @@ MPG_INLINE void mpg_narrow_pack_a_plain_body(int level, const mpg_source *s, con
     }
     special[row] |= (uint8_t)(flags != 0);
 }
+
+MPG_VARIANTS(mpg_narrow_pack_b, (s, f, panel, begin, end, special), const mpg_source *s, const mpg_operand *f,
+             const mpg_narrow_panel *panel, int64_t begin, int64_t end, uint8_t *special)
+MPG_VARIANTS(mpg_narrow_pack_a, (s, f, row, begin, end, plain_order, values, exponents, special), const mpg_source *s,
+             const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int plain_order, float *values, uint32_t *exponents,
+             uint8_t *special)
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------- */
 MPG_INLINE float mpg_larger_float(float x, float y) { return x > y ? x : y; }
@@ -285,32 +308,17 @@ MPG_INLINE void mpg_narrow_row(mpg_narrow_chain run, int terms, int width, int o
 /* Rows and columns of a kernel; with x2 of two products that share vectors. Only AVX-512 has those after the first two. */
 enum { MPG_NARROW_1X64, MPG_NARROW_1X16, MPG_NARROW_4X16, MPG_NARROW_4X8X2, MPG_NARROW_1X8X2 };
 
-#define LANES_LEVEL MPG_ISA_BASELINE
-#include "narrow_lanes.h"
-#if MPG_X86_VARIANTS
-#undef LANES_LEVEL
-#define LANES_LEVEL MPG_ISA_AVX2
-#include "narrow_lanes.h"
-#undef LANES_LEVEL
-#define LANES_LEVEL MPG_ISA_AVX512
-#include "narrow_lanes.h"
-#endif
-#undef LANES_LEVEL
+#define LANES_TEXT "narrow_lanes.h"
+#include "lanes_of_each_set.h"
 
 /* The kernel of a task. */
 static mpg_narrow_kernel mpg_narrow_kernel_of(const mpg_narrow_task *t, int shape, int level)
 {
-    const mpg_narrow_kernel(*kernels)[2][5] = mpg_NARROW_KERNELS_plain;
-    const mpg_narrow_kernel(*down)[3] = mpg_NARROW_DOWN_plain;
-#if MPG_X86_VARIANTS
-    if (level != MPG_ISA_BASELINE) {
-        kernels = level == MPG_ISA_AVX2 ? mpg_NARROW_KERNELS_avx2 : mpg_NARROW_KERNELS_avx512;
-        down = level == MPG_ISA_AVX2 ? mpg_NARROW_DOWN_avx2 : mpg_NARROW_DOWN_avx512;
-    }
-#endif
-    if (t->output >= MPG_NARROW_DOWN)
-        return down[shape][mpg_terms_index(t->terms)];
-    return kernels[shape][t->output][t->terms == 32 ? 4 : mpg_terms_index(t->terms) + (t->terms == 16 && t->wide_sum)];
+    if (t->output >= MPG_NARROW_DOWN && shape <= MPG_NARROW_4X16) /* pairs never round down */
+        return MPG_LANES_OF(mpg_NARROW_DOWN, level)[shape][mpg_terms_index(t->terms)];
+    return MPG_LANES_OF(
+        mpg_NARROW_KERNELS,
+        level)[shape][t->output][t->terms == 32 ? 4 : mpg_terms_index(t->terms) + (t->terms == 16 && t->wide_sum)];
 }
 
 #endif

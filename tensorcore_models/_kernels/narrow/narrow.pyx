@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 from libc.string cimport memset
 
 from tensorcore_models._kernels.common.driver cimport drive_batch, drive_slices, mpg_batch, mpg_drive, set_result
-from tensorcore_models._kernels.common.lanes cimport mpg_operand, mpg_source, source_of
+from tensorcore_models._kernels.common.lanes cimport mpg_operand, source_of
 
 cdef extern from "narrow_job.h":
     enum: MPG_NARROW_FLOOR, MPG_NARROW_SLICE
@@ -24,7 +24,6 @@ cdef extern from "narrow_job.h":
     ctypedef struct mpg_narrow_job:
         mpg_drive drive
         mpg_narrow_task task
-        mpg_source a, b
         mpg_operand a_format, b_format
         int plain_order
 
@@ -89,7 +88,7 @@ def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, 
         return
     set_result(&job.drive, result)
     job.task, job.a_format, job.b_format = task, a.format, b.format
-    job.a, job.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
+    job.drive.a, job.drive.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
     job.drive.level, job.drive.total = level, order.shape[0]
     drive_slices(&job.drive, mpg_narrow_start, job.task.terms * max(1, job.task.chain), MPG_NARROW_SLICE,
                  mpg_narrow_bytes(job.drive.m, job.drive.n), length, threads)

@@ -168,10 +168,6 @@ static int mpg_items_decode_b(const mpg_narrow_items *job, int64_t item, const m
 {
     const int64_t n = job->n, total = job->k * n, full = total / MPG_PANEL;
     const int rest = (int)(total % MPG_PANEL);
-#if MPG_X86_VARIANTS
-    if (job->level == MPG_ISA_AVX512 && mpg_is_fp16(&job->b))
-        return mpg_fp16_decode_b((const uint16_t *)job->b_codes + item * total, total, &job->b, w->loose, w->loose_e);
-#endif
     /* All encodings in a row, MPG_PANEL at a time: as if the panel were that wide. */
     const mpg_source s = {(const uint8_t *)job->b_codes + item * total * job->b.size, 1, MPG_PANEL, w->rows, NULL, 0, 0, 0};
     memset(w->special, 0, MPG_PANEL);
@@ -233,14 +229,6 @@ static int mpg_items_window(const mpg_narrow_items *job, int64_t item, mpg_narro
     return 1;
 }
 
-static int mpg_any(const uint8_t *flags, int64_t count)
-{
-    int any = 0;
-    for (int64_t i = 0; i < count; i++)
-        any |= flags[i];
-    return any;
-}
-
 static void mpg_items_one(const mpg_narrow_items *given, int64_t item, const mpg_items_memory *w)
 {
     const int64_t m = given->m, n = given->n, length = given->length;
@@ -266,7 +254,7 @@ static void mpg_items_one(const mpg_narrow_items *given, int64_t item, const mpg
             const mpg_result_tile tile = {w->c + panel.first, w->overflow + panel.first, n, m, panel.count};
             mpg_narrow_tile(&job->task, &operands, panel.width, &tile, job->level);
         }
-        mark = job->task.output == MPG_OUT_FP16 && mpg_any(w->overflow, m * n);
+        mark = job->task.output == MPG_OUT_FP16 && mpg_any_flag(w->overflow, m * n);
         mpg_store_results(job, item, w->c, n, job->level);
     }
     job->marks[item] = (uint8_t)mark;
@@ -329,7 +317,7 @@ static void mpg_items_two(const mpg_narrow_items *job, int64_t item, const mpg_i
     for (int h = 0; h < 2; h++) {
         if (job->task.output == MPG_OUT_FP16)
             for (int64_t i = 0; i < m; i++)
-                mark[h] |= mpg_any(w->overflow + i * 16 + h * MPG_HALF_PANEL, job->n);
+                mark[h] |= mpg_any_flag(w->overflow + i * 16 + h * MPG_HALF_PANEL, job->n);
         mpg_store_results(shifted[h], item + h, w->c + h * MPG_HALF_PANEL, 16, job->level);
         job->marks[item + h] = (uint8_t)(mark[h] != 0);
     }

@@ -8,7 +8,6 @@
 typedef struct {
     mpg_drive drive;
     mpg_narrow_task task;
-    mpg_source a, b;
     mpg_operand a_format, b_format;
     int plain_order;
     float *av, *bv; /* packed operands of a slice */
@@ -23,15 +22,15 @@ static void mpg_narrow_pack_row(const mpg_drive *drive, int64_t r)
 {
     const mpg_narrow_job *job = (const mpg_narrow_job *)drive;
     const int64_t begin = drive->begin, part = drive->part;
-    mpg_narrow_pack_a(&job->a, &job->a_format, r, begin, begin + part, job->plain_order, job->av + r * part, job->ae + r * part,
-                      drive->rows_marked, drive->level);
+    mpg_narrow_pack_a(&drive->a, &job->a_format, r, begin, begin + part, job->plain_order, job->av + r * part,
+                      job->ae + r * part, drive->rows_marked, drive->level);
 }
 
 static void mpg_narrow_pack_panel(const mpg_drive *drive, int64_t panel)
 {
     const mpg_narrow_job *job = (const mpg_narrow_job *)drive;
     const mpg_narrow_panel p = mpg_panel_of(drive->n, panel, job->bv, job->be, drive->part);
-    mpg_narrow_pack_b(&job->b, &job->b_format, &p, drive->begin, drive->begin + drive->part, drive->columns_marked,
+    mpg_narrow_pack_b(&drive->b, &job->b_format, &p, drive->begin, drive->begin + drive->part, drive->columns_marked,
                       drive->level);
 }
 

@@ -1,4 +1,4 @@
-/* Tiles of the fused dot-add kernels: packing by level, and rows of A against one panel of B over a slice of k. */
+/* Tiles of the fused dot-add kernels: rows of A against one panel of B over a slice of k. */
 #ifndef MPG_NARROW_TILES_H
 #define MPG_NARROW_TILES_H
 
@@ -6,38 +6,6 @@
 
 #include "block_sizes.h"
 #include "narrow.h"
-#include "narrow_fp16_avx512.h"
-
-MPG_VARIANTS(mpg_narrow_pack_b_plain, (s, f, panel, begin, end, special), const mpg_source *s, const mpg_operand *f,
-             const mpg_narrow_panel *panel, int64_t begin, int64_t end, uint8_t *special)
-MPG_VARIANTS(mpg_narrow_pack_a_plain, (s, f, row, begin, end, plain_order, values, exponents, special), const mpg_source *s,
-             const mpg_operand *f, int64_t row, int64_t begin, int64_t end, int plain_order, float *values, uint32_t *exponents,
-             uint8_t *special)
-
-static void mpg_narrow_pack_b(const mpg_source *s, const mpg_operand *f, const mpg_narrow_panel *panel, int64_t begin,
-                              int64_t end, uint8_t *special, int level)
-{
-#if MPG_X86_VARIANTS
-    if (level == MPG_ISA_AVX512 && s->outer == 1 && mpg_is_fp16(f)) {
-        mpg_fp16_pack_b(s, f, panel, begin, end, special);
-        return;
-    }
-#endif
-    mpg_narrow_pack_b_plain(s, f, panel, begin, end, special, level);
-}
-
-static void mpg_narrow_pack_a(const mpg_source *s, const mpg_operand *f, int64_t row, int64_t begin, int64_t end,
-                              int plain_order, float *values, uint32_t *exponents, uint8_t *special, int level)
-{
-#if MPG_X86_VARIANTS
-    if (level == MPG_ISA_AVX512 && plain_order && s->inner == 1 && mpg_is_fp16(f)) {
-        special[row] |=
-            (uint8_t)mpg_fp16_pack_a((const uint16_t *)s->data + row * s->outer + begin, end - begin, f, values, exponents);
-        return;
-    }
-#endif
-    mpg_narrow_pack_a_plain(s, f, row, begin, end, plain_order, values, exponents, special, level);
-}
 
 /* Packed rows of A (each `length` positions, its stride) against one packed panel of `width` lanes. */
 static void mpg_narrow_tile(const mpg_narrow_task *t, const mpg_narrow_operands *whole, int width, const mpg_result_tile *tile,

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from tensorcore_models._kernels.common.driver cimport drive_slices, mpg_drive, set_result
-from tensorcore_models._kernels.common.lanes cimport mpg_operand, mpg_source, source_of
+from tensorcore_models._kernels.common.lanes cimport mpg_operand, source_of
 
 cdef extern from "wide_job.h":
     enum: MPG_WIDE_SLICE
@@ -15,7 +15,6 @@ cdef extern from "wide_job.h":
     ctypedef struct mpg_wide_job:
         mpg_drive drive
         mpg_wide_task task
-        mpg_source a, b
         mpg_operand a_format, b_format
         int plain_order
 
@@ -46,7 +45,7 @@ def wide(a, b, const int32_t[::1] order, bint plain_order, result, dict task, in
         return
     set_result(&job.drive, result)
     job.task, job.a_format, job.b_format = task, a.format, b.format
-    job.a, job.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
+    job.drive.a, job.drive.b, job.plain_order = source_of(a, order), source_of(b, order), plain_order
     job.drive.level, job.drive.total = level, order.shape[0]
     drive_slices(&job.drive, mpg_wide_start, job.task.promote or job.task.terms, MPG_WIDE_SLICE,
                  mpg_wide_bytes(job.drive.m, job.drive.n), length, threads)

@@ -8,7 +8,6 @@
 typedef struct {
     mpg_drive drive;
     mpg_wide_task task;
-    mpg_source a, b;
     mpg_operand a_format, b_format;
     int plain_order;
     mpg_wide_row packed_a; /* packed operands of a slice */
@@ -23,7 +22,7 @@ static void mpg_wide_pack_row(const mpg_drive *drive, int64_t r)
     const mpg_wide_job *job = (const mpg_wide_job *)drive;
     const int64_t begin = drive->begin, place = r * drive->part;
     const mpg_wide_row packed = {job->packed_a.values + place, job->packed_a.exponents + place, job->packed_a.lowest + place};
-    mpg_wide_pack_a(&job->a, &job->a_format, r, begin, begin + drive->part, job->plain_order, MPG_WIDE_TRUNCATES(&job->task),
+    mpg_wide_pack_a(&drive->a, &job->a_format, r, begin, begin + drive->part, job->plain_order, MPG_WIDE_TRUNCATES(&job->task),
                     &packed, drive->rows_marked, drive->level);
 }
 
@@ -39,7 +38,7 @@ static void mpg_wide_pack_columns(const mpg_drive *drive, int64_t panel)
     const mpg_wide_job *job = (const mpg_wide_job *)drive;
     const int64_t begin = drive->begin, first = panel * MPG_WIDE;
     const mpg_wide_panel packed = mpg_wide_panel_of(job, first);
-    mpg_wide_pack_b(&job->b, &job->b_format, first, mpg_panel_columns(drive, first), begin, begin + drive->part,
+    mpg_wide_pack_b(&drive->b, &job->b_format, first, mpg_panel_columns(drive, first), begin, begin + drive->part,
                     MPG_WIDE_TRUNCATES(&job->task), &packed, drive->columns_marked, drive->level);
 }
 

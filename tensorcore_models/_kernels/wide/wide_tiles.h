@@ -28,32 +28,18 @@ enum {
 /* The rows of a tile, a few, over several operations. */
 typedef void (*mpg_wide_kernel)(const mpg_wide_task *, const mpg_wide_operands *, const mpg_result_tile *, int64_t steps);
 
-#define LANES_LEVEL MPG_ISA_BASELINE
-#include "wide_lanes.h"
-#if MPG_X86_VARIANTS
-#undef LANES_LEVEL
-#define LANES_LEVEL MPG_ISA_AVX2
-#include "wide_lanes.h"
-#undef LANES_LEVEL
-#define LANES_LEVEL MPG_ISA_AVX512
-#include "wide_lanes.h"
-#endif
-#undef LANES_LEVEL
+#define LANES_TEXT "wide_lanes.h"
+#include "lanes_of_each_set.h"
 
 static mpg_wide_kernel mpg_wide_kernel_of(const mpg_wide_task *t, int rows, int level)
 {
-    const mpg_wide_kernel(*kernels)[4][2] = mpg_WIDE_KERNELS_plain;
     const int algorithm = t->late == MPG_LATE_ODD     ? MPG_WIDE_ODD
                           : t->late                   ? (t->mark_cut ? MPG_WIDE_EXACT_MARKED : MPG_WIDE_EXACT)
                           : t->nearest                ? MPG_WIDE_NEAREST
                           : t->round_down             ? MPG_WIDE_DOWN - 1 + t->round_down
                           : t->output == MPG_OUT_FP16 ? MPG_WIDE_FDA_FP16
                                                       : MPG_WIDE_FDA;
-#if MPG_X86_VARIANTS
-    if (level != MPG_ISA_BASELINE)
-        kernels = level == MPG_ISA_AVX2 ? mpg_WIDE_KERNELS_avx2 : mpg_WIDE_KERNELS_avx512;
-#endif
-    return kernels[algorithm][mpg_terms_index(t->terms)][rows == 2];
+    return MPG_LANES_OF(mpg_WIDE_KERNELS, level)[algorithm][mpg_terms_index(t->terms)][rows == 2];
 }
 
 /* A few rows over several operations, in the rounding that they want. */
