@@ -1,11 +1,12 @@
 """Each AMDGCN instruction against plain Python, on random and special operands."""
 
 import inspect
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from amd_text import kernel
-from scalar_amd import FLOATS, INTEGERS, NUMBERS, SCALARS
+from scalar_amd import FLOATS, INTEGERS, NUMBERS, SCALARS, rounded, value
 
 from tensorcore_models import compiled
 
@@ -164,6 +165,27 @@ def test_what_was_never_written_moves_and_is_cleared():
   v_mad_u64_u32 v[20:21], s[28:29], v10, v12, v[32:33]"""
     got = lanes_of(body, [x, y], x.dtype)
     assert got.tolist() == [(int(a) * int(b) + 77) & 0xFFFFFFFF for a, b in zip(x, y, strict=True)]
+
+
+@pytest.mark.parametrize(("kind", "wide"), [("f32", False), ("f64", True)])
+def test_powers_of_two_are_rounded_once(kind, wide):
+    """Also into and below the subnormal numbers, and over the end."""
+    x, rng = numbers(kind, 4), np.random.default_rng(7)
+    by = rng.integers(*((-1090, 1030) if wide else (-160, 130)), 64).astype(np.int32)
+    by[:8] = -1070 if wide else -147
+    target = "v[20:21]" if wide else "v20"
+    got = lanes_of(f"  v_ldexp_{kind} {target}, {register(0, wide)}, v12", [x, by], x.dtype)
+    for lane, bits in enumerate(got.tolist()):
+        number = value(int(x[lane]), kind)
+        zero = number == "-0"
+        exact = Fraction(0) if zero else number * Fraction(2) ** int(by[lane])
+        want = rounded(exact, kind, negative_zero=zero or int(x[lane]) >> (63 if wide else 31) == 1)
+        assert bits == want, lane
+
+
+def test_a_literal_of_32_bits_is_64_with_zeros_above():
+    body = "  s_mov_b64 s[20:21], 0xf716f100\n  v_mov_b32_e32 v20, s20\n  v_mov_b32_e32 v21, s21"
+    assert lanes_of(body, [], np.dtype(np.uint64)).tolist() == [0xF716F100] * 64
 
 
 def test_carries():

@@ -110,11 +110,18 @@ def build_multiply_add(ins: AMDInstruction) -> Operation:
     return active(run)
 
 
-def _loaded(mode, x, by):
-    found = floats.rounded(np.ldexp(_value(x), np.clip(by, -400, 400)), "fp32", "rne")
-    if any(mode.flushes("fp32")) or mode.rounding("fp32") != "rne":
-        raise Refused("v_ldexp_f32 in this mode of rounding or of subnormal numbers is not known here")
-    return found
+def _loaded(fmt: str) -> Callable:
+    """v_ldexp: a number times a power of two, rounded once."""
+
+    def run(mode, x, by):
+        if any(mode.flushes(fmt)) or mode.rounding(fmt) != "rne":
+            raise Refused("v_ldexp in this mode of rounding or of subnormal numbers is not known here")
+        with np.errstate(over="ignore", under="ignore"):
+            return floats.rounded(
+                np.ldexp(floats.values(x, fmt).astype(np.float64), np.clip(by, -4000, 4000)), fmt, "rne"
+            )
+
+    return run
 
 
 def _fraction(mode, x):
@@ -131,7 +138,8 @@ def _power(mode, x):
 
 ROWS: dict[str, AluRow] = {
     "v_div_fixup_f32": AluRow("f32", ("f32",) * 3, fixed_quotient, moded=True),
-    "v_ldexp_f32": AluRow("f32", ("f32", "i32"), _loaded, moded=True),
+    "v_ldexp_f32": AluRow("f32", ("f32", "i32"), _loaded("fp32"), moded=True),
+    "v_ldexp_f64": AluRow("f64", ("f64", "i32"), _loaded("fp64"), moded=True),
     "v_frexp_mant_f32": AluRow("f32", ("f32",), _fraction, moded=True),
     "v_frexp_exp_i32_f32": AluRow("i32", ("f32",), _power, moded=True),
 }
