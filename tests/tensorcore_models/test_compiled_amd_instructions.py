@@ -188,6 +188,38 @@ def test_a_literal_of_32_bits_is_64_with_zeros_above():
     assert lanes_of(body, [], np.dtype(np.uint64)).tolist() == [0xF716F100] * 64
 
 
+@pytest.mark.parametrize("place", ["buffer", "global"])
+def test_lanes_that_add_by_compare_and_swap_all_come_through(place):
+    """The loop of kernels whose sums have no atomic addition: read, add, swap if nobody came between, or again."""
+    swap = {
+        "buffer": "buffer_atomic_cmpswap v[24:25], off, s[4:7], 0 sc0",
+        "global": "global_atomic_cmpswap v24, v26, v[24:25], s[4:5] sc0",
+    }[place]
+    body = f"""  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  s_mov_b32 s6, 256
+  s_mov_b32 s7, 0x20000
+  v_mov_b32_e32 v26, 0
+  s_waitcnt lgkmcnt(0)
+  global_load_dword v25, v26, s[4:5]
+  s_waitcnt vmcnt(0)
+again:
+  v_add_u32_e32 v24, v25, v10
+  v_mov_b32_e32 v27, v25
+  {swap}
+  s_waitcnt vmcnt(0)
+  v_cmp_ne_u32_e32 vcc, v24, v27
+  v_mov_b32_e32 v25, v24
+  s_and_b64 exec, exec, vcc
+  s_cbranch_execnz again
+  s_mov_b64 exec, -1
+  v_mov_b32_e32 v20, v24"""
+    x = np.arange(64, dtype=np.uint32) + 5
+    before = x.copy()
+    seen = lanes_of(body, [x], x.dtype)
+    assert x[0] == before[0] + before.sum() and (x[1:] == before[1:]).all()
+    assert seen.tolist() == (before[0] + np.cumsum(before) - before).tolist()  # lanes come one after the other
+
+
 def test_carries():
     x, y = drawn(2, 9)
     body = "  v_add_co_u32_e32 v20, vcc, v10, v12\n  v_addc_co_u32_e32 v21, vcc, v10, v12, vcc"

@@ -178,11 +178,13 @@ def build_atomic(ins: AMDInstruction) -> Operation:
     form, returns = Access(width, count), "sc0" in ins.modifiers or "glc" in ins.modifiers
     if len(ins.operands) != 4:
         raise unknown(ins, f"has {len(ins.operands)} operands")
-    registers, where = vectors_of(ins.operands[0], form.registers, ins), BufferAddress(ins, *ins.operands[1:])
+    given = form.registers * (1 + ("cmpswap" in ins.name))
+    sources, where = vectors_of(ins.operands[0], given, ins), BufferAddress(ins, *ins.operands[1:])
+    registers = sources[: form.registers]
 
     def run(machine, waves, lanes):
         addresses, inside = where.read(machine, waves, lanes, form)
-        words, owners = taken(machine, registers, Access(4, form.registers), waves, lanes)
+        words, owners = taken(machine, sources, Access(4, given), waves, lanes)
         chosen = np.flatnonzero(inside == form.size)
         places = _places(machine, addresses, form.size, lanes, chosen, write=True)
         shaped = np.ascontiguousarray(words[chosen]).view(f"u{width}")

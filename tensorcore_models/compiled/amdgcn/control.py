@@ -157,7 +157,8 @@ def nothing(ins: AMDInstruction) -> Operation:
 
 
 BUILDERS: dict[str, Callable[[AMDInstruction], Operation]] = {
-    "s_branch": build_branch, "s_getpc_b64": build_place, "s_setpc_b64": build_far_branch, **dict.fromkeys(_CONDITIONS, build_branch), "s_endpgm": build_end, "s_barrier": build_barrier,
+    "s_branch": build_branch, "s_getpc_b64": build_place, "s_setpc_b64": build_far_branch,
+    **dict.fromkeys(_CONDITIONS, build_branch), "s_endpgm": build_end, "s_barrier": build_barrier,
     "s_waitcnt": build_wait, "s_trap": build_trap,
     **dict.fromkeys(
         ("s_nop", "s_setprio", "s_sleep", "s_sethalt", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_clause",
