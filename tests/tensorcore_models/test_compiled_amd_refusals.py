@@ -180,6 +180,40 @@ def test_buffers_are_bounded_by_their_descriptor():
     assert x.tolist() == want
 
 
+def test_a_scalar_offset_beyond_the_records_puts_every_word_out_of_range():
+    """The array has the words; Tensile's kernels ask for such ones in rows that they throw away."""
+    body = """  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  s_mov_b32 s6, 40
+  s_mov_b32 s7, 0x20000
+  s_movk_i32 s8, 0x80
+  v_lshlrev_b32_e32 v2, 2, v0
+  s_waitcnt lgkmcnt(0)
+  buffer_load_dword v4, v2, s[4:7], s8 offen
+  s_waitcnt vmcnt(0)
+  s_mov_b32 s6, 256
+  buffer_store_dword v4, v2, s[4:7], 0 offen
+"""
+    x = np.arange(1, 129, dtype=np.uint32)
+    run = compiled.read(kernel(body)).run([x])
+    assert not x[:64].any() and (x[64:] != 0).all()
+    assert any("below 0: every word is out of range" in each for each in run.assumptions)
+
+
+def test_a_full_counter_lets_no_further_access_begin():
+    """What was loaded is there 15 accesses later without a wait: the counter has four bits. 14 later it may not be."""
+
+    def body(later):
+        reads = [f"  ds_read_b32 v{10 + i}, v6" for i in range(later + 1)]
+        return "\n".join(
+            [WRITE, "  s_waitcnt lgkmcnt(0)", *reads, "  s_waitcnt lgkmcnt(15)", "  v_mov_b32_e32 v1, v10"]
+        )
+
+    run = compiled.read(kernel(body(15), local=256)).run([np.zeros(64, np.uint32)])
+    assert any(each.startswith("a wave whose counter is full") for each in run.assumptions)
+    with pytest.raises(compiled.KernelFault, match="uses v10 before a wait for local memory"):
+        runs(body(14), local=256)
+
+
 def test_wrong_arguments():
     for options, match in (
         ({"cluster": (2, 1, 1)}, "no clusters"),

@@ -57,8 +57,8 @@ class BufferAddress:
         scalar = np.asarray(machine.spread(self.scalar.read(machine, waves), waves, lanes)).astype(np.int64)
         limit = records - scalar
         if (limit < 0).any():
-            raise Refused(
-                f"{self.ins.opcode}: a scalar offset beyond the buffer's end is not known here", self.ins.line
+            machine.assume(
+                "records of a buffer less a scalar offset beyond them are below 0: every word is out of range"
             )
         inside = np.clip(limit - offset, 0, form.size)
         if (inside % min(form.width, 4)).any():
