@@ -1,12 +1,12 @@
 """Each AMDGCN instruction against plain Python, on random and special operands."""
 
 import inspect
-import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from amd_text import kernel
-from scalar_amd import FLOATS, INTEGERS, NUMBERS, SCALARS
+from scalar_amd import FLOATS, INTEGERS, NUMBERS, SCALARS, rounded, value
 
 from tensorcore_models import compiled
 
@@ -167,6 +167,59 @@ def test_what_was_never_written_moves_and_is_cleared():
     assert got.tolist() == [(int(a) * int(b) + 77) & 0xFFFFFFFF for a, b in zip(x, y, strict=True)]
 
 
+@pytest.mark.parametrize(("kind", "wide"), [("f32", False), ("f64", True)])
+def test_powers_of_two_are_rounded_once(kind, wide):
+    """Also into and below the subnormal numbers, and over the end."""
+    x, rng = numbers(kind, 4), np.random.default_rng(7)
+    by = rng.integers(*((-1090, 1030) if wide else (-160, 130)), 64).astype(np.int32)
+    by[:8] = -1070 if wide else -147
+    target = "v[20:21]" if wide else "v20"
+    got = lanes_of(f"  v_ldexp_{kind} {target}, {register(0, wide)}, v12", [x, by], x.dtype)
+    for lane, bits in enumerate(got.tolist()):
+        number = value(int(x[lane]), kind)
+        zero = number == "-0"
+        exact = Fraction(0) if zero else number * Fraction(2) ** int(by[lane])
+        want = rounded(exact, kind, negative_zero=zero or int(x[lane]) >> (63 if wide else 31) == 1)
+        assert bits == want, lane
+
+
+def test_a_literal_of_32_bits_is_64_with_zeros_above():
+    body = "  s_mov_b64 s[20:21], 0xf716f100\n  v_mov_b32_e32 v20, s20\n  v_mov_b32_e32 v21, s21"
+    assert lanes_of(body, [], np.dtype(np.uint64)).tolist() == [0xF716F100] * 64
+
+
+@pytest.mark.parametrize("place", ["buffer", "global"])
+def test_lanes_that_add_by_compare_and_swap_all_come_through(place):
+    """The loop of kernels whose sums have no atomic addition: read, add, swap if nobody came between, or again."""
+    swap = {
+        "buffer": "buffer_atomic_cmpswap v[24:25], off, s[4:7], 0 sc0",
+        "global": "global_atomic_cmpswap v24, v26, v[24:25], s[4:5] sc0",
+    }[place]
+    body = f"""  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  s_mov_b32 s6, 256
+  s_mov_b32 s7, 0x20000
+  v_mov_b32_e32 v26, 0
+  s_waitcnt lgkmcnt(0)
+  global_load_dword v25, v26, s[4:5]
+  s_waitcnt vmcnt(0)
+again:
+  v_add_u32_e32 v24, v25, v10
+  v_mov_b32_e32 v27, v25
+  {swap}
+  s_waitcnt vmcnt(0)
+  v_cmp_ne_u32_e32 vcc, v24, v27
+  v_mov_b32_e32 v25, v24
+  s_and_b64 exec, exec, vcc
+  s_cbranch_execnz again
+  s_mov_b64 exec, -1
+  v_mov_b32_e32 v20, v24"""
+    x = np.arange(64, dtype=np.uint32) + 5
+    before = x.copy()
+    seen = lanes_of(body, [x], x.dtype)
+    assert x[0] == before[0] + before.sum() and (x[1:] == before[1:]).all()
+    assert seen.tolist() == (before[0] + np.cumsum(before) - before).tolist()  # lanes come one after the other
+
+
 def test_carries():
     x, y = drawn(2, 9)
     body = "  v_add_co_u32_e32 v20, vcc, v10, v12\n  v_addc_co_u32_e32 v21, vcc, v10, v12, vcc"
@@ -262,35 +315,6 @@ def test_division_is_correctly_rounded():
     with np.errstate(all="ignore"):
         want = inputs[0].view(np.float32) / inputs[1].view(np.float32)
     assert np.array_equal(out, want.view(np.uint32))
-
-
-def test_powers_of_two_of_fp64_are_rounded_once():
-    """Also below the normal numbers, where FP64 keeps fewer bits."""
-    rng = np.random.default_rng(6)
-    x = rng.standard_normal(64).astype(np.float32)
-    x[:4] = [0, -0.0, np.inf, 1 + 2.0**-23]
-    by = rng.choice(np.array([-1100, -1074, -1050, -1023, -5, 0, 7, 1030, 5000], np.int32), 64)
-    by[3] = -1074 + 22  # the lowest bit is half of the smallest number: a tie
-    halves = []
-    for register in ("v14", "v15"):
-        body = f"""  v_cvt_f64_f32_e32 v[14:15], v10
-  v_ldexp_f64 v[14:15], v[14:15], v12
-  v_mov_b32_e32 v20, {register}"""
-        halves.append(lanes_of(body, [x.view(np.uint32), by.view(np.uint32)], np.dtype(np.uint32)))
-    found = halves[0].astype(np.uint64) | halves[1].astype(np.uint64) << np.uint64(32)
-    want = [
-        math.ldexp(float(a), int(b)) if b < 1000 else float(a) * 2.0**1000 * 2.0**30 for a, b in zip(x, by, strict=True)
-    ]
-    big = by == 5000
-    want = np.where(big & (x != 0), np.copysign(np.inf, x), np.where(big, x, want))
-    assert np.array_equal(found, want.astype(np.float64).view(np.uint64))
-
-
-def test_constants_of_untyped_operands_are_extended_by_zeros():
-    x = np.zeros(64, np.uint32)
-    for register, want in (("s20", 0xF716F100), ("s21", 0)):
-        body = f"  s_mov_b64 s[20:21], 0xf716f100\n  v_mov_b32_e32 v20, {register}"
-        assert set(lanes_of(body, [x], x.dtype).tolist()) == {want}
 
 
 def kernel_of(body):

@@ -66,7 +66,8 @@ def test_any_cut_of_a_real_kernel_ends_in_one_line():
     ("  s_waitcnt vmcnt(1099511627776)", "waits for 1099511627776 accesses"),
     ("  s_getreg_b32 s4, hwreg(HW_REG_HW_ID)", "uses a hardware register that is not modelled"),
     ("  v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10", "is not known here"),
-    ("  s_ashr_i64 s[4:5], 0xffffffff, 1", "whose other 32 bits are not known here"),
+    ("  s_mov_b32 s6, 1\n  s_ashr_i64 s[4:5], 0xffffffff, s6", "whose other 32 bits are not known here"),
+    ("  s_getpc_b64 s[4:5]", "needs a code object: a text has no addresses"),
     ("  s_mov_b32 s4, 0\n  s_mov_b32 s5, 0x80040000\n  s_mov_b32 s6, 0\n  s_mov_b32 s7, 0\n"
      "  buffer_load_dword v1, off, s[4:7], 0", "a descriptor that swizzles"),
 ])  # fmt: skip
@@ -179,6 +180,40 @@ def test_buffers_are_bounded_by_their_descriptor():
     assert x.tolist() == want
 
 
+def test_a_scalar_offset_beyond_the_records_puts_every_word_out_of_range():
+    """The array has the words; Tensile's kernels ask for such ones in rows that they throw away."""
+    body = """  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  s_mov_b32 s6, 40
+  s_mov_b32 s7, 0x20000
+  s_movk_i32 s8, 0x80
+  v_lshlrev_b32_e32 v2, 2, v0
+  s_waitcnt lgkmcnt(0)
+  buffer_load_dword v4, v2, s[4:7], s8 offen
+  s_waitcnt vmcnt(0)
+  s_mov_b32 s6, 256
+  buffer_store_dword v4, v2, s[4:7], 0 offen
+"""
+    x = np.arange(1, 129, dtype=np.uint32)
+    run = compiled.read(kernel(body)).run([x])
+    assert not x[:64].any() and (x[64:] != 0).all()
+    assert any("below 0: every word is out of range" in each for each in run.assumptions)
+
+
+def test_a_full_counter_lets_no_further_access_begin():
+    """What was loaded is there 15 accesses later without a wait: the counter has four bits. 14 later it may not be."""
+
+    def body(later):
+        reads = [f"  ds_read_b32 v{10 + i}, v6" for i in range(later + 1)]
+        return "\n".join(
+            [WRITE, "  s_waitcnt lgkmcnt(0)", *reads, "  s_waitcnt lgkmcnt(15)", "  v_mov_b32_e32 v1, v10"]
+        )
+
+    run = compiled.read(kernel(body(15), local=256)).run([np.zeros(64, np.uint32)])
+    assert any(each.startswith("a wave whose counter is full") for each in run.assumptions)
+    with pytest.raises(compiled.KernelFault, match="uses v10 before a wait for local memory"):
+        runs(body(14), local=256)
+
+
 def test_wrong_arguments():
     for options, match in (
         ({"cluster": (2, 1, 1)}, "no clusters"),
@@ -257,6 +292,36 @@ k.co:	file format elf64-amdgpu
 	global_store_dword v1, v2, s[4:5]                          // 00000000101C: DC708000 00040201
 	s_endpgm                                                   // 000000001024: BF810000
 """
+
+
+#: The branch by an address, as Tensile's kernels make it.
+FAR = DISASSEMBLY.replace(
+    """	s_branch 1                                                 // 00000000100C: BF820001 <k+0x14>
+	s_trap 2                                                   // 000000001010: BF920002
+	s_waitcnt lgkmcnt(0)                                       // 000000001014: BF8CC07F
+""",
+    """	s_getpc_b64 s[6:7]                                         // 00000000100C: BE861C00
+	s_add_u32 s6, s6, 24                                       // 000000001010: 80069806
+	s_addc_u32 s7, s7, 0                                       // 000000001014: 82078007
+	s_setpc_b64 s[6:7]                                         // 000000001018: BE801D06
+	s_trap 2                                                   // 00000000101C: BF920002
+	s_trap 2                                                   // 000000001020: BF920002
+	s_trap 2                                                   // 000000001024: BF920002
+	s_waitcnt lgkmcnt(0)                                       // 000000001028: BF8CC07F
+""",
+)
+
+
+def test_a_branch_by_an_address_stays_in_the_kernel(monkeypatch, tmp_path):
+    monkeypatch.setattr(code_object, "disassembled", lambda data, target: FAR)
+    path = tmp_path / "k.co"
+    path.write_bytes(elf())
+    program, x = compiled.read(path), np.zeros(64, np.uint32)
+    program.run([x])
+    assert (x == 9).all() and not program.unknown
+    monkeypatch.setattr(code_object, "disassembled", lambda data, target: FAR.replace("s6, s6, 24", "s6, s6, 25"))
+    with pytest.raises(compiled.KernelFault, match="goes to the address 0x1029, where the kernel has no instruction"):
+        compiled.read(path).run([x])
 
 
 def test_a_code_object_is_taken_apart(monkeypatch, tmp_path):

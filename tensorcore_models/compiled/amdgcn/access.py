@@ -123,7 +123,7 @@ def one_by_one(
     machine, memory, places: np.ndarray, words: np.ndarray, owners, form: Access, change: Callable, name: str
 ):
     """Read, change and write words, lanes at one address after the other; (words before, whose bytes they were)."""
-    before = np.zeros_like(words)
+    before = np.zeros((len(words), form.count), words.dtype)
     before_owners = None if machine.trace is None else np.zeros((len(places), form.size), np.int64)
     order = np.argsort(places, kind="stable")
     _, first, counts = np.unique(places[order], return_index=True, return_counts=True)

@@ -57,8 +57,8 @@ class BufferAddress:
         scalar = np.asarray(machine.spread(self.scalar.read(machine, waves), waves, lanes)).astype(np.int64)
         limit = records - scalar
         if (limit < 0).any():
-            raise Refused(
-                f"{self.ins.opcode}: a scalar offset beyond the buffer's end is not known here", self.ins.line
+            machine.assume(
+                "records of a buffer less a scalar offset beyond them are below 0: every word is out of range"
             )
         inside = np.clip(limit - offset, 0, form.size)
         if (inside % min(form.width, 4)).any():
@@ -178,11 +178,13 @@ def build_atomic(ins: AMDInstruction) -> Operation:
     form, returns = Access(width, count), "sc0" in ins.modifiers or "glc" in ins.modifiers
     if len(ins.operands) != 4:
         raise unknown(ins, f"has {len(ins.operands)} operands")
-    registers, where = vectors_of(ins.operands[0], form.registers, ins), BufferAddress(ins, *ins.operands[1:])
+    given = form.registers * (1 + ("cmpswap" in ins.name))
+    sources, where = vectors_of(ins.operands[0], given, ins), BufferAddress(ins, *ins.operands[1:])
+    registers = sources[: form.registers]
 
     def run(machine, waves, lanes):
         addresses, inside = where.read(machine, waves, lanes, form)
-        words, owners = taken(machine, registers, Access(4, form.registers), waves, lanes)
+        words, owners = taken(machine, sources, Access(4, given), waves, lanes)
         chosen = np.flatnonzero(inside == form.size)
         places = _places(machine, addresses, form.size, lanes, chosen, write=True)
         shaped = np.ascontiguousarray(words[chosen]).view(f"u{width}")

@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -226,17 +227,18 @@ def _instructions(text: str) -> list[_Placed]:
     return code
 
 
-def _aimed(code: list[_Placed]) -> list[AMDInstruction]:
+def _aimed(code: list[_Placed], places: dict[int, int]) -> list[AMDInstruction]:
     """A kernel's instructions with the targets of its branches: words from the next instruction, in the low 16 bits."""
-    places = {placed.address: i for i, placed in enumerate(code)}
     found = []
     for ins, address, word in code:
+        if ins.name == "s_getpc_b64":
+            ins = replace(ins, behind=address + 4)
         if is_branch(ins.name):
             words = (word + (1 << 15)) % (1 << 16) - (1 << 15)
             target = places.get(address + 4 + 4 * words)
             if target is None:
                 raise MalformedAMDGCN("a branch leaves the kernel", ins.line)
-            ins = AMDInstruction(ins.name, ins.encoding, ins.operands, ins.modifiers, ins.line, target)
+            ins = replace(ins, target=target)
         found.append(ins)
     return found
 
@@ -276,5 +278,6 @@ def read_code_object(data: bytes) -> tuple[str, CodeObject]:
         inside = [placed for placed in code if starts[name] <= placed.address < ends[starts[name]]]
         if not inside or inside[0].address != starts[name]:
             raise MalformedAMDGCN(f"the code of the kernel {name} is not there")
-        kernel.code = _aimed(inside)
+        kernel.places = {placed.address: place for place, placed in enumerate(inside)}
+        kernel.code = _aimed(inside, kernel.places)
     return text, found

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..errors import KernelFault
+from ..errors import KernelFault, Refused
 from ..scheduler import Jump, Split, Wait
-from .decode import Operation, unknown
+from .decode import Operation, ScalarSource, ScalarTarget, unknown
 from .syntax import EXEC, SCC, VCC, AMDInstruction, Call, Literal
 
 
@@ -49,6 +49,31 @@ def build_branch(ins: AMDInstruction) -> Operation:
         if not taken.any():
             return None
         return Split(np.flatnonzero(taken) if waves is None else waves[taken], target)
+
+    return run
+
+
+def build_place(ins: AMDInstruction) -> Operation:
+    """s_getpc_b64: the address of the next instruction, as its code object has it."""
+    target, behind = ScalarTarget(ins.operands[0], "b64", ins), ins.behind
+    if behind is None:
+        raise unknown(ins, "needs a code object: a text has no addresses")
+    place = np.uint64(behind)
+    return lambda machine, waves: target.write(machine, place, waves)
+
+
+def build_far_branch(ins: AMDInstruction) -> Operation:
+    """s_setpc_b64: to the instruction at an address, from where a branch of 16 bits does not reach."""
+    source = ScalarSource(ins.operands[0], "b64", ins)
+
+    def run(machine, waves):
+        found = np.unique(source.read(machine, waves))
+        if len(found) > 1:
+            raise Refused(f"{ins.opcode} to addresses that differ between waves is not known here", ins.line)
+        place = machine.launch.kernel.places.get(int(found[0]))
+        if place is None:
+            raise KernelFault(f"goes to the address {int(found[0]):#x}, where the kernel has no instruction", ins.line)
+        return Jump(place)
 
     return run
 
@@ -132,7 +157,8 @@ def nothing(ins: AMDInstruction) -> Operation:
 
 
 BUILDERS: dict[str, Callable[[AMDInstruction], Operation]] = {
-    "s_branch": build_branch, **dict.fromkeys(_CONDITIONS, build_branch), "s_endpgm": build_end, "s_barrier": build_barrier,
+    "s_branch": build_branch, "s_getpc_b64": build_place, "s_setpc_b64": build_far_branch,
+    **dict.fromkeys(_CONDITIONS, build_branch), "s_endpgm": build_end, "s_barrier": build_barrier,
     "s_waitcnt": build_wait, "s_trap": build_trap,
     **dict.fromkeys(
         ("s_nop", "s_setprio", "s_sleep", "s_sethalt", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_clause",

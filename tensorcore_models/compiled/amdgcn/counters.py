@@ -12,6 +12,8 @@ from ..errors import KernelFault
 from .syntax import SCALARS, VECTORS, register_name
 
 VECTOR_MEMORY, LOCAL, SCALAR_MEMORY = 0, 1, 2
+#: Accesses in order that a counter holds (4 bits of lgkmcnt, 6 of vmcnt); scalar loads come in any order.
+HELD = np.array([63, 15, 1 << 40])
 _NAMES = ("vector memory (vmcnt)", "local memory (lgkmcnt)", "scalar memory (lgkmcnt)")
 
 
@@ -69,11 +71,16 @@ class Counters(NoCounters):
         if not late.any():
             table[number] = None
             return
-        mine = late if waves is None else late[waves]
+        beyond = late & (np.choose(queue, self.count) - turn >= HELD[queue])
+        mine = late & ~beyond if waves is None else (late & ~beyond)[waves]
         if mine.any():
             wave = int(mine.argmax()) if waves is None else int(waves[mine.argmax()])
             raise KernelFault(
                 f"{self.machine.waves.name(wave)} uses {name} before a wait for {_NAMES[queue[wave]]} says that it was loaded"
+            )
+        if (beyond if waves is None else beyond[waves]).any():
+            self.machine.assume(
+                "a wave whose counter is full (lgkmcnt 15, vmcnt 63) waits before its next access, as Tensile's kernels rely on"
             )
 
     def issued(self, queue: int, waves, vectors: range = range(0), scalars: range = range(0)) -> None:

@@ -84,8 +84,8 @@ def constant(literal: Literal, kind: str, ins: AMDInstruction):
     elif bits == 64 and not -16 <= value <= 64:
         if kind == "f64":
             raw = value << 32
-        elif 0 <= value < 1 << (31 if kind == "i64" else 32):
-            raw = value  # hardware extends by zeros where the operand is not signed (LLVM, pull request 70274)
+        elif 0 <= value < 1 << (31 if kind[0] == "i" else 32):  # LLVM: zeros above but for signed operands
+            raw = value
         else:
             raise unknown(ins, f"has the constant {value:#x}, whose other 32 bits are not known here")
     else:

@@ -110,14 +110,16 @@ def build_multiply_add(ins: AMDInstruction) -> Operation:
     return active(run)
 
 
-def _loaded(fmt: str):
+def _loaded(fmt: str) -> Callable:
     """v_ldexp: a number times a power of two, rounded once."""
 
     def run(mode, x, by):
         if any(mode.flushes(fmt)) or mode.rounding(fmt) != "rne":
-            raise Refused(f"v_ldexp of {fmt} in this mode of rounding or of subnormal numbers is not known here")
-        value = floats.values(np.asarray(x), fmt).astype(np.float64)
-        return floats.rounded(np.ldexp(value, np.clip(by, -2200, 2200)), fmt, "rne")
+            raise Refused("v_ldexp in this mode of rounding or of subnormal numbers is not known here")
+        with np.errstate(over="ignore", under="ignore"):
+            return floats.rounded(
+                np.ldexp(floats.values(x, fmt).astype(np.float64), np.clip(by, -4000, 4000)), fmt, "rne"
+            )
 
     return run
 

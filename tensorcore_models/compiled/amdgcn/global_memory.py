@@ -153,6 +153,12 @@ def _float_add(fmt: str) -> Callable:
     return change
 
 
+def _swapped_if_equal(old, given):
+    """The first half of the data where the second is what is there."""
+    new, expected = np.split(given, 2, axis=1)
+    return np.where(old == expected, new, old)
+
+
 #: Atomic operations: name -> (bytes of a word, words, function of old and new).
 ATOMICS: dict[str, tuple[int, int, Callable]] = {
     "add": (4, 1, np.add), "sub": (4, 1, np.subtract), "and": (4, 1, np.bitwise_and), "or": (4, 1, np.bitwise_or),
@@ -161,6 +167,7 @@ ATOMICS: dict[str, tuple[int, int, Callable]] = {
     "smax": (4, 1, lambda x, y: np.maximum(x.view(np.int32), y.view(np.int32)).view(np.uint32)),
     "add_x2": (8, 1, np.add), "swap_x2": (8, 1, lambda x, y: y),
     "add_f32": (4, 1, _float_add("fp32")), "add_f64": (8, 1, _float_add("fp64")),
+    "cmpswap": (4, 1, _swapped_if_equal), "cmpswap_x2": (8, 1, _swapped_if_equal),
     "pk_add_f16": (2, 2, _float_add("fp16")), "pk_add_bf16": (2, 2, _float_add("bf16")),
 }  # fmt: skip
 
@@ -168,15 +175,16 @@ ATOMICS: dict[str, tuple[int, int, Callable]] = {
 def build_atomic(ins: AMDInstruction) -> Operation:
     """An atomic operation; with sc0 it gives what was there before."""
     width, count, change = ATOMICS[ins.name.split("_atomic_")[1]]
+    given = 1 + ("cmpswap" in ins.name)
     form, returns = Access(width, count), "sc0" in ins.modifiers or "glc" in ins.modifiers
     targets = vectors_of(ins.operands[0], form.registers, ins) if returns else range(0)
     vector, data, *rest = ins.operands[returns:]
-    sources = vectors_of(data, form.registers, ins)
+    sources = vectors_of(data, given * form.registers, ins)
     where = address_reader(ins, vector, rest[0] if rest else None)
 
     def run(machine, waves, lanes):
         memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=True)
-        words, owners = taken(machine, sources, Access(4, form.registers), waves, lanes)
+        words, owners = taken(machine, sources, Access(4, len(sources)), waves, lanes)
         shaped = np.ascontiguousarray(words).view(f"u{width}")
         before, old = one_by_one(machine, memory, places, shaped, owners, form, change, ins.name)
         if returns:

@@ -103,6 +103,8 @@ class AMDInstruction:
         Line of the text.
     target : int or None
         Where a branch goes.
+    behind : int or None
+        The address behind it in its code object.
     """
 
     name: str
@@ -111,6 +113,7 @@ class AMDInstruction:
     modifiers: dict
     line: int
     target: int | None = None
+    behind: int | None = None
 
     @property
     def opcode(self) -> str:
@@ -144,6 +147,8 @@ class AMDKernel:
         In order of their place.
     code : list of AMDInstruction
         In order of addresses, from the kernel's first one on.
+    places : dict
+        Addresses of a code object -> place of the instruction in `code`; none are known of a text.
     """
 
     name: str
@@ -151,6 +156,7 @@ class AMDKernel:
     metadata: dict[str, object] = field(default_factory=dict)
     arguments: list[KernelArgument] = field(default_factory=list)
     code: list[AMDInstruction] = field(default_factory=list)
+    places: dict[int, int] = field(default_factory=dict)
 
     @property
     def parameters(self) -> list[KernelArgument]:

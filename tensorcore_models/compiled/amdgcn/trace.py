@@ -101,6 +101,9 @@ class AMDTrace(ExpressionTrace):
         """Whose bytes memory holds after an atomic operation on words of shape (lanes, words)."""
         count, words = old.shape
         width, parts = old.dtype.itemsize, []
+        if added.shape[1] > words:  # compare and swap: the new word, or what was there
+            new = np.zeros_like(old_owners) if owners is None else owners[:, : old_owners.shape[1]]
+            return np.where((old == added[:, words:]).all(1)[:, None], new, old_owners)
         for i in range(words):
             part = slice(i * width, (i + 1) * width)
             both = [None if each is None else each[:, part] for each in (old_owners, owners)]
