@@ -33,6 +33,8 @@ from .plans import ModePlan, OperandForm, UnitMode
 
 #: Targets whose instructions have roundings of their own.
 NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+#: Those that add no pairs: text for sm_100 adds pairs of which one half was never written, which no machine has checked.
+UNPACKED = ("sm_80", "sm_86", "sm_89", "sm_90", "gfx942")
 #: Codes of lowest bits have their top bit for the sum with a threshold; the highest code of an operand is below half of that.
 _BYTES, _HALVES = 8, 16
 #: By so much exponents of nonzero operands lie above 0, that of zeros: a sum with one of these is below every addend's.
@@ -221,9 +223,9 @@ MODES = (
         "chains of multiply-adds",
         "chains",
         (*NVIDIA, "gfx942"),
-        lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rne",)), 1),
+        lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rne",)), low.accumulator.terms_per_step),
         "multiply-adds in FP32 or FP64 in the order of k, rounded to nearest, infinities and NaN included",
-        "nothing",
+        "nothing; where small results are zeros, those of 2^-126; x86's and Ascend's infinities and NaN",
     ),
     UnitMode(
         "chains of multiply-adds, rounded otherwise",
@@ -234,10 +236,19 @@ MODES = (
         "nothing",
     ),
     UnitMode(
+        "lanes of multiply-adds",
+        "chains",
+        UNPACKED,
+        lambda low, mode: chain_plan(
+            low, mode, multiply_add_constants(low, ("rne",), True), low.accumulator.terms_per_step
+        ),
+        "x86's two chains over even and odd k, which are added to each other and then to c",
+        "sums that are 2^-126, infinities and NaN",
+    ),
+    UnitMode(
         "trees of products",
         "chains",
-        # Text for sm_100 adds pairs of which one half was never written, which no machine has checked.
-        ("sm_80", "sm_86", "sm_89", "sm_90", "gfx942"),
+        UNPACKED,
         lambda low, mode: chain_plan(low, mode, pairwise_constants(low), low.cycle),
         "CDNA2's fp16 and bf16: products rounded to FP32, groups of them added as a tree, infinities and NaN included",
         "nothing",
@@ -246,8 +257,8 @@ MODES = (
         "exact sums between bounds",
         "chains",
         NVIDIA,
-        lambda low, mode: chain_plan(low, mode, exact_constants(low), low.step),
-        "CDNA1's fp16 and bf16: exact sums of few products and c, rounded once to FP32",
+        lambda low, mode: chain_plan(low, mode, exact_constants(low), low.accumulator.terms_per_step),
+        "exact sums of few products and c, rounded once: CDNA1's, Arm's; multiply-adds in FP16 and bf16",
         "infinities and NaN, sums whose bounds in FP64, rounded down and up, are not rounded to the same number",
     ),
     UnitMode(
