@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ..explanations.words import Words
 from ..formats import Format
-from .base import Accumulator, Conversion, NanRule
+from .base import Accumulator, Conversion, Form, NanRule, SumAlgorithm
 from .checks import MAX_TERMS, check_range, require
 from .fused import ParametricDotAdd
 
@@ -92,6 +92,9 @@ class ScaledDotAdd(Accumulator):
 
     def arrangement(self, length):
         return self.exact.arrangement(length)
+
+    def form(self):
+        return Form(SumAlgorithm.SCALED, self)
 
     def words(self, d):
         n, s = self.terms, self.scale

@@ -11,28 +11,46 @@ from .plans import ModePlan
 
 #: PTX's names of roundings.
 _ROUNDINGS = {"rne": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
-#: Operand formats whose values torch converts to the type of the sum, and torch's types.
+#: Types of torch that hold operand formats; numbers whose lowest bits are padding are FP32's without these.
 _TYPES = {
     "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "e4m3fn": "float8_e4m3fn",
-    "e5m2": "float8_e5m2",
+    "e5m2": "float8_e5m2", "tf32": "float32", "hf32": "float32", "hf32_950": "float32",
 }  # fmt: skip
 #: Products of a step of a chain, at most: whole steps of k are unrolled.
 _UNROLLED = 8
 
 
-def multiply_add_constants(low: Lowered, roundings: tuple[str, ...]) -> dict[str, Any] | None:
-    """Constants of the kernel for a chain of multiply-adds in FP32 or FP64 with one of the roundings; None for other units."""
+#: Constants of the kernel that most units leave as they are.
+_PLAIN = {
+    "CLAMPS": False, "TREE": None, "BOUNDS": False, "RESULT": None, "LANES": None, "FLUSHES": False, "FINITE": False,
+}  # fmt: skip
+
+
+def multiply_add_constants(low: Lowered, roundings: tuple[str, ...], several: bool = False) -> dict[str, Any] | None:
+    """Constants of the kernel for a chain of multiply-adds in FP32 or FP64 with one of the roundings; None for other units.
+
+    Chains that start from 0, whose sum is added to c (x86's lanes), are among them; with `several` only those of two and more.
+    """
     (algorithm, spec), formats = low.form, low.floating
-    if algorithm is not SumAlgorithm.FMA_CHAIN or formats is None or low.scale_format is not None:
+    lanes = spec.lanes if algorithm is SumAlgorithm.LANES else None
+    if (algorithm is not SumAlgorithm.FMA_CHAIN and lanes is None) or formats is None or low.scale_format is not None:
+        return None
+    if several != (lanes is not None and lanes > 1):
         return None
     a, b, c, d = formats
-    plain = not (spec.flush_inputs or spec.flush_outputs or spec.saturate) and spec.pair_order == "ascending"
     held = c == d and d.name in ("fp32", "fp64") and {a.name, b.name} <= set(_TYPES)
     exact = all(f.fraction_bits <= d.fraction_bits and f.exponent_bits <= d.exponent_bits for f in (a, b))
-    if not (plain and held and exact) or spec.rounding not in roundings or spec.nan not in ("quiet", "all_ones"):
+    if not held or not exact or (spec.rounding if lanes is None else "rne") not in roundings:
         return None
-    nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
-    return {"ROUNDING": _ROUNDINGS[spec.rounding], "NAN": nan, "CLAMPS": False, "TREE": None, "BOUNDS": False}
+    flushes = lanes is not None or spec.flush_outputs
+    if flushes and d.name != "fp32" or (lanes is None and spec.flush_inputs != spec.flush_outputs):
+        return None
+    # NaN that keep payloads, and what saturates, are left to the CPU.
+    finite = spec.nan == "x86" or (lanes is None and spec.saturate)
+    return _PLAIN | {
+        "ROUNDING": _ROUNDINGS["rne" if lanes is not None else spec.rounding], "NAN": _nan(spec, d), "LANES": lanes,
+        "FLUSHES": flushes, "FINITE": finite,
+    }  # fmt: skip
 
 
 def pairwise_constants(low: Lowered) -> dict[str, Any] | None:
@@ -41,33 +59,57 @@ def pairwise_constants(low: Lowered) -> dict[str, Any] | None:
     if algorithm is not SumAlgorithm.PAIRWISE or formats is None or low.scale_format is not None:
         return None
     a, b, c, d = formats
-    held = (c.name, d.name) == ("fp32", "fp32") and {a.name, b.name} <= set(_TYPES) - {"fp64"}
-    if not held or spec.nan not in ("quiet", "all_ones"):
+    if (c.name, d.name) != ("fp32", "fp32") or not {a.name, b.name} <= set(_TYPES) - {"fp64"}:
         return None
-    nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
-    return {"ROUNDING": "rn", "NAN": nan, "CLAMPS": False,
-            "TREE": (spec.group, spec.flush_input != "none", spec.flush_results), "BOUNDS": False}  # fmt: skip
+    tree = spec.group, spec.flush_input != "none", spec.flush_results
+    return _PLAIN | {"ROUNDING": "rn", "NAN": _nan(spec, d), "TREE": tree}
 
 
 def exact_constants(low: Lowered) -> dict[str, Any] | None:
-    """Constants of the kernel for exact sums that are rounded once, to nearest, to FP32; None for other units."""
+    """Constants of the kernel for exact sums that are rounded once, to nearest; None for other units.
+
+    Multiply-adds in FP16 and bf16 are such sums of one product.
+    """
     (algorithm, spec), formats = low.form, low.floating
-    if algorithm is not SumAlgorithm.EXACT or formats is None or low.scale_format is not None:
+    if formats is None or low.scale_format is not None:
         return None
     a, b, c, d = formats
-    rules = (spec.output_rounding, spec.negative_underflow, spec.zero_sign, spec.nan, spec.subnormal_c)
+    wide = {"fp32", "fp64", "tf32", "hf32", "hf32_950"}
+    if c != d or d.name not in ("fp32", "fp16", "bf16") or not {a.name, b.name} <= set(_TYPES) - wide:
+        return None
+    if algorithm is SumAlgorithm.FMA_CHAIN:
+        flushes = spec.flush_inputs or spec.flush_outputs or spec.saturate
+        if flushes or d.name == "fp32" or spec.rounding != "rne" or spec.pair_order != "ascending":
+            return None
+        return _PLAIN | {"ROUNDING": "rn", "NAN": _nan(spec, d), "BOUNDS": True, "RESULT": (d.name, True, False)}
+    if algorithm is SumAlgorithm.SCALED:
+        spec = None if spec.saturate else spec.exact
+    elif algorithm is not SumAlgorithm.EXACT:
+        return None
+    if spec is None or not _rounded_once(spec):
+        return None
+    late = spec.c_position == "late"
+    if spec.c_position == "exact" or spec.zero_sign not in ("positive", "ieee"):
+        return None
+    if late and (d.name != "fp32" or spec.late_rounding != "rne" or spec.zero_sign != "ieee"):
+        return None
+    return _PLAIN | {
+        "ROUNDING": "rn", "NAN": _nan(spec, d), "BOUNDS": True, "RESULT": (d.name, spec.zero_sign == "ieee", late),
+    }  # fmt: skip
+
+
+def _rounded_once(spec: Any) -> bool:
+    """Whether an exact sum is rounded to nearest with subnormal numbers, and has no rule that is not IEEE 754's."""
+    rules = (spec.output_rounding, spec.negative_underflow, spec.nan, spec.subnormal_c)
     cut = (
         spec.fraction_bits, spec.integer_bits, spec.output_fraction_bits, spec.exponent_floor, spec.product_overflow_exponent,
     )  # fmt: skip
-    plain = not (spec.flush_inputs or spec.flush_outputs or spec.flush_c or spec.normalised_products or spec.padding)
-    held = (c.name, d.name) == ("fp32", "fp32") and {a.name, b.name} <= set(_TYPES) - {"fp32", "fp64"}
-    if (
-        not (plain and held)
-        or rules != ("rne", "negative", "positive", "quiet", "raw")
-        or any(x is not None for x in cut)
-    ):
-        return None
-    return {"ROUNDING": "rn", "NAN": d.nan_encoding(), "CLAMPS": False, "TREE": None, "BOUNDS": True}
+    others = spec.flush_inputs or spec.flush_outputs or spec.flush_c or spec.normalised_products or spec.padding
+    return rules == ("rne", "negative", "quiet", "raw") and not others and all(x is None for x in cut)
+
+
+def _nan(spec: Any, d: Any) -> int:
+    return d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
 
 
 def integer_constants(low: Lowered) -> dict[str, Any] | None:
@@ -79,41 +121,41 @@ def integer_constants(low: Lowered) -> dict[str, Any] | None:
     a, b, c, d = formats
     if max(a.bits, b.bits) > 8 or (c.name, d.name) != ("s32", "s32") or spec.terms > 1 << 14:
         return None
-    return {"ROUNDING": None, "NAN": 0, "CLAMPS": spec.saturate, "TREE": None, "BOUNDS": False}
+    return _PLAIN | {"ROUNDING": None, "NAN": 0, "CLAMPS": spec.saturate}
 
 
 def run_chain(unit: Any, a, b, c, every: int | None):
     """(encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
     import torch
 
-    plan, low = unit.plan, unit.plan.low
+    plan, low, told = unit.plan, unit.plan.low, unit.plan.constants
     (batch, m, k), n = a.shape, b.shape[1]
-    integers, bounds = plan.constants["ROUNDING"] is None, plan.constants["BOUNDS"]
-    whole = integers or bounds or plan.constants["TREE"] is not None
+    whole = told["ROUNDING"] is None or told["BOUNDS"] or told["TREE"] is not None or told["LANES"] is not None
     terms = plan.terms if whole else math.gcd(_UNROLLED, k, every or 0)
     padded = -(-k // terms) * terms
-    kind = torch.int32 if integers else getattr(torch, _TYPES[low.d_format.name])
-    taken = torch.float64 if bounds else kind
+    kind = torch.int32 if told["ROUNDING"] is None else getattr(torch, _TYPES[low.d_format.name])
+    taken = torch.float64 if told["BOUNDS"] else kind
     (x, x_special), (y, y_special) = (_operand(unit, i, codes, padded, taken) for i, codes in enumerate((a, b)))
     down, across = x.shape[1], y.shape[1]
-    out = torch.empty((batch, m, n), dtype=kind, device=a.device)
+    out = torch.empty((batch, m, n), dtype=getattr(torch, f"int{8 * low.d_format.container.itemsize}"), device=a.device)
     flags = torch.zeros(batch * down * across, dtype=torch.int32, device=a.device)
     strides = (0, 0, 0) if c is None else c.stride()
+    as_type = None if told["ROUNDING"] is None or low.d_format.name == "bf16" else low.d_format.name
+    flagging = told["BOUNDS"] or told["FLUSHES"] or told["FINITE"]
     arguments = {
-        "a": view_of(x), "b": view_of(y), "c": None if c is None else view_of(c.view(kind)), "out": view_of(out),
-        "flags": view_of(flags) if bounds else None, "m": m, "n": n, "steps": padded // terms,
+        "a": view_of(x), "b": view_of(y), "c": None if c is None else view_of(c, as_type), "out": view_of(out, as_type),
+        "flags": view_of(flags) if flagging else None, "m": m, "n": n, "steps": padded // terms,
         "chain": (every or padded) // terms, "row_tiles": down, "column_tiles": across,
         "c_batch": strides[0], "c_row": strides[1], "c_column": strides[2],
     }  # fmt: skip
     constants = {
-        **plan.constants, "TERMS": terms, "PROMOTES": every is not None, "EACH": unit.each,
-        "THREADS": (unit.target.warp // 8, 8), "WARPS": unit.warps,
+        **told, "TERMS": terms, "PROMOTES": every is not None, "EACH": unit.each, "THREADS": (unit.target.warp // 8, 8),
+        "WARPS": unit.warps,
     }  # fmt: skip
     unit.launch(TritonLaunch("chains", arguments, constants, batch * down * across, math.prod(unit.warps)))
-    signed = torch.int64 if kind == torch.float64 else torch.int32
-    if bounds:
+    if told["BOUNDS"]:
         flags |= (x_special[:, :, None] | y_special[:, None, :]).flatten().to(torch.int32)
-    return out.view(signed), flags
+    return out, flags
 
 
 def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
@@ -123,20 +165,28 @@ def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
     """
     import torch
 
-    low, tile, constants = unit.plan.low, unit.tile[side], unit.plan.constants
-    fmt, (batch, rows, k), special = (low.a_format, low.b_format)[side], codes.shape, None
-    if constants["ROUNDING"] is None:
+    low, tile, told = unit.plan.low, unit.tile[side], unit.plan.constants
+    fmt, (batch, rows, k), special, spec = (low.a_format, low.b_format)[side], codes.shape, None, low.form.spec
+    if told["ROUNDING"] is None:
         values = _integers(codes, fmt)
     else:
+        codes = codes & -(1 << fmt.padding_bits) if fmt.padding_bits else codes
         values = codes.contiguous().view(getattr(torch, _TYPES[fmt.name])).to(kind)
-    if constants["BOUNDS"]:
+    if low.form.algorithm is SumAlgorithm.SCALED and side == 0:
+        values = values * 2.0**-spec.scale
+    if told["BOUNDS"]:
         strange = torch.nn.functional.pad(~values.isfinite().all(2), (0, -rows % tile))
         special = strange.reshape(batch, -1, tile).any(2)
         values = values.nan_to_num(0, 0, 0)
-    nothing = 0.0
-    if constants["TREE"] is not None:
-        values = _flushed(values, fmt, low.form.spec.flush_input)
-        nothing = -0.0 if side == 0 else 0.0  # a product of -0 and +0 changes no sum
+    if told["FLUSHES"] and spec.flush_inputs:
+        values = torch.where(values.abs() < 2.0**fmt.emin, values * 0, values)
+    if told["TREE"] is not None:
+        values = _flushed(values, fmt, spec.flush_input)
+    if getattr(spec, "pair_order", "ascending") == "odd_first":
+        turned = torch.arange(k, device=codes.device)
+        values = values[:, :, torch.where(turned | 1 < k, turned ^ 1, turned)]
+    # A product of -0 and +0 changes no sum.
+    nothing = -0.0 if side == 0 and told["ROUNDING"] is not None else 0
     values = torch.nn.functional.pad(values, (0, padded - k, 0, -rows % tile), value=nothing)
     return values.reshape(batch, -1, tile, padded).transpose(2, 3).contiguous(), special
 

@@ -42,6 +42,8 @@ COUNTED: dict[tuple[str, str], float] = {
     ("ada:mma.m16n8k32.f32.e4m3.e4m3.f32", "sm_89"): 4.359,
     ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_89"): 3.680,
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_100"): 4.180,
+    ("x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "sm_90"): 6.795,
+    ("arm:fmmla.m2n2k8.f32.e4m3.e5m2.f32", "sm_90"): 3.352,
     ("wormhole:mvmul.m8n16k16.f32.f16.f16.f32.phase0", "sm_90"): 12.430,
     ("wormhole:mvmul.m8n16k16.f32.f16.f16.f32.phase0", "sm_80"): 13.508,
     ("volta:wmma.m16n16k16.f16.f16.f16.f32", "sm_90"): 10.547,
@@ -106,12 +108,14 @@ def predicted(unit: str, target: str) -> PredictedRate:
 
 
 def _fp64_instructions(unit: str, target: str) -> float:
-    """FP64 instructions for a product: its multiply-add, and the additions at a step's end."""
+    """FP64 instructions for a product: its multiply-add, or both of bounds, and the additions at a step's end."""
     from ..catalogue import get_instruction
     from ..kernels import lowered
     from .modes import plan_of
 
     plan = plan_of(lowered(get_instruction(*unit.split(":", 1))), target)
+    if plan.constants.get("BOUNDS", False):
+        return 2.0
     if plan.mode.function != "fused_floating" or plan.constants["WINDOW"]:
         return 0.0
     return 1 + (4 if plan.constants["DOWN"] is None else 6) / plan.terms

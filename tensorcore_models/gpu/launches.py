@@ -79,7 +79,7 @@ def view_of(tensor, fmt: str | None = None) -> View:
     if fmt is not None:
         import torch
 
-        tensor = tensor.view({"fp32": torch.float32, "fp16": torch.float16}[fmt])
+        tensor = tensor.view({"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16}[fmt])
         return View(tensor, fmt, (0, 0, 0))
     kind = _FLOATS.get(str(tensor.dtype)) or _INTEGERS[tensor.element_size()]
     return View(tensor, kind, (0, 0, 0))

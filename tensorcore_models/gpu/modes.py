@@ -233,9 +233,9 @@ MODES = (
         "chains of multiply-adds",
         "chains",
         (*NVIDIA, "gfx942"),
-        lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rne",)), 1),
+        lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rne",)), low.accumulator.terms_per_step),
         "multiply-adds in FP32 or FP64 in the order of k, rounded to nearest, infinities and NaN included",
-        "nothing",
+        "nothing; where small results are zeros, those of 2^-126; x86's and Ascend's infinities and NaN",
     ),
     UnitMode(
         "chains of multiply-adds, rounded otherwise",
@@ -244,6 +244,16 @@ MODES = (
         lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rz", "rd", "ru")), 1),
         "the same, rounded toward zero, up or down",
         "nothing",
+    ),
+    UnitMode(
+        "lanes of multiply-adds",
+        "chains",
+        (*NVIDIA, "gfx942"),
+        lambda low, mode: chain_plan(
+            low, mode, multiply_add_constants(low, ("rne",), True), low.accumulator.terms_per_step
+        ),
+        "x86's two chains over even and odd k, which are added to each other and then to c",
+        "sums that are 2^-126, infinities and NaN",
     ),
     UnitMode(
         "trees of products",
@@ -257,8 +267,8 @@ MODES = (
         "exact sums between bounds",
         "chains",
         NVIDIA,
-        lambda low, mode: chain_plan(low, mode, exact_constants(low), low.step),
-        "CDNA1's fp16 and bf16: exact sums of few products and c, rounded once to FP32",
+        lambda low, mode: chain_plan(low, mode, exact_constants(low), low.accumulator.terms_per_step),
+        "exact sums of few products and c, rounded once: CDNA1's, Arm's; multiply-adds in FP16 and bf16",
         "infinities and NaN, sums whose bounds in FP64, rounded down and up, are not rounded to the same number",
     ),
     UnitMode(

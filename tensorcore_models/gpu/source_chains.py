@@ -4,7 +4,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import ANY_VALUE, covered, elements, mark, placed
+from .source import ANY_VALUE, covered, elements, mark, placed, to_fp32_rz
 from .source_integers import extent, integer_layout
 
 
@@ -28,6 +28,62 @@ def kept(x, FLUSHES: gl.constexpr):
 
 
 @gluon.jit
+def kept_of_sum(x, close):
+    """(x, which below 2^-126 is a zero of its sign; close, or 1 where x is of that size and may have been rounded up to it)."""
+    return kept(x, True), close | (gl.abs(x) == 2.0**-126).to(gl.int32)
+
+
+@gluon.jit
+def lane(
+    pa, pb, close, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, FIRST: gl.constexpr, LANES: gl.constexpr
+):
+    """(chain of multiply-adds from 0 over every LANES-th product from FIRST on, close), small sums zeros."""
+    total = gl.zeros_like(close).to(gl.float32)
+    for i in gl.static_range(FIRST, TERMS, LANES):
+        x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
+        total, close = kept_of_sum(gl.fma(x, y, total), close)
+    return total, close
+
+
+@gluon.jit
+def as_fp32(x):
+    """Numbers of FP32, FP16 or, as encodings of 16 bits, bf16 in FP32."""
+    if x.dtype == gl.int16:
+        return (x.to(gl.int32) << 16).to(gl.float32, bitcast=True)
+    else:
+        return x.to(gl.float32)
+
+
+@gluon.jit
+def rounded_once(x, TYPE: gl.constexpr):
+    """FP64 to nearest in FP32, FP16 or bf16, as FP32."""
+    if TYPE == "bf16":  # through FP32 rounded to odd: whatever is lost shows in its last bit
+        cut = to_fp32_rz(x)
+        bits = cut.to(gl.int32, bitcast=True) | (cut.to(gl.float64) != x).to(gl.int32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -0x10000).to(gl.float32, bitcast=True)
+    elif TYPE == "fp16":
+        return x.to(gl.float16).to(gl.float32)
+    else:
+        return x.to(gl.float32)
+
+
+@gluon.jit
+def between_bounds(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, RESULT: gl.constexpr):
+    """(sum of a step's products and d, rounded once, flagged): chains rounded down and up, which must round to the same."""
+    low = gl.full_like(d, -0.0).to(gl.float64) if RESULT[2] else d.to(gl.float64)
+    high = low
+    for i in gl.static_range(TERMS):
+        x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
+        low, high = multiply_add(x, y, low, "rm"), multiply_add(x, y, high, "rp")
+    nothing = (low == 0.0) & (high == 0.0)  # then the sum is 0, whose sign above is IEEE 754's
+    least, most = rounded_once(low, RESULT[0]), rounded_once(high, RESULT[0])
+    if not RESULT[1]:
+        most = gl.where(nothing, 0.0, most)
+    same = least.to(gl.int32, bitcast=True) == most.to(gl.int32, bitcast=True)
+    return d + most if RESULT[2] else most, flagged | ((same | nothing) == 0).to(gl.int32)
+
+
+@gluon.jit
 def tree_of_products(
     pa, pb, BM: gl.constexpr, BN: gl.constexpr, FIRST: gl.constexpr, COUNT: gl.constexpr, FLUSHES: gl.constexpr
 ):
@@ -45,7 +101,8 @@ def tree_of_products(
 def chains(
     a, b, c, out, flags, m, n, steps, chain, row_tiles, column_tiles, c_batch, c_row, c_column,
     TERMS: gl.constexpr, ROUNDING: gl.constexpr, NAN: gl.constexpr, PROMOTES: gl.constexpr, CLAMPS: gl.constexpr,
-    TREE: gl.constexpr, BOUNDS: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
+    TREE: gl.constexpr, BOUNDS: gl.constexpr, RESULT: gl.constexpr, LANES: gl.constexpr, FLUSHES: gl.constexpr,
+    FINITE: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C product by product. A and B: [batch][tile][k][row or column of the tile], in the type of the sum.
 
@@ -53,13 +110,16 @@ def chains(
     of a step. NAN: Encoding of NaN results. PROMOTES: chains of `chain` steps start from 0 and are added outside.
     TREE: (products of a group, whether c below 2^-126 is +0 at each step, whether results below are 0) of sums whose rounded
     products are added as a tree, and each group's sum to c; None: multiply-adds.
-    BOUNDS: of exact sums of a step's products and c, rounded once to FP32: A and B are FP64, chains rounded down and up enclose
-    the sum, and where they round to different numbers the tile is flagged.
+    BOUNDS: of exact sums of a step's products and c, rounded once: A and B are FP64, chains rounded down and up enclose the
+    sum, and where they round to different numbers the tile is flagged. RESULT: of such sums, (format of c and of d, whether a
+    sum that is 0 has IEEE 754's sign, whether c is added to the rounded sum of products). LANES: Chains of a step that start
+    from 0, are added, and then to c; None: one chain from c. FLUSHES: results below 2^-126 are zeros, and tiles in which one
+    may have been rounded up to it are flagged. FINITE: tiles with infinities and NaN are flagged.
     """
     L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
     BN: gl.constexpr = extent(EACH, THREADS, WARPS, 1)
-    TYPE: gl.constexpr = out.dtype.element_ty
+    TYPE: gl.constexpr = gl.float32 if BOUNDS else out.dtype.element_ty
     program, batch, row_tile, column_tile = placed(row_tiles, column_tiles)
     in_rows, in_columns = gl.arange(0, BM, gl.SliceLayout(1, L)), gl.arange(0, BN, gl.SliceLayout(0, L))
     pa = a + (batch * row_tiles + row_tile) * steps * TERMS * BM + in_rows
@@ -67,7 +127,9 @@ def chains(
     rows, columns, inside = covered(row_tile, column_tile, m, n, L, BM, BN)
     d = gl.zeros([BM, BN], TYPE, L)
     if c is not None:
-        d = gl.load(c + elements(batch, rows, columns, c_batch, c_row, c_column), inside, 0).to(TYPE)
+        d = gl.load(c + elements(batch, rows, columns, c_batch, c_row, c_column), inside, 0)
+        d = as_fp32(d) if BOUNDS else d.to(TYPE)
+    flagged = gl.zeros([BM, BN], gl.int32, L)
     if BOUNDS:
         finite = gl.abs(d) < float("inf")
         flagged, d = (finite == 0).to(gl.int32), gl.where(finite, d, 0.0)
@@ -87,19 +149,21 @@ def chains(
                 for first in gl.static_range(0, TERMS, TREE[0]):
                     d = kept(d + tree_of_products(pa, pb, BM, BN, first, TREE[0], TREE[2]), TREE[2])
             elif BOUNDS:
-                low = d.to(gl.float64)
-                high = low
-                for i in gl.static_range(TERMS):
-                    x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
-                    low, high = multiply_add(x, y, low, "rm"), multiply_add(x, y, high, "rp")
-                nothing = (low == 0.0) & (high == 0.0)  # then the sum is 0, whose sign is plus
-                least, d = low.to(gl.float32), gl.where(nothing, 0.0, high.to(gl.float32))
-                same = least.to(gl.int32, bitcast=True) == d.to(gl.int32, bitcast=True)
-                flagged = flagged | ((same | nothing) == 0).to(gl.int32)
+                d, flagged = between_bounds(pa, pb, d, flagged, BM, BN, TERMS, RESULT)
+            elif LANES is not None:
+                total_of_lanes, flagged = lane(pa, pb, flagged, BM, BN, TERMS, 0, LANES)
+                for j in gl.static_range(1, LANES):
+                    other, flagged = lane(pa, pb, flagged, BM, BN, TERMS, j, LANES)
+                    total_of_lanes = kept(total_of_lanes + other, True)
+                d = kept(kept(d, True) + total_of_lanes, True)
             else:
+                if FLUSHES:
+                    d = kept(d, True)
                 for i in gl.static_range(TERMS):
                     x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
                     d = d + x * y if ROUNDING is None else multiply_add(x, y, d, ROUNDING)
+                    if FLUSHES:
+                        d, flagged = kept_of_sum(d, flagged)
             if CLAMPS:
                 wide = before.to(gl.int64) + d.to(gl.int64)
                 d = gl.minimum(gl.maximum(wide, -0x80000000), 0x7FFFFFFF).to(TYPE)
@@ -108,11 +172,15 @@ def chains(
         if PROMOTES:
             total = total + d
         left -= here
-    if BOUNDS:
-        mark(flags, program, gl.where(inside, flagged, 0))
     if PROMOTES:
         d = total
-    if ROUNDING is not None:
+    if FINITE:
+        flagged = flagged | ((gl.abs(d) < float("inf")) == 0).to(gl.int32)
+    if flags is not None:
+        mark(flags, program, gl.where(inside, flagged, 0))
+    if BOUNDS and RESULT[0] != "fp32":  # NaN were flagged
+        d = (d.to(gl.int32, bitcast=True) >> 16).to(gl.int16) if RESULT[0] == "bf16" else d.to(gl.float16)
+    elif ROUNDING is not None:
         if gl.float32 == TYPE:
             d = gl.where(d == d, d, gl.full_like(d.to(gl.int32, bitcast=True), NAN).to(gl.float32, bitcast=True))
         else:

@@ -8,6 +8,7 @@ import pytest
 import tensorcore_models as tcm
 from tensorcore_models.families.base import SumAlgorithm
 from tensorcore_models.families.fidelity import FidelityPhases
+from tensorcore_models.families.scaled_dot import ScaledDotAdd
 from tensorcore_models.gpu import costs, tensors
 from tensorcore_models.kernels import lowered
 from tensorcore_models.kernels.common import generic_promoted
@@ -40,6 +41,11 @@ UNITS = (
     "cdna1:v_mfma_f32_32x32x8f16", "cdna1:v_mfma_f32_32x32x4bf16", "cdna2:v_mfma_f32_32x32x8f16",
     "cdna2:v_mfma_f32_16x16x8bf16",
     "cdna1:v_mfma_f32_32x32x2f32", "turing:mma.m8n8k16.s32.s8.s8.s32.satfinite", "turing:mma.m8n8k32.s32.s4.u4.s32",
+    "arm:fmmla.m2n2k8.f32.e4m3.e5m2.f32", "arm:fdot.k2.f16.e5m2.e4m3.f16", "arm:fmopa.m8n8k1.f16.f16.f16.f16",
+    "arm:bfmopa.m8n8k1.bf16.bf16.bf16.bf16", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32.ebf", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32",
+    "x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "x86:tmmultf32ps.m16n16k16.f32.tf32.tf32.f32",
+    "x86:tdphbf8ps.m16n16k64.f32.e4m3.e5m2.f32", "ascend:cube.m16n16k16.f32.f16.f16.f32",
+    "ascend910b:cube.m16n16k8.f32.hf32.hf32.f32",
     "wormhole:matmul.m32n32k32.f32.f16.f16.f32.hifi4", "blackhole:matmul.m32n32k32.bf16.tf32.tf32.bf16.hifi2",
     "wormhole:mvmul.m8n16k16.f16.f16.f16.f16.phase3", "wormhole:matmul.m32n32k32.s32.s8.s8.s32.hifi3",
 )  # fmt: skip
@@ -70,6 +76,39 @@ def test_no_bit_differs(unit, target):
         p = draw(rng, low, edge, turn, (m, n, k))
         _, found = unit_machine.run(engine, machine, p)
         assert np.array_equal(found, generic_bits(low, *p)), edge
+
+
+@pytest.mark.parametrize("unit", ["x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32"])
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_small_sums_of_x86(unit, target):
+    """Sums about 2^-126 and subnormal operands are zeros of their sign; what may be rounded up to 2^-126 is done again."""
+    engine, machine = engine_of(unit), unit_machine.compiling(target)
+    low, rng = lowered(engine), np.random.default_rng(16)
+    a, b = (
+        (rng.integers(0, 2, s) << 15 | rng.integers(60, 66, s) << 7 | rng.integers(0, 128, s)).astype(np.uint16)
+        for s in ((16, 40), (40, 16))
+    )
+    a[:3] &= 0x807F  # subnormal
+    c = (rng.integers(0, 2, (16, 16)) << 31 | rng.integers(0, 1 << 24, (16, 16))).astype(np.uint32)
+    p = DrawnOperands(a, b, c, None, None)
+    _, found = unit_machine.run(engine, machine, p)
+    assert np.array_equal(found, generic_bits(low, *p)) and (found == 0x80000000).any()
+    x, y = (np.zeros(s, np.uint16) for s in ((1, 32), (32, 1)))
+    x[0, :2], y[:2, 0] = (0x3F7F, 0x0080), (0x0081, 0x3380)  # 2^-126 less a bit, and a bit; 2^-150
+    p = DrawnOperands(x, y, np.zeros((1, 1), np.uint32), None, None)
+    done, found = unit_machine.run(engine, machine, p)
+    assert np.array_equal(found, generic_bits(low, *p))
+
+
+@pytest.mark.parametrize("scale", [0, 5, 127])
+def test_sums_are_scaled(scale):
+    """Arm's LSCALE."""
+    spec, machine = ScaledDotAdd(4, scale), unit_machine.compiling("sm_90")
+    engine = tcm.MatrixEngine(spec, a_format="e4m3fn", b_format="e5m2")
+    for turn, edge in enumerate(EDGES):
+        p = draw(np.random.default_rng(17), lowered(engine), edge, turn, (9, 7, 30))
+        _, found = unit_machine.run(engine, machine, p)
+        assert np.array_equal(found, generic_bits(lowered(engine), *p)), edge
 
 
 @pytest.mark.parametrize("tile", [8, 16, 24])
