@@ -21,7 +21,8 @@ class TextMachine:
     find : callable
         Name of a function -> the kernel.
     texts : mapping, optional
-        Function: (assembly, names of its parameters in order), compiled before; they run in the place of every launch.
+        Function, or function and SHAPE of its constants: (assembly, names of its parameters in order), compiled before; they
+        run in the place of every launch.
     unpublished : {"refuse", "nearest"}, optional
         What becomes of results that no document gives, as payloads of NaN; by default NVIDIA's are refused.
     """
@@ -30,7 +31,7 @@ class TextMachine:
         self,
         target: KernelTarget,
         find: Callable[[str], Any],
-        texts: Mapping[str, tuple[str, Sequence[str]]] | None = None,
+        texts: Mapping[Any, tuple[str, Sequence[str]]] | None = None,
         unpublished: str | None = None,
     ):
         self.target, self.find = target, find
@@ -41,8 +42,9 @@ class TextMachine:
 
     def program(self, launch: TritonLaunch):
         """(program, names of its parameters) of a launch."""
-        if launch.function in self._given:
-            return self._given[launch.function]
+        given = self._given.get(launch.function) or self._given.get((launch.function, launch.constants.get("SHAPE")))
+        if given is not None:
+            return given
         function = self.find(launch.function)
         kinds = specialised(launch, function.arg_names, True, unspecialised(function))
         key = launch.function, str(kinds), launch.warps, launch.stages

@@ -73,7 +73,8 @@ CHANGES = {
     "c to nearest": ("hopper-fp16", "add.rz.f64", "add.rn.f64"),
     "results to nearest": ("hopper-fp16", "cvt.rz.f32.f64", "cvt.rn.f32.f64"),
     "the smallest exponent": ("hopper-fp16", "max.u16x2", "min.u16x2"),
-    "no inexact negatives": ("hopper-fp16", "dp4a.u32.u32", "dp4a.s32.u32"),
+    "no inexact negatives": ("hopper-fp16", "dp4a.u32.s32", "dp4a.s32.s32"),
+    "CDNA3's smaller exponent": ("cdna3-fp8", "max.u16x2", "min.u16x2"),
     "the smaller FP16 exponent": ("ampere-bf16", "max.f16x2", "min.f16x2"),
     "a window to nearest": ("ada-e4m3", "fma.rz.f32", "fma.rn.f32"),
     "dot product and c to nearest": ("cdna3-fp8", "add.rz.f64", "add.rn.f64"),
@@ -96,3 +97,34 @@ def test_changes_of_the_text_change_bits(change):
     done, found = unit_machine.run(engine, machine, p)
     assert any(texts)
     assert done.again != () or not np.array_equal(found, generic_bits(lowered(engine), *p))
+
+
+@pytest.mark.parametrize("rounding", ["rm", "rn", "rz"])
+def test_the_last_cut_of_cdna3_is_down(rounding):
+    """c = 2^32 - 2^8 and 1023 from the products carry, so that a bit below 31 is lost, beside which the rest is half a unit."""
+    unit, machine = unit_machine.stored("cdna3-fp8", lambda _, text: text.replace("add.rm.f64", f"add.{rounding}.f64"))
+    engine = engine_of(unit)
+    a, b, c = np.zeros((2, 16), np.float32), np.zeros((16, 1), np.float32), np.array([[1], [-1]], np.float32)
+    a[:, 0], a[:, 1], b[0], b[1] = (32, -32), (-1, 1), 32, 1
+    x, y = (tcm.encode(v, "e4m3fnuz") for v in (a, b))
+    p = DrawnOperands(x, y, (c * np.float32(2**32 - 2**8)).view(np.uint32), None, None)
+    expected = generic_bits(lowered(engine), *p)
+    assert expected[:, 0].view(np.float32).tolist() == [2**32 + 2**9, -(2**32) - 2**10]
+    found = unit_machine.run(engine, machine, p)[1]
+    same = {"rm": [True, True], "rn": [False, True], "rz": [True, False]}[rounding]
+    assert (found == expected)[:, 0].tolist() == same
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("count", ["dp4a.u32.s32", "dp4a.s32.s32"])
+def test_a_small_negative_product_of_cdna3_is_cut_to_zero(count, first):
+    """Beside 240 240, of which the same is taken away: in even and in odd k, which are summed apart."""
+    unit, machine = unit_machine.stored("cdna3-fp8", lambda _, text: text.replace("dp4a.u32.s32", count))
+    engine = engine_of(unit)
+    a, b, c = np.zeros((1, 16), np.float32), np.zeros((16, 1), np.float32), np.zeros((1, 1), np.uint32)
+    a[0, first : first + 6 : 2], b[first : first + 6 : 2, 0] = (240, 240, 2.0**-10), (240, -240, -(2.0**-10))
+    p = DrawnOperands(*(tcm.encode(v, "e4m3fnuz") for v in (a, b)), c, None, None)
+    expected = generic_bits(lowered(engine), *p)
+    assert expected.view(np.float32)[0, 0] == 0
+    found = unit_machine.run(engine, machine, p)[1]
+    assert np.array_equal(found, expected) == (count == "dp4a.u32.s32")

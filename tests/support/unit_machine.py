@@ -23,7 +23,8 @@ def stored(name: str, change=lambda function, text: text):
     for path in sorted(FOLDER.glob(f"{name}-*.ptx")):
         text = path.read_text()
         facts = json.loads(text.partition("\n")[0].removeprefix("// "))
-        texts[facts["function"]] = change(facts["function"], text), facts["parameters"]
+        key = (facts["function"], tuple(facts["shape"])) if "shape" in facts else facts["function"]
+        texts[key] = change(facts["function"], text), facts["parameters"]
     return facts["unit"], TextMachine(get_target(facts["target"]), unit_kernel, texts, unpublished="nearest")
 
 

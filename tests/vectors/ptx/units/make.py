@@ -36,7 +36,7 @@ FILES = {
 def write(name: str, unit: str, target_name: str) -> None:
     """The kernels of one unit."""
     target, engine = get_target(target_name), tcm.get_instruction(*unit.split(":", 1))
-    low = lowered(engine)
+    low, written = lowered(engine), set()
 
     def launch(what):
         made = compile_function(unit_kernel(what.function), what, target)
@@ -44,8 +44,14 @@ def write(name: str, unit: str, target_name: str) -> None:
             "triton": triton.__version__, "unit": unit, "target": target_name, "function": what.function,
             "parameters": made.parameters,
         }  # fmt: skip
+        if "SHAPE" in what.constants:
+            facts["shape"] = what.constants["SHAPE"]
+        text = f"// {json.dumps(facts)}\n{stripped(made.assembly)}"
         path = HERE / f"{name}-{what.function}.ptx"
-        path.write_text(f"// {json.dumps(facts)}\n{stripped(made.assembly)}")
+        if path in written and text != path.read_text():  # b is packed otherwise
+            path = HERE / f"{name}-{what.function}-b.ptx"
+        path.write_text(text)
+        written.add(path)
 
     types = {1: torch.int8, 2: torch.int16, 4: torch.int32}
     a, b = (torch.zeros((1, 8, 64), dtype=types[f.container.itemsize]) for f in (low.a_format, low.b_format))
