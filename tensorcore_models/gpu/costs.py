@@ -37,6 +37,7 @@ COUNTED: dict[tuple[str, str], float] = {
     ("cdna3:v_mfma_f32_32x32x8_bf16", "sm_90"): 6.648,
     ("cdna1:v_mfma_f32_32x32x2f32", "sm_90"): 1.180,
     ("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0", "sm_90"): 4.348,
+    ("blackwell:tcgen05.mma.m128n8k64.block32.f32.e2m1.e2m1.ue8m0", "sm_90"): 1.326,
     ("ampere:mma.m16n8k16.f32.f16.f16.f32", "sm_80"): 6.359,
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_80"): 4.742,
     ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_80"): 5.797,
@@ -111,6 +112,8 @@ def _fp64_instructions(unit: str, target: str) -> float:
     from .modes import plan_of
 
     plan = plan_of(lowered(get_instruction(*unit.split(":", 1))), target)
+    if plan.mode.function == "group_sums":
+        return (4 * plan.terms // plan.constants["GROUP"] + 2) / plan.terms
     if plan.mode.function != "fused_floating" or plan.constants["WINDOW"]:
         return 0.0
     return 1 + (4 if plan.constants["DOWN"] is None else 8) / plan.terms

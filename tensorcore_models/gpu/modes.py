@@ -28,6 +28,7 @@ from ..families.base import SumAlgorithm
 from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
 from .chains import chain_plan, exact_constants, integer_constants, multiply_add_constants, pairwise_constants
+from .groups import group_plan
 from .integers import integer_plan
 from .plans import ModePlan, OperandForm, UnitMode
 
@@ -261,6 +262,15 @@ MODES = (
         lambda low, mode: chain_plan(low, mode, exact_constants(low), low.step),
         "CDNA1's fp16 and bf16: exact sums of few products and c, rounded once to FP32",
         "infinities and NaN, sums whose bounds in FP64, rounded down and up, are not rounded to the same number",
+    ),
+    UnitMode(
+        "exact sums of groups in FP64",
+        "group_sums",
+        NVIDIA,
+        group_plan,
+        "Blackwell's FP4 with block scales: groups summed as bytes, scaled, and fused with c toward zero",
+        "NaN and infinities, results of 2^127 or more",
+        (2, 4),
     ),
     UnitMode(
         "integer sums",

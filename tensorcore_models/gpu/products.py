@@ -15,6 +15,7 @@ from ..kernels import matrix_bits
 from ..kernels.common import generic_promoted
 from ..kernels.lowering import Lowered
 from .chains import run_chain
+from .groups import run_groups
 from .integers import run_integers
 from .launches import TritonLaunch, view_of
 from .modes import plan_of
@@ -129,6 +130,8 @@ class DeviceUnit:
             return run_chain(self, a, b, c, every)
         if plan.mode.function == "fused_integers":
             return run_integers(self, a, b, c, every)
+        if plan.mode.function == "group_sums":
+            return run_groups(self, a, b, c, every, scales)
         order = plan.order(k)
         padded = -(-k // plan.terms) * plan.terms if order is None else order.size
         at = None if order is None else torch.from_numpy(order.copy()).to(a.device)
