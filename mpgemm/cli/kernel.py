@@ -106,8 +106,9 @@ def _checked(row, target, written, types) -> list:
     """The texts that were written, run here at a shape for which they were compiled."""
     from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.gate import GateCase, ResidueCase, near_tile, text_machine
+    from tensorcore_models.gpu.launchers import CompiledText
 
-    texts = [(x.launch.function, x.assembly, x.parameters) for x in written.kernels]
+    texts = [CompiledText(x.launch.function, x.assembly, x.parameters) for x in written.kernels]
     tile = Configuration(**written.record["configuration"])
     case = GateCase(row, target, tile, types=types) if row.kind == "words" else ResidueCase(row, target, tile)
     shape = near_tile(tile, tuple(written.record["shape"]))

@@ -24,7 +24,7 @@ from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.word_run import equilibrating_exponents, scaling_target
 from tensorcore_models.compiled import KernelFault, Refused
 from tensorcore_models.formats import get_float_format
-from tensorcore_models.gpu.launchers import TextMachine
+from tensorcore_models.gpu.launchers import CompiledText, TextMachine
 from tensorcore_models.gpu.launches import TritonLaunch, View
 from tensorcore_models.gpu.targets import TARGETS, KernelTarget, get_target
 
@@ -121,7 +121,7 @@ def simulated(row: RecoveryMethod, unit: str | None, a, b, c=None, alpha: float 
         return d if c is None or beta == 0 else d + d.dtype.type(beta) * np.asarray(c, d.dtype)
 
 
-def text_machine(target: KernelTarget, texts: Sequence[tuple[str, str, Sequence[str]]] = ()) -> TextMachine:
+def text_machine(target: KernelTarget, texts: Sequence[CompiledText] = ()) -> TextMachine:
     """Launches of this room run on the machine of a target's text; `texts` as :class:`TextMachine` takes them."""
     return TextMachine(target, kernel_function, texts)
 

@@ -30,18 +30,22 @@ DEVICES = {
 ISSUE = 128
 #: Counted instructions for a product by unit and target, of the modes' own tiles, Triton 3.9.0; these kernels spill nothing.
 COUNTED: dict[tuple[str, str], float] = {
-    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_90"): 4.215,
-    ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_90"): 5.230,
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_90"): 4.250,
+    ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_90"): 5.305,
     ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_90"): 3.184,
     ("cdna3:v_mfma_f32_32x32x8_f16", "sm_90"): 5.953,
+    ("cdna3:v_mfma_f32_32x32x8_bf16", "sm_90"): 6.648,
     ("cdna1:v_mfma_f32_32x32x2f32", "sm_90"): 1.180,
-    ("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0", "sm_90"): 5.172,
-    ("ampere:mma.m16n8k16.f32.f16.f16.f32", "sm_80"): 6.109,
+    ("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0", "sm_90"): 4.348,
+    ("blackwell:tcgen05.mma.m128n8k64.block32.f32.e2m1.e2m1.ue8m0", "sm_90"): 1.326,
+    ("ampere:mma.m16n8k16.f32.f16.f16.f32", "sm_80"): 6.359,
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_80"): 4.742,
+    ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_80"): 5.797,
     ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_80"): 3.680,
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_89"): 15.273,
     ("ada:mma.m16n8k32.f32.e4m3.e4m3.f32", "sm_89"): 4.359,
     ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_89"): 3.680,
-    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_100"): 4.180,
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_100"): 4.336,
     ("x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "sm_90"): 6.795,
     ("arm:fmmla.m2n2k8.f32.e4m3.e5m2.f32", "sm_90"): 3.352,
     ("wormhole:mvmul.m8n16k16.f32.f16.f16.f32.phase0", "sm_90"): 12.430,
@@ -116,6 +120,8 @@ def _fp64_instructions(unit: str, target: str) -> float:
     plan = plan_of(lowered(get_instruction(*unit.split(":", 1))), target)
     if plan.constants.get("BOUNDS", False):
         return 2.0
+    if plan.mode.function == "group_sums":
+        return (4 * plan.terms // plan.constants["GROUP"] + 2) / plan.terms
     if plan.mode.function != "fused_floating" or plan.constants["WINDOW"]:
         return 0.0
-    return 1 + (4 if plan.constants["DOWN"] is None else 6) / plan.terms
+    return 1 + (4 if plan.constants["DOWN"] is None else 8) / plan.terms

@@ -1,6 +1,7 @@
 """Who runs a launch: the machine of its compiled text, for arrays, or a device, for tensors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,31 @@ from .. import compiled
 from .compiling import compile_function, specialised, unspecialised
 from .launches import TritonLaunch, View
 from .targets import KernelTarget
+
+
+@dataclass(frozen=True)
+class CompiledText:
+    """A launch's text, compiled before.
+
+    Attributes
+    ----------
+    function, assembly : str
+    parameters : sequence of str
+        Names of the arguments that are passed, in order; the others are 1 or left out.
+    constants : mapping
+        Those by which texts of one function differ.
+    """
+
+    function: str
+    assembly: str
+    parameters: Sequence[str]
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+    def fits(self, launch: TritonLaunch) -> bool:
+        """Whether the text passes every argument of a launch that is not 1 or left out, and has its constants."""
+        passed = {name for name, x in launch.arguments.items() if x is not None and not (isinstance(x, int) and x == 1)}
+        same = all(launch.constants.get(name) == value for name, value in self.constants.items())
+        return same and launch.function == self.function and passed.issubset(self.parameters)
 
 
 class TextMachine:
@@ -20,9 +46,8 @@ class TextMachine:
         What a launch is compiled for, specialised as Triton's own launches are, once for each kind.
     find : callable
         Name of a function -> the kernel.
-    texts : sequence of (str, str, sequence of str), optional
-        (function, assembly, names of its parameters in order), compiled before; each runs in the place of every launch of the
-        function whose other arguments are 1 or left out.
+    texts : sequence of CompiledText, optional
+        Compiled before; each runs in the place of every launch that it fits.
     unpublished : {"refuse", "nearest"}, optional
         What becomes of results that no document gives, as payloads of NaN; by default NVIDIA's are refused.
     """
@@ -31,18 +56,18 @@ class TextMachine:
         self,
         target: KernelTarget,
         find: Callable[[str], Any],
-        texts: Sequence[tuple[str, str, Sequence[str]]] = (),
+        texts: Sequence[CompiledText] = (),
         unpublished: str | None = None,
     ):
         self.target, self.find = target, find
         # AMD publishes no payloads of NaN; here every NaN is one.
         self.unpublished = unpublished or ("refuse" if target.backend == "cuda" else "nearest")
         self._programs: dict[Any, tuple[Any, tuple[str, ...]]] = {}
-        self._given = [(function, compiled.read(text), tuple(names)) for function, text, names in texts]
+        self._given = [(text, compiled.read(text.assembly)) for text in texts]
 
     def program(self, launch: TritonLaunch):
         """(program, names of its parameters) of a launch."""
-        given = [(program, names) for function, program, names in self._given if function == launch.function]
+        given = [pair for pair in self._given if pair[0].function == launch.function]
         if given:
             return self._fitting(given, launch)
         function = self.find(launch.function)
@@ -55,12 +80,13 @@ class TextMachine:
 
     @staticmethod
     def _fitting(given, launch: TritonLaunch):
-        """The text that passes every argument of a launch which is not 1 or left out; ValueError if there is none."""
-        passed = {name for name, x in launch.arguments.items() if x is not None and not (isinstance(x, int) and x == 1)}
-        for program, names in given:
-            if passed.issubset(names):
-                return program, names
-        raise ValueError(f"no text of {launch.function} passes {', '.join(sorted(passed))}: compile it for this launch")
+        """The first text that fits a launch; ValueError if there is none."""
+        for text, program in given:
+            if text.fits(launch):
+                return program, tuple(text.parameters)
+        raise ValueError(
+            f"no text of {launch.function} fits this launch: compile it with {', '.join(launch.arguments)}"
+        )
 
     def __call__(self, launch: TritonLaunch) -> None:
         """Run a launch; arrays of its views are written in place."""

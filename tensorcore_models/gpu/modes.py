@@ -28,6 +28,7 @@ from ..families.base import SumAlgorithm
 from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
 from .chains import chain_plan, exact_constants, integer_constants, multiply_add_constants, pairwise_constants
+from .groups import group_plan
 from .integers import integer_plan
 from .phases import phase_plan
 from .plans import ModePlan, OperandForm, UnitMode
@@ -278,6 +279,15 @@ MODES = (
         phase_plan,
         "Tenstorrent's: parts of significands multiplied phase after phase, groups and sums rounded in integers; s8, too",
         "nothing",
+    ),
+    UnitMode(
+        "exact sums of groups in FP64",
+        "group_sums",
+        NVIDIA,
+        group_plan,
+        "Blackwell's FP4 with block scales: groups summed as bytes, scaled, and fused with c toward zero",
+        "NaN and infinities, results of 2^127 or more",
+        (2, 4),
     ),
     UnitMode(
         "integer sums",

@@ -15,6 +15,7 @@ from ..kernels import matrix_bits
 from ..kernels.common import generic_promoted
 from ..kernels.lowering import Lowered
 from .chains import run_chain
+from .groups import run_groups
 from .integers import run_integers
 from .launches import TritonLaunch, view_of
 from .modes import plan_of
@@ -130,6 +131,8 @@ class DeviceUnit:
         import torch
 
         plan, (batch, m, k), n = self.plan, a.shape, b.shape[1]
+        if plan.mode.function == "group_sums":
+            return run_groups(self, a, b, c, every, scales)
         if (run := _RUNS.get(plan.mode.function)) is not None:
             return run(self, a, b, c, every)
         order = plan.order(k)

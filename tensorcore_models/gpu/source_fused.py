@@ -9,6 +9,7 @@ from .source import (
     add_rz,
     covered,
     elements,
+    fp64_of_high,
     mark,
     placed,
     replicated,
@@ -19,7 +20,7 @@ from .source import (
     to_fp32_rz,
 )  # fmt: skip
 from .source_down import down_sum
-from .source_steps import above_window, advanced, floored, inexact_negatives, largest, operand_at, window
+from .source_steps import advanced, floored, inexact_negatives, largest, lifted, operand_at
 
 
 @gluon.jit
@@ -43,17 +44,15 @@ def truncated_sum(
 ):  # fmt: skip
     """Products and d, each truncated FRACTION bits below an exponent field; d's magnitude is added to a window of its sign."""
     sign = d.to(gl.int32, bitcast=True) & -0x80000000
-    count = inexact_negatives(a_at, b_at, limit, BM, BN, TERMS * BITS // 32, WINDOW, 1, 0)
+    count = inexact_negatives(a_at, b_at, limit, BM, BN, TERMS * BITS // 32, True, 1, 0)
     if WINDOW:
         unit = (top << 23) + (((23 - FRACTION) << 23) + 0x400000)  # 1.5 2^23 units
         base, signed = unit.to(gl.float32, bitcast=True), (unit | sign).to(gl.float32, bitcast=True)
-        total = floored(a_at, b_at, base + (add_rz(signed, d) - signed), BM, BN, TERMS, 0, 1)
-        return (total.to(gl.int32, bitcast=True) + (count >> 7)).to(gl.float32, bitcast=True) - base
     else:
         unit = (top << 20) + (((1023 + 52 - 127 - FRACTION) << 20) + 0x80000)  # 1.5 2^52 units
-        signed = window(unit | sign)
-        total = floored(a_at, b_at, window(unit) + (add_rz(signed, d.to(gl.float64)) - signed), BM, BN, TERMS, 0, 1)
-        return above_window(total, unit, count)
+        base, signed = fp64_of_high(unit), fp64_of_high(unit | sign)
+    start = base + (add_rz(signed, d.to(base.dtype)) - signed)
+    return lifted(floored(a_at, b_at, start, BM, BN, TERMS, 0, 1), count) - base
 
 
 @gluon.jit

@@ -40,6 +40,8 @@ UNITS = (
     "rtx_blackwell:mma.m16n8k32.block32.f32.e2m1.e3m2.f32.ue8m0", "ampere:mma.m8n8k4.f32.f16.f16.f32",
     "cdna1:v_mfma_f32_32x32x8f16", "cdna1:v_mfma_f32_32x32x4bf16", "cdna2:v_mfma_f32_32x32x8f16",
     "cdna2:v_mfma_f32_16x16x8bf16",
+    "blackwell:tcgen05.mma.m128n8k64.block16.f32.e2m1.e2m1.ue4m3",
+    "rtx_blackwell:mma.m16n8k64.block32.f32.e2m1.e2m1.f32.ue8m0",
     "cdna1:v_mfma_f32_32x32x2f32", "turing:mma.m8n8k16.s32.s8.s8.s32.satfinite", "turing:mma.m8n8k32.s32.s4.u4.s32",
     "arm:fmmla.m2n2k8.f32.e4m3.e5m2.f32", "arm:fdot.k2.f16.e5m2.e4m3.f16", "arm:fmopa.m8n8k1.f16.f16.f16.f16",
     "arm:bfmopa.m8n8k1.bf16.bf16.bf16.bf16", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32.ebf", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32",
@@ -229,7 +231,10 @@ def test_counted_instructions(unit, target):
     types = {1: torch.int8, 2: torch.int16, 4: torch.int32}
     device = unit_on(low, row, launch, unit)
     a, b = (torch.zeros((1, 64, 256), dtype=types[f.container.itemsize]) for f in (low.a_format, low.b_format))
-    device.chain(a, b, None)
+    scales = (None, None)
+    if low.scale_format is not None:
+        scales = (torch.zeros((1, 64, 256 // low.block_size), dtype=torch.int8),) * 2
+    device.chain(a, b, None, None, scales)
     binary, terms = made[0]
     found = loop_count(binary, terms * device.each[0] * device.each[1])
     assert found.each == pytest.approx(costs.COUNTED[unit, target], abs=0.005)

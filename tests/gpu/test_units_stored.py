@@ -13,7 +13,9 @@ torch = pytest.importorskip("torch")
 
 import unit_machine  # noqa: E402
 
-NAMES = ("hopper-fp16", "ampere-bf16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "wormhole-hifi2", "cdna1-fp32")
+NAMES = (
+    "hopper-fp16", "ampere-bf16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "blackwell-mxfp4", "wormhole-hifi2", "cdna1-fp32",
+)  # fmt: skip
 SHAPE = (13, 11, 72)
 
 
@@ -21,8 +23,8 @@ def engine_of(unit: str):
     return tcm.get_instruction(*unit.split(":", 1))
 
 
-def normal(low, seed: int, shape=SHAPE) -> DrawnOperands:
-    """Operands of one scale, c beside them, block scales around 1."""
+def normal(low, seed: int, shape=SHAPE, spread=3) -> DrawnOperands:
+    """Operands of one scale, c beside them, block scales around 1, within 2^-spread and 2^spread."""
     (m, n, k), rng = shape, np.random.default_rng(seed)
     a, b = (
         tcm.encode(rng.standard_normal(s), f.name, "rne") for f, s in zip(low.floating, ((m, k), (k, n)), strict=False)
@@ -30,7 +32,7 @@ def normal(low, seed: int, shape=SHAPE) -> DrawnOperands:
     scales = (None, None)
     if low.scale_format is not None:
         blocks = -(-k // low.block_size)
-        scales = tuple(rng.integers(124, 131, s).astype(np.uint8) for s in ((m, blocks), (blocks, n)))
+        scales = tuple(rng.integers(127 - spread, 128 + spread, s).astype(np.uint8) for s in ((m, blocks), (blocks, n)))
     return DrawnOperands(a, b, rng.standard_normal((m, n)).astype(np.float32).view(np.uint32), *scales)
 
 
@@ -50,10 +52,11 @@ def test_bits_are_those_of_the_generic_kernel(name, edge):
 def test_nothing_of_one_scale_is_done_again(name):
     unit, machine = unit_machine.stored(name)
     engine = engine_of(unit)
-    p = normal(lowered(engine), 3)
-    done, found = unit_machine.run(engine, machine, p)
-    assert done.again == () and done.by == ""
-    assert np.array_equal(found, generic_bits(lowered(engine), *p))
+    for spread in (3, 25):
+        p = normal(lowered(engine), 3, spread=spread)
+        done, found = unit_machine.run(engine, machine, p)
+        assert done.again == () and done.by == ""
+        assert np.array_equal(found, generic_bits(lowered(engine), *p))
 
 
 def test_tiles_that_leave_the_domain_are_named():
@@ -73,9 +76,12 @@ CHANGES = {
     "c to nearest": ("hopper-fp16", "add.rz.f64", "add.rn.f64"),
     "results to nearest": ("hopper-fp16", "cvt.rz.f32.f64", "cvt.rn.f32.f64"),
     "the smallest exponent": ("hopper-fp16", "max.u16x2", "min.u16x2"),
-    "no inexact negatives": ("hopper-fp16", "dp4a.u32.u32", "dp4a.s32.u32"),
+    "no inexact negatives": ("hopper-fp16", "dp4a.u32.s32", "dp4a.s32.s32"),
+    "CDNA3's smaller exponent": ("cdna3-fp8", "max.u16x2", "min.u16x2"),
     "the smaller FP16 exponent": ("ampere-bf16", "max.f16x2", "min.f16x2"),
     "a window to nearest": ("ada-e4m3", "fma.rz.f32", "fma.rn.f32"),
+    "sums of groups to nearest": ("blackwell-mxfp4", "cvt.rz.f32.f64", "cvt.rn.f32.f64"),
+    "unsigned bytes": ("blackwell-mxfp4", "dp4a.s32.s32", "dp4a.u32.s32"),
     "dot product and c to nearest": ("cdna3-fp8", "add.rz.f64", "add.rn.f64"),
     "the smaller exponent of a group": ("wormhole-hifi2", "max.s32", "min.s32"),
     "parts of no sign": ("wormhole-hifi2", "shr.s32", "shr.u32"),
@@ -94,7 +100,64 @@ def test_changes_of_the_text_change_bits(change):
 
     unit, machine = unit_machine.stored(name, mutated)
     engine = engine_of(unit)
-    p = normal(lowered(engine), 5)
+    p = normal(lowered(engine), 5, spread=25)
     done, found = unit_machine.run(engine, machine, p)
     assert any(texts)
     assert done.again != () or not np.array_equal(found, generic_bits(lowered(engine), *p))
+
+
+@pytest.mark.parametrize("rounding", ["rm", "rn", "rz"])
+def test_the_last_cut_of_cdna3_is_down(rounding):
+    """c = 2^32 - 2^8 and 1023 from the products carry, so that a bit below 31 is lost, beside which the rest is half a unit."""
+    unit, machine = unit_machine.stored("cdna3-fp8", lambda _, text: text.replace("add.rm.f64", f"add.{rounding}.f64"))
+    engine = engine_of(unit)
+    a, b, c = np.zeros((2, 16), np.float32), np.zeros((16, 1), np.float32), np.array([[1], [-1]], np.float32)
+    a[:, 0], a[:, 1], b[0], b[1] = (32, -32), (-1, 1), 32, 1
+    x, y = (tcm.encode(v, "e4m3fnuz") for v in (a, b))
+    p = DrawnOperands(x, y, (c * np.float32(2**32 - 2**8)).view(np.uint32), None, None)
+    expected = generic_bits(lowered(engine), *p)
+    assert expected[:, 0].view(np.float32).tolist() == [2**32 + 2**9, -(2**32) - 2**10]
+    found = unit_machine.run(engine, machine, p)[1]
+    same = {"rm": [True, True], "rn": [False, True], "rz": [True, False]}[rounding]
+    assert (found == expected)[:, 0].tolist() == same
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("count", ["dp4a.u32.s32", "dp4a.s32.s32"])
+def test_a_small_negative_product_of_cdna3_is_cut_to_zero(count, first):
+    """Beside 240 240, of which the same is taken away: in even and in odd k, which are summed apart."""
+    unit, machine = unit_machine.stored("cdna3-fp8", lambda _, text: text.replace("dp4a.u32.s32", count))
+    engine = engine_of(unit)
+    a, b, c = np.zeros((1, 16), np.float32), np.zeros((16, 1), np.float32), np.zeros((1, 1), np.uint32)
+    a[0, first : first + 6 : 2], b[first : first + 6 : 2, 0] = (240, 240, 2.0**-10), (240, -240, -(2.0**-10))
+    p = DrawnOperands(*(tcm.encode(v, "e4m3fnuz") for v in (a, b)), c, None, None)
+    expected = generic_bits(lowered(engine), *p)
+    assert expected.view(np.float32)[0, 0] == 0
+    found = unit_machine.run(engine, machine, p)[1]
+    assert np.array_equal(found, expected) == (count == "dp4a.u32.s32")
+
+
+def test_groups_of_zeros_have_no_exponent_and_those_that_cancel_do():
+    """A c of 1 beside scales of 2^60, of which F = 35 leaves nothing; it stays where all products are zero, or a scale is."""
+    unit, machine = unit_machine.stored("blackwell-mxfp4")
+    engine = engine_of(unit)
+    a, b = np.zeros((3, 64), np.uint8), np.zeros((64, 1), np.uint8)
+    a[1, 40:42], a[2, 40:42], b[40:42, 0], b[8, 0] = (2, 10), (2, 2), 2, 2  # 1, -1; 1, 1; 1
+    scales = [np.full((3, 2), 127, np.uint8), np.full((2, 1), 187, np.uint8)]
+    p = DrawnOperands(a, b, np.full((3, 1), np.float32(1)).view(np.uint32), *scales)
+    done, found = unit_machine.run(engine, machine, p)
+    assert done.again == () and np.array_equal(found, generic_bits(lowered(engine), *p))
+    assert found[:, 0].view(np.float32).tolist() == [1, 0, 2.0**61]
+
+
+@pytest.mark.parametrize("rounding", ["rz", "rn"])
+def test_sums_of_groups_are_cut_toward_zero(rounding):
+    """1 and -1 of two groups leave the third, 1.5 units of 2^-35, of which one unit is kept."""
+    unit, machine = unit_machine.stored("blackwell-mxfp4", lambda _, text: text.replace("fma.rz", f"fma.{rounding}"))
+    a, b = np.zeros((2, 64), np.uint8), np.zeros((64, 1), np.uint8)
+    a[:, (0, 16, 32, 33)], b[(0, 16, 32, 33), 0] = ((2, 10, 7, 7), (10, 2, 15, 15)), (2, 2, 7, 4)
+    scales = [np.array([[127, 87]] * 2, np.uint8), np.full((2, 1), 127, np.uint8)]
+    p = DrawnOperands(a, b, np.zeros((2, 1), np.uint32), *scales)
+    found = unit_machine.run(engine_of(unit), machine, p)[1]
+    assert np.array_equal(found, generic_bits(lowered(engine_of(unit)), *p)) == (rounding == "rz")
+    assert found.view(np.float32)[:, 0].tolist() == [x * 2.0**-35 for x in {"rz": (1, -1), "rn": (2, -2)}[rounding]]

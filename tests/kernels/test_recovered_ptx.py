@@ -11,6 +11,7 @@ from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.forms import kernel_method
 from mpgemm.kernels.gate import GateCase, near_tile, text_machine
 from tensorcore_models import compiled
+from tensorcore_models.gpu.launchers import CompiledText
 from tensorcore_models.gpu.targets import get_target
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "ptx" / "recovered"
@@ -29,11 +30,11 @@ def case_of(name, **changes):
     """(case, machine with the file's text) of a product."""
     facts, text = read(name)
     row = kernel_method(facts["method"])
-    texts = [("gemm", changes.pop("text", text), facts["parameters"])]
+    texts = [CompiledText("gemm", changes.pop("text", text), facts["parameters"])]
     if name == REPAIRED:
         row = row.with_options(repair="fp32")
         other = read(f"{name}-repair")
-        texts.append(("repair", other[1], other[0]["parameters"]))
+        texts.append(CompiledText("repair", other[1], other[0]["parameters"]))
     target = get_target(facts["target"])
     case = GateCase(row, target, Configuration(**facts["configuration"]), add=True, **changes)
     return case, text_machine(target, texts)

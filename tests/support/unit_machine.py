@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from tensorcore_models.gpu.compiling import unit_kernel
-from tensorcore_models.gpu.launchers import TextMachine
+from tensorcore_models.gpu.launchers import CompiledText, TextMachine
 from tensorcore_models.gpu.products import unit_on
 from tensorcore_models.gpu.targets import get_target
 from tensorcore_models.kernels import lowered
@@ -23,7 +23,9 @@ def stored(name: str, change=lambda function, text: text):
     for path in sorted(FOLDER.glob(f"{name}-*.ptx")):
         text = path.read_text()
         facts = json.loads(text.partition("\n")[0].removeprefix("// "))
-        texts.append((facts["function"], change(facts["function"], text), facts["parameters"]))
+        constants = {"SHAPE": tuple(facts["shape"])} if "shape" in facts else {}
+        name = facts["function"]
+        texts.append(CompiledText(name, change(name, text), facts["parameters"], constants))
     return facts["unit"], TextMachine(get_target(facts["target"]), unit_kernel, texts, unpublished="nearest")
 
 

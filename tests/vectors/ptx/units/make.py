@@ -23,8 +23,8 @@ from tensorcore_models.gpu.products import unit_on  # noqa: E402
 from tensorcore_models.gpu.targets import get_target  # noqa: E402
 from tensorcore_models.kernels import lowered  # noqa: E402
 
-#: Files: unit and target. FP64 with codes in bytes and in halves, FP32's window, round-down with groups, block scales,
-#: phases, chains.
+#: Files: unit and target. FP64 with codes in bytes and in halves, FP32's window, round-down with groups, block scales, sums of
+#: groups, phases, chains.
 FILES = {
     "hopper-fp16": ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_90"),
     "ampere-bf16": ("ampere:mma.m16n8k16.f32.bf16.bf16.f32", "sm_80"),
@@ -32,6 +32,7 @@ FILES = {
     "cdna3-fp8": ("cdna3:v_mfma_f32_16x16x32_fp8_fp8", "sm_90"),
     "blackwell-mxfp8": ("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0", "sm_100"),
     "wormhole-hifi2": ("wormhole:matmul.m32n32k32.f32.f16.f16.f32.hifi2", "sm_90"),
+    "blackwell-mxfp4": ("blackwell:tcgen05.mma.m128n8k64.block32.f32.e2m1.e2m1.ue8m0", "sm_100"),
     "cdna1-fp32": ("cdna1:v_mfma_f32_32x32x2f32", "sm_80"),
 }
 
@@ -39,7 +40,7 @@ FILES = {
 def write(name: str, unit: str, target_name: str) -> None:
     """The kernels of one unit."""
     target, engine = get_target(target_name), tcm.get_instruction(*unit.split(":", 1))
-    low = lowered(engine)
+    low, written = lowered(engine), set()
 
     def launch(what):
         made = compile_function(unit_kernel(what.function), what, target)
@@ -47,8 +48,14 @@ def write(name: str, unit: str, target_name: str) -> None:
             "triton": triton.__version__, "unit": unit, "target": target_name, "function": what.function,
             "parameters": made.parameters,
         }  # fmt: skip
+        if "SHAPE" in what.constants:
+            facts["shape"] = what.constants["SHAPE"]
+        text = f"// {json.dumps(facts)}\n{stripped(made.assembly)}"
         path = HERE / f"{name}-{what.function}.ptx"
-        path.write_text(f"// {json.dumps(facts)}\n{stripped(made.assembly)}")
+        if path in written and text != path.read_text():  # b is packed otherwise
+            path = HERE / f"{name}-{what.function}-b.ptx"
+        path.write_text(text)
+        written.add(path)
 
     types = {1: torch.int8, 2: torch.int16, 4: torch.int32}
     a, b = (torch.zeros((1, 8, 64), dtype=types[f.container.itemsize]) for f in (low.a_format, low.b_format))

@@ -1,0 +1,113 @@
+"""The Gluon kernel of exact sums of groups, scaled, then a fused sum: FP4 with block scales on Blackwell."""
+
+# mypy: ignore-errors
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+from .source import (
+    ANY_VALUE,
+    add_rz,
+    covered,
+    elements,
+    fma_rz,
+    fp64_of_high,
+    mark,
+    placed,
+    tile_columns,
+    tile_layout,
+    tile_rows,
+    to_fp32_rz,
+)
+
+#: Below every exponent.
+LOWEST = gl.constexpr(-4096)
+
+
+@gluon.jit
+def dot_of_bytes(pa, pb, count, BM: gl.constexpr, BN: gl.constexpr, WORDS: gl.constexpr):
+    """count + the products of four signed bytes of each of WORDS words."""
+    for i in gl.static_range(WORDS):
+        x, y = gl.load(pa + i * BM)[:, None], gl.load(pb + i * BN)[None, :]
+        x, y = gl.broadcast(x, y)
+        count = gl.inline_asm_elementwise("dp4a.s32.s32 $0, $1, $2, $3;", "=r,r,r,r", [x, y, count], gl.int32, True, 1)
+    return count
+
+
+@gluon.jit
+def signed_window(high, of):
+    """The window with that upper word and the sign of an integer."""
+    return fp64_of_high(high | (of & -0x80000000))
+
+
+@gluon.jit
+def group_step(
+    pa, pb, fa, fb, sa, sb, d, BM: gl.constexpr, BN: gl.constexpr, L: gl.constexpr, GROUPS: gl.constexpr,
+    WORDS: gl.constexpr, FRACTION: gl.constexpr, FLOOR: gl.constexpr,
+):  # fmt: skip
+    """One sum of GROUPS groups and d: each group's exponent is that of its scales, unless all its products are zero."""
+    field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
+    top = gl.where(d == 0.0, LOWEST, gl.maximum(field, 1) - 127)
+    for g in gl.static_range(GROUPS):
+        x, y = gl.load(fa + g * BM)[:, None], gl.load(fb + g * BN)[None, :]
+        top = gl.maximum(top, gl.where((x & y & 0xFFFF) != 0, (x >> 16) + (y >> 16), LOWEST))
+    high = (gl.maximum(top, FLOOR) << 20) + (((1023 + 52 - FRACTION) << 20) + 0x80000)
+    base = signed_window(high, d.to(gl.int32, bitcast=True))
+    total = add_rz(base, d.to(gl.float64)) - base
+    for g in gl.static_range(GROUPS):
+        dot = dot_of_bytes(pa + g * WORDS * BM, pb + g * WORDS * BN, gl.zeros([BM, BN], gl.int32, L), BM, BN, WORDS)
+        base = signed_window(high, dot)
+        scale = gl.load(sa + g * BM)[:, None] * gl.load(sb + g * BN)[None, :]
+        total += fma_rz(dot.to(gl.float64), scale, base) - base
+    return to_fp32_rz(total) + 0.0
+
+
+@gluon.jit(do_not_specialize=ANY_VALUE)
+def group_sums(
+    a, a_facts, a_scales, b, b_facts, b_scales, c, out, flags, m, n, steps, chain, row_tiles, column_tiles, c_batch, c_row,
+    c_column,
+    TERMS: gl.constexpr, GROUP: gl.constexpr, FRACTION: gl.constexpr, FLOOR: gl.constexpr, PROMOTES: gl.constexpr,
+    EACH: gl.constexpr, WARPS: gl.constexpr,
+):  # fmt: skip
+    """D = A B + C of exact sums of GROUP products of small integers, times scales, TERMS / GROUP of them fused with c.
+
+    A and B: four k in the bytes of a word, [batch][tile][word][row or column]. Facts, for each group: its scale's exponent and,
+    in the lower half, which operands are not zero, none where the scale is. Scales: in FP64; A's with the unit of the integers.
+    FLOOR: the lowest exponent. PROMOTES: chains of `chain` steps start from 0 and are added outside.
+    """
+    L: gl.constexpr = tile_layout(EACH, WARPS)
+    BM: gl.constexpr = tile_rows(EACH, WARPS)
+    BN: gl.constexpr = tile_columns(EACH, WARPS)
+    GROUPS: gl.constexpr = TERMS // GROUP
+    program, batch, row_tile, column_tile = placed(row_tiles, column_tiles)
+    rows, columns, inside = covered(row_tile, column_tile, m, n, L, BM, BN)
+    of_a = (batch * row_tiles + row_tile) * steps * BM
+    of_b = (batch * column_tiles + column_tile) * steps * BN
+    at_a, at_b = gl.arange(0, BM, gl.SliceLayout(1, L)), gl.arange(0, BN, gl.SliceLayout(0, L))
+    pa, pb = a + of_a * (TERMS // 4) + at_a, b + of_b * (TERMS // 4) + at_b
+    fa, fb = a_facts + of_a * GROUPS + at_a, b_facts + of_b * GROUPS + at_b
+    sa, sb = a_scales + of_a * GROUPS + at_a, b_scales + of_b * GROUPS + at_b
+    d = gl.zeros([BM, BN], gl.float32, L)
+    if c is not None:
+        d = gl.load(c + elements(batch, rows, columns, c_batch, c_row, c_column), inside, 0.0)
+    flagged = (gl.abs(d) < float("inf")) == 0
+    d = gl.where(flagged, 0.0, d)
+    total = d
+    left = steps
+    while left > 0:
+        here = gl.minimum(left, chain)
+        if PROMOTES:
+            d = gl.zeros([BM, BN], gl.float32, L)
+        for _ in range(here):
+            d = group_step(pa, pb, fa, fb, sa, sb, d, BM, BN, L, GROUPS, GROUP // 4, FRACTION, FLOOR)
+            flagged = flagged | (gl.abs(d) >= 2.0**127)
+            pa, pb = pa + TERMS // 4 * BM, pb + TERMS // 4 * BN
+            fa, fb = fa + GROUPS * BM, fb + GROUPS * BN
+            sa, sb = sa + GROUPS * BM, sb + GROUPS * BN
+        if PROMOTES:
+            total = total + d
+        left -= here
+    if PROMOTES:
+        d = total
+        flagged = flagged | ((gl.abs(d) < float("inf")) == 0)
+    mark(flags, program, flagged & inside)
+    gl.store(out + elements(batch, rows, columns, m * n, n, 1), d, inside)
