@@ -28,7 +28,8 @@ SANITIZE_FLAGS = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-r
 # MPGEMM_CHECK=1 builds operations that look at what they are given and end the program outside of their domains (check.h).
 CHECK = [("MPG_CHECK", None)] if os.environ.get("MPGEMM_CHECK") == "1" else []
 
-INCLUDE = re.compile(r'^\s*(?:#\s*include|cdef extern from)\s+"([^"]+)"', re.MULTILINE)
+# LANES_TEXT names the header that lanes_of_each_set.h includes.
+INCLUDE = re.compile(r'^\s*(?:#\s*include|#\s*define LANES_TEXT|cdef extern from)\s+"([^"]+)"', re.MULTILINE)
 CIMPORT = re.compile(r"^\s*from\s+((?:tensorcore_models|ascend|mpgemm)[\w.]+)\s+cimport", re.MULTILINE)
 
 

@@ -248,7 +248,7 @@ MUTANTS = (
     Mutant("fast: bits of groups at the wrong place", "tensorcore_models/_kernels/groups/groups_pack_avx512.h", "mpg_group_pack_b_avx512", "short)(2 <<", "short)(1 <<", FAST),
     Mutant("fast: groups without products take part", "tensorcore_models/_kernels/groups/groups_lanes.h", "OP(group_integers)", "OP(pairs)(p->ea[2 * g + 1])", "OP(all_words)(-1)", FAST),
     Mutant("formats: fp6 and fp4 do not clamp", "tensorcore_models/formats/rows.py", "Format.clamps", 'self.specials == "finite"', "False", ("tests/tensorcore_models/test_rounding.py",)),
-    Mutant("fast: large group sums are not marked", "tensorcore_models/_kernels/groups/groups_lanes.h", "OP(group_row_of)", "|= beyond[i] >> l & 1", "|= 0", FAST),
+    Mutant("fast: large group sums are not marked", "tensorcore_models/_kernels/groups/groups_lanes.h", "OP(group_row_of)", "|= beyond >> l & 1", "|= 0", FAST),
     Mutant("fast: group sums F - 1", "tensorcore_models/_kernels/groups/groups_lanes.h", "OP(group_step)", "mpg_group_power(-t-", "mpg_group_power(1 - t-", FAST),
     Mutant("fast: exponents of the other tile", "tensorcore_models/_kernels/narrow/narrow_items.h", "mpg_items_quads", "other + k", "k", FAST),
     Mutant("chains: a pass at the wrong group", "tensorcore_models/_kernels/chains/chains_tile.h", "CHAIN_NAME(tile)", "* job->groups +", "+", FAST),

@@ -96,7 +96,8 @@ MPG_AVX2 void mpg_put_some_integers_raw_avx2(int32_t *to, mpg_i32_avx2 x, int co
 }
 MPG_AVX2 unsigned mpg_beyond_fp16_raw_avx2(mpg_f32_avx2 x)
 {
-    return mpg_negative_raw_avx2(mpg_all_raw_avx2((143 << 23) - 1) - ((mpg_i32_avx2)x & 0x7FFFFFFF));
+    const mpg_i32_avx2 field = mpg_all_raw_avx2(0x7F800000); /* what conversion makes of them: infinities */
+    return mpg_negative_raw_avx2(((mpg_i32_avx2)x & field) == field);
 }
 MPG_AVX2 mpg_f32_avx2 mpg_without_raw_avx2(mpg_f32_avx2 x, unsigned lanes)
 {

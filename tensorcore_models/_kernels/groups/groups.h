@@ -10,6 +10,8 @@
 #ifndef MPG_GROUPS_H
 #define MPG_GROUPS_H
 
+#include <float.h>
+
 #include "block_sizes.h"
 #include "lanes.h"
 

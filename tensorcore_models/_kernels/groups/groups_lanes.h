@@ -34,7 +34,11 @@ OP_FN void OP(group_integers)(int group, int groups, const mpg_group_task *t, co
 #pragma GCC unroll 2
     for (int j = 0; j < MPG_GROUP_LANES; j += 4 * VDLANES) {
         VW most = OP(all_words)(t->floor + MPG_GROUP_WORD_BIAS);
+#if VNAMED
 #pragma GCC unroll 4
+#else /* with 16 registers compilers would keep A's numbers of all groups in memory */
+#pragma GCC unroll 1
+#endif
         for (int g = 0; g < groups; g++) {
             const int16_t *y = p->eb + g * MPG_GROUP_WORDS + j;
             const VW e = OP(add_words)(OP(pairs)(p->ea[2 * g]), OP(load_words)(y));
@@ -45,15 +49,14 @@ OP_FN void OP(group_integers)(int group, int groups, const mpg_group_task *t, co
     }
 }
 
-/* One operation: c, float32 values in double, becomes the rounded sum. Returns whether results are too large. Vector instructions for 16
+/* One operation: c, float32 values in double, becomes the rounded sum. Returns whether results may be too large. Vector instructions for 16
  * products with AVX2: 2.31 above, 2 in the loop over groups (8 for 4 lanes and 16 products), 4.5 for each operation. */
-OP_FN unsigned OP(group_step)(int group, int groups, const mpg_group_task *t, const mpg_group_operands *p, VD *c,
-                              unsigned *beyond)
+OP_FN unsigned OP(group_step)(int group, int groups, const mpg_group_task *t, const mpg_group_operands *p, VD *c)
 {
     const VD to_magic = OP(all64)(mpg_group_power(-t->fraction_bits) * 0x1.8p52), one = OP(all64)(1.0), zero = OP(all64)(0.0);
     const VD zero_sign = OP(all64)(t->positive_zero ? 0.0 : -0.0), least = OP(all64)(0x1p-126);
     int16_t sums[MPG_GROUPS_MAX][MPG_GROUP_LANES], words[MPG_GROUP_LANES];
-    unsigned any = 0;
+    VD largest = zero;
     OP(group_integers)(group, groups, t, p, sums, words);
 #pragma GCC unroll 2
     for (int i = 0; i < GROUP_VECTORS; i++) {
@@ -67,29 +70,29 @@ OP_FN unsigned OP(group_step)(int group, int groups, const mpg_group_task *t, co
             const VD sum = OP(numbers)(sums[g] + VDLANES * i), signed_magic = OP(with_sign)(magic, sum);
             total += OP(madd_truncated)(sum, both, signed_magic) - signed_magic;
         }
-        beyond[i] = OP(beyond64)(total, 0x1p128);
-        any |= beyond[i];
         c[i] = OP(chopped32)(total) + zero_sign;
+        largest = OP(larger64)(largest, OP(magnitude64)(c[i]));
     }
-    return any;
+    return OP(beyond64)(largest, FLT_MAX);
 }
 
-/* The first row of a tile over several operations; results that are too large are marked and zeroed. */
+/* The first row of a tile over several operations; what is too large, or the largest number, to which it is truncated, is marked and
+ * zeroed. */
 OP_FN void OP(group_row_of)(int group, int groups, const mpg_group_task *t, const mpg_group_operands *operands,
                             const mpg_result_tile *tile, int64_t steps)
 {
     mpg_group_operands p = *operands;
     const mpg_result_tile d = *tile;
-    unsigned beyond[GROUP_VECTORS];
     VD c[GROUP_VECTORS];
     for (int i = 0; i < GROUP_VECTORS; i++)
         c[i] = OP(some64)(d.d + VDLANES * i, d.columns - VDLANES * i);
     for (int64_t s = 0; s < steps; s++, p = mpg_group_from(LANES_LEVEL, &p, 0, groups, group))
-        if (MPG_SELDOM(OP(group_step)(group, groups, t, &p, c, beyond)))
+        if (MPG_SELDOM(OP(group_step)(group, groups, t, &p, c)))
             for (int i = 0; i < GROUP_VECTORS; i++) {
-                c[i] = OP(without64)(c[i], beyond[i]);
+                const unsigned beyond = OP(beyond64)(c[i], FLT_MAX);
+                c[i] = OP(without64)(c[i], beyond);
                 for (int l = 0; l < VDLANES && VDLANES * i + l < d.columns; l++)
-                    d.redo[VDLANES * i + l] |= beyond[i] >> l & 1;
+                    d.redo[VDLANES * i + l] |= beyond >> l & 1;
             }
     for (int i = 0; i < GROUP_VECTORS; i++)
         OP(put_some64)(d.d + VDLANES * i, c[i], d.columns - VDLANES * i);
