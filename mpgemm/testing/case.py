@@ -358,6 +358,8 @@ def gemm_tolerance(
     TypeError
         If `splits` or `promote_every` is not an integer, or an option is unknown.
     """
+    if unknown := sorted(options.keys() - KernelOptions.__annotations__.keys()):
+        raise TypeError(f"unknown option {', '.join(unknown)}: known are {', '.join(KernelOptions.__annotations__)}")
     case = kernel_case(engine, a, b, c, out_format=out_format, **options)
     _ = case.bound  # refuses what has none
     return case

@@ -448,7 +448,17 @@ def _read_from(f: Failure, side: int, where: ElementMap) -> tuple[np.ndarray, np
     values, factors = f.unscaled
     stored = f.case.stored[0] if side == 0 else f.case.stored[1].T
     line, at = where(f.rows if side == 0 else f.columns)
-    inside = (at >= 0) & (at < stored.shape[1])
-    read = np.where(inside, stored[line, np.where(inside, at, 0)], 0.0)
-    sums = np.einsum("ek,ek->e", read * factors, values[1 - side])
+    sums = np.einsum("ek,ek->e", _read(stored, line, at) * factors, values[1 - side])
     return np.all(line >= 0, axis=1), (1 + f.share) * sums + f.added
+
+
+def _read(stored: np.ndarray, line: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Elements of an operand; lines are read whole where each element has one."""
+    inside = (at >= 0) & (at < stored.shape[1])
+    at = np.where(inside, at, 0)
+    if line.shape[1] > 1:
+        read = stored[line, at]
+    else:
+        read = stored[line[:, 0]]
+        read = np.take(read, at[0], 1) if len(at) == 1 else np.take_along_axis(read, at, 1)
+    return read if inside.all() else np.where(inside, read, 0.0)
