@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.bounds.populations import evenly
 from mpgemm.testing.case import KernelCase, format_of_result, gemm_tolerance
 from mpgemm.testing.check import KernelCheck, check_case, failed
 from mpgemm.testing.diagnosis import Diagnosis
@@ -232,7 +233,7 @@ def _of_some_rows(f: Failure) -> Failure:
     kept = np.zeros(f.rows.shape, bool)
     for taken in (wrong, ~wrong):
         lines = np.unique(f.rows[taken])
-        kept |= taken & np.isin(f.rows, lines[np.linspace(0, lines.size - 1, min(lines.size, ROWS)).astype(int)])
+        kept |= taken & np.isin(f.rows, lines[evenly(lines.size, ROWS)])
     return replace(f, rows=f.rows[kept], columns=f.columns[kept])
 
 

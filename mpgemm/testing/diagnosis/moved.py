@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from mpgemm.bounds.populations import evenly
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, ranges
 from mpgemm.testing.diagnosis.places import TILES
 
@@ -62,7 +63,7 @@ def _matched(f: Failure, axis: int) -> Finding | None:
     size = out.shape[0]
     places = f.rows if axis == 0 else f.columns
     across = np.unique(f.columns if axis == 0 else f.rows)
-    across = across[np.linspace(0, across.size - 1, min(across.size, ELEMENTS)).astype(int)]
+    across = across[evenly(across.size, ELEMENTS)]
     own = np.unique(places)
     if own.size > MATCHED or size < 2 or across.size < 2:
         return None
@@ -368,8 +369,7 @@ def _few(f: Failure) -> Failure:
     """A few of the wrong elements."""
     taken = np.flatnonzero(f.wrong[f.rows, f.columns])
     most, least = SCREENED
-    most = min(max(BUDGET // max(f.case.a.shape[1], 1), least), most, taken.size)
-    taken = taken[np.linspace(0, taken.size - 1, most).astype(int)]
+    taken = taken[evenly(taken.size, min(max(BUDGET // max(f.case.a.shape[1], 1), least), most))]
     return f.moved(f.rows[taken], f.columns[taken])
 
 
