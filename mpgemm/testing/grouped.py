@@ -166,7 +166,8 @@ def check_grouped(
         if computed.shape[1] != case.result.shape[1]:
             raise ValueError(f"out has shape {computed.shape}, expected {case.result.shape[1]} columns from b")
     with np.errstate(all="ignore"):
-        checks = {expert: check_case(computed[call.rows(expert)], case) for expert, case in cases.items()}
+        starts = call.starts
+        checks = {e: check_case(computed[call.rows(e)], case, int(starts[e])) for e, case in cases.items()}
         failing = [expert for expert, check in checks.items() if not check.passes]
         if not failing:
             text = f"every element of {len(cases)} groups is right"

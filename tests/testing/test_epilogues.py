@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from mpgemm.testing import assert_bits, assert_gemm_close, check_gemm, gemm_tolerance
+from mpgemm.testing import assert_bits, assert_gemm_close, check_gemm, faults_of, gemm_tolerance
 from mpgemm.testing.epilogues import EPILOGUES, epilogue_of
 
 BF16 = ml_dtypes.bfloat16
@@ -137,6 +137,15 @@ def test_wrong_pairs_are_named(wrong, text):
         assert_gemm_close(out.astype(BF16), a, b, engine="h100", epilogue="swiglu")
     said = [line for line in str(caught.value).splitlines() if "looks like" in line]
     assert len(said) == 1 and text in said[0]
+
+
+@pytest.mark.parametrize("epilogue", NAMES)
+def test_faults_are_tried_behind_an_epilogue(epilogue):
+    a, b = operands()
+    found = faults_of(gemm_tolerance("h100", a, b, out_format="fp16", epilogue=epilogue))
+    assert found["zeros"] == found["the least block of 32 k dropped"] == 1.0
+    flat = faults_of(gemm_tolerance("h100", a, b, np.float32(-1000), out_format="fp16", epilogue="relu"))  # all are 0
+    assert flat["FP16 accumulation"] < 0.01 and flat["the least block of 32 k dropped"] < 0.01
 
 
 @pytest.mark.parametrize("shape", [(48, 40), (40,), (1, 40), (48, 1), ()])
