@@ -411,7 +411,8 @@ def rearranged(f: Failure) -> Iterator[Finding]:
     belong to it are not."""
     for side, name in enumerate("AB"):
         shape = f.case.a.shape if side == 0 else f.case.b.shape[::-1]
-        yield from _read_elsewhere(f, side, _elsewhere(shape, side), f"{name} is misread", 2.0)
+        if shape[1]:
+            yield from _read_elsewhere(f, side, _elsewhere(shape, side), f"{name} is misread", 2.0)
 
 
 def _read_elsewhere(
