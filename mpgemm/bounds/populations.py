@@ -51,12 +51,14 @@ def corner(data: Data, side: int = SIDE) -> Data:
     return part_of(data, *evenly_spread(data, side))
 
 
+def evenly(size: int, most: int) -> np.ndarray:
+    """At most so many of the numbers below `size`, evenly spread, the first and the last among them."""
+    return np.linspace(0, size - 1, min(size, most)).astype(int)
+
+
 def evenly_spread(data: Data, side: int) -> tuple[np.ndarray, np.ndarray]:
     """At most `side` rows of A and columns of B."""
-    rows, columns = (
-        np.unique(np.linspace(0, n - 1, min(n, side)).astype(int)) for n in (data.a.shape[0], data.b.shape[1])
-    )
-    return rows, columns
+    return evenly(data.a.shape[0], side), evenly(data.b.shape[1], side)
 
 
 def part_of(data: Data, rows: np.ndarray, columns: np.ndarray) -> Data:

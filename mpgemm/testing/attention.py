@@ -21,12 +21,13 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.bounds.populations import evenly
 from mpgemm.bounds.tails import upper_limit
 from mpgemm.experiments.attention import AttentionProgram, attend, visible
 from mpgemm.testing.case import format_of_result, gemm_tolerance, kernel_engine
 from mpgemm.testing.check import KernelCheck, failed
 from mpgemm.testing.diagnosis import Diagnosis
-from mpgemm.testing.diagnosis.failure import CHANCE, EXPLAINED, GOOD, LUCK
+from mpgemm.testing.diagnosis.failure import Finding, rated
 from mpgemm.testing.diagnosis.places import place_of
 from mpgemm.testing.sampled import ratio
 from tensorcore_models.engines.engine import Engine
@@ -70,11 +71,8 @@ class AttentionCase:
 
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """(e^(score - maximum), their sums), 0 and 1 where nothing is seen."""
-        top = self.scores.max(1, keepdims=True)
-        w = np.exp(self.scores - np.where(np.isfinite(top), top, 0.0))
-        total = w.sum(1, keepdims=True)
-        return w, np.where(total > 0, total, 1.0)
+        """:func:`_weights` of the scores."""
+        return _weights(self.scores)
 
     @cached_property
     def exact(self) -> np.ndarray:
@@ -136,13 +134,7 @@ class AttentionCase:
         found = []
         for tile in DRAWN:
             if tile >= self.program.tile:
-                program = AttentionProgram(
-                    self.program.engine,
-                    min(tile, self.k.shape[0]),
-                    self.program.scale,
-                    self.program.out,
-                    self.program.p_scale,
-                )
+                program = replace(self.program, tile=min(tile, self.k.shape[0]))
                 out = attend((self.q[rows], self.k, self.v), program, 6, self.mask[rows])
                 found.append(ratio(np.abs(out - self.exact[rows]), self.typical[rows]))
         return found
@@ -321,11 +313,10 @@ def _heads_in_words(several: np.ndarray, shape: tuple[int, ...]) -> str:
 
 def _limit(cases: list[AttentionCase]) -> float:
     """How many times as large as :attr:`AttentionCase.typical` errors of right kernels are."""
-    heads = np.unique(np.linspace(0, len(cases) - 1, min(len(cases), 4)).astype(int))
     draws: list[np.ndarray] = []
-    for at in heads:
-        rows = np.unique(np.linspace(0, len(cases[at].q) - 1, min(len(cases[at].q), ROWS)).astype(int))
-        draws += [part for ratios in cases[at].ratios(rows) for part in np.array_split(ratios, 6) if part.size]
+    for at in evenly(len(cases), 4):
+        found = cases[at].ratios(evenly(len(cases[at].q), ROWS))
+        draws += [part for ratios in found for part in np.array_split(ratios, 6) if part.size]
     elements = sum(case.exact.size for case in cases)
     return max(upper_limit(draws, -math.expm1(math.log(QUANTILE)) / elements, CONFIDENCE), 1.0)
 
@@ -344,22 +335,18 @@ def explain(out: np.ndarray, cases: list[AttentionCase], wrong: np.ndarray, head
     )
     before = np.abs(out[head] - case.exact) / usual
     failing = wrong[head]
-    good: list[tuple[float, str]] = []
+    good: list[Finding] = []
     kinds: dict[str, bool] = {}
     for kind, text, prediction in _predictions(cases, head):
         kinds.setdefault(kind, False)
         own = usual * np.maximum(_rms_of_rows(prediction) / np.maximum(_rms_of_rows(case.exact), TINY), 1.0)
         rest = np.abs(out[head] - prediction) / np.hypot(own, case.program.out.unit_roundoff / 2 * np.abs(prediction))
-        if not np.isfinite(rest).all() or not failing.any():
-            continue
-        fit = max(float(np.sqrt(np.mean(np.square(x)))) for x in (rest[failing], rest[~failing]) if x.size)
-        left = float(np.sum(np.square(rest[failing])) / np.sum(np.square(before[failing])))
-        each = np.clip(1.5 * np.maximum(rest[failing], 0.5) / before[failing], LUCK, 1.0)
-        if fit <= GOOD and left <= 1 - EXPLAINED and np.log(each).sum() <= math.log(CHANCE):
-            good.append((fit, text))
+        finding = rated(text, rest, before, failing)
+        if finding.good:
+            good.append(finding)
             kinds[kind] = True
-    best = min(good, default=(math.inf, ""))[0]
-    statements = tuple(dict.fromkeys(text for fit, text in sorted(good) if fit <= 1.03 * best))
+    best = min((finding.fit for finding in good), default=math.inf)
+    statements = tuple(dict.fromkeys(finding.text for finding in sorted(good) if finding.fit <= 1.03 * best))
     return Diagnosis(statements, tuple(kind for kind, named in kinds.items() if not named))
 
 
@@ -368,11 +355,17 @@ def _rms_of_rows(x: np.ndarray) -> np.ndarray:
     return np.sqrt(np.mean(np.square(x), 1, keepdims=True))
 
 
-def _softmax(scores: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _weights(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(e^(score - maximum), their sums), 0 and 1 where nothing is seen."""
     top = scores.max(1, keepdims=True)
     w = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
     total = w.sum(1, keepdims=True)
-    return (w @ v) / np.where(total > 0, total, 1.0)
+    return w, np.where(total > 0, total, 1.0)
+
+
+def _softmax(scores: np.ndarray, v: np.ndarray) -> np.ndarray:
+    w, total = _weights(scores)
+    return (w @ v) / total
 
 
 def _predictions(cases: list[AttentionCase], head: int) -> Iterator[tuple[str, str, np.ndarray]]:

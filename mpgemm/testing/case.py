@@ -12,7 +12,7 @@ from mpgemm.bounds.bounded_product import Data, EngineProduct
 from mpgemm.bounds.kernel_bound import KernelBound, Used, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
-from mpgemm.bounds.populations import part_of
+from mpgemm.bounds.populations import evenly, part_of
 from mpgemm.exact.product import ExactResult, exact_gemm
 from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.sizes import check_shapes
@@ -358,6 +358,8 @@ def gemm_tolerance(
     TypeError
         If `splits` or `promote_every` is not an integer, or an option is unknown.
     """
+    if unknown := sorted(options.keys() - KernelOptions.__annotations__.keys()):
+        raise TypeError(f"unknown option {', '.join(unknown)}: known are {', '.join(KernelOptions.__annotations__)}")
     case = kernel_case(engine, a, b, c, out_format=out_format, **options)
     _ = case.bound  # refuses what has none
     return case
@@ -404,7 +406,7 @@ def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
         raise TypeError(f"rows is the number of rows to look at, an integer, got {rows!r}")
     if rows < 1:
         raise ValueError(f"rows is {rows}, expected at least 1")
-    return None if rows >= m else np.linspace(0, m - 1, int(rows)).astype(int)
+    return None if rows >= m else evenly(m, int(rows))
 
 
 def _derivation(case: KernelCase) -> list[str]:

@@ -139,8 +139,8 @@ def check_gemm(
         return check_case(computed if case.lines is None else computed[case.lines], case)
 
 
-def check_case(computed: np.ndarray, case: KernelCase) -> KernelCheck:
-    """Whether a result, in the case's output format, is right."""
+def check_case(computed: np.ndarray, case: KernelCase, start: int = 0) -> KernelCheck:
+    """Whether a result, in the case's output format, is right; its first row is number `start` of the test's."""
     line, out = case.statistics, computed.astype(np.float64)
     if case.vacuity.vacuous and (line is None or line.power.vacuous):
         text = (
@@ -153,7 +153,7 @@ def check_case(computed: np.ndarray, case: KernelCase) -> KernelCheck:
         near = np.abs(out - line.middle) <= line.half
         right &= near | ~np.isfinite(case.bound)
     if not right.all():
-        return _failed(out, case, ~right)
+        return _failed(out, case, ~right, start)
     if (few := too_many_unbounded(case)) is not None:
         return KernelCheck(False, few, 0, out.size, case=case)
     spread = spread_of(out, case)
@@ -165,7 +165,7 @@ def check_case(computed: np.ndarray, case: KernelCase) -> KernelCheck:
     )
 
 
-def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray) -> KernelCheck:
+def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int) -> KernelCheck:
     line = case.statistics
     kind = "certified" if line is None else "statistical"
     summary = (
@@ -184,9 +184,11 @@ def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray) -> KernelCheck
         details.append(text)
     usual = wrong & np.isfinite(case.bound)
     if not usual.any():
-        details += _kinds_differ(out, case, wrong)
+        details += _kinds_differ(out, case, wrong, start)
         return KernelCheck(False, summary, int(wrong.sum()), wrong.size, tuple(details), case=case, outside=wrong)
-    return _explained(summary, [*details, *_worst(out, case, usual)], failure_of(out, case, usual), wrong, diagnose)
+    return _explained(
+        summary, [*details, *_worst(out, case, usual, start)], failure_of(out, case, usual), wrong, diagnose
+    )
 
 
 def _explained(summary: str, details: list[str], failure: Failure, wrong, ask) -> KernelCheck:
@@ -216,7 +218,7 @@ def failed(
     )  # fmt: skip
 
 
-def _worst(out: np.ndarray, case: KernelCase, usual: np.ndarray) -> list[str]:
+def _worst(out: np.ndarray, case: KernelCase, usual: np.ndarray, start: int) -> list[str]:
     exact, bound, line = case.result, case.finite_bound, case.statistics
     if line is not None:
         exact, bound = line.middle, np.minimum(line.half, bound)
@@ -224,7 +226,7 @@ def _worst(out: np.ndarray, case: KernelCase, usual: np.ndarray) -> list[str]:
     excess = np.where(usual, np.where(bound > 0, error / bound, np.inf), -1.0)
     excess = np.where(np.isnan(excess), np.inf, excess)
     i, j = (int(x) for x in np.unravel_index(int(np.argmax(excess)), excess.shape))
-    row = i if case.lines is None else int(case.lines[i])
+    row = start + i if case.lines is None else int(case.lines[i])
     return [
         f"worst: out[{row}, {j}] = {float(out[i, j])!r}, exact {float(case.result[i, j])!r}: "
         f"difference {out[i, j] - case.result[i, j]:.6g}, bound {bound[i, j]:.6g} ({excess[i, j]:.4g} times)",
@@ -232,14 +234,14 @@ def _worst(out: np.ndarray, case: KernelCase, usual: np.ndarray) -> list[str]:
     ]
 
 
-def _kinds_differ(out: np.ndarray, case: KernelCase, wrong: np.ndarray) -> list[str]:
+def _kinds_differ(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int) -> list[str]:
     """Only elements without a finite bound are wrong: the first of them, and what else there is of its kind."""
     exact = case.result
     i, j = (int(x) for x in np.argwhere(wrong)[0])
     rows, columns = np.array([i]), np.array([j])
     model = case.finished(case.model(rows, case.sums_columns(columns))[0], rows, columns)
     return [
-        f"first: out[{i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}, the model {float(model[0, 0])!r}",
+        f"first: out[{start + i}, {j}] = {float(out[i, j])!r}, exact {float(exact[i, j])!r}, the model {float(model[0, 0])!r}",
         f"of them {np.count_nonzero(wrong & np.isfinite(out))} are finite, "
         f"{np.count_nonzero(wrong & np.isinf(out))} infinite, {np.count_nonzero(wrong & np.isnan(out))} NaN",
         *_saturated(out, case, wrong),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, Errors, sizes_of
-from mpgemm.bounds.populations import evenly_spread, part_of
+from mpgemm.bounds.populations import evenly, part_of
 from mpgemm.bounds.tails import exceedance
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import KernelCase
@@ -41,6 +41,9 @@ class FaultCase:
     data: Data
     right: Errors
     used: tuple[np.ndarray, np.ndarray, np.ndarray | None]
+    #: What an epilogue makes of sums, and the right product behind it; both None without.
+    end: Callable[[np.ndarray], np.ndarray] | None = None
+    ended: Errors | None = None
 
     @property
     def result(self) -> Format:
@@ -95,7 +98,7 @@ def narrow_sums(fmt: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = N
 def _rounded_twice(case: FaultCase) -> np.ndarray | None:
     """The result goes through another narrow format first."""
     fmt = case.result
-    if not isinstance(fmt, Format) or fmt.name == "fp64":
+    if not isinstance(fmt, Format) or fmt.name == "fp64" or case.end is not None:
         return None
     return round_to(case.right.computed, get_float_format(twice_through(fmt)))
 
@@ -192,7 +195,11 @@ def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], element
     """For each tolerance and fault the share of whole products, of so many elements, in which the fault is seen."""
     found: dict[str, dict[str, float]] = {name: {} for name in limits}
     for fault, faulty, reach in FAULTS:
-        made = [(case, values) for case in cases if (values := faulty(case)) is not None]
+        made = [
+            (case, values if case.end is None else case.end(values))
+            for case in cases
+            if (values := faulty(case)) is not None
+        ]
         if len(made) < len(cases):
             continue
         count = elements if reach is None else min(reach, elements)
@@ -205,16 +212,17 @@ def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], element
 
 
 def _rounded(case: FaultCase, values: np.ndarray) -> np.ndarray:
-    """A fault's values in the output's format."""
+    """Values in the output's format."""
     return values if case.product.out_format is None else round_to(values, case.product.out_format)
 
 
 def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
     """Errors of a fault over what is allowed, where it reaches; infinite where the result is not finite."""
-    reached = ~np.isnan(values) | ~np.isfinite(case.right.computed)
+    right = case.ended or case.right
+    reached = ~np.isnan(values) | ~np.isfinite(right.computed)
     with np.errstate(over="ignore", invalid="ignore"):
-        error = np.abs(_rounded(case, values[reached]) - case.right.exact[reached])
-    return ratio(np.where(np.isfinite(error), error, np.inf), limit.of(case.right)[reached])
+        error = np.abs(_rounded(case, values[reached]) - right.exact[reached])
+    return ratio(np.where(np.isfinite(error), error, np.inf), limit.of(right)[reached])
 
 
 # -- of a kernel's case ----------------------------------------------------------------------------------------------------
@@ -222,8 +230,8 @@ def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
 def faults_of(allowed: KernelCase) -> dict[str, float]:
     """The faults that were tried, with the share of products like the test's in which a test with this tolerance sees them.
 
-    They are tried on at most 32 rows and columns of the test's own operands, in one chain over k; what the tails of their
-    errors tell of the whole product is said above.
+    They are tried on at most 32 rows and columns of the test's own operands, in one chain over k, before an epilogue; what the
+    tails of their errors tell of the whole product is said above.
 
     Parameters
     ----------
@@ -249,23 +257,33 @@ def missed_faults(allowed: KernelCase) -> str | None:
 
 def _tried(allowed: KernelCase) -> tuple[FaultCase, Limit]:
     """Some rows and columns of the right product, and what each of their elements is allowed."""
-    rows, columns = evenly_spread(Data(*allowed.operands), SIDE)
-    part = np.ix_(rows, columns)
-    data = part_of(allowed.data, rows, columns)
-    used = allowed.a[rows], allowed.b[:, columns], None if allowed.c is None else allowed.c[part]
+    rows, columns = (evenly(size, SIDE) for size in allowed.result.shape)
+    wide, part = allowed.sums_columns(columns), np.ix_(rows, columns)
+    data = part_of(allowed.data, rows, wide)
+    used = allowed.a[rows], allowed.b[:, wide], None if allowed.c is None else allowed.c[np.ix_(rows, wide)]
     with np.errstate(over="ignore", invalid="ignore"):
-        computed = allowed.model(rows, columns)[-1]
-        exact = allowed.values[part]
-        right = Errors(computed, exact, sizes_of(*used), np.abs(computed - exact))
+        computed, sums = allowed.model(rows, wide)[-1], allowed.values[np.ix_(rows, wide)]
+        right = Errors(computed, sums, sizes_of(*used), np.abs(computed - sums))
     line = allowed.statistics
     atol = allowed.bound[part]  # nothing is seen where it is infinite
     if line is not None:
         seen = line.half[part] + np.abs(line.middle - allowed.values)[part]
         atol = np.where(np.isfinite(atol), np.minimum(atol, seen), atol)
-    out = get_format(allowed.out_format)
-    kernels = right_kernels(allowed, rows, columns)
+    out, kernels, exact = get_format(allowed.out_format), right_kernels(allowed, rows, columns), allowed.result[part]
+    own = np.asarray(allowed.own_error)[part] if allowed.epilogue is not None else 0.0
 
     def together(values: np.ndarray) -> bool:
-        return not isinstance(out, Format) or compared(values, kernels, exact, allowed).right
+        return not isinstance(out, Format) or compared(values, kernels, exact, allowed, own).right
 
-    return FaultCase(allowed.product, data, right, used), Limit(atol=atol, together=together)
+    def end(values: np.ndarray) -> np.ndarray:
+        """NaN, where a fault does not reach, stays."""
+        free = np.isnan(values)
+        found = allowed.finished(np.where(free, computed, values), rows, columns)
+        free = free if free.shape == found.shape else np.logical_and(*np.split(free, 2, axis=-1))
+        return np.where(free, np.nan, found)
+
+    case, limit = FaultCase(allowed.product, data, right, used), Limit(atol=atol, together=together)
+    if allowed.epilogue is not None:
+        right = Errors(end(computed), exact, np.abs(exact), np.abs(end(computed) - exact))
+        case = replace(case, end=end, ended=right)
+    return case, limit

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.bounds.populations import evenly
 from mpgemm.testing.case import KernelCase, format_of_result, gemm_tolerance
 from mpgemm.testing.check import KernelCheck, check_case, failed
 from mpgemm.testing.diagnosis import Diagnosis
@@ -165,7 +166,8 @@ def check_grouped(
         if computed.shape[1] != case.result.shape[1]:
             raise ValueError(f"out has shape {computed.shape}, expected {case.result.shape[1]} columns from b")
     with np.errstate(all="ignore"):
-        checks = {expert: check_case(computed[call.rows(expert)], case) for expert, case in cases.items()}
+        starts = call.starts
+        checks = {e: check_case(computed[call.rows(e)], case, int(starts[e])) for e, case in cases.items()}
         failing = [expert for expert, check in checks.items() if not check.passes]
         if not failing:
             text = f"every element of {len(cases)} groups is right"
@@ -232,7 +234,7 @@ def _of_some_rows(f: Failure) -> Failure:
     kept = np.zeros(f.rows.shape, bool)
     for taken in (wrong, ~wrong):
         lines = np.unique(f.rows[taken])
-        kept |= taken & np.isin(f.rows, lines[np.linspace(0, lines.size - 1, min(lines.size, ROWS)).astype(int)])
+        kept |= taken & np.isin(f.rows, lines[evenly(lines.size, ROWS)])
     return replace(f, rows=f.rows[kept], columns=f.columns[kept])
 
 

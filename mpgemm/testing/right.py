@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mpgemm.bounds.populations import evenly
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import KernelCase
 from mpgemm.testing.sampled import right_kernel
@@ -213,7 +214,7 @@ def _sample(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     most = max(1, min(ELEMENTS, BUDGET // max(k, 1)))
     down = min(m, max(math.isqrt(most), most // n))
     across = min(n, most // down)
-    return np.linspace(0, m - 1, down).astype(int), np.linspace(0, n - 1, across).astype(int)
+    return evenly(m, down), evenly(n, across)
 
 
 def right_kernels(allowed: KernelCase, rows, columns) -> list[np.ndarray]:

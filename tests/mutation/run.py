@@ -271,7 +271,7 @@ MUTANTS = (
     Mutant("bound: subnormal scales are normal", FACTS, "_operand", "small | factor.small", "small", BOUNDS),
     Mutant("bound: group sums as large as their scales", GROUP_SUM, "GroupDotFusedSum.group_facts", "(sums * ratio)", "ratio", BOUNDS),
     Mutant("sampled lines: blocks of four pairs count as draws", "mpgemm/bounds/populations.py", "Drawn.blocks", "range(first, first + count)", "(first + i % 4 for i in range(count))", ("tests/testing/test_statistical_lines.py",)),
-    Mutant("misread operands: without their scales", "mpgemm/testing/diagnosis/moved.py", "_read_from", "read * factors", "read", MISREAD),
+    Mutant("misread operands: without their scales", "mpgemm/testing/diagnosis/moved.py", "_read_from", "_read(stored, line, at) * factors", "_read(stored, line, at)", MISREAD),
     Mutant("stale blocks: scales of the place move along", "mpgemm/testing/diagnosis/terms.py", "_stale_of", "scale[:, at]", "scale[:, of_a]", MISREAD),
     Mutant("maps of lines: a tile is counted from its start", "mpgemm/testing/diagnosis/moved.py", "_line_maps", "at % tile", "at // tile", MISREAD),
     Mutant("named faults: a chain that goes on has no scales", "mpgemm/testing/diagnosis/terms.py", "_uncleared", "(chains * outside)", "chains", NAMED),

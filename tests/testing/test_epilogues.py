@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from mpgemm.testing import assert_bits, assert_gemm_close, check_gemm, gemm_tolerance
+from mpgemm.testing import assert_bits, assert_gemm_close, check_gemm, faults_of, gemm_tolerance
 from mpgemm.testing.epilogues import EPILOGUES, epilogue_of
 
 BF16 = ml_dtypes.bfloat16
@@ -124,6 +124,30 @@ def test_misplaced_epilogues_are_named(wrong, text):
         assert_gemm_close(wrong(H100.gemm(a, b), c).astype(BF16), a, b, c, engine="h100", epilogue="silu")
 
 
+@pytest.mark.parametrize(("wrong", "text"), [
+    (lambda gate, up: gate * up, "the gates are not passed through silu"),
+    (lambda gate, up: np.maximum(gate, 0) * up, "the gates are passed through relu, not silu"),
+    (lambda gate, up: EPILOGUES["silu"].apply(gate, 0), "the result is silu of the gates, not multiplied"),
+    (lambda gate, up: EPILOGUES["silu"].apply(up, 0) * gate, "gates and the values that they multiply are exchanged"),
+])  # fmt: skip
+def test_wrong_pairs_are_named(wrong, text):
+    a, b = operands()
+    out = wrong(*np.split(H100.gemm(a, b).astype(np.float64), 2, axis=1))
+    with pytest.raises(AssertionError) as caught:
+        assert_gemm_close(out.astype(BF16), a, b, engine="h100", epilogue="swiglu")
+    said = [line for line in str(caught.value).splitlines() if "looks like" in line]
+    assert len(said) == 1 and text in said[0]
+
+
+@pytest.mark.parametrize("epilogue", NAMES)
+def test_faults_are_tried_behind_an_epilogue(epilogue):
+    a, b = operands()
+    found = faults_of(gemm_tolerance("h100", a, b, out_format="fp16", epilogue=epilogue))
+    assert found["zeros"] == found["the least block of 32 k dropped"] == 1.0
+    flat = faults_of(gemm_tolerance("h100", a, b, np.float32(-1000), out_format="fp16", epilogue="relu"))  # all are 0
+    assert flat["FP16 accumulation"] < 0.01 and flat["the least block of 32 k dropped"] < 0.01
+
+
 @pytest.mark.parametrize("shape", [(48, 40), (40,), (1, 40), (48, 1), ()])
 def test_biases_broadcast_as_numpy_does(shape):
     a, b = operands()
@@ -146,6 +170,8 @@ def test_bad_input():
             assert_gemm_close(d, a, b, engine="h100", **options)
     with pytest.raises(TypeError, match="says nothing of how errors grow"):
         assert_gemm_close(d, a, b, engine="h100", epilogue=np.sin)
+    with pytest.raises(TypeError, match="unknown option split: known are splits"):
+        assert_gemm_close(d, a, b, engine="h100", split=2)
     with pytest.raises(ValueError, match="pairs of columns"):
         assert_gemm_close(d, a, b[:, :39], engine="h100", epilogue="swiglu")
 

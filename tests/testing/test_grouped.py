@@ -1,5 +1,7 @@
 """Grouped products: each group is held to its own tolerance, and faults between groups are named."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -106,6 +108,8 @@ def test_faults_inside_of_a_group_keep_their_names():
     found = call.check(out)
     assert found.place == "rows 24 to 50, all columns"
     assert found.suspects[0].startswith("expert 1: ") and "twice" in " ".join(found.suspects)
+    worst = int(re.search(r"worst: out\[(\d+), ", str(found))[1])
+    assert 24 <= worst < 51
 
 
 def test_rows_behind_the_last_group_are_not_looked_at():

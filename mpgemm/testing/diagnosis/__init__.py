@@ -173,6 +173,12 @@ def _other_ends(f: Failure, done: KernelEpilogue) -> Iterator[tuple[np.ndarray, 
         yield apply(np.concatenate([up, gate], -1)), "gates and the values that they multiply are exchanged"
         pairs = np.concatenate([sums[:, ::2], sums[:, 1::2]], -1)
         yield apply(pairs), "gates are taken from every second column, not from the first half"
+        yield gate * up, "the gates are not passed through silu"
+        for other, shape in EPILOGUES.items():
+            if not shape.number:
+                yield shape.apply(gate, 0.0), f"the result is {other} of the gates, not multiplied with the second half"
+                if other != "silu":
+                    yield shape.apply(gate, 0.0) * up, f"the gates are passed through {other}, not silu"
     elif case.scaling is not None and case.scaling.block is None:
         factors = case.scaling.spread_a()[:, :1] * case.scaling.spread_b()[:1]
         added = 0.0 if case.c is None else case.c

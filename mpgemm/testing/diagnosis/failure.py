@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mpgemm.bounds.populations import evenly
 from mpgemm.testing.case import KernelCase
 from mpgemm.testing.diagnosis.places import Place, place_of
 from tensorcore_models.formats import Format, get_format
@@ -105,15 +106,8 @@ class Failure:
             scale = np.hypot(slack * self.usual, rounding / math.sqrt(3))
             units = np.where(rest == 0, 0.0, rest / (slack * self.bound[self.rows, self.columns] + rounding))
             fits, before = (np.where(x == 0, 0.0, x / scale) for x in (rest, difference))
-            if not np.isfinite(fits).all():
-                return Finding(math.inf, math.inf, text, 0.0, 0.0, tried, free)
-            squares, left = np.square(before[wrong]), np.square(fits[wrong])
-            fit = max(_rms(fits[wrong]), _rms(fits[~wrong]))
-            lost = float(left.sum() / squares.sum()) if squares.sum() > 0 else 1.0
-            # an element is met as well by chance about as often as the rest is small beside the difference
-            each = np.log(np.clip(1.5 * np.maximum(fits[wrong], 0.5) / np.maximum(before[wrong], 1e-9), LUCK, 1.0))
-        chance = tried + float(np.sort(each)[free:].sum())
-        return Finding(fit, float(np.max(units[wrong], initial=0.0)), text, 1 - lost, chance, tried, free)
+        found = rated(text, fits, before, wrong, tried, free)
+        return found._replace(units=max(found.units, float(np.max(units[wrong], initial=0.0))))
 
     def nearest(self, changes: np.ndarray) -> int:
         """Which of the changes of the true values, shape (elements, candidates), explains the elements best."""
@@ -191,7 +185,7 @@ class Failure:
         parts = (np.flatnonzero(wrong), np.flatnonzero(~wrong))
         if max(part.size for part in parts) <= most:
             return self
-        taken = np.concatenate([x[np.linspace(0, x.size - 1, min(x.size, most)).astype(int)] for x in parts])
+        taken = np.concatenate([x[evenly(x.size, most)] for x in parts])
         return self.moved(self.rows[taken], self.columns[taken])
 
     def anywhere(self) -> "Failure":
@@ -203,6 +197,23 @@ class Failure:
         """The same with up to `most` of the wrong elements."""
         rows, columns = spread(self.wrong & np.isfinite(self.out), most)
         return replace(self, rows=rows, columns=columns)
+
+
+def rated(
+    text: str, rest: np.ndarray, before: np.ndarray, wrong: np.ndarray, tried: float = 0.0, free: int = 0
+) -> Finding:
+    """A statement by what is left and by what the difference was before, over a right kernel's errors; of elements that are
+    wrong, and of right ones."""
+    if not np.isfinite(rest).all():
+        return Finding(math.inf, math.inf, text, 0.0, 0.0, tried, free)
+    rest, right, before = rest[wrong], rest[~wrong], before[wrong]
+    with np.errstate(all="ignore"):
+        squares, left = float(np.square(before).sum()), float(np.square(rest).sum())
+        # an element is met as well by chance about as often as the rest is small beside the difference
+        each = np.log(np.clip(1.5 * np.maximum(rest, 0.5) / np.maximum(before, 1e-9), LUCK, 1.0))
+    explained = 1 - left / squares if squares > 0 else 0.0
+    chance = tried + float(np.sort(each)[free:].sum())
+    return Finding(max(_rms(rest), _rms(right)), 0.0, text, explained, chance, tried, free)
 
 
 def ranges(text: str, length: int, *blocks: int) -> Callable[[int], str]:
@@ -218,7 +229,7 @@ def spread(where: np.ndarray, most: int = SAMPLES) -> tuple[np.ndarray, np.ndarr
     """Rows and columns of at most `most` of the elements that are marked: half of them evenly spread, the others at random."""
     places = np.flatnonzero(where)
     if places.size > most:
-        even = places[np.linspace(0, places.size - 1, most // 2).astype(int)]
+        even = places[evenly(places.size, most // 2)]
         others = np.random.default_rng(0).choice(places, most // 2, replace=False)
         places = np.unique(np.concatenate([even, others]))
     rows, columns = np.divmod(places, where.shape[1])
@@ -279,7 +290,7 @@ def typical_errors(case: KernelCase, wrong: np.ndarray) -> tuple[np.ndarray, flo
     exact, m = case.values, case.values.shape[0]
     places = spread(wrong)
     rows, columns = (
-        np.unique(np.append(np.unique(x)[: SIDE - EVEN], np.linspace(0, size - 1, min(size, EVEN)).astype(int)))
+        np.unique(np.append(np.unique(x)[: SIDE - EVEN], evenly(size, EVEN)))
         for x, size in zip(places, (m, case.result.shape[1]), strict=True)
     )
     at = rows, np.unique(case.sums_columns(columns))

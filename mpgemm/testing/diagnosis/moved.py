@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from mpgemm.bounds.populations import evenly
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, ranges
 from mpgemm.testing.diagnosis.places import TILES
 
@@ -62,7 +63,7 @@ def _matched(f: Failure, axis: int) -> Finding | None:
     size = out.shape[0]
     places = f.rows if axis == 0 else f.columns
     across = np.unique(f.columns if axis == 0 else f.rows)
-    across = across[np.linspace(0, across.size - 1, min(across.size, ELEMENTS)).astype(int)]
+    across = across[evenly(across.size, ELEMENTS)]
     own = np.unique(places)
     if own.size > MATCHED or size < 2 or across.size < 2:
         return None
@@ -368,8 +369,7 @@ def _few(f: Failure) -> Failure:
     """A few of the wrong elements."""
     taken = np.flatnonzero(f.wrong[f.rows, f.columns])
     most, least = SCREENED
-    most = min(max(BUDGET // max(f.case.a.shape[1], 1), least), most, taken.size)
-    taken = taken[np.linspace(0, taken.size - 1, most).astype(int)]
+    taken = taken[evenly(taken.size, min(max(BUDGET // max(f.case.a.shape[1], 1), least), most))]
     return f.moved(f.rows[taken], f.columns[taken])
 
 
@@ -411,7 +411,8 @@ def rearranged(f: Failure) -> Iterator[Finding]:
     belong to it are not."""
     for side, name in enumerate("AB"):
         shape = f.case.a.shape if side == 0 else f.case.b.shape[::-1]
-        yield from _read_elsewhere(f, side, _elsewhere(shape, side), f"{name} is misread", 2.0)
+        if shape[1]:
+            yield from _read_elsewhere(f, side, _elsewhere(shape, side), f"{name} is misread", 2.0)
 
 
 def _read_elsewhere(
@@ -448,7 +449,17 @@ def _read_from(f: Failure, side: int, where: ElementMap) -> tuple[np.ndarray, np
     values, factors = f.unscaled
     stored = f.case.stored[0] if side == 0 else f.case.stored[1].T
     line, at = where(f.rows if side == 0 else f.columns)
-    inside = (at >= 0) & (at < stored.shape[1])
-    read = np.where(inside, stored[line, np.where(inside, at, 0)], 0.0)
-    sums = np.einsum("ek,ek->e", read * factors, values[1 - side])
+    sums = np.einsum("ek,ek->e", _read(stored, line, at) * factors, values[1 - side])
     return np.all(line >= 0, axis=1), (1 + f.share) * sums + f.added
+
+
+def _read(stored: np.ndarray, line: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Elements of an operand; lines are read whole where each element has one."""
+    inside = (at >= 0) & (at < stored.shape[1])
+    at = np.where(inside, at, 0)
+    if line.shape[1] > 1:
+        read = stored[line, at]
+    else:
+        read = stored[line[:, 0]]
+        read = np.take(read, at[0], 1) if len(at) == 1 else np.take_along_axis(read, at, 1)
+    return read if inside.all() else np.where(inside, read, 0.0)
