@@ -6,10 +6,7 @@ from tensorcore_models.gpu.targets import TARGETS, KernelTarget
 #: Words that a target's units do not multiply, or that Triton does not give them, and why.
 MISSING = {
     ("gfx950", "tf32"): "CDNA4 has no xf32 instructions",
-    **{
-        (name, "s8"): "its int8 products have not passed the gate"
-        for name in ("sm_86", "sm_89", "sm_100", "sm_120", "gfx942", "gfx950")
-    },
+    ("gfx950", "s8"): "its int8 products have not passed the gate",
 }
 
 
