@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .errors import KernelFault
+from .global_writes import GlobalWrites
 
 #: Unsigned types by bytes.
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -129,6 +130,7 @@ class GlobalMemory:
             at += -(-array.nbytes // GUARD) * GUARD + GUARD
         self.space = Space(max(at, 64), traced=traced)
         self.stored = [False] * len(self.arrays)
+        self.writes: GlobalWrites | None = None  # made by the first store that is checked
         for array, start, stop in zip(self.arrays, self.starts, self.stops, strict=True):
             self.space.data[start:stop] = array.reshape(-1).view(np.uint8)
 
