@@ -29,16 +29,18 @@ class GlobalWrites:
         self.exchanges, self.exchanged = 0, np.full(blocks, -1)
 
     def units(self, places: np.ndarray, size: int) -> np.ndarray:
-        """The units that accesses touch, shape (accesses, units); units become as small as the smallest access."""
-        if size < self.unit:
-            parts = self.unit // size
+        """The units that accesses touch, shape (accesses, units); they become so small that each access is whole ones."""
+        odd = int(np.bitwise_or.reduce(places, initial=size)) | self.unit
+        step = odd & -odd
+        if step < self.unit:
+            parts = self.unit // step
             wide = {number: np.repeat(page, parts, axis=1) for number, page in self.pages.items()}
             self.pages = {
                 number * parts + i: page[:, i * _PAGE : (i + 1) * _PAGE]
                 for number, page in wide.items()
                 for i in range(parts)
             }
-            self.unit = size
+            self.unit = step
         return places[:, None] // self.unit + np.arange(size // self.unit)
 
     def touches(self, places: np.ndarray, size: int) -> bool:

@@ -5,6 +5,7 @@ import re
 import amd_cases
 import numpy as np
 import pytest
+from amd_text import kernel
 from ptx_cases import GEMM, text
 
 from tensorcore_models import compiled
@@ -91,3 +92,20 @@ def test_amd_s_split_k_needs_them_too():
             continue
         with pytest.raises(compiled.KernelFault, match=match):
             program.run([a, b, c, m, n, k], grid=(2, 3, 3))
+
+
+def test_words_may_lie_across_others_on_amd():
+    """Rows of 3 halves: two blocks store a dword and a half each, one after the other, at addresses that 4 does not divide."""
+    body = """  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  s_mul_i32 s6, s2, 6
+  v_mov_b32_e32 v1, s6
+  v_mov_b32_e32 v2, s2
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v2, s[4:5]
+  global_store_short v1, v2, s[4:5] offset:{}
+"""
+    program, x = compiled.read(kernel(body.format(4))), np.full(64, 9, np.uint16)
+    program.run([x], grid=3)
+    assert x[:9].tolist() == [0, 0, 0, 1, 0, 1, 2, 0, 2]
+    with pytest.raises(compiled.KernelFault, match=r"writes global memory that block \(\d, 0, 0\) wrote"):
+        compiled.read(kernel(body.format(6))).run([x], grid=3)
