@@ -173,7 +173,9 @@ class GlobalMemory:
         deed = "writes" if write else "reads"
         owner = bisect_right(self.starts, place) - 1
         if owner < 0 or place >= self.stops[owner] + GUARD:
-            where = f"address {place + GLOBAL_BASE:#x}, in none of the arguments"
+            address = place + GLOBAL_BASE
+            left_out = "; arguments that are left out are 0" if 0 <= address < GUARD else ""
+            where = f"address {address:#x}, in none of the arguments{left_out}"
         else:
             where = f"bytes {place - self.starts[owner]} and on of {self.names[owner]}, which has {self.arrays[owner].nbytes}"
         raise KernelFault(f"{deed} {size} bytes of global memory at {where}", index=index)
