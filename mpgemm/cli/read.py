@@ -120,7 +120,7 @@ def _described(programs: list, args: argparse.Namespace) -> int:
         {
             "kernel": program.name,
             "target": program.target,
-            "parameters": [f"{p.name} ({p.size} bytes)" for p in program.parameters],
+            "parameters": [f"{p.name.removeprefix(f'{program.name}_')} ({p.size} bytes)" for p in program.parameters],
             "unknown": [f"{opcode} (line {line})" for opcode, line in program.unknown.items()],
         }
         for program in programs

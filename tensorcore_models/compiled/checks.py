@@ -12,6 +12,9 @@ class NoChecks:
     def watch_write(self, memory, places, size: int, lanes, kind: str, words=None) -> None:
         """`lanes` write `size` bytes at flat places; with `words` given, two that write the same do not race."""
 
+    def exchanged(self, lanes) -> None:
+        """Lanes did what orders accesses of global memory: an atomic operation, a fence."""
+
     def synchronised(self, lanes) -> None:
         """All threads of the lanes' blocks passed a barrier together."""
 

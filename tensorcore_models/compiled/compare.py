@@ -118,8 +118,9 @@ def compare(
     given, bits = witness
     apart = np.argwhere(bits[0] != bits[1])
     index = tuple(int(x) for x in apart[0])
-    reason = f"{len(apart)} of {bits[0].size} elements differ, the first at {index}"
-    return KernelComparison("different", reason, (given, index, int(bits[0][index]), int(bits[1][index])), assumed)
+    first, other = (int(each[index]) for each in bits)
+    reason = f"{len(apart)} of {bits[0].size} elements differ, the first at {index}: {first:#x} and {other:#x}"
+    return KernelComparison("different", reason, (given, index, first, other), assumed)
 
 
 def _widths(arguments: Sequence) -> dict[int, int]:

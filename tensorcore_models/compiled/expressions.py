@@ -26,12 +26,16 @@ class InputElements:
 
 @dataclass
 class Operations:
-    """Expressions of one operation: `operands` has a row of numbers each, `constants` the values where the number is 0."""
+    """Expressions of one operation: `operands` has a row of numbers each, `constants` the values where the number is 0.
+
+    The first two operands of one that `commutes` are in the order of their numbers.
+    """
 
     name: str
     line: int
     operands: np.ndarray
     constants: np.ndarray
+    commutes: bool = False
 
 
 @dataclass
@@ -123,7 +127,7 @@ class ExpressionTrace:
                 numbers[i] = known
         if new:
             width = len(owners)
-            block = Operations(name, line, distinct[new, :width], distinct[new, width:].view(np.uint64))
+            block = Operations(name, line, distinct[new, :width], distinct[new, width:].view(np.uint64), commutes)
             first = self.add(block, len(new))
             for turn, i in enumerate(new):
                 numbers[i] = self._known[(name, size, *distinct[i].tolist())] = first + turn

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .errors import KernelFault
+from .global_writes import GlobalWrites
 
 #: Unsigned types by bytes.
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -129,6 +130,7 @@ class GlobalMemory:
             at += -(-array.nbytes // GUARD) * GUARD + GUARD
         self.space = Space(max(at, 64), traced=traced)
         self.stored = [False] * len(self.arrays)
+        self.writes: GlobalWrites | None = None  # made by the first store that is checked
         for array, start, stop in zip(self.arrays, self.starts, self.stops, strict=True):
             self.space.data[start:stop] = array.reshape(-1).view(np.uint8)
 
@@ -171,7 +173,9 @@ class GlobalMemory:
         deed = "writes" if write else "reads"
         owner = bisect_right(self.starts, place) - 1
         if owner < 0 or place >= self.stops[owner] + GUARD:
-            where = f"address {place + GLOBAL_BASE:#x}, in none of the arguments"
+            address = place + GLOBAL_BASE
+            left_out = "; arguments that are left out are 0" if 0 <= address < GUARD else ""
+            where = f"address {address:#x}, in none of the arguments{left_out}"
         else:
             where = f"bytes {place - self.starts[owner]} and on of {self.names[owner]}, which has {self.arrays[owner].nbytes}"
         raise KernelFault(f"{deed} {size} bytes of global memory at {where}", index=index)

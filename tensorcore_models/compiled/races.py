@@ -1,10 +1,10 @@
-"""Races in shared and tensor memory, by happens-before: vector clocks of warps, and of what runs beside them.
+"""Races in shared, tensor and global memory, by happens-before: vector clocks of warps, and of what runs beside them.
 
 Each warp has a clock, and so has each thing that works asynchronously: a warp's copies (cp.async), its products (wgmma), its
 loads and stores of tensor memory (tcgen05.ld, st), the copies and products that report to an mbarrier (TMA, tcgen05). A barrier
 joins what its warps know; waiting for copies, products or an mbarrier adds what these did. An access races with an earlier one
 of another agent whose clock its warp does not know, if one of the two writes. Threads of one warp are taken to run in step, and
-atomic operations order nothing.
+atomic operations order nothing in shared memory. Blocks and global memory: :mod:`.global_writes`.
 """
 
 from collections import defaultdict
@@ -14,6 +14,7 @@ import numpy as np
 
 from .checks import Checks
 from .errors import KernelFault
+from .global_writes import GlobalWrites, written_over
 
 #: Agents of mbarriers: barriers share them in turn.
 _BARRIER_AGENTS = 16
@@ -97,6 +98,7 @@ class RaceChecks(Checks):
         super().watch_read(memory, places, size, lanes, kind)
         table = self._accesses(memory)
         if table is None or not len(places):
+            self._global_read(memory, places, size, lanes, kind)
             return
         rows, warps = self._who(lanes)
         units, agents = table.units(places, size), self._agents_of(warps, kind)
@@ -109,6 +111,7 @@ class RaceChecks(Checks):
     def watch_write(self, memory, places, size: int, lanes, kind: str, words=None) -> None:
         table = self._accesses(memory)
         if table is None or not len(places):
+            self._global_write(memory, places, size, lanes, kind, words)
             return
         rows, warps = self._who(lanes)
         units, agents = table.units(places, size), self._agents_of(warps, kind)
@@ -121,6 +124,77 @@ class RaceChecks(Checks):
         if kind == "tma":
             self.copied_units = units  # its mbarrier follows (copy_reports_to)
         table.writer[units], table.written[units] = agents[:, None], self.clock[rows, agents][:, None]
+
+    # -- global memory -----------------------------------------------------------------------------------------------------
+    def exchanged(self, lanes) -> None:
+        writes = self.machine.memory.writes
+        if writes is not None:
+            writes.exchange(self.machine.threads.first + np.unique(self._who(lanes)[0]))
+
+    def _global_read(self, memory, places: np.ndarray, size: int, lanes, kind: str) -> None:
+        writes = self.machine.memory.writes
+        if (
+            writes is None
+            or memory is not self.machine.memory.space
+            or kind == "strong"
+            or not writes.touches(places, size)
+        ):
+            return
+        wrong = self._disordered(writes, writes.units(places, size), lanes)
+        self._global_fault(writes, wrong, places, size, lanes, "reads")
+
+    def _global_write(self, memory, places: np.ndarray, size: int, lanes, kind: str, words) -> None:
+        machine = self.machine
+        if memory is not machine.memory.space or kind == "strong" or not len(places):
+            return
+        if machine.memory.writes is None:
+            machine.memory.writes = GlobalWrites(int(np.prod(machine.launch.grid)))
+        writes = machine.memory.writes
+        units = writes.units(places, size)
+        if writes.touches(places, size):
+            wrong = self._disordered(writes, units, lanes)
+            if wrong.any():  # what is there may be written again
+                wrong &= ~(memory.load_anywhere(places, *_form(words)) == words).all(1)[:, None]
+            self._global_fault(writes, wrong, places, size, lanes, "writes")
+        rows, warps = self._who(lanes)
+        over = writes.write(units, places, size, self._in_grid(rows, warps), self.clock[rows, warps])
+        if over.any():
+            over = written_over(places, words, over)
+            self._global_fault(writes, over[:, None], places, size, lanes, "writes")
+
+    def _in_grid(self, rows: np.ndarray, warps: np.ndarray) -> np.ndarray:
+        return (self.machine.threads.first + rows) * self.warps + warps + 1
+
+    def _disordered(self, writes: GlobalWrites, units: np.ndarray, lanes) -> np.ndarray:
+        """Which units another warp wrote whose write comes before this access by nothing."""
+        rows, warps = self._who(lanes)
+        writers, clocks, stamps = writes.last(units)
+        wrong = (writers != 0) & (writers != self._in_grid(rows, warps)[:, None])
+        if not wrong.any():
+            return wrong
+        blocks, warp = (writers - 1) // self.warps, (writers - 1) % self.warps
+        mine = (self.machine.threads.first + rows)[:, None]
+        known = self.known[rows[:, None], warps[:, None], warp] >= clocks
+        wrong &= ~((blocks == mine) & known)
+        met = wrong & writes.met(stamps, blocks, mine)
+        if met.any():
+            self.machine.assume(
+                "accesses of global memory between which threads met by atomic operations or fences are ordered"
+            )
+        return wrong & ~met
+
+    def _global_fault(self, writes: GlobalWrites, wrong: np.ndarray, places, size: int, lanes, deed: str) -> None:
+        if not wrong.any():
+            return
+        index = int(wrong.any(1).argmax())
+        rows, _ = self._who(lanes)
+        units = writes.units(places[index : index + 1], size)[:, [int(wrong[index].argmax())]]
+        writer = int(writes.last(units)[0, 0, 0]) - 1
+        block, warp = divmod(writer, self.warps)
+        threads = self.machine.threads
+        who = f"warp {warp}" if block == threads.first + rows[index] else threads.block_name(block)
+        what = f"{deed} global memory that {who} wrote, and nothing orders the two: a race"
+        raise KernelFault(what, index=index, lanes=lanes)
 
     def _agents_of(self, warps: np.ndarray, kind: str) -> np.ndarray:
         """Who does an access of each warp: the warp, or what works beside it."""

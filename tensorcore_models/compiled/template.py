@@ -164,8 +164,19 @@ class Walker:
             assert isinstance(each, Operations)
             places = numbers[here] - self.trace.starts[i]
             operands[here], constants[here] = each.operands[places], each.constants[places]
+        if block.commutes:
+            self._order(operands, constants)
         children = tuple(self.node(operands[:, i].copy(), constants[:, i]) for i in range(width))
         return Applied(block.name, block.line, children)
+
+    def _order(self, operands: np.ndarray, constants: np.ndarray) -> None:
+        """The first two operands of outputs by what they are: numbers say only which was computed first."""
+        at = np.searchsorted(self._starts, operands[:, :2], "right") - 1
+        ranks = np.array([_RANKS[type(block)] for block in self.trace.blocks])[at]
+        ranks[operands[:, :2] == 0] = 0
+        turned = ranks[:, 0] > ranks[:, 1]
+        for table in (operands, constants):
+            table[turned, :2] = table[turned, 1::-1]
 
     def _step(self, numbers: np.ndarray, at: np.ndarray) -> Step:
         block = self.trace.blocks[int(at[0])]
@@ -185,6 +196,10 @@ class Walker:
             tuple(self.node(parts[name][:, j].copy(), values[name][:, j]) for j in range(k)) for name in ("a", "b")
         ]
         return Step(block.row, block.line, sides[0], sides[1], self.node(addend, addend_values), block.signs)
+
+
+#: Order of the operands of a sum or product by what they are, constants before all.
+_RANKS = {Operations: 1, Products: 2, InputElements: 3}
 
 
 def _head(block) -> tuple:

@@ -59,11 +59,12 @@ class Threads:
 
     def name(self, lane: int) -> str:
         """A thread as text."""
-        block = [
-            int(_coordinate(np.array(self.first + lane // self.lanes_per_block), self.grid, axis)) for axis in range(3)
-        ]
         thread = [int(_coordinate(np.array(lane % self.lanes_per_block), self.block, axis)) for axis in range(3)]
-        return f"thread {tuple(thread)} of block {tuple(block)}"
+        return f"thread {tuple(thread)} of {self.block_name(self.first + lane // self.lanes_per_block)}"
+
+    def block_name(self, number: int) -> str:
+        """A block of the grid as text."""
+        return f"block {tuple(int(_coordinate(np.array(number), self.grid, axis)) for axis in range(3))}"
 
 
 def _coordinate(number: np.ndarray, extents: tuple[int, int, int], axis: int) -> np.ndarray:

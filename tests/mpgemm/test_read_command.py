@@ -61,7 +61,7 @@ def test_the_output_is_written(tmp_path):
 def test_a_kernel_without_arguments(capsys):
     assert main(["read", KEPT]) == 0
     told = capsys.readouterr().out
-    assert "gemm for sm_80" in told and "gemm_param_0 (8 bytes)" in told and "not known here: nothing" in told
+    assert "gemm for sm_80" in told and " param_0 (8 bytes)" in told and "not known here: nothing" in told
 
 
 @pytest.mark.parametrize(("words", "match"), [
@@ -69,7 +69,7 @@ def test_a_kernel_without_arguments(capsys):
     ([KEPT, KEPT, KEPT], "one kernel is read, or two"),
     ([KEPT, "--other-grid", "2"], "--other-grid is that of a second kernel"),
     ([KEPT, "--arguments", "what"], "expected FORMAT:SHAPE"),
-    ([KEPT, "--arguments", "bf16:32x64"], "in none of the arguments"),
+    ([KEPT, "--arguments", "bf16:32x64"], "in none of the arguments; arguments that are left out are 0"),
     ([KEPT, KEPT, *ARGUMENTS, "--out", "c.npy"], "two are compared"),
     ([KEPT, *ARGUMENTS, "--output", "7"], "output is argument 7, expected 0 to 5"),
     (["none.ptx"], "none.ptx"),

@@ -103,6 +103,8 @@ MUTANTS = (
     Mutant("PTX: flushing changes no sum", "tensorcore_models/compiled/normal_form.py", "Forms._applied", ">= _NORMAL", ">= _SMALLEST", ("tests/tensorcore_models/test_compiled_compare.py",)),
     Mutant("PTX: bits that nobody wrote are zeros once they moved", "tensorcore_models/compiled/ptx/unwritten.py", "_filled", "value | hole", "value & ~hole", ("tests/tensorcore_models/test_compiled_unwritten.py",)),
     Mutant("PTX: the halves of a pair share what nobody wrote", "tensorcore_models/compiled/ptx/unwritten.py", "_parts", "half * upper", "0 * upper", ("tests/tensorcore_models/test_compiled_unwritten.py",)),
+    Mutant("PTX: clocks of warps order blocks, too", "tensorcore_models/compiled/races.py", "RaceChecks._disordered", "(blocks == mine) & known", "known", ("tests/tensorcore_models/test_compiled_global_races.py",)),
+    Mutant("PTX: one block that meets is enough", "tensorcore_models/compiled/global_writes.py", "GlobalWrites.met", "& (self.exchanged[blocks] > stamps)", "", ("tests/tensorcore_models/test_compiled_global_races.py",)),
     Mutant("PTX: a comparison may write a constant", "tensorcore_models/compiled/ptx/program.py", "_writes_registers", "Register | Sink)", "Register | Sink | Immediate)", ("tests/tensorcore_models/test_compiled_refusals.py",)),
     Mutant("predict: a kernel multiplies whatever is given", "mpgemm/cli/common/kernel_options.py", "kernel_recipe", "taken != [fmt, fmt]", "not taken", ("tests/mpgemm/test_library_commands.py",)),
     Mutant("PTX: terms of products have no negative zeros", "tensorcore_models/compiled/node_terms.py", "NodeTerms._operation", "_nothing(product.negative)", "_nothing(t.FALSE)", ("tests/tensorcore_models/test_compiled_solving.py",)),

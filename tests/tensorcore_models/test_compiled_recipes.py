@@ -8,6 +8,8 @@ from ptx_cases import GEMM, rows_to_normalise, text
 
 import tensorcore_models as tcm
 from tensorcore_models import compiled, libraries
+from tensorcore_models.compiled.expressions import ExpressionTrace, Products, bytes_of
+from tensorcore_models.compiled.template import forms
 
 
 def recipe_of(name, m=None, n=None, k=None, changed=lambda x: x):
@@ -159,3 +161,30 @@ def test_a_sum_times_one_is_a_recipe():
     plain, scaled = (recipe_of("sm_80-bf16-folded", changed=change)[0] for change in (lambda x: x, _times_one))
     assert scaled.outline()[0].startswith("mul.f32") and not plain.outline()[0].startswith("mul.f32")
     assert str(scaled.library().order) == str(plain.library().order)
+
+
+def test_sums_whose_operands_were_computed_in_another_order_are_one_expression():
+    """-x + x y of two outputs; of one the product comes first, of the other the negation (as tcgen05.ld has it by warps)."""
+    trace, row = ExpressionTrace(), tcm.get_instruction("ampere:mma.m16n8k16.f32.f16.f16.f32")
+    x = trace.add_input(0, "x", (2,), 4, 2).reshape(2, 4)
+    out = trace.add_input(1, "out", (2,), 4, 2).reshape(2, 4)
+
+    def negated(i):
+        return trace.operation("neg.f32", 1, [np.zeros(1, np.float32)], [x[i : i + 1]], 1, 4)
+
+    first = negated(0)
+    numbers, none = trace.values_of(x), np.zeros((1, 2, 1), np.uint64)
+    block = Products(
+        row,
+        2,
+        numbers.reshape(1, 2, 1),
+        numbers[:1].reshape(1, 1, 1),
+        np.zeros((1, 2, 1), np.int64),
+        (none, none[:, :1], none),
+    )
+    product = bytes_of(trace.add(block, 2) + np.arange(2), 4)
+    zeros = np.zeros(2, np.float32)
+    both = [np.concatenate([first, negated(1)]), product]
+    out[:] = trace.operation("add.f32", 3, [zeros, zeros], both, 2, 4, commutes=True)
+    (form,) = forms(trace, out.reshape(-1), 1, (2,), 4)
+    assert [type(x).__name__ for x in form.root.operands] == ["Applied", "Step"]

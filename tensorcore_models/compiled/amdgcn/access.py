@@ -120,10 +120,12 @@ def taken(machine, sources: range, form: Access, waves, lanes) -> tuple[np.ndarr
 
 # -- atomic operations -----------------------------------------------------------------------------------------------------
 def one_by_one(
-    machine, memory, places: np.ndarray, words: np.ndarray, owners, form: Access, change: Callable, name: str
+    machine, memory, places: np.ndarray, words: np.ndarray, owners, form: Access, change: Callable, name: str, lanes
 ):
     """Read, change and write words, lanes at one address after the other; (words before, whose bytes they were)."""
     before = np.zeros((len(words), form.count), words.dtype)
+    if memory is machine.memory.space:
+        machine.checks.exchanged(lanes)
     before_owners = None if machine.trace is None else np.zeros((len(places), form.size), np.int64)
     order = np.argsort(places, kind="stable")
     _, first, counts = np.unique(places[order], return_index=True, return_counts=True)

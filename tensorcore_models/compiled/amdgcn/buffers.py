@@ -189,7 +189,7 @@ def build_atomic(ins: AMDInstruction) -> Operation:
         places = _places(machine, addresses, form.size, lanes, chosen, write=True)
         shaped = np.ascontiguousarray(words[chosen]).view(f"u{width}")
         own = None if owners is None else owners[chosen]
-        before, old = one_by_one(machine, machine.memory.space, places, shaped, own, form, change, ins.name)
+        before, old = one_by_one(machine, machine.memory.space, places, shaped, own, form, change, ins.name, lanes)
         if returns:
             back = np.zeros((len(addresses), form.registers), np.uint32)
             back[chosen] = np.ascontiguousarray(before).view(np.uint32)

@@ -151,6 +151,17 @@ def build_trap(ins: AMDInstruction) -> Operation:
     return run
 
 
+def build_cache(ins: AMDInstruction) -> Operation:
+    """buffer_wbl2, buffer_inv: what releases and acquires do to caches, which orders accesses of global memory."""
+
+    def run(machine, waves):
+        lanes = machine.lanes(waves)
+        if lanes is None or len(lanes):
+            machine.checks.exchanged(lanes)
+
+    return run
+
+
 def nothing(ins: AMDInstruction) -> Operation:
     """The operation of an instruction that changes no values."""
     return lambda machine, waves: None
@@ -160,9 +171,9 @@ BUILDERS: dict[str, Callable[[AMDInstruction], Operation]] = {
     "s_branch": build_branch, "s_getpc_b64": build_place, "s_setpc_b64": build_far_branch,
     **dict.fromkeys(_CONDITIONS, build_branch), "s_endpgm": build_end, "s_barrier": build_barrier,
     "s_waitcnt": build_wait, "s_trap": build_trap,
+    **dict.fromkeys(("buffer_wbl2", "buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol"), build_cache),
     **dict.fromkeys(
         ("s_nop", "s_setprio", "s_sleep", "s_sethalt", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_clause",
-         "s_code_end", "s_ttracedata", "s_inst_prefetch", "buffer_wbl2", "buffer_inv", "buffer_wbinvl1",
-         "buffer_wbinvl1_vol", "s_waitcnt_depctr", "s_waitcnt_vscnt"), nothing
+         "s_code_end", "s_ttracedata", "s_inst_prefetch", "s_waitcnt_depctr", "s_waitcnt_vscnt"), nothing
     ),
 }  # fmt: skip

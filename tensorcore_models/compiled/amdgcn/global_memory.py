@@ -63,15 +63,21 @@ def _issued(machine, ins: AMDInstruction, waves, targets: range = range(0)) -> N
         machine.counters.issued(LOCAL, waves)
 
 
+def _strength(ins: AMDInstruction) -> str:
+    """The kind of an access for the checks: with sc1 it goes to what all compute units share, as LLVM's atomic ones do."""
+    return "strong" if "sc1" in ins.modifiers else "generic"
+
+
 def build_load(ins: AMDInstruction) -> Operation:
     """A load to registers."""
     form = LOADS[ins.name.split("_load_")[1]]
     targets = vectors_of(ins.operands[0], form.registers, ins)
     where = address_reader(ins, *_addresses(ins, 1))
+    strength = _strength(ins)
 
     def run(machine, waves, lanes):
         memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=False)
-        words, owners = read_places(machine, memory, places, form, lanes)
+        words, owners = read_places(machine, memory, places, form, lanes, kind=strength)
         fill(machine, targets, form, words, owners, waves, lanes)
 
     return _counted(ins, run, targets)
@@ -104,11 +110,12 @@ def build_store(ins: AMDInstruction) -> Operation:
     if len(rest) != (not ins.name.startswith("flat")):
         raise unknown(ins, f"has {len(ins.operands)} operands")
     where = address_reader(ins, vector, rest[0] if rest else None)
+    strength = _strength(ins)
 
     def run(machine, waves, lanes):
         memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=True)
         words, owners = taken(machine, sources, form, waves, lanes)
-        write_places(machine, memory, places, words, lanes, owners)
+        write_places(machine, memory, places, words, lanes, owners, kind=strength)
 
     return _counted(ins, run)
 
@@ -186,7 +193,7 @@ def build_atomic(ins: AMDInstruction) -> Operation:
         memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=True)
         words, owners = taken(machine, sources, Access(4, len(sources)), waves, lanes)
         shaped = np.ascontiguousarray(words).view(f"u{width}")
-        before, old = one_by_one(machine, memory, places, shaped, owners, form, change, ins.name)
+        before, old = one_by_one(machine, memory, places, shaped, owners, form, change, ins.name, lanes)
         if returns:
             back = np.ascontiguousarray(before).view(np.uint32)
             fill(machine, targets, Access(4, form.registers), back, old, waves, lanes)

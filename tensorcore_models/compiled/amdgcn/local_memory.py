@@ -125,7 +125,7 @@ def build_atomic(ins: AMDInstruction) -> Operation:
         if machine.launch.checks:
             machine.checks.watch_write(memory, places, form.size, lanes, "generic")
         shaped = np.ascontiguousarray(words).view(f"u{width}")
-        before, old = one_by_one(machine, memory, places, shaped, owners, form, change, ins.name)
+        before, old = one_by_one(machine, memory, places, shaped, owners, form, change, ins.name, lanes)
         if returns:
             back = np.ascontiguousarray(before).view(np.uint32)
             fill(machine, targets, Access(4, form.registers), back, old, waves, lanes)

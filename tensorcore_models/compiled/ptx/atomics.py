@@ -67,6 +67,8 @@ def build(ins: PTXInstruction) -> Operation:
         memory, places = machine.located(space, where(machine, lanes), width * count, lanes, write=True)
         if machine.launch.checks and memory is machine.shared.space:
             machine.checks.watch_read(memory, places, width * count, lanes, "atomic")
+        if memory is machine.memory.space:
+            machine.checks.exchanged(lanes)
         if not exact:
             machine.assume(_ORDER)
         values = [[np.broadcast_to(read(machine, lanes), places.shape) for read in each] for each in reads]

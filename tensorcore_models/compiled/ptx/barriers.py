@@ -294,10 +294,12 @@ def build_fence(ins: PTXInstruction) -> Operation:
     """fence and membar: nothing in the values; the proxy fence is what the checks look for."""
     if "proxy" in ins.modifiers:
         return lambda machine, lanes: machine.checks.fenced(lanes)
-    return nothing(ins)
+    if "cta" in ins.modifiers or "mbarrier_init" in ins.modifiers:
+        return nothing(ins)
+    return lambda machine, lanes: machine.checks.exchanged(lanes)
 
 
 BUILDERS = {
     "ret": leave, "exit": leave, "trap": build_trap, "bar": build_barrier, "barrier": build_barrier,
-    "mbarrier": build_mbarrier, "fence": build_fence, "membar": nothing,
+    "mbarrier": build_mbarrier, "fence": build_fence, "membar": build_fence,
 }  # fmt: skip

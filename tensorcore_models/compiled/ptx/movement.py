@@ -155,6 +155,11 @@ def _access(ins: PTXInstruction) -> tuple[str, int, int]:
     return state_space(ins), TYPE_BITS[kind] // 8, count
 
 
+def _strength(ins: PTXInstruction) -> str:
+    """The kind of an access for the checks: strong ones (PTX ISA, 8.3) do not race and order others between blocks."""
+    return "strong" if {"volatile", "relaxed", "acquire", "release", "mmio"} & {*ins.modifiers} else "generic"
+
+
 def build_load(ins: PTXInstruction) -> Operation:
     """ld: one or more neighbouring words to registers."""
     space, width, count = _access(ins)
@@ -162,9 +167,12 @@ def build_load(ins: PTXInstruction) -> Operation:
     if len(targets) != count:
         raise unknown(ins, f"has {len(targets)} registers for {count} words")
     signed = array_type(ins.modifiers[-1]) if ins.modifiers[-1][0] == "s" else None
+    strong = _strength(ins)
 
     def run(machine, lanes):
-        words, ids = load(machine, space, where(machine, lanes), width, count, lanes)
+        if strong == "strong":
+            machine.checks.exchanged(lanes)
+        words, ids = load(machine, space, where(machine, lanes), width, count, lanes, kind=strong)
         for place, register in enumerate(targets):
             if isinstance(register, Sink):
                 continue
@@ -198,7 +206,8 @@ def store(
     size = words.dtype.itemsize * words.shape[1]
     memory, places = machine.located(space, addresses, size, lanes, write=True)
     if machine.launch.checks:
-        machine.checks.watch_write(memory, places, size, lanes, kind)
+        again = words if memory is machine.memory.space else None
+        machine.checks.watch_write(memory, places, size, lanes, kind, again)
     memory.store(places, words)
     memory.store_ids(places, ids, size)
 
@@ -212,6 +221,7 @@ def build_store(ins: PTXInstruction) -> Operation:
     kind = f"b{8 * width}"
     reads = [reader(source, kind, ins) for source in sources]
     owners = [id_reader(source, kind) for source in sources]
+    strong = _strength(ins)
 
     def run(machine, lanes):
         addresses = where(machine, lanes)
@@ -219,7 +229,9 @@ def build_store(ins: PTXInstruction) -> Operation:
         ids = None
         if machine.trace is not None:
             ids = joined_ids([read(machine, lanes) for read in owners], len(addresses), width)
-        store(machine, space, addresses, words, lanes, ids)
+        if strong == "strong":
+            machine.checks.exchanged(lanes)
+        store(machine, space, addresses, words, lanes, ids, kind=strong)
 
     return run
 

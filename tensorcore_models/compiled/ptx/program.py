@@ -137,7 +137,9 @@ class PTXProgram(KernelProgram):
             raise ValueError(f"{self.name} has {len(places)} parameters, got {len(arguments)} arguments")
         space = BlockMemory("parameter", 1, at, 0, checks=False, traced=traced)
         for argument, variable in zip(arguments, self.entry.parameters, strict=False):
-            data = argument_bytes(argument, variable.size, variable.name, memory.address_of)
+            data = argument_bytes(
+                argument, variable.size, variable.name.removeprefix(f"{self.name}_"), memory.address_of
+            )
             start = places[variable.name]
             space.space.data[start : start + len(data)] = np.frombuffer(data, np.uint8)
         return space, places
