@@ -282,8 +282,8 @@ MODES = (
         "fused_integers",
         (*NVIDIA, "gfx942"),
         _integer_plan,
-        "fused sums that truncate to FP32, without block scales: what AMD runs, and NVIDIA's GPUs with few FP64 units",
-        "infinities and NaN, results of 2^127 or more, and those below 2^-126",
+        "fused sums that truncate, block scales that are powers of two: what AMD runs, and NVIDIA's GPUs with few FP64 units",
+        "infinities and NaN; FP32 results of 2^127 or more, and those below 2^-126",
         (4, 2),
     ),
     UnitMode(
@@ -291,7 +291,7 @@ MODES = (
         "fused_floating",
         ("sm_86", "sm_89", "sm_120"),
         _fused_plan,
-        "those that remain for NVIDIA's GPUs with few FP64 units: block scales, FP16 results",
+        "those that remain for NVIDIA's GPUs with few FP64 units: block scales that have fractions",
         "as in FP64",
     ),
 )

@@ -131,7 +131,7 @@ class DeviceUnit:
 
         plan, (batch, m, k), n = self.plan, a.shape, b.shape[1]
         if (run := _RUNS.get(plan.mode.function)) is not None:
-            return run(self, a, b, c, every)
+            return run(self, a, b, c, every, scales)
         order = plan.order(k)
         padded = -(-k // plan.terms) * plan.terms if order is None else order.size
         at = None if order is None else torch.from_numpy(order.copy()).to(a.device)

@@ -21,14 +21,15 @@ def extent(EACH, THREADS, WARPS, SIDE):
 
 @gluon.jit(do_not_specialize=ANY_VALUE)
 def pack_integers(
-    codes, words, special, order, rows, k, code_batch, code_row, code_k, row_tiles, padded_k, size,
-    FORMAT: gl.constexpr, LIFT: gl.constexpr, SHIFT: gl.constexpr, NORMALISE: gl.constexpr, TILE: gl.constexpr,
-    LANES: gl.constexpr,
+    codes, words, special, order, scales, rows, k, code_batch, code_row, code_k, scale_batch, scale_row, scale_k, row_tiles,
+    padded_k, size,
+    FORMAT: gl.constexpr, LIFT: gl.constexpr, SHIFT: gl.constexpr, NORMALISE: gl.constexpr, SCALE: gl.constexpr,
+    TILE: gl.constexpr, LANES: gl.constexpr,
 ):  # fmt: skip
     """One k of a tile of rows: significands with their signs, times 2^SHIFT, and behind `size` of them exponents; zeros have 0.
 
-    FORMAT, NORMALISE, order and the layout in memory are those of :func:`tensorcore_models.gpu.source.pack`; LIFT is what lifts
-    exponents.
+    FORMAT, NORMALISE, SCALE, order and the layout in memory are those of :func:`tensorcore_models.gpu.source.pack`; LIFT is
+    what lifts exponents. Scales are powers of two.
     """
     EXPONENT: gl.constexpr = FORMAT[0]
     FRACTION: gl.constexpr = FORMAT[1]
@@ -62,6 +63,11 @@ def pack_integers(
         lost = gl.where(nonzero, FRACTION - highest_place(significand), 0)
         field -= lost
         significand = significand << lost
+    if SCALE is not None:
+        at_scale = batch * scale_batch + row.to(gl.int64) * scale_row + (from_k // SCALE[0]).to(gl.int64) * scale_k
+        scale = gl.load(scales + at_scale, inside, 0).to(gl.int32) & ((1 << SCALE[1]) - 1)
+        strange |= (inside & (scale == (1 << SCALE[1]) - 1)).to(gl.int32)
+        field += scale - SCALE[3]
     significand = gl.where(sign == 1, -significand, significand) << SHIFT
     place = ((batch * row_tiles + tile) * padded_k + at_k) * TILE + at
     gl.store(words + place, significand)
@@ -91,14 +97,15 @@ def fused_integers(
     a_words, a_special, b_words, b_special, c, out, flags, m, n, steps, chain, row_tiles, column_tiles, padded_k, a_size,
     b_size, c_batch, c_row, c_column,
     TERMS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, EXTRA: gl.constexpr, CHUNK: gl.constexpr,
-    FLOOR: gl.constexpr, KEEP: gl.constexpr, PROMOTES: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr,
-    WARPS: gl.constexpr,
+    FLOOR: gl.constexpr, KEEP: gl.constexpr, TYPES: gl.constexpr, PROMOTES: gl.constexpr, EACH: gl.constexpr,
+    THREADS: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
-    """D = A B + C of a fused sum that truncates to FP32, as :func:`tensorcore_models.gpu.source.fused_floating`, in integers.
+    """D = A B + C of a fused sum that truncates, as :func:`tensorcore_models.gpu.source.fused_floating`, in integers.
 
     Products of significands are shifted right by their exponent's distance to the largest, magnitudes apart from signs, which
     is toward zero, and added in 32 bits CHUNK at a time, then in 64. EXTRA: Places that all products are shifted besides. The
-    sum becomes FP64, exactly; its bits below FP32's are cleared. Results below FP32's normal numbers are flagged.
+    sum becomes FP64, exactly; its bits below FP32's are cleared, or it is rounded to FP16. Results below FP32's normal numbers
+    are flagged. TYPES: (of c, of d).
     """
     L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
@@ -116,10 +123,12 @@ def fused_integers(
     addends = batch * c_batch + rows.to(gl.int64)[:, None] * c_row + columns.to(gl.int64)[None, :] * c_column
     d = gl.zeros([BM, BN], gl.float32, L)
     if c is not None:
-        d = gl.load(c + addends, inside, 0.0)
+        d = gl.load(c + addends, inside, 0.0).to(gl.float32)
     flagged = (gl.abs(d) < float("inf")) == 0
     d = gl.where(flagged, 0.0, d)
     total = d
+    lowest = 127 - 14 if TYPES[0] == "fp16" else 1  # exponent of subnormal numbers of c, then of d
+    MOST: gl.constexpr = 143 if TYPES[1] == "fp16" else 254
     left = steps
     while left > 0:
         here = gl.minimum(left, chain)
@@ -130,8 +139,9 @@ def fused_integers(
             for k in gl.static_range(TERMS):
                 top = gl.maximum(top, gl.load(ea + k * BM)[:, None] + gl.load(eb + k * BN)[None, :])
             field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
-            flagged = flagged | (field >= 254)
-            top = gl.maximum(gl.maximum(top + ALIGN, gl.where(d == 0.0, -2048, gl.maximum(field, 1))), FLOOR)
+            flagged = flagged | (field >= MOST)
+            top = gl.maximum(gl.maximum(top + ALIGN, gl.where(d == 0.0, -2048, gl.maximum(field, lowest))), FLOOR)
+            lowest = 127 - 14 if TYPES[1] == "fp16" else 1
             units = aligned_addend(d, top, FRACTION)
             for first in gl.static_range(0, TERMS, CHUNK):
                 part = gl.zeros([BM, BN], gl.int32, L)
@@ -144,16 +154,23 @@ def fused_integers(
                 units += part.to(gl.int64)
             high, low = (units >> 20).to(gl.int32).to(gl.float64), (units & 0xFFFFF).to(gl.int32).to(gl.float64)
             total_of_step = high * power(top + (20 - FRACTION)) + low * power(top - FRACTION)
-            exact = total_of_step.to(gl.int64, bitcast=True) & -(1 << (52 - KEEP))
-            d = exact.to(gl.float64, bitcast=True).to(gl.float32)
-            flagged = flagged | ((units != 0) & (gl.abs(d) < 2.0**-126)) | (gl.abs(d) >= 2.0**127)
+            if TYPES[1] == "fp16":
+                d = total_of_step.to(gl.float16).to(gl.float32) + 0.0
+            else:
+                exact = total_of_step.to(gl.int64, bitcast=True) & -(1 << (52 - KEEP))
+                d = exact.to(gl.float64, bitcast=True).to(gl.float32)
+                flagged = flagged | ((units != 0) & (gl.abs(d) < 2.0**-126)) | (gl.abs(d) >= 2.0**127)
             pa += TERMS * BM
             pb += TERMS * BN
             ea += TERMS * BM
             eb += TERMS * BN
         if PROMOTES:
             total = total + d
+            if TYPES[1] == "fp16":
+                total = total.to(gl.float16).to(gl.float32)
         left -= here
+    if TYPES[1] == "fp16":
+        flagged = flagged | (gl.abs(d) >= 65536.0)
     if PROMOTES:
         d = total
         flagged = flagged | ((gl.abs(d) < float("inf")) == 0)
@@ -162,4 +179,5 @@ def fused_integers(
     )
     flagged = (flagged | (strange != 0)) & inside
     gl.store(flags + program, gl.max(gl.max(flagged.to(gl.int32), 1), 0))
-    gl.store(out + batch * m * n + rows.to(gl.int64)[:, None] * n + columns[None, :], d, inside)
+    place = batch * m * n + rows.to(gl.int64)[:, None] * n + columns[None, :]
+    gl.store(out + place, d.to(out.dtype.element_ty), inside)

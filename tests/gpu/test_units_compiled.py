@@ -20,6 +20,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 import unit_machine  # noqa: E402
+from unit_machine import normal  # noqa: E402
 
 from tensorcore_models.gpu.compiling import compile_function, unit_kernel  # noqa: E402
 from tensorcore_models.gpu.counting import loop_count  # noqa: E402
@@ -100,6 +101,19 @@ def test_small_sums_of_x86(unit, target):
     assert np.array_equal(found, generic_bits(low, *p))
 
 
+@pytest.mark.parametrize("target", ["sm_89", "sm_90", "gfx942"])
+@pytest.mark.parametrize("unit", [u for u in UNITS if "block32" in u])
+def test_block_scales_of_one_range(unit, target):
+    """No tile of operands and scales about 1 is done again; one scale that is NaN is seen in its row of tiles."""
+    low, machine = lowered(engine_of(unit)), unit_machine.compiling(target)
+    p = normal(low, 18, (21, 18, 100))
+    done, found = unit_machine.run(engine_of(unit), machine, p)
+    assert done.again == () and np.array_equal(found, generic_bits(low, *p))
+    p.scale_a[20, 3] = 255
+    done, found = unit_machine.run(engine_of(unit), machine, p)
+    assert done.again and min(row for _, row, _ in done.again) > 0 and np.array_equal(found, generic_bits(low, *p))
+
+
 @pytest.mark.parametrize("scale", [0, 5, 127])
 def test_sums_are_scaled(scale):
     """Arm's LSCALE."""
@@ -136,9 +150,10 @@ def test_a_sum_of_minus_one_unit():
 
 
 @pytest.mark.parametrize("terms", ["volta", "ampere", "hopper"])
-def test_an_fp32_addend_of_fp16_results_keeps_its_exponent(terms):
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_an_fp32_addend_of_fp16_results_keeps_its_exponent(terms, target):
     """Half of the smallest number and a bit: above the tie in the unit of c, on it (and 0) in that of FP16's numbers."""
-    engine, machine = engine_of(f"{terms}:wmma.m16n16k16.f16.f16.f16.f32"), unit_machine.compiling("sm_90")
+    engine, machine = engine_of(f"{terms}:wmma.m16n16k16.f16.f16.f16.f32"), unit_machine.compiling(target)
     c = np.array([[2.0**-25 * (1 + 2.0**-14), -(2.0**-24) * 1.5, 2.0**-25, 3.0, 2.0**-14 * 1.0001]], np.float32)
     p = DrawnOperands(np.zeros((1, 48), np.uint16), np.zeros((48, 5), np.uint16), c.view(np.uint32), None, None)
     done, found = unit_machine.run(engine, machine, p)
