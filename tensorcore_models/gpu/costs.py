@@ -39,6 +39,7 @@ COUNTED: dict[tuple[str, str], float] = {
     ("ampere:mma.m16n8k16.f32.f16.f16.f32", "sm_80"): 6.359,
     ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_80"): 3.680,
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_89"): 15.273,
+    ("hopper:mma.m16n8k16.f16.f16.f16.f16", "sm_89"): 14.820,
     ("ada:mma.m16n8k32.f32.e4m3.e4m3.f32", "sm_89"): 4.359,
     ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_89"): 3.680,
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_100"): 4.332,

@@ -286,3 +286,36 @@ def test_promotion_and_sums_outside_on_tensors(as_gpu):
     for options in ({}, {"promote_every": 64}, {"k_order": "split_k:2"}):
         found = engine.gemm(a, b, **options)
         assert np.array_equal(found.numpy().view(np.uint32), engine.gemm_bits(x, y, **options))
+
+
+def _products() -> dict:
+    """Products of torch that are no `mm`, each on its operands; sizes that long chains on a GPU would have are not needed."""
+    rng = np.random.default_rng(19)
+    fp8 = [torch.from_numpy(rng.standard_normal(s)).to(torch.float8_e4m3fn) for s in ((16, 96), (32, 96))]
+    one, rows = torch.tensor(0.5), torch.from_numpy(rng.uniform(0.5, 2, 48)).float()
+    wide = [torch.from_numpy(rng.standard_normal(s)).bfloat16() for s in ((24, 32), (2, 32, 16))]
+    integers = [torch.from_numpy(rng.integers(-128, 128, s).astype(np.int8)) for s in ((24, 40), (40, 16))]
+    ends = torch.tensor([8, 24], dtype=torch.int32)
+    scales = rows[:16, None].contiguous(), rows[None, 16:].contiguous()
+    return {
+        "_scaled_mm, one scale": lambda: torch._scaled_mm(fp8[0], fp8[1].t(), one, one, out_dtype=torch.bfloat16),
+        "_scaled_mm, rows": lambda: torch._scaled_mm(fp8[0], fp8[1].t(), *scales, out_dtype=torch.bfloat16),
+        "_int_mm": lambda: torch._int_mm(*integers),
+        "_grouped_mm": lambda: torch._grouped_mm(*wide, offs=ends),
+    }
+
+
+@pytest.mark.parametrize("name", _products())
+def test_the_torch_mode_multiplies_with_scales_there(as_gpu, monkeypatch, name):
+    from mpgemm.frameworks import torch_mode
+    from mpgemm.torch import emulate
+
+    with emulate("h100"):
+        expected = _products()[name]()
+    ran, run_bits = [], tensors.run_bits
+    monkeypatch.setattr(tensors, "run_bits", lambda *a, **o: ran.append(1) or run_bits(*a, **o))
+    monkeypatch.setattr(torch_mode, "on_gpu", tensors.is_tensor)
+    with emulate("h100"):
+        found = _products()[name]()
+    assert ran and found.dtype == expected.dtype and found.device == expected.device
+    assert torch.equal(found.view(torch.uint8), expected.view(torch.uint8))
