@@ -1,5 +1,6 @@
 """Engines on tensors of a GPU: the whole call, with the machine of stored PTX in the place of the device."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -163,6 +164,30 @@ def test_flash_attention_runs_its_products_there(engine, monkeypatch):
         assert (forward > 0, len(ran) > forward) == (there, there)
         found.append([x.detach().view(torch.int16) for x in (out, q.grad, k.grad, v.grad)])
     assert all(map(torch.equal, *found))
+
+
+def test_the_campaign_compares_and_times(engine, monkeypatch, tmp_path):
+    """`--emulation` with the machine in the place of a GPU, and a clock of one second."""
+    from mpgemm.kernels import campaign
+    from mpgemm.kernels import emulation_campaign as emulation
+
+    changes = {
+        "UNITS": (engine.label,), "ROUNDS": 1, "MOST": (12, 12, 40), "SIDES": (16,), "gpu_of": tensors.gpu_of,
+        "seconds": lambda run: (run(), 1.0)[1],
+    }  # fmt: skip
+    for name, value in changes.items():
+        monkeypatch.setattr(emulation, name, value)
+    cpu, path = torch.device("cpu"), tmp_path / "report.json"
+    parts = {"bits": emulation.comparisons(cpu), "rates": emulation.rates(cpu)}
+    assert campaign.run(parts, tensors.gpu_of(None).target, "none", path) == 0
+    report = json.loads(path.read_text())
+    assert (
+        all(row["differ"] == 0 and row["tiles"] >= row["again"] for row in report["bits"]) and len(report["bits"]) == 9
+    )
+    limit = pytest.approx(7.2, abs=0.05)
+    assert report["rates"] == [
+        {"unit": engine.label, "side": 16, "seconds": 1.0, "tmacs": 16**3 / 1e12, "predicted_limit": limit}
+    ]
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 13, 40), (21, 1, 40), (0, 13, 40), (21, 13, 0), (1, 1, 1)])
