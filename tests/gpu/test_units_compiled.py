@@ -319,3 +319,19 @@ def test_the_torch_mode_multiplies_with_scales_there(as_gpu, monkeypatch, name):
         found = _products()[name]()
     assert ran and found.dtype == expected.dtype and found.device == expected.device
     assert torch.equal(found.view(torch.uint8), expected.view(torch.uint8))
+
+
+@pytest.mark.parametrize("m", [1, 9])
+def test_block_scales_on_tensors(as_gpu, m):
+    """Values with scales as numbers and in their type, encodings with theirs: a tensor with the bits of arrays."""
+    engine = engine_of("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0")
+    p = normal(lowered(engine), 20, (m, 8, 96))
+    codes = [torch.from_numpy(np.ascontiguousarray(x)) for x in p]
+    expected = engine.gemm_bits(*p)
+    assert np.array_equal(engine.gemm_bits(*codes).numpy(), expected)
+    a, b = (x.view(torch.float8_e4m3fn) for x in codes[:2])
+    c = codes[2].view(torch.float32)
+    for kind in (torch.float8_e8m0fnu, torch.float32):
+        scales = [x.view(torch.float8_e8m0fnu).to(kind) for x in codes[3:]]
+        found = engine.gemm(a, b, c, scale_a=scales[0], scale_b=scales[1])
+        assert np.array_equal(found.numpy().view(np.uint32), expected), kind
