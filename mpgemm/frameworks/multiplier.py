@@ -5,7 +5,7 @@ chosen silently: :meth:`Multiplier.describe` says what is assumed, and what has 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.order import KOrder
 from tensorcore_models.formats import get_format
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
+from tensorcore_models.gpu.tensors import chained_there
 from tensorcore_models.libraries.recorded import Problem, Recording
 
 #: Formats that scalar units multiply where a device has no matrix instruction for them.
@@ -83,6 +84,8 @@ class Multiplier:
     #: input_rounding, input_saturate: As for :meth:`tensorcore_models.Instruction.gemm`.
     input_rounding: str | None = None
     input_saturate: bool = False
+    #: A tensor on the GPU that runs long chains of arrays; None: the CPU runs all.
+    near: Any = None
     _engines: dict[tuple[str, str, str], Engine] = field(default_factory=dict, repr=False)
 
     def __post_init__(self):
@@ -100,11 +103,19 @@ class Multiplier:
         """The engine that multiplies operands of these formats into sums of `accumulator` (fp64 for fp64); ValueError
         lists what there is."""
         if self.engine is not None:
-            return self.engine
+            return self.placed(self.engine)
         key = (a_format, b_format, accumulator)
         if key not in self._engines:
-            self._engines[key] = self._find(*key)
+            self._engines[key] = self.placed(self._find(*key))
         return self._engines[key]
+
+    def beside(self, tensor: Any) -> "Multiplier":
+        """The same, its engines' long chains on the GPU of a tensor."""
+        return replace(self, near=tensor, _engines={})
+
+    def placed(self, engine: Engine) -> Engine:
+        """An engine whose long chains run where this multiplier's do."""
+        return engine if self.near is None else chained_there(engine, self.near)
 
     def _find(self, a_format: str, b_format: str, accumulator: str) -> Engine:
         scalar = a_format == b_format and a_format in SCALAR_UNITS
@@ -120,7 +131,8 @@ class Multiplier:
 
     def recipe_for(self, product: Product) -> libraries.Recipe | None:
         """The recipe of a product, None where the engine's order of k is used."""
-        return None if self._recipe is None else self._recipe(product)
+        recipe = None if self._recipe is None else self._recipe(product)
+        return recipe if recipe is None else replace(recipe, engine=self.placed(recipe.engine))
 
     def describe(self, product: Product) -> tuple[str, str]:
         """(engine, order of k) as text."""

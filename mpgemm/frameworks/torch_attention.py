@@ -17,9 +17,9 @@ from torch.overrides import TorchFunctionMode
 
 from mpgemm.experiments.attention import AttentionProgram, attend, visible
 from mpgemm.frameworks.multiplier import Multiplier
-from mpgemm.frameworks.torch_checks import check_on_cpu
 from mpgemm.frameworks.torch_tensors import format_of, to_array
 from tensorcore_models.formats import get_float_format
+from tensorcore_models.gpu.tensors import on_gpu
 
 #: Keys of a tile where the block does not say; FlashAttention's kernels have 64 to 176, by head size and device.
 TILE = 128
@@ -85,17 +85,18 @@ class SdpaMode(TorchFunctionMode):
         scale = float(query.shape[-1] ** -0.5 if scale is None else scale)
         return _Flash.apply(query, key, value, self, is_causal, scale)
 
-    def forward(self, arrays: list[np.ndarray], dtype: torch.dtype, causal: bool, scale: float) -> torch.Tensor:
-        """The output of all heads, arrays (heads, queries or keys, d), on every engine; the first one's."""
+    def forward(self, arrays: list[np.ndarray], query: torch.Tensor, causal: bool, scale: float) -> torch.Tensor:
+        """The output of all heads, arrays (heads, queries or keys, d), on every engine; the first one's, of the type and on the
+        device of `query`, whose GPU runs long products."""
         assert self.choice.tile is not None
-        fmt = format_of(dtype, "query")
+        fmt = format_of(query.dtype, "query")
         mask = visible(arrays[0].shape[1], arrays[1].shape[1], causal)
 
         def outputs(each: Multiplier) -> torch.Tensor:
-            unit = each.engine_for(fmt, fmt)
+            unit = (each.beside(query) if on_gpu(query) else each).engine_for(fmt, fmt)
             program = AttentionProgram(unit, min(self.choice.tile, arrays[1].shape[1]), scale, get_float_format(fmt))
             heads = [attend(head, program, _ALL_STAGES, mask) for head in zip(*arrays, strict=True)]
-            return torch.from_numpy(np.stack(heads)).to(dtype)
+            return torch.from_numpy(np.stack(heads)).to(query.device, query.dtype)
 
         order = f"FlashAttention 2, tiles of {self.choice.tile} keys (predicted)"
         return self.run.attention(outputs, arrays, fmt, order)
@@ -107,7 +108,6 @@ _ALL_STAGES = 7
 
 def _check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa) -> None:
     """Refuse what FlashAttention does not take, so that torch would take another path. Raises ValueError."""
-    check_on_cpu("FlashAttention", "sdpa='math' runs on a GPU", query, key, value)
     asks = [
         (any(x.dim() != 4 for x in (query, key, value)), "tensors that are not (batch, heads, rows, d)"),
         (query.dtype not in FLASH_TYPES or not query.dtype == key.dtype == value.dtype,
@@ -133,8 +133,8 @@ class _Flash(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, key, value, mode: SdpaMode, causal: bool, scale: float):
         flat = [x.detach().reshape(-1, *x.shape[-2:]) for x in (query, key, value)]
-        arrays = [to_array(x.contiguous(), name).astype(np.float64) for x, name in zip(flat, "qkv", strict=True)]
-        out = mode.forward(arrays, query.dtype, causal, scale)
+        arrays = [to_array(x.contiguous().cpu(), name).astype(np.float64) for x, name in zip(flat, "qkv", strict=True)]
+        out = mode.forward(arrays, query.detach(), causal, scale)
         ctx.save_for_backward(*flat, out)
         ctx.options = mode, causal, scale, [x.shape for x in (query, key, value)]
         return out.reshape(*query.shape[:-1], value.shape[-1])
@@ -153,7 +153,9 @@ def _gradients(products: Callable[..., torch.Tensor], saved, grad: torch.Tensor,
     narrow, wide = q.dtype, torch.float32
     scores = products("attention backward, S", q, k.transpose(1, 2), wide) * scale
     if causal:
-        scores = scores.masked_fill(~torch.ones(scores.shape[1:], dtype=torch.bool).tril(), -torch.inf)
+        scores = scores.masked_fill(
+            ~torch.ones(scores.shape[1:], dtype=torch.bool, device=scores.device).tril(), -torch.inf
+        )
     p = torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True))
     by_value = products("attention backward, dV", p.to(narrow).transpose(1, 2), grad, narrow)
     of_p = products("attention backward, dP", grad, v.transpose(1, 2), wide)

@@ -1,9 +1,11 @@
 """Products of a batch of matrices in the torch mode: of arrays, and of tensors on a GPU, which stay there."""
 
+import copy
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_map_only
 
 from mpgemm.frameworks.multiplier import Multiplier, Product
 from mpgemm.frameworks.torch_tensors import to_tensor
@@ -19,6 +21,15 @@ def multiplied(each: Multiplier, a: torch.Tensor, b: torch.Tensor, product: Prod
         a, b, input_rounding=each.input_rounding, input_saturate=each.input_saturate, k_order=each.k_order,
         promote_every=each.promote_every,
     )  # fmt: skip
+
+
+def from_host(run: Any, handler: Any, args, options) -> torch.Tensor:
+    """A product with scales, of groups or of integers of tensors on a GPU, the first of `args` among them: scales and ends are
+    the host's, long chains run there. run: The block. handler: What computes it from tensors on the CPU."""
+    near = copy.copy(run)
+    near.multipliers = [each.beside(args[0]) for each in run.multipliers]
+    args_there, options = tree_map_only(torch.Tensor, torch.Tensor.cpu, (args, options))
+    return handler(near, *args_there, **options).to(args[0].device)
 
 
 def ended(d: torch.Tensor, c: torch.Tensor | None, alpha: float, beta: float) -> torch.Tensor | None:

@@ -4,7 +4,6 @@ that do not fit, parameters that no convolution has."""
 import torch
 
 from mpgemm.frameworks.torch_convolution import Geometry
-from tensorcore_models.gpu import tensors
 
 
 def check_product(op: str, a: torch.Tensor, b: torch.Tensor, dims: int, c: torch.Tensor | None = None) -> None:
@@ -69,12 +68,3 @@ def _check_output_padding(g: Geometry) -> None:
             raise ValueError(
                 f"convolution: output_padding is {extra}, expected less than the stride {stride} or the dilation {dilation}"
             )
-
-
-def check_on_cpu(op: str, instead: str, *operands) -> None:
-    """Refuse tensors of a GPU for a product that only the CPU emulates; `instead`: what runs there. Raises ValueError."""
-    found = next((x for x in operands if isinstance(x, torch.Tensor) and tensors.on_gpu(x)), None)
-    if found is not None:
-        raise ValueError(
-            f"{op} of a tensor on {found.device} is not emulated there: {instead}, or move the operands with .cpu()"
-        )

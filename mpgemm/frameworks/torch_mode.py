@@ -30,8 +30,8 @@ from mpgemm.frameworks import torch_scaled as scaled
 from mpgemm.frameworks.call_log import CallLog, Report, Site
 from mpgemm.frameworks.multiplier import Multiplier, Product, multipliers
 from mpgemm.frameworks.torch_attention import SdpaChoice, SdpaMode
-from mpgemm.frameworks.torch_batches import ended, multiplied, run_batch
-from mpgemm.frameworks.torch_checks import check_convolution, check_on_cpu, check_out, check_product
+from mpgemm.frameworks.torch_batches import ended, from_host, multiplied, run_batch
+from mpgemm.frameworks.torch_checks import check_convolution, check_out, check_product
 from mpgemm.frameworks.torch_process import PROCESS, OpenBlock, open_here
 from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array
 from tensorcore_models.gpu.tensors import on_gpu
@@ -140,9 +140,9 @@ class Emulation(TorchDispatchMode):
                 raise NotImplementedError(f"{name}: its products are not emulated; {advice}, or pass strict=False")
             if any(isinstance(x, torch.Tensor) and x.layout != torch.strided for x in args):
                 raise TypeError(f"{name} of a sparse tensor: make it dense first, with .to_dense()")
-            if name in _SCALED:
-                check_on_cpu(name, "mm, bmm, addmm, baddbmm and convolutions run on a GPU", *args)
-            found = handler(self, *args, **{k: v for k, v in kwargs.items() if k != "out"})
+            ends = {k: v for k, v in kwargs.items() if k != "out"}
+            there = name in _SCALED and on_gpu(args[0])
+            found = from_host(self, handler, args, ends) if there else handler(self, *args, **ends)
             for watch in WATCHERS:
                 watch(func, args, kwargs, found)
             return deliver(func, found, args, kwargs)
@@ -212,7 +212,8 @@ class Emulation(TorchDispatchMode):
         return Product(op, a.shape[1], a.shape[2], b.shape[2], formats[0], formats[1], out_format, sums)
 
     def _on_gpu(self, op: str, a, b, out_dtype: torch.dtype, c, alpha: float, beta: float, kind: str) -> torch.Tensor:
-        """The same for tensors of a GPU, on it; what only the host knows (recipes, sums in FP16 that go on) is done there."""
+        """The same for tensors of a GPU, on it; what only the host knows (recipes, sums in FP16 that go on) is done there, long
+        chains of it on the GPU."""
         product = self._product(op, a, b, out_dtype, kind)
 
         def multiply(each: Multiplier):
@@ -225,7 +226,7 @@ class Emulation(TorchDispatchMode):
                 arrays = to_array(a.cpu(), "a"), to_array(b.cpu(), "b")
                 added = None if c is None else to_array(c.cpu(), "c")
                 ends = {"added": added, "alpha": alpha, "beta": beta, "out_dtype": out_dtype}
-                out, parts = run_batch(each, arrays=arrays, product=product, **ends)
+                out, parts = run_batch(each.beside(a), arrays=arrays, product=product, **ends)
                 plain = torch.stack(parts)
             return out.to(a.device, out_dtype), plain.cpu() if self.errors else plain
 

@@ -7,6 +7,7 @@ promotes every four instructions; with cuBLAS 12.9 or newer torch calls that on 
 128 are added as DeepGEMM does; mx and nvfp4 are the unit's, the factors of whole tensors behind it (torch makes them alpha).
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -124,7 +125,7 @@ def _unit(each: Multiplier, product: Product, scaling: Scaling, fast: bool) -> t
     if scaling.applied == "product" and each.engine is None:
         rule = scaling.rule_a
         found = scaled_engine(each.device, product.a_format, product.b_format, rule.format, rule.along or 1, each.path)
-        return found, options
+        return each.placed(found), options
     unit = each.engine_for(product.a_format, product.b_format)
     short = getattr(getattr(unit, "accumulator", None), "output_fraction_bits", None) is not None
     if scaling.applied == "end" and short and not fast and each.promote_every is None and each.k_order == "sequential":
@@ -165,10 +166,13 @@ def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.R
         return recipe
     if each.engine is not None:
         order = Chain((range(product.k),))
-        return libraries.Recipe(each.engine, product.k, order, EPILOGUE, "one chain, torch._scaled_mm's end")
-    return libraries.scaled_mm_recipe(
+        return libraries.Recipe(
+            each.placed(each.engine), product.k, order, EPILOGUE, "one chain, torch._scaled_mm's end"
+        )
+    found = libraries.scaled_mm_recipe(
         product.k, device=each.device, a_format=product.a_format, b_format=product.b_format, fast_accumulation=fast
     )
+    return replace(found, engine=each.placed(found.engine))
 
 
 # -- what torch calls ------------------------------------------------------------------------------------------------------

@@ -25,9 +25,13 @@ UNITS = (
     "hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "hopper:mma.m16n8k32.f32.e4m3.e4m3.f32", "ampere:mma.m16n8k16.f32.f16.f16.f32",
     "ada:mma.m16n8k32.f32.e4m3.e4m3.f32", "cdna3:v_mfma_f32_32x32x8_f16", "cdna3:v_mfma_f32_32x32x8_bf16",
     "cdna3:v_mfma_f32_16x16x32_fp8_fp8", "blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0",
-    "cdna1:v_mfma_f32_32x32x2f32", "turing:mma.m8n8k16.s32.s8.s8.s32",
+    "cdna1:v_mfma_f32_32x32x2f32", "turing:mma.m8n8k16.s32.s8.s8.s32", "hopper:wmma.m16n16k16.f16.f16.f16.f32",
+    "cdna1:v_mfma_f32_32x32x8f16", "cdna2:v_mfma_f32_32x32x8f16", "x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32",
+    "arm:fmmla.m2n2k8.f32.e4m3.e5m2.f32", "arm:bfmopa.m8n8k1.bf16.bf16.bf16.bf16",
+    "wormhole:matmul.m32n32k32.f32.f16.f16.f32.hifi4", "wormhole:mvmul.m8n16k16.f32.f16.f16.f32.phase0",
 )  # fmt: skip
-ROUNDS, SIDES = 20, (1024, 4096)
+#: Products that are compared of each unit and edge, what their m, n and k are below, and the sides of those that are timed.
+ROUNDS, MOST, SIDES = 20, (150, 150, 500), (1024, 4096)
 
 
 def on(device: torch.device, x: np.ndarray | None):
@@ -47,7 +51,7 @@ def _compared(device: torch.device, name: str, edge: str, seed: int) -> dict[str
     low, rng = lowered(engine), np.random.default_rng(seed)
     found = {"elements": 0, "differ": 0, "tiles": 0, "again": 0}
     for turn in range(ROUNDS):
-        p = draw(rng, low, edge, turn, tuple(int(x) for x in rng.integers(1, (150, 150, 500))))
+        p = draw(rng, low, edge, turn, tuple(int(x) for x in rng.integers(1, MOST)))
         done = run_bits(engine, *(on(device, x) for x in p))
         d = done.bits[0].cpu().numpy().view(low.d_format.container)
         found["elements"] += d.size

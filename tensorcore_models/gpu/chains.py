@@ -124,7 +124,7 @@ def integer_constants(low: Lowered) -> dict[str, Any] | None:
     return _PLAIN | {"ROUNDING": None, "NAN": 0, "CLAMPS": spec.saturate}
 
 
-def run_chain(unit: Any, a, b, c, every: int | None):
+def run_chain(unit: Any, a, b, c, every: int | None, scales):
     """(encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
     import torch
 

@@ -183,8 +183,8 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
 
 
 def _integer_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
-    """As :func:`_fused_plan` in integers."""
-    floating = _fused_plan(low, mode)
+    """As :func:`_fused_plan` and :func:`_down_plan` in integers."""
+    floating = _fused_plan(low, mode) or _down_plan(low, mode)
     if floating is None or floating.a is None or floating.b is None:
         return None
     return integer_plan(floating, mode, (floating.a.format[1], floating.b.format[1]))
@@ -225,7 +225,7 @@ MODES = (
     UnitMode(
         "sums rounded down in FP64",
         "fused_floating",
-        NVIDIA,
+        ("sm_80", "sm_90", "sm_100"),
         _down_plan,
         "CDNA3's: products cut at one alignment, or those of even and of odd k, then the dot product and c rounded down",
         "infinities and NaN, products or addends of 2^126 or more",
@@ -302,8 +302,9 @@ MODES = (
         "fused_integers",
         (*NVIDIA, "gfx942"),
         _integer_plan,
-        "fused sums that truncate to FP32, without block scales: what AMD runs, and NVIDIA's GPUs with few FP64 units",
-        "infinities and NaN, results of 2^127 or more, and those below 2^-126",
+        "sums that truncate or, CDNA3's, round down, block scales that are powers of two: what AMD runs, and NVIDIA's "
+        "GPUs with few FP64 units",
+        "infinities and NaN; FP32 results of 2^127 or more, and those below 2^-126",
         (4, 2),
     ),
     UnitMode(
@@ -311,7 +312,7 @@ MODES = (
         "fused_floating",
         ("sm_86", "sm_89", "sm_120"),
         _fused_plan,
-        "those that remain for NVIDIA's GPUs with few FP64 units: block scales, FP16 results",
+        "those that remain for NVIDIA's GPUs with few FP64 units: block scales that have fractions",
         "as in FP64",
     ),
 )

@@ -34,7 +34,7 @@ def phase_plan(low: Lowered, mode: Any) -> ModePlan | None:
     return ModePlan(mode, low, constants, spec.tile, None, None, (low.c_format.name, low.d_format.name), spec.tile)
 
 
-def run_phases(unit: Any, a, b, c, every: int | None):
+def run_phases(unit: Any, a, b, c, every: int | None, scales):
     """(encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
     import torch
 

@@ -134,7 +134,7 @@ class DeviceUnit:
         if plan.mode.function == "group_sums":
             return run_groups(self, a, b, c, every, scales)
         if (run := _RUNS.get(plan.mode.function)) is not None:
-            return run(self, a, b, c, every)
+            return run(self, a, b, c, every, scales)
         order = plan.order(k)
         padded = -(-k // plan.terms) * plan.terms if order is None else order.size
         at = None if order is None else torch.from_numpy(order.copy()).to(a.device)

@@ -150,7 +150,9 @@ def gemm_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, o
     if scale_a is None and scale_b is None and _plain(engine, a, options):
         d = _shaped(engine, a, b, c, options["promote_every"])
     else:
-        d = _tensor(_on_host(engine, a).gemm_bits(*map(_host_bits, (a, b, c, scale_a, scale_b)), **options), a.device)
+        d = _tensor(
+            chained_there(engine, a).gemm_bits(*map(_host_bits, (a, b, c, scale_a, scale_b)), **options), a.device
+        )
     return d.view(getattr(sys.modules["torch"], f"uint{8 * d.element_size()}"))
 
 
@@ -174,7 +176,7 @@ def gemm(engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dic
         return torch.stack([gemm(engine, x, y, z, ends, options) for x, y, z in parts])
     host = [None if x is None else as_array(x.detach().cpu() if is_tensor(x) else x) for x in (a, b, c)]
     scales = {key: x.cpu() if is_tensor(x) else x for key, x in ends.items()}
-    return _tensor(_on_host(engine, a).gemm(*host, **scales, **options), a.device)
+    return _tensor(chained_there(engine, a).gemm(*host, **scales, **options), a.device)
 
 
 def mma_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, input_scale: int) -> Any:
@@ -307,8 +309,20 @@ def _tensor(array: np.ndarray, device: Any) -> Any:
     return found if array.dtype.kind in "iuf" else found.view(getattr(torch, fmt))
 
 
-def _on_host(engine: Any, tensor: Any) -> Any:
-    """The engine on arrays, whose chains run on the tensor's device where they are long."""
+def chained_there(engine: Any, tensor: Any) -> Any:
+    """An engine on arrays whose chains run on a GPU where they are long.
+
+    Parameters
+    ----------
+    engine : MatrixEngine or Instruction
+    tensor : Tensor
+        On that GPU.
+
+    Raises
+    ------
+    ValueError
+        If no mode holds the unit there; the message says what runs it on the CPU.
+    """
     low, like = lowered(engine), copy.copy(engine)
     plan_of(low, gpu_of(tensor).target.name, engine.label)
 

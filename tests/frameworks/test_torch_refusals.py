@@ -88,17 +88,3 @@ def test_blocks_of_threads_that_overlap_leave_threads_as_they_were():
         thread.join()
     assert threading.Thread.start is start and F.scaled_dot_product_attention is sdpa
     assert [row.site.engines[0].partition(":")[0] for row in found[0].rows] == ["ampere"]
-
-
-@pytest.mark.parametrize(("call", "match"), [
-    (lambda: torch._scaled_mm(ones(16, 32).to(torch.float8_e4m3fn), ones(16, 32).to(torch.float8_e4m3fn).T, torch.ones(()),
-                              torch.ones(()), out_dtype=torch.bfloat16), "_scaled_mm of a tensor on .* mm, bmm"),
-    (lambda: torch._int_mm(ones(32, 16).to(torch.int8), ones(16, 32).to(torch.int8)), "_int_mm of a tensor on .* or move"),
-    (lambda: F.scaled_dot_product_attention(*[ones(1, 1, 16, 16)] * 3), "FlashAttention of a tensor on .* sdpa='math' runs"),
-])  # fmt: skip
-def test_what_a_gpu_does_not_run_says_what_does(call, match, monkeypatch):
-    with emulate("h100", sdpa="flash"):
-        call()
-    monkeypatch.setattr("tensorcore_models.gpu.tensors.on_gpu", lambda *operands: True)  # tensors count as a GPU's
-    with pytest.raises(ValueError, match=match), emulate("h100", sdpa="flash"):
-        call()

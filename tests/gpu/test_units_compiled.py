@@ -20,6 +20,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 import unit_machine  # noqa: E402
+from unit_machine import normal  # noqa: E402
 
 from tensorcore_models.gpu.compiling import compile_function, unit_kernel  # noqa: E402
 from tensorcore_models.gpu.counting import loop_count  # noqa: E402
@@ -102,6 +103,19 @@ def test_small_sums_of_x86(unit, target):
     assert np.array_equal(found, generic_bits(low, *p))
 
 
+@pytest.mark.parametrize("target", ["sm_89", "sm_90", "gfx942"])
+@pytest.mark.parametrize("unit", [u for u in UNITS if "block32" in u])
+def test_block_scales_of_one_range(unit, target):
+    """No tile of operands and scales about 1 is done again; one scale that is NaN is seen in its row of tiles."""
+    low, machine = lowered(engine_of(unit)), unit_machine.compiling(target)
+    p = normal(low, 18, (21, 18, 100))
+    done, found = unit_machine.run(engine_of(unit), machine, p)
+    assert done.again == () and np.array_equal(found, generic_bits(low, *p))
+    p.scale_a[20, 3] = 255
+    done, found = unit_machine.run(engine_of(unit), machine, p)
+    assert done.again and min(row for _, row, _ in done.again) > 0 and np.array_equal(found, generic_bits(low, *p))
+
+
 @pytest.mark.parametrize("scale", [0, 5, 127])
 def test_sums_are_scaled(scale):
     """Arm's LSCALE."""
@@ -138,9 +152,10 @@ def test_a_sum_of_minus_one_unit():
 
 
 @pytest.mark.parametrize("terms", ["volta", "ampere", "hopper"])
-def test_an_fp32_addend_of_fp16_results_keeps_its_exponent(terms):
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_an_fp32_addend_of_fp16_results_keeps_its_exponent(terms, target):
     """Half of the smallest number and a bit: above the tie in the unit of c, on it (and 0) in that of FP16's numbers."""
-    engine, machine = engine_of(f"{terms}:wmma.m16n16k16.f16.f16.f16.f32"), unit_machine.compiling("sm_90")
+    engine, machine = engine_of(f"{terms}:wmma.m16n16k16.f16.f16.f16.f32"), unit_machine.compiling(target)
     c = np.array([[2.0**-25 * (1 + 2.0**-14), -(2.0**-24) * 1.5, 2.0**-25, 3.0, 2.0**-14 * 1.0001]], np.float32)
     p = DrawnOperands(np.zeros((1, 48), np.uint16), np.zeros((48, 5), np.uint16), c.view(np.uint32), None, None)
     done, found = unit_machine.run(engine, machine, p)
@@ -276,3 +291,52 @@ def test_promotion_and_sums_outside_on_tensors(as_gpu):
     for options in ({}, {"promote_every": 64}, {"k_order": "split_k:2"}):
         found = engine.gemm(a, b, **options)
         assert np.array_equal(found.numpy().view(np.uint32), engine.gemm_bits(x, y, **options))
+
+
+def _products() -> dict:
+    """Products of torch that are no `mm`, each on its operands; sizes that long chains on a GPU would have are not needed."""
+    rng = np.random.default_rng(19)
+    fp8 = [torch.from_numpy(rng.standard_normal(s)).to(torch.float8_e4m3fn) for s in ((16, 96), (32, 96))]
+    one, rows = torch.tensor(0.5), torch.from_numpy(rng.uniform(0.5, 2, 48)).float()
+    wide = [torch.from_numpy(rng.standard_normal(s)).bfloat16() for s in ((24, 32), (2, 32, 16))]
+    integers = [torch.from_numpy(rng.integers(-128, 128, s).astype(np.int8)) for s in ((24, 40), (40, 16))]
+    ends = torch.tensor([8, 24], dtype=torch.int32)
+    scales = rows[:16, None].contiguous(), rows[None, 16:].contiguous()
+    return {
+        "_scaled_mm, one scale": lambda: torch._scaled_mm(fp8[0], fp8[1].t(), one, one, out_dtype=torch.bfloat16),
+        "_scaled_mm, rows": lambda: torch._scaled_mm(fp8[0], fp8[1].t(), *scales, out_dtype=torch.bfloat16),
+        "_int_mm": lambda: torch._int_mm(*integers),
+        "_grouped_mm": lambda: torch._grouped_mm(*wide, offs=ends),
+    }
+
+
+@pytest.mark.parametrize("name", _products())
+def test_the_torch_mode_multiplies_with_scales_there(as_gpu, monkeypatch, name):
+    from mpgemm.frameworks import torch_mode
+    from mpgemm.torch import emulate
+
+    with emulate("h100"):
+        expected = _products()[name]()
+    ran, run_bits = [], tensors.run_bits
+    monkeypatch.setattr(tensors, "run_bits", lambda *a, **o: ran.append(1) or run_bits(*a, **o))
+    monkeypatch.setattr(torch_mode, "on_gpu", tensors.is_tensor)
+    with emulate("h100"):
+        found = _products()[name]()
+    assert ran and found.dtype == expected.dtype and found.device == expected.device
+    assert torch.equal(found.view(torch.uint8), expected.view(torch.uint8))
+
+
+@pytest.mark.parametrize("m", [1, 9])
+def test_block_scales_on_tensors(as_gpu, m):
+    """Values with scales as numbers and in their type, encodings with theirs: a tensor with the bits of arrays."""
+    engine = engine_of("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0")
+    p = normal(lowered(engine), 20, (m, 8, 96))
+    codes = [torch.from_numpy(np.ascontiguousarray(x)) for x in p]
+    expected = engine.gemm_bits(*p)
+    assert np.array_equal(engine.gemm_bits(*codes).numpy(), expected)
+    a, b = (x.view(torch.float8_e4m3fn) for x in codes[:2])
+    c = codes[2].view(torch.float32)
+    for kind in (torch.float8_e8m0fnu, torch.float32):
+        scales = [x.view(torch.float8_e8m0fnu).to(kind) for x in codes[3:]]
+        found = engine.gemm(a, b, c, scale_a=scales[0], scale_b=scales[1])
+        assert np.array_equal(found.numpy().view(np.uint32), expected), kind

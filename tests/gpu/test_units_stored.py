@@ -7,11 +7,13 @@ import tensorcore_models as tcm
 from tensorcore_models.kernels import lowered
 from tensorcore_models.kernels.generic import generic_bits
 from tensorcore_models.probing.edges import EDGES, draw
-from tensorcore_models.probing.random_operands import DrawnOperands
 
 torch = pytest.importorskip("torch")
 
 import unit_machine  # noqa: E402
+from unit_machine import normal  # noqa: E402
+
+from tensorcore_models.probing.random_operands import DrawnOperands  # noqa: E402
 
 NAMES = (
     "hopper-fp16", "ampere-bf16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "blackwell-mxfp4", "wormhole-hifi2", "cdna1-fp32",
@@ -21,19 +23,6 @@ SHAPE = (13, 11, 72)
 
 def engine_of(unit: str):
     return tcm.get_instruction(*unit.split(":", 1))
-
-
-def normal(low, seed: int, shape=SHAPE, spread=3) -> DrawnOperands:
-    """Operands of one scale, c beside them, block scales around 1, within 2^-spread and 2^spread."""
-    (m, n, k), rng = shape, np.random.default_rng(seed)
-    a, b = (
-        tcm.encode(rng.standard_normal(s), f.name, "rne") for f, s in zip(low.floating, ((m, k), (k, n)), strict=False)
-    )
-    scales = (None, None)
-    if low.scale_format is not None:
-        blocks = -(-k // low.block_size)
-        scales = tuple(rng.integers(127 - spread, 128 + spread, s).astype(np.uint8) for s in ((m, blocks), (blocks, n)))
-    return DrawnOperands(a, b, rng.standard_normal((m, n)).astype(np.float32).view(np.uint32), *scales)
 
 
 @pytest.mark.parametrize("edge", EDGES)

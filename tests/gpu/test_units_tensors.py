@@ -1,5 +1,8 @@
 """Engines on tensors of a GPU: the whole call, with the machine of stored PTX in the place of the device."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ torch = pytest.importorskip("torch")
 import unit_machine  # noqa: E402
 
 from tensorcore_models.gpu import compiling, tensors  # noqa: E402
+from tensorcore_models.gpu.launches import view_of  # noqa: E402
 from tensorcore_models.gpu.modes import plan_of  # noqa: E402
 from tensorcore_models.kernels import lowered  # noqa: E402
 
@@ -20,7 +24,13 @@ SHAPE = (21, 13, 40)
 def engine(monkeypatch):
     """Hopper's fp16, whose tensors on the CPU count as a GPU's; chains of the host are long enough for it, too."""
     unit, machine = unit_machine.stored("hopper-fp16")
-    gpu = tensors.GPU(machine.target, machine, unit_machine.WARPS, unit_machine.EACH)
+
+    def launch(what):  # the stored text reads a c always
+        if what.arguments.get("c", 0) is None:
+            what = replace(what, arguments={**what.arguments, "c": view_of(torch.zeros(1))})
+        machine(what)
+
+    gpu = tensors.GPU(machine.target, launch, unit_machine.WARPS, unit_machine.EACH)
     monkeypatch.setattr(tensors, "gpu_of", lambda tensor: gpu)
     monkeypatch.setattr(tensors, "on_gpu", lambda *operands: tensors.is_tensor(operands[0]))
     monkeypatch.setattr(tensors, "WORTH_DEVICE", 0)
@@ -90,7 +100,7 @@ def test_special_operands_are_done_again(engine):
 
 
 #: Instructions of the catalogue that have a mode, by target: docs/units_on_gpus.md states them.
-WITH_MODE = {"sm_80": 886, "sm_86": 886, "sm_89": 886, "sm_90": 886, "sm_100": 886, "sm_120": 886, "gfx942": 583}
+WITH_MODE = {"sm_80": 886, "sm_86": 886, "sm_89": 886, "sm_90": 886, "sm_100": 886, "sm_120": 886, "gfx942": 815}
 
 
 def test_how_many_instructions_have_a_mode():
@@ -129,6 +139,74 @@ def test_encodings_are_integers(engine):
     a, b, c = map(torch.from_numpy, operands())
     with pytest.raises(TypeError, match="uint16 or int16, got torch.float16"):
         engine.gemm_bits(a, b, c)
+
+
+def test_flash_attention_runs_its_products_there(engine, monkeypatch):
+    """Forward and backward with the bits of the CPU; the host's products have stored text for them, too."""
+    from mpgemm.frameworks import torch_attention, torch_mode
+    from mpgemm.torch import emulate
+
+    rng, found = np.random.default_rng(5), []
+    arrays = [rng.standard_normal((1, 1, 6, 8)).astype(np.float16) for _ in range(4)]
+    for there in (False, True):
+        q, k, v, grad = (torch.from_numpy(x) for x in arrays)
+        q, k, v = (x.clone().requires_grad_() for x in (q, k, v))
+        ran = []
+        run_bits = tensors.run_bits
+        monkeypatch.setattr(tensors, "run_bits", lambda *a, run=run_bits, **o: ran.append(1) or run(*a, **o))  # noqa: B023
+        for module in (torch_attention, torch_mode):
+            monkeypatch.setattr(module, "on_gpu", lambda *operands, there=there: there)
+        monkeypatch.setattr(tensors, "on_gpu", lambda *operands, there=there: there and tensors.is_tensor(operands[0]))
+        with emulate("h100", sdpa="flash:4"):
+            out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            forward = len(ran)
+            out.backward(grad)
+        assert (forward > 0, len(ran) > forward) == (there, there)
+        found.append([x.detach().view(torch.int16) for x in (out, q.grad, k.grad, v.grad)])
+    assert all(map(torch.equal, *found))
+
+
+def test_the_campaign_compares_and_times(engine, monkeypatch, tmp_path):
+    """`--emulation` with the machine in the place of a GPU, and a clock of one second."""
+    from mpgemm.kernels import campaign
+    from mpgemm.kernels import emulation_campaign as emulation
+
+    changes = {
+        "UNITS": (engine.label,), "ROUNDS": 1, "MOST": (12, 12, 40), "SIDES": (16,), "gpu_of": tensors.gpu_of,
+        "seconds": lambda run: (run(), 1.0)[1],
+    }  # fmt: skip
+    for name, value in changes.items():
+        monkeypatch.setattr(emulation, name, value)
+    cpu, path = torch.device("cpu"), tmp_path / "report.json"
+    parts = {"bits": emulation.comparisons(cpu), "rates": emulation.rates(cpu)}
+    assert campaign.run(parts, tensors.gpu_of(None).target, "none", path) == 0
+    report = json.loads(path.read_text())
+    assert (
+        all(row["differ"] == 0 and row["tiles"] >= row["again"] for row in report["bits"]) and len(report["bits"]) == 9
+    )
+    limit = pytest.approx(7.275, abs=0.05)
+    assert report["rates"] == [
+        {"unit": engine.label, "side": 16, "seconds": 1.0, "tmacs": 16**3 / 1e12, "predicted_limit": limit}
+    ]
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 13, 40), (21, 1, 40), (0, 13, 40), (21, 13, 0), (1, 1, 1)])
+def test_vectors_and_nothing(engine, m, n, k):
+    rng = np.random.default_rng(6)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((m, k), (k, n)))
+    c = rng.standard_normal((m, n)).astype(np.float32)
+    assert same(engine.gemm(*map(torch.from_numpy, (a, b, c))), engine.gemm(a, b, c))
+    assert same(engine.gemm(*map(torch.from_numpy, (a, b))), engine.gemm(a, b))
+
+
+def test_tensors_with_gaps(engine):
+    """Every second row and column of operands, a c that is turned, one matrix for a whole batch."""
+    rng = np.random.default_rng(7)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((3, 42, 80), (80, 26)))
+    c = rng.standard_normal((13, 21)).astype(np.float32)
+    x, y, z = torch.from_numpy(a)[:, ::2, 1::2], torch.from_numpy(b)[::2, ::2], torch.from_numpy(c).T.expand(3, 21, 13)
+    expected = [engine.gemm(each[::2, 1::2], b[::2, ::2], c.T) for each in a]
+    assert same(engine.gemm(x, y, z), np.stack(expected))
 
 
 def test_an_old_triton_is_refused(monkeypatch):

@@ -10,7 +10,6 @@ import mpgemm  # noqa: E402
 from mpgemm import kernels  # noqa: E402
 from mpgemm.kernels.gate import ResidueCase, cases, same_bits  # noqa: E402
 from mpgemm.kernels.residues import residue_constants  # noqa: E402
-from mpgemm.kernels.targets import check_words  # noqa: E402
 from mpgemm.recovery.methods import get_method  # noqa: E402
 from tensorcore_models.gpu.targets import TARGETS, get_target  # noqa: E402
 

@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import tensorcore_models as tcm
 from tensorcore_models.gpu.compiling import unit_kernel
 from tensorcore_models.gpu.launchers import CompiledText, TextMachine
 from tensorcore_models.gpu.products import unit_on
 from tensorcore_models.gpu.targets import get_target
 from tensorcore_models.kernels import lowered
+from tensorcore_models.probing.random_operands import DrawnOperands
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "ptx" / "units"
 #: Outputs of a thread: tiles of A and of B have 8 rows each, so that one text packs both.
@@ -49,3 +51,16 @@ def run(engine, machine: TextMachine, p, every=None, **how):
     scales = tensor_of(p.scale_a), tensor_of(p.scale_b)
     done = unit.run(tensor_of(p.a), tensor_of(p.b), tensor_of(p.c), every, scales)
     return done, done.bits[0].numpy().view(low.d_format.container)
+
+
+def normal(low, seed: int, shape=(13, 11, 72), spread=3) -> DrawnOperands:
+    """Operands of one scale, c beside them, block scales around 1, within 2^-spread and 2^spread."""
+    (m, n, k), rng = shape, np.random.default_rng(seed)
+    a, b = (
+        tcm.encode(rng.standard_normal(s), f.name, "rne") for f, s in zip(low.floating, ((m, k), (k, n)), strict=False)
+    )
+    scales = (None, None)
+    if low.scale_format is not None:
+        blocks = -(-k // low.block_size)
+        scales = tuple(rng.integers(127 - spread, 128 + spread, s).astype(np.uint8) for s in ((m, blocks), (blocks, n)))
+    return DrawnOperands(a, b, rng.standard_normal((m, n)).astype(np.float32).view(np.uint32), *scales)
