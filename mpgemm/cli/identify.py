@@ -34,7 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     box = parser.add_mutually_exclusive_group(required=True)
     add = box.add_argument
     add("--instruction", metavar="ARCH:NAME", help="a modelled instruction of the catalogue")
-    add("--python", metavar="MODULE:FUNCTION", help="f(a, b, c) -> d on arrays (m, k), (k, n), (m, n)")
+    add(
+        "--python",
+        metavar="MODULE:FUNCTION",
+        help="f(a, b, c) -> d on arrays (m, k), (k, n), (m, n); they are copies, which it may overwrite",
+    )
     add("--engine", metavar="NAME", help="hardware: cuda:..., cpu:..., cpu-emulated:..., torch:...")
     add = parser.add_argument
     for name in "abcd":

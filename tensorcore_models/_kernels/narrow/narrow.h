@@ -77,9 +77,9 @@ MPG_INLINE mpg_narrow_operands mpg_narrow_after(const mpg_narrow_operands *p, in
 }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------- */
-/* Value times 2^scale as float32 bits, its alignment exponent, and a mask of ones unless it is zero; infinities and NaNs are zeros. Free
- * of branches, so that loops over it vectorise, and of subnormal numbers, which are slow: theirs get the bit before the point, which is
- * subtracted again. */
+/* Value times 2^scale as float32 bits, its alignment exponent, and a mask of ones unless it is zero; infinities and NaNs are zeros.
+ * Free of branches, so that loops over it vectorise, and of subnormal numbers, which are slow: theirs get the bit before the point,
+ * which is subtracted again. */
 MPG_INLINE uint32_t mpg_narrow_value(uint32_t code, const mpg_operand *f, int scale, int32_t *exponent, int32_t *nonzero,
                                      int32_t *special)
 {
@@ -109,7 +109,7 @@ MPG_INLINE uint8_t mpg_byte_of_b(int32_t exponent, int32_t nonzero)
     return (uint8_t)((16 - exponent) | ~nonzero); /* MPG_NO_BYTE_B has all bits */
 }
 
-/* fp16, the commonest format: compilers make fewer instructions of a format that is a constant. A format with an emin of its own is it, too. */
+/* fp16, the commonest format: compilers make fewer instructions of a format that is a constant. Its emin may be another's. */
 MPG_INLINE int mpg_is_fp16(const mpg_operand *f)
 {
     return f->size == 2 && f->fraction_bits == 10 && f->padding_bits == 0 && f->bias == 15 && f->sign_mask == 1 &&
