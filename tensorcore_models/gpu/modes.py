@@ -27,6 +27,7 @@ from typing import Any
 from ..families.base import SumAlgorithm
 from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
+from .aligned import aligned_plan
 from .chains import chain_plan, exact_constants, integer_constants, multiply_add_constants, pairwise_constants
 from .groups import group_plan
 from .integers import integer_plan
@@ -180,7 +181,7 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
         "LIMITED": 0, "TYPES": ("fp32", "fp32"), "KEEP": 23, "WINDOW": False,
         "DOWN": (spec.dot_fraction_bits, spec.c_fraction_bits, spec.sum_fraction_bits, spec.c_cutoff, spec.parity_groups),
     }  # fmt: skip
-    return ModePlan(mode, low, constants, spec.terms, *forms, ("fp32", "fp32"), spec.terms)
+    return ModePlan(mode, low, constants, spec.terms, forms[0], forms[1], ("fp32", "fp32"), spec.terms)
 
 
 def _integer_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
@@ -288,6 +289,16 @@ MODES = (
         "fused sums that truncate to FP32, without block scales: what AMD runs, and NVIDIA's GPUs with few FP64 units",
         "infinities and NaN, results of 2^127 or more, and those below 2^-126",
         (4, 2),
+    ),
+    UnitMode(
+        "products cut one by one in FP64",
+        "aligned_sums",
+        NVIDIA,
+        aligned_plan,
+        "Gaudi's matrix engines, which convert operands or cut the products of parts of these, and RISC-V's dot products, "
+        "which round to odd",
+        "infinities and NaN, results of 2^127 or more",
+        (2, 2),
     ),
     UnitMode(
         "fused sums in FP64, slowly",

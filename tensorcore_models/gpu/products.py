@@ -14,6 +14,7 @@ import numpy as np
 from ..kernels import matrix_bits
 from ..kernels.common import generic_promoted
 from ..kernels.lowering import Lowered
+from .aligned import run_aligned
 from .chains import run_chain
 from .groups import run_groups
 from .integers import run_integers
@@ -130,6 +131,8 @@ class DeviceUnit:
             return run_chain(self, a, b, c, every)
         if plan.mode.function == "fused_integers":
             return run_integers(self, a, b, c, every)
+        if plan.mode.function == "aligned_sums":
+            return run_aligned(self, a, b, c, every)
         if plan.mode.function == "group_sums":
             return run_groups(self, a, b, c, every, scales)
         order = plan.order(k)
