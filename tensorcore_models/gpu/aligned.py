@@ -23,8 +23,7 @@ _MOST_SIGNS = 16
 
 def aligned_plan(low: Lowered, mode: Any) -> ModePlan | None:
     """The plan of sums whose products, or those of parts of their operands, are cut one by one; None for other units."""
-    inner = low.converted or low
-    spec, formats = inner.accumulator, inner.floating
+    spec, formats = low.accumulator, low.floating
     if type(spec) is not ParametricDotAdd or formats is None or low.scale_format is not None or spec.key is not None:
         return None
     a, b, c, d = formats
@@ -94,9 +93,8 @@ def _operand(unit: Any, side: int, codes, padded: int):
     import torch
 
     low, constants, tile = unit.plan.low, unit.plan.constants, unit.tile[side]
-    inner = low.converted or low
-    fmt, widths = (inner.a_format, inner.b_format)[side], inner.accumulator.significand_parts
-    values = _values(low, codes, side)
+    fmt, widths = (low.a_format, low.b_format)[side], low.accumulator.significand_parts
+    values = _values(fmt, codes)
     values = torch.nn.functional.pad(values, (0, padded - codes.shape[2], 0, -codes.shape[1] % tile))
     strange = ~values.isfinite()
     values = torch.where(strange, 0.0, values)
@@ -119,32 +117,17 @@ def _operand(unit: Any, side: int, codes, padded: int):
     return {key: tiled(x, tile) for key, x in (("", planes), ("_exponents", exponents), ("_facts", facts))}, special
 
 
-def _values(low: Lowered, codes, side: int):
-    """Values in FP64 of the numbers that the unit multiplies."""
+def _values(fmt: Format, codes):
+    """Values of encodings in FP64."""
     import torch
 
-    inner, fmt = low.converted or low, (low.a_format, low.b_format)[side]
     if fmt.container.itemsize <= 2:
-        table = torch.from_numpy(_table(low, side)).to(codes.device)
+        table = torch.from_numpy(_table(fmt)).to(codes.device)
         return table[codes.to(torch.int64) & ((1 << fmt.bits) - 1)]
-    spec, via = low.accumulator, (inner.a_format, inner.b_format)[side]
-    bits = codes.to(torch.int64)
-    sign, bits = bits < 0, bits & 0x7FFFFFFF
-    drop = 23 - via.fraction_bits
-    if drop:
-        bits = ((bits + ((bits >> drop) & 1) + ((1 << (drop - 1)) - 1)) >> drop << drop).clamp(max=0x7F800000)
-    if low.converted is not None and spec.flush:
-        bits = torch.where(bits < 1 << 23, 0, bits)
-    special = (codes & 0x7FFFFFFF) >= 0x7F800000
-    values = bits.to(torch.int32).view(torch.float32).to(torch.float64)
-    return torch.where(special, torch.nan, torch.where(sign, -values, values))
+    return (codes & -(1 << fmt.padding_bits)).view(torch.float32).to(torch.float64)
 
 
 @lru_cache(maxsize=64)
-def _table(low: Lowered, side: int) -> np.ndarray:
-    """Values of all encodings of an operand of 16 bits or fewer, after the unit's conversion."""
-    fmt, inner = (low.a_format, low.b_format)[side], low.converted or low
-    codes = np.arange(1 << fmt.bits, dtype=fmt.container)
-    if low.converted is not None:
-        codes = low.convert(codes, side)
-    return decode(codes, (inner.a_format, inner.b_format)[side], np.dtype(np.float64))
+def _table(fmt: Format) -> np.ndarray:
+    """Values of all encodings of a format of up to 16 bits."""
+    return decode(np.arange(1 << fmt.bits, dtype=fmt.container), fmt, np.dtype(np.float64))

@@ -316,7 +316,8 @@ def _planned(low: Lowered, target: str) -> ModePlan | None:
     for mode in MODES:
         if target in mode.targets and (plan := mode.plan(low, mode)) is not None:
             return plan
-    return None
+    inner = None if low.converted is None else _planned(low.converted, target)
+    return None if inner is None else replace(inner, given=low)
 
 
 def plan_of(low: Lowered, target: str, label: str = "it") -> ModePlan:

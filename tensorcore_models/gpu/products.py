@@ -16,6 +16,7 @@ from ..kernels.common import generic_promoted
 from ..kernels.lowering import Lowered
 from .aligned import run_aligned
 from .chains import run_chain
+from .conversions import converted
 from .groups import run_groups
 from .integers import run_integers
 from .launches import TritonLaunch, view_of
@@ -190,6 +191,8 @@ class DeviceUnit:
         UnitRun
         """
         b = b.transpose(1, 2)
+        if self.plan.given is not None:
+            a, b = (converted(self.plan.given, codes, side) for side, codes in enumerate((a, b)))
         of_a, of_b = scales[0], None if scales[1] is None else scales[1].transpose(1, 2)
         slices = self._slices(a, b, every)
         found: set[int] = set()
