@@ -7,6 +7,7 @@ from ..families.base import SumAlgorithm
 from ..formats import IntegerFormat
 from ..kernels.lowering import Lowered
 from .launches import TritonLaunch, view_of
+from .layouts import tiled
 from .plans import ModePlan
 
 #: PTX's names of roundings.
@@ -188,7 +189,7 @@ def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
     # A product of -0 and +0 changes no sum.
     nothing = -0.0 if side == 0 and told["ROUNDING"] is not None else 0
     values = torch.nn.functional.pad(values, (0, padded - k, 0, -rows % tile), value=nothing)
-    return values.reshape(batch, -1, tile, padded).transpose(2, 3).contiguous(), special
+    return tiled(values, tile), special
 
 
 def _flushed(values, fmt: Any, below: str):

@@ -190,7 +190,15 @@ def unit_kernel(name: str) -> Any:
             f"this is Triton {version}, units on a GPU need {least} or newer: pip install 'triton>={least}'"
         )
     triton_module()
-    from . import source_chains, source_fused, source_groups, source_integers, source_pack, source_phases
+    from . import (
+        source_aligned,
+        source_chains,
+        source_fused,
+        source_groups,
+        source_integers,
+        source_pack,
+        source_phases,
+    )
 
-    modules = (source_pack, source_fused, source_chains, source_integers, source_groups, source_phases)
+    modules = source_pack, source_fused, source_chains, source_integers, source_groups, source_phases, source_aligned
     return next(getattr(module, name) for module in modules if hasattr(module, name))

@@ -38,6 +38,8 @@ COUNTED: dict[tuple[str, str], float] = {
     ("cdna1:v_mfma_f32_32x32x2f32", "sm_90"): 1.180,
     ("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0", "sm_90"): 4.348,
     ("blackwell:tcgen05.mma.m128n8k64.block32.f32.e2m1.e2m1.ue8m0", "sm_90"): 1.326,
+    ("gaudi2:mme.k16.f32.e4m3.e4m3.f32", "sm_90"): 10.531,
+    ("riscv:vfwbdot.k16.f32.bf16.bf16.f32", "sm_90"): 10.484,
     ("ampere:mma.m16n8k16.f32.f16.f16.f32", "sm_80"): 6.359,
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_80"): 4.742,
     ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_80"): 5.797,
@@ -124,6 +126,9 @@ def _fp64_instructions(unit: str, target: str) -> float:
         return 2.0
     if plan.mode.function == "group_sums":
         return (4 * plan.terms // plan.constants["GROUP"] + 2) / plan.terms
+    if plan.mode.function == "aligned_sums":  # each product of parts, and the end of a step
+        parts, ends = plan.constants["PARTS"] ** 2, {"early": 2, "late": 0, "exact": 2}[plan.constants["ADDEND"]]
+        return (4 if plan.constants["ODD"] else 3) * parts + ends / plan.terms + plan.constants["NORMALISED"]
     if plan.mode.function != "fused_floating" or plan.constants["WINDOW"]:
         return 0.0
     return 1 + (4 if plan.constants["DOWN"] is None else 8) / plan.terms

@@ -10,6 +10,7 @@ from ..formats import Format
 from ..formats.rounding import decode
 from ..kernels.lowering import Lowered
 from .launches import TritonLaunch, view_of
+from .layouts import tiled
 from .plans import ModePlan
 
 #: Bits of the facts of a group that say which of its operands are not zero.
@@ -116,9 +117,4 @@ def _operand(unit: Any, side: int, codes, scales, padded: int):
     if side == 0:
         each = each * 2.0 ** (low.a_format.quantum_exponent + low.b_format.quantum_exponent)
     special = special.reshape(codes.shape[0], -1, tile * special.shape[2]).any(2)
-    return *(_tiled(x, tile) for x in (values.view(torch.int32), facts, each)), special
-
-
-def _tiled(x, tile: int):
-    """(batch, rows, words) as [batch][tile][word][row of the tile]."""
-    return x.reshape(x.shape[0], -1, tile, x.shape[2]).transpose(2, 3).contiguous()
+    return *(tiled(x, tile) for x in (values.view(torch.int32), facts, each)), special

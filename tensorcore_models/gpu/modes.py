@@ -27,6 +27,7 @@ from typing import Any
 from ..families.base import SumAlgorithm
 from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
+from .aligned import aligned_plan
 from .chains import chain_plan, exact_constants, integer_constants, multiply_add_constants, pairwise_constants
 from .groups import group_plan
 from .integers import integer_plan
@@ -308,6 +309,16 @@ MODES = (
         (4, 2),
     ),
     UnitMode(
+        "products cut one by one in FP64",
+        "aligned_sums",
+        NVIDIA,
+        aligned_plan,
+        "Gaudi's matrix engines, which convert operands or cut the products of parts of these, and RISC-V's dot products, "
+        "which round to odd",
+        "infinities and NaN, results of 2^127 or more",
+        (2, 2),
+    ),
+    UnitMode(
         "fused sums in FP64, slowly",
         "fused_floating",
         ("sm_86", "sm_89", "sm_120"),
@@ -323,7 +334,8 @@ def _planned(low: Lowered, target: str) -> ModePlan | None:
     for mode in MODES:
         if target in mode.targets and (plan := mode.plan(low, mode)) is not None:
             return plan
-    return None
+    inner = None if low.converted is None else _planned(low.converted, target)
+    return None if inner is None else replace(inner, given=low)
 
 
 def plan_of(low: Lowered, target: str, label: str = "it") -> ModePlan:

@@ -42,6 +42,7 @@ class ModePlan:
     ----------
     mode : UnitMode
     low : Lowered
+        What the kernel computes.
     constants : mapping
         Of the mode's kernel.
     terms : int
@@ -54,6 +55,8 @@ class ModePlan:
         Products of the unit's own step.
     groups : tuple or None
         The products of each fused operation of a step, where these are not its only one.
+    given : Lowered or None
+        The unit, where it converts its operands to those of `low` first.
     """
 
     mode: "UnitMode"
@@ -65,6 +68,7 @@ class ModePlan:
     types: tuple[str, str]
     step: int
     groups: tuple[tuple[int, ...], ...] | None = None
+    given: Lowered | None = None
 
     def order(self, k: int):
         """Which k stands at each place of the packed operands, -1 for none; None where all are in turn."""

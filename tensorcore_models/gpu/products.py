@@ -14,7 +14,9 @@ import numpy as np
 from ..kernels import matrix_bits
 from ..kernels.common import generic_promoted
 from ..kernels.lowering import Lowered
+from .aligned import run_aligned
 from .chains import run_chain
+from .conversions import converted
 from .groups import run_groups
 from .integers import run_integers
 from .launches import TritonLaunch, view_of
@@ -31,7 +33,10 @@ _BYTES_EACH = 12
 
 
 #: What lays operands out and launches the kernel of a mode, where that is not :meth:`DeviceUnit.chain` itself.
-_RUNS = {"chains": run_chain, "fused_integers": run_integers, "phases": run_phases}
+_RUNS = {
+    "chains": run_chain, "fused_integers": run_integers, "phases": run_phases, "group_sums": run_groups,
+    "aligned_sums": run_aligned,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -131,8 +136,6 @@ class DeviceUnit:
         import torch
 
         plan, (batch, m, k), n = self.plan, a.shape, b.shape[1]
-        if plan.mode.function == "group_sums":
-            return run_groups(self, a, b, c, every, scales)
         if (run := _RUNS.get(plan.mode.function)) is not None:
             return run(self, a, b, c, every, scales)
         order = plan.order(k)
@@ -190,6 +193,8 @@ class DeviceUnit:
         UnitRun
         """
         b = b.transpose(1, 2)
+        if self.plan.given is not None:
+            a, b = (converted(self.plan.given, codes, side) for side, codes in enumerate((a, b)))
         of_a, of_b = scales[0], None if scales[1] is None else scales[1].transpose(1, 2)
         slices = self._slices(a, b, every)
         found: set[int] = set()

@@ -23,6 +23,7 @@ import unit_machine  # noqa: E402
 from unit_machine import normal  # noqa: E402
 
 from tensorcore_models.gpu.compiling import compile_function, unit_kernel  # noqa: E402
+from tensorcore_models.gpu.conversions import converted  # noqa: E402
 from tensorcore_models.gpu.counting import loop_count  # noqa: E402
 from tensorcore_models.gpu.modes import plan_of  # noqa: E402
 from tensorcore_models.gpu.products import unit_on  # noqa: E402
@@ -43,6 +44,10 @@ UNITS = (
     "cdna2:v_mfma_f32_16x16x8bf16",
     "blackwell:tcgen05.mma.m128n8k64.block16.f32.e2m1.e2m1.ue4m3",
     "rtx_blackwell:mma.m16n8k64.block32.f32.e2m1.e2m1.f32.ue8m0",
+    "gaudi2:mme.k8.f32.bf16.bf16.f32", "gaudi2:mme.k4.f32.tf32.tf32.f32", "gaudi2:mme.k2.f32.f32.f32.f32",
+    "gaudi2:mme.k16.f32.e4m3.e4m3.f32", "gaudi3:mme.k2.f32.f16.ufp16.f32", "gaudi3:mme.k1.f32.f32.f32.f32",
+    "riscv:vfwbdot.k8.f32.bf16.bf16.f32", "riscv:vfqbdot.k64.f32.e5m2.e4m3.f32",
+    "ascend950:cube.m16n16k32.f32.hif8.hif8.f32",
     "cdna1:v_mfma_f32_32x32x2f32", "turing:mma.m8n8k16.s32.s8.s8.s32.satfinite", "turing:mma.m8n8k32.s32.s4.u4.s32",
     "arm:fmmla.m2n2k8.f32.e4m3.e5m2.f32", "arm:fdot.k2.f16.e5m2.e4m3.f16", "arm:fmopa.m8n8k1.f16.f16.f16.f16",
     "arm:bfmopa.m8n8k1.bf16.bf16.bf16.bf16", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32.ebf", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32",
@@ -249,6 +254,8 @@ def test_counted_instructions(unit, target):
     scales = (None, None)
     if low.scale_format is not None:
         scales = (torch.zeros((1, 64, 256 // low.block_size), dtype=torch.int8),) * 2
+    if device.plan.given is not None:
+        a, b = (converted(device.plan.given, codes, side) for side, codes in enumerate((a, b)))
     device.chain(a, b, None, None, scales)
     binary, terms = made[0]
     found = loop_count(binary, terms * device.each[0] * device.each[1])

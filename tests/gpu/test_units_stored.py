@@ -16,7 +16,8 @@ from unit_machine import normal  # noqa: E402
 from tensorcore_models.probing.random_operands import DrawnOperands  # noqa: E402
 
 NAMES = (
-    "hopper-fp16", "ampere-bf16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "blackwell-mxfp4", "wormhole-hifi2", "cdna1-fp32",
+    "hopper-fp16", "ampere-bf16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "blackwell-mxfp4", "wormhole-hifi2",
+    "gaudi2-tf32", "gaudi3-fp16", "riscv-bf16", "cdna1-fp32",
 )  # fmt: skip
 SHAPE = (13, 11, 72)
 
@@ -71,6 +72,10 @@ CHANGES = {
     "a window to nearest": ("ada-e4m3", "fma.rz.f32", "fma.rn.f32"),
     "sums of groups to nearest": ("blackwell-mxfp4", "cvt.rz.f32.f64", "cvt.rn.f32.f64"),
     "unsigned bytes": ("blackwell-mxfp4", "dp4a.s32.s32", "dp4a.u32.s32"),
+    "parts to nearest": ("gaudi3-fp16", "fma.rz.f64", "fma.rn.f64"),
+    "Gaudi 3's c to nearest": ("gaudi3-fp16", "add.rz.f64", "add.rn.f64"),
+    "the sum down": ("riscv-bf16", "cvt.rp.f32.f64", "cvt.rm.f32.f64"),
+    "the late addition down": ("riscv-bf16", "fma.rp.f32", "fma.rm.f32"),
     "dot product and c to nearest": ("cdna3-fp8", "add.rz.f64", "add.rn.f64"),
     "the smaller exponent of a group": ("wormhole-hifi2", "max.s32", "min.s32"),
     "parts of no sign": ("wormhole-hifi2", "shr.s32", "shr.u32"),
@@ -150,3 +155,35 @@ def test_sums_of_groups_are_cut_toward_zero(rounding):
     found = unit_machine.run(engine_of(unit), machine, p)[1]
     assert np.array_equal(found, generic_bits(lowered(engine_of(unit)), *p)) == (rounding == "rz")
     assert found.view(np.float32)[:, 0].tolist() == [x * 2.0**-35 for x in {"rz": (1, -1), "rn": (2, -2)}[rounding]]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_gaudi_rounds_tf32_flushes_it_and_counts_signs_of_zeros(sign):
+    """1 + 2^-11 is a tie, 1 + 3 2^-11 another; a subnormal operand is a zero of its sign; most of 8 products negative: -0."""
+    unit, machine = unit_machine.stored("gaudi2-tf32")
+    a, b = np.zeros((4, 4), np.float32), np.ones((4, 1), np.float32)
+    a[0, 0], a[1, 0], a[2, 0], a[3] = 1 + 2.0**-11, 1 + 3 * 2.0**-11, 2.0**-127, -0.0
+    c = np.zeros((4, 1), np.float32)
+    c[2] = -(2.0**-126)
+    p = DrawnOperands(*(x.view(np.uint32) for x in (np.float32(sign) * a, b, c)), None, None)
+    done, found = unit_machine.run(engine_of(unit), machine, p)
+    assert done.again == () and np.array_equal(found, generic_bits(lowered(engine_of(unit)), *p))
+    rounded = [sign * 1.0, sign * (1 + 2.0**-9), -(2.0**-126), 0.0]
+    assert found[:, 0].view(np.float32).tolist() == rounded
+
+
+@pytest.mark.parametrize("rounding", ["rp", "rm"])
+@pytest.mark.parametrize(
+    ("name", "small", "c", "found"),
+    [("gaudi2-tf32", (2.0**-24, 2.0**-70), 1.0, 1 + 2.0**-23), ("riscv-bf16", (1.0, 2.0**-27), 0.0, 1 + 2.0**-23)],
+)
+def test_what_is_cut_off_leaves_an_odd_bit(name, small, c, found, rounding):
+    """Beside half a unit of c's last bit; of products F = 26 below the largest."""
+    unit, machine = unit_machine.stored(name, lambda _, text: text.replace("fma.rp.f64", f"fma.{rounding}.f64"))
+    low = lowered(engine_of(unit))
+    a, b = np.array([small], np.float32), np.ones((2, 1), np.float32)
+    x, y = (tcm.encode(v, low.a_format.name) for v in (a, b))
+    p = DrawnOperands(x, y, np.full((1, 1), np.float32(c)).view(np.uint32), None, None)
+    result = unit_machine.run(engine_of(unit), machine, p)[1]
+    assert generic_bits(low, *p).view(np.float32)[0, 0] == found
+    assert result.view(np.float32)[0, 0] == (found if rounding == "rp" else 1.0)

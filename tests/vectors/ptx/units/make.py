@@ -19,12 +19,13 @@ from unit_machine import EACH, WARPS  # noqa: E402
 
 import tensorcore_models as tcm  # noqa: E402
 from tensorcore_models.gpu.compiling import compile_function, unit_kernel  # noqa: E402
+from tensorcore_models.gpu.conversions import converted  # noqa: E402
 from tensorcore_models.gpu.products import unit_on  # noqa: E402
 from tensorcore_models.gpu.targets import get_target  # noqa: E402
 from tensorcore_models.kernels import lowered  # noqa: E402
 
 #: Files: unit and target. FP64 with codes in bytes and in halves, FP32's window, round-down with groups, block scales, sums of
-#: groups, phases, chains.
+#: groups, products that are cut one by one, with c exact, early and late, phases, chains.
 FILES = {
     "hopper-fp16": ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_90"),
     "ampere-bf16": ("ampere:mma.m16n8k16.f32.bf16.bf16.f32", "sm_80"),
@@ -33,6 +34,9 @@ FILES = {
     "blackwell-mxfp8": ("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0", "sm_100"),
     "wormhole-hifi2": ("wormhole:matmul.m32n32k32.f32.f16.f16.f32.hifi2", "sm_90"),
     "blackwell-mxfp4": ("blackwell:tcgen05.mma.m128n8k64.block32.f32.e2m1.e2m1.ue8m0", "sm_100"),
+    "gaudi2-tf32": ("gaudi2:mme.k4.f32.tf32.tf32.f32", "sm_90"),
+    "gaudi3-fp16": ("gaudi3:mme.k2.f32.f16.f16.f32", "sm_80"),
+    "riscv-bf16": ("riscv:vfwbdot.k8.f32.bf16.bf16.f32", "sm_90"),
     "cdna1-fp32": ("cdna1:v_mfma_f32_32x32x2f32", "sm_80"),
 }
 
@@ -61,7 +65,10 @@ def write(name: str, unit: str, target_name: str) -> None:
     a, b = (torch.zeros((1, 8, 64), dtype=types[f.container.itemsize]) for f in (low.a_format, low.b_format))
     c = torch.zeros((1, 8, 8), dtype=types[low.c_format.container.itemsize])
     scales = (None, None) if low.scale_format is None else (torch.zeros((1, 8, 2), dtype=torch.uint8),) * 2
-    unit_on(low, target, launch, unit, each=EACH, warps=WARPS).chain(a, b, c, None, scales)
+    device = unit_on(low, target, launch, unit, each=EACH, warps=WARPS)
+    if device.plan.given is not None:
+        a, b = (converted(device.plan.given, codes, side) for side, codes in enumerate((a, b)))
+    device.chain(a, b, c, None, scales)
 
 
 if __name__ == "__main__":
