@@ -1,5 +1,7 @@
 """AMDGCN kernels run bit for bit: Triton's for gfx942 against the package's matrix instructions, and what is read from them."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -182,3 +184,16 @@ def test_shapes_of_one_accumulator_are_not_one_when_the_group_differs():
         == GEMM["fp16-16x16"].engine.accumulator
     )
     assert (found.verdict == "equal") == same
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    (".amdhsa_float_round_mode_32 0", ".amdhsa_float_round_mode_32 3"),
+    (".amdhsa_float_denorm_mode_32 3", ".amdhsa_float_denorm_mode_32 0"), (r"(v_pk_add_f32 .*)", r"\1 clamp"),
+])  # fmt: skip
+def test_kernels_that_round_flush_or_clamp_otherwise_are_not_equal(old, new):
+    case, (m, n, k) = GEMM["bf16-kept"], (64, 64, 128)
+    first, (second, count) = text("bf16-kept"), re.subn(old, new, text("bf16-kept"))
+    arguments = [*case.operands(m, n, k), np.zeros((m, n), np.float32), m, n, k]
+    programs = compiled.read(first), compiled.read(second)
+    found = compiled.compare(*programs, arguments=arguments, grids=(case.grid(m, n),) * 2, seconds=0)
+    assert count and found.verdict == "different"
