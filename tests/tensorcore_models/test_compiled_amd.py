@@ -197,3 +197,23 @@ def test_kernels_that_round_flush_or_clamp_otherwise_are_not_equal(old, new):
     programs = compiled.read(first), compiled.read(second)
     found = compiled.compare(*programs, arguments=arguments, grids=(case.grid(m, n),) * 2, seconds=0)
     assert count and found.verdict == "different"
+
+
+@pytest.mark.parametrize("mode", [3, 0])
+def test_a_factor_of_one_at_the_end_is_none(mode):
+    """As Tensile multiplies by alpha; where the MODE register flushes, a product is more than its operand."""
+    case, source = GEMM["bf16-kept"], text("bf16-kept").replace("denorm_mode_32 3", f"denorm_mode_32 {mode}")
+    scaled = "".join(f"\tv_mul_f32_e32 v{i}, 1.0, v{i}\n" for i in range(16))
+    program = compiled.read(source.replace("\tglobal_store_dwordx4", scaled + "\tglobal_store_dwordx4", 1))
+    m, n, k = 64, 64, 128
+    a, b = case.operands(m, n, k)
+    c = np.zeros((m, n), np.float32)
+    recipe = program.recipe([a, b, c, m, n, k], grid=case.grid(m, n))
+    assert "v_mul_f32" in str(recipe)
+    if mode == 0:
+        with pytest.raises(libraries.Unknown, match="v_mul_f32.flush_in_fp32"):
+            recipe.library()
+        return
+    program.run([a, b, c, m, n, k], grid=case.grid(m, n))
+    predicted = recipe.library().gemm_bits(a.view(np.uint16), b.view(np.uint16))
+    assert np.array_equal(c.view(np.uint32), predicted)
