@@ -9,7 +9,7 @@ records. Reads before the write of another are not looked for: that would mark e
 import numpy as np
 
 #: Units of a page: what was never written takes no memory.
-_PAGE = 1 << 20
+_PAGE = 1 << 18
 
 
 class GlobalWrites:
@@ -47,16 +47,16 @@ class GlobalWrites:
         """Whether accesses may touch what was written."""
         return bool(len(places)) and int(places.min()) < self.high and int(places.max()) + size > self.low
 
-    def last(self, units: np.ndarray) -> np.ndarray:
-        """The rows of units, shape (3, accesses, units)."""
+    def last(self, units: np.ndarray, row: int) -> np.ndarray:
+        """One of a page's rows for units."""
         pages = units // _PAGE
         if (number := int(pages.flat[0])) in self.pages and (pages == number).all():
-            return self.pages[number][:, units % _PAGE]
-        found = np.zeros((3, *units.shape), np.int32)
+            return self.pages[number][row, units % _PAGE]
+        found = np.zeros(units.shape, np.int32)
         for number in np.unique(pages).tolist():
             if number in self.pages:
                 here = pages == number
-                found[:, here] = self.pages[number][:, units[here] % _PAGE]
+                found[here] = self.pages[number][row, units[here] % _PAGE]
         return found
 
     def exchange(self, blocks: np.ndarray) -> None:
@@ -75,12 +75,15 @@ class GlobalWrites:
         self.low, self.high = min(self.low, int(places.min())), max(self.high, int(places.max()) + size)
         pages = units // _PAGE
         rows = [np.broadcast_to(x[:, None], units.shape) for x in (writers, clocks)]
-        for number in np.unique(pages).tolist():
-            page = self.pages.setdefault(number, np.zeros((3, _PAGE), np.int32))
-            here = pages == number
+        first = int(pages.flat[0])
+        whole = (pages == first).all()
+        for number in [first] if whole else np.unique(pages).tolist():
+            if number not in self.pages:
+                self.pages[number] = np.zeros((3, _PAGE), np.int32)
+            page, here = self.pages[number], slice(None) if whole else pages == number
             where = units[here] % _PAGE
             page[0, where], page[1, where], page[2, where] = rows[0][here], rows[1][here], self.exchanges
-        return (self.last(units)[0] != rows[0]).any(1)
+        return (self.last(units, 0) != rows[0]).any(1)
 
 
 def written_over(places: np.ndarray, words: np.ndarray, over: np.ndarray) -> np.ndarray:

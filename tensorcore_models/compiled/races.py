@@ -168,10 +168,11 @@ class RaceChecks(Checks):
     def _disordered(self, writes: GlobalWrites, units: np.ndarray, lanes) -> np.ndarray:
         """Which units another warp wrote whose write comes before this access by nothing."""
         rows, warps = self._who(lanes)
-        writers, clocks, stamps = writes.last(units)
+        writers = writes.last(units, 0)
         wrong = (writers != 0) & (writers != self._in_grid(rows, warps)[:, None])
         if not wrong.any():
             return wrong
+        clocks, stamps = writes.last(units, 1), writes.last(units, 2)
         blocks, warp = (writers - 1) // self.warps, (writers - 1) % self.warps
         mine = (self.machine.threads.first + rows)[:, None]
         known = self.known[rows[:, None], warps[:, None], warp] >= clocks
@@ -189,7 +190,7 @@ class RaceChecks(Checks):
         index = int(wrong.any(1).argmax())
         rows, _ = self._who(lanes)
         units = writes.units(places[index : index + 1], size)[:, [int(wrong[index].argmax())]]
-        writer = int(writes.last(units)[0, 0, 0]) - 1
+        writer = int(writes.last(units, 0)[0, 0]) - 1
         block, warp = divmod(writer, self.warps)
         threads = self.machine.threads
         who = f"warp {warp}" if block == threads.first + rows[index] else threads.block_name(block)

@@ -23,6 +23,8 @@ from .template import Applied, CommonForm, Constant, Element, Node, Step
 _ADDITIONS = (
     "add.f32", "add.rn.f32", "atom.add.f32", "add.rn.f32x2", "v_add_f32", "global_atomic_add_f32", "buffer_atomic_add_f32"
 )  # fmt: skip
+#: Names of products in FP32 that round to nearest and flush nothing.
+_PRODUCTS = ("mul.f32", "mul.rn.f32", "v_mul_f32")
 #: How the names of fused multiply-adds in FP32 begin.
 _MULTIPLY_ADDS = ("fma.rn", "v_fma_f32")
 #: Steps whose operands are all zeros: beyond the end of k.
@@ -215,7 +217,7 @@ class KernelRecipe(Result):
 
 def _without_factor_one(node: Node) -> Node:
     """A sum without the factor 1.0 that epilogues have for alpha = 1, which changes none of its bits."""
-    while isinstance(node, Applied) and node.name == "mul.f32" and Constant(0x3F800000) in node.operands:
+    while isinstance(node, Applied) and node.name in _PRODUCTS and Constant(0x3F800000) in node.operands:
         inside = node.operands[node.operands[0] == Constant(0x3F800000)]
         if not (isinstance(inside, Step) or isinstance(inside, Applied) and inside.name in _ADDITIONS):
             break

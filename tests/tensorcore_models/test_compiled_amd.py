@@ -1,5 +1,7 @@
 """AMDGCN kernels run bit for bit: Triton's for gfx942 against the package's matrix instructions, and what is read from them."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -182,3 +184,36 @@ def test_shapes_of_one_accumulator_are_not_one_when_the_group_differs():
         == GEMM["fp16-16x16"].engine.accumulator
     )
     assert (found.verdict == "equal") == same
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    (".amdhsa_float_round_mode_32 0", ".amdhsa_float_round_mode_32 3"),
+    (".amdhsa_float_denorm_mode_32 3", ".amdhsa_float_denorm_mode_32 0"), (r"(v_pk_add_f32 .*)", r"\1 clamp"),
+])  # fmt: skip
+def test_kernels_that_round_flush_or_clamp_otherwise_are_not_equal(old, new):
+    case, (m, n, k) = GEMM["bf16-kept"], (64, 64, 128)
+    first, (second, count) = text("bf16-kept"), re.subn(old, new, text("bf16-kept"))
+    arguments = [*case.operands(m, n, k), np.zeros((m, n), np.float32), m, n, k]
+    programs = compiled.read(first), compiled.read(second)
+    found = compiled.compare(*programs, arguments=arguments, grids=(case.grid(m, n),) * 2, seconds=0)
+    assert count and found.verdict == "different"
+
+
+@pytest.mark.parametrize("mode", [3, 0])
+def test_a_factor_of_one_at_the_end_is_none(mode):
+    """As Tensile multiplies by alpha; where the MODE register flushes, a product is more than its operand."""
+    case, source = GEMM["bf16-kept"], text("bf16-kept").replace("denorm_mode_32 3", f"denorm_mode_32 {mode}")
+    scaled = "".join(f"\tv_mul_f32_e32 v{i}, 1.0, v{i}\n" for i in range(16))
+    program = compiled.read(source.replace("\tglobal_store_dwordx4", scaled + "\tglobal_store_dwordx4", 1))
+    m, n, k = 64, 64, 128
+    a, b = case.operands(m, n, k)
+    c = np.zeros((m, n), np.float32)
+    recipe = program.recipe([a, b, c, m, n, k], grid=case.grid(m, n))
+    assert "v_mul_f32" in str(recipe)
+    if mode == 0:
+        with pytest.raises(libraries.Unknown, match="v_mul_f32.flush_in_fp32"):
+            recipe.library()
+        return
+    program.run([a, b, c, m, n, k], grid=case.grid(m, n))
+    predicted = recipe.library().gemm_bits(a.view(np.uint16), b.view(np.uint16))
+    assert np.array_equal(c.view(np.uint32), predicted)

@@ -106,3 +106,23 @@ def test_equal_rests_on_what_data_decided():
     found = verdict("sm_80-tf32x3", "sm_80-tf32x3", m=32, n=32, k=32)
     assert found.verdict == "equal" and any("setp.num.f32" in each for each in found.assumptions)
     assert str(found).startswith("equal: their expressions have one normal form")
+
+
+HEAD = """.version 8.6
+.target sm_90a
+.visible .entry k(.param .u64 x, .param .u64 y) .reqntid 32
+{ .reg .b32 %r<8>; .reg .b64 %x; .reg .b64 %y; .reg .pred %p<4>;
+ld.param.u64 %x, [x]; ld.param.u64 %y, [y]; mov.u32 %r1, %tid.x; mad.wide.u32 %x, %r1, 4, %x; mad.wide.u32 %y, %r1, 4, %y;
+ld.global.u32 %r2, [%x]; ld.global.u32 %r3, [%x+128];
+"""
+
+
+@pytest.mark.parametrize(("body", "old", "new"), [
+    ("lop3.b32 %r4, %r2, %r3, 5, TABLE;", "TABLE", ("0x96", "0xe8")),
+    ("atom.global.cas.b32 %r4, [%y], 0, VALUE; ld.global.u32 %r4, [%y];", "VALUE", ("%r2", "%r3")),
+])  # fmt: skip
+def test_what_an_instruction_says_beside_its_operands_counts(body, old, new):
+    programs = [compiled.read(f"{HEAD}{body.replace(old, each)} st.global.u32 [%y], %r4; ret; }}") for each in new]
+    arguments = [np.arange(3, 67, dtype=np.uint32) * 77773, np.zeros(32, np.uint32)]
+    found = compiled.compare(*programs, arguments=arguments, grids=(1, 1), seconds=0)
+    assert found.verdict == "different"

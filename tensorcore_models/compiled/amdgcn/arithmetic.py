@@ -153,7 +153,7 @@ def build_packed(ins: AMDInstruction) -> Operation:
             found.append(settled(machine, single, row.function(mode, *values), FORMATS[kind]))
             own = None
             if machine.trace is not None and any(owner is not None for _, owner in read):
-                own = machine.trace.elementwise(single, row, values, [owner for _, owner in read])
+                own = machine.trace.elementwise(single, row, values, [owner for _, owner in read], mode)
             owners.append(own)
         wide = np.uint64 if kind == "f32" else np.uint32
         bits = found[0].astype(wide) | found[1].astype(wide) << wide(8 * size)

@@ -104,7 +104,7 @@ def build_pair(ins: AMDInstruction) -> Operation:
         for source in sources:
             value, own = source.read(machine, waves, lanes)
             words.append(settled(machine, ins, convert(mode, value), fmt).astype(np.uint32))
-            owners.append(None if own is None else machine.trace.elementwise(ins, row, [value], [own]))
+            owners.append(None if own is None else machine.trace.elementwise(ins, row, [value], [own], mode))
         target.write(machine, words[0] | words[1] << np.uint32(16), waves, lanes, _joined(owners, 2))
 
     return active(run)
@@ -223,7 +223,7 @@ def build_mixed(ins: AMDInstruction) -> Operation:
         found = settled(machine, ins, floats.flushed(found, fmt) if mode.flushes(fmt)[1] else found, fmt)
         ids = None
         if machine.trace is not None and any(own is not None for _, own in read):
-            ids = machine.trace.elementwise(ins, row, [value for value, _ in read], [own for _, own in read])
+            ids = machine.trace.elementwise(ins, row, [value for value, _ in read], [own for _, own in read], mode)
         target.write(machine, found, waves, lanes, ids)
 
     return active(run)

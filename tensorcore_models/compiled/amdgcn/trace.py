@@ -33,8 +33,8 @@ class AMDTrace(ExpressionTrace):
             moved = rule(whole, raw, size)
             if moved is not None:
                 return moved if moved.any() else None
-        commutes = ins.name in COMMUTING
-        return self.operation(ins.name, ins.line, values, owners, count, size, commutes=commutes)
+        name = ins.name + ".clamp" * bool(ins.modifiers.get("clamp")) + ("" if mode is None else _mode_text(mode, row))
+        return self.operation(name, ins.line, values, owners, count, size, commutes=ins.name in COMMUTING)
 
     def _mixture(self, row: list[int], held: list[int], line: int) -> int:
         """A value of moved bytes; the upper half of a number that integers rounded to bf16 is named as what it is."""
@@ -117,6 +117,19 @@ class AMDTrace(ExpressionTrace):
 
 #: The larger or smaller of a number and itself is the number (compilers quiet NaN so).
 _EXTREMES = {f"v_{name}_{kind}" for name in ("min", "max") for kind in FORMATS}
+
+
+def _mode_text(mode, row: AluRow) -> str:
+    """What the MODE register changes of an operation, behind its name: the rounding, and which numbers it flushes."""
+    told: dict[str, None] = {}
+    for fmt in {FORMATS[kind]: None for kind in (row.result, *row.sources) if kind in FORMATS}:
+        rounding, (before, after) = mode.rounding(fmt), mode.flushes(fmt)
+        told |= dict.fromkeys(
+            word
+            for word, held in ((rounding, rounding != "rne"), (f"flush_in_{fmt}", before), (f"flush_out_{fmt}", after))
+            if held
+        )
+    return "".join(f".{word}" for word in told)
 
 
 def _keeps(mode, row: AluRow, owners: list) -> bool:

@@ -273,7 +273,7 @@ def build_truth_table(ins: AMDInstruction) -> Operation:
                 out |= (x if case & 4 else ~x) & (y if case & 2 else ~y) & (z if case & 1 else ~z)
         return out
 
-    plain = AMDInstruction(ins.name, ins.encoding, ins.operands, {}, ins.line)
+    plain = AMDInstruction(f"{ins.name}.{table:#x}", ins.encoding, ins.operands, {}, ins.line)
     return vector_operation(plain, AluRow("u32", _THREE, function))
 
 

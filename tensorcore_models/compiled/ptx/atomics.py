@@ -59,7 +59,7 @@ def build(ins: PTXInstruction) -> Operation:
     sources = [items(operand) for operand in operands[1:]]
     read_as = f"b{TYPE_BITS[kind]}" if kind.removesuffix("x2") in _FLOAT or kind[0] == "b" else kind
     reads = [[reader(value, read_as, ins) for value in source] for source in sources]
-    owners = [id_reader(value, read_as) for value in sources[0]]
+    owners = [id_reader(value, read_as) for value in sources[-1 if names[0] == "cas" else 0]]
     exact = names[0] in ("min", "max", "and", "or", "xor") or (names[0] == "add" and kind[0] in "us")
     space, width = state_space(ins), TYPE_BITS[kind] // 8
 
@@ -114,7 +114,12 @@ class _Change:
                 before_ids[turn] = old_ids
                 own = [None if part is None else part[turn] for part in added]
                 mine = [v[turn] for v in values[0]]
-                memory.store_ids(here, machine.trace.atomic(self.name, self.kind, old, old_ids, mine, own, width), size)
+                if self.name == "cas":  # the new word, or what was there
+                    swapped = _as(old[:, 0], mine[0]) == mine[0]
+                    ids = np.where(swapped[:, None], 0 if own[0] is None else own[0], old_ids)
+                else:
+                    ids = machine.trace.atomic(self.name, self.kind, old, old_ids, mine, own, width)
+                memory.store_ids(here, ids, size)
             memory.store(here, np.stack([part.astype(part.dtype).view(WORDS[width]) for part in new], 1))
         return before, before_ids
 

@@ -265,7 +265,8 @@ def build_logic(ins: PTXInstruction) -> Operation:
     if row is None:
         raise unknown(ins)
     if ins.name == "lop3":
-        ins = PTXInstruction(ins.name, ins.modifiers, ins.operands[:4], ins.guard, ins.line)
+        named = f"{ins.operands[4].value:#x}", *ins.modifiers  # expressions of different tables are different
+        ins = PTXInstruction(ins.name, named, ins.operands[:4], ins.guard, ins.line)
     return pure_operation(ins, row)
 
 
@@ -303,6 +304,7 @@ def build_setp(ins: PTXInstruction) -> Operation:
     reads = [reader(operand, k, ins) for operand, k in zip(sources, kinds, strict=True)]
     ids = [id_reader(operand, k) for operand, k in zip(sources, kinds, strict=True)]
     row = Pure("pred", kinds, function)
+    named = ins, PTXInstruction(ins.name, ("not", *words), ins.operands, ins.guard, ins.line)
 
     def compute(machine, lanes):
         values = [read(machine, lanes) for read in reads]
@@ -315,7 +317,9 @@ def build_setp(ins: PTXInstruction) -> Operation:
                 each = combine(each, values[2])
             owners = None
             if machine.trace is not None:
-                owners = machine.trace.elementwise(ins, row, values, [read(machine, lanes) for read in ids], each)
+                owners = machine.trace.elementwise(
+                    named[turn], row, values, [read(machine, lanes) for read in ids], each
+                )
             machine.registers.write(register.number, each, lanes, owners)
 
     return unwritten_from(ins, row, sources, reads, [x.number for x in targets if isinstance(x, Register)], compute)
