@@ -53,8 +53,8 @@ def test_bits_are_those_of_the_generic_kernel(name, edge):
 def test_nothing_of_one_scale_is_done_again(name):
     unit, machine = unit_machine.stored(name)
     engine = engine_of(unit)
-    for spread in (3, 25):
-        p = normal(lowered(engine), 3, spread=spread)
+    for spread, shape in ((3, SHAPE), (25, (16, 8, 128))):  # which needs filling up, and whole tiles and steps
+        p = normal(lowered(engine), 3, shape, spread)
         done, found = unit_machine.run(engine, machine, p)
         assert done.again == () and done.by == ""
         assert np.array_equal(found, generic_bits(lowered(engine), *p))
