@@ -44,9 +44,11 @@ COUNTED: dict[tuple[str, str], float] = {
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_80"): 4.742,
     ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_80"): 5.797,
     ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_80"): 3.680,
-    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_89"): 15.336,
     ("cdna3:v_mfma_f32_32x32x8_f16", "sm_89"): 20.453,
     ("hopper:mma.m16n8k16.f16.f16.f16.f16", "sm_89"): 14.875,
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_89"): 7.789,
+    ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_89"): 15.336,
+    ("rtx_blackwell:mma.m16n8k64.block32.f32.e2m1.e2m1.f32.ue8m0", "sm_89"): 2.621,
     ("ada:mma.m16n8k32.f32.e4m3.e4m3.f32", "sm_89"): 4.359,
     ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_89"): 3.680,
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_100"): 4.336,
@@ -124,6 +126,8 @@ def _fp64_instructions(unit: str, target: str) -> float:
     plan = plan_of(lowered(get_instruction(*unit.split(":", 1))), target)
     if plan.constants.get("BOUNDS", False):
         return 2.0
+    if plan.mode.function == "group_sums" and plan.constants["SHIFT"] is not None:
+        return 1 / plan.terms
     if plan.mode.function == "group_sums":
         return (4 * plan.terms // plan.constants["GROUP"] + 2) / plan.terms
     if plan.mode.function == "aligned_sums":  # each product of parts, and the end of a step

@@ -26,8 +26,8 @@ def _integers(fmt: Format) -> np.ndarray | None:
     return units.astype(np.int8) if np.abs(units).max() < 128 else None
 
 
-def group_plan(low: Lowered, mode: Any) -> ModePlan | None:
-    """The plan of exact sums of groups, scaled and fused; None for other units."""
+def group_plan(low: Lowered, mode: Any, integers: bool = False) -> ModePlan | None:
+    """The plan of exact sums of groups, scaled and fused, in FP64 or in integers; None for other units."""
     (algorithm, spec), formats = low.form, low.floating
     if algorithm is not SumAlgorithm.GROUP_SUM or formats is None or low.scale_format is None:
         return None
@@ -54,8 +54,12 @@ def group_plan(low: Lowered, mode: Any) -> ModePlan | None:
     growth = (largest * spec.group).bit_length() + a.quantum_exponent + b.quantum_exponent + 2
     if spec.fraction_bits + growth + (spec.terms // spec.group + 1).bit_length() > 50:
         return None
-    floor = -1000 if spec.exponent_floor is None else spec.exponent_floor
-    constants = {"TERMS": spec.terms, "GROUP": spec.group, "FRACTION": spec.fraction_bits, "FLOOR": floor}
+    floor = -900 if spec.exponent_floor is None else spec.exponent_floor
+    units = spec.fraction_bits + a.quantum_exponent + b.quantum_exponent - 2 * low.scale_format.fraction_bits
+    constants = {
+        "TERMS": spec.terms, "GROUP": spec.group, "FRACTION": spec.fraction_bits, "FLOOR": floor,
+        "SHIFT": units if integers else None,
+    }  # fmt: skip
     return ModePlan(mode, low, constants, spec.terms, None, None, ("fp32", "fp32"), spec.terms)
 
 
@@ -98,7 +102,7 @@ def _operand(unit: Any, side: int, codes, scales, padded: int):
     rows, device = codes.shape[1], codes.device
     table = torch.from_numpy(_integers(fmt)).to(device)
     values = table[codes.to(torch.int64) & ((1 << fmt.bits) - 1)]
-    values = torch.nn.functional.pad(values, (0, padded - codes.shape[2], 0, -rows % tile))
+    values = torch.nn.functional.pad(values, (0, padded - codes.shape[2], 0, -rows % tile)).contiguous()
     all_scales = np.arange(1 << of_scale.bits, dtype=of_scale.container)
     numbers = torch.from_numpy(decode(all_scales, of_scale, np.dtype(np.float64))).to(device)
     each = numbers[scales.to(torch.int64) & ((1 << of_scale.bits) - 1)].repeat_interleave(
@@ -114,7 +118,9 @@ def _operand(unit: Any, side: int, codes, scales, padded: int):
     bits = (values != 0).reshape(*values.shape[:2], -1, group).to(torch.int32)
     bits = (bits << torch.arange(group, dtype=torch.int32, device=device)).sum(3, dtype=torch.int32)
     facts = (exponents << 16) | torch.where(each == 0, 0, bits)
-    if side == 0:
+    if plan.constants["SHIFT"] is not None:
+        each = torch.ldexp(each, of_scale.fraction_bits - exponents).to(torch.int32)
+    elif side == 0:
         each = each * 2.0 ** (low.a_format.quantum_exponent + low.b_format.quantum_exponent)
     special = special.reshape(codes.shape[0], -1, tile * special.shape[2]).any(2)
     return *(tiled(x, tile) for x in (values.view(torch.int32), facts, each)), special

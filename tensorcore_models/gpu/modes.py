@@ -19,7 +19,6 @@ are left are counted. What this needs:
 - c is added toward zero onto a window of its own sign, which needs no count.
 """
 
-import dataclasses
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -75,7 +74,19 @@ def _window_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
         return None
     # Products are below 4 2^F units and c below 2 2^F; floors lie up to one unit below each.
     largest = (plan.terms * 4 + 2 << plan.constants["FRACTION"]) + plan.terms
-    return dataclasses.replace(plan, constants={**plan.constants, "WINDOW": True}) if largest < 1 << 22 else None
+    return replace(plan, constants={**plan.constants, "WINDOW": True}) if largest < 1 << 22 else None
+
+
+def _split_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
+    """As :func:`_fused_plan` on two windows of FP32, of which the second takes what is below 2^SPLIT units of each product."""
+    plan = _fused_plan(low, mode)
+    if plan is None or plan.constants["WIDE"] or plan.types != ("fp32", "fp32"):
+        return None
+    split, fraction = 13, plan.constants["FRACTION"]
+    upper, lower = (plan.terms * 4 + 2 << fraction) + plan.terms >> split, plan.terms + 2 << split
+    if max(upper, lower) >= 1 << 22:
+        return None
+    return replace(plan, constants={**plan.constants, "WINDOW": True, "SPLIT": split})
 
 
 def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
@@ -123,7 +134,7 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
         "THRESHOLD": threshold, "FLOOR": floor if wide else max(floor, 0), "WIDE": wide,
         "LIMITED": limited, "TYPES": (c.name, d.name),
         "KEEP": kept,
-        "WINDOW": False, "DOWN": None,
+        "WINDOW": False, "SPLIT": 0, "DOWN": None,
     }  # fmt: skip
     return ModePlan(mode, low, constants, terms, forms[0], forms[1], (c.name, d.name), spec.terms_per_step, groups)
 
@@ -177,7 +188,7 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     constants = {
         "TERMS": spec.terms, "BITS": bits, "FRACTION": spec.fraction_bits, "ALIGN": 127 - offset,
         "THRESHOLD": None if wide else (threshold % 256, threshold % 256 - threshold), "FLOOR": 0, "WIDE": wide,
-        "LIMITED": 0, "TYPES": ("fp32", "fp32"), "KEEP": 23, "WINDOW": False,
+        "LIMITED": 0, "TYPES": ("fp32", "fp32"), "KEEP": 23, "WINDOW": False, "SPLIT": 0,
         "DOWN": (spec.dot_fraction_bits, spec.c_fraction_bits, spec.sum_fraction_bits, spec.c_cutoff, spec.parity_groups),
     }  # fmt: skip
     return ModePlan(mode, low, constants, spec.terms, a_form, b_form, ("fp32", "fp32"), spec.terms)
@@ -213,6 +224,14 @@ MODES = (
         _window_plan,
         "fused sums as below of less than 2^22 units: F = 13 of Ada's and Hopper's FP8",
         "as below, and c of 2^103 or more",
+    ),
+    UnitMode(
+        "fused sums on two windows of FP32",
+        "fused_floating",
+        ("sm_86", "sm_89", "sm_120"),
+        _split_plan,
+        "fused sums of fp16 and narrower operands to FP32, without block scales, on NVIDIA's GPUs with few FP64 units",
+        "as in FP64, and c of 2^103 or more",
     ),
     UnitMode(
         "fused sums in FP64",
@@ -282,9 +301,18 @@ MODES = (
         "nothing",
     ),
     UnitMode(
+        "exact sums of groups in integers",
+        "group_sums",
+        ("sm_86", "sm_89", "sm_120"),
+        lambda low, mode: group_plan(low, mode, integers=True),
+        "Blackwell's FP4 with block scales on NVIDIA's GPUs with few FP64 units",
+        "as in FP64",
+        (2, 4),
+    ),
+    UnitMode(
         "exact sums of groups in FP64",
         "group_sums",
-        NVIDIA,
+        ("sm_80", "sm_90", "sm_100"),
         group_plan,
         "Blackwell's FP4 with block scales: groups summed as bytes, scaled, and fused with c toward zero",
         "NaN and infinities, results of 2^127 or more",

@@ -223,7 +223,8 @@ class DeviceUnit:
         if low.c_format != low.d_format:
             return [(0, k)]
         unit = math.lcm(low.cycle, self.plan.step, every or 1, low.block_size or 1)
-        most = max(1, PACKED_BYTES // (_BYTES_EACH * batch * (m + n)) // unit) * unit
+        each = _BYTES_EACH * self.plan.constants.get("PARTS", 1)
+        most = max(1, PACKED_BYTES // (each * batch * (m + n)) // unit) * unit
         return [(start, min(start + most, k)) for start in range(0, k, most)]
 
     def _exact(self, a, b, c, every: int | None, scales):

@@ -9,6 +9,7 @@ from .source import (
     add_rz,
     covered,
     elements,
+    fma_rz,
     fp64_of_high,
     mark,
     placed,
@@ -56,10 +57,35 @@ def truncated_sum(
 
 
 @gluon.jit
+def split_sum(
+    a_at, b_at, d, top, limit, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
+    FRACTION: gl.constexpr, SPLIT: gl.constexpr,
+):  # fmt: skip
+    """The same on two windows of FP32: what a product leaves below 2^SPLIT units goes to the second, rounded down twice.
+
+    What is left is not negative and below 2^SPLIT units; toward zero it keeps 24 bits, which end far below a unit.
+    """
+    sign = d.to(gl.int32, bitcast=True) & -0x80000000
+    count = inexact_negatives(a_at, b_at, limit, BM, BN, TERMS * BITS // 32, True, 1, 0)
+    unit = (top << 23) + (((23 - FRACTION) << 23) + 0x400000)
+    high, low = (unit + (SPLIT << 23)).to(gl.float32, bitcast=True), unit.to(gl.float32, bitcast=True)
+    signed = ((unit + (SPLIT << 23)) | sign).to(gl.float32, bitcast=True)
+    of_c = add_rz(signed, d) - signed
+    signed = (unit | sign).to(gl.float32, bitcast=True)
+    upper, lower = high + of_c, low + (add_rz(signed, d - of_c) - signed)
+    for k in gl.static_range(TERMS):
+        x, y = gl.load(a_at[0] + k * BM)[:, None], gl.load(b_at[0] + k * BN)[None, :]
+        following = fma_rz(x, y, upper)
+        lower = add_rz(lower, fma_rz(x, y, upper - following))
+        upper = following
+    return add_rz(upper - high, lifted(lower, count) - low)
+
+
+@gluon.jit
 def fused_step(
     a_at, b_at, d, field, lowest, pairs, highest, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
     FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr,
-    LIMITED: gl.constexpr, TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr,
+    LIMITED: gl.constexpr, TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
     """One sum that truncates: products and d, whose exponent field is `field`, cut below the largest exponent, and rounded.
 
@@ -81,7 +107,11 @@ def fused_step(
         threshold = gl.maximum(threshold, 0)
         if LIMITED == 0:
             threshold = gl.minimum(threshold, 64)
-    exact = truncated_sum(a_at, b_at, d, top, replicated(threshold, BITS), BM, BN, TERMS, BITS, FRACTION, WINDOW)
+    limit = replicated(threshold, BITS)
+    if SPLIT:
+        exact = split_sum(a_at, b_at, d, top, limit, BM, BN, TERMS, BITS, FRACTION, SPLIT)
+    else:
+        exact = truncated_sum(a_at, b_at, d, top, limit, BM, BN, TERMS, BITS, FRACTION, WINDOW)
     return rounded(exact, TYPE, KEEP, WIDE)
 
 
@@ -118,8 +148,8 @@ def fused_floating(
     column_tiles, padded_k, a_size, b_size, c_batch, c_row, c_column,
     TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr,
     FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr, TYPES: gl.constexpr, KEEP: gl.constexpr,
-    WINDOW: gl.constexpr, DOWN: gl.constexpr, PROMOTES: gl.constexpr, PAIRS: gl.constexpr, EACH: gl.constexpr,
-    WARPS: gl.constexpr,
+    WINDOW: gl.constexpr, SPLIT: gl.constexpr, DOWN: gl.constexpr, PROMOTES: gl.constexpr, PAIRS: gl.constexpr,
+    EACH: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C of a fused sum that truncates: TERMS products and c on FRACTION bits below the largest exponent.
 
@@ -128,7 +158,8 @@ def fused_floating(
     ALIGN: from a sum of exponent codes to FP32's exponent field. THRESHOLD: from that field to what lifts the codes of inexact
     products to a field's top bit. FLOOR: the lowest exponent field. WIDE: whether products reach below FP32's exponents.
     LIMITED: the largest exponent field of c for which fields hold the codes of all products; 0: any is. TYPES: (of c, of d).
-    KEEP: fraction bits of d. WINDOW: FP32 in the place of FP64, for sums of less than 2^22 units. DOWN: that of
+    KEEP: fraction bits of d. WINDOW: FP32 in the place of FP64, for sums of less than 2^22 units;
+    with SPLIT two of them, 2^SPLIT units apart. DOWN: that of
     :func:`tensorcore_models.gpu.source_down.down_sum`, for sums rounded down. PROMOTES: chains of `chain` steps start from 0
     and are added outside, to nearest.
     """
@@ -168,7 +199,7 @@ def fused_floating(
                 highest = gl.maximum(highest, field)
                 d = fused_step(
                     a_at, b_at, d, field, lowest, pairs, highest, BM, BN, TERMS, BITS, FRACTION, ALIGN, THRESHOLD, FLOOR,
-                    WIDE, LIMITED, TYPES[1], KEEP, WINDOW,
+                    WIDE, LIMITED, TYPES[1], KEEP, WINDOW, SPLIT,
                 )  # fmt: skip
                 lowest = 127 - 14
             a_at, b_at = advanced(a_at, BM, TERMS, BITS), advanced(b_at, BN, TERMS, BITS)

@@ -18,6 +18,7 @@ from .source import (
     tile_rows,
     to_fp32_rz,
 )
+from .source_integers import aligned_addend, power
 
 #: Below every exponent.
 LOWEST = gl.constexpr(-4096)
@@ -40,9 +41,25 @@ def signed_window(high, of):
 
 
 @gluon.jit
+def units_of_groups(
+    pa, pb, fa, fb, sa, sb, top, total, BM: gl.constexpr, BN: gl.constexpr, L: gl.constexpr, GROUPS: gl.constexpr,
+    WORDS: gl.constexpr, SHIFT: gl.constexpr,
+):  # fmt: skip
+    """total + the scaled sums of all groups in 64-bit integers, cut toward zero. SHIFT: from exponents of scales to units."""
+    for g in gl.static_range(GROUPS):
+        dot = dot_of_bytes(pa + g * WORDS * BM, pb + g * WORDS * BN, gl.zeros([BM, BN], gl.int32, L), BM, BN, WORDS)
+        value = dot * (gl.load(sa + g * BM)[:, None] * gl.load(sb + g * BN)[None, :])
+        shift = (gl.load(fa + g * BM)[:, None] >> 16) + (gl.load(fb + g * BN)[None, :] >> 16) + SHIFT - top
+        size = gl.abs(value).to(gl.int64) << gl.minimum(gl.maximum(shift, 0), 63).to(gl.int64)
+        kept = size >> gl.minimum(gl.maximum(-shift, 0), 63).to(gl.int64)
+        total += gl.where(value < 0, -kept, kept)
+    return total
+
+
+@gluon.jit
 def group_step(
     pa, pb, fa, fb, sa, sb, d, BM: gl.constexpr, BN: gl.constexpr, L: gl.constexpr, GROUPS: gl.constexpr,
-    WORDS: gl.constexpr, FRACTION: gl.constexpr, FLOOR: gl.constexpr,
+    WORDS: gl.constexpr, FRACTION: gl.constexpr, FLOOR: gl.constexpr, SHIFT: gl.constexpr,
 ):  # fmt: skip
     """One sum of GROUPS groups and d: each group's exponent is that of its scales, unless all its products are zero."""
     field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
@@ -50,14 +67,20 @@ def group_step(
     for g in gl.static_range(GROUPS):
         x, y = gl.load(fa + g * BM)[:, None], gl.load(fb + g * BN)[None, :]
         top = gl.maximum(top, gl.where((x & y & 0xFFFF) != 0, (x >> 16) + (y >> 16), LOWEST))
-    high = (gl.maximum(top, FLOOR) << 20) + (((1023 + 52 - FRACTION) << 20) + 0x80000)
-    base = signed_window(high, d.to(gl.int32, bitcast=True))
-    total = add_rz(base, d.to(gl.float64)) - base
-    for g in gl.static_range(GROUPS):
-        dot = dot_of_bytes(pa + g * WORDS * BM, pb + g * WORDS * BN, gl.zeros([BM, BN], gl.int32, L), BM, BN, WORDS)
-        base = signed_window(high, dot)
-        scale = gl.load(sa + g * BM)[:, None] * gl.load(sb + g * BN)[None, :]
-        total += fma_rz(dot.to(gl.float64), scale, base) - base
+    top = gl.maximum(top, FLOOR)
+    if SHIFT is not None:
+        units = aligned_addend(d, top + 127, FRACTION)
+        units = units_of_groups(pa, pb, fa, fb, sa, sb, top, units, BM, BN, L, GROUPS, WORDS, SHIFT)
+        total = units.to(gl.float64) * power(top + (127 - FRACTION))
+    else:
+        high = (top << 20) + (((1023 + 52 - FRACTION) << 20) + 0x80000)
+        base = signed_window(high, d.to(gl.int32, bitcast=True))
+        total = add_rz(base, d.to(gl.float64)) - base
+        for g in gl.static_range(GROUPS):
+            dot = dot_of_bytes(pa + g * WORDS * BM, pb + g * WORDS * BN, gl.zeros([BM, BN], gl.int32, L), BM, BN, WORDS)
+            base = signed_window(high, dot)
+            scale = gl.load(sa + g * BM)[:, None] * gl.load(sb + g * BN)[None, :]
+            total += fma_rz(dot.to(gl.float64), scale, base) - base
     return to_fp32_rz(total) + 0.0
 
 
@@ -65,14 +88,15 @@ def group_step(
 def group_sums(
     a, a_facts, a_scales, b, b_facts, b_scales, c, out, flags, m, n, steps, chain, row_tiles, column_tiles, c_batch, c_row,
     c_column,
-    TERMS: gl.constexpr, GROUP: gl.constexpr, FRACTION: gl.constexpr, FLOOR: gl.constexpr, PROMOTES: gl.constexpr,
-    EACH: gl.constexpr, WARPS: gl.constexpr,
+    TERMS: gl.constexpr, GROUP: gl.constexpr, FRACTION: gl.constexpr, FLOOR: gl.constexpr, SHIFT: gl.constexpr,
+    PROMOTES: gl.constexpr, EACH: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C of exact sums of GROUP products of small integers, times scales, TERMS / GROUP of them fused with c.
 
     A and B: four k in the bytes of a word, [batch][tile][word][row or column]. Facts, for each group: its scale's exponent and,
     in the lower half, which operands are not zero, none where the scale is. Scales: in FP64; A's with the unit of the integers.
-    FLOOR: the lowest exponent. PROMOTES: chains of `chain` steps start from 0 and are added outside.
+    SHIFT: that of :func:`units_of_groups`, for which scales are integers; None: sums are scaled and cut in FP64. FLOOR: the
+    lowest exponent. PROMOTES: chains of `chain` steps start from 0 and are added outside.
     """
     L: gl.constexpr = tile_layout(EACH, WARPS)
     BM: gl.constexpr = tile_rows(EACH, WARPS)
@@ -98,7 +122,7 @@ def group_sums(
         if PROMOTES:
             d = gl.zeros([BM, BN], gl.float32, L)
         for _ in range(here):
-            d = group_step(pa, pb, fa, fb, sa, sb, d, BM, BN, L, GROUPS, GROUP // 4, FRACTION, FLOOR)
+            d = group_step(pa, pb, fa, fb, sa, sb, d, BM, BN, L, GROUPS, GROUP // 4, FRACTION, FLOOR, SHIFT)
             flagged = flagged | (gl.abs(d) >= 2.0**127)
             pa, pb = pa + TERMS // 4 * BM, pb + TERMS // 4 * BN
             fa, fb = fa + GROUPS * BM, fb + GROUPS * BN

@@ -16,7 +16,7 @@ from unit_machine import normal  # noqa: E402
 from tensorcore_models.probing.random_operands import DrawnOperands  # noqa: E402
 
 NAMES = (
-    "hopper-fp16", "ampere-bf16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "blackwell-mxfp4", "wormhole-hifi2",
+    "hopper-fp16", "ampere-bf16", "ada-fp16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "blackwell-mxfp4", "wormhole-hifi2",
     "gaudi2-tf32", "gaudi3-fp16", "riscv-bf16", "cdna1-fp32",
 )  # fmt: skip
 SHAPE = (13, 11, 72)
@@ -42,8 +42,8 @@ def test_bits_are_those_of_the_generic_kernel(name, edge):
 def test_nothing_of_one_scale_is_done_again(name):
     unit, machine = unit_machine.stored(name)
     engine = engine_of(unit)
-    for spread in (3, 25):
-        p = normal(lowered(engine), 3, spread=spread)
+    for spread, shape in ((3, SHAPE), (25, (16, 8, 128))):  # which needs filling up, and whole tiles and steps
+        p = normal(lowered(engine), 3, shape, spread)
         done, found = unit_machine.run(engine, machine, p)
         assert done.again == () and done.by == ""
         assert np.array_equal(found, generic_bits(lowered(engine), *p))
@@ -69,6 +69,7 @@ CHANGES = {
     "no inexact negatives": ("hopper-fp16", "dp4a.u32.s32", "dp4a.s32.s32"),
     "CDNA3's smaller exponent": ("cdna3-fp8", "max.u16x2", "min.u16x2"),
     "the smaller FP16 exponent": ("ampere-bf16", "max.f16x2", "min.f16x2"),
+    "the second window to nearest": ("ada-fp16", "add.rz.f32", "add.rn.f32"),
     "a window to nearest": ("ada-e4m3", "fma.rz.f32", "fma.rn.f32"),
     "sums of groups to nearest": ("blackwell-mxfp4", "cvt.rz.f32.f64", "cvt.rn.f32.f64"),
     "unsigned bytes": ("blackwell-mxfp4", "dp4a.s32.s32", "dp4a.u32.s32"),
@@ -187,3 +188,14 @@ def test_what_is_cut_off_leaves_an_odd_bit(name, small, c, found, rounding):
     result = unit_machine.run(engine_of(unit), machine, p)[1]
     assert generic_bits(low, *p).view(np.float32)[0, 0] == found
     assert result.view(np.float32)[0, 0] == (found if rounding == "rp" else 1.0)
+
+
+def test_a_product_far_below_both_windows_is_cut_to_zero():
+    """c = 2^38 beside products of either sign down to 2^-48, of which FP32 keeps no bit of what the first window leaves."""
+    unit, machine = unit_machine.stored("ada-fp16")
+    rng = np.random.default_rng(9)
+    a, b = (rng.integers(0, 2, s) << 15 | rng.integers(1, 1 << 12, s) for s in ((9, 24), (24, 8)))
+    c = (np.float32(2.0**38) * rng.choice([-1, 1], (9, 8)) * rng.uniform(1, 2, (9, 8))).astype(np.float32)
+    p = DrawnOperands(a.astype(np.uint16), b.astype(np.uint16), c.view(np.uint32), None, None)
+    done, found = unit_machine.run(engine_of(unit), machine, p)
+    assert done.again == () and np.array_equal(found, c.view(np.uint32))

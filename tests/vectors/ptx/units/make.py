@@ -24,11 +24,12 @@ from tensorcore_models.gpu.products import unit_on  # noqa: E402
 from tensorcore_models.gpu.targets import get_target  # noqa: E402
 from tensorcore_models.kernels import lowered  # noqa: E402
 
-#: Files: unit and target. FP64 with codes in bytes and in halves, FP32's window, round-down with groups, block scales, sums of
-#: groups, products that are cut one by one, with c exact, early and late, phases, chains.
+#: Files: unit and target. FP64 with codes in bytes and in halves, two windows of FP32 and one, round-down with groups, block
+#: scales, sums of groups, products that are cut one by one, with c exact, early and late, phases, chains.
 FILES = {
     "hopper-fp16": ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_90"),
     "ampere-bf16": ("ampere:mma.m16n8k16.f32.bf16.bf16.f32", "sm_80"),
+    "ada-fp16": ("ada:mma.m16n8k16.f32.f16.f16.f32", "sm_89"),
     "ada-e4m3": ("ada:mma.m16n8k32.f32.e4m3.e4m3.f32", "sm_89"),
     "cdna3-fp8": ("cdna3:v_mfma_f32_16x16x32_fp8_fp8", "sm_90"),
     "blackwell-mxfp8": ("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0", "sm_100"),
