@@ -185,8 +185,8 @@ def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
     if getattr(spec, "pair_order", "ascending") == "odd_first":
         turned = torch.arange(k, device=codes.device)
         values = values[:, :, torch.where(turned | 1 < k, turned ^ 1, turned)]
-    # A product of -0 and +0 changes no sum.
-    nothing = -0.0 if side == 0 and told["ROUNDING"] is not None else 0
+    # A product of -0 and +0 changes no sum; in exact sums zeros that fill a step are +0, as the unit's.
+    nothing = -0.0 if side == 0 and not told["BOUNDS"] and told["ROUNDING"] is not None else 0
     values = torch.nn.functional.pad(values, (0, padded - k, 0, -rows % tile), value=nothing)
     return values.reshape(batch, -1, tile, padded).transpose(2, 3).contiguous(), special
 

@@ -94,11 +94,70 @@ def test_small_sums_of_x86(unit, target):
     p = DrawnOperands(a, b, c, None, None)
     _, found = unit_machine.run(engine, machine, p)
     assert np.array_equal(found, generic_bits(low, *p)) and (found == 0x80000000).any()
-    x, y = (np.zeros(s, np.uint16) for s in ((1, 32), (32, 1)))
-    x[0, :2], y[:2, 0] = (0x3F7F, 0x0080), (0x0081, 0x3380)  # 2^-126 less a bit, and a bit; 2^-150
-    p = DrawnOperands(x, y, np.zeros((1, 1), np.uint32), None, None)
+    # 2^-126 (1 + 2^-14), less 2^-140 and 9/16 of 2^-150: rounded up to 2^-126, but below it with 24 bits
+    x, y = np.zeros((1, 32), np.float32), np.zeros((32, 1), np.float32)
+    x[0, [1, 3, 5]], y[[1, 3, 5], 0] = (
+        (1 + 2.0**-7, -(2.0**-6), -169 * 2.0**-30),
+        (129 * 2.0**-133, 2.0**-126, 97 * 2.0**-124),
+    )
+    p = DrawnOperands(*(z.view(np.uint32) >> 16 for z in (x, y)), np.zeros((1, 1), np.uint32), None, None)
+    p = p._replace(a=p.a.astype(np.uint16), b=p.b.astype(np.uint16))
     done, found = unit_machine.run(engine, machine, p)
-    assert np.array_equal(found, generic_bits(low, *p))
+    assert done.again == ((0, 0, 0),) and found.item() == generic_bits(low, *p).item() == 0
+
+
+def operands_of(engine, a, b, c) -> DrawnOperands:
+    """Values, rows of A beside columns of B, as encodings."""
+    low = lowered(engine)
+    formats = low.a_format, low.b_format, low.c_format
+    codes = [tcm.encode(np.array(x, np.float64), f.name, "rne") for x, f in zip((a, b, c), formats, strict=True)]
+    return DrawnOperands(*codes, None, None)
+
+
+@pytest.mark.parametrize("target", ["sm_89", "sm_90", "gfx942"])
+def test_sums_of_cdna3_are_cut_down_before_they_are_rounded(target):
+    """A bit below the 31st after a tie: of a negative sum it counts, of a positive one it does not."""
+    engine, machine = engine_of("cdna3:v_mfma_f32_32x32x8_f16"), unit_machine.compiling(target)
+    for sign, expected in ((-1, -2 - 2.0**-22), (1, 2.0)):
+        p = operands_of(
+            engine, [[2.0**-11, 2.0**-15]], [[sign * 2.0**-11], [sign * 2.0**-16]], [[sign * (2 - 2.0**-23)]]
+        )
+        done, found = unit_machine.run(engine, machine, p)
+        assert done.again == () and found.view(np.float32).item() == expected
+        assert np.array_equal(found, generic_bits(lowered(engine), *p))
+
+
+@pytest.mark.parametrize("target", ["sm_89", "sm_90", "gfx942"])
+def test_small_results_in_fp16_have_the_exponent_of_their_format(target):
+    """A chain that goes on from 2^-23: 2^-41 beside half of a unit is below the last place, and the tie goes down."""
+    engine, machine = engine_of("hopper:wmma.m16n16k16.f16.f16.f16.f32"), unit_machine.compiling(target)
+    a, b = np.zeros((1, 32)), np.zeros((32, 1))
+    a[0, 16:18], b[16:18, 0] = (2.0**-12, 2.0**-20), (2.0**-13, 2.0**-21)
+    p = operands_of(engine, a, b, [[2.0**-23]])
+    done, found = unit_machine.run(engine, machine, p)
+    assert done.again == () and found.item() == generic_bits(lowered(engine), *p).item() == 2
+
+
+@pytest.mark.parametrize(("unit", "expected"), [
+    ("cdna1:v_mfma_f32_32x32x8f16", 0), ("arm:fmopa.m4n4k2.f32.f16.f16.f32", 1 << 31),
+    ("arm:fmopa.m8n8k1.f16.f16.f16.f16", 1 << 15), ("arm:fdot.k4.f32.e5m2.e5m2.f32", 1 << 31),
+])  # fmt: skip
+def test_signs_of_sums_that_are_zero(unit, expected):
+    """-0 beside products that are -0; the last of three fills no step, and zeros beside it are +0."""
+    engine, machine = engine_of(unit), unit_machine.compiling("sm_90")
+    for count, sign in ((8, expected), (3, expected if engine.k == 1 else 0)):
+        p = operands_of(engine, [[-0.0] * count], [[0.0]] * count, [[-0.0]])
+        done, found = unit_machine.run(engine, machine, p)
+        assert done.again == () and found.item() == generic_bits(lowered(engine), *p).item() == sign, count
+
+
+def test_exact_sums_in_bf16_see_what_fp32_does_not():
+    spec = tcm.ParametricDotAdd(2, None, output_rounding="rne", nan="quiet", negative_underflow="negative")
+    engine = tcm.MatrixEngine(spec, a_format="bf16", c_format="bf16", d_format="bf16")
+    for bit, expected in ((2.0**-40, 0x3F81), (0.0, 0x3F80)):
+        p = operands_of(engine, [[2.0**-4, bit]], [[2.0**-4], [1.0]], [[1.0]])
+        done, found = unit_machine.run(engine, unit_machine.compiling("sm_90"), p)
+        assert done.again == () and found.item() == generic_bits(lowered(engine), *p).item() == expected
 
 
 @pytest.mark.parametrize("target", ["sm_89", "sm_90", "gfx942"])
