@@ -65,10 +65,11 @@ def pairwise_constants(low: Lowered) -> dict[str, Any] | None:
     return _PLAIN | {"ROUNDING": "rn", "NAN": _nan(spec, d), "TREE": tree}
 
 
-def exact_constants(low: Lowered) -> dict[str, Any] | None:
+def exact_constants(low: Lowered, errors: bool = False) -> dict[str, Any] | None:
     """Constants of the kernel for exact sums that are rounded once, to nearest; None for other units.
 
-    Multiply-adds in FP16 and bf16 are such sums of one product.
+    Multiply-adds in FP16 and bf16 are such sums of one product. errors: Their additions'
+    errors are summed, where no instruction rounds up or down.
     """
     (algorithm, spec), formats = low.form, low.floating
     if formats is None or low.scale_format is not None:
@@ -81,7 +82,12 @@ def exact_constants(low: Lowered) -> dict[str, Any] | None:
         flushes = spec.flush_inputs or spec.flush_outputs or spec.saturate
         if flushes or d.name == "fp32" or spec.rounding != "rne" or spec.pair_order != "ascending":
             return None
-        return _PLAIN | {"ROUNDING": "rn", "NAN": _nan(spec, d), "BOUNDS": True, "RESULT": (d.name, True, False)}
+        return _PLAIN | {
+            "ROUNDING": "rn",
+            "NAN": _nan(spec, d),
+            "BOUNDS": True,
+            "RESULT": (d.name, True, False, errors),
+        }
     if algorithm is SumAlgorithm.SCALED:
         spec = None if spec.saturate else spec.exact
     elif algorithm is not SumAlgorithm.EXACT:
@@ -94,7 +100,7 @@ def exact_constants(low: Lowered) -> dict[str, Any] | None:
     if late and (d.name != "fp32" or spec.late_rounding != "rne" or spec.zero_sign != "ieee"):
         return None
     return _PLAIN | {
-        "ROUNDING": "rn", "NAN": _nan(spec, d), "BOUNDS": True, "RESULT": (d.name, spec.zero_sign == "ieee", late),
+        "ROUNDING": "rn", "NAN": _nan(spec, d), "BOUNDS": True, "RESULT": (d.name, spec.zero_sign == "ieee", late, errors),
     }  # fmt: skip
 
 

@@ -262,6 +262,14 @@ MODES = (
         "infinities and NaN, sums whose bounds in FP64, rounded down and up, are not rounded to the same number",
     ),
     UnitMode(
+        "exact sums with their errors",
+        "chains",
+        ("gfx942",),
+        lambda low, mode: chain_plan(low, mode, exact_constants(low, True), low.accumulator.terms_per_step),
+        "the same where no instruction rounds up or down: FP64 sums, and the sum of what they lose",
+        "infinities and NaN, sums of errors that FP64 does not hold",
+    ),
+    UnitMode(
         "fidelity phases",
         "phases",
         (*NVIDIA, "gfx942"),

@@ -142,21 +142,36 @@ def test_small_results_in_fp16_have_the_exponent_of_their_format(target):
     ("cdna1:v_mfma_f32_32x32x8f16", 0), ("arm:fmopa.m4n4k2.f32.f16.f16.f32", 1 << 31),
     ("arm:fmopa.m8n8k1.f16.f16.f16.f16", 1 << 15), ("arm:fdot.k4.f32.e5m2.e5m2.f32", 1 << 31),
 ])  # fmt: skip
-def test_signs_of_sums_that_are_zero(unit, expected):
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_signs_of_sums_that_are_zero(unit, expected, target):
     """-0 beside products that are -0; the last of three fills no step, and zeros beside it are +0."""
-    engine, machine = engine_of(unit), unit_machine.compiling("sm_90")
+    engine, machine = engine_of(unit), unit_machine.compiling(target)
     for count, sign in ((8, expected), (3, expected if engine.k == 1 else 0)):
         p = operands_of(engine, [[-0.0] * count], [[0.0]] * count, [[-0.0]])
         done, found = unit_machine.run(engine, machine, p)
         assert done.again == () and found.item() == generic_bits(lowered(engine), *p).item() == sign, count
 
 
-def test_exact_sums_in_bf16_see_what_fp32_does_not():
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("bit", [2.0**-48, 0.0, -(2.0**-48)])
+def test_what_fp64_loses_decides_a_tie(sign, bit):
+    """2^20 and half of its unit, and a bit below the last place of FP64, whose sum of errors holds it on AMD's target."""
+    engine, machine = engine_of("cdna1:v_mfma_f32_32x32x8f16"), unit_machine.compiling("gfx942")
+    a = [[np.copysign(2.0**-24, sign * bit), sign * 2.0**-4]]
+    p = operands_of(engine, a, [[abs(bit) * 2.0**24], [1.0]], [[sign * (2.0**20 + 0.125)]])
+    done, found = unit_machine.run(engine, machine, p)
+    expected = sign * (2.0**20 + (0.125 if bit < 0 else 0.25))
+    assert done.again == () and found.view(np.float32).item() == expected
+    assert np.array_equal(found, generic_bits(lowered(engine), *p))
+
+
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_exact_sums_in_bf16_see_what_fp32_does_not(target):
     spec = tcm.ParametricDotAdd(2, None, output_rounding="rne", nan="quiet", negative_underflow="negative")
     engine = tcm.MatrixEngine(spec, a_format="bf16", c_format="bf16", d_format="bf16")
     for bit, expected in ((2.0**-40, 0x3F81), (0.0, 0x3F80)):
         p = operands_of(engine, [[2.0**-4, bit]], [[2.0**-4], [1.0]], [[1.0]])
-        done, found = unit_machine.run(engine, unit_machine.compiling("sm_90"), p)
+        done, found = unit_machine.run(engine, unit_machine.compiling(target), p)
         assert done.again == () and found.item() == generic_bits(lowered(engine), *p).item() == expected
 
 
@@ -173,10 +188,11 @@ def test_block_scales_of_one_range(unit, target):
     assert done.again and min(row for _, row, _ in done.again) > 0 and np.array_equal(found, generic_bits(low, *p))
 
 
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
 @pytest.mark.parametrize("scale", [0, 5, 127])
-def test_sums_are_scaled(scale):
+def test_sums_are_scaled(scale, target):
     """Arm's LSCALE."""
-    spec, machine = ScaledDotAdd(4, scale), unit_machine.compiling("sm_90")
+    spec, machine = ScaledDotAdd(4, scale), unit_machine.compiling(target)
     engine = tcm.MatrixEngine(spec, a_format="e4m3fn", b_format="e5m2")
     for turn, edge in enumerate(EDGES):
         p = draw(np.random.default_rng(17), lowered(engine), edge, turn, (9, 7, 30))
