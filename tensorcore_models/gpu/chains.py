@@ -78,6 +78,7 @@ def exact_constants(low: Lowered, errors: bool = False) -> dict[str, Any] | None
     wide = {"fp32", "fp64", "tf32", "hf32", "hf32_950"}
     if c != d or d.name not in ("fp32", "fp16", "bf16") or not {a.name, b.name} <= set(_TYPES) - wide:
         return None
+    way = "errors" if errors else "bounds"
     if algorithm is SumAlgorithm.FMA_CHAIN:
         flushes = spec.flush_inputs or spec.flush_outputs or spec.saturate
         if flushes or d.name == "fp32" or spec.rounding != "rne" or spec.pair_order != "ascending":
@@ -86,7 +87,7 @@ def exact_constants(low: Lowered, errors: bool = False) -> dict[str, Any] | None
             "ROUNDING": "rn",
             "NAN": _nan(spec, d),
             "BOUNDS": True,
-            "RESULT": (d.name, True, False, errors),
+            "RESULT": (d.name, True, False, way),
         }
     if algorithm is SumAlgorithm.SCALED:
         spec = None if spec.saturate else spec.exact
@@ -100,7 +101,19 @@ def exact_constants(low: Lowered, errors: bool = False) -> dict[str, Any] | None
     if late and (d.name != "fp32" or spec.late_rounding != "rne" or spec.zero_sign != "ieee"):
         return None
     return _PLAIN | {
-        "ROUNDING": "rn", "NAN": _nan(spec, d), "BOUNDS": True, "RESULT": (d.name, spec.zero_sign == "ieee", late, errors),
+        "ROUNDING": "rn", "NAN": _nan(spec, d), "BOUNDS": True, "RESULT": (d.name, spec.zero_sign == "ieee", late, way),
+    }  # fmt: skip
+
+
+def odd_constants(low: Lowered) -> dict[str, Any] | None:
+    """Constants of the kernel for pairs of products whose every operation is rounded to odd; None for other units."""
+    formats = low.floating
+    if low.form.algorithm is not SumAlgorithm.PAIR_ODD or formats is None or low.scale_format is not None:
+        return None
+    if tuple(f.name for f in formats) != ("bf16", "bf16", "fp32", "fp32") or low.form.spec.nan != "quiet":
+        return None
+    return _PLAIN | {
+        "ROUNDING": "rn", "NAN": formats[3].nan_encoding(), "BOUNDS": True, "RESULT": ("fp32", True, False, "odd"),
     }  # fmt: skip
 
 
@@ -184,7 +197,8 @@ def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
         strange = torch.nn.functional.pad(~values.isfinite().all(2), (0, -rows % tile))
         special = strange.reshape(batch, -1, tile).any(2)
         values = values.nan_to_num(0, 0, 0)
-    if told["FLUSHES"] and spec.flush_inputs:
+    odd = low.form.algorithm is SumAlgorithm.PAIR_ODD
+    if odd or (told["FLUSHES"] and spec.flush_inputs):
         values = torch.where(values.abs() < 2.0**fmt.emin, values * 0, values)
     if told["TREE"] is not None:
         values = _flushed(values, fmt, spec.flush_input)
@@ -192,7 +206,7 @@ def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
         turned = torch.arange(k, device=codes.device)
         values = values[:, :, torch.where(turned | 1 < k, turned ^ 1, turned)]
     # A product of -0 and +0 changes no sum; in exact sums zeros that fill a step are +0, as the unit's.
-    nothing = -0.0 if side == 0 and not told["BOUNDS"] and told["ROUNDING"] is not None else 0
+    nothing = -0.0 if side == 0 and (odd or not told["BOUNDS"]) and told["ROUNDING"] is not None else 0
     values = torch.nn.functional.pad(values, (0, padded - k, 0, -rows % tile), value=nothing)
     return values.reshape(batch, -1, tile, padded).transpose(2, 3).contiguous(), special
 

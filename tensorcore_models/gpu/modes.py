@@ -26,7 +26,14 @@ from typing import Any
 from ..families.base import SumAlgorithm
 from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
-from .chains import chain_plan, exact_constants, integer_constants, multiply_add_constants, pairwise_constants
+from .chains import (
+    chain_plan,
+    exact_constants,
+    integer_constants,
+    multiply_add_constants,
+    odd_constants,
+    pairwise_constants,
+)
 from .integers import integer_plan
 from .phases import phase_plan
 from .plans import ModePlan, OperandForm, UnitMode
@@ -268,6 +275,14 @@ MODES = (
         lambda low, mode: chain_plan(low, mode, exact_constants(low, True), low.accumulator.terms_per_step),
         "the same where no instruction rounds up or down: FP64 sums, and the sum of what they lose",
         "infinities and NaN, sums of errors that FP64 does not hold",
+    ),
+    UnitMode(
+        "pairs rounded to odd",
+        "chains",
+        (*NVIDIA, "gfx942"),
+        lambda low, mode: chain_plan(low, mode, odd_constants(low), low.accumulator.terms_per_step),
+        "Arm's BFMMLA: pairs of bf16 products, every operation rounded to odd in FP32",
+        "infinities and NaN, results of 2^127 or more",
     ),
     UnitMode(
         "fidelity phases",

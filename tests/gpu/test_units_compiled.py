@@ -43,6 +43,7 @@ UNITS = (
     "cdna2:v_mfma_f32_16x16x8bf16",
     "cdna1:v_mfma_f32_32x32x2f32", "turing:mma.m8n8k16.s32.s8.s8.s32.satfinite", "turing:mma.m8n8k32.s32.s4.u4.s32",
     "arm:fmmla.m2n2k8.f32.e4m3.e5m2.f32", "arm:fdot.k2.f16.e5m2.e4m3.f16", "arm:fmopa.m8n8k1.f16.f16.f16.f16",
+    "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32",
     "arm:bfmopa.m8n8k1.bf16.bf16.bf16.bf16", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32.ebf", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32",
     "x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "x86:tmmultf32ps.m16n16k16.f32.tf32.tf32.f32",
     "x86:tdphbf8ps.m16n16k64.f32.e4m3.e5m2.f32", "ascend:cube.m16n16k16.f32.f16.f16.f32",
