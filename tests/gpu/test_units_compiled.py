@@ -80,12 +80,9 @@ def test_no_bit_differs(unit, target):
         assert np.array_equal(found, generic_bits(low, *p)), edge
 
 
-@pytest.mark.parametrize("unit", ["x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32"])
-@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
-def test_small_sums_of_x86(unit, target):
-    """Sums about 2^-126 and subnormal operands are zeros of their sign; what may be rounded up to 2^-126 is done again."""
-    engine, machine = engine_of(unit), unit_machine.compiling(target)
-    low, rng = lowered(engine), np.random.default_rng(16)
+def _small(low):
+    """bf16 operands whose products lie about 2^-126, subnormal ones and c among them."""
+    rng = np.random.default_rng(16)
     a, b = (
         (rng.integers(0, 2, s) << 15 | rng.integers(60, 66, s) << 7 | rng.integers(0, 128, s)).astype(np.uint16)
         for s in ((16, 40), (40, 16))
@@ -93,18 +90,34 @@ def test_small_sums_of_x86(unit, target):
     a[:3] &= 0x807F  # subnormal
     c = (rng.integers(0, 2, (16, 16)) << 31 | rng.integers(0, 1 << 24, (16, 16))).astype(np.uint32)
     p = DrawnOperands(a, b, c, None, None)
+    return p, generic_bits(low, *p)
+
+
+@pytest.mark.parametrize("unit", [
+    "x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32",
+])  # fmt: skip
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_small_sums_are_zeros_of_their_sign(unit, target):
+    engine, machine = engine_of(unit), unit_machine.compiling(target)
+    p, expected = _small(lowered(engine))
+    assert (expected == 0x80000000).any()
     _, found = unit_machine.run(engine, machine, p)
-    assert np.array_equal(found, generic_bits(low, *p)) and (found == 0x80000000).any()
-    # 2^-126 (1 + 2^-14), less 2^-140 and 9/16 of 2^-150: rounded up to 2^-126, but below it with 24 bits
-    x, y = np.zeros((1, 32), np.float32), np.zeros((32, 1), np.float32)
-    x[0, [1, 3, 5]], y[[1, 3, 5], 0] = (
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("unit", ["x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32"])
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_small_sums_that_are_rounded_up_are_done_again(unit, target):
+    """x86: 2^-126 (1 + 2^-14), less 2^-140 and 9/16 of 2^-150, is 2^-126 in FP32, but below it with 24 bits, and so 0."""
+    engine, machine = engine_of(unit), unit_machine.compiling(target)
+    a, b = np.zeros((1, 32)), np.zeros((32, 1))
+    a[0, [1, 3, 5]], b[[1, 3, 5], 0] = (
         (1 + 2.0**-7, -(2.0**-6), -169 * 2.0**-30),
         (129 * 2.0**-133, 2.0**-126, 97 * 2.0**-124),
     )
-    p = DrawnOperands(*(z.view(np.uint32) >> 16 for z in (x, y)), np.zeros((1, 1), np.uint32), None, None)
-    p = p._replace(a=p.a.astype(np.uint16), b=p.b.astype(np.uint16))
+    p = operands_of(engine, a, b, [[0.0]])
     done, found = unit_machine.run(engine, machine, p)
-    assert done.again == ((0, 0, 0),) and found.item() == generic_bits(low, *p).item() == 0
+    assert done.again == ((0, 0, 0),) and found.item() == generic_bits(lowered(engine), *p).item() == 0
 
 
 def operands_of(engine, a, b, c) -> DrawnOperands:
