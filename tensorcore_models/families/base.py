@@ -61,6 +61,7 @@ class SumAlgorithm(enum.Enum):
     SCALED = enum.auto()  # ScaledDotAdd
     GROUP_SUM = enum.auto()  # GroupDotFusedSum
     PAIRWISE = enum.auto()  # GroupPairwiseSum
+    PAIR_ODD = enum.auto()  # PairRoundOddSum
     FMA_CHAIN = enum.auto()  # SequentialFMA
     LANES = enum.auto()  # LanedFMA
     INTEGER = enum.auto()  # IntegerDotAdd

@@ -12,7 +12,7 @@ from ..aspects.values import power
 from ..explanations.words import Words
 from ..reference import ieee
 from ..reference.operands import decode, flushed
-from .base import Accumulator, Arrangement, NanRule
+from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .ieee import ieee_fields, operand_flush, require_lanes
 
 
@@ -73,6 +73,9 @@ class PairRoundOddSum(Accumulator):
         require_lanes(formats)
         fields = ieee_fields(self, formats, "ro", flush_inputs=FLUSH_SIGNED, to_inf=True, flush=FLUSH_SUBNORMAL)
         return fields | {"family": plans.PAIR_ODD, "c_flush": 2.0 ** formats[2].emin}
+
+    def form(self):
+        return Form(SumAlgorithm.PAIR_ODD, self)
 
     def arrangement(self, length):
         return Arrangement([list(range(length))], plans.binary_tree(length, 2))

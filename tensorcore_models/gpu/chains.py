@@ -66,10 +66,11 @@ def pairwise_constants(low: Lowered) -> dict[str, Any] | None:
     return _PLAIN | {"ROUNDING": "rn", "NAN": _nan(spec, d), "TREE": tree}
 
 
-def exact_constants(low: Lowered) -> dict[str, Any] | None:
+def exact_constants(low: Lowered, errors: bool = False) -> dict[str, Any] | None:
     """Constants of the kernel for exact sums that are rounded once, to nearest; None for other units.
 
-    Multiply-adds in FP16 and bf16 are such sums of one product.
+    Multiply-adds in FP16 and bf16 are such sums of one product. errors: Their additions'
+    errors are summed, where no instruction rounds up or down.
     """
     (algorithm, spec), formats = low.form, low.floating
     if formats is None or low.scale_format is not None:
@@ -78,11 +79,17 @@ def exact_constants(low: Lowered) -> dict[str, Any] | None:
     wide = {"fp32", "fp64", "tf32", "hf32", "hf32_950"}
     if c != d or d.name not in ("fp32", "fp16", "bf16") or not {a.name, b.name} <= set(_TYPES) - wide:
         return None
+    way = "errors" if errors else "bounds"
     if algorithm is SumAlgorithm.FMA_CHAIN:
         flushes = spec.flush_inputs or spec.flush_outputs or spec.saturate
         if flushes or d.name == "fp32" or spec.rounding != "rne" or spec.pair_order != "ascending":
             return None
-        return _PLAIN | {"ROUNDING": "rn", "NAN": _nan(spec, d), "BOUNDS": True, "RESULT": (d.name, True, False)}
+        return _PLAIN | {
+            "ROUNDING": "rn",
+            "NAN": _nan(spec, d),
+            "BOUNDS": True,
+            "RESULT": (d.name, True, False, way),
+        }
     if algorithm is SumAlgorithm.SCALED:
         spec = None if spec.saturate else spec.exact
     elif algorithm is not SumAlgorithm.EXACT:
@@ -95,7 +102,19 @@ def exact_constants(low: Lowered) -> dict[str, Any] | None:
     if late and (d.name != "fp32" or spec.late_rounding != "rne" or spec.zero_sign != "ieee"):
         return None
     return _PLAIN | {
-        "ROUNDING": "rn", "NAN": _nan(spec, d), "BOUNDS": True, "RESULT": (d.name, spec.zero_sign == "ieee", late),
+        "ROUNDING": "rn", "NAN": _nan(spec, d), "BOUNDS": True, "RESULT": (d.name, spec.zero_sign == "ieee", late, way),
+    }  # fmt: skip
+
+
+def odd_constants(low: Lowered) -> dict[str, Any] | None:
+    """Constants of the kernel for pairs of products whose every operation is rounded to odd; None for other units."""
+    formats = low.floating
+    if low.form.algorithm is not SumAlgorithm.PAIR_ODD or formats is None or low.scale_format is not None:
+        return None
+    if tuple(f.name for f in formats) != ("bf16", "bf16", "fp32", "fp32") or low.form.spec.nan != "quiet":
+        return None
+    return _PLAIN | {
+        "ROUNDING": "rn", "NAN": formats[3].nan_encoding(), "BOUNDS": True, "RESULT": ("fp32", True, False, "odd"),
     }  # fmt: skip
 
 
@@ -179,15 +198,16 @@ def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
         strange = torch.nn.functional.pad(~values.isfinite().all(2), (0, -rows % tile))
         special = strange.reshape(batch, -1, tile).any(2)
         values = values.nan_to_num(0, 0, 0)
-    if told["FLUSHES"] and spec.flush_inputs:
+    odd = low.form.algorithm is SumAlgorithm.PAIR_ODD
+    if odd or (told["FLUSHES"] and spec.flush_inputs):
         values = torch.where(values.abs() < 2.0**fmt.emin, values * 0, values)
     if told["TREE"] is not None:
         values = _flushed(values, fmt, spec.flush_input)
     if getattr(spec, "pair_order", "ascending") == "odd_first":
         turned = torch.arange(k, device=codes.device)
         values = values[:, :, torch.where(turned | 1 < k, turned ^ 1, turned)]
-    # A product of -0 and +0 changes no sum.
-    nothing = -0.0 if side == 0 and told["ROUNDING"] is not None else 0
+    # A product of -0 and +0 changes no sum; in exact sums zeros that fill a step are +0, as the unit's.
+    nothing = -0.0 if side == 0 and (odd or not told["BOUNDS"]) and told["ROUNDING"] is not None else 0
     values = torch.nn.functional.pad(values, (0, padded - k, 0, -rows % tile), value=nothing)
     return tiled(values, tile), special
 

@@ -27,7 +27,14 @@ from ..families.base import SumAlgorithm
 from ..formats import Format, get_float_format
 from ..kernels.lowering import Lowered
 from .aligned import aligned_plan
-from .chains import chain_plan, exact_constants, integer_constants, multiply_add_constants, pairwise_constants
+from .chains import (
+    chain_plan,
+    exact_constants,
+    integer_constants,
+    multiply_add_constants,
+    odd_constants,
+    pairwise_constants,
+)
 from .groups import group_plan
 from .integers import integer_plan
 from .phases import phase_plan
@@ -291,6 +298,22 @@ MODES = (
         lambda low, mode: chain_plan(low, mode, exact_constants(low), low.accumulator.terms_per_step),
         "exact sums of few products and c, rounded once: CDNA1's, Arm's; multiply-adds in FP16 and bf16",
         "infinities and NaN, sums whose bounds in FP64, rounded down and up, are not rounded to the same number",
+    ),
+    UnitMode(
+        "exact sums with their errors",
+        "chains",
+        ("gfx942",),
+        lambda low, mode: chain_plan(low, mode, exact_constants(low, True), low.accumulator.terms_per_step),
+        "the same where no instruction rounds up or down: FP64 sums, and the sum of what they lose",
+        "infinities and NaN, sums of errors that FP64 does not hold",
+    ),
+    UnitMode(
+        "pairs rounded to odd",
+        "chains",
+        (*NVIDIA, "gfx942"),
+        lambda low, mode: chain_plan(low, mode, odd_constants(low), low.accumulator.terms_per_step),
+        "Arm's BFMMLA: pairs of bf16 products, every operation rounded to odd in FP32",
+        "infinities and NaN, results of 2^127 or more",
     ),
     UnitMode(
         "fidelity phases",

@@ -4,7 +4,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import ANY_VALUE, covered, elements, mark, placed, to_fp32_rz
+from .source import ANY_VALUE, covered, elements, mark, placed
 from .source_integers import extent, integer_layout
 
 
@@ -58,13 +58,78 @@ def as_fp32(x):
 def rounded_once(x, TYPE: gl.constexpr):
     """FP64 to nearest in FP32, FP16 or bf16, as FP32."""
     if TYPE == "bf16":  # through FP32 rounded to odd: whatever is lost shows in its last bit
-        cut = to_fp32_rz(x)
-        bits = cut.to(gl.int32, bitcast=True) | (cut.to(gl.float64) != x).to(gl.int32)
+        bits = fp32_to_odd(x)
         return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -0x10000).to(gl.float32, bitcast=True)
     elif TYPE == "fp16":
         return x.to(gl.float16).to(gl.float32)
     else:
         return x.to(gl.float32)
+
+
+@gluon.jit
+def with_error(x, y):
+    """(x + y, what rounding it to nearest lost)."""
+    total = x + y
+    of_y = total - x
+    return total, (x - (total - of_y)) + (y - of_y)
+
+
+@gluon.jit
+def to_odd(x, y):
+    """x + y rounded to odd: the last bit says that something is lost."""
+    total, lost = with_error(x, y)
+    bits = total.to(gl.int64, bitcast=True)
+    back = ((lost < 0.0) != (total < 0.0)) & ((bits & 1) == 0)
+    return gl.where(lost == 0.0, bits, (bits - back.to(gl.int64)) | 1).to(gl.float64, bitcast=True)
+
+
+@gluon.jit
+def fp32_to_odd(x):
+    """Encoding of FP64 rounded to odd in FP32."""
+    near = x.to(gl.float32)
+    back = near.to(gl.float64)
+    bits = near.to(gl.int32, bitcast=True) - (gl.abs(back) > gl.abs(x)).to(gl.int32)
+    return bits | (back != x).to(gl.int32)
+
+
+@gluon.jit
+def odd_sum(x, y, flagged):
+    """(x + y in FP32 rounded to odd, small numbers zeros of their sign, as FP64; flagged, or 1 near the end of the range)."""
+    whole = to_odd(x, y)
+    found = fp32_to_odd(gl.where(gl.abs(whole) < 2.0**-126, whole * 0.0, whole)).to(gl.float32, bitcast=True)
+    return found.to(gl.float64), flagged | ((gl.abs(whole) < 2.0**127) == 0).to(gl.int32)
+
+
+@gluon.jit
+def pairs_to_odd(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr):
+    """(d and the sum of each pair of products, every operation rounded to odd, flagged)."""
+    total = kept(d, True).to(gl.float64)
+    nothing = gl.full_like(total, -0.0)
+    for i in gl.static_range(0, TERMS, 2):
+        x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
+        first, flagged = odd_sum(x * y, nothing, flagged)
+        x, y = gl.expand_dims(gl.load(pa + (i + 1) * BM), 1), gl.expand_dims(gl.load(pb + (i + 1) * BN), 0)
+        second, flagged = odd_sum(x * y, nothing, flagged)
+        pair, flagged = odd_sum(first, second, flagged)
+        total, flagged = odd_sum(total, pair, flagged)
+    return total.to(gl.float32), flagged
+
+
+@gluon.jit
+def with_errors(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, RESULT: gl.constexpr):
+    """As :func:`between_bounds` where no instruction rounds up or down: the sum of errors is exact, or the tile flagged."""
+    total = gl.full_like(d, -0.0).to(gl.float64) if RESULT[2] else d.to(gl.float64)
+    lost = gl.zeros_like(total)
+    for i in gl.static_range(TERMS):
+        x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
+        total, error = with_error(total, x * y)
+        lost, error = with_error(lost, error)
+        flagged = flagged | (error != 0.0).to(gl.int32)
+    whole = gl.where(lost == 0.0, total, to_odd(total, lost))  # a zero keeps its sign
+    most = rounded_once(whole, RESULT[0])
+    if not RESULT[1]:
+        most = gl.where(whole == 0.0, 0.0, most)
+    return d + most if RESULT[2] else most, flagged
 
 
 @gluon.jit
@@ -112,9 +177,10 @@ def chains(
     products are added as a tree, and each group's sum to c; None: multiply-adds.
     BOUNDS: of exact sums of a step's products and c, rounded once: A and B are FP64, chains rounded down and up enclose the
     sum, and where they round to different numbers the tile is flagged. RESULT: of such sums, (format of c and of d, whether a
-    sum that is 0 has IEEE 754's sign, whether c is added to the rounded sum of products). LANES: Chains of a step that start
-    from 0, are added, and then to c; None: one chain from c. FLUSHES: results below 2^-126 are zeros, and tiles in which one
-    may have been rounded up to it are flagged. FINITE: tiles with infinities and NaN are flagged.
+    sum that is 0 has IEEE 754's sign, whether c is added to the rounded sum of products, "bounds", or "errors": the sum of what
+    additions lose takes their place, or "odd": pairs of products instead, every operation rounded to odd). LANES: Chains of a
+    step that start from 0, are added, and then to c; None: one chain from c. FLUSHES: results below 2^-126 are zeros, and tiles
+    in which one may have been rounded up to it are flagged. FINITE: tiles with infinities and NaN are flagged.
     """
     L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
@@ -149,7 +215,12 @@ def chains(
                 for first in gl.static_range(0, TERMS, TREE[0]):
                     d = kept(d + tree_of_products(pa, pb, BM, BN, first, TREE[0], TREE[2]), TREE[2])
             elif BOUNDS:
-                d, flagged = between_bounds(pa, pb, d, flagged, BM, BN, TERMS, RESULT)
+                if RESULT[3] == "bounds":
+                    d, flagged = between_bounds(pa, pb, d, flagged, BM, BN, TERMS, RESULT)
+                elif RESULT[3] == "errors":
+                    d, flagged = with_errors(pa, pb, d, flagged, BM, BN, TERMS, RESULT)
+                else:
+                    d, flagged = pairs_to_odd(pa, pb, d, flagged, BM, BN, TERMS)
             elif LANES is not None:
                 total_of_lanes, flagged = lane(pa, pb, flagged, BM, BN, TERMS, 0, LANES)
                 for j in gl.static_range(1, LANES):

@@ -50,6 +50,7 @@ UNITS = (
     "ascend950:cube.m16n16k32.f32.hif8.hif8.f32",
     "cdna1:v_mfma_f32_32x32x2f32", "turing:mma.m8n8k16.s32.s8.s8.s32.satfinite", "turing:mma.m8n8k32.s32.s4.u4.s32",
     "arm:fmmla.m2n2k8.f32.e4m3.e5m2.f32", "arm:fdot.k2.f16.e5m2.e4m3.f16", "arm:fmopa.m8n8k1.f16.f16.f16.f16",
+    "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32",
     "arm:bfmopa.m8n8k1.bf16.bf16.bf16.bf16", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32.ebf", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32",
     "x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "x86:tmmultf32ps.m16n16k16.f32.tf32.tf32.f32",
     "x86:tdphbf8ps.m16n16k64.f32.e4m3.e5m2.f32", "ascend:cube.m16n16k16.f32.f16.f16.f32",
@@ -86,12 +87,9 @@ def test_no_bit_differs(unit, target):
         assert np.array_equal(found, generic_bits(low, *p)), edge
 
 
-@pytest.mark.parametrize("unit", ["x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32"])
-@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
-def test_small_sums_of_x86(unit, target):
-    """Sums about 2^-126 and subnormal operands are zeros of their sign; what may be rounded up to 2^-126 is done again."""
-    engine, machine = engine_of(unit), unit_machine.compiling(target)
-    low, rng = lowered(engine), np.random.default_rng(16)
+def _small(low):
+    """bf16 operands whose products lie about 2^-126, subnormal ones and c among them."""
+    rng = np.random.default_rng(16)
     a, b = (
         (rng.integers(0, 2, s) << 15 | rng.integers(60, 66, s) << 7 | rng.integers(0, 128, s)).astype(np.uint16)
         for s in ((16, 40), (40, 16))
@@ -99,13 +97,103 @@ def test_small_sums_of_x86(unit, target):
     a[:3] &= 0x807F  # subnormal
     c = (rng.integers(0, 2, (16, 16)) << 31 | rng.integers(0, 1 << 24, (16, 16))).astype(np.uint32)
     p = DrawnOperands(a, b, c, None, None)
+    return p, generic_bits(low, *p)
+
+
+@pytest.mark.parametrize("unit", [
+    "x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32",
+])  # fmt: skip
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_small_sums_are_zeros_of_their_sign(unit, target):
+    engine, machine = engine_of(unit), unit_machine.compiling(target)
+    p, expected = _small(lowered(engine))
+    assert (expected == 0x80000000).any()
     _, found = unit_machine.run(engine, machine, p)
-    assert np.array_equal(found, generic_bits(low, *p)) and (found == 0x80000000).any()
-    x, y = (np.zeros(s, np.uint16) for s in ((1, 32), (32, 1)))
-    x[0, :2], y[:2, 0] = (0x3F7F, 0x0080), (0x0081, 0x3380)  # 2^-126 less a bit, and a bit; 2^-150
-    p = DrawnOperands(x, y, np.zeros((1, 1), np.uint32), None, None)
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("unit", ["x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32", "x86:vdpbf16ps.k2.f32.bf16.bf16.f32"])
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_small_sums_that_are_rounded_up_are_done_again(unit, target):
+    """x86: 2^-126 (1 + 2^-14), less 2^-140 and 9/16 of 2^-150, is 2^-126 in FP32, but below it with 24 bits, and so 0."""
+    engine, machine = engine_of(unit), unit_machine.compiling(target)
+    a, b = np.zeros((1, 32)), np.zeros((32, 1))
+    a[0, [1, 3, 5]], b[[1, 3, 5], 0] = (
+        (1 + 2.0**-7, -(2.0**-6), -169 * 2.0**-30),
+        (129 * 2.0**-133, 2.0**-126, 97 * 2.0**-124),
+    )
+    p = operands_of(engine, a, b, [[0.0]])
     done, found = unit_machine.run(engine, machine, p)
-    assert np.array_equal(found, generic_bits(low, *p))
+    assert done.again == ((0, 0, 0),) and found.item() == generic_bits(lowered(engine), *p).item() == 0
+
+
+def operands_of(engine, a, b, c) -> DrawnOperands:
+    """Values, rows of A beside columns of B, as encodings."""
+    low = lowered(engine)
+    formats = low.a_format, low.b_format, low.c_format
+    codes = [tcm.encode(np.array(x, np.float64), f.name, "rne") for x, f in zip((a, b, c), formats, strict=True)]
+    return DrawnOperands(*codes, None, None)
+
+
+@pytest.mark.parametrize("target", ["sm_89", "sm_90", "gfx942"])
+def test_sums_of_cdna3_are_cut_down_before_they_are_rounded(target):
+    """A bit below the 31st after a tie: of a negative sum it counts, of a positive one it does not."""
+    engine, machine = engine_of("cdna3:v_mfma_f32_32x32x8_f16"), unit_machine.compiling(target)
+    for sign, expected in ((-1, -2 - 2.0**-22), (1, 2.0)):
+        p = operands_of(
+            engine, [[2.0**-11, 2.0**-15]], [[sign * 2.0**-11], [sign * 2.0**-16]], [[sign * (2 - 2.0**-23)]]
+        )
+        done, found = unit_machine.run(engine, machine, p)
+        assert done.again == () and found.view(np.float32).item() == expected
+        assert np.array_equal(found, generic_bits(lowered(engine), *p))
+
+
+@pytest.mark.parametrize("target", ["sm_89", "sm_90", "gfx942"])
+def test_small_results_in_fp16_have_the_exponent_of_their_format(target):
+    """A chain that goes on from 2^-23: 2^-41 beside half of a unit is below the last place, and the tie goes down."""
+    engine, machine = engine_of("hopper:wmma.m16n16k16.f16.f16.f16.f32"), unit_machine.compiling(target)
+    a, b = np.zeros((1, 32)), np.zeros((32, 1))
+    a[0, 16:18], b[16:18, 0] = (2.0**-12, 2.0**-20), (2.0**-13, 2.0**-21)
+    p = operands_of(engine, a, b, [[2.0**-23]])
+    done, found = unit_machine.run(engine, machine, p)
+    assert done.again == () and found.item() == generic_bits(lowered(engine), *p).item() == 2
+
+
+@pytest.mark.parametrize(("unit", "expected"), [
+    ("cdna1:v_mfma_f32_32x32x8f16", 0), ("arm:fmopa.m4n4k2.f32.f16.f16.f32", 1 << 31),
+    ("arm:fmopa.m8n8k1.f16.f16.f16.f16", 1 << 15), ("arm:fdot.k4.f32.e5m2.e5m2.f32", 1 << 31),
+])  # fmt: skip
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_signs_of_sums_that_are_zero(unit, expected, target):
+    """-0 beside products that are -0; the last of three fills no step, and zeros beside it are +0."""
+    engine, machine = engine_of(unit), unit_machine.compiling(target)
+    for count, sign in ((8, expected), (3, expected if engine.k == 1 else 0)):
+        p = operands_of(engine, [[-0.0] * count], [[0.0]] * count, [[-0.0]])
+        done, found = unit_machine.run(engine, machine, p)
+        assert done.again == () and found.item() == generic_bits(lowered(engine), *p).item() == sign, count
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("bit", [2.0**-48, 0.0, -(2.0**-48)])
+def test_what_fp64_loses_decides_a_tie(sign, bit):
+    """2^20 and half of its unit, and a bit below the last place of FP64, whose sum of errors holds it on AMD's target."""
+    engine, machine = engine_of("cdna1:v_mfma_f32_32x32x8f16"), unit_machine.compiling("gfx942")
+    a = [[np.copysign(2.0**-24, sign * bit), sign * 2.0**-4]]
+    p = operands_of(engine, a, [[abs(bit) * 2.0**24], [1.0]], [[sign * (2.0**20 + 0.125)]])
+    done, found = unit_machine.run(engine, machine, p)
+    expected = sign * (2.0**20 + (0.125 if bit < 0 else 0.25))
+    assert done.again == () and found.view(np.float32).item() == expected
+    assert np.array_equal(found, generic_bits(lowered(engine), *p))
+
+
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+def test_exact_sums_in_bf16_see_what_fp32_does_not(target):
+    spec = tcm.ParametricDotAdd(2, None, output_rounding="rne", nan="quiet", negative_underflow="negative")
+    engine = tcm.MatrixEngine(spec, a_format="bf16", c_format="bf16", d_format="bf16")
+    for bit, expected in ((2.0**-40, 0x3F81), (0.0, 0x3F80)):
+        p = operands_of(engine, [[2.0**-4, bit]], [[2.0**-4], [1.0]], [[1.0]])
+        done, found = unit_machine.run(engine, unit_machine.compiling(target), p)
+        assert done.again == () and found.item() == generic_bits(lowered(engine), *p).item() == expected
 
 
 @pytest.mark.parametrize("target", ["sm_89", "sm_90", "gfx942"])
@@ -121,10 +209,11 @@ def test_block_scales_of_one_range(unit, target):
     assert done.again and min(row for _, row, _ in done.again) > 0 and np.array_equal(found, generic_bits(low, *p))
 
 
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
 @pytest.mark.parametrize("scale", [0, 5, 127])
-def test_sums_are_scaled(scale):
+def test_sums_are_scaled(scale, target):
     """Arm's LSCALE."""
-    spec, machine = ScaledDotAdd(4, scale), unit_machine.compiling("sm_90")
+    spec, machine = ScaledDotAdd(4, scale), unit_machine.compiling(target)
     engine = tcm.MatrixEngine(spec, a_format="e4m3fn", b_format="e5m2")
     for turn, edge in enumerate(EDGES):
         p = draw(np.random.default_rng(17), lowered(engine), edge, turn, (9, 7, 30))
