@@ -241,6 +241,8 @@ MUTANTS = (
     Mutant("fast: infinite addends are taken", "tensorcore_models/_kernels/common/addends.h", "mpg_addends_body", ">= span", "> span", FAST),
     Mutant("fast: small addends are kept", "tensorcore_models/_kernels/common/addends.h", "mpg_addends_body", "small << 1", "0 * small", FAST),
     Mutant("fast: marks of a tile are lost", "tensorcore_models/_kernels/common/driver.h", "mpg_give_tile", "any |= own->redo[i]", "any |= 0", FAST),
+    Mutant("fast: special addends of small products are taken", "tensorcore_models/_kernels/common/driver.h", "mpg_run_products", "(result[i] & 0x7F800000u) == 0x7F800000u", "0", FAST),
+    Mutant("fast: small products all have the first one's B", "tensorcore_models/_kernels/common/driver.h", "mpg_run_products", "mpg_source_item(&one->b, item)", "one->b", FAST),
     Mutant("fast: the power of a zero in a window is infinite", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_narrow_value", "(127 - f->bias + scale - subnormal) & *nonzero", "127 - f->bias + scale - subnormal", LANES),
     Mutant("fast: results of a window are not shifted back", "tensorcore_models/_kernels/narrow/narrow_job.h", "mpg_narrow_run_tile", "job->task.back != 1.0f", "0", LANES),
     Mutant("fast: a window one exponent too wide", "tensorcore_models/_kernels/narrow/narrow_window.h", "mpg_window_shift", "begin > end", "begin > end + 1", LANES),
