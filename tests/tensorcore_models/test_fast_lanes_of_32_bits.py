@@ -182,6 +182,8 @@ def test_a_zero_in_a_window_is_zero(isa):
     a[14, 13], a[10, 8] = 0, -1.5 * 2.0**-21
     expected = a.sum(1, keepdims=True) @ np.ones((1, 16), np.float32)
     assert np.array_equal(unit.gemm(a, b)[14], expected[14])
+    a[14, 13], a[10, 8] = 0, 2.0**17  # a shift by 2, where the field of a zero that is not masked is that of infinities
+    assert np.array_equal(unit.gemm(a, b), a.sum(1, keepdims=True) @ np.ones((1, 16), np.float32))
 
 
 @pytest.mark.parametrize("unit", [SHIFTED[0], SHIFTED[2], SHIFTED[5]], ids=of_unit)

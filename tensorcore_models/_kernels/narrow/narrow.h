@@ -14,6 +14,9 @@
 #define MPG_NARROW_H
 
 #include "lanes.h"
+#if MPG_X86_VARIANTS
+#include <immintrin.h>
+#endif
 
 #define MPG_PANEL 64           /* widest panel, in columns */
 #define MPG_NARROW_PRESCALE 33 /* products below 2^32 stay below 1/2 when the scaling is cut off at 1 */
@@ -121,6 +124,59 @@ MPG_INLINE mpg_operand mpg_fp16_of(const mpg_operand *f)
     return fp16;
 }
 
+#if MPG_X86_VARIANTS
+/* What mpg_narrow_value gives of fp16 by the CPU's own conversion, which is exact and makes subnormal numbers normal: values and alignment
+ * exponents, as fields, of up to 16 encodings, of which `regular` are finite and not 0. */
+MPG_TARGET_AVX512 MPG_INLINE __m512 mpg_fp16_parts(const uint16_t *codes, __mmask16 exists, int emin, __m512i *field,
+                                                   __mmask16 *regular, __mmask16 *special)
+{
+    const __m256i x = _mm256_maskz_loadu_epi16(exists, codes), size = _mm256_and_si256(x, _mm256_set1_epi16(0x7FFF));
+    const __m512i bits = _mm512_and_si512((__m512i)_mm512_cvtph_ps(x), _mm512_set1_epi32(0x7FFFFFFF));
+    *special = _mm256_cmpgt_epi16_mask(size, _mm256_set1_epi16(0x7BFF));
+    *regular = _mm256_test_epi16_mask(size, size) & (__mmask16) ~*special;
+    *field = _mm512_max_epi32(_mm512_srli_epi32(bits, 23), _mm512_set1_epi32(emin + 127));
+    return _mm512_maskz_mov_ps((__mmask16) ~*special, _mm512_cvtph_ps(x));
+}
+#define MPG_FIRST_LANES(count) ((__mmask16)((count) >= 16 ? 0xFFFF : (1 << (count)) - 1))
+
+/* As mpg_narrow_pack_run. */
+MPG_TARGET_AVX512 static int mpg_fp16_pack_run(const uint16_t *codes, int64_t count, int emin, float *values,
+                                               uint32_t *exponents)
+{
+    const __m512i fourfold = _mm512_set4_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0x00000000);
+    __mmask16 any = 0, regular, special;
+    for (int64_t i = 0; i < count; i += 16, any |= special) {
+        const __mmask16 exists = MPG_FIRST_LANES(count - i);
+        __m512i field;
+        _mm512_mask_storeu_ps(values + i, exists, mpg_fp16_parts(codes + i, exists, emin, &field, &regular, &special));
+        field = _mm512_maskz_add_epi32(regular, field, _mm512_set1_epi32(143 - 127));
+        _mm512_mask_storeu_epi32(exponents + i, exists, _mm512_shuffle_epi8(field, fourfold));
+    }
+    return any;
+}
+
+/* As mpg_narrow_pack_lanes. */
+MPG_TARGET_AVX512 static void mpg_fp16_pack_lanes(const uint16_t *codes, int count, int emin, float *values, uint8_t *exponents,
+                                                  int32_t *flags)
+{
+    for (int i = 0; i < count; i += 16) {
+        const __mmask16 exists = MPG_FIRST_LANES(count - i);
+        __m512i field;
+        __mmask16 regular, special;
+        _mm512_mask_storeu_ps(values + i, exists, mpg_fp16_parts(codes + i, exists, emin, &field, &regular, &special));
+        field = _mm512_mask_sub_epi32(_mm512_set1_epi32(MPG_NO_BYTE_B), regular, _mm512_set1_epi32(16 + 127), field);
+        _mm_mask_storeu_epi8(exponents + i, exists, _mm512_cvtepi32_epi8(field));
+        if (MPG_SELDOM(special))
+            _mm512_mask_storeu_epi32(flags + i, special, _mm512_set1_epi32(-1));
+    }
+}
+#define MPG_HAS_FP16(level) ((level) == MPG_ISA_AVX512)
+#else
+#define MPG_HAS_FP16(level) 0
+#define mpg_fp16_pack_run(...) 0
+#define mpg_fp16_pack_lanes(...) (void)0
+#endif
+
 /* Lanes of one position of k; `size`, an `outer` of 1 and what is of fp16 are constants. */
 MPG_INLINE void mpg_narrow_pack_lanes(const void *data, int size, int64_t base, int64_t outer, int count, const mpg_operand *f,
                                       float *MPG_RESTRICT v, uint8_t *MPG_RESTRICT x, int32_t *MPG_RESTRICT flags)
@@ -152,7 +208,9 @@ MPG_INLINE void mpg_narrow_pack_b_body(int level, const mpg_source *s, const mpg
         }
         if (position < 0)
             continue;
-        if (is_fp16 && outer == 1)
+        if (MPG_HAS_FP16(level) && is_fp16 && outer == 1)
+            mpg_fp16_pack_lanes((const uint16_t *)s->data + base, count, f.emin, v, x, flags);
+        else if (is_fp16 && outer == 1)
             mpg_narrow_pack_lanes(s->data, 2, base, 1, count, &fp16, v, x, flags);
         else if (f.size == 2)
             mpg_narrow_pack_lanes(s->data, 2, base, outer, count, &f, v, x, flags);
@@ -191,7 +249,9 @@ MPG_INLINE void mpg_narrow_pack_a_body(int level, const mpg_source *s, const mpg
     int32_t flags = 0;
     if (plain_order && s->inner == 1) {
         const int64_t base = row * s->outer + begin;
-        if (mpg_is_fp16(format))
+        if (MPG_HAS_FP16(level) && mpg_is_fp16(format))
+            flags = mpg_fp16_pack_run((const uint16_t *)s->data + base, end - begin, f.emin, values, exponents);
+        else if (mpg_is_fp16(format))
             flags = mpg_narrow_pack_run(s->data, 2, base, end - begin, &fp16, scale, values, exponents);
         else if (f.size == 2)
             flags = mpg_narrow_pack_run(s->data, 2, base, end - begin, &f, scale, values, exponents);
