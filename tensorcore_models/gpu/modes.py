@@ -40,7 +40,7 @@ from .plans import ModePlan, OperandForm, UnitMode
 
 #: Targets whose instructions have roundings of their own.
 NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
-#: Those that add no pairs: text for sm_100 adds pairs of which one half was never written, which no machine has checked.
+#: Those that pack no pairs: text for sm_100 has pairs of which one half was never written, which no machine has checked.
 UNPACKED = ("sm_80", "sm_86", "sm_89", "sm_90", "gfx942")
 #: Codes of lowest bits have their top bit for the sum with a threshold; the highest code of an operand is below half of that.
 _BYTES, _HALVES = 8, 16
@@ -290,6 +290,14 @@ MODES = (
         (*NVIDIA, "gfx942"),
         phase_plan,
         "Tenstorrent's: parts of significands multiplied phase after phase, groups and sums rounded in integers; s8, too",
+        "nothing",
+    ),
+    UnitMode(
+        "fidelity phases of fp16",
+        "phases",
+        UNPACKED,
+        lambda low, mode: phase_plan(low, mode, True),
+        "those of fp16 that take turns and add in FP32: exponents of their zero products change from phase to phase",
         "nothing",
     ),
     UnitMode(

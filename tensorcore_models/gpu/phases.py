@@ -15,8 +15,11 @@ from .plans import ModePlan
 _LIFT = 288
 
 
-def phase_plan(low: Lowered, mode: Any) -> ModePlan | None:
-    """A plan of the kernel of phases; None for other units."""
+def phase_plan(low: Lowered, mode: Any, lifted: bool = False) -> ModePlan | None:
+    """A plan of the kernel of phases; None for other units.
+
+    lifted: Whether zero products have exponents that change from phase to phase; only such units, or only others.
+    """
     algorithm, spec = low.form
     if algorithm is not SumAlgorithm.PHASES or low.scale_format is not None:
         return None
@@ -31,6 +34,8 @@ def phase_plan(low: Lowered, mode: Any) -> ModePlan | None:
             "RESULT": (d.exponent_bits, d.fraction_bits), "ALIGN": least - 2 * _LIFT, "LEAST": least,
             "ERRATUM": spec.erratum == "minus_one" and d.name == "fp32",
         }  # fmt: skip
+    if lifted != (len(spec.phases) > 1 and constants["LEAST"] > 0):
+        return None
     return ModePlan(mode, low, constants, spec.tile, None, None, (low.c_format.name, low.d_format.name), spec.tile)
 
 

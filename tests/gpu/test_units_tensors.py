@@ -100,7 +100,7 @@ def test_special_operands_are_done_again(engine):
 
 
 #: Instructions of the catalogue that have a mode, by target: docs/units_on_gpus.md states them.
-WITH_MODE = {"sm_80": 883, "sm_86": 883, "sm_89": 883, "sm_90": 883, "sm_100": 865, "sm_120": 865, "gfx942": 859}
+WITH_MODE = {"sm_80": 883, "sm_86": 883, "sm_89": 883, "sm_90": 883, "sm_100": 859, "sm_120": 859, "gfx942": 859}
 
 
 def test_how_many_instructions_have_a_mode():
