@@ -58,6 +58,7 @@ class SumAlgorithm(enum.Enum):
     ROUND_DOWN = enum.auto()  # FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
     LATE = enum.auto()  # ParametricDotAdd whose c joins the aligned sum
     EXACT = enum.auto()  # ParametricDotAdd that cuts nothing off
+    PARAMETRIC = enum.auto()  # ParametricDotAdd with other rules than a FusedDotAdd has
     SCALED = enum.auto()  # ScaledDotAdd
     GROUP_SUM = enum.auto()  # GroupDotFusedSum
     PAIRWISE = enum.auto()  # GroupPairwiseSum

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..families.fused import ParametricDotAdd
+from ..families.base import SumAlgorithm
 from ..families.fused.steps import part_masks
 from ..formats import Format
 from ..formats.rounding import decode
@@ -23,8 +23,8 @@ _MOST_SIGNS = 16
 
 def aligned_plan(low: Lowered, mode: Any) -> ModePlan | None:
     """The plan of sums whose products, or those of parts of their operands, are cut one by one; None for other units."""
-    spec, formats = low.accumulator, low.floating
-    if type(spec) is not ParametricDotAdd or formats is None or low.scale_format is not None or spec.key is not None:
+    (algorithm, spec), formats = low.form, low.floating
+    if algorithm not in (SumAlgorithm.LATE, SumAlgorithm.PARAMETRIC) or formats is None or low.scale_format is not None:
         return None
     a, b, c, d = formats
     aligned = (spec.alignment, spec.sticky, spec.normalise_each_add, spec.integer_bits, spec.product_overflow_exponent)

@@ -304,7 +304,7 @@ class ParametricDotAdd(FusedSum):
         return words.parametric(self, d)
 
     def form(self):
-        """The form of an exact sum, of a c that is added last, or of a FusedDotAdd; kernels know no other."""
+        """The form of an exact sum, of a c that is added last, of a FusedDotAdd, or of other rules."""
         if self.key is not None:
             return Form(None, self)
         if self.c_position != "early" and self.fraction_bits is not None:
@@ -312,7 +312,7 @@ class ParametricDotAdd(FusedSum):
         if self.fraction_bits is None:
             return Form(SumAlgorithm.EXACT, self)
         if any(getattr(self, name) != default for name, default in BEYOND.items()):
-            return Form(None, self)
+            return Form(SumAlgorithm.PARAMETRIC, self)
         return Form(SumAlgorithm.FUSED, FusedDotAdd(**{name: getattr(self, name) for name in _SHARED}))
 
     def probe(self, build):
