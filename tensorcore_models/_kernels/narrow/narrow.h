@@ -155,26 +155,27 @@ MPG_TARGET_AVX512 static int mpg_fp16_pack_run(const uint16_t *codes, int64_t co
     return any;
 }
 
-/* As mpg_narrow_pack_lanes. */
-MPG_TARGET_AVX512 static void mpg_fp16_pack_lanes(const uint16_t *codes, int count, int emin, float *values, uint8_t *exponents,
-                                                  int32_t *flags)
+/* As mpg_narrow_pack_lanes, of any number of lanes where `flags` is NULL. Whether one is an infinity or NaN. */
+MPG_TARGET_AVX512 static int mpg_fp16_pack_lanes(const uint16_t *codes, int64_t count, int emin, float *values,
+                                                 uint8_t *exponents, int32_t *flags)
 {
-    for (int i = 0; i < count; i += 16) {
+    __mmask16 any = 0, regular, special;
+    for (int64_t i = 0; i < count; i += 16, any |= special) {
         const __mmask16 exists = MPG_FIRST_LANES(count - i);
         __m512i field;
-        __mmask16 regular, special;
         _mm512_mask_storeu_ps(values + i, exists, mpg_fp16_parts(codes + i, exists, emin, &field, &regular, &special));
         field = _mm512_mask_sub_epi32(_mm512_set1_epi32(MPG_NO_BYTE_B), regular, _mm512_set1_epi32(16 + 127), field);
         _mm_mask_storeu_epi8(exponents + i, exists, _mm512_cvtepi32_epi8(field));
-        if (MPG_SELDOM(special))
+        if (flags && MPG_SELDOM(special))
             _mm512_mask_storeu_epi32(flags + i, special, _mm512_set1_epi32(-1));
     }
+    return any;
 }
 #define MPG_HAS_FP16(level) ((level) == MPG_ISA_AVX512)
 #else
 #define MPG_HAS_FP16(level) 0
 #define mpg_fp16_pack_run(...) 0
-#define mpg_fp16_pack_lanes(...) (void)0
+#define mpg_fp16_pack_lanes(...) 0
 #endif
 
 /* Lanes of one position of k; `size`, an `outer` of 1 and what is of fp16 are constants. */
