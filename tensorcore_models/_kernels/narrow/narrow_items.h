@@ -168,11 +168,10 @@ static int mpg_items_decode_b(const mpg_narrow_items *job, int64_t item, const m
 {
     const int64_t n = job->n, total = job->k * n, full = total / MPG_PANEL;
     const int rest = (int)(total % MPG_PANEL);
-    if (MPG_HAS_FP16(job->level) && mpg_is_fp16(&job->b))
-        return mpg_fp16_pack_lanes((const uint16_t *)job->b_codes + item * total, total, job->b.emin, w->loose, w->loose_e,
-                                   NULL);
     /* All encodings in a row, MPG_PANEL at a time: as if the panel were that wide. */
     const mpg_source s = {(const uint8_t *)job->b_codes + item * total * job->b.size, 1, MPG_PANEL, w->rows, NULL, 0, 0, 0};
+    if (MPG_HAS_FP16(job->level) && mpg_is_fp16(&job->b))
+        return mpg_fp16_pack_lanes(s.data, total, job->b.emin, w->loose, w->loose_e, NULL);
     memset(w->special, 0, MPG_PANEL);
     const mpg_narrow_panel most = {0, MPG_PANEL, MPG_PANEL, w->loose, w->loose_e};
     const mpg_narrow_panel last = {0, rest, MPG_PANEL, w->loose + full * MPG_PANEL, w->loose_e + full * MPG_PANEL};

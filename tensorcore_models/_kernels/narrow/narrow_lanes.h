@@ -109,8 +109,10 @@ OP_FN void OP(narrow_products)(int rows, int groups, int width, int terms, int p
                 x = _mm512_mask_mov_ps(x, 0xFF00, OP(allf)(a[p->other]));
 #endif
 #pragma GCC unroll 4
-            for (int g = 0; g < groups; g++)
+            for (int g = 0; g < groups; g++) {
                 sum[r][g] += OP(in_units)(x, OP(load)(p->b + q * width + VLANES * g), scale[r][g]);
+                VIN_TURN(sum[r][g]);
+            }
         }
 }
 
