@@ -45,7 +45,7 @@
 #define OP_TARGET MPG_TARGET_AVX2
 #define OP_SET " (AVX2)"
 #define VNAMED 0
-#define VIN_TURN(x) __asm__("" : "+v"(x))
+#define VIN_TURN(x) __asm__("" : "+x"(x))
 #define VLANES MPG_LANES_AVX2
 #define VBYTES MPG_BYTES_AVX2
 #define VPRESCALE MPG_PRESCALE_AVX2
