@@ -172,6 +172,7 @@ def test_what_pto_cannot_say_is_refused(chip, options, why):
         pto_files(s)
 
 
+@pytest.mark.full  # 2 s and more: its host is compiled and run
 def test_operands_in_fractals(tmp_path):
     """NZ, ragged on every side: padded with zeros in memory; elements that the host reads and the record names."""
     s = build_schedule(

@@ -152,6 +152,7 @@ def test_unaligned_rows_of_c_are_told_from_aligned_ones():
     assert fit.parameters == {"fixpipe_unaligned_cycles": pytest.approx(40.0, rel=0.02)} and fit.spread() < 0.002
 
 
+@pytest.mark.full  # 2 s and more: a fit for each row left out
 def test_the_error_on_rows_left_out_is_not_that_of_the_fit():
     """A launch of 20 us made all rows, something else one of them: the fit to all follows it, that to the others does not."""
     sizes = ((512,) * 3, (1024,) * 3, (512, 4096, 512), (512, 512, 1024), (1024, 512, 512))

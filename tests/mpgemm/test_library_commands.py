@@ -60,6 +60,7 @@ LAUNCHED, SHORT = (
 )
 
 
+@pytest.mark.full  # 2 s and more: a kernel is read in two sizes
 def test_predict_in_the_order_of_a_kernel(folder, capsys):
     """For operands of other m and n than those that the kernel was read with."""
     common = ["predict", "A.npy", "B.npy", *KERNEL, *LAUNCHED]

@@ -49,6 +49,7 @@ def test_a_promotion_that_adds_to_zero_only_is_none():
         assert verdict("sm_80-bf16-kept", other, k=64, grids=[(2, 1)] * 2).verdict == "different"
 
 
+@pytest.mark.full  # 2 s and more: two readings of a long kernel
 def test_sums_of_fp8_products_reach_no_subnormal_number():
     """They are multiples of 2^-18: flushing changes none of them, nor does halving that is undone; on bf16 both may."""
     for change in (

@@ -67,6 +67,7 @@ def test_representatives_stand_for_all_fractions(exponent, scale):
     assert abs(retained.mean - bits.mean()) < 2.0**23 * 2.0**-53 * 32
 
 
+@pytest.mark.full  # 2 s and more: all fractions of 23 bits
 def test_fig_2b_formula_is_the_measured_worst_case():
     for scale in (0, 12):
         for exponent in (-20, *range(-17, 16), 16, 20):
