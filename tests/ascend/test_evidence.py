@@ -259,6 +259,7 @@ def test_fractals_are_understood_and_other_rows_are_named(tmp_path):
     assert "line 4: 'BatchMatMulV2' is no product of two matrices" in skipped[1]
 
 
+@pytest.mark.full  # 2 s and more: a fit is a thousand simulations
 def test_a_fit_of_published_rows_finds_the_rates_under_load(published):
     """pto-isa's rows with their busy ratios, from the rates of one core alone that a platform file or a blog has."""
     rows = [c for c in published if c.measurement.source == "pto-isa"][:3:2]
