@@ -146,17 +146,8 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     return ModePlan(mode, low, constants, terms, forms[0], forms[1], (c.name, d.name), spec.terms_per_step, groups)
 
 
-def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
-    """Constants of `fused_floating` for CDNA3's sums."""
-    read = low.as_read
-    if (
-        read is None
-        or low.scale_format is not None
-        or read.form.algorithm is not SumAlgorithm.ROUND_DOWN
-        or read.via is not None
-    ):
-        return None
-    (_, spec), (a, b, c, d), _ = read
+def _down_fits(spec: Any, a: Format, b: Format, c: Format, d: Format) -> bool:
+    """Whether :func:`tensorcore_models.gpu.source_down.down_sum` has a sum's rules, and its windows hold the sum."""
     rules = (
         spec.add_rounding,
         spec.output_rounding,
@@ -166,17 +157,26 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
         spec.negative_underflow,
     )
     if rules != ("rd", "rne", "skip", "minus126", "raw", "negative") or spec.exponent_floor is not None:
-        return None
+        return False
     fits = _operands_fit(a, b) and (c.name, d.name) == ("fp32", "fp32") and spec.terms % 4 == 0
     widths = spec.fraction_bits, spec.dot_fraction_bits, spec.c_fraction_bits
     # The dot product and c are added exactly: from a carry above the terms down to the lowest unit.
     if not fits or max(widths) + (4 * spec.terms).bit_length() > 50 or not 24 <= (spec.sum_fraction_bits or 31) <= 31:
-        return None
+        return False
     if not 0 <= spec.dot_fraction_bits - spec.c_fraction_bits <= 20:
-        return None
+        return False
     if spec.c_cutoff is not None and spec.c_cutoff < spec.c_fraction_bits:
+        return False
+    return spec.product_overflow_exponent is None or spec.product_overflow_exponent >= 128
+
+
+def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
+    """Constants of `fused_floating` for CDNA3's sums."""
+    read = low.as_read
+    if read is None or low.scale_format is not None or read.via is not None:
         return None
-    if spec.product_overflow_exponent is not None and spec.product_overflow_exponent < 128:
+    (algorithm, spec), (a, b, c, d), _ = read
+    if algorithm is not SumAlgorithm.ROUND_DOWN or not _down_fits(spec, a, b, c, d):
         return None
     wide = max(a.exponent_bits, b.exponent_bits) == 8
     if wide and spec.parity_groups == 2:
