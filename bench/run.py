@@ -30,7 +30,7 @@ def narrow_count(terms: int, wide_sum: bool = False, fp16: bool = False):
 
 
 def down_count(terms: int, halves: int = 1):
-    avx2, avx512 = (70, 33) if halves == 1 else (100, 47)
+    avx2, avx512 = (70, 32) if halves == 1 else (100, 46)
     return lambda level: (None, 9 + avx2 / terms, 4.5 + avx512 / terms)[level]
 
 

@@ -1,7 +1,7 @@
 """That the 32-bit lanes (`narrow_lanes.h`) round dot product and c down: one lemma for each step of `narrow_down`.
 
 Products and their sums are those of a fused dot-add (:mod:`.narrow_lemmas`, lemmas 1, 2, 4 and 8). AVX2 and AVX-512 round by
-other instructions; the kernels' tests hold them to the plain C.
+other instructions inside of the operations, whose contracts are the same (tests/operations).
 """
 
 from tensorcore_models.accumulators import FusedDotRoundDownAdd
@@ -41,13 +41,13 @@ def word(value: int) -> Term:
 
 # -- the steps of narrow_down --------------------------------------------------------------------------------------------
 def parts(total: Term, distance: Term, guard: int) -> tuple[Term, Term]:
-    """`right(rest, near)` and `low` of narrow_down."""
+    """`right(total, distance)` and `low` of narrow_down."""
     far = t.choose(t.below(word(25), distance), subtracted(distance, word(25)), word(0))
     near = subtracted(distance, far)
     rest = shifted_down(total, smaller(far, word(31)))
     low = t.shifted_left(t.shifted_left(rest, subtracted(word(31), near)), word(1))
     low = t.shifted_right(t.shifted_right(low, word(31 - guard)), word(1))
-    return shifted_down(rest, near), low
+    return shifted_down(total, smaller(distance, word(31))), low
 
 
 def addend(bits: Term, top: Int, fraction_bits: int) -> Int:
@@ -66,7 +66,7 @@ def result(high: Int, low: Int, top: Int, fraction_bits: int, guard: int, whole:
     lost = t.shifted_right(size, word(whole))
     kept = t.choose(t.below(lost, t.bits_and(low32, t.inverted(lost))), low32, word(0))
     coarse = t.bits_and(high32, word(0xFFFFFF00))
-    fine = t.bits_or(t.shifted_left(t.bits_and(high32, word(255)), word(guard)), kept)
+    fine = t.bits_or(t.bits_and(t.shifted_left(high32, word(guard)), word(255 << guard)), kept)
     parts = (z.ranged(t.sign_extended(x, 32), -(1 << 31), (1 << 31) - 1) for x in (coarse, fine))
     first, second = parts
     units = m.from_int32(z.plus(z.scaled(first, guard), second), "rne")

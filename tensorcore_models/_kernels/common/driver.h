@@ -194,6 +194,14 @@ static mpg_grid_part mpg_part_of(const mpg_grid *g, int64_t block, int64_t panel
     return part;
 }
 
+#define MPG_LINE 64 /* bytes of a cache line: vectors that cross one are slow */
+
+/* `bytes` up to whole lines. */
+static size_t mpg_lines(size_t bytes) { return (bytes + MPG_LINE - 1) / MPG_LINE * MPG_LINE; }
+
+/* The first line of a memory that has MPG_LINE bytes more than it needs. */
+static void *mpg_first_line(void *memory) { return (void *)mpg_lines((size_t)memory); }
+
 /* Many small products: `items` runs those from `first` to `last` - 1 and returns 0 if there is no memory for it. */
 typedef struct mpg_batch mpg_batch;
 struct mpg_batch {
@@ -242,10 +250,11 @@ static int mpg_run_products(const mpg_batch *batch, int64_t first, int64_t last)
     const mpg_products *products = (const mpg_products *)batch;
     const mpg_drive *one = products->first;
     const int64_t m = one->m, n = one->n, elements = m * n, flags = elements + m + n;
-    const size_t place = (products->size + 63) / 64 * 64, end = place + (products->bytes + 63) / 64 * 64;
-    mpg_drive *d = malloc(end + (size_t)elements * sizeof(uint32_t) + (size_t)flags);
-    if (!d)
+    const size_t place = mpg_lines(products->size), end = place + mpg_lines(products->bytes);
+    void *memory = malloc(MPG_LINE + end + (size_t)elements * sizeof(uint32_t) + (size_t)flags);
+    if (!memory)
         return 0;
+    mpg_drive *d = mpg_first_line(memory);
     memcpy(d, one, products->size);
     uint32_t *own = (uint32_t *)((char *)d + end);
     if (products->marks) {
@@ -281,7 +290,7 @@ static int mpg_run_products(const mpg_batch *batch, int64_t first, int64_t last)
         if (d->redo)
             products->marks[item] = mpg_any_flag(d->redo, flags);
     }
-    free(d);
+    free(memory);
     return 1;
 }
 

@@ -35,8 +35,8 @@ static int mpg_make_room(const mpg_plan *p, mpg_packed *x, int is_b, int vector)
         return (x->values = malloc((places + 1) * sizeof(double))) != NULL;
     x->special = calloc(steps, 1);
     if (vector) {
-        x->memory = calloc(places * 16 + 64, 1); /* lanes beyond the last column stay zero */
-        x->words = (int64_t *)(((uintptr_t)x->memory + 63) & ~(uintptr_t)63);
+        x->memory = calloc(places * 16 + MPG_LINE, 1); /* lanes beyond the last column stay zero */
+        x->words = mpg_first_line(x->memory);
         return x->memory && x->special;
     }
     x->significand = malloc((places + 1) * (p->wide ? 8 : 4));

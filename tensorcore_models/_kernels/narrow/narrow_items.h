@@ -178,10 +178,7 @@ static int mpg_items_decode_b(const mpg_narrow_items *job, int64_t item, const m
     mpg_narrow_pack_b(&s, &job->b, &most, 0, full, w->special, job->level);
     if (rest)
         mpg_narrow_pack_b(&s, &job->b, &last, full, full + 1, w->special, job->level);
-    int special = 0;
-    for (int j = 0; j < MPG_PANEL; j++)
-        special |= w->special[j];
-    return special;
+    return mpg_any_flag(w->special, MPG_PANEL);
 }
 
 /* B of one product of fewer columns than a panel has lanes, into lanes `lane` and on of a panel of 16. */
@@ -196,15 +193,12 @@ static int mpg_items_pack_b(const mpg_narrow_items *job, int64_t item, const mpg
 {
     const int64_t n = job->n, length = job->length;
     const mpg_source s = {(const uint8_t *)job->b_codes + item * job->k * n * job->b.size, 1, n, job->order, NULL, 0, 0, 0};
-    int special = 0;
     memset(w->special, 0, (size_t)n);
     for (int64_t p = 0; p < mpg_panels(n); p++) {
         const mpg_narrow_panel panel = mpg_panel_of(n, p, w->bv, w->be, length);
         mpg_narrow_pack_b(&s, &job->b, &panel, 0, length, w->special, job->level);
     }
-    for (int64_t j = 0; j < n; j++)
-        special |= w->special[j];
-    return special;
+    return mpg_any_flag(w->special, n);
 }
 
 /* The job with formats and addends shifted into the lanes' exponents, for one product; 0 where they do not fit. */
@@ -333,36 +327,37 @@ static int mpg_narrow_run_items(const mpg_batch *batch, int64_t first, int64_t l
     const int64_t m = job->m, n = job->n, k = job->k, length = job->length, padded = mpg_padded_columns(n);
     const int64_t lanes = padded > 16 ? padded : 16, loose = k * n + MPG_PANEL, most = m > n ? m : n;
     const int64_t floats = 2 * m * length + lanes * length + m * lanes + loose;
-    const int64_t words = 2 * m * length + loose / MPG_PANEL + 1;
+    const int64_t words = 2 * m * length + (int64_t)mpg_lines((size_t)loose / MPG_PANEL + 1);
     const int64_t bytes = lanes * length + loose + m * lanes + most + MPG_PANEL;
-    uint8_t *memory = malloc((size_t)(length * 8 + floats * 4 + words * 4 + bytes));
+    uint8_t *memory = malloc((size_t)(MPG_LINE + length * 8 + floats * 4 + words * 4 + bytes));
     if (!memory)
         return 0;
     mpg_items_memory w;
-    w.quads = (uint64_t *)memory;
+    w.quads = mpg_first_line(memory);
     w.av = (float *)(w.quads + length);
     w.bv = w.av + 2 * m * length;
     w.c = w.bv + lanes * length;
     w.loose = w.c + m * lanes;
     w.ae = (uint32_t *)(w.loose + loose);
     w.rows = (int32_t *)(w.ae + 2 * m * length);
-    w.be = (uint8_t *)(w.rows + loose / MPG_PANEL + 1);
+    w.be = (uint8_t *)(w.ae + words);
     w.loose_e = w.be + lanes * length;
     w.overflow = w.loose_e + loose;
     w.special = w.overflow + m * lanes;
-    for (int64_t i = 0; i <= loose / MPG_PANEL; i++)
+    for (int64_t i = 0; n < 16 && i <= loose / MPG_PANEL; i++)
         w.rows[i] = (int32_t)i;
-    memset(w.bv, 0, (size_t)(lanes * length) * sizeof(float));
-    memset(w.be, MPG_NO_BYTE_B, (size_t)(lanes * length));
-    memset(w.c, 0, (size_t)(m * lanes) * sizeof(float));
-    int64_t item = first;
+    if (n < 16) { /* lanes that no column fills */
+        memset(w.bv, 0, (size_t)(lanes * length) * sizeof(float));
+        memset(w.be, MPG_NO_BYTE_B, (size_t)(lanes * length));
+        memset(w.c, 0, (size_t)(m * lanes) * sizeof(float));
+    }
 #if MPG_X86_VARIANTS
     if (job->level == MPG_ISA_AVX512 && n <= MPG_HALF_PANEL && job->task.output < MPG_NARROW_DOWN)
-        for (; item + 1 < last; item += 2)
-            mpg_items_two(job, item, &w);
+        for (; first + 1 < last; first += 2)
+            mpg_items_two(job, first, &w);
 #endif
-    for (; item < last; item++)
-        mpg_items_one(job, item, &w);
+    for (; first < last; first++)
+        mpg_items_one(job, first, &w);
     free(memory);
     return 1;
 }

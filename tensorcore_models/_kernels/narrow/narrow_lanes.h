@@ -165,13 +165,13 @@ OP_FN void OP(narrow_step)(int rows, int groups, int width, int terms, int outpu
         }
 }
 
-/* One operation of products in one group or in two halves, and c, both rounded down; `top`: fields of each half. 36 vector instructions for a vector without its products, 8 more with two halves. */
+/* One operation of products in one group or in two halves, and c, both rounded down; `top`: fields of each half. 35 vector instructions for a vector without its products, 8 more with two halves. */
 OP_FN void OP(narrow_down)(int rows, int groups, int width, int terms, int halves, const mpg_narrow_task *t,
                            const mpg_narrow_operands *p, const VI (*top)[4][4], VF (*d)[4])
 {
     const VI to_unit = OP(all)((t->fraction_bits + t->guard) << 23), guard = OP(all)(t->guard), last = OP(all)(255);
     const VI low_place = OP(all)(32 - t->guard), whole = OP(all)(t->whole), most = OP(all)(25), all = OP(all)(32);
-    const VI cutoff = OP(all)((t->cutoff << 23) + 1);
+    const VI cutoff = OP(all)((t->cutoff << 23) + 1), fraction = OP(all)(255 << t->guard);
     const VF finer = OP(allf)((float)(1 << t->guard));
     const int each = terms / halves;
     mpg_narrow_operands q = *p;
@@ -208,12 +208,12 @@ OP_FN void OP(narrow_down)(int rows, int groups, int width, int terms, int halve
              * places is below all guard bits. */
             const VI distance = (highest - field) >> 23, far = OP(larger)(distance - most, OP(all)(0)), near = distance - far;
             const VI rest = OP(right)(total, far);
-            const VI low = OP(right_logical)(OP(left)(rest, all - near), low_place), high = OP(right)(rest, near) + addend;
+            const VI low = OP(right_logical)(OP(left)(rest, all - near), low_place), high = OP(right)(total, distance) + addend;
             /* The total rounded down to t->whole + guard bits: a bit of `low` stays above the highest of those lost. It is the sum of
              * two numbers that float32 has, which is rounded once. |high| < 2^30. */
             const VI size = high ^ (high >> 31), lost = OP(right_logical)(size, whole);
             const VI kept = OP(where_more)(low, low & ~lost, lost);
-            const VF coarse = OP(chopped)(high & ~last), fine = OP(chopped)(OP(left)(high & last, guard) | kept);
+            const VF coarse = OP(chopped)(high & ~last), fine = OP(chopped)((OP(left)(high, guard) & fraction) | kept);
             d[r][g] = OP(madd)(coarse, finer, fine) * OP(power)(highest - to_unit);
         }
 }
