@@ -304,7 +304,7 @@ OP_FN void OP(narrow_rows)(int rows, int width, int terms, int output, int wide_
                            const mpg_narrow_operands *operands, const mpg_result_tile *tile, int64_t steps)
 {
     const int64_t ld = tile->ld, each = t->chain ? t->chain : steps;
-    const int vectors = width / VLANES;
+    const int vectors = width / VLANES, chained = t->chain != 0;
     mpg_narrow_operands p = *operands;
     VF d[4][NARROW_VECTORS], added[4][NARROW_VECTORS];
     OP(mask) exists[NARROW_VECTORS];
@@ -314,7 +314,7 @@ OP_FN void OP(narrow_rows)(int rows, int width, int terms, int output, int wide_
         for (int g = 0; g < vectors; g++)
             d[r][g] = OP(some)(tile->d + r * ld + VLANES * g, exists[g]);
     for (int64_t s = 0; s < steps; s += each) {
-        if (t->chain)
+        if (chained)
             for (int r = 0; r < rows; r++)
                 for (int g = 0; g < vectors; g++) {
                     added[r][g] = d[r][g];
@@ -323,7 +323,7 @@ OP_FN void OP(narrow_rows)(int rows, int width, int terms, int output, int wide_
         OP(narrow_steps)(rows, width, terms, output, wide_sum, pair, t, p, d, tile->redo, ld, each);
         p = mpg_narrow_after(&p, each, terms, width);
         p.quads += pair ? each * terms : 0;
-        if (t->chain) {
+        if (chained) {
             for (int r = 0; r < rows; r++)
                 for (int g = 0; g < vectors; g++)
                     d[r][g] += added[r][g];
