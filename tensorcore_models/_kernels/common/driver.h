@@ -200,7 +200,7 @@ static mpg_grid_part mpg_part_of(const mpg_grid *g, int64_t block, int64_t panel
 static size_t mpg_lines(size_t bytes) { return (bytes + MPG_LINE - 1) / MPG_LINE * MPG_LINE; }
 
 /* The first line of a memory that has MPG_LINE bytes more than it needs. */
-static void *mpg_first_line(void *memory) { return (void *)mpg_lines((size_t)memory); }
+static void *mpg_first_line(void *memory) { return (char *)memory + (MPG_LINE - (uintptr_t)memory % MPG_LINE); }
 
 /* Many small products: `items` runs those from `first` to `last` - 1 and returns 0 if there is no memory for it. */
 typedef struct mpg_batch mpg_batch;
