@@ -110,7 +110,7 @@ def draw(rng: np.random.Generator, low: Lowered, edge: str, turn: int = 0, shape
     edge : str
         One of :data:`EDGES`.
     turn : int
-        Windows: turns that follow each other take all shifts in turn.
+        Windows: turns that follow each other take all shifts in turn, every fourth one of those that are special.
     shape : tuple of int, optional
         m, n and k; by default drawn around the sizes at which kernels change.
 
@@ -177,6 +177,9 @@ def _factors(rng, low: Lowered, a_shape, b_shape, edge: str, turn: int) -> tuple
     a, b = (
         _within(rng, fmt, shape, *span) for fmt, shape, span in zip(formats, (a_shape, b_shape), spans, strict=True)
     )
+    if kind == "windows":  # each shift beside a zero
+        for x, fmt in zip((a, b), formats, strict=True):
+            x.flat[rng.integers(x.size)] = rng.choice([0, _sign(fmt)])
     if kind == "largest sums":
         a, b = (x | f.container.type(_fraction(f)) for x, f in zip((a, b), formats, strict=True))
         if rng.random() < 0.6:  # of one sign
@@ -191,17 +194,23 @@ def _fraction(fmt: Format) -> int:
 
 
 def _windows(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
-    """Exponents that fill a window, or one more; products shifted as far as windows go, less, and further."""
-    shift = _SHIFTS[turn * 83 % len(_SHIFTS)]
+    """Exponents that fill a window, or one more; products shifted as far as windows go, less, and further.
+
+    At every fourth turn the power of two of a zero of A would be infinite: as an integer or a fraction, A as it is or times
+    2^-33.
+    """
     assert low.floating is not None
-    if rng.random() < 0.12:  # the power of two of a zero of A would be infinite: with A as it is, and times 2^-33
-        shift = low.floating[0].emin - low.floating[0].fraction_bits + 128 - int(rng.choice([0, 33]))
-    most = narrow.SHIFT
+    fmt, most, (fourth, rest) = low.floating[0], narrow.SHIFT, divmod(turn, 4)
     both = int(rng.choice([0, 1, -1, most, -most, most - 1, 1 - most, most + 1, -most - 1, rng.integers(-most, most)]))
-    shifts = (shift, both - shift)
-    ends = [[s + narrow.LEAST, s + narrow.MOST] for s in (shifts if rng.random() < 0.5 else shifts[::-1])]
-    if rng.random() < 0.15:
-        ends[rng.integers(2)][rng.integers(2)] += int(rng.choice([-1, 1]))
+    if rest == 0:
+        shift = fmt.emin + 128 - (0, fmt.fraction_bits)[fourth // 2 % 2] - (0, 33)[fourth % 2]
+        ends = [[s + narrow.LEAST, s + narrow.MOST] for s in (shift, -shift)]
+    else:
+        shift = _SHIFTS[(turn - 1 - fourth) * 83 % len(_SHIFTS)]
+        shifts = (shift, both - shift) if rng.random() < 0.5 else (both - shift, shift)
+        ends = [[s + narrow.LEAST, s + narrow.MOST] for s in shifts]
+        if rng.random() < 0.15:
+            ends[rng.integers(2)][rng.integers(2)] += int(rng.choice([-1, 1]))
     if rng.random() < 0.3:
         one = ends[rng.integers(2)]
         one[0] += int(rng.integers(0, 32))
@@ -418,6 +427,12 @@ def _scaled(low: Lowered, p: DrawnOperands, every: int, places: int, exponent: i
     return total
 
 
+def product(low: Lowered, edge: str, seed: int, turn: int) -> tuple[np.random.Generator, DrawnOperands]:
+    """What :func:`differences` compares, and the generator that drew it; other seeds take other shifts of windows."""
+    rng = np.random.default_rng((seed, turn))
+    return rng, draw(rng, low, edge, 12 * seed + turn // len(EDGES))
+
+
 def differences(subject: Subject, edge: str, seed: int, turn: int, against_reference: bool = False) -> EdgeResult:
     """One product on every instruction set beside the generic kernel.
 
@@ -432,8 +447,7 @@ def differences(subject: Subject, edge: str, seed: int, turn: int, against_refer
     against_reference : bool
         Compare two elements of the generic kernel with the reference in plain integers, too, if k is not long.
     """
-    rng = np.random.default_rng((seed, turn))
-    p = draw(rng, subject.low, edge, turn)
+    rng, p = product(subject.low, edge, seed, turn)
     compared = different = 0
     first = ""
 
