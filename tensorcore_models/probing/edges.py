@@ -38,6 +38,8 @@ _LARGEST = 1 << 16
 #: Shifts of a window: every one that tf32 and bf16 can have.
 _SHIFTS = range(-111, 113)
 _LONG = (2000, 30000)  # k that is packed in several slices
+#: Turns at each edge after which a seed begins where the next one does.
+_TURNS = 75
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,10 +429,21 @@ def _scaled(low: Lowered, p: DrawnOperands, every: int, places: int, exponent: i
     return total
 
 
+def _place(seed: int, turn: int) -> int:
+    """Where units and shifts of windows, which are taken in turn, have come to: further on in the next seed."""
+    return _TURNS * seed + turn // len(EDGES)
+
+
+def subject_at(edge: str, seed: int, turn: int) -> Subject:
+    """The unit of a turn of :func:`sweep`."""
+    members = _subjects_at(edge)
+    return members[_place(seed, turn) % len(members)]
+
+
 def product(low: Lowered, edge: str, seed: int, turn: int) -> tuple[np.random.Generator, DrawnOperands]:
-    """What :func:`differences` compares, and the generator that drew it; other seeds take other shifts of windows."""
+    """What :func:`differences` compares, and the generator that drew it."""
     rng = np.random.default_rng((seed, turn))
-    return rng, draw(rng, low, edge, 12 * seed + turn // len(EDGES))
+    return rng, draw(rng, low, edge, _place(seed, turn))
 
 
 def differences(subject: Subject, edge: str, seed: int, turn: int, against_reference: bool = False) -> EdgeResult:
@@ -489,7 +502,6 @@ def sweep(seconds: float = 0, seed: int = 0, clock=time.monotonic, rounds: int =
     """
     start, turn = clock(), 0
     while turn < rounds * len(EDGES) or clock() - start < seconds:
-        edge, which = EDGES[turn % len(EDGES)], turn // len(EDGES)
-        members = _subjects_at(edge)
-        yield differences(members[which % len(members)], edge, seed, turn, against_reference=turn % 10 == 0)
+        edge = EDGES[turn % len(EDGES)]
+        yield differences(subject_at(edge, seed, turn), edge, seed, turn, against_reference=turn % 10 == 0)
         turn += 1

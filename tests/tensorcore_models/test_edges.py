@@ -40,13 +40,21 @@ def test_every_path_is_a_subject():
     assert {x.path for x in edges.subjects()} == {path.name for path in kernels.FAST_PATHS}
 
 
+def test_every_subject_has_its_turn():
+    """At every edge that it is drawn for, in one of the seeds."""
+    turns = list(itertools.product(range(SEEDS), range(ROUNDS)))
+    for edge in edges.EDGES:
+        seen = {edges.subject_at(edge, seed, which * len(edges.EDGES)) for seed, which in turns}
+        assert seen == set(edges._subjects_at(edge))
+
+
 def test_windows_have_every_shift():
     """Half of the sweep's products fit in a window, with nearly all shifts of A beside a zero, and the largest of products."""
-    shifted = [x for x in dict.fromkeys(edges.subjects()) if x.windowed]
     seen, both = set(), Counter()
     for seed, which in itertools.product(range(SEEDS), range(ROUNDS)):
-        subject = shifted[which % len(shifted)]
-        _, p = edges.product(subject.low, "windows", seed, which * len(edges.EDGES))
+        turn = which * len(edges.EDGES)
+        subject = edges.subject_at("windows", seed, turn)
+        _, p = edges.product(subject.low, "windows", seed, turn)
         kernel = subject.kernel
         sources = Source.of_a(p.a, vars(kernel.a_operand)), Source.of_b(p.b, vars(kernel.b_operand))
         found = narrow.shifts(*sources, isa_level(), 1)
