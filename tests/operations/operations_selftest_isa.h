@@ -523,6 +523,14 @@ OP_FN void OP(test_roundings)(int64_t i)
         const double wanted = ldexp(0x1.8p52 + (double)(units[l] + whole(n, e - unit, 0)), unit);
         expect("madd_truncated" OP_SET, x[l], y[l], got[l], copysign(wanted, product[l]));
     }
+    r = OP(add_chopped64)(OP(with_sign)(c, a), a);
+    TAKE(got, r);
+    EACH64
+    {
+        const int64_t n = taken64(fabs(x[l]), &e);
+        const double wanted = ldexp(0x1.8p52 + (double)(units[l] + whole(n, e - unit, 0)), unit);
+        expect("add_chopped64" OP_SET, x[l], units[l], got[l], copysign(wanted, x[l]));
+    }
     /* roundings to formats: around the ends of float32's range, and of its significand */
     const int low = i % 4 == 0 ? -160 : i % 4 == 1 ? -40 : 100, high = i % 4 == 0 ? -110 : i % 4 == 1 ? 30 : 127;
     EACH64

@@ -342,11 +342,21 @@ OP_FN VD OP(add_down)(VD magic, VD x)
     MPG_STAYS("add_down", magic, sum);
     return sum;
 }
-/* The same for a magic of the sign of a b: rounded toward zero, and so a b is truncated. */
+/* The same for a magic of the sign of a b, or of x: rounded toward zero, and so what is added is truncated. */
 OP_FN VD OP(madd_truncated)(VD a, VD b, VD magic)
 {
     const VD sum = RAW(madd_truncated)(a, b, magic);
     MPG_LANES_DOMAIN2("madd_truncated" OP_SET, double, magic, sum, mpg_as_bits64(x) >> 52 == mpg_as_bits64(y) >> 52);
+    return sum;
+}
+OP_FN VD OP(add_chopped64)(VD magic, VD x)
+{
+#if VNAMED
+    const VD sum = RAW(add_chopped64)(magic, x);
+#else
+    const VD sum = magic + x;
+#endif
+    MPG_LANES_DOMAIN2("add_chopped64" OP_SET, double, magic, sum, mpg_as_bits64(x) >> 52 == mpg_as_bits64(y) >> 52);
     return sum;
 }
 OP_FN VD OP(floored64)(VD x, VD magic) { return OP(add_down)(magic, x) - magic; }

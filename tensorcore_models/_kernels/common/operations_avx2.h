@@ -92,7 +92,10 @@ MPG_AVX2 mpg_i32_avx2 mpg_some_integers_raw_avx2(const int32_t *from, int count)
 }
 MPG_AVX2 void mpg_put_some_integers_raw_avx2(int32_t *to, mpg_i32_avx2 x, int count)
 {
-    _mm256_maskstore_epi32(to, mpg_first_of_8_avx2(count), (__m256i)x);
+    if (count >= 8) /* masked stores are slow */
+        _mm256_storeu_si256((__m256i *)to, (__m256i)x);
+    else
+        _mm256_maskstore_epi32(to, mpg_first_of_8_avx2(count), (__m256i)x);
 }
 MPG_AVX2 unsigned mpg_beyond_fp16_raw_avx2(mpg_f32_avx2 x)
 {
@@ -127,7 +130,10 @@ MPG_AVX2 mpg_f64_avx2 mpg_some64_raw_avx2(const float *from, int count)
 }
 MPG_AVX2 void mpg_put_some64_raw_avx2(float *to, mpg_f64_avx2 x, int count)
 {
-    _mm_maskstore_ps(to, mpg_first_of_4_avx2(count), _mm256_cvtpd_ps(x));
+    if (count >= 4)
+        _mm_storeu_ps(to, _mm256_cvtpd_ps(x));
+    else
+        _mm_maskstore_ps(to, mpg_first_of_4_avx2(count), _mm256_cvtpd_ps(x));
 }
 MPG_AVX2 __m256i mpg_add_words_raw_avx2(__m256i x, __m256i y) { return _mm256_add_epi16(x, y); }
 MPG_AVX2 __m256i mpg_larger_words_raw_avx2(__m256i x, __m256i y) { return _mm256_max_epi16(x, y); }

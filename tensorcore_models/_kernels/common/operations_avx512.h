@@ -286,6 +286,10 @@ MPG_AVX512 mpg_f64_avx512 mpg_add_down_raw_avx512(mpg_f64_avx512 magic, mpg_f64_
 {
     return _mm512_add_round_pd(magic, x, MPG_DOWN);
 }
+MPG_AVX512 mpg_f64_avx512 mpg_add_chopped64_raw_avx512(mpg_f64_avx512 magic, mpg_f64_avx512 x)
+{
+    return _mm512_add_round_pd(magic, x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
 MPG_AVX512 mpg_f64_avx512 mpg_add_truncated_raw_avx512(mpg_f64_avx512 magic, mpg_f64_avx512 x)
 {
     const __mmask8 negative = _mm512_movepi64_mask((__m512i)x);

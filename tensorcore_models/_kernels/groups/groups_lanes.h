@@ -53,17 +53,21 @@ OP_FN void OP(group_integers)(int group, int groups, const mpg_group_task *t, co
  * products with AVX2: 2.31 above, 2 in the loop over groups (8 for 4 lanes and 16 products), 4.5 for each operation. */
 OP_FN unsigned OP(group_step)(int group, int groups, const mpg_group_task *t, const mpg_group_operands *p, VD *c)
 {
-    const VD to_magic = OP(all64)(mpg_group_power(-t->fraction_bits) * 0x1.8p52), one = OP(all64)(1.0), zero = OP(all64)(0.0);
+    const VD to_magic = OP(all64)(mpg_group_power(-t->fraction_bits) * 0x1.8p52), zero = OP(all64)(0.0);
     const VD zero_sign = OP(all64)(t->positive_zero ? 0.0 : -0.0), least = OP(all64)(0x1p-126);
     int16_t sums[MPG_GROUPS_MAX][MPG_GROUP_LANES], words[MPG_GROUP_LANES];
     VD largest = zero;
     OP(group_integers)(group, groups, t, p, sums, words);
+#if VNAMED
 #pragma GCC unroll 2
+#else /* with 16 registers two at a time are slower */
+#pragma GCC unroll 1
+#endif
     for (int i = 0; i < GROUP_VECTORS; i++) {
         const VD own = OP(exponent64)(c[i]), raw = OP(where_more64)(OP(larger64)(own, least), own, zero);
         const VD magic = OP(larger64)(OP(powers_of)(words + VDLANES * i), raw) * to_magic,
                  signed_c = OP(with_sign)(magic, c[i]);
-        VD total = OP(madd_truncated)(c[i], one, signed_c) - signed_c;
+        VD total = OP(add_chopped64)(signed_c, c[i]) - signed_c;
 #pragma GCC unroll 4
         for (int g = 0; g < groups; g++) {
             const VD both = OP(all64)(p->sa[g]) * OP(load64)(p->sb + g * MPG_GROUP_LANES + VDLANES * i);
