@@ -163,7 +163,10 @@ MPG_AVX512 mpg_f64_avx512 mpg_some64_raw_avx512(const float *from, int count)
 }
 MPG_AVX512 void mpg_put_some64_raw_avx512(float *to, mpg_f64_avx512 x, int count)
 {
-    _mm256_mask_storeu_ps(to, mpg_first_of_8_avx512(count), _mm512_cvtpd_ps(x));
+    if (count >= 8)
+        _mm256_storeu_ps(to, _mm512_cvtpd_ps(x));
+    else
+        _mm256_mask_storeu_ps(to, mpg_first_of_8_avx512(count), _mm512_cvtpd_ps(x));
 }
 MPG_AVX512 __m512i mpg_add_words_raw_avx512(__m512i x, __m512i y) { return _mm512_add_epi16(x, y); }
 MPG_AVX512 __m512i mpg_larger_words_raw_avx512(__m512i x, __m512i y) { return _mm512_max_epi16(x, y); }
@@ -288,7 +291,8 @@ MPG_AVX512 mpg_f64_avx512 mpg_add_down_raw_avx512(mpg_f64_avx512 magic, mpg_f64_
 }
 MPG_AVX512 mpg_f64_avx512 mpg_add_chopped64_raw_avx512(mpg_f64_avx512 magic, mpg_f64_avx512 x)
 {
-    return _mm512_add_round_pd(magic, x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    /* units that multiply have less to do than those that add */
+    return _mm512_fmadd_round_pd(x, _mm512_set1_pd(1.0), magic, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
 MPG_AVX512 mpg_f64_avx512 mpg_add_truncated_raw_avx512(mpg_f64_avx512 magic, mpg_f64_avx512 x)
 {
