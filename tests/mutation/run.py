@@ -412,13 +412,18 @@ def survives(mutant: Mutant | None, tests: tuple[str, ...]) -> bool:
         if mutant is not None and "_kernels" in mutant.path:
             build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
             subprocess.run(build, cwd=tree, env=environment, check=True, capture_output=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
-        if done.returncode not in (0, 1):
-            raise SystemExit(
-                f"{mutant and mutant.name}: the tests did not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-            )
-        return done.returncode == 0
+        for more in (
+            ((),) if mutant is None else ((), ("-m", "not slow"))
+        ):  # exhaustive variants where the others see nothing
+            command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests, *more]
+            done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+            if done.returncode not in (0, 1):
+                raise SystemExit(
+                    f"{mutant and mutant.name}: the tests did not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+                )
+            if done.returncode == 1:
+                return False
+        return True
 
 
 def main() -> int:
