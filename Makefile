@@ -94,7 +94,7 @@ sanitize:
 	cd build/sanitize && MPGEMM_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace --parallel 2
 	cd build/sanitize && PYTHONPATH=. PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 MPGEMM_SANITIZE=1 \
 	  LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-	  $(CURDIR)/$(BIN)/python -m pytest -q -k "not nvcc and not formal" $(PYTEST_ARGS)  # no nvcc under the preloaded libraries, and no memory left for solvers
+	  $(CURDIR)/$(BIN)/python -m pytest -q -k "not nvcc and not formal" -m "not slow and not full and not unsanitized" $(PYTEST_ARGS)  # no nvcc under the preloaded libraries, and no memory left for solvers
 
 # The kernels' tests where each operation of their lanes ends the program outside of its domain, in a clone of its own.
 CHECKED := fast_kernels fast_kernels_ends fast_groups fast_lanes_of_32_bits edges small_products promotion padding

@@ -171,6 +171,7 @@ def test_bad_requests(arguments, options, message):
         ascend.plan(*arguments, A, **options)
 
 
+@pytest.mark.unsanitized
 def test_one_ranking_is_quick():
     """Not a benchmark (bench/bench_ascend.py is): a ranking that took ten times what it takes is broken."""
     ascend.plan(M, K, N, A, rank="analytic", error_of=lambda s: 0.0)

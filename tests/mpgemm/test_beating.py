@@ -84,6 +84,7 @@ def errors(witness: Witness, names: tuple[str, str], engine: str) -> list[Fracti
 
 
 @needs_solver
+@pytest.mark.unsanitized
 def test_a_witness_has_residual_words_and_beats():
     names = ("ootomo", "markidis")
     verdict = beating.beating_operands(*names, "v100", timeout=120)
@@ -153,6 +154,7 @@ def test_exponents_must_exist(asked):
 
 # -- the command -------------------------------------------------------------------------------------------------------------
 @needs_solver
+@pytest.mark.unsanitized
 def test_the_command_prints_operands_and_errors(capsys):
     assert main(["beats", "ootomo", "markidis", "--engine", "v100", "--timeout", "120"]) == 0
     out = capsys.readouterr().out

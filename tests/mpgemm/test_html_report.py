@@ -13,6 +13,8 @@ from mpgemm.reporting.html_report import palette
 from mpgemm.reporting.report import Table
 from mpgemm.reporting.result_tables import read_tables, without_constants
 
+pytestmark = pytest.mark.unsanitized
+
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )

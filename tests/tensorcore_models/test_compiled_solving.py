@@ -89,6 +89,7 @@ def compared(first, second, **options):
 
 
 @needs_solver
+@pytest.mark.unsanitized
 def test_equal_because_no_values_tell_them_apart():
     twice, doubled = "add.f32 %r9, %r2, %r2;", "mul.f32 %r9, %r2, 0f40000000;"
     found = compared(twice, doubled)
@@ -97,6 +98,7 @@ def test_equal_because_no_values_tell_them_apart():
 
 
 @needs_solver
+@pytest.mark.unsanitized
 def test_a_model_is_a_witness_once_the_kernels_show_it():
     """Halving loses the last bit of subnormal numbers only, which no drawn input has."""
     found = compared("mul.f32 %r4, %r2, 0f3F000000; mul.f32 %r9, %r4, 0f40000000;", "mul.f32 %r9, %r2, 0f3F800000;")
@@ -106,6 +108,7 @@ def test_a_model_is_a_witness_once_the_kernels_show_it():
 
 
 @needs_solver
+@pytest.mark.unsanitized
 def test_parts_that_differ_where_nothing_shows_are_equal():
     """The parts differ for subnormal numbers; both are multiplied by 0, so that what is made of them is asked next."""
     tail = " mul.f32 %r5, %r5, 0f00000000; add.f32 %r9, %r5, 0f3F800000;"

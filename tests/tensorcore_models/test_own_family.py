@@ -149,6 +149,7 @@ def test_its_terms_are_its_integers():
 
 
 @pytest.mark.skipif(not formal.available_backends(), reason="needs a solver (extra smt)")
+@pytest.mark.unsanitized
 def test_a_solver_tells_it_from_a_fused_sum():
     """Comment on time: one query of one product and c, the smallest that shows an odd largest exponent."""
     unit, fused = (tcm.MatrixEngine(spec, a_format="e2m1", c_format="e5m2", d_format="e5m2") for spec in SMALL)
