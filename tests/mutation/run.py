@@ -412,8 +412,8 @@ def survives(mutant: Mutant | None, tests: tuple[str, ...]) -> bool:
         if mutant is not None and "_kernels" in mutant.path:
             build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
             subprocess.run(build, cwd=tree, env=environment, check=True, capture_output=True)
-        selections = ((),) if mutant is None else ((), ("-m", "not slow"))  # exhaustive ones where the others see nothing
-        for more in selections:
+        exhaustive = () if mutant is None else (("-m", "not slow"),)  # where the other tests see nothing
+        for more in ((), *exhaustive):
             command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests, *more]
             done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
             if done.returncode not in (0, 1):
