@@ -210,6 +210,7 @@ MUTANTS = (
     Mutant("fast: 64-bit lanes never careful", "tensorcore_models/_kernels/wide/wide_lanes.h", "OP(wide_fda)", "return MPG_REPEAT", "return 0", FAST),
     Mutant("fast: nearest alignment of large and small sums in the lanes", "tensorcore_models/_kernels/wide/wide_lanes.h", "OP(wide_nearest)", "(none, top)", "(top, none)", FAST),
     Mutant("fast: slices of pairwise sums hand -0 on", "tensorcore_models/_kernels/pairwise/pairwise.h", "mpg_pairwise_row", " || !last)", ")", FAST),
+    Mutant("small: infinities in half of the lanes are lost", "tensorcore_models/_kernels/narrow/narrow.h", "mpg_fp16_pack_lanes", "any != 0", "(uint8_t)any", ("tests/tensorcore_models/test_small_products.py",)),
     Mutant("small: a product that needs the generic kernel stays", "tensorcore_models/kernels/small.py", "SmallProduct._run", "d if taken else", "d if True else", ("tests/tensorcore_models/test_small_products.py",)),
     Mutant("fast: 64-bit lanes add up outside once too rarely", "tensorcore_models/_kernels/wide/wide_lanes.h", "OP(wide_rows)", "left == 0)", "left == -1)", FAST),
     Mutant("kernel: no alignment floor", KERNEL, "NAME(sum_truncated)", "= p->floor", "+= 0", TWINS),

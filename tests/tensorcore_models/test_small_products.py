@@ -10,6 +10,7 @@ import pytest
 import tensorcore_models as tcm
 from tensorcore_models import kernels
 from tensorcore_models.formats import IntegerFormat
+from tensorcore_models.kernels.generic import generic_bits
 
 HOPPER = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
 ENGINES = {
@@ -181,3 +182,22 @@ def test_a_batch_has_the_bits_of_its_products_whatever_shares_it(name):
         tcm.set_num_threads(threads)
         assert np.array_equal(kernels.batch_bits(engine, *operands), expected)
     tcm.set_num_threads(None)
+
+
+@pytest.mark.parametrize("name", ["fp16 lanes", "bf16", "tf32"])
+def test_a_special_anywhere_is_seen(name, isa):
+    """An infinity at each place of A and of B, one product at a time and as the last of three."""
+    engine = ENGINES[name]
+    low = kernels.lowered(engine)
+    a, b, c = (
+        np.zeros(shape, fmt.container)
+        for shape, fmt in zip(((16, engine.k), (engine.k, 8), (16, 8)), engine.formats, strict=False)
+    )
+    for x, fmt in ((a, engine.formats[0]), (b, engine.formats[1])):
+        for place in range(x.size):
+            x.flat[place] = fmt.inf_bits
+            expected = generic_bits(low, a, b, c)
+            assert np.array_equal(engine.mma_bits(a, b, c), expected), place
+            three = engine.mma_bits(*(np.stack([y * 0, y * 0, y]) for y in (a, b, c)))
+            assert np.array_equal(three[2], expected) and not three[:2].any(), place
+            x.flat[place] = 0

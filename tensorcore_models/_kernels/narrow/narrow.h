@@ -152,7 +152,7 @@ MPG_TARGET_AVX512 static int mpg_fp16_pack_run(const uint16_t *codes, int64_t co
         field = _mm512_maskz_add_epi32(regular, field, _mm512_set1_epi32(143 - 127));
         _mm512_mask_storeu_epi32(exponents + i, exists, _mm512_shuffle_epi8(field, fourfold));
     }
-    return any;
+    return any != 0;
 }
 
 /* As mpg_narrow_pack_lanes, of any number of lanes where `flags` is NULL. Whether one is an infinity or NaN. */
@@ -169,7 +169,7 @@ MPG_TARGET_AVX512 static int mpg_fp16_pack_lanes(const uint16_t *codes, int64_t 
         if (flags && MPG_SELDOM(special))
             _mm512_mask_storeu_epi32(flags + i, special, _mm512_set1_epi32(-1));
     }
-    return any;
+    return any != 0;
 }
 #define MPG_HAS_FP16(level) ((level) == MPG_ISA_AVX512)
 #else

@@ -253,7 +253,7 @@ static void mpg_items_one(const mpg_narrow_items *given, int64_t item, const mpg
         mark = job->task.output == MPG_OUT_FP16 && mpg_any_flag(w->overflow, m * n);
         mpg_store_results(job, item, w->c, n, job->level);
     }
-    job->marks[item] = (uint8_t)mark;
+    job->marks[item] = mark != 0;
 }
 
 #if MPG_X86_VARIANTS
