@@ -38,7 +38,7 @@ _LARGEST = 1 << 16
 #: Shifts of a window: every one that tf32 and bf16 can have.
 _SHIFTS = range(-111, 113)
 _LONG = (2000, 30000)  # k that is packed in several slices
-#: Turns at each edge after which a seed begins where the next one does.
+#: Products at each edge between the first of one seed and the first of the next (tests/tensorcore_models/test_edges.py).
 _TURNS = 75
 
 
@@ -430,18 +430,18 @@ def _scaled(low: Lowered, p: DrawnOperands, every: int, places: int, exponent: i
 
 
 def _place(seed: int, turn: int) -> int:
-    """Where units and shifts of windows, which are taken in turn, have come to: further on in the next seed."""
+    """The number of a product among those of its edge, counted over all seeds: units and shifts of windows follow it."""
     return _TURNS * seed + turn // len(EDGES)
 
 
 def subject_at(edge: str, seed: int, turn: int) -> Subject:
-    """The unit of a turn of :func:`sweep`."""
+    """The kernel and unit that :func:`sweep` takes for an edge of :data:`EDGES` at a turn of a seed, both 0 or more."""
     members = _subjects_at(edge)
     return members[_place(seed, turn) % len(members)]
 
 
 def product(low: Lowered, edge: str, seed: int, turn: int) -> tuple[np.random.Generator, DrawnOperands]:
-    """What :func:`differences` compares, and the generator that drew it."""
+    """The product that :func:`differences` compares, and the generator that drew it, which goes on with other ways to run it."""
     rng = np.random.default_rng((seed, turn))
     return rng, draw(rng, low, edge, _place(seed, turn))
 
