@@ -441,7 +441,7 @@ def subject_at(edge: str, seed: int, turn: int) -> Subject:
 
 
 def product(low: Lowered, edge: str, seed: int, turn: int) -> tuple[np.random.Generator, DrawnOperands]:
-    """The product that :func:`differences` compares, and the generator that drew it, which goes on with other ways to run it."""
+    """The product that :func:`differences` compares, and the generator that drew it, which draws the other ways to run it."""
     rng = np.random.default_rng((seed, turn))
     return rng, draw(rng, low, edge, _place(seed, turn))
 
