@@ -9,5 +9,5 @@ The stub beside this file says where each public name is; a module is imported w
 from .lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, __file__, ("accumulators", "catalogue", "compiled", "hardware", "libraries", "probing")
+    __name__, __file__, ("accumulators", "catalogue", "compiled", "functions", "hardware", "libraries", "probing")
 )
