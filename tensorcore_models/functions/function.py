@@ -125,7 +125,7 @@ class Function:
         Raises
         ------
         ValueError
-            If the operand's format lacks a value (``tensorcore_models.round_to`` rounds), or there is another number of operands.
+            If the operand's format lacks a value (``tensorcore_models.round_to`` rounds), or the number of operands is wrong.
         TypeError
             If an operand holds no real numbers.
         """
@@ -133,7 +133,7 @@ class Function:
         codes = [self._codes_of(x, name) for x, name in zip(operands, self.row.operands, strict=True)]
         if self._widened is not None:
             return self._numbers(self._halves[codes[0]])
-        words = np.broadcast_arrays(*codes)
+        words = list(np.broadcast_arrays(*codes))
         if self.row.packed:
             return np.stack([self._numbers(self._narrow(self._run([x]))).reshape(x.shape) for x in words], axis=-1)
         return self._numbers(self._narrow(self._run(words))).reshape(words[0].shape)
@@ -204,7 +204,7 @@ class Function:
     def _halves(self) -> np.ndarray:
         """Results of all 16-bit operands."""
         codes = np.arange(1 << 16, dtype=np.uint16)
-        wide = decode(codes, self._widened, np.float32)
+        wide = decode(codes, get_float_format(self.row.operand), np.float32)
         return self._narrow(self._run([wide.view(np.uint32)]))
 
     def _numbers(self, codes: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The functions as rows of data: PTX's special functions and conversions, and CUDA's library functions made of them.
 
-Instructions are solved from recordings of an H100 (:mod:`tensorcore_models.functions.datapath`), and where PTX knows them says
-its ISA document. Errors are measured here (``tools/check_functions.py --errors``) over all operands; an ulp is the unit in the
+Instructions are solved from recordings of an H100 (:mod:`tensorcore_models.functions.datapath`); which compute capabilities
+have one is in the PTX ISA. Errors are measured here (``tools/check_functions.py --errors``) over all operands; an ulp is the unit in the
 last place of the exact result.
 """
 

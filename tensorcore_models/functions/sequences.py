@@ -2,13 +2,13 @@
 
 A text is a few assignments and one last expression, in Python's syntax:
 
-- numbers with a point are FP32 values (`2.0 ** 24`, too), integers are words (`0x3BBB989D` is the FP32 number with these bits);
-- `*`, `+`, `-`, `/` and unary `-` are FP32 operations to nearest even, so are `fma(a, b, c)` and `square_root(a)`; `fma_rd` rounds
-  down; `abs`, `sat` (to [0, 1], NaN to +0) and `flush` (subnormal numbers to zeros) round nothing;
+- numbers with a point are FP32 values (`2.0 ** 24`, too), integers words (`0x3BBB989D` is the FP32 number with these bits);
+- `*`, `+`, `-`, `/` and unary `-` are FP32 operations to nearest even, so are `fma(a, b, c)` and `square_root(a)`; `fma_rd`
+  rounds down; `abs`, `sat` (to [0, 1], NaN to +0) and `flush` (subnormal numbers to zeros) round nothing;
 - `<`, `>` compare FP32 numbers, `==` words; `x if condition else y` chooses; `float_of(word)` is the nearest FP32 number;
 - `&`, `|`, `^`, `<<`, `>>` (by a constant), `word_add` and `word_sub` are operations on words;
-- `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` and `tanh` are the special-function unit's, `rcp_high` and `rsqrt_high` on the
-  upper word of a double.
+- `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` and `tanh` are the special-function unit's, `rcp_high` and `rsqrt_high` on
+  the upper word of a double.
 """
 
 import ast
@@ -27,7 +27,8 @@ from .tables import UNITS, kernel_tables
 OPERATIONS = {
     **dict.fromkeys(UNITS, 1),
     "fma": 3, "fma_rd": 3, "mul": 2, "add": 2, "div": 2, "square_root": 1, "neg": 1, "abs": 1, "sat": 1, "flush": 1,
-    "float_of": 1, "less": 2, "same": 2, "select": 3, "and": 2, "or": 2, "xor": 2, "shl": 2, "shr": 2, "word_add": 2, "word_sub": 2,
+    "float_of": 1, "less": 2, "same": 2, "select": 3, "and": 2, "or": 2, "xor": 2, "shl": 2, "shr": 2, "word_add": 2,
+    "word_sub": 2,
 }  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(OPERATIONS)}
 _BINARY = {

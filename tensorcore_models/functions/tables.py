@@ -78,7 +78,8 @@ def tables() -> dict[str, Table]:
 def kernel_tables() -> tuple[np.ndarray, np.ndarray]:
     """Coefficients of all tables as float64 (entries, 3), and for each unit function and table (units, 3, binades) as int32:
     its first entry, how far 23 fraction bits are shifted to the right, the fraction bits of F."""  # fmt: skip
-    first, rows = {}, []
+    first: dict[str, int] = {}
+    rows: list[tuple[int, int, int]] = []
     for name, table in tables().items():
         first[name] = len(rows)
         rows += table.rows
