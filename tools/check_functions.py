@@ -6,15 +6,16 @@
     python tools/check_functions.py --errors errors.json [--functions ex2.approx.ftz.f32]
     python tools/check_functions.py --draw errors.json docs/images
 
-FOLDER holds `mufu.npz`: for each instruction "hash/NAME" with 65,536 block hashes (tensorcore_models.functions.hashes), "small/NAME" with
-the results of "small/two.a" and "small/two.b" of divisions.
+FOLDER holds `mufu.npz`: for each instruction "hash/NAME" with 65,536 block hashes (tensorcore_models.functions.hashes), and
+"small/NAME" with the results of "small/two.a" and "small/two.b" of divisions.
 
-How the tables were found: the results of one binade, 2^23 of them, are a staircase in each segment. A step's place bounds
-c0 + c1 x + c2 Q(x) from both sides, so a segment gives 2^17 inequalities in three unknown integers. With the true x^2 for Q no triple
-satisfies them; the misfits are largest where low bits of x are set, and vanish when the folded partial products of x^2 below the column
-2^19 are left out. Then one triple is left in each segment (`--neighbours` changes each coefficient by one unit and counts results that
-differ), the same constant bits lie below all c0 of a table (the unit's bias), and all other operands follow from the reductions.
-"""  # fmt: skip
+How the tables were found: the results of one binade, 2^23 of them, are a staircase in each segment. The place of a step
+bounds c0 + c1 x + c2 Q(x) from both sides, so a segment gives 2^17 inequalities in three unknown integers. With the true x^2 as
+Q(x) no triple satisfies them. It is the folded partial products of x^2 below the column 2^19 that the multiplier leaves out:
+without them one triple is left in each segment (`--neighbours` changes each coefficient by its unit and counts changes that no
+result shows). The low bits of all c0 of a table are one constant, the unit's bias. All other operands follow from the
+reductions.
+"""
 
 import argparse
 import json
@@ -66,12 +67,13 @@ def check_recordings(folder: Path, count: int) -> int:
     return wrong
 
 
-#: Of the instructions that are the unit alone: binades (sign and exponent field) and every how manyth of their blocks, so that all
-#: segments of all tables occur.
+#: Of the instructions that are the unit alone: binades (sign and exponent field), and the step between their blocks, such that
+#: all segments of all tables occur.
 BINADES = {
-    "ex2.approx.ftz.f32": ((0x084, 0x184), 5), "lg2.approx.ftz.f32": ((0x07F, 0x07E), 1), "rcp.approx.ftz.f32": ((0x07F,), 1),
-    "rsqrt.approx.ftz.f32": ((0x07F, 0x080), 1), "sqrt.approx.ftz.f32": ((0x07F, 0x080), 1), "sin.approx.ftz.f32": ((0x081,), 1),
-    "cos.approx.ftz.f32": ((0x181,), 1), "tanh.approx.f32": (tuple(range(0x077, 0x082)), 8),
+    "ex2.approx.ftz.f32": ((0x084, 0x184), 5), "lg2.approx.ftz.f32": ((0x07F, 0x07E), 1),
+    "rcp.approx.ftz.f32": ((0x07F,), 1), "rsqrt.approx.ftz.f32": ((0x07F, 0x080), 1),
+    "sqrt.approx.ftz.f32": ((0x07F, 0x080), 1), "sin.approx.ftz.f32": ((0x081,), 1), "cos.approx.ftz.f32": ((0x181,), 1),
+    "tanh.approx.f32": (tuple(range(0x077, 0x082)), 8),
 }  # fmt: skip
 #: Blocks with specials, subnormal numbers and the ends of ranges, and some others.
 EDGE_BLOCKS = (
@@ -148,8 +150,9 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-#: What functions approximate, and the magnitudes between which all operands are measured: below the least, the function is 1, x or
-#: a constant times x up to less than 2^-30; beyond the largest, it is constant, 0 or infinite.
+#: What functions approximate, the magnitudes between which all operands are measured, and whether negative ones are, too. Below
+#: the least the function is 1, x or a multiple of x but for less than 2^-24 of it; beyond the largest it is constant, 0 or
+#: infinite; rcp, rsqrt and sqrt repeat in each binade or two.
 EXACT: dict[str, tuple[Callable, float, float, bool]] = {
     "ex2.approx.ftz.f32": (np.exp2, 2.0**-30, 128.0, True),
     "ex2.approx.f32": (np.exp2, 2.0**-30, 256.0, True),
@@ -199,13 +202,14 @@ def in_ulps(error: np.ndarray, exact: np.ndarray) -> np.ndarray:
 class Errors:
     """Extremes of the error of one function, for signs and 1/64 of binades, and where monotonicity breaks."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, operands: int) -> None:
         self.name, self.operands, self.breaks = name, 0, 0
+        self.part = 1 << min(max((operands >> 11).bit_length(), 12), 20)  # operands of one point of a curve
         self.extremes = {"ulp": 0.0, "absolute": 0.0, "relative": 0.0}
         self.where = dict.fromkeys(self.extremes, 0.0)
         self.of_sign = {1: 0.0, -1: 0.0}
         self.sum, self.last = 0.0, dict[int, float]()
-        self.curve: list[tuple[float, float, float, int]] = []
+        self.curve: list[tuple[float, float, float]] = []
 
     def add(self, codes: np.ndarray, sign: int, function: Function, exact: Callable) -> None:
         """Measure the operands of one chunk."""
@@ -228,8 +232,10 @@ class Errors:
             if values[at] > self.extremes[key]:
                 self.extremes[key], self.where[key] = float(values[at]), float(x[at])
         self.of_sign[sign] = max(self.of_sign[sign], float(np.abs(ulps).max()))
-        parts = np.array_split(np.arange(x.size), max(1, x.size >> 17))
-        self.curve += [(float(x[p[0]]), float(ulps[p].min()), float(ulps[p].max()), int(p.size)) for p in parts]
+        drawn = error * 2.0**24 if self.name.startswith(("sin", "cos")) else ulps
+        for start in range(0, x.size, self.part):
+            part = drawn[start : start + self.part]
+            self.curve.append((float(x[start]), float(part.min()), float(part.max())))
 
     def _count_breaks(self, got: np.ndarray, sign: int) -> None:
         """Count steps of finite results against the function's direction, from the last result of the chunk before on."""
@@ -243,8 +249,8 @@ class Errors:
     def to_dict(self) -> dict:
         """What was found, for JSON."""
         return {
-            "operands": self.operands, "extremes": self.extremes, "where": self.where, "mean_ulp": self.sum / max(self.operands, 1),
-            "of_positive": self.of_sign[1], "of_negative": self.of_sign[-1],
+            "operands": self.operands, "extremes": self.extremes, "where": self.where,
+            "mean_ulp": self.sum / max(self.operands, 1), "of_positive": self.of_sign[1], "of_negative": self.of_sign[-1],
             "breaks": self.breaks if self.name in MONOTONE else None, "curve": self.curve,
         }  # fmt: skip
 
@@ -254,17 +260,21 @@ def measure(names: list[str], path: Path) -> None:
     found = json.loads(path.read_text()) if path.exists() else {}
     for name in names:
         exact, low, high, both = EXACT[name]
-        function, errors = tcm.get_function("hopper", name), Errors(name)
+        first, last = _codes(low, high)
+        function, errors = tcm.get_function("hopper", name), Errors(name, last - first)
         for sign in (1, -1) if both else (1,):
             for codes in chunks(low, high):
                 errors.add(codes, sign, function, exact)
         found[name] = errors.to_dict()
         e = errors.extremes
+        e, found[name] = errors.extremes, errors.to_dict()
+        signs = f"positive {errors.of_sign[1]:.3f}, negative {errors.of_sign[-1]:.3f}"
+        sizes = f"absolute 2^{math.log2(e['absolute']):.2f}, relative 2^{math.log2(e['relative']):.2f}"
         print(
-            f"{name}: {errors.operands} operands, {e['ulp']:.5f} ulp at {errors.where['ulp']!r} (positive {errors.of_sign[1]:.3f}, "
-            f"negative {errors.of_sign[-1]:.3f}), absolute 2^{math.log2(e['absolute']):.2f}, relative 2^{math.log2(e['relative']):.2f}, "
-            f"mean {found[name]['mean_ulp']:+.3f} ulp, breaks {found[name]['breaks']}", flush=True,
-        )  # fmt: skip
+            f"{name}: {errors.operands} operands, {e['ulp']:.5f} ulp at {errors.where['ulp']!r} ({signs}), {sizes}",
+            flush=True,
+        )
+        print(f"    mean {found[name]['mean_ulp']:+.3f} ulp, breaks {found[name]['breaks']}", flush=True)
         path.write_text(json.dumps(found))
 
 

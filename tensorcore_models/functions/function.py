@@ -255,9 +255,28 @@ class Function:
         found = sequences.evaluate(z, self._program, words)
         return found if self._narrowed is None else z.converted(found, fp32, self._narrowed, self.row.rounding)
 
+    def steps(self, *operands: int) -> list[tuple[sequences.SequenceStep, list[Any], Any]]:
+        """The instructions of one result: each with its operands' words and its result, in plain integers.
+
+        Parameters
+        ----------
+        *operands : int
+            Encodings, as those of :meth:`bits`; of packed instructions one number.
+        """
+        words: tuple[int, ...] = operands
+        if self._widened is not None:
+            words = (on_integers.converted(operands[0], self._widened, get_float_format("fp32")),)
+        program = self._program
+        known = sequences.values(on_integers, program, words)
+        found = []
+        for number, step in enumerate(program.steps):
+            given = [source[0] if isinstance(source, tuple) else known[source] for source in step.sources]
+            found.append((step, given, known[number]))
+        return found
+
     # -- what the row says -----------------------------------------------------------------------------------------------
     @cached_property
-    def _program(self) -> sequences.Program:
+    def _program(self) -> sequences.InstructionSequence:
         names = ("x",) if self.row.packed else self.row.operands
         return sequences.parse(self.row.program, names)
 

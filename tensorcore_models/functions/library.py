@@ -1,7 +1,7 @@
 """CUDA's FP32 library functions and torch's, as sequences of instructions.
 
-Constants and the order of the operations are those of CUDA 13.0's functions without ``-ftz`` and ``-use_fast_math``, which torch
-calls; its results on an H100, recorded of all bf16 and of 65,536 FP32 numbers (torch 2.11), decide them: 0 differ.
+Constants and the order of the operations are those of CUDA 13.0's functions without ``-ftz`` and ``-use_fast_math``, which
+torch calls; its results on an H100, recorded of all bf16 and of 65,536 FP32 numbers (torch 2.11), decide them: 0 differ.
 """
 
 from .rows import EX2, LG2, LIBRARY, RSQRT, Row

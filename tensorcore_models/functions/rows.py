@@ -1,8 +1,8 @@
 """The functions as rows of data: PTX's special functions and conversions, and CUDA's library functions made of them.
 
-Instructions are solved from recordings of an H100 (:mod:`tensorcore_models.functions.datapath`); which compute capabilities
-have one is in the PTX ISA. Errors are measured here (``tools/check_functions.py --errors``) over all operands; an ulp is the unit in the
-last place of the exact result.
+Instructions are solved from recordings of an H100 (:mod:`tensorcore_models.functions.datapath`); the compute capabilities that
+have one are the PTX ISA's. Errors are measured here over all operands (``tools/check_functions.py --errors``); an ulp is the
+unit in the last place of the exact result.
 """
 
 from dataclasses import dataclass
@@ -83,10 +83,10 @@ INSTRUCTIONS = {
     "tanh.approx.f16": Row(program="tanh(x)", operand="fp16", result="fp16", rounding="rz", capability=(7, 5), recorded=""),
     "tanh.approx.bf16": Row(program="tanh(x)", operand="bf16", result="bf16", rounding="rz", capability=(9, 0), recorded=""),
     "rcp.approx.ftz.f64": Row(
-        program="rcp_high(x)", operand="fp64 high", result="fp64 high", recorded="all 2^32 upper words, with lower words 0"
+        program="rcp_high(x)", operand="fp64 high", result="fp64 high", recorded="all 2^32 upper words (lower words 0)"
     ),
     "rsqrt.approx.ftz.f64": Row(
-        program="rsqrt_high(x)", operand="fp64 high", result="fp64 high", recorded="all 2^32 upper words, with lower words 0"
+        program="rsqrt_high(x)", operand="fp64 high", result="fp64 high", recorded="all 2^32 upper words (lower words 0)"
     ),
     "div.approx.ftz.f32": Row(program="flush(flush(x) * rcp(y))", operands=("x", "y"), recorded=_PAIRS),
     "div.approx.f32": Row(

@@ -25,7 +25,8 @@ SAMPLE = json.loads((Path(__file__).parents[1] / "vectors" / "special_functions.
 #: torch's functions among the recorded ones, and what computes them here.
 TORCH = {
     "exp": "expf", "exp2": "exp2f", "log": "logf", "tanh": "tanhf", "rsqrt": "rsqrtf", "sqrt": "sqrt.rn.f32",
-    "reciprocal": "rcp.rn.f32", "sigmoid": "torch.sigmoid", "silu": "torch.silu", "gelu": "torch.gelu", "gelu_tanh": "torch.gelu_tanh",
+    "reciprocal": "rcp.rn.f32", "sigmoid": "torch.sigmoid", "silu": "torch.silu", "gelu": "torch.gelu",
+    "gelu_tanh": "torch.gelu_tanh",
 }  # fmt: skip
 
 
