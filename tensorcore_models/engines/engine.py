@@ -28,7 +28,7 @@ from ..formats.sums import add_rounded, scale_cut, scale_rounded
 from ..integers import checked_integer
 from ..kernels.small import SmallProduct
 from ..machine.fp_state import default_fp_state
-from .order import KOrder, Order, OrderUnit, evaluate, leaves, merged, order_of, uncovered
+from ..orders.order import KOrder, Order, OrderUnit, evaluate, leaves, merged, order_of, uncovered
 from .prepared import PreparedProduct
 from .scaled import scaled_sums
 from .scaling import read_scales
@@ -134,7 +134,7 @@ class Engine(abc.ABC):
         scale_a, scale_b : array of unsigned integers
             Encodings of the block scales, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), for engines with scales.
         k_order : str, Order or sequence
-            See :func:`tensorcore_models.engines.order.order_of`. Chains of another order than "sequential" start from zero;
+            See :func:`tensorcore_models.orders.order.order_of`. Chains of another order than "sequential" start from zero;
             their results are added in order in the output format (RN), c last.
         promote_every : int, optional
             Every that many products (a multiple of the k step) the chain is added outside to an FP32 accumulator that starts
