@@ -6,7 +6,7 @@ without one raises OSError or RuntimeError that says what is missing. ``python -
 tensorcore_models.hardware.campaign`` compares a GPU with its models. docs/hardware.md says what has been run on which hardware.
 """
 
-from .cpu import CpuEngine, cpu_engine
+from ..cpu_units import CpuEngine, cpu_engine
 from .cuda.engines import CudaEngine, cuda_engine
 from .libraries.engines import CupyMatmulEngine, TorchMatmulEngine
 from .lookup import PREFIXES, engine

@@ -1,7 +1,7 @@
 """Hardware engines by name."""
 
-from .cpu import CpuEngine, cpu_engine
-from .cpu.qemu import QemuEngine
+from ..cpu_units import CpuEngine, cpu_engine
+from ..cpu_units.qemu import QemuEngine
 from .cuda.device import Device
 from .cuda.engines import CudaEngine, cuda_engine
 from .libraries.engines import CupyMatmulEngine, TorchMatmulEngine
