@@ -331,7 +331,7 @@ MUTANTS = (
     Mutant("ascend: loops of other depths alike", "ascend/pipes/build.py", "_Builder._core_loops", "0), depth)", "0), of_slice[0][0][1])", BYTES),
     Mutant("ascend: all rows of C start aligned", "ascend/schedule_options.py", "WithOptions.fixpipe_row_extra", "unaligned *", "0 *", TIME),
     Mutant("ascend: Norm moves A before B is there", "ascend/pipes/build.py", "_Builder._move", "(FULL_IN_L1, ())", "(FULL_IN_L1[:1], ())", TIME),
-    Mutant("ascend: every tile is scaled at the end", "ascend/pipes/passes.py", "dequantized", "own * (core", "own * s.waves * (core", TIME),
+    Mutant("ascend: every tile is scaled at the end", "ascend/programs/passes.py", "dequantized", "own * (core", "own * s.waves * (core", TIME),
     Mutant("ascend: parts of a line cost a line", "ascend/memory.py", "_pieces", "np.minimum(piece / ND_LINE, 1.0)", "1.0", TIME),
     Mutant("ascend: one block missed is all missed", "ascend/pipes/build.py", "_Builder._load", "chip.gm_to_l1_latency + miss *", "chip.gm_to_l1_latency +", TIME),
     Mutant("ascend: the scalar unit has no queue", "ascend/pipes/build.py", "_Builder._product", '("QUEUE_FREE",) * stop', "()", TIME),
