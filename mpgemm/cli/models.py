@@ -10,7 +10,7 @@ from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.reporting import report
-from tensorcore_models.explanations.words import plain
+from tensorcore_models.explanations.descriptions import plain
 
 if TYPE_CHECKING:
     from tensorcore_models.engines.instruction import Instruction

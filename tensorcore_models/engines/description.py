@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..explanations.words import Words
+from ..explanations.descriptions import Words
 from .matrix_engine import MatrixEngine
 
 

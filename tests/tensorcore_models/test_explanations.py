@@ -11,8 +11,8 @@ import tensorcore_models as tcm
 from tensorcore_models import libraries, probing
 from tensorcore_models.accumulators import Accumulator, Unpublished
 from tensorcore_models.engines.description import words_of_engine
+from tensorcore_models.explanations.descriptions import plain
 from tensorcore_models.explanations.tree import Tree
-from tensorcore_models.explanations.words import plain
 from tensorcore_models.families import FAMILIES
 from tensorcore_models.orders.trees import tree_of, tree_of_order
 
