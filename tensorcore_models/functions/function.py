@@ -75,8 +75,7 @@ class Function:
         ----------
         *operands : array_like of integers
             One; two of a division, and of a conversion into pairs, where the second becomes the lower half. Encodings of FP32,
-            FP16 or bf16; words with two of these where the instruction is packed; the upper words of FP64 numbers whose lower
-            words are 0.
+            FP16 or bf16; words with two of these where the instruction is packed; the upper words of FP64 numbers.
 
         Returns
         -------
@@ -115,7 +114,8 @@ class Function:
         Parameters
         ----------
         *operands : array_like
-            Values that the operand's format has; of packed instructions each element is computed alone.
+            Values that the operand's format has; of packed instructions each element is computed alone. Of FP64 numbers the
+            lower word is ignored (PTX ISA).
 
         Returns
         -------
@@ -161,12 +161,7 @@ class Function:
         """Encodings of values, or the upper words of doubles."""
         x = source_array(given, name)
         if self.row.operand == _HIGH:
-            wide = x.astype(np.float64).view(np.uint64)
-            if (wide & np.uint64(0xFFFFFFFF)).any():
-                raise ValueError(
-                    f"{self.name} is known for numbers with at most 21 bits of significand: {name} has others"
-                )
-            return (wide >> np.uint64(32)).astype(np.uint32)
+            return (x.astype(np.float64).view(np.uint64) >> np.uint64(32)).astype(np.uint32)
         fmt = get_float_format(self.row.operand)
         codes = encode(x, fmt)
         back = decode(codes, fmt, np.float64)
