@@ -112,7 +112,7 @@ def draw_monotonicity(path: Path) -> None:
 
 
 def softmax_data() -> tuple[np.ndarray, np.ndarray]:
-    """FP16 exponents of softmax, (rows, 1024), and their exact exponentials: logits of a normal distribution with deviation 2."""
+    """FP16 exponents of softmax, (4096, 1024), and their exact exponentials: normal logits with deviation 2."""
     logits = np.random.default_rng(60).standard_normal((4096, 1024)) * 2
     exponents = ((logits - logits.max(axis=1, keepdims=True)) * np.log2(np.e)).astype(np.float16)
     return exponents, np.exp2(exponents.astype(np.float64))
