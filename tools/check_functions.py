@@ -232,7 +232,7 @@ class Errors:
             if values[at] > self.extremes[key]:
                 self.extremes[key], self.where[key] = float(values[at]), float(x[at])
         self.of_sign[sign] = max(self.of_sign[sign], float(np.abs(ulps).max()))
-        drawn = error * 2.0**24 if self.name.startswith(("sin", "cos")) else ulps
+        drawn = error * 2.0**24 if self.name.startswith(("sin", "cos", "lg2")) else ulps
         for start in range(0, x.size, self.part):
             part = drawn[start : start + self.part]
             self.curve.append((float(x[start]), float(part.min()), float(part.max())))

@@ -31,13 +31,14 @@ def draw_curve(axes: Axes, name: str, found: dict, colour: str) -> None:
     """The least and the largest error of a function along its domain."""
     x, low, high = np.array(sorted(found["curve"])).T
     axes.fill_between(x, low, high, color=colour, linewidth=0.4, step="post")
-    axes.axhspan(-0.5, 0.5, color="0.5", alpha=0.25, linewidth=0)
     if (x < 0).any():
         axes.set_xscale("symlog", base=2, linthresh=2.0**-8)
         axes.set_xticks([-64, -1, -(2.0**-6), 2.0**-6, 1, 64])
     elif x.max() / x.min() > 8:
         axes.set_xscale("log", base=2)
-    absolute = name.startswith(("sin", "cos"))
+    absolute = name.startswith(("sin", "cos", "lg2"))
+    if not absolute:
+        axes.axhspan(-0.5, 0.5, color="0.5", alpha=0.25, linewidth=0)
     axes.set_title(name, fontsize=9)
     axes.set_ylabel("error / $2^{-24}$" if absolute else "error / ulp", fontsize=8)
     axes.tick_params(labelsize=7)
