@@ -65,6 +65,7 @@ from .families.round_down import FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
 from .families.round_odd import PairRoundOddSum
 from .families.scaled_dot import ScaledDotAdd
 from .families.unpublished import Unpublished
+from .families.widened import WidenedDotAdd
 
 __all__ = [
     "Accumulator",
@@ -84,6 +85,7 @@ __all__ = [
     "ScaledDotAdd",
     "SequentialFMA",
     "Unpublished",
+    "WidenedDotAdd",
     "as_parametric",
 ]
 __all__ += sorted({family.__name__ for family in FAMILIES} - {*__all__})

@@ -92,6 +92,8 @@ class Architecture:
     group: Group | None = None  # wgmma or tcgen05.mma
     double: tuple[Shape, ...] = ()  # mma.sync of fp64
     integer: tuple[tuple[tuple[Shape, ...], tuple[str, ...]], ...] = ()  # mma.sync into s32, with operand formats
+    # whether the target's SASS of WMMA with C and D of different formats widens C, sums in FP32 and rounds D; else not seen
+    widens: bool = False
     capability: tuple[int, int] = (0, 0)  # compute capability
     variants: tuple[tuple[int, int], ...] = ()  # others with its tensor cores
     whole_major: bool = False  # whether all others of the same major number are variants
