@@ -100,7 +100,7 @@ ARCHITECTURES = {
         emulated=(((_884,), "fp16", (("fp32", "fp32"),)),),
         widens=True, capability=(8, 0), whole_major=True, target="sm_80",
         devices={"a100": (), "a2": ("fp64",), "a30": ("fp64",), "a40": (), "rtx3090": (), "rtx_a6000": ()},
-        measured_floor="A100", vectors="A100 and A2", pinned=("fp16", "bf16", "tf32"),
+        measured_floors={"fp32": "an A100 (Hawkeye)"}, vectors="A100 and A2", pinned=("fp16", "bf16", "tf32"),
     ),
     "ada": Architecture(
         fraction_bits=24, terms=_FOUR_AND_EIGHT, floors={"fp32": -132, "fp16": -20},
@@ -111,10 +111,20 @@ ARCHITECTURES = {
     "hopper": Architecture(
         fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
         sync=_SYNC, double=((16, 8, 16), (16, 8, 8), (16, 8, 4), (8, 8, 4)), integer=(_BYTES,),
-        narrow=(replace(_INTERLEAVED, outputs=(Outputs(_MATLAB.format("H100 and H200"), ("fp16",)),)),),
+        narrow=(
+            replace(
+                _INTERLEAVED,
+                outputs=(
+                    Outputs(_MATLAB.format("H100 and H200"), ("fp16",)),
+                    Outputs("outputs of an H100 (own run)", ("fp32", "fp16"), (32, 16), alike=False),
+                ),
+            ),
+        ),
         group=_WGMMA,
+        double_nan="NaN payloads are x86's in 812 of 813 recorded results; the other has two NaN operands",
         widens=True, capability=(9, 0), target="sm_90a", devices={"h100": (), "h200": (), "gh200": ()},
-        measured_floor="H100", vectors="H100 and H200", pinned=("fp16", "bf16"),
+        measured_floors={"fp32": "an H100 (Hawkeye)", "fp16": "an H100 (own run)"},
+        vectors="H100 and H200", pinned=("fp16", "bf16"),
     ),
     "blackwell": Architecture(
         fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
@@ -220,12 +230,12 @@ def _double_rows():
     formats = ("fp64",) * 4
     for arch, row in ARCHITECTURES.items():
         for shape in row.double:
-            yield _sync(arch, shape, *formats, SequentialFMA(), note="NaN payloads unknown")
+            yield _sync(arch, shape, *formats, SequentialFMA(), note=row.double_nan)
         for shape, (modifier, rounding) in product(row.double, PTX_ROUNDINGS.items()):
             yield _sync(
                 arch, shape, *formats, SequentialFMA(rounding), name=f"mma.{_shape(shape)}.{_spell(*formats)}.{modifier}",
                 source=f"{KHATTAK}; ptxas takes .{modifier} and gives DMMA.{modifier.upper()}", evidence=INFERRED,
-                note="rounds every multiply-add so; NaN payloads unknown",
+                note=f"rounds every multiply-add so; {row.double_nan}",
             )  # fmt: skip
 
 
@@ -267,7 +277,7 @@ def _narrow(arch: str, kind: Narrow, k: int, a: str, b: str, d: str) -> tuple[Ac
         note = f"alignment floor {unit.floors[d]}: models only"
     if kind.interleaved:  # no note on the floor: products are multiples of 2^-32, which it never cuts
         note = "fp8 to fp16 conversion, two chained FP16 operations over interleaved k, c added last"
-        note += "" if k == 32 else "; groups of 8: no data"
+        note += "" if any(k in o.ks for o in kind.outputs) else f"; groups of {k // 2}: no data"
     facts = {
         "source": "; ".join([kind.source, *outputs]), "evidence": VECTORS if outputs else evidence, "note": note
     }  # fmt: skip
