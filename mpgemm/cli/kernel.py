@@ -18,7 +18,9 @@ EXAMPLES = (
 )
 
 #: What is known from GPUs of a target, instead of that nobody has run its kernels.
-RUN_ON = {"sm_90": "on an H100 kernels of this source had these bits (docs/kernels_on_gpus.md); nobody has run this text"}
+RUN_ON = {
+    "sm_90": "on an H100 kernels of this source had these bits (docs/kernels_on_gpus.md); nobody has run this text"
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

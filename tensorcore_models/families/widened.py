@@ -9,16 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from ..aspects import errors
-from ..explanations.words import Words
-from ..formats import Format, get_float_format
+from ..explanations.descriptions import Words
+from ..formats import FORMATS, Format, get_float_format
 from ..formats.rounding import decode, encode
 from ..reference.operands import NAN, special_bits
 from .base import Accumulator, Conversion, Form, SumAlgorithm
 from .checks import MAX_TERMS, check_range, holds, require
 from .fused import FusedDotAdd
 
-#: Formats between which NumPy converts, to nearest.
-_NUMPY = {"fp16", "fp32", "fp64"}
+#: Formats between which NumPy converts, to nearest, and their types.
+_NUMPY = {FORMATS[f"fp{8 * kind().itemsize}"]: kind for kind in (np.float16, np.float32, np.float64)}
 
 
 @dataclass(frozen=True)
@@ -172,10 +172,10 @@ class WidenedDotAdd(Accumulator):
         """Encodings of one format in another one, to nearest; NaN as the rule says."""
         if fmt == to:
             return codes
-        if {fmt.name, to.name} <= _NUMPY:
-            values = codes.view(fmt.dtype)
+        if fmt in _NUMPY and to in _NUMPY:
+            values = codes.view(_NUMPY[fmt])
             with np.errstate(over="ignore"):
-                found = values.astype(to.dtype).view(to.container)
+                found = values.astype(_NUMPY[to]).view(to.container)
         else:
             values = decode(codes, fmt, np.float64)
             found = encode(values, to)
