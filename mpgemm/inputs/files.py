@@ -25,6 +25,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.inputs.sizes import check_fits
 from tensorcore_models.files import atomic_writer, write_text
+from tensorcore_models.formats.rounding import source_array
 
 
 def check_matrix(array: object, name: str) -> np.ndarray:
@@ -271,7 +272,12 @@ def _read_csv(path: Path, name: str | None) -> np.ndarray:
 def _csv_number(cell: str, line: int, column: int) -> float:
     if not _is_number(cell):
         raise ValueError(f"line {line}, cell {column} is {cell!r}, expected a number")
-    return float(cell)
+    value = float(cell)
+    if cell.strip().lstrip("+-").isdecimal() and int(cell) != value:
+        raise _Refused(
+            f"line {line}, cell {column} is {cell.strip()}, an integer beyond 2**53 that float64 does not have"
+        )
+    return value
 
 
 def _is_number(text: str) -> bool:
@@ -380,7 +386,8 @@ def _read_mtx(path: Path, name: str | None) -> np.ndarray:
         if entries // (1 if symmetry == "general" else 3) > path.stat().st_size:
             raise ValueError(f"{entries} values are promised, the file has {path.stat().st_size} bytes")
         matrix = mm.mmread(path)
-    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), np.float64)
+    dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+    return source_array(dense, str(path)).astype(np.float64, copy=False)
 
 
 _NPY_READERS = {".npy": _read_npy, ".npz": _read_npz}
@@ -409,7 +416,7 @@ def write_matrix(path: str | os.PathLike, array: object) -> None:
             np.save(stream, array, allow_pickle=False)
     elif path.suffix.lower() == ".mtx":
         rows, columns = array.shape
-        values = "\n".join(f"{float(value):.17g}" for value in array.T.ravel())
+        values = "\n".join(f"{float(value):.17g}" for value in source_array(array, str(path)).T.ravel())
         write_text(path, f"%%MatrixMarket matrix array real general\n{rows} {columns}\n{values}\n")
     else:
         raise ValueError(f"{path}: can write .npy and .mtx, not {path.suffix!r}")
