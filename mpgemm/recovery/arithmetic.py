@@ -297,4 +297,5 @@ class EngineArithmetic(Arithmetic):
         for i, (x, y) in enumerate(pairs):
             joined_a[:, :, i] = np.ascontiguousarray(x).view(joined_a.dtype)
             joined_b[:, i] = y.reshape(k // step, step, n)
-        return joined_a.view(a[0].dtype).reshape(m, -1), joined_b.reshape(-1, n)
+        whole = terms * k
+        return joined_a.view(a[0].dtype).reshape(m, whole), joined_b.reshape(whole, n)
