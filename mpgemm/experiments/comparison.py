@@ -13,13 +13,13 @@ from mpgemm.experiments.comparison_record import ComparisonRecord, Runs, csv_of
 from mpgemm.experiments.costs import check_rates, rate_of
 from mpgemm.experiments.cube_bounds import sgemm_bound
 from mpgemm.experiments.evaluate import Record, conditions_of, evaluate, not_held
-from mpgemm.experiments.framework_names import framework_name
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import FP32_CHAIN, fp32_baseline, native_fp32, with_addend
 from mpgemm.experiments.not_finite import NotFinite, not_finite
 from mpgemm.experiments.recommending import OneInput, Recommendation
 from mpgemm.experiments.recovery_methods import MethodOnEngine, pair_method, resolve_pairs
+from mpgemm.recovery.framework_names import framework_name
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.engines.engine import Engine
@@ -173,11 +173,11 @@ class Comparison(list, Result):
         lines = [COST, *self._sources()]
         for name in dict.fromkeys(record.method for record in self):
             if row := framework_name(name):
-                lines.append(f"{name} is {row.method} ({row.source}).")
+                lines.append(f"{name} is {row.method} ({row.source}): {row.order}.")
         if any(record.certainty == "library practice" and "restart_every" not in record.method for record in self):
             lines.append(
-                "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core. CUTLASS publishes one for BF16x9: "
-                "cutlass_bf16x9, on units that scale their accumulator (b200/tcgen05). "
+                "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core. CUTLASS publishes one for BF16x9, "
+                "cutlass_bf16x9, on units that scale their accumulator (b200/tcgen05), and one for 3xTF32, cutlass_3xtf32. "
                 "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
                 "normal data (docs/answers.md)."
             )

@@ -23,11 +23,10 @@ from mpgemm.bounds.probabilistic import likely_bound
 from mpgemm.bounds.watching import quick_engine_bound, quick_run_bound, with_rounded_operands
 from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.cube_bounds import cube_bound, sgemm_bound
-from mpgemm.experiments.framework_names import is_method
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.recovery_methods import recovery_method
 from mpgemm.recovery.engines import ieee_engine, named_engine
-from mpgemm.recovery.methods import get_method
+from mpgemm.recovery.methods import get_method, is_method
 from mpgemm.recovery.run import prepare
 from tensorcore_models.hardware.cpu.units import setting
 
