@@ -69,7 +69,7 @@ def gemm(
 class _Operand(NamedTuple):
     name: str  # of the pointer
     word: str  # of its words in the text
-    count: int
+    words: int
 
 
 def _operands(form: KernelForm) -> tuple[_Operand, _Operand]:
@@ -121,8 +121,8 @@ def _split(form: KernelForm) -> list[str]:
 
 def _loads(form: KernelForm) -> list[str]:
     lines = []
-    for name, word, count in _operands(form):
-        for j in range(count):
+    for name, word, words in _operands(form):
+        for j in range(words):
             at = f"{name}_places" + (f" + tl.full((), {j}, tl.int64) * {name}_plane" if j else "")
             lines.append(f"{word}{j} = tl.load({at}, mask={name}_inside, other=0.0)")
     return lines
