@@ -28,6 +28,10 @@ def check_catlass(s: Kernel) -> None:
             f"CATLASS's basic kernel multiplies {', '.join(ELEMENTS)} once, got {s.terms} term(s) of {s.operand}"
             f"{'' if s.on_cube else ' on the vector units'}: --terms 1, or --emit pto"
         )
+    if s.dequantize:
+        raise ValueError(
+            "CATLASS's basic kernel writes the int32 sums: leave out --dequantize, or --emit ascendc scales them"
+        )
     if len(s.k_slices) > 1 or not is_said_by(s, "catlass") or s.balanced:
         raise ValueError(
             "CATLASS's basic kernel deals whole tiles one by one and does not split k: plan with --for catlass --split 1, "

@@ -39,6 +39,8 @@ def check_pto(s: Kernel) -> None:
         )
     if s.operand not in WORDS:
         raise ValueError(f"the PTO kernel multiplies {', '.join(WORDS)}, got {s.operand}")
+    if s.dequantize:
+        raise ValueError("the PTO kernel writes the int32 sums: leave out --dequantize, or --emit ascendc scales them")
     if s.terms > 1 and s.mode not in ("termwise", "fused"):
         raise ValueError(
             f"mode {s.mode}: the cube cannot scale a term by 2^-s_b before it adds it, and takes whole blocks of one term at a "

@@ -7,7 +7,7 @@ EnableMultiCoreSplitK (07_0682) comes before GetTiling; CATLASS (examples/00_bas
 
 from ascend.dialects import DIALECTS
 from ascend.kernels.base import Kernel
-from ascend.tiling.fields import by_columns, described, layout_of, tiling_fields
+from ascend.tiling.fields import by_columns, core_mode, cube_fields, described, layout_of, tiling_fields
 from ascend.tiling.rules import LARGEST_ND
 
 #: How A and B lie in memory, in words.
@@ -26,7 +26,7 @@ def notes(schedule: Kernel) -> list[str]:
             "a vector kernel has no Matmul: stream the larger operand through UB with DataCopy, multiply and add there"
         ]
     fields = tiling_fields(s)
-    found = []
+    found = [_mode_note(s)] if DIALECTS["ascendc"].has(s.placed_on) else []
     if len(s.k_slices) > 1:
         in_order = "this schedule adds the slices in order instead, which needs a pass of its own"
         found.append(
@@ -63,6 +63,22 @@ def notes(schedule: Kernel) -> list[str]:
             "SetHF32Mode (AscendC API reference, 07_0259)"
         )
     return found
+
+
+def _mode_note(s: Kernel) -> str:
+    """Which cores SetDim and usedCoreNum count, and how AscendC is told so."""
+    mode, cubes = core_mode(s), cube_fields(s)["usedCoreNum"]
+    if mode.name == "cube only":
+        return (
+            f"the fields count cubes: #define ASCENDC_CUBE_ONLY before lib/matmul_intf.h, {cubes} blocks are launched; without "
+            "it (MIX mode) they would count vector cores, and half of the cubes stay idle"
+        )
+    if mode.name == "coupled":
+        return f"the fields count cores, which have a cube and a vector unit each: {cubes} blocks are launched"
+    return (
+        f"the fields count vector cores, {mode.counted} for each cube (MIX mode, no ASCENDC_CUBE_ONLY): {cubes} blocks are "
+        f"launched as KERNEL_TYPE_MIX_AIC_1_{mode.counted}"
+    )
 
 
 def layout_words(schedule: Kernel) -> str:
@@ -156,7 +172,7 @@ def pto_snippet(schedule: Kernel) -> str:
 
     Where tiles are dealt one by one, which that kernel does not do, the constants of `plan --emit pto`.
     """
-    s, fields = schedule, tiling_fields(schedule)
+    s, fields = schedule, cube_fields(schedule)
     if not fields:
         return ""
     own = ("singleCoreM", "singleCoreK", "singleCoreN") if not s.deals_one_by_one else ()

@@ -36,7 +36,8 @@ class Tiling:
     """Fields of a TCubeTiling and what they are judged by.
 
     `layout` is how A and B lie in memory (`nz`: both in NZ; `nt`: ND with B as N x K rows), `split_k` whether
-    EnableMultiCoreSplitK(true) is called, `intrinsics_check` whether MatmulConfig has that check.
+    EnableMultiCoreSplitK(true) is called, `intrinsics_check` whether MatmulConfig has that check, `counted` how many cores
+    usedCoreNum counts for each cube.
     """
 
     fields: Mapping[str, int]
@@ -45,6 +46,7 @@ class Tiling:
     layout: Layout = "nd"
     split_k: bool = False
     intrinsics_check: bool = True
+    counted: int = 1
 
     def __getitem__(self, name: str) -> int:
         return self.fields[name]
@@ -164,8 +166,9 @@ def _inner_nd(t: Tiling) -> int:
 _SIXTEEN, _WHOLE_K, _C0 = lambda t: ALIGNMENT, lambda t: whole_k(t.operand), lambda t: c0(t.operand)
 #: The cores, then sizes, then what fits, then steps: in this order a broken tiling is described.
 RULES: tuple[Rule, ...] = (
-    Rule("usedCoreNum on the chip", lambda t: t["usedCoreNum"] <= t.chip.cores,
-         lambda t: f"usedCoreNum = {t['usedCoreNum']} is above the {t.chip.cores} cores", "table 1"),
+    Rule("usedCoreNum on the chip", lambda t: t["usedCoreNum"] <= t.counted * t.chip.cores,
+         lambda t: f"usedCoreNum = {t['usedCoreNum']} is above the {t.counted * t.chip.cores} cores",
+         "table 1; SetDim, 07_0693"),
     Rule("usedCoreNum counts the parts", lambda t: t["usedCoreNum"] == t.parts,
          lambda t: f"usedCoreNum = {t['usedCoreNum']} is not ceil(M / singleCoreM) x ... = {t.parts}", "table 1"),
     Rule("singleCoreK = K", lambda t: t.split_k or t["singleCoreK"] == t["Ka"],
