@@ -92,7 +92,8 @@ def _kernel_text(s: Kernel) -> str:
     text = body("ascendc_kernel.cpp")
     for mark, part in (
         ("//@mode\n", defines), ("//@plan", "\n".join(plan)), ("//@class\n", parts[0]), (" //@arguments", parts[1]),
-        ("    //@task\n", f"    KERNEL_TASK_TYPE_DEFAULT({task});\n" if task else ""), ("//@iterate\n", indent(parts[2], "    ")),
+        ("    //@task\n", f"    KERNEL_TASK_TYPE_DEFAULT({task});\n" if task else ""),
+        ("//@iterate\n", indent(parts[2], "    ")),
     ):  # fmt: skip
         text = text.replace(mark, part)
     return text
