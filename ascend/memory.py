@@ -225,7 +225,7 @@ def _pieces(s: WithOptions, elements: Any, row: int, along_k: bool) -> tuple[Any
     What a piece along k leaves of its line the next load of the same core takes: such a piece costs little more than its bytes,
     unless it begins within a line and goes on into the next one. What a piece along n leaves belongs to another core.
     """
-    chip, stride = s.placed_on, row * s.operand_bytes
+    chip, stride = s.placed_on, math.ceil(row * s.operand_bytes)
     piece = np.asarray(np.minimum(elements, row) * s.operand_bytes, np.int64)
     starts = np.gcd(piece, math.gcd(stride, ND_LINE))  # pieces begin at multiples of this in their lines
     in_lines = starts == np.minimum(piece, ND_LINE)

@@ -21,7 +21,8 @@ def check_catlass(s: Kernel) -> None:
     check_dialect("catlass", s.placed_on)
     if s.placed_on.name == "950":
         raise ValueError(
-            "CATLASS on Ascend 950 is another interface (examples/43), which is not written out here: --emit pto"
+            "CATLASS on Ascend 950 is another interface (examples/43), which is not written out here"
+            + (": --emit pto" if s.operand in ELEMENTS else "")
         )
     if not s.on_cube or s.terms > 1 or s.operand not in ELEMENTS:
         raise ValueError(

@@ -146,10 +146,11 @@ class _Forms(BlockForms):
             self.groups, panel_width, streamed = np.ones_like(self.rows), 0 * self.rows, c.bm + c.bn
         else:
             panel_width, streamed = (c.bm, c.bn) if c.resident == "a" else (c.bn, c.bm)
-            most = panel_capacity(chip.l1_bytes, self.each, panel_width, self.count * streamed)
+            most = panel_capacity(chip.l1_bytes, self.in_l1, panel_width, self.count * streamed)
             self.groups = up(self.blocks, np.maximum(most, 1))
         self.panel = self.each * panel_width * up(self.blocks, self.groups)
-        left, stream = chip.l1_bytes - self.panel, self.each * streamed
+        left = chip.l1_bytes - self.in_l1 * panel_width * up(self.blocks, self.groups)
+        stream = self.in_l1 * streamed
         self.fits = left >= self.count * stream
         self.depth = stream_depth(left, stream, self.r.words, self.count)
 

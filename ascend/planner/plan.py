@@ -110,9 +110,12 @@ class Plan(Result):
         return 2e-12 * s.m * s.n * s.k / self.seconds
 
     @property
-    def error_bound(self) -> float:
-        """Bound on the error of each element over (|A| |B|), see :func:`ascend.planner.accuracy.error_bound`."""
-        return error_bound(self.schedule)
+    def error_bound(self) -> float | None:
+        """Bound on the error of each element over (|A| |B|), see :func:`ascend.planner.accuracy.error_bound`.
+
+        None where nothing published says how the cube adds the operand's products.
+        """
+        return error_bound(self.schedule) if product_is_published(self.schedule.operand) else None
 
     @property
     def bits(self) -> float | None:

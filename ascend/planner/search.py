@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes, fractals
+from ascend.blocking import Blocking, feasible_sizes, fractals
 from ascend.dialects import ANY, DIALECTS
 from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
 from ascend.kernels.vector import VECTOR_OPERANDS
+from ascend.operand_formats import ALIGNMENT, FORMATS
 from ascend.planner.estimate import Candidates, Estimate, estimate, up
 from ascend.request import Request
 from ascend.schedule import build_schedule
@@ -45,8 +46,9 @@ def tiling_blocks(r: Request) -> np.ndarray:
     def is_tile(block: np.ndarray, length: int) -> np.ndarray:
         return up(up(length, up(length, block)), ALIGNMENT) * ALIGNMENT == block
 
+    whole = FORMATS[r.operand].whole_k
     accumulators = 4 * r.accumulators * bm * bn <= r.chip.l0c_bytes
-    return sizes[is_tile(bm, r.m) & is_tile(bn, r.n) & (bk <= fractals(r.k) * ALIGNMENT) & accumulators]
+    return sizes[is_tile(bm, r.m) & is_tile(bn, r.n) & (bk <= fractals(r.k, whole) * whole) & accumulators]
 
 
 def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates]:

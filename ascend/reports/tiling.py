@@ -14,8 +14,6 @@ from ascend.tiling.rules import LARGEST_ND
 LAYOUT_WORDS = {
     "nz": "A and B in NZ fractals", "nd": "A (m x k) and B (k x n) in ND rows", "nt": "A (m x k) and B (n x k) in ND rows",
 }  # fmt: skip
-#: CANN's data types.
-_DATA_TYPES = {"fp16": "FLOAT16", "bf16": "BFLOAT16", "fp32": "FLOAT", "hf32": "FLOAT", "int8": "INT8"}
 
 
 def notes(schedule: Kernel) -> list[str]:
@@ -57,6 +55,11 @@ def notes(schedule: Kernel) -> list[str]:
             f"NZ operands are padded to M, K, N = {fields['M']}, {fields['Ka']}, {fields['N']} with zeros, and the fields say "
             "so: C has the padded rows and columns, too"
         )
+    if s.scale_bytes:
+        found.append(
+            f"{s.operand}: MxMatmul, with a scale of one byte for {s.format.scale_block} products of a row of A or column of "
+            "B; L1 holds them beside their blocks, and the buffers below count them"
+        )
     if s.operand == "hf32":
         found.append(
             "HF32: float operands, SetHF32(true) on the Matmul object; the rounding is SetHF32TransMode's, which is set after "
@@ -95,7 +98,7 @@ def layout_words(schedule: Kernel) -> str:
 def ascendc_snippet(schedule: Kernel) -> str:
     """C++ of the host that sets a TCubeTiling, in the order that the API asks for."""
     s, fields = schedule, tiling_fields(schedule)
-    if not fields or s.operand not in _DATA_TYPES:
+    if not fields or not s.format.data_type:
         return ""
     return "\n".join(
         [
@@ -114,7 +117,7 @@ def ascendc_snippet(schedule: Kernel) -> str:
 def tiling_calls(schedule: Kernel) -> list[str]:
     """Calls of MultiCoreMatmulTiling before GetTiling, in the order that the API asks for."""
     s, fields = schedule, tiling_fields(schedule)
-    layout, kind = layout_of(s), _DATA_TYPES[s.operand]
+    layout, kind = layout_of(s), s.format.data_type
     form = "NZ" if layout == "nz" else "ND"
     result = "INT32" if s.operand == "int8" else "FLOAT"
     calls = [
@@ -170,7 +173,7 @@ def catlass_snippet(schedule: Kernel) -> str:
 def pto_snippet(schedule: Kernel) -> str:
     """C++ constants of a kernel like pto-isa's gemm_performance: a rectangle for each core, stepK blocks in a load.
 
-    Where tiles are dealt one by one, which that kernel does not do, the constants of `plan --emit pto`.
+    Where tiles are dealt one by one, which that kernel does not do, only the block's.
     """
     s, fields = schedule, cube_fields(schedule)
     if not fields:
@@ -180,7 +183,7 @@ def pto_snippet(schedule: Kernel) -> str:
     cores = s.used_cores if s.deals_one_by_one else fields["usedCoreNum"]
     lines = [f"// m = {s.m}, k = {s.k}, n = {s.n}; two buffers in L1, L0A and L0B; {layout_words(s)}"]
     if s.deals_one_by_one:
-        lines.append(f"// tiles one by one, {s.placement()}: --emit pto writes this kernel")
+        lines.append(f"// tiles one by one, {s.placement()}")
     elif by_columns(s):
         lines.append(
             "// each core walks its tiles column by column, m first; pto-isa's kernel row by row: swap its two loops"
@@ -197,7 +200,7 @@ def triton_snippet(schedule: Kernel) -> str:
     programs = len(s.row_blocks) * len(s.column_blocks)
     return (
         f"BM, BN, BK = {b.bm}, {b.bn}, {b.bk}\nGROUP = {s.swizzle.offset}  # rows of tiles in a band, not walked back\n"
-        f"grid = ({programs},)  # --emit triton writes this kernel"
+        f"grid = ({programs},)"
     )
 
 
