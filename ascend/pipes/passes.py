@@ -24,7 +24,7 @@ def passes_before(s: Kernel, cores: Sequence[int], include_split: bool) -> Itera
     if include_split and s.split_elements:
         yield _streaming_phase(s, cores, "split", s.split_elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
     if s.converts:
-        size = s.operand_bytes
+        size = s.format.bits // 8
         yield _streaming_phase(s, cores, "convert", s.m * s.k + s.k * s.n, size, size, 1)
     if len(s.k_slices) > 1 and s.merge == "atomic":
         yield _streaming_phase(s, cores, "zero", s.m * s.n, 0, ACCUMULATOR_BYTES, 1)
@@ -75,7 +75,7 @@ def store(chip: Chip, kind: str, size: float) -> PipeOperation:
 
 
 def _streaming_phase(
-    s: Kernel, cores: Sequence[int], name: str, elements: int, in_bytes: float, out_bytes: float, instructions: int
+    s: Kernel, cores: Sequence[int], name: str, elements: int, in_bytes: int, out_bytes: int, instructions: int
 ) -> Phase:
     share, rest = divmod(elements, s.cores)
     own = [share + (core < rest) for core in cores]
@@ -83,7 +83,7 @@ def _streaming_phase(
 
 
 def _streaming(
-    s: Kernel, name: str, elements: Sequence[int], in_bytes: float, out_bytes: float, instructions: int, active: int
+    s: Kernel, name: str, elements: Sequence[int], in_bytes: int, out_bytes: int, instructions: int, active: int
 ) -> Phase:
     """Each core's number of elements through UB, `active` cores at a time."""
     chip = s.placed_on
@@ -103,7 +103,7 @@ def _streaming(
     return Phase(name, *shared_programs(elements, loops), pools)
 
 
-def _streamed(chip: Chip, name: str, count: int, in_bytes: float, out_bytes: float, instructions: int) -> Template:
+def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, instructions: int) -> Template:
     """One chunk: read unless nothing is, computed, written."""
     vector = instructions * vector_cycles(chip, count * ACCUMULATOR_BYTES)
     written = store(chip, f"{name} write", out_bytes * count)
