@@ -152,6 +152,11 @@ class WithOptions:
         return self.format.scale_bytes
 
     @property
+    def reads_rows_of_b(self) -> bool:
+        """Whether MTE2 takes pieces along n of ND rows of B."""
+        return self.layout == "nd" and self.terms == 1 and self.chip is not None and bool(self.chip.nd_to_nz)
+
+    @property
     def converts(self) -> bool:
         """Whether a pass turns ND operands into NZ before the multiplication."""
         return self.layout != "nz" and self.terms == 1 and self.chip is not None and not self.chip.nd_to_nz

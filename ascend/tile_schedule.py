@@ -10,6 +10,7 @@ order m, k, n everywhere.
 what it computes; nothing outside asks which one it is.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -144,6 +145,12 @@ class TileSchedule(WithOptions):
         if self.balanced:
             return balanced_ranges(self.n, self.blocking.bn, ALIGNMENT)
         return split_range(0, self.n, self.blocking.bn)
+
+    @cached_property
+    def column_pieces(self) -> tuple[int, int]:
+        """(columns of the widest tile, the largest number of which all tiles begin at multiples)."""
+        starts = [start for start, _ in self.column_blocks if start]
+        return self.blocking.bn if not self.balanced else self.column_blocks[0][1], math.gcd(*starts) or self.n
 
     @cached_property
     def k_slices(self) -> tuple[Range, ...]:

@@ -118,7 +118,7 @@ class _Builder(Phases):
         self.simulated = range(1 if one_core else schedule.cores)
         misses = Misses(1.0, 0.0) if l2 == "shared_b" else schedule.misses()
         self.misses = Misses(*(round(float(share), 6) for share in misses))
-        self.costs = nd_costs(schedule, schedule.load_k, schedule.blocking.bn)
+        self.costs = nd_costs(schedule, schedule.load_k, *schedule.column_pieces)
         self.templates: dict[tuple, Template] = {}
         self.tiles: dict[tuple, tuple[Segment, ...]] = {}
         self.loops: dict[tuple, tuple[Loop, ...]] = {}
