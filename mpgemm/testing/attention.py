@@ -347,7 +347,7 @@ def explain(out: np.ndarray, cases: list[AttentionCase], wrong: np.ndarray, head
             kinds[kind] = True
     best = min((finding.fit for finding in good), default=math.inf)
     statements = tuple(dict.fromkeys(finding.text for finding in sorted(good) if finding.fit <= 1.03 * best))
-    return Diagnosis(statements, tuple(kind for kind, named in kinds.items() if not named))
+    return Diagnosis(statements, (), tuple(kind for kind, named in kinds.items() if not named))
 
 
 def _rms_of_rows(x: np.ndarray) -> np.ndarray:

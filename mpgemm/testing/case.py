@@ -175,7 +175,8 @@ class KernelCase:
         limit = bound if self.epilogue is None else self._sum_bound
         part = check_tolerance(self.a[:TRIED], self.b[:, :TRIED], c, bound=limit[shown])
         share = part.lost_product_passes / part.elements if part.elements else 0.0
-        passes = int(np.count_nonzero(~(values > bound)))
+        # where the exact result is infinite or NaN zeros are of another kind
+        passes = int(np.count_nonzero(np.isfinite(values) & (values <= bound)))
         return replace(part, elements=values.size, zero_passes=passes, lost_product_passes=round(share * values.size))
 
     @cached_property

@@ -53,7 +53,9 @@ class KernelCheck(Result):
     suspects : tuple of str
         What explains the wrong elements, the right ones and the size of the differences; empty where nothing does.
     ruled_out : tuple of str
-        Kinds of faults that contradict the elements.
+        Faults that certified bounds exclude, each as the only one.
+    tried : tuple of str
+        Predictions that do not explain the elements, with their parameters; others of their kind are not excluded.
     picture : tuple of str
         The result as text.
     case : KernelCase or None
@@ -70,6 +72,7 @@ class KernelCheck(Result):
     place: str | None = None
     suspects: tuple[str, ...] = ()
     ruled_out: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
     picture: tuple[str, ...] = ()
     case: KernelCase | None = None
     outside: np.ndarray | None = None
@@ -79,6 +82,7 @@ class KernelCheck(Result):
         return {
             "passes": self.passes, "message": None if self.passes else str(self), "wrong": self.wrong,
             "elements": self.elements, "place": self.place, "suspects": list(self.suspects), "ruled_out": list(self.ruled_out),
+            "tried": list(self.tried),
         }  # fmt: skip
 
     def to_rows(self) -> list[dict]:
@@ -92,7 +96,9 @@ class KernelCheck(Result):
         lines += [f"    {row}" for row in self.picture]
         lines += [f"  looks like {text}" for text in self.suspects]
         if self.ruled_out:
-            lines.append(f"  ruled out: {', '.join(self.ruled_out)}")
+            lines.append(f"  ruled out by certified bounds: {'; '.join(self.ruled_out)}")
+        if self.tried:
+            lines.append(f"  tried, and does not explain it: {'; '.join(self.tried)}")
         return "\n".join(lines)
 
 
@@ -214,7 +220,7 @@ def failed(
     """The result of a check that fails: what is wrong, where, and what explains it."""
     return KernelCheck(
         False, summary, int(wrong.sum()), wrong.size, tuple(details), place.text,
-        found.statements or ("nothing that is known here",), found.ruled_out, picture(wrong, place), case, wrong,
+        found.statements or ("nothing that is known here",), found.ruled_out, found.tried, picture(wrong, place), case, wrong,
     )  # fmt: skip
 
 

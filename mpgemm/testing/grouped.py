@@ -204,12 +204,14 @@ def _together(out: np.ndarray, call: GroupedCall, cases, checks, failing: list[i
     details = (f"expert {worst[0]}, rows {call.starts[worst[0]]} to {call.ends[worst[0]] - 1}: {first.summary}",)
     details += first.details
     if not outside.any():  # errors taken together, or a tolerance that says nothing
-        return KernelCheck(False, summary, 0, size, details, None, first.suspects, first.ruled_out)
+        return KernelCheck(False, summary, 0, size, details, None, first.suspects, first.ruled_out, first.tried)
     said: dict[str, None] = {}
     for expert in worst[:EXPLAINED]:
         own = explain(_failure(out, call, cases[expert], checks[expert], expert), call, expert)
         said |= dict.fromkeys(own or tuple(f"expert {expert}: {text}" for text in checks[expert].suspects))
-    found = failed(summary, details, outside, place_of(outside, exact), Diagnosis(tuple(said), first.ruled_out))
+    found = failed(
+        summary, details, outside, place_of(outside, exact), Diagnosis(tuple(said), first.ruled_out, first.tried)
+    )
     return replace(found, elements=size)
 
 
