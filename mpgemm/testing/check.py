@@ -102,6 +102,11 @@ class KernelCheck(Result):
         return "\n".join(lines)
 
 
+def looked_at(elements: int, of: int) -> str:
+    """How many elements a statement is about, in words behind "element(s)"; nothing where it is all of them."""
+    return "" if elements == of else f" looked at ({elements} of {of})"
+
+
 def check_gemm(
     out,
     a,

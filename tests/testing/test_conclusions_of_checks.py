@@ -17,7 +17,7 @@ M, K, N = 256, 64, 512
 A, B = rng.standard_normal((M, K)).astype(np.float16), rng.standard_normal((K, N)).astype(np.float16)
 C = rng.standard_normal((M, N)).astype(np.float32)
 RIGHT = UNIT.gemm(A, B).astype(np.float32)
-I, J = np.indices((M, N))
+DOWN, ACROSS = np.indices((M, N))
 
 
 def found_of(out, c=None, a=A, b=B, engine=UNIT, **options):
@@ -28,8 +28,8 @@ def found_of(out, c=None, a=A, b=B, engine=UNIT, **options):
 
 def tiles_from(order):
     """The result with tiles of 64 x 64 from other places: order(i, j) of tiles."""
-    i, j = order(I // 64, J // 64)
-    return RIGHT[i * 64 + I % 64, j * 64 + J % 64]
+    i, j = order(DOWN // 64, ACROSS // 64)
+    return RIGHT[i * 64 + DOWN % 64, j * 64 + ACROSS % 64]
 
 
 SHUFFLED = rng.permutation(32)
@@ -38,9 +38,11 @@ CAUSES = {
     "scale": (RIGHT * np.float32(0.3), "a wrong scale: every result is 0.3 times the exact one"),
     "bias not said": (RIGHT + C[:1] * 8, "each column has an offset of its own: "),
     "scales not said": (RIGHT * np.exp(C[:, :1]), "each row has a factor of its own: "),
-    "swizzle": (RIGHT[I, J ^ (I % 8 * 8)], "the result is swizzled (exclusive or) in chunks of 8 columns, by row mod 8"),
+    "swizzle": (
+        RIGHT[DOWN, ACROSS ^ (DOWN % 8 * 8)], "the result is swizzled (exclusive or) in chunks of 8 columns, by row mod 8",
+    ),
     "turn": (
-        RIGHT[I, J // 16 * 16 + (J + 4 * (I // 2 % 4)) % 16],
+        RIGHT[DOWN, ACROSS // 16 * 16 + (ACROSS + 4 * (DOWN // 2 % 4)) % 16],
         "the result is turned in chunks of 4 columns, by (row // 2) mod 4",
     ),
     "tiles": (

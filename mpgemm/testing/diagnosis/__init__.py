@@ -106,12 +106,14 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind("the exact result twice", _again, False),
     FaultKind("one factor, one offset, or one alpha and beta for all (fitted)", fitted.whole),
     FaultKind(
-        "scales left out, squared, inverted, swapped, rounded, of another line or block (1 or 8 to 256 away, the first, the last)",
+        "scales left out, squared, inverted, swapped, rounded, of another line or block (1 or 8 to 256 away, or one for all)",
         terms.given_scales, False, along_k=True,
     ),
     FaultKind("one factor for each of a few rows or columns (fitted)", terms.own_scales),
     FaultKind("one factor for one block of k (fitted)", terms.block_scales, along_k=True),
-    FaultKind("one k, one range of 2 to 256 k, every 2nd to 256th, or one end of k lost or twice", terms.lost_terms, along_k=True),
+    FaultKind(
+        "one k, one range of 2 to 256 k, every 2nd to 256th, or one end of k lost or twice", terms.lost_terms, along_k=True
+    ),
     FaultKind("A or B of a block of 16 to 128 k up to 4 blocks away", terms.stale_blocks, along_k=True),
     FaultKind("k of A or B shifted, or groups of 1 to 128 exchanged, turned or swizzled", moved.permuted, along_k=True),
     FaultKind(

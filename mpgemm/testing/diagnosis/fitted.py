@@ -21,19 +21,18 @@ def whole(f: Failure) -> Iterator[Finding]:
         weight = 1 / np.square(f.usual[wrong])
         true, got = f.true[wrong], f.got[wrong]
         ratio = float(np.sum(weight * true * got) / np.sum(weight * np.square(true)))
-        # the weights of relative errors where the factor is large
         offset = float(np.sum(weight * (got - true)) / np.sum(weight))
     if math.isfinite(ratio) and ratio != 0:
         exponent, power = round(math.log2(abs(ratio))), ""
         if abs(math.log2(abs(ratio)) - exponent) < 1e-3:
             ratio, power = math.copysign(2.0**exponent, ratio), f" (2^{exponent})"
         text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
-        yield _beside(f, wrong, ratio * f.true, text, 1 + abs(ratio), 1)
+        yield f.finding(ratio * f.true, text, 1 + abs(ratio), 2.0, 1)
     if math.isfinite(offset) and offset != 0:
         text = (
             f"one offset: every wrong result is {abs(offset):.6g} {'more' if offset > 0 else 'less'} than the exact one"
         )
-        yield _beside(f, wrong, f.true + offset, text, 1.0, 1)
+        yield f.finding(f.true + offset, text, 1.0, 2.0, 1)
     if f.case.c is not None and not f.of_results and isinstance(f.added, np.ndarray):
         yield from _alpha_and_beta(f, wrong)
 
@@ -48,12 +47,7 @@ def _alpha_and_beta(f: Failure, wrong: np.ndarray) -> Iterator[Finding]:
     alpha, beta = (float(x) for x in np.linalg.solve(squares, columns.T @ (f.got[wrong] / f.usual[wrong])))
     if math.isfinite(alpha) and math.isfinite(beta) and abs(alpha - 1) > 2.0**-6:  # C alone has statements of its own
         text = f"wrong factors of product and C: {alpha:.4g} times the product, {beta:.4g} times C as it was given"
-        yield _beside(f, wrong, alpha * product + beta * added, text, 1 + abs(alpha) + abs(beta), 2)
-
-
-def _beside(f: Failure, wrong: np.ndarray, prediction: np.ndarray, text: str, slack: float, free: int) -> Finding:
-    """A fault of the wrong elements: where these have a place of their own, right ones beside them show that it is everywhere."""
-    return f.finding(prediction, text, slack, 2.0, free)
+        yield f.finding(alpha * product + beta * added, text, 1 + abs(alpha) + abs(beta), 2.0, 2)
 
 
 def lines(f: Failure) -> Iterator[Finding]:

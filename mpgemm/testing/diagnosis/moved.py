@@ -154,7 +154,8 @@ def _tile_map(f: Failure, out, true, down: int, across: int, what: str) -> Findi
     if not 2 <= rows * columns <= SOURCES:
         return None
     tiles = np.argwhere(_tiles_with(f.wrong, down, across))
-    if len(tiles) > TILES_MATCHED and down < SMALL_TILE:
+    few = len(tiles) <= TILES_MATCHED
+    if not few and down < SMALL_TILE:
         return None  # many small tiles: larger ones are tried, too
     tiles = tiles[evenly(len(tiles), TILES_MATCHED)]
     rng = np.random.default_rng(0)
@@ -179,16 +180,21 @@ def _tile_map(f: Failure, out, true, down: int, across: int, what: str) -> Findi
         parts.append((*at, all_i[best] if goes else i, all_j[best] if goes else j, goes))
     if not moved:
         return None
-    i, j = (np.concatenate([part[axis] for part in parts]) for axis in (0, 1))
+    places = dict(zip(map(tuple, tiles.tolist()), ((p[2], p[3], p[4]) for p in parts), strict=True))
+    # of few tiles the same elements as of other statements, of many those that were matched
+    i, j = (f.rows, f.columns) if few else (np.concatenate([part[axis] for part in parts]) for axis in (0, 1))
     known = np.isfinite(out[i, j]) & np.isfinite(f.exact[i, j])
-    k, x = (np.concatenate([np.full(p[0].size, p[axis]) for p in parts]) for axis in (2, 3))
-    goes = np.concatenate([np.full(p[0].size, p[4]) for p in parts])
-    k, x = np.clip(k * down + i % down, 0, m - 1)[known], np.clip(x * across + j % across, 0, n - 1)[known]
-    part = f.moved(i[known], j[known])
-    if not part.wrong[part.rows, part.columns].any():
+    i, j = i[known], j[known]
+    source = np.array(
+        [places.get(at, (*at, False)) for at in zip((i // down).tolist(), (j // across).tolist(), strict=True)]
+    )
+    k, x = np.clip(source[:, 0] * down + i % down, 0, m - 1), np.clip(source[:, 1] * across + j % across, 0, n - 1)
+    goes = source[:, 2].astype(bool)
+    part = f.moved(i, j)
+    if not part.wrong[i, j].any():
         return None
     base = true[k, x]
-    prediction = base if what == "hold" else np.where(goes[known], part.true + base, part.true)
+    prediction = base if what == "hold" else np.where(goes, part.true + base, part.true)
     chosen = 1 if _tile_rule(moved) else len(moved)
     return part.finding(
         prediction, _tiles_in_words(moved, down, across, what), 1 + _slack(part, k, x) * (what == "added"),
@@ -443,7 +449,8 @@ def rearranged(f: Failure) -> Iterator[Finding]:
     for side, name in enumerate("AB"):
         shape = f.case.a.shape if side == 0 else f.case.b.shape[::-1]
         if shape[1]:
-            yield from _read_elsewhere(f, side, _elsewhere(shape, side), f"{name} is misread", 2.0)
+            alike = f.case.c is None and f.case.scaling is None  # then the result's lines are just these
+            yield from _read_elsewhere(f, side, _elsewhere(shape, side, alike), f"{name} is misread", 2.0)
 
 
 def _read_elsewhere(
@@ -462,15 +469,17 @@ def _read_elsewhere(
             yield part.finding(prediction[known], f"{what}: {text}", slack, math.log(len(rated)), 1)
 
 
-def _elsewhere(shape: tuple[int, int], side: int) -> Iterator[tuple[str, ElementMap]]:
-    """(words, map) of an operand of that shape (lines, k)."""
+def _elsewhere(shape: tuple[int, int], side: int, alike: bool) -> Iterator[tuple[str, ElementMap]]:
+    """(words, map) of an operand of that shape (lines, k); `alike`: where a line of it that is read elsewhere makes the result
+    that a line that is written elsewhere makes."""
     word, along = "row" if side == 0 else "column", np.arange(shape[1])[None]
 
     def of_lines(source: np.ndarray, lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return source[lines][:, None], along
 
     for text, source in line_maps(shape[0]):
-        yield f"each {word} is {text.format(word)}", partial(of_lines, source)
+        same = f", or the result's {word}s hold these" if alike else ""
+        yield f"each {word} is {text.format(word)}{same}", partial(of_lines, source)
     for stored in ("rows",) if side == 0 else ("rows", "columns"):
         yield from element_maps(shape, stored)
 

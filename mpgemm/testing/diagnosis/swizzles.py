@@ -1,4 +1,4 @@
-"""Results whose chunks lie at other places of their row or column: a store that is swizzled, or turned, and not read back so."""
+"""Results whose chunks lie at other places of their row or column: a store that is swizzled, or turned."""
 
 import math
 from collections.abc import Iterator
