@@ -105,9 +105,9 @@ class KernelBound:
             sizes = np.where(self._usable, self._sizes, 0.0)
             lost = bounds.step_error(self.unit, self.used.facts).products
             return self._scaled_sizes(sizes), self._scaled_sizes(sizes) * lost
-        error = self._by_size()
         if self.scaling is not None and self.order.block is not None:
             return self._of_blocks()
+        error = self._by_size()
         sizes = np.where(self._usable, self._sizes, 0.0)
         if not self.running or not self.order.known or not self._usable.all():
             return sizes, error
@@ -183,7 +183,8 @@ class KernelBound:
     def _outside(self, reach: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(error, what surely fits) behind scales and c."""
         assert self.scaling is not None
-        exact = np.abs(self.used.a @ self.used.b)
+        known = self.exact is not None and self.c is None
+        exact = np.abs(self.exact if known else self.used.a @ self.used.b)  # type: ignore[arg-type]
         exact = np.where(np.isfinite(exact), exact, 0.0)
         fits = np.ones(error.shape, bool)
         if self.scaling.applied != "block":

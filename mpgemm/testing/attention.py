@@ -119,12 +119,12 @@ class AttentionCall:
 def check_attention(out, q, k, v, *, engine: Engine | str, **options: Unpack[AttentionOptions]) -> KernelCheck:
     """Whether an attention kernel's result is right; parameters and errors as :func:`assert_attention_close`."""
     computed = tcm.as_array(out, "out")
-    call = _call_of(computed, q, k, v, engine, format_of_result(computed).name, options)
+    call = call_of(computed, q, k, v, engine, format_of_result(computed).name, options)
     with np.errstate(all="ignore"):
         return _judged(computed.astype(np.float64), call)
 
 
-def _call_of(out: np.ndarray, q, k, v, engine, out_format: str, options: AttentionOptions) -> AttentionCall:
+def call_of(out: np.ndarray, q, k, v, engine, out_format: str, options: AttentionOptions) -> AttentionCall:
     """A call as a test says it. Raises ValueError, TypeError if it does not fit."""
     if unknown := sorted(options.keys() - AttentionOptions.__annotations__.keys()):
         raise TypeError(f"unknown option {', '.join(unknown)}: known are {', '.join(AttentionOptions.__annotations__)}")
@@ -208,7 +208,7 @@ def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:
     if not any(x.any() for x in wrong):
         held = held_weight(got, cases)
         if held is not None and not held.right:
-            text = f"each element{seen} is within the tolerance of {call.what}, but all together are {held}; sampled: right is 1"
+            text = f"each element{seen} is within the tolerance of {call.what}, but all together are {held}; right is 1"
             said = explain_weight(held.share, held.error, cases) or ("weights that do not sum to their row sum",)
             return KernelCheck(False, text, 0, size, suspects=said)
         largest = max(float(x.max()) for x in allowed)

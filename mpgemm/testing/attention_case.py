@@ -160,6 +160,15 @@ class AttentionCase:
         out = self.program.out
         return error + out.unit_roundoff * (np.abs(self.exact) + error) + out.min_subnormal / 2
 
+    def kept_without_factor(self) -> float:
+        """What V = 1 gives in the worst row where P is cast to the operands' format as it is; 1 for more than 8 bits."""
+        if self.format.bits > 8:
+            return 1.0
+        w = self.weights[0]
+        cast = np.asarray(tcm.round_to(w, self.format)).astype(np.float64)
+        sums = w.sum(1)
+        return float(np.min(np.where(sums > 0, cast.sum(1) / np.where(sums > 0, sums, 1.0), 1.0)))
+
     # -- of right kernels ------------------------------------------------------------------------------------------------
     @cached_property
     def typical(self) -> np.ndarray:

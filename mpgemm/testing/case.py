@@ -42,7 +42,7 @@ class KernelCase:
     operands : (ndarray, ndarray)
         What the engine is given: values of A and B.
     given : (ndarray, ndarray)
-        The operands before `input_rounding`, without scales.
+        The operands before `input_rounding`, of their own types, without scales.
     scaling : Scaling or None
         Their scales as they were read.
     c : ndarray of float64, shape (m, n), or None
@@ -395,8 +395,7 @@ def kernel_case(
     result = get_format("fp32") if scaling is not None and scaling.roundings else unit.formats[3]
     out = result if out_format is None else get_format(out_format)
     given = arrays if unit.scale_format is None else [x, y]
-    a_given, b_given = (each.astype(np.float64) for each in given)
-    return KernelCase(unit, (x, y), (a_given, b_given), scaling, added, out.name, order, done, lines)
+    return KernelCase(unit, (x, y), (given[0], given[1]), scaling, added, out.name, order, done, lines)
 
 
 def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:

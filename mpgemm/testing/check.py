@@ -147,11 +147,17 @@ def check_gemm(
     if computed.shape != shape:
         raise ValueError(f"out has shape {computed.shape}, expected {shape} from a and b")
     with np.errstate(all="ignore"):
-        return check_case(computed if case.lines is None else computed[case.lines], case)
+        return check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
 
 
-def check_case(computed: np.ndarray, case: KernelCase, start: int = 0) -> KernelCheck:
-    """Whether a result, in the case's output format, is right; its first row is number `start` of the test's."""
+def check_case(
+    computed: np.ndarray, case: KernelCase, start: int = 0, together: bool = True, of: int = 0
+) -> KernelCheck:
+    """Whether a result, in the case's output format, is right.
+
+    start: number of its first row in the test's. together: whether all errors are compared with those of right kernels, too.
+    of: elements of the test's result, of which these are some; 0 for these alone.
+    """
     line, out = case.statistics, computed.astype(np.float64)
     if case.vacuity.vacuous and (line is None or line.power.vacuous):
         text = (
@@ -163,25 +169,25 @@ def check_case(computed: np.ndarray, case: KernelCase, start: int = 0) -> Kernel
     if line is not None:
         near = np.abs(out - line.middle) <= line.half
         right &= near | ~np.isfinite(case.bound)
+    seen = looked_at(out.size, of or out.size)
     if not right.all():
-        return _failed(out, case, ~right, start)
+        return _failed(out, case, ~right, start, seen)
     if (few := too_many_unbounded(case)) is not None:
         return KernelCheck(False, few, 0, out.size, case=case)
-    spread = spread_of(out, case)
+    spread = spread_of(out, case) if together else None
     if spread is None or spread.right:
-        return KernelCheck(True, f"every element is right for {case.engine.label}", 0, out.size, case=case)
-    summary = f"each element is within the tolerance of {case.engine.label}, but all together are not: {spread}"
+        return KernelCheck(True, f"every element{seen} is right for {case.engine.label}", 0, out.size, case=case)
+    summary = f"each element{seen} is within the tolerance of {case.engine.label}, but all together are not: {spread}"
     return _explained(
         summary, [], failure_of(out, case, np.isfinite(case.bound) & np.isfinite(out)), None, diagnose_errors
     )
 
 
-def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int) -> KernelCheck:
+def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int, seen: str) -> KernelCheck:
     line = case.statistics
     kind = "certified" if line is None else "statistical"
-    summary = (
-        f"{np.count_nonzero(wrong)} of {wrong.size} elements are outside of the {kind} tolerance of {case.engine.label}"
-    )
+    count = np.count_nonzero(wrong)
+    summary = f"{count} of {wrong.size} elements{seen} are outside of the {kind} tolerance of {case.engine.label}"
     details = [] if line is None else [f"{line}; {needed(case)}"]
     if case.lines is not None:
         details.append(

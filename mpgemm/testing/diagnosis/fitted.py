@@ -10,6 +10,8 @@ from mpgemm.testing.diagnosis.failure import Failure, Finding
 
 #: Rows (columns) whose own number is fitted, and elements of each.
 LINES, OF_LINE = 12, 24
+#: Two factors, or a factor and 1, are the same up to this.
+APART = 2.0**-6
 #: Elements of a line below which its own number says nothing.
 FEWEST = 4
 
@@ -45,9 +47,18 @@ def _alpha_and_beta(f: Failure, wrong: np.ndarray) -> Iterator[Finding]:
     if not np.isfinite(squares).all() or np.linalg.cond(squares) > 1e10:
         return
     alpha, beta = (float(x) for x in np.linalg.solve(squares, columns.T @ (f.got[wrong] / f.usual[wrong])))
-    if math.isfinite(alpha) and math.isfinite(beta) and abs(alpha - 1) > 2.0**-6:  # C alone has statements of its own
-        text = f"wrong factors of product and C: {alpha:.4g} times the product, {beta:.4g} times C as it was given"
-        yield f.finding(alpha * product + beta * added, text, 1 + abs(alpha) + abs(beta), 2.0, 2)
+    if (
+        not (math.isfinite(alpha) and math.isfinite(beta))
+        or abs(alpha - 1) < APART
+        or abs(alpha - beta) < APART * abs(alpha)
+    ):
+        return  # C alone, and one factor for all, have statements of their own
+    if abs(beta - 1) < APART:
+        text = f"a wrong scale of the product: {alpha:.6g} times the exact one, C as it is"
+        yield f.finding(alpha * product + added, text, 1 + abs(alpha), 2.0, 1)
+        return
+    text = f"wrong factors of product and C: {alpha:.4g} times the product, {beta:.4g} times C as it was given"
+    yield f.finding(alpha * product + beta * added, text, 1 + abs(alpha) + abs(beta), 2.0, 2)
 
 
 def lines(f: Failure) -> Iterator[Finding]:

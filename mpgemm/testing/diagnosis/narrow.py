@@ -353,7 +353,7 @@ def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
     if f.case.engine.scale_format is not None:
         return
     given, right, factors = f.case.given, f.stored, f.factors
-    stored = [given[0][f.rows], given[1][:, f.columns].T]
+    stored = [given[0][f.rows].astype(np.float64), given[1][:, f.columns].T.astype(np.float64)]
     for sides, words in (((0, 1), "the operands were"), ((0,), "A was"), ((1,), "B was")):
         used = [change(x) if side in sides else y for side, (x, y) in enumerate(zip(stored, right, strict=True))]
         if any(np.array_equal(used[side], right[side]) for side in sides):
