@@ -64,6 +64,8 @@ class KernelBound:
     exact: np.ndarray | None = None
     #: Whether the sums of a known order count; otherwise the bound holds for every order with the same chains.
     running: bool = True
+    #: FP32 roundings of C before it is added, where scales are applied outside.
+    c_roundings: int = 0
 
     @property
     def outside(self) -> bool:
@@ -198,7 +200,8 @@ class KernelBound:
         else:
             fits = (reach + error) * bounds.MARGIN < LARGEST
         if self.c is not None:
-            error = error + UNIT * (exact + error + np.abs(self.c)) + TINY
+            own = (UNIT * np.abs(self.c) + TINY) * self.c_roundings
+            error = error + own + UNIT * (exact + error + np.abs(self.c) + own) + TINY
         return error, fits
 
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:

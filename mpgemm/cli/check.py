@@ -36,7 +36,8 @@ EXAMPLES = (
 )
 #: Options of products that attention does not have.
 _OF_PRODUCTS = (
-    "--c", "--epilogue", "--residual", "--scale-a", "--scale-b", "--splits", "--k-order", "--promote-every",
+    "--c", "--epilogue", "--residual", "--alpha", "--beta", "--input-rounding", "--scale-a", "--scale-b", "--splits",
+    "--k-order", "--promote-every",
     "--zero-a", "--zero-b", "--zero-out", "--scale-out", "--ends",
 )  # fmt: skip
 
@@ -61,6 +62,14 @@ def add_arguments(parser: Parser) -> None:
         help="relu, silu, gelu_tanh, gelu_erf, leaky_relu:SLOPE, softcap:C, swiglu, residual; joined by +",
     )
     add("--residual", metavar="FILE", help="what is added behind the epilogue")
+    add("--alpha", type=float, default=1.0, metavar="X", help="factor of the product, in FP32 (default 1)")
+    add("--beta", type=float, default=1.0, metavar="X", help="factor of C, in FP32 (default 1)")
+    add(
+        "--input-rounding",
+        metavar="MODE",
+        help="how the kernel's library rounds operands that the unit lacks: rne, rna, rz, ... (tf32: rne is cuBLAS on an "
+        "H100, rna on GPUs of 2020, rz Triton's tl.dot)",
+    )
     add("--rows", type=int, metavar="N", help="look at N rows only, evenly spread")
     add(
         "--ends", nargs="+", type=int, metavar="ROW", help="grouped: B holds experts, whose rows of A end at these rows"
@@ -122,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
     out = file_values(args.out, args.out_format)
     found = _attention(args, out) if args.attention else _product(args, out)
     written = [] if args.plot is None else _plotted(found, out.shape, args.plot)
-    allowed = _allowed(found) if found.passes else []
+    allowed = _allowed(args, found) if found.passes else []
     if args.json:
         print(report.json_text({**found.to_dict(), "allowed": allowed, "plots": written}), end="")
     elif found.passes:
@@ -143,15 +152,33 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
 
     if args.b is None:
         raise ValueError("a product needs the files of A and B; attention --attention Q K V")
-    a, b = (file_values(path, args.format, "format") for path in (args.a, args.b))
+    own = args.format if args.input_rounding is None and not _unstored(args.format) else None
+    a, b = (file_values(path, own, "format") for path in (args.a, args.b))
     c, residual = (None if path is None else read_array(path) for path in (args.c, args.residual))
     options = {
-        "engine": args.engine, **orders_of(args), **scales_of(args), "epilogue": args.epilogue, "residual": residual,
+        "engine": _engine_of(args), "input_rounding": args.input_rounding, **orders_of(args), **scales_of(args),
+        "epilogue": args.epilogue, "residual": residual,
+        "alpha": args.alpha, "beta": args.beta,
     }  # fmt: skip
     if args.ends is not None:
         return check_grouped(out, a, b, args.ends, c, **options, rows=args.rows)
     zeros = {"zero_a": args.zero_a, "zero_b": args.zero_b, "zero_out": args.zero_out, "scale_out": args.scale_out}
     return check_gemm(out, a, b, c, **options, rows=args.rows, **zeros)
+
+
+def _unstored(fmt: str | None) -> bool:
+    """Whether a format's values are stored in a wider type, as those of tf32 are."""
+    from tensorcore_models.formats import operand_format
+
+    return fmt is not None and operand_format(fmt).name == "tf32"
+
+
+def _engine_of(args: argparse.Namespace):
+    """The unit; that of --format where the operands' type does not tell it."""
+    from mpgemm.recovery.engines import plain_engine
+
+    narrowed = args.format is not None and (args.input_rounding is not None or _unstored(args.format))
+    return plain_engine(args.engine, args.format) if narrowed and ":" not in args.engine else args.engine
 
 
 def _attention(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
@@ -178,7 +205,7 @@ def _plotted(found: KernelCheck, shape: tuple[int, ...], path: str) -> list[str]
     return save(wrong_elements(heads[int(np.argmax(heads.sum((1, 2))))], title), path)
 
 
-def _allowed(found: KernelCheck) -> list[str]:
+def _allowed(args: argparse.Namespace, found: KernelCheck) -> list[str]:
     """What was allowed, and which faults would pass on these operands."""
     from mpgemm.testing.faults import missed_faults
     from mpgemm.testing.tolerance_result import NONE_MISSED
@@ -188,9 +215,15 @@ def _allowed(found: KernelCheck) -> list[str]:
         return [f"passes: {found.summary}"]
     line = allowed.statistics
     kind = f"within its certified bound, at most {allowed.atol:.3g}" if line is None else str(line)
+    from mpgemm.testing.case import TF32_OWNERS
+
+    rounded = ""
+    if args.input_rounding is not None:
+        owner = TF32_OWNERS.get(args.input_rounding) if allowed.engine.a_format == "tf32" else None
+        rounded = f"; operands rounded {args.input_rounding}" + ("" if owner is None else f", as {owner}")
     scales = "" if allowed.scaling is None else f"; scales: {allowed.scaling.in_words()}"
     what = f"passes: {found.summary}, {allowed.order.in_words()}"
-    lines = [f"{what}: {kind}; {allowed.vacuity.verdict}{scales}"]
+    lines = [f"{what}: {kind}; {allowed.vacuity.verdict}{scales}{rounded}"]
     missed = missed_faults(allowed)
     if missed is not None:
         bits = f"; {BITS}" if allowed.order.known and missed != NONE_MISSED else ""

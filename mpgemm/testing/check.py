@@ -133,7 +133,7 @@ def check_gemm(
         if any(value not in (None, 1) for name, value in options.items() if name not in allowed):
             raise ValueError(
                 "integer sums are exact in every order: leave splits, k_order, promote_every, input_rounding, epilogue, "
-                "residual and rows out"
+                "residual, alpha, beta and rows out"
             )
         found = check_integers(computed, a, b, c, engine, options.get("scale_a"), options.get("scale_b"), *ends)
         if found is None:

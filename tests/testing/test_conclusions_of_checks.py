@@ -66,7 +66,9 @@ def test_a_free_number_is_fitted_and_the_cause_named(name):
 
 def test_alpha_and_beta_are_fitted():
     found = found_of(np.float32(1.2) * RIGHT + np.float32(0.7) * C, C)
-    assert found.suspects == ("wrong factors of product and C: 1.2 times the product, 0.7 times C as it was given",)
+    assert found.suspects == (
+        "wrong factors of product and C: 1.2 times the right product, 0.7 times what is to be added",
+    )
 
 
 @pytest.mark.parametrize(

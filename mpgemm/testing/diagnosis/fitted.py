@@ -7,6 +7,7 @@ import numpy as np
 
 from mpgemm.bounds.populations import evenly
 from mpgemm.testing.diagnosis.failure import Failure, Finding
+from mpgemm.testing.diagnosis.terms import scope
 
 #: Rows (columns) whose own number is fitted, and elements of each.
 LINES, OF_LINE = 12, 24
@@ -47,17 +48,21 @@ def _alpha_and_beta(f: Failure, wrong: np.ndarray) -> Iterator[Finding]:
     if not np.isfinite(squares).all() or np.linalg.cond(squares) > 1e10:
         return
     alpha, beta = (float(x) for x in np.linalg.solve(squares, columns.T @ (f.got[wrong] / f.usual[wrong])))
-    if (
-        not (math.isfinite(alpha) and math.isfinite(beta))
-        or abs(alpha - 1) < APART
-        or abs(alpha - beta) < APART * abs(alpha)
-    ):
-        return  # C alone, and one factor for all, have statements of their own
+    if not (math.isfinite(alpha) and math.isfinite(beta)) or abs(alpha - beta) < APART * abs(alpha):
+        return  # one factor for all has a statement of its own
+    if abs(alpha - 1) < APART:
+        rest = (f.got - f.true)[wrong] / f.usual[wrong]
+        factor = 1 + float(np.sum(columns[:, 1] * rest)) / float(squares[1, 1])
+        text = f"a wrong factor of C: {factor:.3g} times what is to be added"
+        yield f.finding(product + factor * added, text, 1 + abs(factor), 2.0, 1)
+        return
     if abs(beta - 1) < APART:
+        if scope(f):
+            return  # a few rows or columns have statements of their own
         text = f"a wrong scale of the product: {alpha:.6g} times the exact one, C as it is"
         yield f.finding(alpha * product + added, text, 1 + abs(alpha), 2.0, 1)
         return
-    text = f"wrong factors of product and C: {alpha:.4g} times the product, {beta:.4g} times C as it was given"
+    text = f"wrong factors of product and C: {alpha:.3g} times the right product, {beta:.3g} times what is to be added"
     yield f.finding(alpha * product + beta * added, text, 1 + abs(alpha) + abs(beta), 2.0, 2)
 
 

@@ -232,7 +232,7 @@ def given_scales(f: Failure) -> Iterator[Finding]:
 
     with np.errstate(all="ignore"):
         others: list[dict[str, np.ndarray]] = [{}, {}]
-        for side, name in enumerate(("scale_a", "scale_b")):
+        for side, name in enumerate(("scale_a" if f.case.ends is None else "alpha", "scale_b")):
             mine, other = own[side] * _whole(scaling, side), own[1 - side] * _whole(scaling, 1 - side)
             yield from applied(mine, f"{name}{where} was", f"{name}{where} is inverted: the kernel divides by it")
             yield from found(mine / other, f"{name}{where} was used in the place of scale_{'ba'[side]}")
