@@ -66,6 +66,8 @@ class KernelBound:
     running: bool = True
     #: FP32 roundings of C before it is added, where scales are applied outside.
     c_roundings: int = 0
+    #: Format to which a kernel may round B times its scales before it multiplies.
+    dequantised: Format | None = None
 
     @property
     def outside(self) -> bool:
@@ -173,6 +175,8 @@ class KernelBound:
             if self.outside:
                 error, fits_outside = self._outside(reach, error)
                 fits = fits & fits_outside
+            if self.dequantised is not None:
+                error = error + self._of_weights(self.dequantised)
             if self.outside:
                 result = get_format("fp32")
             if self.out != result and isinstance(self.out, Format) and self.exact is not None:
@@ -203,6 +207,12 @@ class KernelBound:
             own = (UNIT * np.abs(self.c) + TINY) * self.c_roundings
             error = error + own + UNIT * (exact + error + np.abs(self.c) + own) + TINY
         return error, fits
+
+    def _of_weights(self, fmt: Format) -> np.ndarray:
+        """What weights lose that are rounded to a format with their scales."""
+        a = np.abs(self.used.a)
+        least = a.sum(1, keepdims=True) * fmt.min_subnormal / 2
+        return (fmt.unit_roundoff * (a @ np.abs(self.used.b)) + least) * bounds.MARGIN
 
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the factors applied at the end, shapes (m, 1) and (1, n)."""

@@ -63,6 +63,8 @@ class KernelCase:
         Which rows of the test's matrices these are, where only some are looked at.
     ends : KernelEnds or None
         Factors of the product and of C; `scaling` and `c` have them.
+    dequantised : Format or None
+        Of integer weights: the format to which the kernel may round them with their scales before it multiplies.
     """
 
     engine: Engine
@@ -75,6 +77,7 @@ class KernelCase:
     epilogue: KernelEpilogue | None = None
     lines: np.ndarray | None = None
     ends: "KernelEnds | None" = None
+    dequantised: Format | None = None
 
     # -- what is meant ---------------------------------------------------------------------------------------------------
     @cached_property
@@ -133,7 +136,15 @@ class KernelCase:
         """The bound of sums that are rounded to a format."""
         roundings = int(self.ends is not None and self.ends.beta != 1)
         return KernelBound(
-            self.engine, self.used, self.c, self.scaling, self.order, out, self.values, c_roundings=roundings
+            self.engine,
+            self.used,
+            self.c,
+            self.scaling,
+            self.order,
+            out,
+            self.values,
+            c_roundings=roundings,
+            dequantised=self.dequantised,
         )
 
     def _behind(self, bound: np.ndarray, finite: bool) -> np.ndarray:
@@ -354,7 +365,9 @@ def gemm_tolerance(
         Products after which the kernel adds its chain to a sum in FP32 outside and starts anew: multiples
         of the engine's k. With (least, most) any number between, with ``k_order="any"`` of any products.
     scale_a, scale_b : array_like, optional
-        Scales of the operands, read by shape and type: :func:`tensorcore_models.read_scales`.
+        Scales of the operands, read by shape and type: :func:`tensorcore_models.read_scales`. Integer weights B (int4, int8,
+        less their zero points) beside an A of 16 bits have scales in groups, (k / 64, n) or (k / 128, n), or for each column: a
+        kernel may round the weights with them to A's type first, or apply them to sums.
     input_rounding : str, optional
         How the kernel rounds operands that the engine lacks; the exact product is then that of the rounded operands.
     epilogue : str, (callable, float) or callable with `interval`, optional
@@ -394,6 +407,9 @@ def kernel_case(
     check_shapes(*arrays)
     m, k, n = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
     known = engine if isinstance(engine, Engine) else Multiplier(engine).engine
+    dequantised = _weights(arrays, scale_b)
+    if dequantised is not None and scale_a is None:
+        scale_a = np.ones((m, len(np.atleast_1d(np.asarray(scale_b)))) if np.ndim(scale_b) == 2 else (1, 1), np.float32)
     ends = _ends_of(alpha, beta, c, scale_a, scale_b)
     if ends is not None and scale_a is None:
         scale_a, scale_b = ends.alpha, 1.0
@@ -423,7 +439,25 @@ def kernel_case(
     result = get_format("fp32") if scaling is not None and scaling.roundings else unit.formats[3]
     out = result if out_format is None else get_format(out_format)
     given = arrays if unit.scale_format is None else [x, y]
-    return KernelCase(unit, (x, y), (given[0], given[1]), scaling, added, out.name, order, done, lines, ends)
+    return KernelCase(
+        unit, (x, y), (given[0], given[1]), scaling, added, out.name, order, done, lines, ends, dequantised
+    )
+
+
+def _weights(arrays: list[np.ndarray], scale_b: Any) -> Format | None:
+    """Integer weights of a 16-bit A are multiplied as numbers of its type, which holds them exactly: they become that, and the
+    type is returned; None for other operands. Raises TypeError, ValueError where scales are missing or integers are wider."""
+    fmt, name = tcm.format_of_dtype(arrays[0].dtype), arrays[1].dtype.name
+    if fmt is None or fmt.name not in ("fp16", "bf16") or "int" not in name:
+        return None
+    if name not in INTEGERS:
+        raise TypeError(f"b holds {name} beside a of {fmt.name}: expected weights of int8, uint8, int4 or uint4")
+    if scale_b is None:
+        raise ValueError(
+            "b holds integer weights: give their scale_b, in groups of 64 or 128 as (k / 64, n), or for each column"
+        )
+    arrays[1] = arrays[1].astype(np.float32).astype(arrays[0].dtype)
+    return fmt
 
 
 #: Who rounds FP32 operands of TF32 units how.

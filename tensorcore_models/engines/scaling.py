@@ -69,6 +69,7 @@ RULES = (
     ScaleRule("per row and column", 1, None, "fp32", "end", "published: PyTorch's kernel on CUTLASS"),
     ScaleRule("blocks of 1 x 128", 1, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
     ScaleRule("blocks of 128 x 128", 128, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
+    ScaleRule("groups of 64", 1, 64, "fp32", "block", "published: weights of 4 bits, as AWQ and GPTQ group them"),
     ScaleRule("mx, blocks of 32", 1, 32, "ue8m0", "product", "published: PTX ISA"),
     ScaleRule("nvfp4, blocks of 16", 1, 16, "ue4m3", "product", "published: PTX ISA"),
 )
