@@ -72,8 +72,8 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--function",
         nargs="+",
-        metavar=("NAME", "X"),
-        help="a special function of X, or of two numbers: ex2, tanh.approx.f32, expf, ... (mpgemm explain --function list)",
+        metavar="WORD",
+        help="a special function and its number, or two: ex2 0.7, div.full.f32 1 3; --function list names them",
     )
     add("--all", action="store_true", help="every step of a long dot product, not only those that matter")
     add("--attribution-only", action="store_true", help="only where the error comes from")
