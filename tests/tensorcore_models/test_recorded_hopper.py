@@ -139,6 +139,26 @@ def test_the_whole_recording(shared):
     assert missed["x86"] == 1 and missed["quiet"] > 500  # a NaN in b, and a later one in a
 
 
+@pytest.mark.parametrize(("a", "b", "c", "result"), [
+    ({6: 0xFFFFFFFFFFFFFFFF}, {1: 0xFFF0000000000001}, 0, 0xFFF8000000000001),  # recorded: b at k = 1 before a at k = 6
+    ({5: 0x7FF0000000000001}, {9: 0x7FF8000000000000}, 0, 0x7FF8000000000000),  # recorded: a later b
+    ({}, {2: 0xFFF8000000000000}, 0x7FF0000000000001, 0xFFF8000000000000),  # recorded: b before c
+    ({3: 0x7FF4000000000123}, {}, 0x7FF0000000000001, 0x7FF8000000000001),  # c before a
+    ({0: 0x7FF0000000000000, 3: 0x7FF4000000000123}, {0: 0}, 0, 0xFFF8000000000000),  # an invalid operation before a
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("m", [1, 16])
+def test_which_nan_of_fp64_comes_out(a, b, c, result, m, kernel):
+    row = tcm.get_instruction("hopper:mma.m16n8k16.f64.f64.f64.f64")
+    x, y = (np.full(16, 0x3FF0000000000000, np.uint64) for _ in range(2))
+    for codes, given in ((x, a), (y, b)):
+        for k, code in given.items():
+            codes[k] = code
+    d = row.gemm_bits(np.tile(x, (m, 1)), np.tile(y[:, None], (1, 8)), np.full((m, 8), c, np.uint64))
+    assert (d == result).all()
+    formats = row.formats
+    assert reference.dot_bits(row.accumulator, x.tolist(), y.tolist(), c, formats) == result
+
+
 # -- files that are not what they should be ----------------------------------------------------------------------------------
 def test_a_damaged_recording_is_named(tmp_path):
     """Which file, which array, and what is wrong with it."""
