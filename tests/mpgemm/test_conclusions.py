@@ -24,7 +24,9 @@ def drawn(rng, kind):
         k = 1
     elif kind == "one element":
         m = k = n = 1
-    elif kind in ("a broken pair", "copies", "gaussian stack"):
+    elif kind == "a broken pair":
+        (m, k, n), count = (6, 24, 6), 16
+    elif kind in ("copies", "gaussian stack"):
         count = int(rng.integers(3, 7))
     a, b = rng.standard_normal((count, m, k)), rng.standard_normal((count, k, n))
     if kind == "log-uniform":
