@@ -4,9 +4,10 @@ A plan carries why it is where it is, the accuracy that its order of summation c
 into a kernel.
 """
 
+import difflib
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -271,6 +272,14 @@ PLAN_KERNELS = tuple(_PLANNERS)
 SIMULATED = {name: planner.simulated for name, planner in _PLANNERS.items()}
 
 
+#: Parameters of :func:`plan` by their names, and what it takes of a request's fields besides.
+_NAMED_OPTIONS = (
+    "terms", "buffering", "rank", "max_error", "data", "top", "kernel", "mode", "operand", "split", "simulated", "distribution",
+    "error_of", "progress",
+)  # fmt: skip
+_OPTIONS = tuple(field.name for field in fields(Request) if field.name not in ("m", "k", "n", "chip", *_NAMED_OPTIONS))
+
+
 @default_fp_state
 @integer_arguments("m", "k", "n", "terms", "top", "split", "simulated")
 def plan(
@@ -353,6 +362,12 @@ def plan(
     if error_of is None:
         error_of = data_error(*data) if data is not None else sampled_error(distribution)
     planner = _PLANNERS[kernel]
+    if unknown := sorted(options.keys() - _OPTIONS):
+        near = difflib.get_close_matches(unknown[0], [*_OPTIONS, *_NAMED_OPTIONS], 1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise TypeError(
+            f"plan has no option {', '.join(unknown)}{hint}; it has {', '.join([*_NAMED_OPTIONS, *_OPTIONS])}"
+        )
     asked = Request(m, k, n, chip, terms, buffering, mode or "termwise", operand, **options)
     modes = said_modes(asked.target, terms, (mode,) if mode else planner.modes(asked, split), split)
     requests = [replace(asked, mode=each) for each in modes]
