@@ -93,7 +93,7 @@ def ruled():
     [
         ("--seed 0", "--seed goes with --drawn or FILE"),  # the default's value is given all the same
         ("--seed 1 --size 2", "--seed and --size go with --drawn or FILE"),
-        ("a b --size 2", "--size goes without FILE"),
+        ("a b --size 2", "--size goes without FILE: no effect there, leave out --size, or FILE"),
         ("a --seed 1 --all", "--all goes with what has no seed"),
     ],
 )
