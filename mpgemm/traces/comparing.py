@@ -263,8 +263,8 @@ def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
         return f"not explained ({error})"
     if not answer.settled and len(answer.exact) > 1:
         return (
-            f"{len(answer.exact)} of {answer.tried} candidates give these bits, by {len(answer.by_who())} names; what they share: "
-            f"{answer.shared or 'nothing but their formats'}"
+            f"{len(answer.exact)} of {answer.tried} candidates give these bits, by {len(answer.by_who())} names; what they "
+            f"share: {answer.shared or 'nothing but their formats'}"
         )
     if not answer.settled:
         return answer.verdict
