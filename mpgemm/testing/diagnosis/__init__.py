@@ -129,7 +129,7 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind("tiles of the result (8 to 256 rows, square or whole rows) exchanged or added", moved.tiles_moved),
     FaultKind("A or B read transposed", moved.operand_transposed, False, along_k=True),
     FaultKind(
-        "operands rounded to tf32, bf16, fp16 or an 8-bit format (to nearest even or away, cut, up, down)",
+        "operands rounded to tf32, bf16, fp16, e4m3fn or e5m2 (to nearest even or away, cut; up or down to the unit's own)",
         narrow.operands_rounded, along_k=True,
     ),
     FaultKind("operands clipped at 6, 240, 448, 57344 or 65504", narrow.operands_clipped, along_k=True),
