@@ -23,6 +23,7 @@ from mpgemm.exact.product import exact_gemm
 from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
+from tensorcore_models.formats.rounding import source_array
 from tensorcore_models.machine.fp_state import default_fp_state
 
 STAGES = ("inputs", "Q K^T", "exponential", "P rounded", "P V", "normalisation", "output")
@@ -78,7 +79,7 @@ def attention_errors(
     causal : the last query sees all keys, each one before it one key less.
     out_format : the operands' format by default.
     """
-    values = [tcm.as_array(x, name).astype(np.float64) for x, name in ((q, "Q"), (k, "K"), (v, "V"))]
+    values = [source_array(x, name).astype(np.float64) for x, name in ((q, "Q"), (k, "K"), (v, "V"))]
     _check(values, engine)
     keys = values[1].shape[0]
     tile = keys if tile is None else tile
