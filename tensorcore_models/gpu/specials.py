@@ -59,9 +59,9 @@ def special_rule(low: Lowered, every: int | None) -> SpecialRule | None:
     (algorithm, spec), formats, _ = read
     if algorithm not in _HELD or spec.nan == "x86" or not all(_readable(fmt) for fmt in formats):
         return None
-    d = formats[3]
-    if d.specials != "ieee":
-        return None
+    d, scale = formats[3], low.scale_format
+    if d.specials != "ieee" or (scale is not None and scale.fraction_bits and any(f.has_inf for f in formats[:2])):
+        return None  # the latter: an infinity times a scale of zero
     nan = special_bits("nan", d, spec) if every is None else FORMATS["fp32"].nan_encoding()
     return SpecialRule(low, spec.tf32_nan == "kept", nan, overflow_bits(False, d))
 

@@ -27,7 +27,9 @@ def newest_numpy(monkeypatch):
 def test_every_row_has_operands_of_every_kind(kind):
     for row in tcm.list_instructions():
         drawn = operands(row, kind, 1, np.random.default_rng(0))
-        for found, fmt, shape in zip(drawn, row.formats, ((row.m, row.k), (row.k, row.n), (row.m, row.n)), strict=False):
+        for found, fmt, shape in zip(
+            drawn, row.formats, ((row.m, row.k), (row.k, row.n), (row.m, row.n)), strict=False
+        ):
             assert found.dtype == fmt.container and found.shape == (1, *shape), row
 
 

@@ -333,7 +333,9 @@ def cancelling(interface: Interface, size: int, rng: np.random.Generator) -> Dot
     first, second, rows = where[both, 0], where[both, 1], draft.rows[both]
     draft.b[rows, second] = draft.b[rows, first]
     draft.a[rows, second] = draft.a[rows, first] ^ a.container.type(a.sign_bit)
-    draft.c[both] = np.where(rng.integers(0, 2, int(both.sum())) == 1, c.container.type(c.sign_bit), c.container.type(0))
+    draft.c[both] = np.where(
+        rng.integers(0, 2, int(both.sum())) == 1, c.container.type(c.sign_bit), c.container.type(0)
+    )
     if where.shape[1] > 2:
         tail = np.where(
             rng.integers(0, 2, size) == 1, d.quantum_exponent + rng.integers(-2, 3, size), top - _spread(draft)
