@@ -168,7 +168,7 @@ def taken_apart(rule: SpecialRule, a: Any, b: Any, c: Any, scales: tuple[Any, An
 
 
 def _infinite_products(x: Any, y: Any) -> tuple[Any, Any, Any]:
-    """For kinds (tiles, rows, k) and (tiles, columns, k): where +inf, -inf and an infinity times zero are among the products."""
+    """Where +inf, -inf and an infinity times zero are among the products of kinds (tiles, rows, k) and (tiles, columns, k)."""
     import torch
 
     kind = torch.float32 if x.shape[2] < _MOST_COUNTED else torch.float64
