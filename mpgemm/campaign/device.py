@@ -88,9 +88,9 @@ def this_gpu() -> CampaignDevice:
 def gpu_times(run: Callable[[], object]) -> dict[str, float]:
     """Seconds of a call on the GPU, medians: as it comes, of the device alone, and of the host alone.
 
-    ``seconds`` is between events around the call, waiting for the host included; ``device_seconds`` the same behind work that keeps
-    the GPU busy until the host has enqueued everything; ``host_seconds`` what the host takes until the call returns. A call that
-    waits for the GPU itself has the wait in all three.
+    ``seconds`` is between events around the call, waiting for the host included; ``device_seconds`` the same behind work that
+    keeps the GPU busy until the host has enqueued everything; ``host_seconds`` what the host takes until the call returns. A
+    call that waits for the GPU itself has the wait in all three.
     """
     import statistics
 

@@ -1,4 +1,4 @@
-"""Units emulated on a GPU: at every edge beside the CPU's kernels, and whole products beside those that the GPU computes itself.
+"""Units emulated on a GPU, at every edge beside the CPU's kernels, and whole products beside the GPU's own.
 
 The GPU's own products come from torch. Where a library splits k or adds in another order, results lie apart from those of one
 chain: rows say how many do (`apart`), and that is no fault of either.
@@ -103,18 +103,22 @@ def own(device: torch.device, arch: str) -> Iterator[Task]:
                     yield facts, partial(compared_with_own, device, str(unit), fmt, data, (m, n, k))
 
 
-def compared_with_own(device: torch.device, name: str, fmt: str, data: str, shape: tuple[int, int, int]) -> dict[str, int]:
+def compared_with_own(
+    device: torch.device, name: str, fmt: str, data: str, shape: tuple[int, int, int]
+) -> dict[str, int]:
     """One product by torch, and emulated on the same device."""
     unit, (m, n, k) = tcm.get_instruction(*name.split(":", 1)), shape
     draws = torch.Generator(device).manual_seed(m * 7 + n * 11 + k)
     a, b = (_operand(OWN_DATA[data], shape, fmt, device, draws) for shape in ((m, k), (k, n)))
-    native = TorchMatmulEngine(fmt, "fp32", str(device)).multiply(a, b)
-    found = unit.gemm(a, b)
+    native: Any = TorchMatmulEngine(fmt, "fp32", str(device)).multiply(a, b)
+    found: Any = unit.gemm(a, b)
     apart = native.contiguous().view(torch.int32) != found.contiguous().view(torch.int32)
     return {"elements": native.numel(), "apart": int(apart.sum())}
 
 
-def _operand(change: Callable, shape: tuple[int, int], fmt: str, device: torch.device, draws: torch.Generator) -> torch.Tensor:
+def _operand(
+    change: Callable, shape: tuple[int, int], fmt: str, device: torch.device, draws: torch.Generator
+) -> torch.Tensor:
     x = change(torch.randn(shape, device=device, generator=draws), draws)
     if fmt == "tf32":
         return (x.view(torch.int32) & ~0x1FFF).view(torch.float32)

@@ -31,7 +31,9 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({error}): remove it and run again, what it held is computed anew") from None
+        raise ValueError(
+            f"{path} is damaged ({error}): remove it and run again, what it held is computed anew"
+        ) from None
     if not isinstance(found, dict):
         raise ValueError(f"{path} holds no JSON object: remove it and run again, what it held is computed anew")
     return found
@@ -48,7 +50,9 @@ def claim(folder: Path, facts: Mapping[str, str]) -> None:
     path = folder / DEVICE
     if not path.exists():
         if any(folder.glob("*/rows-*.json")):
-            raise ValueError(f"{folder} holds rows but no {DEVICE}, so nobody knows of which device: give another --out")
+            raise ValueError(
+                f"{folder} holds rows but no {DEVICE}, so nobody knows of which device: give another --out"
+            )
         write_json(path, dict(facts))
         return
     held = read_json(path)

@@ -1,8 +1,8 @@
 """Special functions and conversions of a GPU: hashes over their whole domains, results of narrow ones, and the models.
 
-The recording is one of :data:`FUNCTIONS` each: ``hash/NAME`` has 65,536 hashes, one for each block of 2^16 inputs with equal high
-halves (:func:`block_hash`), so that a model is compared over 2^32 inputs without their results; ``small/NAME`` has all results of
-functions of 16 bits, ``small/two.a`` and ``small/two.b`` pairs of operands, of which ``small/div...`` are the quotients.
+The recording has for each of :data:`FUNCTIONS` ``hash/NAME``, 65,536 hashes, one for each block of 2^16 inputs with equal
+high halves (:func:`block_hash`), so that a model is compared over 2^32 inputs without their results; ``small/NAME`` are all
+results of functions of 16 bits, ``small/two.a`` and ``small/two.b`` pairs of operands, ``small/div...`` their quotients.
 """
 
 import time
@@ -67,7 +67,9 @@ def _to_half(name: str) -> PTXFunction:
 
 
 def _to_bytes(name: str) -> PTXFunction:
-    text = f"{{ .reg .b16 both; .reg .f32 zero; mov.f32 zero, 0f00000000; {name} both, zero, $1; cvt.u32.u16 $0, both; }}"
+    text = (
+        f"{{ .reg .b16 both; .reg .f32 zero; mov.f32 zero, 0f00000000; {name} both, zero, $1; cvt.u32.u16 $0, both; }}"
+    )
     return PTXFunction(name, text)
 
 
@@ -174,10 +176,13 @@ def model_of(arch: str, function: PTXFunction) -> Model | None:
     if known is None or function.operands == 2:
         return None
     names = {getattr(row, "name", row) for row in known(arch)}
-    return tcm.get_function(arch, function.name) if function.name in names else None
+    found: Model | None = getattr(tcm, "get_function")(arch, function.name) if function.name in names else None  # noqa: B009
+    return found
 
 
-def compared(folder: Path, part: str, function: PTXFunction, model: Model, seconds: float, clock=time.monotonic) -> dict[str, Any]:
+def compared(
+    folder: Path, part: str, function: PTXFunction, model: Model, seconds: float, clock=time.monotonic
+) -> dict[str, Any]:
     """Blocks of the recording on which a model differs, in an order that samples the domain, until the time is over."""
     hashes = kept_arrays(folder, part)[f"hash/{function.name}"]
     end, done, wrong = clock() + seconds, 0, []

@@ -16,8 +16,8 @@ from mpgemm.campaign.tasks import Task
 from mpgemm.campaign.work import Work
 from mpgemm.kernels.multiply import matmul, split
 from tensorcore_models.gpu import costs
-from tensorcore_models.gpu.tensors import run_bits
 from tensorcore_models.gpu.targets import KernelTarget
+from tensorcore_models.gpu.tensors import run_bits
 from tensorcore_models.kernels import lowered
 
 #: m, n, k of products that are timed, small and square ones first, and sides of emulated ones.
@@ -59,7 +59,9 @@ def products(target: KernelTarget, device: torch.device, m: int, n: int, k: int)
     return found
 
 
-def _operands(device: torch.device, shape: tuple[int, int, int], kind: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+def _operands(
+    device: torch.device, shape: tuple[int, int, int], kind: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
     (m, n, k), draws = shape, torch.Generator(device).manual_seed(0)
     a, b = (torch.randn(size, device=device, generator=draws) for size in ((m, k), (k, n)))
     return a.to(kind), b.to(kind)
@@ -95,8 +97,10 @@ def _timed(prepare: Prepared, time: Callable[[Callable[[], object]], dict], oper
     }  # fmt: skip
 
 
-def emulated(target: KernelTarget, device: torch.device, time: Callable[[Callable[[], object]], dict]) -> Iterator[Task]:
-    """For each unit and side the times of a product of normal numbers, and the limit that was predicted in 10^12 products a second."""
+def emulated(
+    target: KernelTarget, device: torch.device, time: Callable[[Callable[[], object]], dict]
+) -> Iterator[Task]:
+    """For each unit and side the times of a product of normal numbers, and the TFLOP/s that were predicted at most."""
     for side in SIDES:
         for name in UNITS:
             low = lowered(tcm.get_instruction(*name.split(":", 1)))
@@ -109,7 +113,9 @@ def _unit_call(device: torch.device, name: str, side: int) -> Callable[[], objec
     engine = tcm.get_instruction(*name.split(":", 1))
     floating, rng = lowered(engine).floating, np.random.default_rng(0)
     assert floating is not None
-    a, b = (on(device, tcm.encode(rng.standard_normal((side, side), np.float32), fmt.name, "rne")) for fmt in floating[:2])
+    a, b = (
+        on(device, tcm.encode(rng.standard_normal((side, side), np.float32), fmt.name, "rne")) for fmt in floating[:2]
+    )
     return partial(run_bits, engine, a, b)
 
 

@@ -38,9 +38,7 @@ def run(work: Work) -> None:
 
 
 def _campaign(work: Work, out: Path, rows: list[Instruction], experiments: Path | None) -> Campaign:
-    return Campaign(
-        work.device.units, out, work.seconds, experiments, TARGET, rows, clock=work.clock, say=work.say
-    )
+    return Campaign(work.device.units, out, work.seconds, experiments, TARGET, rows, clock=work.clock, say=work.say)
 
 
 def _row(row: Instruction, tally: Tally) -> dict:

@@ -98,7 +98,7 @@ def kinds(fmt: Format, codes: Any, padding: bool = False) -> Any:
     return torch.where(values.isfinite(), (values > 0).float() - (values < 0).float(), values)
 
 
-def without_specials(fmt: Format, codes: Any, kind: Any) -> Any:
+def without_specials(codes: Any, kind: Any) -> Any:
     """Encodings with +0 in the place of infinities and NaN."""
     import torch
 
@@ -161,10 +161,17 @@ def taken_apart(rule: SpecialRule, a: Any, b: Any, c: Any, scales: tuple[Any, An
     nan = nan | (positive & negative)
     codes = torch.where(negative, rule.infinity | formats[3].sign_bit, rule.infinity)
     codes = torch.where(nan, rule.nan, codes)
-    whole = [without_specials(fmt, codes, kind) for fmt, codes, kind in zip(formats, (a, b), (x, y), strict=False)]
-    addend = None if c is None else without_specials(formats[2], c, z)
+    addend = None if c is None else without_specials(c, z)
     special = nan | positive | negative
-    return SpecialTiles(*whole, addend, (kept[0], kept[1]), special.flatten(1).any(1), special, codes)
+    return SpecialTiles(
+        without_specials(a, x),
+        without_specials(b, y),
+        addend,
+        (kept[0], kept[1]),
+        special.flatten(1).any(1),
+        special,
+        codes,
+    )
 
 
 def _infinite_products(x: Any, y: Any) -> tuple[Any, Any, Any]:

@@ -112,7 +112,9 @@ class Campaign:
                         "give another folder"
                     )
             # What failed is tried again.
-            self.tallies |= {name: dataclasses.replace(t, error="") for name, t in tallies.items() if name in self.tallies}
+            self.tallies |= {
+                name: dataclasses.replace(t, error="") for name, t in tallies.items() if name in self.tallies
+            }
         if (self.out / "vectors" / INDEX).exists():
             for row, kind, inputs, d in recorded(self.out / "vectors"):
                 self.recorder.add(row, kind, inputs, d)
@@ -206,7 +208,9 @@ class Campaign:
             rng = np.random.default_rng([self.seed, number, before, *row.name.encode()])
             try:
                 self._one_kind(row, hardware, model, kind, wanted, rng, deadline, record=record)
-            except Exception as error:  # whatever a driver or a kind of operands raises: the other rows are not lost for it
+            except (
+                Exception
+            ) as error:  # whatever a driver or a kind of operands raises: the other rows are not lost for it
                 tally.error = f"{type(error).__name__}: {error}"
                 self.say(f"{row.name}: {tally.error}")
                 return True
