@@ -132,7 +132,7 @@ def kept_arrays(folder: Path, part: str) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {}
     for path in sorted((Path(folder) / part / "arrays").rglob("*.npz")):
         try:
-            with np.load(path, allow_pickle=False) as held:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
                 found |= {name: held[name] for name in held.files}
         except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(f"{path} is damaged ({error}): remove it and its row, and run again") from None

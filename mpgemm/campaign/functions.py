@@ -129,7 +129,8 @@ def hashed(device: torch.device, function: PTXFunction) -> np.ndarray:
     out = torch.empty(BLOCKS, dtype=torch.int64, device=device)
     for first in range(0, BLOCKS, BLOCKS_AT_ONCE):
         count = min(BLOCKS_AT_ONCE, BLOCKS - first)
-        function_kernels.hash_blocks[(count,)](out[first : first + count], first, function.asm, LANES, BLOCK // LANES)
+        part = out[first : first + count]
+        function_kernels.hash_blocks[(count,)](part, first, function.asm, LANES, BLOCK // LANES, enable_fp_fusion=False)
     return out.cpu().numpy().view(np.uint64)
 
 
@@ -138,7 +139,7 @@ def results(device: torch.device, function: PTXFunction, *operands: np.ndarray) 
     x, y = (torch.from_numpy(o.view(np.int32)).to(device) for o in (operands[0], operands[-1]))
     out = torch.empty_like(x)
     kernel = function_kernels.results_of_two if function.operands == 2 else function_kernels.results_of
-    kernel[(x.numel() // LANES,)](x, y, out, function.asm, LANES)
+    kernel[(x.numel() // LANES,)](x, y, out, function.asm, LANES, enable_fp_fusion=False)
     return out.cpu().numpy().view(np.uint32)
 
 
