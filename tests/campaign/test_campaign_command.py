@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ pytest.importorskip("triton", reason="kernels are compiled by Triton: pip instal
 
 import campaign_stand_in  # noqa: E402
 
-from mpgemm.campaign import jobs, summary, worker  # noqa: E402
+from mpgemm.campaign import jobs, parts, summary, worker  # noqa: E402
 from mpgemm.campaign.parts import PARTS  # noqa: E402
 from mpgemm.cli import campaign, main  # noqa: E402
 from tensorcore_models.hardware.campaign.recording import replay  # noqa: E402
@@ -62,8 +63,10 @@ def test_a_part_its_tables_and_its_page(device, tmp_path, monkeypatch, capsys):
     assert set(replay(tmp_path / "units" / "share-1" / "vectors").values()) == {0}
 
 
-@pytest.mark.full  # some minutes: 27 processes that import torch, of which some compile kernels
+@pytest.mark.full  # a minute: 11 processes that import torch, of which some compile kernels
 def test_all_parts_in_processes_and_going_on(device, tmp_path, monkeypatch, capsys):
+    few = {"units": 4}  # shares, of those that there are
+    monkeypatch.setattr(parts, "PARTS", {name: replace(p, shares=few.get(name, 1)) for name, p in PARTS.items()})
     monkeypatch.setenv("MPGEMM_STAND_IN", "abort:units-3")
     assert campaign.carried_out(arguments(tmp_path), device, WORKER) == 1
     said = capsys.readouterr().out
