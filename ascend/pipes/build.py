@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 from ascend.blocking import ACCUMULATOR_BYTES, fractals
 from ascend.kernels.base import Kernel, Phases
 from ascend.memory import Misses, c_bytes, nd_costs, operand_bytes_from_memory, write_factor
-from ascend.pipes import program as pipes
-from ascend.pipes.passes import dequantized, passes_after, passes_before, store, vector_cycles
-from ascend.pipes.program import Loop, Phase, PipeOperation, Program, Segment, Template, shared_programs
+from ascend.programs import program as pipes
+from ascend.programs.passes import dequantized, passes_after, passes_before, store, vector_cycles
+from ascend.programs.program import Loop, Phase, PipeOperation, Program, Segment, Template, shared_programs
 
 #: Blocks whose instructions the scalar unit issues ahead of the cube: about 4 each in queues of 32.
 QUEUED_BLOCKS = 8

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.engines.order import Order, Sum, leaves, order_of
 from tensorcore_models.engines.scaling import Scaling
+from tensorcore_models.orders.order import Order, Sum, leaves, order_of
 
 #: The order of k of which nothing is known.
 ANY = "any"

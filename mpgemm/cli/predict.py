@@ -78,8 +78,8 @@ def run(args: argparse.Namespace) -> int:
 
     from mpgemm.inputs.files import write_matrix
     from tensorcore_models.engines.scaling import read_scales
-    from tensorcore_models.explanations.orders import tree_of_order
     from tensorcore_models.formats.operands import values_of_bits
+    from tensorcore_models.orders.trees import tree_of_order
 
     a, b, fmt, out_format = options.read_operands(args)
     config = options.parse_config(args.config)

@@ -28,7 +28,7 @@ from mpgemm.experiments.recovery_methods import recovery_method
 from mpgemm.recovery.engines import ieee_engine, named_engine
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import prepare
-from tensorcore_models.hardware.cpu.units import setting
+from tensorcore_models.cpu_units.units import setting
 
 #: s_b of the SGEMM-cube: a power of two exponent for both operands, or "auto" for one from the data of each.
 ScaleExponent = int | str

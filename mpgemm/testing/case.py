@@ -21,11 +21,11 @@ from mpgemm.testing.epilogues import KernelEpilogue, broadcast, epilogue_of
 from mpgemm.testing.sampled import KernelStatistics, powerless, statistics_of
 from mpgemm.testing.tolerance_result import Vacuity, check_tolerance
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.engines.order import KOrder
 from tensorcore_models.engines.scaling import Scaling, read_scales
 from tensorcore_models.formats import Format, IntegerFormat, get_format
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
 from tensorcore_models.formats.rounding import round_to
+from tensorcore_models.orders.order import KOrder
 
 #: Rows and columns on which the loss of one product is tried out.
 TRIED = 64

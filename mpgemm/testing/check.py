@@ -25,10 +25,10 @@ from mpgemm.testing.sampled import needed
 from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
-from tensorcore_models.engines.order import Chain
 from tensorcore_models.formats import Format
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.compare import candidates
+from tensorcore_models.orders.order import Chain
 from tensorcore_models.results import Result
 
 #: Types of the outputs of integer kernels.

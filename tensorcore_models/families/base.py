@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
+from ..explanations.descriptions import Words
 from ..explanations.sums import Position, SumBuilder
-from ..explanations.words import Words
 from ..formats import Format, IntegerFormat
 from .checks import field_checks
 

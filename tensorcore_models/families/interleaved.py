@@ -16,15 +16,15 @@ from ..aspects.plans import format_fields, rule_fields
 from ..aspects.probes import ONE, Builder, alignment_rounding, kept_bits, output_rounding, products_as_they_are
 from ..aspects.search import Field, Interface, Search, divisors, inside, one_of
 from ..aspects.values import power
-from ..explanations.words import ROUNDINGS, Words
+from ..explanations.descriptions import ROUNDINGS, Words
 from ..formats import Format, get_float_format, get_format
 from ..reference.arithmetic import converted
 from .base import Accumulator, Arrangement, Form, SumAlgorithm
 from .checks import check_deterministic, require
 from .fused import FusedDotAdd
 from .fused.bound import sum_error
+from .fused.description import fused_note
 from .fused.search import FIELDS as PARAMETRIC
-from .fused.words import fused_note
 
 
 @dataclass(frozen=True)

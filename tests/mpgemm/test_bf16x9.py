@@ -8,7 +8,7 @@ from mpgemm import UnsuitableEngine, get_method, method_bound, recovered_gemm
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.framework_names import framework_name, method_of
 from mpgemm.recovery import arithmetic, bands
-from tensorcore_models.explanations.engine_words import words_of_engine
+from tensorcore_models.engines.description import words_of_engine
 
 UNIT = tcm.get_instruction("blackwell:tcgen05.mma.m64n8k16.f32.bf16.bf16")
 BANDS = [[(2, 2)], [(1, 2), (2, 1)], [(0, 2), (1, 1), (2, 0)], [(0, 1), (1, 0)], [(0, 0)]]
