@@ -121,8 +121,8 @@ def keep_arrays(folder: Path, part: str, name: str, arrays: Mapping[str, np.ndar
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
-def kept_arrays(folder: Path, part: str) -> dict[str, np.ndarray]:
-    """All arrays of a part.
+def kept_arrays(folder: Path, part: str, name: str = "**/*") -> dict[str, np.ndarray]:
+    """The arrays of a row, or all of a part.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def kept_arrays(folder: Path, part: str) -> dict[str, np.ndarray]:
         With the name of a file that is damaged.
     """
     found: dict[str, np.ndarray] = {}
-    for path in sorted((Path(folder) / part / "arrays").rglob("*.npz")):
+    for path in sorted((Path(folder) / part / "arrays").glob(f"{name}.npz")):
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
                 found |= {name: held[name] for name in held.files}

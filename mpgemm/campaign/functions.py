@@ -1,8 +1,9 @@
 """Special functions and conversions of a GPU: hashes over their whole domains, results of narrow ones, and the models.
 
 The recording has for each of :data:`FUNCTIONS` ``hash/NAME``, 65,536 hashes, one for each block of 2^16 inputs with equal
-high halves (:func:`block_hash`), so that a model is compared over 2^32 inputs without their results; ``small/NAME`` are all
-results of functions of 16 bits, ``small/two.a`` and ``small/two.b`` pairs of operands, ``small/div...`` their quotients.
+high halves (:mod:`tensorcore_models.functions.hashes`), so that a model is compared over 2^32 inputs without their results;
+``small/NAME`` are all results of functions of 16 bits, ``small/two.a`` and ``small/two.b`` pairs of operands, and
+``small/div...`` their quotients.
 """
 
 import time
@@ -20,9 +21,10 @@ from mpgemm.campaign import function_kernels
 from mpgemm.campaign.folder import keep_arrays, kept_arrays
 from mpgemm.campaign.tasks import Task
 from mpgemm.campaign.work import Work
+from tensorcore_models.functions.hashes import BLOCKS, block_hash, block_operands
 
-#: Blocks of the domain, and inputs of a block.
-BLOCKS, BLOCK = 1 << 16, 1 << 16
+#: Inputs of a block.
+BLOCK = 1 << 16
 #: Inputs of a launch's program at a time; blocks of a launch.
 LANES, BLOCKS_AT_ONCE = 1024, 1 << 13
 #: Pairs of operands of divisions.
@@ -32,9 +34,13 @@ PAIRS = 1 << 17
 class Model(Protocol):
     """A model of a function: results of encodings."""
 
-    def bits(self, x: np.ndarray) -> np.ndarray:
+    def bits(self, *operands: Any) -> np.ndarray:
         """Encodings of the results."""
         ...
+
+
+#: What names of functions of the high word of an FP64 number end in.
+_HIGH = ".hi"
 
 
 @dataclass(frozen=True)
@@ -49,12 +55,20 @@ class PTXFunction:
     operands : int
     narrow : bool
         Whether it computes two numbers of 16 bits.
+    before : tuple of int
+        Operands of the instruction before those that its text takes.
     """
 
     name: str
     asm: str
     operands: int = 1
     narrow: bool = False
+    before: tuple[int, ...] = ()
+
+    @property
+    def instruction(self) -> str:
+        """PTX's name, as models have it."""
+        return self.name.removesuffix(_HIGH)
 
 
 def _plain(name: str, **more) -> PTXFunction:
@@ -70,7 +84,7 @@ def _to_bytes(name: str) -> PTXFunction:
     text = (
         f"{{ .reg .b16 both; .reg .f32 zero; mov.f32 zero, 0f00000000; {name} both, zero, $1; cvt.u32.u16 $0, both; }}"
     )
-    return PTXFunction(name, text)
+    return PTXFunction(name, text, before=(0,))
 
 
 def _of_high_word(name: str) -> PTXFunction:
@@ -78,7 +92,7 @@ def _of_high_word(name: str) -> PTXFunction:
         f"{{ .reg .f64 x, y; .reg .b32 low, none; mov.b32 none, 0; mov.b64 x, {{none, $1}}; {name} y, x; "
         "mov.b64 {low, $0}, y; }"
     )
-    return PTXFunction(f"{name}.hi", text)
+    return PTXFunction(name + _HIGH, text)
 
 
 #: PTX ISA, "Floating Point Instructions", "Half Precision Floating Point Instructions", "cvt".
@@ -98,32 +112,7 @@ FUNCTIONS = (
 )  # fmt: skip
 
 
-# -- hashes ------------------------------------------------------------------------------------------------------------------
-def mixed(z: np.ndarray) -> np.ndarray:
-    """What :func:`function_kernels.mixed` makes of 64 bits."""
-    z = z + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def block_hash(results: np.ndarray) -> int:
-    """The hash of a block: the sum over inputs i of mixed(i << 32 | result) modulo 2^64.
-
-    Parameters
-    ----------
-    results : ndarray of uint32, shape (65536,)
-        For all low halves in turn.
-    """
-    places = np.arange(results.size, dtype=np.uint64) << np.uint64(32)
-    return int(mixed(places | results.astype(np.uint64)).sum(dtype=np.uint64))
-
-
-def inputs_of(block: int) -> np.ndarray:
-    """The inputs of a block."""
-    return (np.uint32(block) << np.uint32(16)) | np.arange(BLOCK, dtype=np.uint32)
-
-
+# -- on the device -----------------------------------------------------------------------------------------------------------
 def hashed(device: torch.device, function: PTXFunction) -> np.ndarray:
     """Hashes of all blocks, computed on the device."""
     out = torch.empty(BLOCKS, dtype=torch.int64, device=device)
@@ -172,26 +161,29 @@ def recorded(device: torch.device, folder: Path, part: str, function: PTXFunctio
 
 
 def model_of(arch: str, function: PTXFunction) -> Model | None:
-    """The model of a function of one operand; None where there is none."""
-    known = getattr(tcm, "list_functions", None)
-    if known is None or function.operands == 2:
-        return None
-    names = {getattr(row, "name", row) for row in known(arch)}
-    found: Model | None = getattr(tcm, "get_function")(arch, function.name) if function.name in names else None  # noqa: B009
-    return found
+    """The model of a function; None where the architecture has none."""
+    known = {row.name: row for row in tcm.list_functions(arch)}
+    return known.get(function.instruction)
 
 
 def compared(
     folder: Path, part: str, function: PTXFunction, model: Model, seconds: float, clock=time.monotonic
 ) -> dict[str, Any]:
-    """Blocks of the recording on which a model differs, in an order that samples the domain, until the time is over."""
-    hashes = kept_arrays(folder, part)[f"hash/{function.name}"]
+    """How much of the recording a model misses: pairs of operands, or blocks in an order that samples the domain, until the
+    time is over."""
+    arrays = kept_arrays(folder, part, function.name)
+    if not arrays:
+        raise ValueError(f"{function.name} was not recorded")
+    if function.operands == 2:
+        found = np.asarray(model.bits(arrays["small/two.a"], arrays["small/two.b"]))
+        return {"inputs": found.size, "differ": int(np.count_nonzero(found != arrays[f"small/{function.name}"]))}
+    hashes = arrays[f"hash/{function.name}"]
     end, done, wrong = clock() + seconds, 0, []
-    for block in np.random.default_rng(3).permutation(BLOCKS).tolist():
+    for block in np.random.default_rng(3).permutation(len(hashes)).tolist():
         if done and clock() >= end:
             break
         done += 1
-        if block_hash(np.asarray(model.bits(inputs_of(block)))) != int(hashes[block]):
+        if block_hash(model.bits(*function.before, block_operands(block))) != int(hashes[block]):
             wrong.append(block)
     row: dict[str, Any] = {"blocks": done, "inputs": done * BLOCK, "differ": len(wrong)}
     return row | ({"first": f"inputs {wrong[0]:#06x}0000 to {wrong[0]:#06x}ffff"} if wrong else {})

@@ -12,11 +12,12 @@ pytest.importorskip("triton", reason="kernels are compiled by Triton: pip instal
 import campaign_stand_in  # noqa: E402
 
 from mpgemm.campaign import emulation, functions, libraries, library_cases, recovery, summary, times, units  # noqa: E402
-from mpgemm.campaign.folder import claim, kept_arrays, read_json  # noqa: E402
+from mpgemm.campaign.folder import claim, keep_arrays, kept_arrays, read_json  # noqa: E402
 from mpgemm.campaign.library_log import LibraryLog, configuration  # noqa: E402
 from mpgemm.campaign.work import Work  # noqa: E402
 from mpgemm.kernels import devices  # noqa: E402
 from mpgemm.kernels.gate import DATA  # noqa: E402
+from tensorcore_models.functions.hashes import block_hash, block_operands  # noqa: E402
 from tensorcore_models.hardware.campaign import run as unit_campaign  # noqa: E402
 from tensorcore_models.hardware.campaign.recording import replay  # noqa: E402
 from tensorcore_models.probing.edges import EDGES  # noqa: E402
@@ -86,7 +87,7 @@ def test_units_of_another_device_and_damaged_ones_are_refused(device, tmp_path):
         summary.check(tmp_path)
 
 
-@pytest.mark.full  # a minute: the whole catalogue of Hopper through its generated launches
+# Some 3 s: the whole catalogue of Hopper, which no smaller set stands for.
 def test_every_row_and_kind_of_hopper(device, tmp_path, monkeypatch):
     monkeypatch.undo()
     device = campaign_stand_in.stand_in(monkeypatch)
@@ -156,6 +157,17 @@ def test_large_products_have_tiles_timed_and_unscaled_kernels(device, tmp_path, 
     assert "failed" not in rows["ootomo_tf32, unscaled"] and "ootomo_tf32, tiles timed" in rows
 
 
+def test_products_of_torch_are_timed(device, tmp_path, monkeypatch):
+    monkeypatch.setattr(times, "methods_of", lambda target: [])
+    monkeypatch.setattr(times, "UNITS", ())
+    rows = {row["name"]: row for row in carried_out(times, device, tmp_path)}
+    assert list(rows) == [name for name, _, _ in times.TORCH]
+    assert {name for name, row in rows.items() if "failed" in row} <= {"torch BF16x9"}, (
+        rows
+    )  # which the CPU's torch has not
+
+
+@pytest.mark.full  # some 8 s: kernels are compiled
 def test_what_is_warmed_is_what_is_timed(device, tmp_path):
     rows = carried_out(times, device, tmp_path, warm=True)
     assert {row["name"] for row in rows if "failed" in row} <= {"torch BF16x9"}, rows  # which the CPU's torch has not
@@ -191,10 +203,16 @@ def test_a_wrong_bit_of_the_emulation_is_seen(device, monkeypatch):
 
 
 # -- functions ---------------------------------------------------------------------------------------------------------------
+#: The machine of compiled text has no published bits of it.
+TANH = "Refused: line 73: tanh.approx.f32: which bits it gives"[:40]
+
+
 def test_functions_are_hashed_as_the_recording_of_an_h100(device, tmp_path, recordings):
     """cvt.rna.tf32.f32 on the machine of compiled text: block by block the hashes that an H100 gave."""
     rows = carried_out(functions, device, tmp_path)
-    assert [("failed" in row) for row in rows] == [True, False]  # tanh: the machine has no published bits of it
+    assert [row.get("failed", "")[:40] for row in rows if row["what"] == "recorded"] == [TANH, ""]
+    [own] = [row for row in rows if row["what"] == "beside its model" and "failed" not in row]
+    assert own["differ"] == 0 and own["blocks"] == 2
     found = kept_arrays(tmp_path, "functions")["hash/cvt.rna.tf32.f32"]
     assert np.array_equal(found, recordings["hash/cvt.rna.tf32.f32"][:2])
 
@@ -213,12 +231,28 @@ def recordings():
 def test_hashes_of_results_are_those_of_the_kernel(device):
     """The definition in NumPy beside the kernel, on a conversion whose results NumPy knows."""
     function = next(f for f in functions.FUNCTIONS if f.name == "cvt.rna.tf32.f32")
-    x = functions.inputs_of(1)
+    x = block_operands(1)
     assert x[0] == 0x10000 and x[-1] == 0x1FFFF
     expected = (x + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    assert functions.block_hash(expected) == int(functions.hashed(device.tensors, function)[1])
-    assert functions.block_hash(np.roll(expected, 1)) != functions.block_hash(expected)
-    assert functions.mixed(np.array([0], np.uint64))[0] == 0xE220A8397B1DCDAF  # SplitMix64's first output of seed 0
+    assert block_hash(expected) == int(functions.hashed(device.tensors, function)[1])
+    assert block_hash(np.roll(expected, 1)) != block_hash(expected)
+
+
+def test_every_model_beside_the_recording_of_an_h100(tmp_path, recordings):
+    """Four blocks of each function, and all pairs of divisions: 0 differ; one result more is seen."""
+    names = [f for f in functions.FUNCTIONS if functions.model_of("hopper", f) is not None]
+    assert len(names) == len(functions.FUNCTIONS)
+    for function in names:
+        kept = {"small/two.a", "small/two.b", f"small/{function.name}"} & set(recordings.files)
+        arrays = {name: recordings[name] for name in kept}
+        if function.operands == 1:
+            arrays[f"hash/{function.name}"] = recordings[f"hash/{function.name}"]
+        keep_arrays(tmp_path, "functions", function.name, arrays)
+        ticks = iter(range(100))
+        found = functions.compared(
+            tmp_path, "functions", function, functions.model_of("hopper", function), 4, lambda ticks=ticks: next(ticks)
+        )
+        assert found["differ"] == 0 and found["inputs"] in (1 << 17, 4 << 16), (function.name, found)
 
 
 def test_a_model_is_compared_by_its_hashes(device, tmp_path):
@@ -226,6 +260,7 @@ def test_a_model_is_compared_by_its_hashes(device, tmp_path):
         wrong = 0
 
         def bits(self, x):
+            assert x.size == 1 << 16
             return ((x + np.uint32(0x1000)) & np.uint32(0xFFFFE000)) ^ np.uint32(self.wrong)
 
     function = next(f for f in functions.FUNCTIONS if f.name == "cvt.rna.tf32.f32")
@@ -242,14 +277,14 @@ def test_a_model_is_compared_by_its_hashes(device, tmp_path):
 
 @pytest.mark.full  # some 15 s: 29 kernels are compiled; with results to nearest in the place of unpublished ones
 def test_every_function_is_recorded(monkeypatch, tmp_path):
-    from tensorcore_models.compiled import program
+    from tensorcore_models.compiled.program import KernelProgram
 
     names = functions.FUNCTIONS
     campaign_stand_in.small(monkeypatch)
     monkeypatch.setattr(functions, "FUNCTIONS", names)
     device = campaign_stand_in.stand_in(monkeypatch)
-    run = program.Program.run
-    monkeypatch.setattr(program.Program, "run", lambda self, *a, **o: run(self, *a, **{**o, "unpublished": "nearest"}))
+    run = KernelProgram.run
+    monkeypatch.setattr(KernelProgram, "run", lambda self, *a, **o: run(self, *a, **{**o, "unpublished": "nearest"}))
     rows = {row["function"]: row for row in carried_out(functions, device, tmp_path)}
     assert len(rows) == len(names)
     assert {name for name, row in rows.items() if "failed" in row} <= {"tanh.approx.f16x2", "tanh.approx.bf16x2"}, rows

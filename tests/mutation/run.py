@@ -377,7 +377,7 @@ MUTANTS = (
     Mutant("campaign: what failed is not tried again", "mpgemm/campaign/folder.py", "Rows.__init__", 'if "failed" not in row', "if True", ("tests/campaign/test_folder.py",)),
     Mutant("campaign: another device's folder is taken", "mpgemm/campaign/folder.py", "claim", "if apart:", "if False:", ("tests/campaign/test_folder.py",)),
     Mutant("campaign: what a share started goes on", "mpgemm/campaign/jobs.py", "_end", "os.killpg(process.pid, signal.SIGKILL)", "process.kill()", ("tests/campaign/test_jobs.py",)),
-    Mutant("campaign: a hash without its input", "mpgemm/campaign/functions.py", "block_hash", "places | results.astype(np.uint64)", "results.astype(np.uint64)", ("tests/campaign/test_campaign_parts.py",)),
+    Mutant("campaign: halves of a pair change places", "mpgemm/campaign/functions.py", "compared", "*function.before, block_operands(block)", "block_operands(block), *function.before", ("tests/campaign/test_campaign_parts.py",)),
     Mutant("gpu units: an infinity times zero", "tensorcore_models/gpu/specials.py", "_infinite_products", "undefined > 0", "undefined < 0", ("tests/gpu/test_units_specials.py",)),
     Mutant("gpu units: infinities of both signs", "tensorcore_models/gpu/specials.py", "taken_apart", "nan | (positive & negative)", "nan", ("tests/gpu/test_units_specials.py",)),
     Mutant("gpu units: flags beside special values", "tensorcore_models/gpu/products.py", "DeviceUnit._apart", "(flags != 0) | ~apart.any", "~apart.any", ("tests/gpu/test_units_specials.py",)),
