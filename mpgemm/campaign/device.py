@@ -12,8 +12,9 @@ from tensorcore_models.hardware.cuda.device import Device, default_device
 
 #: Distributions whose versions belong to a result.
 _VERSIONS = ("torch", "triton", "numpy")
-#: Calls before a time is taken, and calls whose median is kept.
+#: Calls before a time is taken, and calls whose median is kept; fewer where one takes longer than that many seconds.
 _WARM, _REPEATS = 2, 9
+_LONG, _FEW = 0.1, 3
 #: Cycles for which the GPU is kept busy while the host enqueues a call: some 10 ms.
 _BUSY = 20_000_000
 
@@ -97,10 +98,13 @@ def gpu_times(run: Callable[[], object]) -> dict[str, float]:
     import torch
 
     for _ in range(_WARM):
+        begun = time.perf_counter()
         run()
+        torch.cuda.synchronize()
+    repeats = _REPEATS if time.perf_counter() - begun < _LONG else _FEW
     found: dict[str, list[float]] = {"seconds": [], "device_seconds": [], "host_seconds": []}
     for busy in (0, _BUSY):
-        for _ in range(_REPEATS):
+        for _ in range(repeats):
             torch.cuda.synchronize()
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             if busy:

@@ -31,7 +31,7 @@ LANES, BLOCKS_AT_ONCE = 1024, 1 << 13
 PAIRS = 1 << 17
 
 
-class Model(Protocol):
+class FunctionModel(Protocol):
     """A model of a function: results of encodings."""
 
     def bits(self, *operands: Any) -> np.ndarray:
@@ -160,14 +160,14 @@ def recorded(device: torch.device, folder: Path, part: str, function: PTXFunctio
     return {"inputs": PAIRS if function.operands == 2 else BLOCKS * BLOCK}
 
 
-def model_of(arch: str, function: PTXFunction) -> Model | None:
+def model_of(arch: str, function: PTXFunction) -> FunctionModel | None:
     """The model of a function; None where the architecture has none."""
     known = {row.name: row for row in tcm.list_functions(arch)}
     return known.get(function.instruction)
 
 
 def compared(
-    folder: Path, part: str, function: PTXFunction, model: Model, seconds: float, clock=time.monotonic
+    folder: Path, part: str, function: PTXFunction, model: FunctionModel, seconds: float, clock=time.monotonic
 ) -> dict[str, Any]:
     """How much of the recording a model misses: pairs of operands, or blocks in an order that samples the domain, until the
     time is over."""
@@ -191,7 +191,7 @@ def compared(
 
 def tasks(
     device: torch.device, folder: Path, part: str, arch: str, seconds: float,
-    models: Callable[[str, PTXFunction], Model | None] = model_of,
+    models: Callable[[str, PTXFunction], FunctionModel | None] = model_of,
 ) -> Iterator[Task]:  # fmt: skip
     """Each function's recording, then each model beside it."""
     for function in FUNCTIONS:

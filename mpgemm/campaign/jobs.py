@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpgemm.campaign.library_log import CALLS, FILE, LEVEL
-from mpgemm.campaign.parts import Part
+from mpgemm.campaign.parts import CampaignPart
 
 #: What starts a share.
 WORKER = (sys.executable, "-m", "mpgemm.campaign.worker")
@@ -29,13 +29,13 @@ class Job:
 
     Attributes
     ----------
-    part : Part
+    part : CampaignPart
     share : int
     seconds : float
     warm : bool
     """
 
-    part: Part
+    part: CampaignPart
     share: int
     seconds: float
     warm: bool = False
@@ -47,7 +47,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """How a share ended: `said` is empty where it ended well."""
 
     job: str
@@ -55,12 +55,12 @@ class Outcome:
     said: str
 
 
-def planned(parts: Sequence[Part], budget: float, processes: int) -> list[list[Job]]:
+def planned(parts: Sequence[CampaignPart], budget: float, processes: int) -> list[list[Job]]:
     """Jobs in groups: those of a group run side by side, one group after the other.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of CampaignPart
     budget : float
         Seconds for all.
     processes : int
@@ -105,7 +105,7 @@ class Processes:
         self._lock = threading.Lock()
         self._stopped = False
 
-    def run(self, jobs: Sequence[Job], ended: Callable[[Outcome], None]) -> None:
+    def run(self, jobs: Sequence[Job], ended: Callable[[JobOutcome], None]) -> None:
         """Run jobs side by side; `ended` is told of each. An interruption ends all of them."""
         with ThreadPoolExecutor(min(self.processes, len(jobs)) or 1) as pool:
             futures = [pool.submit(self._one, job) for job in jobs]
@@ -118,14 +118,14 @@ class Processes:
                     future.cancel()
                 raise
 
-    def _one(self, job: Job) -> Outcome:
+    def _one(self, job: Job) -> JobOutcome:
         start = time.monotonic()
         log = self.folder / "logs" / f"{job.name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as file:
             with self._lock:
                 if self._stopped:
-                    return Outcome(job.name, 0.0, "not started")
+                    return JobOutcome(job.name, 0.0, "not started")
                 process = subprocess.Popen(
                     self._command(job), stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                     env=self._environment(job), start_new_session=True,
@@ -140,7 +140,7 @@ class Processes:
                 _end(process)
                 with self._lock:
                     self._running.discard(process)
-        return Outcome(job.name, round(time.monotonic() - start, 1), said)
+        return JobOutcome(job.name, round(time.monotonic() - start, 1), said)
 
     def _command(self, job: Job) -> list[str]:
         words = [*self.worker, "--out", str(self.folder), "--part", job.part.name, "--share", str(job.share)]
@@ -151,7 +151,8 @@ class Processes:
         """That of this process; threads are shared among processes, and cuBLASLt logs the calls of libraries."""
         found = dict(os.environ)
         if not job.part.alone or job.warm:
-            found.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // self.processes)))
+            for name in ("OMP_NUM_THREADS", "MPGEMM_NUM_THREADS"):
+                found.setdefault(name, str(max(1, (os.cpu_count() or 1) // self.processes)))
         if job.part.name == "libraries":
             found |= {LEVEL: CALLS, FILE: str(self.folder / "logs" / f"cublaslt-{job.share}.log")}
         return found

@@ -8,7 +8,7 @@ from mpgemm.campaign.work import Work
 
 
 @dataclass(frozen=True)
-class Part:
+class CampaignPart:
     """A part.
 
     Attributes
@@ -38,11 +38,15 @@ class Part:
 PARTS = {
     part.name: part
     for part in (
-        Part("units", "every instruction of the architecture against its model, all kinds of operands, and vectors", 8),
-        Part("emulation", "units emulated on the GPU beside the CPU, and beside the GPU's own products", 4),
-        Part("recovery", "kernels of FP32 and FP64 recovery against the simulation", 4),
-        Part("functions", "special functions over their whole domains by hashes, and their models", 1),
-        Part("libraries", "torch's products, attention and functions: hashes, kernels, cuBLASLt's configuration", 1),
-        Part("times", "recovery and emulation beside torch's products, device and host apart", 4, alone=True),
+        CampaignPart(
+            "units", "every instruction of the architecture against its model, all kinds of operands, and vectors", 8
+        ),
+        CampaignPart("emulation", "units emulated on the GPU beside the CPU, and beside the GPU's own products", 4),
+        CampaignPart("recovery", "kernels of FP32 and FP64 recovery against the simulation", 4),
+        CampaignPart("functions", "special functions over their whole domains by hashes, and their models", 1),
+        CampaignPart(
+            "libraries", "torch's products, attention and functions: hashes, kernels, cuBLASLt's configuration", 1
+        ),
+        CampaignPart("times", "recovery and emulation beside torch's products, device and host apart", 4, alone=True),
     )
 }

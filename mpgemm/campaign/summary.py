@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mpgemm.campaign.folder import DEVICE, kept_arrays, read_json, shares, write_json
-from mpgemm.campaign.jobs import Outcome
+from mpgemm.campaign.jobs import JobOutcome
 from mpgemm.campaign.parts import PARTS
 from mpgemm.reporting.report import Table
 from tensorcore_models.files import atomic_writer, write_text
@@ -58,7 +58,7 @@ def counts(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def summarise(folder: Path, outcomes: Sequence[Outcome] = (), seconds: float = 0.0) -> list[dict[str, Any]]:
+def summarise(folder: Path, outcomes: Sequence[JobOutcome] = (), seconds: float = 0.0) -> list[dict[str, Any]]:
     """Write the tables, the vectors and the summary of a folder; the counts of its parts."""
     folder = Path(folder)
     found = counts(folder)

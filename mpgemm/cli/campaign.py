@@ -15,7 +15,7 @@ from mpgemm.reporting.report import Table, json_text, say
 
 if TYPE_CHECKING:
     from mpgemm.campaign.device import CampaignDevice
-    from mpgemm.campaign.jobs import Outcome
+    from mpgemm.campaign.jobs import JobOutcome
 
 QUESTION = "look into a unit"
 SUMMARY = "this machine's GPU beside the models: units, emulation, kernels, functions, libraries, times"
@@ -92,7 +92,7 @@ def carried_out(
     summary.check(args.out)
     start, outcomes = time.monotonic(), []
 
-    def ended(outcome: Outcome) -> None:
+    def ended(outcome: JobOutcome) -> None:
         outcomes.append(outcome)
         if not args.json:
             say(f"{outcome.job}: {outcome.said or 'done'} ({outcome.seconds:.0f} s)")

@@ -42,7 +42,7 @@ class OneProcess(jobs.Processes):
             words = self._command(job)[len(self.worker) :]
             bad = job.name == "units-3"
             status = bad or worker.main(words, device_of=lambda: self.device)
-            ended(jobs.Outcome(job.name, 1.0, "ended by signal 6" if bad else "" if status == 0 else "failed"))
+            ended(jobs.JobOutcome(job.name, 1.0, "ended by signal 6" if bad else "" if status == 0 else "failed"))
 
 
 def test_a_part_its_tables_and_its_page(device, tmp_path, monkeypatch, capsys):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpgemm.campaign.jobs import Processes, planned
-from mpgemm.campaign.parts import PARTS, Part
+from mpgemm.campaign.parts import PARTS, CampaignPart
 
 #: A worker that does what its part is called.
 SCRIPT = """
@@ -33,7 +33,9 @@ def run(tmp_path):
     def runs(*names, seconds=0.2, processes=4, **more):
         found = {}
         runner = Processes(tmp_path, None, processes, (sys.executable, str(script)), grace=0.3)
-        jobs = planned([Part(name, "", 1, **more) for name in names], seconds * 4 if more else seconds, processes)
+        jobs = planned(
+            [CampaignPart(name, "", 1, **more) for name in names], seconds * 4 if more else seconds, processes
+        )
         for group in jobs:
             runner.run(group, lambda outcome: found.__setitem__(outcome.job, outcome))
         return found, tmp_path
