@@ -259,7 +259,7 @@ class DeviceUnit:
         parts = scales if scales[0] is None else (scales[0][of_a], scales[1][of_b])
         apart = taken_apart(rule, a[of_a], b[of_b], None if c is None else c[place], parts)
         found, flags = self._sliced(apart.a, apart.b, apart.c, every, apart.scales)
-        left = (flags != 0) | ~apart.any
+        left = (flags != 0) | ~apart.any | apart.undecided(found)
         d[place] = torch.where(left[:, None, None], d[place], apart.put_into(found))
         return left.tolist()
 

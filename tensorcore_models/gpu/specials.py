@@ -20,7 +20,10 @@ from ..kernels.lowering import Lowered
 from ..reference.operands import special_bits
 
 #: Algorithms whose sums are special by that rule alone; others keep payloads, saturate or flush.
-_HELD = (SumAlgorithm.FUSED, SumAlgorithm.INTERLEAVED, SumAlgorithm.ROUND_DOWN, SumAlgorithm.GROUP_SUM)
+_HELD = (
+    SumAlgorithm.FUSED, SumAlgorithm.INTERLEAVED, SumAlgorithm.ROUND_DOWN, SumAlgorithm.GROUP_SUM, SumAlgorithm.LATE,
+    SumAlgorithm.PARAMETRIC, SumAlgorithm.EXACT,
+)  # fmt: skip
 #: Counts of special products are exact in FP32 up to here.
 _MOST_COUNTED = 1 << 23
 
@@ -58,6 +61,8 @@ def special_rule(low: Lowered, every: int | None) -> SpecialRule | None:
         return None
     (algorithm, spec), formats, _ = read
     if algorithm not in _HELD or spec.nan == "x86" or not all(_readable(fmt) for fmt in formats):
+        return None
+    if getattr(spec, "flush_inputs", False):  # an infinity times a subnormal number
         return None
     d, scale = formats[3], low.scale_format
     if d.specials != "ieee" or (scale is not None and scale.fraction_bits and any(f.has_inf for f in formats[:2])):
@@ -117,10 +122,12 @@ class SpecialTiles:
         Of a and b, those that are NaN replaced by the smallest; or None.
     any : Tensor
         Which tiles have special values.
-    special : Tensor
-        For each element of the result whether special values decide it.
+    special, nan : Tensor
+        For each element of the result whether special values decide it, and whether it is NaN then.
     codes : Tensor
         What it is then.
+    result : Format
+        Of the result.
     """
 
     a: Any
@@ -129,7 +136,16 @@ class SpecialTiles:
     scales: tuple[Any, Any]
     any: Any
     special: Any
+    nan: Any
     codes: Any
+    result: Format
+
+    def undecided(self, d: Any) -> Any:
+        """Tiles where the results `d` without special values overflow and special values make an infinity.
+
+        Whether that comes first decides whether two infinities of different signs meet.
+        """
+        return (self.special & ~self.nan & ~kinds(self.result, d).isfinite()).flatten(1).any(1)
 
     def put_into(self, d: Any) -> Any:
         """The results `d` of the operands without special values, with those that these decide."""
@@ -170,7 +186,9 @@ def taken_apart(rule: SpecialRule, a: Any, b: Any, c: Any, scales: tuple[Any, An
         (kept[0], kept[1]),
         special.flatten(1).any(1),
         special,
+        nan,
         codes,
+        formats[3],
     )
 
 

@@ -16,7 +16,10 @@ from unit_machine import normal  # noqa: E402
 from tensorcore_models.gpu import specials, tensors  # noqa: E402
 from tensorcore_models.gpu.products import APART, ON_CPU  # noqa: E402
 
-NAMES = ("hopper-fp16", "ampere-bf16", "ada-fp16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "blackwell-mxfp4")
+NAMES = (
+    "hopper-fp16", "ampere-bf16", "ada-fp16", "ada-e4m3", "cdna3-fp8", "blackwell-mxfp8", "blackwell-mxfp4", "gaudi2-tf32",
+    "gaudi3-fp16", "riscv-bf16",
+)  # fmt: skip
 SHAPE = (29, 23, 72)
 
 
@@ -45,6 +48,7 @@ def engine_and_machine(name):
     return tcm.get_instruction(*unit.split(":", 1)), machine
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_bit_differs_and_nothing_goes_to_the_cpu(name):
     engine, machine = engine_and_machine(name)
@@ -109,6 +113,20 @@ def test_tiles_are_done_in_parts_that_memory_holds(monkeypatch):
     monkeypatch.setattr(products, "PACKED_BYTES", 96 * 72 * 16 * 3)  # three tiles at a time
     done, found = unit_machine.run(engine, machine, p)
     assert np.array_equal(found, expected) and done.again == whole.again and len(done.again) > 3
+
+
+def test_an_overflow_beside_an_infinity_is_left_to_the_cpu():
+    """The sum of -inf and finite products that overflow first is NaN, and -inf where -inf comes first."""
+    low = lowered(tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32"))
+    rule = specials.special_rule(low, None)
+    a, b = (torch.ones(s, dtype=torch.int16) * 0x3C00 for s in ((3, 2, 4), (3, 2, 4)))
+    a[0, 1, 2], a[1, 0, 0] = -0x0400, 0x7E00  # -inf, NaN
+    apart = specials.taken_apart(rule, a, b, None, (None, None))
+    assert apart.any.tolist() == [True, True, False]
+    d = torch.zeros((3, 2, 2), dtype=torch.int32)
+    assert not apart.undecided(d).any()
+    d[:] = 0x7F800000
+    assert apart.undecided(d).tolist() == [True, False, False]
 
 
 def test_payloads_and_saturation_have_no_rule_here():
