@@ -15,6 +15,7 @@ import torch
 import tensorcore_models as tcm
 from mpgemm.campaign.tasks import Task
 from mpgemm.campaign.work import Work
+from tensorcore_models.formats import get_format
 from tensorcore_models.gpu.tensors import ComputedOnCPU, run_bits
 from tensorcore_models.hardware.libraries.engines import TORCH_TYPES, TorchMatmulEngine
 from tensorcore_models.hardware.libraries.orders import candidates
@@ -37,6 +38,8 @@ ROUNDS, MOST = 3, (150, 150, 500)
 #: Formats and m, n, k of products that the GPU computes itself.
 OWN_FORMATS = ("fp16", "bf16", "tf32", "e4m3fn")
 OWN_SHAPES = ((320, 320, 768), (1000, 1000, 1000), (512, 512, 16384), (4096, 4096, 4096))
+#: torch takes sizes of products of 8 bits that are multiples of it.
+NARROW_SIZES = 16
 
 
 def _wide(x: torch.Tensor, draws: torch.Generator) -> torch.Tensor:
@@ -96,9 +99,12 @@ def own(device: torch.device, arch: str) -> Iterator[Task]:
     for m, n, k in OWN_SHAPES:
         for fmt in OWN_FORMATS:
             for unit in candidates(arch, fmt):
-                if unit.d_format != "fp32":
+                narrow = get_format(fmt).bits == 8
+                if unit.d_format != "fp32" or (narrow and any(size % NARROW_SIZES for size in (m, n, k))):
                     continue
                 for data in OWN_DATA:
+                    if narrow and data == "wide":  # most of it would be NaN
+                        continue
                     facts = {"unit": str(unit), "data": data, "m": m, "n": n, "k": k, "beside": f"torch's {fmt}"}
                     yield facts, partial(compared_with_own, device, str(unit), fmt, data, (m, n, k))
 

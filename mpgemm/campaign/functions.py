@@ -166,6 +166,12 @@ def model_of(arch: str, function: PTXFunction) -> FunctionModel | None:
     return known.get(function.instruction)
 
 
+def is_on(arch: str, function: PTXFunction) -> bool:
+    """Whether an architecture has a function, as far as models say; what no model is of is tried everywhere."""
+    having = {row.arch for row in tcm.list_functions() if row.name == function.instruction}
+    return not having or arch in having
+
+
 def compared(
     folder: Path, part: str, function: PTXFunction, model: FunctionModel, seconds: float, clock=time.monotonic
 ) -> dict[str, Any]:
@@ -194,9 +200,10 @@ def tasks(
     models: Callable[[str, PTXFunction], FunctionModel | None] = model_of,
 ) -> Iterator[Task]:  # fmt: skip
     """Each function's recording, then each model beside it."""
-    for function in FUNCTIONS:
+    there = [function for function in FUNCTIONS if is_on(arch, function)]
+    for function in there:
         yield {"function": function.name, "what": "recorded"}, partial(recorded, device, folder, part, function)
-    having = [(function, model) for function in FUNCTIONS if (model := models(arch, function)) is not None]
+    having = [(function, model) for function in there if (model := models(arch, function)) is not None]
     for function, model in having:
         each = partial(compared, folder, part, function, model, seconds / len(having))
         yield {"function": function.name, "what": "beside its model"}, each

@@ -32,11 +32,15 @@ def bits(x: torch.Tensor) -> np.ndarray:
 
 
 def recorded(device: CampaignDevice, folder: Path, part: str, case: LibraryCase, log: LibraryLog) -> dict[str, Any]:
-    """Call it twice, and once more for the names of its kernels."""
-    call = case.make(device.tensors)
+    """Call it twice, and once more for the names of its kernels; what this torch does not multiply here is `refused`."""
     with torch.no_grad():
         log.since()
-        first, again = call(), call()
+        try:
+            call = case.make(device.tensors)
+            first, again = call(), call()
+        except (RuntimeError, ValueError, NotImplementedError) as error:
+            torch.zeros(1, device=device.tensors).cpu()  # raises where the device is at fault
+            return {"refused": f"{type(error).__name__}: {error}"[:300]}
         found = bits(first)
         rows = found.reshape(-1, found.shape[-1])
         picked = list(range(0, len(rows), max(1, len(rows) // case.rows)))[: case.rows]

@@ -46,7 +46,9 @@ def tasks(target: KernelTarget, device: torch.device, time: Callable[[Callable[[
 def products(target: KernelTarget, device: torch.device, m: int, n: int, k: int) -> dict[str, Prepared]:
     """What makes each product of a shape ready; operands are made when it is asked for one."""
     found: dict[str, Prepared] = {
-        name: partial(_torch_call, device, (m, n, k), kind, precision) for name, kind, precision in TORCH
+        name: partial(_torch_call, device, (m, n, k), kind, precision)
+        for name, kind, precision in TORCH
+        if precision is None or _has_precision(precision)
     }
     for method in methods_of(target):
         found[method] = partial(_method_call, device, (m, n, k), method)
@@ -72,8 +74,17 @@ def _torch_call(device, shape, kind: torch.dtype, precision: str | None) -> Call
     return partial(torch.matmul, a, b) if precision is None else partial(_torch_product, a, b, precision)
 
 
+def _has_precision(precision: str) -> bool:
+    """Whether this torch has a precision of FP32 products of that name."""
+    try:
+        _torch_product(torch.ones(1, 1), torch.ones(1, 1), precision)
+    except (ValueError, RuntimeError):
+        return False
+    return True
+
+
 def _torch_product(a: torch.Tensor, b: torch.Tensor, precision: str) -> torch.Tensor:
-    """torch's product in a precision of its matmul settings; ValueError where this torch has none of that name."""
+    """torch's product in a precision of its matmul settings."""
     settings = torch.backends.cuda.matmul
     before = settings.fp32_precision
     try:

@@ -132,8 +132,7 @@ def test_fp64_is_compared_and_timed(device, tmp_path, monkeypatch):
 @pytest.mark.full  # some 5 s: kernels are compiled
 def test_every_product_is_timed(device, tmp_path):
     rows = {row["name"]: row for row in carried_out(times, device, tmp_path)}
-    failed = {name for name, row in rows.items() if "failed" in row}
-    assert failed <= {"torch BF16x9"}, rows  # which the CPU's torch has not
+    assert not any("failed" in row for row in rows.values()), rows
     assert {"torch FP32", "torch TF32", "torch FP16", "torch BF16", "torch FP64"} < set(rows)
     assert {"ootomo_tf32", "ootomo_tf32, B split before", f"emulated {F16}"} < set(rows)
     row = rows["ootomo_tf32"]
@@ -161,16 +160,14 @@ def test_products_of_torch_are_timed(device, tmp_path, monkeypatch):
     monkeypatch.setattr(times, "methods_of", lambda target: [])
     monkeypatch.setattr(times, "UNITS", ())
     rows = {row["name"]: row for row in carried_out(times, device, tmp_path)}
-    assert list(rows) == [name for name, _, _ in times.TORCH]
-    assert {name for name, row in rows.items() if "failed" in row} <= {"torch BF16x9"}, (
-        rows
-    )  # which the CPU's torch has not
+    assert {"torch BF16x9", *rows} == {name for name, _, _ in times.TORCH}  # which not every torch has
+    assert not any("failed" in row for row in rows.values()), rows
 
 
 @pytest.mark.full  # some 8 s: kernels are compiled
 def test_what_is_warmed_is_what_is_timed(device, tmp_path):
     rows = carried_out(times, device, tmp_path, warm=True)
-    assert {row["name"] for row in rows if "failed" in row} <= {"torch BF16x9"}, rows  # which the CPU's torch has not
+    assert not any("failed" in row for row in rows), rows
     assert {"torch FP32", "ootomo_tf32", "ootomo_tf32, B split before", f"emulated {F16}"} < {
         row["name"] for row in rows
     }
@@ -285,9 +282,12 @@ def test_every_function_is_recorded(monkeypatch, tmp_path):
     device = campaign_stand_in.stand_in(monkeypatch)
     run = KernelProgram.run
     monkeypatch.setattr(KernelProgram, "run", lambda self, *a, **o: run(self, *a, **{**o, "unpublished": "nearest"}))
-    rows = {row["function"]: row for row in carried_out(functions, device, tmp_path)}
+    rows = {row["function"]: row for row in carried_out(functions, device, tmp_path) if row["what"] == "recorded"}
     assert len(rows) == len(names)
-    assert {name for name, row in rows.items() if "failed" in row} <= {"tanh.approx.f16x2", "tanh.approx.bf16x2"}, rows
+    # Those are compiled and assembled as the others; the machine has no results of them, rounded or not.
+    unknown = {f.name for f in names if f.narrow or f.name.endswith(".hi")}
+    assert {name for name, row in rows.items() if "failed" in row} == unknown
+    assert all(rows[name]["failed"].startswith("Refused: line 7") for name in unknown)
 
 
 # -- libraries ---------------------------------------------------------------------------------------------------------------
@@ -302,12 +302,38 @@ def test_libraries_are_recorded(device, tmp_path, monkeypatch):
     assert row["sha256"] == hashlib.sha256(d.numpy().tobytes()).hexdigest() and row["deterministic"]
     assert np.array_equal(kept_arrays(tmp_path, "libraries")[row["name"]], d.numpy().view(np.int16)[row["rows"]])
     assert row["kernels"] == [["gemm", 1.5], ["pack", 0.5]] and row["shape"] == [16, 16] and "configuration" not in row
-    kinds = {name.split("/")[0] for name, row in rows.items() if "failed" not in row}
+    kinds = {name.split("/")[0] for name, row in rows.items() if "refused" not in row}
     assert {"mm", "int8", "sdpa", "pointwise", "order"} <= kinds
     assert rows["order/fp16/16x16x64"]["best"] <= 1.0
-    assert {row["op"] for row in rows.values() if "failed" in row} <= {
+    assert not any("failed" in row for row in rows.values())
+    assert {row["op"] for row in rows.values() if "refused" in row} <= {
         "mm out fp32", "scaled_mm", "rowwise", "block 1x128 128x128", "sdpa",
     }  # fmt: skip
+
+
+def test_a_device_at_fault_is_a_failure_and_a_refusal_is_none(device, tmp_path, monkeypatch):
+    def refuses(where):
+        raise RuntimeError("no kernel for these types")
+
+    case = library_cases.LibraryCase("x", {"op": "x"}, refuses)
+    found = libraries.recorded(device, tmp_path, "libraries", case, LibraryLog())
+    assert found == {"refused": "RuntimeError: no kernel for these types"}
+
+    def at_fault(*sizes, **options):
+        raise RuntimeError("illegal memory access")
+
+    monkeypatch.setattr(torch, "zeros", at_fault)
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        libraries.recorded(device, tmp_path, "libraries", case, LibraryLog())
+
+
+def test_what_an_architecture_lacks_is_not_asked_for():
+    names = {f.name: f for f in functions.FUNCTIONS}
+    assert not functions.is_on("ampere", names["cvt.rn.satfinite.e4m3x2.f32"])
+    assert functions.is_on("hopper", names["cvt.rn.satfinite.e4m3x2.f32"]) and functions.is_on(
+        "volta", names["ex2.approx.f32"]
+    )
+    assert functions.is_on("volta", functions.PTXFunction("new.f32", "new.f32 $0, $1;"))
 
 
 def test_every_case_has_a_name_of_its_own():
