@@ -12,7 +12,8 @@ from mpgemm.campaign.jobs import JobOutcome
 from mpgemm.campaign.parts import PARTS
 from mpgemm.reporting.report import Table
 from tensorcore_models.files import atomic_writer, write_text
-from tensorcore_models.hardware.campaign.recording import INDEX, recorded
+from tensorcore_models.hardware.campaign.recording import INDEX, Recorder, recorded
+from tensorcore_models.hardware.campaign.run import COMPARISON
 
 #: The file that has the counts of all parts.
 SUMMARY = "campaign.json"
@@ -67,6 +68,7 @@ def summarise(folder: Path, outcomes: Sequence[JobOutcome] = (), seconds: float 
         rows = [row for group, _ in shares(folder, row["part"]) for row in group]
         _write_table(folder, row["part"], rows)
         _write_vectors(folder, row["part"], rows, device)
+    _write_units(folder / "units")
     write_json(folder / SUMMARY, {
         "campaign": {"device": device, "parts": found, "seconds": round(seconds, 1)},
         "ended_badly": [asdict(outcome) for outcome in outcomes if outcome.said],
@@ -101,3 +103,19 @@ def _write_vectors(folder: Path, part: str, rows: Sequence[dict[str, Any]], devi
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     if listed is not None:
         write_json(folder / part / listed, {**device, "rows": list(rows)})
+
+
+def _write_units(folder: Path) -> None:
+    """The vectors and comparisons of all shares in the folder "recorded", as tools/make_hopper_vectors.py takes them."""
+    indices = sorted(folder.glob(f"share-*/vectors/{INDEX}"))
+    if not indices:
+        return
+    facts = read_json(indices[0])
+    del facts["vectors"]
+    recorder, compared = Recorder(folder / "recorded", facts), {}
+    for index in indices:
+        for entry in recorded(index.parent):
+            recorder.add(*entry)
+        compared |= read_json(index.parent.parent / COMPARISON)["instructions"]
+    recorder.save()
+    write_json(folder / "recorded" / COMPARISON, compared)

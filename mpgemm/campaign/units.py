@@ -24,8 +24,8 @@ def run(work: Work) -> None:
     """Carry out the share."""
     if work.share == 0:
         if work.experiments is not None:
-            _campaign(work, work.folder / work.part / "decisive", [], work.experiments).decide()
-            work.say(f"{work.part}: decisive experiments in {work.part}/decisive")
+            _campaign(work, work.folder / work.part, [], work.experiments).decide()
+            work.say(f"{work.part}: decisive experiments in {work.part}/decisive.json")
         return
     rows = rows_of(work.device.arch)[work.share - 1 :: work.shares - 1]
     campaign = _campaign(work, work.folder / work.part / f"share-{work.share}", rows, None)

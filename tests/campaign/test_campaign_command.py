@@ -60,7 +60,10 @@ def test_a_part_its_tables_and_its_page(device, tmp_path, monkeypatch, capsys):
     page = capsys.readouterr().out
     assert "Does no GPU compute what the models say?" in page and "results compared, 0 differ" in page
     assert "mma.m16n8k16.f32.f16.f16.f32" in page and "units-3: ended by signal 6" in page
-    assert set(replay(tmp_path / "units" / "share-1" / "vectors").values()) == {0}
+    counts = replay(tmp_path / "units" / "recorded")  # of all shares
+    assert set(counts.values()) == {0} and len({name.rpartition("/")[0] for name in counts}) == 2
+    compared = json.loads((tmp_path / "units" / "recorded" / "comparison.json").read_text())
+    assert all(sum(found["dots"].values()) and not sum(found["mismatches"].values()) for found in compared.values())
 
 
 @pytest.mark.full  # a minute: 11 processes that import torch, of which some compile kernels
