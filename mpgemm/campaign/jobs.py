@@ -148,8 +148,14 @@ class Processes:
         return words + (["--experiments", str(self.experiments)] if self.experiments is not None else [])
 
     def _environment(self, job: Job) -> Mapping[str, str]:
-        """That of this process; threads are shared among processes, and cuBLASLt logs the calls of libraries."""
+        """That of this process; threads are shared among processes, and cuBLASLt logs the calls of libraries.
+
+        What is timed while others run, as tiles are before times are taken, is kept where nobody looks it up again.
+        """
         found = dict(os.environ)
+        found.setdefault("TRITON_CACHE_DIR", str(Path.home() / ".triton" / "cache"))
+        if job.warm:
+            found["TORCHINDUCTOR_CACHE_DIR"] = str(self.folder / "cache" / job.name)
         if not job.part.alone or job.warm:
             for name in ("OMP_NUM_THREADS", "MPGEMM_NUM_THREADS"):
                 found.setdefault(name, str(max(1, (os.cpu_count() or 1) // self.processes)))

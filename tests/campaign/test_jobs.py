@@ -14,6 +14,7 @@ SCRIPT = """
 import os, sys, time
 part = sys.argv[sys.argv.index("--part") + 1]
 print(" ".join(sys.argv[1:]), os.environ.get("CUBLASLT_LOG_LEVEL"), os.environ.get("OMP_NUM_THREADS"), flush=True)
+print(os.environ.get("TORCHINDUCTOR_CACHE_DIR"), os.environ.get("TRITON_CACHE_DIR"), flush=True)
 if part == "hangs":
     if child := os.fork():
         open(sys.argv[sys.argv.index("--out") + 1] + f"/pid-{child}", "w").close()
@@ -92,6 +93,9 @@ def test_libraries_log_and_what_takes_times_runs_alone(run):
     assert list(found) == ["warm-times-0", "times-0"]
     assert "--warm" in (folder / "logs" / "warm-times-0.log").read_text()
     assert "--warm" not in (folder / "logs" / "times-0.log").read_text()
+    # Tiles that are timed beside others are not those that times are taken of; what is compiled is.
+    caches = [(folder / "logs" / f"{name}.log").read_text().split()[-2:] for name in ("warm-times-0", "times-0")]
+    assert caches[0][0] == str(folder / "cache" / "warm-times-0") != caches[1][0] and caches[0][1] == caches[1][1]
 
 
 def test_time_is_dealt():
