@@ -29,11 +29,11 @@ from mpgemm.bounds.tails import fit_tail, upper_limit
 from mpgemm.bounds.watching import JudgedProduct, hold
 from mpgemm.testing.tolerance_result import Statistical, Vacuity, check_tolerance
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.engines.order import Chain, Sum
 from tensorcore_models.engines.scaled import apply_at_end
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.threads import one_thread
+from tensorcore_models.orders.order import Chain, Sum
 
 #: Parts that rtol may have of what is allowed at the mean |exact|.
 PARTS = (0.0, 0.25, 0.5, 0.75, 0.9)
