@@ -3,8 +3,8 @@
 Run it from the repository root: python tools/make_hopper_vectors.py FOLDER EXPERIMENTS
 
 EXPERIMENTS is the file of decisive experiments that the run was given. FOLDER has ``decisive.json``, ``edge_rules.json`` and a
-folder for each group of instructions with ``vectors.npz``, ``index.json`` and ``comparison.json``, as
-`python -m tensorcore_models.hardware.campaign` writes them.
+folder for each group of instructions with ``vectors.npz``, ``index.json`` and ``comparison.json``: the folder ``units`` that
+``mpgemm campaign units --experiments EXPERIMENTS`` writes.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 Nothing here was measured on a GPU. Instructions are those of the inner loop in SASS
 (:func:`tensorcore_models.gpu.counting.loop_count`, by which a test counts them anew); the limit is that of issue, four
-instructions of a warp in a cycle on a multiprocessor, or of a pipe. ``python -m mpgemm.kernels.campaign --emulation`` measures.
+instructions of a warp in a cycle on a multiprocessor, or of a pipe. ``mpgemm campaign times`` measures.
 """
 
 from dataclasses import dataclass

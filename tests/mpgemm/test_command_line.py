@@ -215,6 +215,7 @@ NEEDED = {
     "e4m3fn": "encodings",
     "distinguish": "an SMT solver",
     "beats": "an SMT solver",
+    "campaign": "a GPU; tests/campaign has it",
     "kernel": "Triton; tests/kernels/test_kernel_command.py has it",
     "selftest": "half a minute",
     "check-kernel": "a kernel; tests/ascend/test_emit.py has some",
