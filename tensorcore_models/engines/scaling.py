@@ -4,9 +4,9 @@ A is (m, k), B is (k, n). A rule says how many rows (of B: columns) and how many
 factor is, and where kernels apply it:
 
 - "end": to the whole sum. Per tensor the factors are folded, ``RN32(RN32(scale_a scale_b) sum)`` (cuBLASLt, measured; see
-  :mod:`tensorcore_models.libraries.scaled_mm`); with one factor per row or column ``RN32(scale_a RN32(scale_b sum))`` on Hopper,
-  as an H100 returns it (torch 2.11, cuBLAS 13.0: measured), elsewhere ``RN32(scale_b RN32(scale_a sum))``, as torch's kernel on
-  CUTLASS has it (RowwiseScaledMM.cu: published; torch called it on Hopper, too, before cuBLAS 12.9).
+  :mod:`tensorcore_models.libraries.scaled_mm`). With one factor per row or column it is ``RN32(scale_a RN32(scale_b sum))`` on
+  Hopper, as an H100 returns it (torch 2.11, cuBLAS 13.0: measured), and elsewhere ``RN32(scale_b RN32(scale_a sum))``, as
+  torch's kernel on CUTLASS has it (RowwiseScaledMM.cu: published; before cuBLAS 12.9 torch called it on Hopper, too).
 - "block": each block of k is a chain of the unit from zero, which is added outside by one fused multiply-add,
   ``total = RN32(RN32(scale_a scale_b) chain + total)`` (DeepGEMM; DeepSeek-V3 report, section 3.3.2).
 - "product": inside of the unit, with each product (units with block scales). One FP32 factor more for each operand is applied
@@ -67,7 +67,14 @@ class ScaleRule(NamedTuple):
 #: The rules in use, in the order in which they are tried; a row is one rule.
 RULES = (
     ScaleRule("per tensor", None, None, "fp32", "end", "measured: cuBLASLt"),
-    ScaleRule("per row and column", 1, None, "fp32", "end", "published: PyTorch's kernel on CUTLASS; measured: an H100's cuBLAS 13.0"),
+    ScaleRule(
+        "per row and column",
+        1,
+        None,
+        "fp32",
+        "end",
+        "published: PyTorch's kernel on CUTLASS; measured: cuBLAS 13.0",
+    ),
     ScaleRule("blocks of 1 x 128", 1, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
     ScaleRule("blocks of 128 x 128", 128, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
     ScaleRule("mx, blocks of 32", 1, 32, "ue8m0", "product", "published: PTX ISA"),
@@ -127,7 +134,7 @@ class Scaling:
     @property
     def folded(self) -> bool:
         """Whether both operands have one factor each at the end."""
-        return self.applied == "end" and self.a.size == self.b.size == 1
+        return self.applied == "end" and self.rule_a.together is self.rule_b.together is None
 
     @property
     def roundings(self) -> int:

@@ -1,6 +1,6 @@
 """From a profile to the order of k that its kernel sums in."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..accumulators import SequentialFMA
 from ..catalogue import get_instruction
@@ -53,9 +53,8 @@ def order_of_profile(profile: Profile, device: str) -> Order:
     if slices == 1:
         return _one_slice(profile, range(profile.k), tile)
     if cut == "turns":
-        count = min(slices, -(-profile.k // tile))
-        dealt = [Chain(tuple(contiguous(0, profile.k, tile)[s::slices])) for s in range(count)]
-        return _joined(profile, dealt, slices)
+        tiles = contiguous(0, profile.k, tile)
+        return _joined(profile, [Chain(tuple(tiles[s::slices])) for s in range(slices)])
     if cut == "tiles":
         parts: Iterable[range] = nvjet_slices(_platform(device), profile.k, slices, tile)
     else:
@@ -88,7 +87,7 @@ def _tile(profile: Profile) -> int:
     spelled = profile.parts.get("tile")
     if spelled is not None:
         return int(spelled)
-    if profile.family.name in ("cutlass tensorop", "cutlass integer"):
+    if profile.family.name in ("cutlass tensorop", "integer"):
         return tables.NO_STAGES_TILE
     raise unknown(f"{profile.kernel}: the values of k in a tile are not known", "stages", ("16x6, 64xAUTO, ...",))
 
@@ -103,7 +102,9 @@ def _one_slice(profile: Profile, part: range, tile: int) -> Order:
 def _grain(profile: Profile) -> int:
     """Slices are multiples of 128 bytes where these divide k and an operand has k contiguous, else of 16 bytes."""
     if profile.layout is None:
-        raise unknown(f"{profile.kernel} cuts k by the layout of its operands, which is not known", "layout", ("nn", "nt", "tn"))
+        raise unknown(
+            f"{profile.kernel} cuts k by the layout of its operands, which is not known", "layout", ("nn", "nt", "tn")
+        )
     size = get_format(profile.formats[0]).container.itemsize
     line = 128 // size
     return line if profile.layout != "tn" and profile.k % line == 0 else 16 // size
@@ -120,28 +121,32 @@ def _merge(profile: Profile) -> tuple[str | None, str | None]:
     return tables.MERGES[scheme]
 
 
-def _joined(profile: Profile, dealt: list[Order], slices: int) -> Order:
+def _joined(profile: Profile, dealt: Sequence[Order]) -> Order:
     """Slices dealt in turn: added in their order, or joined as customOption says."""
     if profile.family.join == "forward":
         return joined(dealt)
     option = profile.number("customOption")
-    if option not in tables.JOINS:
-        raise unknown(f"customOption {option} with {slices} slices of {profile.family.name} kernels is not known",
-                      "customOption", tables.JOINS)  # fmt: skip
-    return pairwise(dealt)
+    if option not in tables.PAIRWISE:
+        what = f"customOption {option} with {len(dealt)} slices of {profile.family.name} kernels is not known"
+        raise unknown(what, "customOption", tables.PAIRWISE)
+    return pairwise(list(dealt))
 
 
 def _lanes(profile: Profile, device: str) -> Gemv:
     """The lanes of a matrix-vector kernel: by its template arguments, else by customOption."""
     if 1 not in (profile.m, profile.n):
-        raise unknown(f"{profile.kernel[:80]} with m {profile.m} and n {profile.n}: it multiplies a matrix with a vector", "kernels")
-    option, platform = profile.number("customOption"), _platform(device)
-    options = tables.MORE_OPTIONS | platform.gemv
-    row = tables.LANES.get(profile.parts.get("template") or "")
-    if row is None and option not in options:
+        raise unknown(
+            f"{profile.kernel[:80]} with m {profile.m} and n {profile.n}: it multiplies a matrix with a vector",
+            "kernels",
+        )
+    option, options = profile.number("customOption"), tables.MORE_OPTIONS | _platform(device).gemv
+    named, row = tables.LANES.get(profile.parts.get("template") or ""), options.get(-1 if option is None else option)
+    if named is not None and row not in (None, named):
+        raise unknown(
+            f"customOption {option} and the name {profile.kernel[:160]!r} say different orders of lanes", "customOption"
+        )
+    row = named or row
+    if row is None:
         raise unknown(f"customOption {option} of a matrix-vector kernel is not known", "customOption", sorted(options))
-    if row is not None and options.get(option, row) != row:
-        raise unknown(f"customOption {option} and the name {profile.kernel[:160]!r} say different orders of lanes", "customOption")
-    row = options[option] if row is None else row
     wide = max(1, get_format(profile.formats[0]).container.itemsize // 4)
     return Gemv(row.width // wide, row.lanes, row.chunk, row.butterfly) if row.width < 0 else row

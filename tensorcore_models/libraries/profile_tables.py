@@ -1,9 +1,9 @@
 """Which kernel name of an H100's libraries means which order of k, on which unit: rows of data.
 
-The rows hold what recordings of one H100 80GB HBM3 tell (torch 2.11.0+cu130, cuBLAS 13.0): with them the SHA-256 of every recorded
-matrix comes out. Beside the recordings they rest on published orders: matrix-vector kernels, nvjet's slices and CUTLASS's
-partial sums as cublas_match has them for cuBLASLt 13.1 (:mod:`.cublaslt_tables`), the join of slices dealt in turn as mmaemu has
-it for customOption 1 (:func:`.scaled_mm.pairwise`), CUTLASS's residue and grain as its headers state them.
+The rows hold what recordings of one H100 80GB HBM3 tell (torch 2.11.0+cu130, cuBLAS 13.0): with them the SHA-256 of every
+recorded matrix comes out. Beside the recordings they rest on published orders: matrix-vector kernels, nvjet's slices and
+CUTLASS's partial sums as cublas_match has them for cuBLASLt 13.1 (:mod:`.cublaslt_tables`), the join of slices dealt in turn
+as mmaemu has it for customOption 1 (:func:`.scaled_mm.pairwise`), CUTLASS's residue and grain as its headers state them.
 """
 
 import re
@@ -29,7 +29,9 @@ class Measured:
 
 #: device: what was measured there.
 MEASURED = {
-    "h100": Measured("sm_90", "H100", ("13.0",), "recorded on an H100 80GB HBM3 with torch 2.11.0+cu130 and cuBLAS 13.0")
+    "h100": Measured(
+        "sm_90", "H100", ("13.0",), "recorded on an H100 80GB HBM3 with torch 2.11.0+cu130 and cuBLAS 13.0"
+    )
 }
 
 
@@ -42,8 +44,8 @@ class KernelFamily:
     name : str
         What they are called here.
     pattern : str
-        Regular expression; its groups say more of a kernel: `tile` (values of k in a tile), `step` (k of an MMA as the name spells
-        it), `layout` (letters of the operands as cuBLAS, column-major, takes them), `types`, `features`, `split`.
+        Regular expression; its groups say more of a kernel: `tile` (values of k in a tile), `step` (k of an MMA as the name
+        spells it), `layout` (letters of the operands as cuBLAS, column-major, takes them), `types`, `features`, `split`.
     algorithms : tuple of int
         Their algoId in cuBLASLt's log.
     units : mapping
@@ -54,7 +56,7 @@ class KernelFamily:
     residue : {"first", "last"}
         Where the part of k that fills no tile comes in a slice.
     join : {"forward", "option"}
-        How slices are joined: added in their order, or as customOption says (:data:`JOINS`).
+        How slices are joined: added in their order, or as customOption says (:data:`PAIRWISE`).
     rounding : str, optional
         Rounding of FP32 operands into the unit's format.
     """
@@ -99,12 +101,13 @@ FAMILIES = (
         (21, 23), {"tf32": "mma.m16n8k{step}.f32.tf32.tf32.f32"}, cut="bytes", rounding="rne",
     ),
     KernelFamily(
-        "xmma tf32", r"\bsm90_xmma" + _XMMA.format(types="f32f32_tf32f32_f32") + r"warpgroupsize\d+x\d+x1_execute_segment_k_off_",
+        "xmma tf32", r"\bsm90_xmma" + _XMMA.format(types="f32f32_tf32f32_f32")
+        + r"warpgroupsize\d+x\d+x1_execute_segment_k_off_",
         (43,), {"tf32": "wgmma.m64n8k8.f32.tf32.tf32"}, residue="last", rounding="rne",
     ),
     KernelFamily(
-        "xmma ffma", r"\bsm80_xmma" + _XMMA.format(types="f32f32_f32f32_f32") + r"stage\d+_warpsize\d+x\d+x1_ffma_\w*?execute_"
-        r"(?P<split>split_k_)?kernel",
+        "xmma ffma", r"\bsm80_xmma" + _XMMA.format(types="f32f32_f32f32_f32")
+        + r"stage\d+_warpsize\d+x\d+x1_ffma_\w*?execute_(?P<split>split_k_)?kernel",
         (55,), {"fp32": "fma"}, cut="turns", residue="last",
     ),
     KernelFamily(
@@ -112,8 +115,8 @@ FAMILIES = (
         (20,), {"fp32": "fma"}, cut="bytes",
     ),
     KernelFamily(
-        "xmma dmma", r"\bsm90_xmma" + _XMMA.format(types="f64f64_f64f64_f64") + r"stage\d+_warpsize\d+x\d+x1_tensor16x8x(?P<step>\d+)_"
-        r"execute_kernel",
+        "xmma dmma", r"\bsm90_xmma" + _XMMA.format(types="f64f64_f64f64_f64")
+        + r"stage\d+_warpsize\d+x\d+x1_tensor\d+x8x(?P<step>\d+)_execute_kernel",
         (35,), {"fp64": "mma.m16n8k{step}.f64.f64.f64.f64"}, cut="turns", residue="last", join="option",
     ),
     KernelFamily(
@@ -121,17 +124,17 @@ FAMILIES = (
         (22,), {"fp64": "mma.m8n8k{step}.f64.f64.f64.f64"}, cut="bytes",
     ),
     KernelFamily(
-        "gemvx", r"\bgemvx::kernel<int, int, " + _VECTOR + r", .*?(?P<template>(?:true|false), (?:true|false), (?:true|false), "
-        r"(?:true|false), \d+), (?:true|false), cublasGemv",
+        "gemvx", r"\bgemvx::kernel<int, int, " + _VECTOR + r", .*?(?P<template>(?:(?:true|false), ){4}\d+), "
+        r"(?:true|false), cublasGemv",
         (13,), {"fp16": "fma", "bf16": "fma", "fp32": "fma", "fp64": "fma"}, cut="lanes",
     ),
     KernelFamily(
-        "gemv2T", r"\bgemv2T_kernel_val<int, int, " + _VECTOR + r", .*?(?P<template>\d+, \d+, \d+, \d+, (?:true|false), (?:true|false)), "
-        r"cublasGemv",
+        "gemv2T", r"\bgemv2T_kernel_val<int, int, " + _VECTOR + r", .*?(?P<template>(?:\d+, ){4}(?:true|false), "
+        r"(?:true|false)), cublasGemv",
         (13,), {"fp16": "fma", "bf16": "fma", "fp32": "fma", "fp64": "fma"}, cut="lanes",
     ),
     KernelFamily(
-        "cutlass integer", r"\bcutlass_80_(?:wmma_)?tensorop_i(?P<step>161616|16816|16832|8816)gemm_(?P<types>s8)_", (64, 21),
+        "integer", r"tensorop_i\d+gemm_(?P<types>s8)_|\bsm\d+_xmma_gemm_i8i32_i8i32_i32_", (64, 21, 43),
         {"s8": "mma.m16n8k32.s32.s8.s8.s32"},
     ),
 )  # fmt: skip
@@ -147,12 +150,17 @@ TYPES = {"float": "fp32", "double": "fp64", "__half": "fp16", "__nv_bfloat16": "
 LETTERS = {"h": "fp16", "t": "bf16", "s": "fp32", "q": "e4m3fn", "r": "e5m2"}
 #: k of an MMA as names spell it.
 STEPS = {"1688": 8, "16816": 16, "161616": 16, "884": 4}
-#: Values of k in a tile of CUTLASS kernels whose names and stages say none.
+#: Values of k in a tile of CUTLASS (and integer) kernels whose names and stages say none.
 NO_STAGES_TILE = 32
 #: reductionScheme without a kernel that joins: (format of the partials, format of the running sum).
-MERGES = {"NONE": (None, None), "INPLACE": (None, "output"), "COMPUTE_TYPE": (None, None), "OUTPUT_TYPE": ("output", None)}
-#: customOption: how slices dealt in turn are joined, "forward" or "pairwise".
-JOINS = {1: "pairwise"}
+MERGES = {
+    "NONE": (None, None),
+    "INPLACE": (None, "output"),
+    "COMPUTE_TYPE": (None, None),
+    "OUTPUT_TYPE": ("output", None),
+}
+#: customOption with which slices dealt in turn are joined pairwise; others were not recorded on this GPU.
+PAIRWISE = (1,)
 
 #: What nvjet's names may say beside tile and layout, and what it does to a sum.
 NVJET_FEATURES = {

@@ -1,6 +1,6 @@
 """Products as a profile says they ran: :func:`from_profile` and the recipe that it returns."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,9 +127,11 @@ class ProfiledProduct:
                 return None
             raise ValueError(f"the kernel scales ({_SCALE_WORDS[kind]}): give scale_a and scale_b")
         if kind is None:
-            raise Unknown(f"{self.recipe.name} takes no scales", field="scale_a", advice="Leave out scale_a and scale_b")
-        rules = tuple(next(rule for rule in RULES if rule.name == name) for name in _SCALES[kind])
-        return read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], rules=rules)
+            raise Unknown(
+                f"{self.recipe.name} takes no scales", field="scale_a", advice="Leave out scale_a and scale_b"
+            )
+        rule_a, rule_b = (next(rule for rule in RULES if rule.name == name) for name in _SCALES[kind])
+        return read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], rules=(rule_a, rule_b))
 
     def _added(self, a, b, c, scaling) -> np.ndarray:
         """The sum plus C in the accumulator's format, rounded to the output."""
@@ -141,7 +143,8 @@ class ProfiledProduct:
         sums = values_of_bits(self.recipe.sum_bits(a, b, out_format=fmt.name), wide)
         with np.errstate(all="ignore"):
             total = sums + values_of_bits(c, fmt).astype(sums.dtype)
-        return finish(total.view(wide.container), wide, self.recipe.epilogue, fmt, 1.0)
+        bits = np.ascontiguousarray(total).view(wide.container)
+        return bits if wide == fmt else finish(bits, wide, self.recipe.epilogue, fmt, 1.0)
 
     def __str__(self) -> str:
         lines = [self.recipe.picture(), f"  operands: {' and '.join(dict.fromkeys(self.profile.formats))}"]
@@ -178,7 +181,9 @@ def from_profile(row: Mapping, gpu: str = "h100", *, assume: str | None = None) 
     profile = read_profile(row)
     unit = unit_of(profile, device)
     if unit.formats[3].name == "s32" and profile.k << 14 >= 1 << 31:
-        raise unknown(f"k {profile.k} of int8 can overflow int32, which was not recorded", "k", (f"up to {(1 << 17) - 1}",))
+        raise unknown(
+            f"k {profile.k} of int8 can overflow int32, which was not recorded", "k", (f"up to {(1 << 17) - 1}",)
+        )
     outputs = (unit.formats[3].name,) if unit.formats[3].name in ("fp64", "s32") else ("fp32", "fp16", "bf16")
     epilogue = SCALED_EPILOGUE if profile.scales == "tensor" else Epilogue(formats=outputs, scales=False)
     name = f"{profile.family.name} on {device} ({profile.kernel[:100]})"
@@ -186,7 +191,9 @@ def from_profile(row: Mapping, gpu: str = "h100", *, assume: str | None = None) 
         unit, profile.k, order_of_profile(profile, device), epilogue, name, f"rules {tables.MEASURED[device].evidence}"
     )
     if profile.out_format not in epilogue.formats:
-        raise unknown(f"the output {profile.out_format} of {profile.family.name} kernels is not known", "dtype", epilogue.formats)
+        raise unknown(
+            f"the output {profile.out_format} of {profile.family.name} kernels is not known", "dtype", epilogue.formats
+        )
     return ProfiledProduct(recipe, profile, assumed)
 
 
@@ -195,7 +202,7 @@ def _rules_of(row: Mapping, gpu: str, assume: str | None) -> tuple[str, str]:
     if assume is not None and assume not in tables.MEASURED:
         raise Unknown(f"assume is {assume!r}, whose libraries are not known", field="assume", known=tables.MEASURED)
     measured = tables.MEASURED.get(gpu)
-    other = []
+    other: list[tuple[str, str, Iterable[str]]] = []
     if measured is None:
         other.append(("gpu", f"gpu {gpu!r}", tables.MEASURED))
     else:

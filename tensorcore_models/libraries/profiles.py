@@ -3,8 +3,9 @@
 A row is a mapping. `m`, `n`, `k` are the product's sizes; `kernels` the names that a profiler lists, alone or each with a time;
 `configuration` what cuBLASLt logged: a mapping whose `algo` (and `computeDesc`, `Adesc`, ...) are text, that text itself
 ("algoId=66 tile=MATMUL_TILE_64x8 ... numSplitsK=2"), or a mapping of its fields, also under the names of
-:data:`.cublaslt_tables.FIELDS`. `operands` names the formats, `dtype` (or `out`, `output`) that of the result, `layout` how torch's A and B
-lie in memory ("n" by rows, "t" by columns), `fast` torch's use_fast_accum. `gpu` and `cublas` (or `cuda`) say where it ran.
+:data:`.cublaslt_tables.FIELDS`. `operands` names the formats, `dtype` (or `out`, `output`) that of the result, `layout` how
+torch's A and B lie in memory ("n" by rows, "t" by columns), `fast` torch's use_fast_accum. `gpu` and `cublas` (or `cuda`) say
+where it ran.
 """
 
 import re
@@ -18,12 +19,18 @@ from .profile_tables import FAMILIES, KernelFamily
 from .recipe import Unknown
 
 #: Shorthands of a pair of FP8 operands.
-_PAIRS = {"e4e4": ("e4m3fn", "e4m3fn"), "e4e5": ("e4m3fn", "e5m2"), "e5e4": ("e5m2", "e4m3fn"), "e5e5": ("e5m2", "e5m2")}
+_PAIRS = {
+    "e4e4": ("e4m3fn", "e4m3fn"),
+    "e4e5": ("e4m3fn", "e5m2"),
+    "e5e4": ("e5m2", "e4m3fn"),
+    "e5e5": ("e5m2", "e5m2"),
+}
 #: torch's names of types, and cuBLAS's, that are not those of formats.
 _NAMES = {
-    "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32", "float64": "fp64", "double": "fp64",
-    "int32": "s32", "int8": "s8", "float8_e4m3fn": "e4m3fn", "float8_e5m2": "e5m2", "R_16F": "fp16", "R_16BF": "bf16",
-    "R_32F": "fp32", "R_64F": "fp64", "R_8F_E4M3": "e4m3fn", "R_8F_E5M2": "e5m2", "R_8I": "s8", "R_32I": "s32",
+    "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32", "float64": "fp64",
+    "double": "fp64", "int32": "s32", "int8": "s8", "float8_e4m3fn": "e4m3fn", "float8_e5m2": "e5m2", "R_16F": "fp16",
+    "R_16BF": "bf16", "R_32F": "fp32", "R_64F": "fp64", "R_8F_E4M3": "e4m3fn", "R_8F_E5M2": "e5m2", "R_8I": "s8",
+    "R_32I": "s32",
 }  # fmt: skip
 #: Fields as cublasLtMatmulAlgoConfigGetAttribute numbers them, under their names in the log.
 _LOGGED = {"ALGO_ID": "algoId", "SPLITK_NUM": "numSplitsK", "REDUCTION_SCHEME": "reductionScheme",
@@ -156,7 +163,9 @@ def _by_algorithm(names: list[str], fields: Mapping, operands) -> tuple[KernelFa
     if names:
         raise unknown(f"only a kernel that joins is named, {names[0][:80]!r}", "kernels")
     if "algoId" not in fields:
-        raise ValueError("the profile names neither kernels nor algoId: give the profiler's names or cuBLASLt's configuration")
+        raise ValueError(
+            "the profile names neither kernels nor algoId: give the profiler's names or cuBLASLt's configuration"
+        )
     number = fields["algoId"]
     formats = [get_format(x).name for x in operands or ()]
     fits = [f for f in FAMILIES if number in map(str, f.algorithms) and (not formats or formats[0] in f.units)]
@@ -194,7 +203,7 @@ def _logged(configuration) -> dict[str, str]:
     if configuration is None:
         return {}
     if isinstance(configuration, str):
-        return dict(re.findall(r"(\w+)=(\[[^\]]*\]|[^\s\]]*)", configuration.replace("algo=[", "")))
+        configuration = {name: text.strip("[]") for name, text in re.findall(r"(\w+)=(\[[^\]]*\]|\S*)", configuration)}
     if not isinstance(configuration, Mapping):
         raise TypeError(f"configuration is text or a mapping, got {type(configuration).__name__}")
     flat: dict[str, str] = {}
@@ -203,7 +212,7 @@ def _logged(configuration) -> dict[str, str]:
             prefix = "" if name == "algo" else f"{name}."
             flat |= {prefix + key: text for key, text in re.findall(r"(\w+)=(\S*)", value)}
         elif value is not None:
-            flat[_LOGGED.get(name, name)] = str(value)
+            flat[_LOGGED.get(str(name), str(name))] = str(value)
     return flat
 
 
@@ -236,7 +245,9 @@ def _nvjet(parts: Mapping) -> dict:
         return {}
     letters = [tables.LETTERS.get(letter) for letter in types]
     if None in letters or len(types) not in (3, 5) or types[-2] != "s":
-        raise unknown(f"the types {types!r} of an nvjet kernel are not known", "kernels", ("hsh", "tst", "qqtst", "..."))
+        raise unknown(
+            f"the types {types!r} of an nvjet kernel are not known", "kernels", ("hsh", "tst", "qqtst", "...")
+        )
     features = [x for x in (parts.get("features") or "").split("_") if x]
     new = [x for x in features if x not in tables.NVJET_FEATURES]
     if new:
@@ -279,12 +290,14 @@ def _output(row: Mapping, logged: Mapping, nvjet: Mapping) -> str:
 
 
 def _layout(row: Mapping, parts: Mapping, logged: Mapping) -> str | None:
-    """The memory order that the kernel was built for, else the row's, else that of cuBLASLt's descriptor, as torch's letters."""
+    """The memory order that the kernel was built for, else the row's, else cuBLASLt's descriptor's, in torch's letters."""
     if parts.get("layout"):
         return LAYOUTS[str(parts["layout"]).lower()]
     if row.get("layout") is not None:
         if row["layout"] not in LAYOUTS:
-            raise ValueError(f"layout is {row['layout']!r}, expected nn, nt, tn or tt: A and B by rows (n) or columns (t)")
+            raise ValueError(
+                f"layout is {row['layout']!r}, expected nn, nt, tn or tt: A and B by rows (n) or columns (t)"
+            )
         return row["layout"]
     if "computeDesc.computeType" in logged:
         letters = ("t" if logged.get(f"computeDesc.trans{x}") == "OP_T" else "n" for x in "ab")

@@ -13,7 +13,7 @@ from ..engines.order import Chain, Order, Sum, leaves, uncovered, with_output
 from ..engines.scaled import apply_at_end, scaled_sums
 from ..engines.scaling import Scaling
 from ..explanations.orders import tree_of_order
-from ..formats import Format, IntegerFormat, get_float_format, get_format
+from ..formats import Format, get_float_format, get_format
 from ..formats.operands import values_of_bits
 from ..formats.rounding import decode, encode
 from ..machine.fp_state import default_fp_state
@@ -77,20 +77,13 @@ def folded_scale(scale_a: float, scale_b: float) -> float:
 
 
 def finish(
-    total: np.ndarray,
-    result: Format | IntegerFormat,
-    epilogue: Epilogue,
-    fmt: Format | IntegerFormat,
-    scale: float,
-    scale_result: float | None = None,
+    total: np.ndarray, result: Format, epilogue: Epilogue, fmt: Format, scale: float, scale_result: float | None = None
 ) -> np.ndarray:
     """Encodings of the output in `fmt` from encodings of the sum in `result`.
 
     `scale` is one FP32 factor, `scale_result` a second one, rounded by itself, before the output is rounded.
     """
     scale32, float32 = np.float32(scale), get_format("fp32")
-    if result == fmt and result != float32 and scale32 == 1 and not epilogue.adds_zero:
-        return total  # FP64 and integers: nothing is left to round
     values = total.view(np.float32) if result == float32 else decode(total, result, np.float32)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if epilogue.adds_zero:
@@ -192,7 +185,9 @@ class Recipe:
         """
         fmt = get_format(out_format)
         result = get_format(self.engine.d_format)
-        if fmt.name not in self.epilogue.formats or (isinstance(result, IntegerFormat) and fmt != result):
+        as_it_is = fmt == result and fmt.name != "fp32"  # FP64 and integers: nothing is left to round
+        plain = isinstance(fmt, Format) and isinstance(result, Format)
+        if fmt.name not in self.epilogue.formats or not (plain or as_it_is):
             raise Unknown(
                 f"{self.name}: the output format {fmt.name} is not known",
                 field="out_format",
@@ -217,6 +212,8 @@ class Recipe:
                 f"{self.name}: the recipe is for m, n = {self.shape}, the operands have {got}; make one for this shape"
             )
         total = self.sum_bits(a, b, out_format=fmt.name)
+        if as_it_is or not isinstance(fmt, Format) or not isinstance(result, Format):
+            return total
         return finish(total, result, self.epilogue, fmt, scale, scale_result)
 
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
@@ -251,7 +248,9 @@ class Recipe:
             sums = scaled_sums(self.engine, np.asarray(a), np.asarray(b), scaling)
         else:
             bits = self.sum_bits(a, b, out_format=out_format)
-            sums = apply_at_end(values_of_bits(bits, self.engine.formats[3]).astype(np.float32), scaling.on(self.engine))
+            sums = apply_at_end(
+                values_of_bits(bits, self.engine.formats[3]).astype(np.float32), scaling.on(self.engine)
+            )
         return finish(sums.view(np.uint32), float32, replace(self.epilogue, adds_zero=False), fmt, 1.0)
 
     def _fits_blocks(self, block: int | None) -> bool:
