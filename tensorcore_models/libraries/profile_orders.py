@@ -12,12 +12,12 @@ from ..formats import get_format
 from . import profile_tables as tables
 from .cublaslt import nvjet_slices, slice_length, vector_order
 from .cublaslt_tables import PLATFORMS, Gemv, Platform
-from .profiles import Profile, unknown
+from .profiles import ProductProfile, unknown
 from .recipe import contiguous, joined, residue_first, restarted
 from .scaled_mm import pairwise
 
 
-def unit_of(profile: Profile, device: str) -> Engine:
+def unit_of(profile: ProductProfile, device: str) -> Engine:
     """What the kernel multiplies with."""
     a, b = profile.formats
     unit = profile.family.units[a]
@@ -27,7 +27,7 @@ def unit_of(profile: Profile, device: str) -> Engine:
     return get_instruction(device, unit.format(step=_step(profile), a=ptx_name(a), b=ptx_name(b)))
 
 
-def _step(profile: Profile) -> int:
+def _step(profile: ProductProfile) -> int:
     """k of the MMA: as the kernel's name spells it; by the stages where only these are known."""
     spelled = profile.parts.get("step")
     if spelled is not None:
@@ -37,7 +37,7 @@ def _step(profile: Profile) -> int:
     return {"fp64": 4}.get(profile.formats[0], 8)
 
 
-def order_of_profile(profile: Profile, device: str) -> Order:
+def order_of_profile(profile: ProductProfile, device: str) -> Order:
     """The order of k: how it is cut, what one slice does, and how slices are joined.
 
     Raises
@@ -68,7 +68,7 @@ def _platform(device: str) -> Platform:
     return PLATFORMS[measured.target, measured.versions[-1]]
 
 
-def _slices_asked(profile: Profile) -> int:
+def _slices_asked(profile: ProductProfile) -> int:
     """numSplitsK, held against what the kernels' names say."""
     asked, joins = profile.number("numSplitsK"), profile.partials is not None or bool(profile.parts.get("split"))
     if joins and (asked is None or asked < 2):
@@ -83,7 +83,7 @@ def _slices_asked(profile: Profile) -> int:
     return asked or 1
 
 
-def _tile(profile: Profile) -> int:
+def _tile(profile: ProductProfile) -> int:
     spelled = profile.parts.get("tile")
     if spelled is not None:
         return int(spelled)
@@ -92,14 +92,14 @@ def _tile(profile: Profile) -> int:
     raise unknown(f"{profile.kernel}: the values of k in a tile are not known", "stages", ("16x6, 64xAUTO, ...",))
 
 
-def _one_slice(profile: Profile, part: range, tile: int) -> Order:
+def _one_slice(profile: ProductProfile, part: range, tile: int) -> Order:
     """One slice of k: a chain with its residue where the family has it, or accumulators added outside at intervals."""
     if profile.slow:
         return restarted(part.start, part.stop, tables.SLOW_INTERVAL, begin="zero")
     return residue_first(part.start, part.stop, tile) if profile.family.residue == "first" else Chain((part,))
 
 
-def _grain(profile: Profile) -> int:
+def _grain(profile: ProductProfile) -> int:
     """Slices are multiples of 128 bytes where these divide k and an operand has k contiguous, else of 16 bytes."""
     if profile.layout is None:
         raise unknown(
@@ -110,7 +110,7 @@ def _grain(profile: Profile) -> int:
     return line if profile.layout != "tn" and profile.k % line == 0 else 16 // size
 
 
-def _merge(profile: Profile) -> tuple[str | None, str | None]:
+def _merge(profile: ProductProfile) -> tuple[str | None, str | None]:
     """(format of partial sums, format of the running sum) of slices that lie side by side."""
     if profile.partials is not None:
         wide = "fp64" if profile.formats[0] == "fp64" else "fp32"
@@ -121,7 +121,7 @@ def _merge(profile: Profile) -> tuple[str | None, str | None]:
     return tables.MERGES[scheme]
 
 
-def _joined(profile: Profile, dealt: Sequence[Order]) -> Order:
+def _joined(profile: ProductProfile, dealt: Sequence[Order]) -> Order:
     """Slices dealt in turn: added in their order, or joined as customOption says."""
     if profile.family.join == "forward":
         return joined(dealt)
@@ -132,7 +132,7 @@ def _joined(profile: Profile, dealt: Sequence[Order]) -> Order:
     return pairwise(list(dealt))
 
 
-def _lanes(profile: Profile, device: str) -> Gemv:
+def _lanes(profile: ProductProfile, device: str) -> Gemv:
     """The lanes of a matrix-vector kernel: by its template arguments, else by customOption."""
     if 1 not in (profile.m, profile.n):
         raise unknown(

@@ -14,7 +14,7 @@ from .cublaslt_tables import Gemv
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredLibraries:
     """A GPU and the version of its libraries on which the rules were seen to hold.
 
     `named` is found in the GPU's own name; `versions` are cuBLAS's major.minor, which are also those of the CUDA toolkit that
@@ -29,7 +29,7 @@ class Measured:
 
 #: device: what was measured there.
 MEASURED = {
-    "h100": Measured(
+    "h100": MeasuredLibraries(
         "sm_90", "H100", ("13.0",), "recorded on an H100 80GB HBM3 with torch 2.11.0+cu130 and cuBLAS 13.0"
     )
 }

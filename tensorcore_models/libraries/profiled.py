@@ -12,7 +12,7 @@ from ..formats.operands import check_bits, operand_bits, values_of_bits
 from ..machine.fp_state import default_fp_state
 from . import profile_tables as tables
 from .profile_orders import order_of_profile, unit_of
-from .profiles import Profile, read_profile, unknown
+from .profiles import ProductProfile, read_profile, unknown
 from .recipe import Epilogue, Recipe, Unknown, finish, folded_scale
 from .scaled_mm import EPILOGUE as SCALED_EPILOGUE
 
@@ -38,14 +38,14 @@ class ProfiledProduct:
     ----------
     recipe : Recipe
         Unit, order of k and end of the sum.
-    profile : Profile
+    profile : ProductProfile
         What the profile said.
     assumed : str
         What is assumed beyond the profile; empty where the rules were recorded on this GPU with this version.
     """
 
     recipe: Recipe
-    profile: Profile
+    profile: ProductProfile
     assumed: str = ""
 
     @property

@@ -41,7 +41,7 @@ LAYOUTS = {"nn": "nn", "tn": "nt", "nt": "tn", "tt": "tt"}
 
 
 @dataclass(frozen=True)
-class Profile:
+class ProductProfile:
     """One product as it ran.
 
     Attributes
@@ -98,7 +98,7 @@ def unknown(what: str, field: str, known=()) -> Unknown:
     return Unknown(what, field=field, known=known, advice=advice)
 
 
-def read_profile(row: Mapping) -> Profile:
+def read_profile(row: Mapping) -> ProductProfile:
     """The record of a row; raises Unknown for a kernel that no family has, ValueError for fields that are missing or wrong."""
     if not isinstance(row, Mapping):
         raise TypeError(f"a profile is a mapping of fields (m, n, k, kernels, ...), got {type(row).__name__}")
@@ -108,10 +108,10 @@ def read_profile(row: Mapping) -> Profile:
     logged = _logged(row.get("configuration"))
     fields = _fields(logged)
     names = _kernels(row.get("kernels"))
-    family, parts, kernel, partials = _multiplying(names, fields, _operands_of_row(row))
+    family, parts, kernel, partials = _multiplying(names, fields, operands_of_row(row))
     nvjet = _nvjet(parts) if family.name == "nvjet" else {}
     formats = _formats(row, logged, family, parts, nvjet)
-    return Profile(
+    return ProductProfile(
         m, n, k, family, parts, kernel, partials, formats, _output(row, logged, nvjet), _layout(row, parts, logged), fields,
         *_scaling(row, logged, nvjet, formats),
     )  # fmt: skip
@@ -178,7 +178,8 @@ def _by_algorithm(names: list[str], fields: Mapping, operands) -> tuple[KernelFa
     return fits[0], parts, f"algoId {number}"
 
 
-def _operands_of_row(row: Mapping) -> tuple[str, str] | None:
+def operands_of_row(row: Mapping) -> tuple[str, str] | None:
+    """The formats of A and B as a row names them; None where it does not."""
     given = row.get("operands")
     if given is None:
         return None
@@ -258,7 +259,7 @@ def _nvjet(parts: Mapping) -> dict:
 
 def _formats(row: Mapping, logged: Mapping, family: KernelFamily, parts: Mapping, nvjet: Mapping) -> tuple[str, str]:
     """Formats of A and B: as the row says, else the kernel's name, else cuBLASLt's log."""
-    given = _operands_of_row(row)
+    given = operands_of_row(row)
     by_name = nvjet.get("formats")
     if parts.get("types") in tables.TYPES:
         by_name = (tables.TYPES[str(parts["types"])],) * 2
