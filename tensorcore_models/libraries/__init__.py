@@ -6,7 +6,7 @@ Nothing here runs a GPU, and nothing is guessed: what nobody has measured raises
 from ..engines.order import Chain, Sum
 from .cublaslt import PLATFORMS, cublaslt, tail_loss
 from .cutlass import cutlass
-from .profiled import ProfiledProduct, from_profile
+from .profiled import ProfiledProduct, configured, from_profile
 from .recipe import Epilogue, Recipe, Unknown, folded_scale
 from .recorded import Recording, load_recording
 from .scaled_mm import scaled_mm, scaled_mm_recipe
@@ -21,6 +21,7 @@ __all__ = [
     "Recording",
     "Sum",
     "Unknown",
+    "configured",
     "cublaslt",
     "cutlass",
     "folded_scale",

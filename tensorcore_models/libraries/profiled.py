@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from ..formats import Format, get_format
 from ..formats.operands import check_bits, operand_bits, values_of_bits
 from ..machine.fp_state import default_fp_state
 from . import profile_tables as tables
+from .cublaslt import cublaslt
+from .cublaslt_tables import FIELDS
 from .profile_orders import order_of_profile, unit_of
-from .profiles import ProductProfile, read_profile, unknown
+from .profiles import LOGGED, MORE_LOGGED, ProductProfile, read_profile, unknown
 from .recipe import Epilogue, Recipe, Unknown, finish, folded_scale
 from .scaled_mm import EPILOGUE as SCALED_EPILOGUE
 
@@ -58,13 +61,8 @@ class ProfiledProduct:
         """Format of the result."""
         return self.profile.out_format
 
-    @property
-    def operand_rounding(self) -> str | None:
-        """How FP32 operands are rounded into the unit's format; None where they are taken as they are."""
-        return self.profile.family.rounding
-
     def bits(self, x: np.ndarray, side: str) -> np.ndarray:
-        """Encodings of operand "a" or "b" as the unit takes them.
+        """Encodings of operand "a" or "b" as the recipe takes them.
 
         Parameters
         ----------
@@ -72,12 +70,9 @@ class ProfiledProduct:
             Unsigned integers are encodings (for TF32 those of FP32); else values that the operand's format holds.
         side : {"a", "b"}
         """
-        fmt = get_format(self.profile.formats["ab".index(side)])
+        fmt = get_format(self.recipe.operand_formats["ab".index(side)])
         x = np.asarray(x)
-        rounding = self.operand_rounding
-        stored = get_format("fp32") if rounding else fmt
-        bits = check_bits(x, stored, side, 2) if x.dtype.kind == "u" else operand_bits(x, stored, None, side)
-        return operand_bits(bits.view(np.float32), fmt, rounding, side) if rounding else bits
+        return check_bits(x, fmt, side, 2) if x.dtype.kind == "u" else operand_bits(x, fmt, None, side)
 
     @default_fp_state
     def product(self, a, b, scale_a=None, scale_b=None, c=None) -> np.ndarray:
@@ -147,9 +142,7 @@ class ProfiledProduct:
         return bits if wide == fmt else finish(bits, wide, self.recipe.epilogue, fmt, 1.0)
 
     def __str__(self) -> str:
-        lines = [self.recipe.picture(), f"  operands: {' and '.join(dict.fromkeys(self.profile.formats))}"]
-        if self.operand_rounding:
-            lines[-1] += ", FP32 rounded to nearest even"
+        lines = [self.recipe.picture()]
         lines.append(f"  output in {self.out_format}; scales: {_SCALE_WORDS[self.profile.scales]}")
         if self.assumed:
             lines.append(f"  assumed: {self.assumed}")
@@ -188,8 +181,9 @@ def from_profile(row: Mapping, gpu: str = "h100", *, assume: str | None = None) 
     epilogue = SCALED_EPILOGUE if profile.scales == "tensor" else Epilogue(formats=outputs, scales=False)
     name = f"{profile.family.name} on {device} ({profile.kernel[:100]})"
     recipe = Recipe(
-        unit, profile.k, order_of_profile(profile, device), epilogue, name, f"rules {tables.MEASURED[device].evidence}"
-    )
+        unit, profile.k, order_of_profile(profile, device), epilogue, name, f"rules {tables.MEASURED[device].evidence}",
+        rounding=profile.family.rounding,
+    )  # fmt: skip
     if profile.out_format not in epilogue.formats:
         raise unknown(
             f"the output {profile.out_format} of {profile.family.name} kernels is not known", "dtype", epilogue.formats
@@ -222,3 +216,60 @@ def _rules_of(row: Mapping, gpu: str, assume: str | None) -> tuple[str, str]:
         )  # fmt: skip
     evidence = tables.MEASURED[assume].evidence
     return assume, f"{' and '.join(text for _, text, _ in other)} follows the rules {evidence}"
+
+
+def configured(
+    device: str,
+    version: str,
+    *,
+    m: int,
+    k: int,
+    n: int,
+    format: str,
+    out_format: str,
+    config: Mapping[str, Any],
+) -> Recipe:
+    """The recipe of a configuration of cuBLASLt: by the rules of profiles where these were recorded, else by :func:`cublaslt`.
+
+    Parameters
+    ----------
+    device, version : str
+        "h100" and "13.0" have the rules of profiles, which know more formats; others are those of :func:`cublaslt`.
+    m, k, n : int
+        A is (m, k), B is (k, n).
+    format, out_format : str
+        Formats of the operands and of the result.
+    config : mapping
+        cuBLASLt's fields, for the rules of profiles also under the names of its log (algoId, stages, numSplitsK, ...), with
+        `layout` (torch's memory order of A and B: nn, nt, tn) and `fast_accumulation` (FP8).
+
+    Raises
+    ------
+    Unknown
+        For what was not recorded or measured.
+    TypeError, ValueError
+        For fields that cuBLASLt does not have, and values that are no numbers where numbers are expected.
+    """
+    measured = tables.MEASURED.get(device)
+    if measured is None or ".".join(version.split(".")[:2]) not in measured.versions:
+        fields = {name: value if value is None else _number(name, value) for name, value in config.items()}
+        return cublaslt(device, version, m=m, k=k, n=n, format=format, config=fields)
+    given = dict(config)
+    beside = {"layout": given.pop("layout", None)}
+    if "fast_accumulation" in given:
+        beside["fast"] = str(given.pop("fast_accumulation")).lower() in ("true", "1")
+    names = {*FIELDS, *LOGGED, *MORE_LOGGED}
+    for name in given:
+        if name not in names:
+            raise ValueError(
+                f"config has the field {name!r}; known: {', '.join(sorted(names))}, layout, fast_accumulation"
+            )
+    sizes = {"m": m, "n": n, "k": k, "operands": format, "dtype": out_format, "configuration": given}
+    return from_profile({**sizes, **beside, "cublas": version}, device).recipe
+
+
+def _number(name: str, value) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"config {name}={value}: expected an integer") from None

@@ -35,6 +35,9 @@ _NAMES = {
 #: Fields as cublasLtMatmulAlgoConfigGetAttribute numbers them, under their names in the log.
 _LOGGED = {"ALGO_ID": "algoId", "SPLITK_NUM": "numSplitsK", "REDUCTION_SCHEME": "reductionScheme",
            "CUSTOM_OPTION": "customOption", "STAGES_ID": "stages"}  # fmt: skip
+#: Names in the log, and those of them that decide nothing.
+LOGGED = tuple(_LOGGED.values())
+MORE_LOGGED = ("tile", "clusterShape", "innerShape", "ctaSwizzling")
 _SCHEMES = {0: "NONE", 1: "INPLACE", 2: "COMPUTE_TYPE", 4: "OUTPUT_TYPE"}
 #: Memory orders of A and B as cuBLAS, which computes the transposed product, spells them: those of torch.
 LAYOUTS = {"nn": "nn", "tn": "nt", "nt": "tn", "tt": "tt"}

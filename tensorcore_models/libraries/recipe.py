@@ -14,7 +14,7 @@ from ..engines.scaled import apply_at_end, scaled_sums
 from ..engines.scaling import Scaling
 from ..explanations.orders import tree_of_order
 from ..formats import Format, get_float_format, get_format
-from ..formats.operands import values_of_bits
+from ..formats.operands import check_bits, operand_bits, values_of_bits
 from ..formats.rounding import decode, encode
 from ..machine.fp_state import default_fp_state
 
@@ -123,6 +123,8 @@ class Recipe:
         Who measured or published the order.
     shape : (m, n), optional
         The only size for which it holds; None: any.
+    rounding : str, optional
+        The library rounds FP32 operands into the engine's formats so: operands are then given as encodings of FP32.
 
     Raises
     ------
@@ -137,6 +139,7 @@ class Recipe:
     name: str = "recipe"
     source: str = ""
     shape: tuple[int, int] | None = None
+    rounding: str | None = None
 
     def __post_init__(self):
         if not isinstance(self.engine, Engine):
@@ -160,7 +163,20 @@ class Recipe:
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
         """Encodings of the sum before the epilogue, in the engine's result format; the output format only where sums round
         to it."""
+        if self.rounding is not None:
+            a, b = (self._rounded(x, name) for x, name in ((a, "a"), (b, "b")))
         return self.engine.sum_bits(a, b, with_output(self.order, out_format))
+
+    def _rounded(self, x, name: str) -> np.ndarray:
+        """FP32 encodings of an operand in the engine's format."""
+        values = check_bits(x, get_float_format("fp32"), name).view(np.float32)
+        return operand_bits(values, self.engine.formats["ab".index(name)], self.rounding, name)
+
+    @property
+    def operand_formats(self) -> tuple[str, str]:
+        """Formats in which A and B are given."""
+        a, b = ("fp32" if self.rounding else fmt.name for fmt in self.engine.formats[:2])
+        return a, b
 
     def gemm_bits(
         self, a, b, *, out_format: str = "fp32", scale: float = 1.0, scale_result: float | None = None
@@ -273,6 +289,8 @@ class Recipe:
         if lost.size:
             lines.append(f"  left out: {lost.size} values, k {lost[0]}:{lost[-1] + 1}")
         lines.append(f"  output: {self.epilogue}")
+        if self.rounding:
+            lines.insert(2, f"  operands: FP32, rounded to {self.engine.formats[0].name} ({self.rounding})")
         if self.source:
             lines.append(f"  source: {self.source}; what follows from it is predicted")
         return "\n".join(lines)
