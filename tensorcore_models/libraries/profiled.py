@@ -61,6 +61,11 @@ class ProfiledProduct:
         """Format of the result."""
         return self.profile.out_format
 
+    @property
+    def scale_words(self) -> str:
+        """Where the kernel applies factors, in words."""
+        return _SCALE_WORDS[self.profile.scales]
+
     def bits(self, x: np.ndarray, side: str) -> np.ndarray:
         """Encodings of operand "a" or "b" as the recipe takes them.
 

@@ -158,7 +158,8 @@ def _multiplying(names: list[str], fields: Mapping, operands) -> tuple[KernelFam
     if not found:
         return (*_by_algorithm(names, fields, operands), partials)
     name, (family, parts) = list(found.items())[-1]  # that of a split k comes last
-    return family, parts, name, partials
+    match = family.match(name)
+    return family, parts, name if match is None else match[0], partials
 
 
 def _by_algorithm(names: list[str], fields: Mapping, operands) -> tuple[KernelFamily, dict, str]:
