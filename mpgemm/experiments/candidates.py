@@ -4,7 +4,7 @@ CPUs."""
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -172,7 +172,7 @@ def candidates(
 
 
 def _cores(device: str | None) -> tuple[MatrixEngine, ...]:
-    """A GPU's own FP32 and FP64 units beside its matrix units: fused multiply-adds; those of any GPU where none is asked about."""
+    """A GPU's own FP32 and FP64 units beside its matrix units: fused multiply-adds. Any GPU's where none is asked about."""
     if device is not None and all(row.path not in GPU_PATHS for row in tcm.list_instructions(device)):
         return ()
     arch = "gpu" if device is None else tcm.list_instructions(device)[0].label.partition(":")[0]
@@ -326,20 +326,29 @@ def _orders(family: list[MatrixEngine], k: int, result) -> list[tuple[str, dict,
     return list(found.values())
 
 
-def _joined(engine: MatrixEngine, k: int) -> Iterator[tuple[str, dict, str, object]]:
+def _joined(engine: MatrixEngine, k: int) -> tuple[tuple[str, dict, str, object], ...]:
     """Different orders of several chains of one engine, each with what identifies it."""
+    return _joined_steps(engine.k, str(engine.formats[3].name), k)
+
+
+@lru_cache(maxsize=64)
+def _joined_steps(step: int, d: str, k: int) -> tuple[tuple[str, dict, str, object], ...]:
+    return tuple(_orders_of_steps(step, d, k))
+
+
+def _orders_of_steps(step: int, d: str, k: int) -> Iterator[tuple[str, dict, str, object]]:
+    """The orders of a unit that takes `step` values of k at once and gives sums in `d`."""
     names = [(f"split-k in {s} parts", f"split_k:{s}") for s in SPLITS]
     names += [(f"sliced-k in {s} chains", f"sliced_k:{s}") for s in SLICES]
     seen = set()
-    d = engine.formats[3].name
     for how, name in names:
-        order = order_of(k, engine.k, name)
+        order = order_of(k, step, name)
         if isinstance(order, Sum) and len(order.parts) > 1 and order not in seen:
             seen.add(order)
             yield how, {"k_order": order}, summary(order, d), order
     if d == "fp32":
-        for every in dict.fromkeys((engine.k, *INTERVALS)):
-            if every % engine.k == 0 and every < k:
+        for every in dict.fromkeys((step, *INTERVALS)):
+            if every % step == 0 and every < k:
                 words = f"{-(-k // every)} parts of {every} k added in fp32, each one chain"
                 yield f"added outside every {every} products", {"promote_every": every}, words, every
 

@@ -25,6 +25,8 @@ BUDGET, BUDGET_OF_ONE = 1 << 31, 1 << 28
 NEAREST, LOOKED_AT = 4, 12
 #: Others that must be told from a settled candidate before later turns are left out.
 TELLING = 3
+#: Elements on which candidates are compared that do not give the first ones, where others do.
+TOLD_BY = 1024
 
 Progress = Callable[[int, int, str], None]
 Elements = tuple[np.ndarray, np.ndarray]
@@ -108,6 +110,11 @@ def _encoded(
     return operand_bits(found, known, None, "C"), known
 
 
+def _spread_over(size: int, count: int) -> np.ndarray:
+    """At most `count` of `size` positions, evenly spread; the last one is among them."""
+    return np.unique(np.linspace(0, size - 1, min(size, count)).round().astype(int))
+
+
 class _Scene:
     """The product and what was found."""
 
@@ -122,8 +129,14 @@ class _Scene:
 
     def spread(self, side: int) -> Elements:
         """At most `side` rows and columns, evenly spread; the last ones are among them."""
+        return tuple(_spread_over(x, side) for x in self.found.shape)  # type: ignore[return-value]
+
+    def evenly(self, count: int) -> Elements:
+        """About `count` elements in evenly spread rows and columns, more of the longer side."""
         m, n = self.found.shape
-        return tuple(np.unique(np.linspace(0, x - 1, min(x, side)).round().astype(int)) for x in (m, n))  # type: ignore[return-value]
+        short = min(m, n, max(1, int(count**0.5)))
+        sides = (short, count // short) if m <= n else (count // short, short)
+        return tuple(_spread_over(x, side) for x, side in zip((m, n), sides, strict=True))  # type: ignore[return-value]
 
     def telling(self, side: int) -> Elements:
         """Rows and columns on which sums nearly alike differ, nearest to where roundings part; evenly spread ones if
@@ -161,7 +174,10 @@ class _Scene:
         rows, columns = where
         c = None if self.addend is None else self.addend[np.ix_(rows, columns)]
         scaling = None if self.scaling is None else self.scaling.part(rows, columns)
-        return GivenProduct(np.ascontiguousarray(self.a[rows]), np.ascontiguousarray(self.b[:, columns]), c, scaling)
+        m, n = self.found.shape
+        a = self.a if rows.size == m else self.a[rows]
+        b = self.b if columns.size == n else self.b[:, columns]
+        return GivenProduct(np.ascontiguousarray(a), np.ascontiguousarray(b), c, scaling)
 
     def sums(self, candidate: Candidate, product: GivenProduct, where: Elements) -> list | None:
         """The candidate's sums of elements before the last rounding, None where it refuses the operands."""
@@ -231,8 +247,11 @@ class _Search:
         for candidate in self._stepped(passed, "on all"):
             self._compare(candidate, product, where)
         missed = sum(not c.suspect.exact for c in self.compared)
+        # What only tells the others apart needs fewer elements than what tells who it was.
+        fewer = scene.evenly(TOLD_BY) if passed else where
+        product = scene.product(fewer)
         for candidate in others[: max(0, LOOKED_AT - missed)]:
-            self._compare(candidate, product, where)
+            self._compare(candidate, product, fewer)
         (m, k), n = scene.a.shape, scene.b.shape[1]
         exact = _simplest([c for c in self.compared if c.suspect.exact])
         known = frozenset(x for c in exact for x in c.sums)
