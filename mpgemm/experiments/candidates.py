@@ -144,7 +144,9 @@ def candidates(
     scaling: Of the operands; then instructions and recipes alone are tried, with scales where their rule applies them.
     """
     for recipe in recipes:
-        traits = {"arithmetic": recipe.engine.label, "order": summary(recipe.order), "result": result.name}
+        unit = recipe.engine
+        words = _arithmetic_words(unit) if isinstance(unit, MatrixEngine) else unit.label
+        traits = {"arithmetic": words, "order": summary(recipe.order, unit.formats[3].name), "result": result.name}
         how = f"recipe on {recipe.engine.label}"
         yield Candidate(recipe.name, how, (partial(_recipe, recipe, result),), result, traits=traits)
     cores = _cores(device)

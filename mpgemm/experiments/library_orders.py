@@ -81,6 +81,7 @@ def _lanes(engine: MatrixEngine, m: int, k: int, n: int) -> Iterator[tuple[str, 
     wide = max(1, engine.formats[0].container.itemsize // 4)
     for row in dict.fromkeys((*MORE_OPTIONS.values(), *GEMV_SM90.values())):
         width = row.width // wide if row.width < 0 else row.width
-        how = f"{row.lanes} lanes of {abs(width)} neighbours" + (f" in chunks of {row.chunk}" if row.chunk else "")
+        held = min(abs(width), -(-k // row.lanes))  # neighbours that a lane takes at once
+        how = f"{row.lanes} lanes of {held} k" + (f" in chunks of {row.chunk}" if row.chunk else "")
         order = vector_order(Gemv(width, row.lanes, row.chunk, row.butterfly), k, 1)
         yield how + (", joined as a butterfly" if row.butterfly else ", joined left to right"), order

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from tensorcore_models.libraries import ProfiledProduct
+    from tensorcore_models.libraries import ProfiledProduct, Recipe
+    from tensorcore_models.libraries.recorded import Problem
 
 #: How to make such a file.
 RECORD = "`python -m mpgemm.traces.record_products --out products.jsonl` where the GPU is"
@@ -76,6 +78,48 @@ def one_profiled(*args: Any, **options: Any) -> tuple[dict, ProfiledProduct]:
             f"{args[0]}: {len(found)} rows with different recipes fit: {names}; name one with --rows or --format"
         )
     return found[0]
+
+
+@dataclass(frozen=True)
+class ProfiledRecording:
+    """Rows of a profile as `mpgemm invariance` takes recordings: a product for each problem."""
+
+    device: str
+    version: str
+    path: str
+    rows: dict[Problem, dict]
+    assume: str | None
+
+    @classmethod
+    def of(cls, path: str, gpu: str, args: argparse.Namespace) -> ProfiledRecording:
+        """All products of a file that --rows names; ValueError where two of one problem have different recipes."""
+        from tensorcore_models.libraries import from_profile
+        from tensorcore_models.libraries.recorded import Problem
+        from tensorcore_models.libraries.recorded_products import load_rows
+
+        found: dict[Problem, dict] = {}
+        version = ""
+        for row in load_rows(path):
+            if "failed" in row or not {"m", "n", "k"} <= set(row) or not _named(row, args.rows):
+                continue
+            product = from_profile(row, gpu, assume=args.assume)
+            version = version or str(row.get("cublas") or row.get("cuda") or "")
+            problem = Problem(product.profile.formats[0], product.out_format, row["k"], row["n"], row["m"])
+            other = found.setdefault(problem, row)
+            if other is not row and not _same(product, from_profile(other, gpu, assume=args.assume)):
+                names = f"{_name(other)} and {_name(row)}"
+                raise ValueError(f"{path}: {problem} was recorded in two ways, {names}; name one with --rows")
+        return cls(gpu, version, path, found, args.assume)
+
+    def problems(self) -> list[Problem]:
+        """The recorded problems, by format, k, n and m."""
+        return sorted(self.rows)
+
+    def recipe(self, problem: Problem) -> Recipe:
+        """The recipe of a recorded problem."""
+        from tensorcore_models.libraries import from_profile
+
+        return from_profile(self.rows[problem], self.device, assume=self.assume).recipe
 
 
 def bits_of(product: ProfiledProduct, a: np.ndarray, b: np.ndarray, scales: dict[str, Any], scale: float) -> np.ndarray:
