@@ -32,7 +32,7 @@ def main() -> None:
     import tensorcore_models as tcm
     from mpgemm._kernels import amx_sgemm
     from mpgemm.amx import METHODS, unit_missing
-    from tensorcore_models.hardware.cpu.units import setting
+    from tensorcore_models.cpu_units.units import setting
 
     missing = [reason for method in args.methods if (reason := unit_missing(method))]
     if missing:

@@ -17,7 +17,7 @@ from mpgemm._kernels import amx_sgemm as kernel
 from mpgemm.recovery.integer_run import IntegerRun
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.run import check_operands
-from tensorcore_models.hardware.cpu.units import setting, status
+from tensorcore_models.cpu_units.units import setting, status
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import checked_threads, get_num_threads, threads_here

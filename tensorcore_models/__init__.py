@@ -6,8 +6,19 @@ engines, probes for black boxes, and runners for real hardware.
 The stub beside this file says where each public name is; a module is imported when one of its names is asked for.
 """
 
+from .engines.homes import Home, register_home
 from .lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, __file__, ("accumulators", "catalogue", "compiled", "hardware", "libraries", "probing")
+    __name__, __file__, ("accumulators", "catalogue", "compiled", "functions", "hardware", "libraries", "probing")
 )
+
+
+def _tensors() -> Home:
+    """Units on a GPU, which multiply torch's tensors there."""
+    from .gpu import tensors
+
+    return tensors
+
+
+register_home("torch", _tensors)

@@ -23,8 +23,8 @@ from mpgemm.cli.common.discovery import all_commands
 from mpgemm.recovery.rows import ROWS
 from tensorcore_models import families, kernels, probing
 from tensorcore_models.catalogue import nvidia
-from tensorcore_models.explanations.engine_words import words_of_engine
-from tensorcore_models.explanations.orders import tree_of
+from tensorcore_models.engines.description import words_of_engine
+from tensorcore_models.orders.trees import tree_of
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.identify.fields import families_for
 from tensorcore_models.probing.interface import Interface

@@ -22,7 +22,7 @@ from mpgemm.experiments.stacks import judge_stack
 from mpgemm.testing import check_gemm
 from tensorcore_models import probing
 from tensorcore_models.compiled.sass import SassComparison
-from tensorcore_models.explanations.engine_words import words_of_engine
+from tensorcore_models.engines.description import words_of_engine
 from tensorcore_models.gpu.costs import predicted
 from tensorcore_models.results import Result
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Self
 
 from ascend.kernels.options import BlockedProduct, Options
 from ascend.memory import Misses, cube_memory_bytes, schedule_misses
-from ascend.pipes.program import Phase
+from ascend.programs.program import Phase
 from ascend.roofline import RooflinePoint, Traffic
 from ascend.tile_schedule import TileSchedule
 

@@ -24,8 +24,8 @@ from ascend.kernels.base import Kernel, Phases
 from ascend.kernels.options import BlockedProduct, Options
 from ascend.memory import Misses, passes_bytes
 from ascend.numeric.arguments import checked_matrices
-from ascend.pipes.passes import vector_phase
-from ascend.pipes.program import Phase
+from ascend.programs.passes import vector_phase
+from ascend.programs.program import Phase
 from ascend.slices import Sums, each_slice
 from ascend.tile_schedule import TileSchedule
 

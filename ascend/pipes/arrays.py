@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ascend._kernels.pipes import LAYOUT
-from ascend.pipes.program import FLAG_NUMBER, FLAGS, PIPES, Loop, Phase, PipeOperation, Template
+from ascend.programs.program import FLAG_NUMBER, FLAGS, PIPES, Loop, Phase, PipeOperation, Template
 
 #: Flags that one operation can take or raise.
 FLAG_WIDTH = 8

@@ -13,7 +13,7 @@ import numpy as np
 from ascend.chips.chip import Chip
 from ascend.kernels.base import Kernel
 from ascend.pipes.arrays import FlatPhase
-from ascend.pipes.program import Program
+from ascend.programs.program import Program
 
 
 class Stall(NamedTuple):

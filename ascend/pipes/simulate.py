@@ -1,6 +1,6 @@
 """The timing interpreter of a tile schedule: pipes, flags, buffers, shared memory bandwidth, waves.
 
-:func:`simulate` runs the operations of :mod:`ascend.pipes.program` on the compiled simulator. By default it runs one core,
+:func:`simulate` runs the operations of :mod:`ascend.programs.program` on the compiled simulator. By default it runs one core,
 which has a static share of the memory bandwidth, and skips what repeats itself; `all_cores` runs every core event by
 event with the bandwidth shared as the transfers really coincide.
 
@@ -19,9 +19,9 @@ from ascend._kernels.pipes import PipeEngine
 from ascend.kernels.base import Kernel
 from ascend.pipes.arrays import flatten, new_state
 from ascend.pipes.build import QUEUED_BLOCKS, L2Model, build_program
-from ascend.pipes.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
 from ascend.pipes.records import PhaseResult, Records, Run, Stall
 from ascend.pipes.trace import occupancy, write_trace
+from ascend.programs.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result

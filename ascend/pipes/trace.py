@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ascend.pipes.arrays import FLAG_WIDTH
-from ascend.pipes.program import FLAG_NUMBER, FLAGS, PIPES
 from ascend.pipes.records import PhaseResult, Run
+from ascend.programs.program import FLAG_NUMBER, FLAGS, PIPES
 from tensorcore_models.files import write_text
 
 #: Pools of buffer slots: the flag that a slot is free, and the buffer's name in pictures.

@@ -11,10 +11,10 @@ from ascend.blocking import Blocking, feasible_blocks
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
 from ascend.kernels.base import Kernel
-from ascend.pipes.program import PIPES
 from ascend.pipes.simulate import Timeline, simulate
 from ascend.pipes.trace import bars
 from ascend.planner.plan import plan
+from ascend.programs.program import PIPES
 from ascend.reports.calibration import ASSUMED_SIZE, PUBLISHED_BLOCK
 from ascend.roofline import operational_intensity, roofline
 from ascend.schedule import build_schedule, variant

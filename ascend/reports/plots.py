@@ -6,8 +6,8 @@ Each function draws rows that others computed and writes one file; nothing is co
 from collections.abc import Sequence
 from pathlib import Path
 
-from ascend.pipes.program import PIPES
 from ascend.planner.pareto import Point
+from ascend.programs.program import PIPES
 from ascend.reports.waterfall import WaterfallStep
 from tensorcore_models.figures import colour_of, new_figure, require_matplotlib, save, side_by_side
 

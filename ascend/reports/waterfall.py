@@ -11,8 +11,8 @@ from typing import NamedTuple, cast
 from ascend.chips.chip import PARAMETERS, Chip
 from ascend.kernels.base import Kernel
 from ascend.pipes.build import build_program
-from ascend.pipes.program import Loop, PipeOperation, Program, Segment
 from ascend.pipes.simulate import LatencyMode, run_program, simulate
+from ascend.programs.program import Loop, PipeOperation, Program, Segment
 from tensorcore_models.machine.fp_state import default_fp_state
 
 

@@ -16,11 +16,11 @@ from tensorcore_models.atlas.evidence import MEANING, level_of, links_of, open_q
 from tensorcore_models.atlas.witnesses import PairWitness, witness
 from tensorcore_models.catalogue import architectures, list_instructions
 from tensorcore_models.catalogue.devices import DEVICES
+from tensorcore_models.engines.description import words_of_engine
 from tensorcore_models.engines.instruction import EVIDENCE, Instruction
-from tensorcore_models.explanations.engine_words import words_of_engine
-from tensorcore_models.explanations.orders import tree_of
 from tensorcore_models.formats import IntegerFormat
 from tensorcore_models.formats.operands import values_of_bits
+from tensorcore_models.orders.trees import tree_of
 
 
 def _formats_key(row: Instruction) -> tuple:

@@ -19,10 +19,10 @@ from tensorcore_models.atlas.witnesses import PairWitness, witness
 from tensorcore_models.catalogue import get_instruction, list_instructions
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.instruction import Instruction
-from tensorcore_models.explanations.orders import tree_of
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.kernels.dispatch import lowered
 from tensorcore_models.kernels.lowering import Lowered, laid_out
+from tensorcore_models.orders.trees import tree_of
 
 HERE = Path(__file__).resolve().parents[1] / "playground"
 KERNELS = HERE.parents[1] / "tensorcore_models" / "_kernels"

@@ -10,7 +10,6 @@ from typing import Unpack
 
 import numpy as np
 
-from mpgemm.recovered import recovered_gemm
 from mpgemm.recovery.arithmetic import Arithmetic, Pair, combine, turn
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.recovery.run import prepare
@@ -23,6 +22,7 @@ from tensorcore_models.bitvectors.terms import Term
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats import get_float_format
+from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal import methods as ways
 from tensorcore_models.probing.formal.encoding import Formats, Inputs, Modelled, result
@@ -184,6 +184,7 @@ class _OnReference(Engine):
         return reference.mma_bits(self.model, a, b, c, scale_a, scale_b)
 
 
+@default_fp_state
 def _run(witness: Witness, row: RecoveryMethod, unit: MatrixEngine) -> int:
     """The method's result, the same from the compiled kernels (one element, and each of a tile) and from the reference.
 
@@ -195,7 +196,7 @@ def _run(witness: Witness, row: RecoveryMethod, unit: MatrixEngine) -> int:
         ("one element", unit, 1), (f"a {_TILE} x {_TILE} tile", unit, _TILE), ("reference", _OnReference(unit), 1),
     ):  # fmt: skip
         x, y = np.tile(a, (size, 1)), np.tile(b, (size, 1)).T
-        d = recovered_gemm(x, y, np.full((size, size), c[0]), row, engine)
+        d = prepare(x, y, np.full((size, size), c[0]), row, engine).product()
         results[name] = np.unique(d.view(np.uint32)).tolist()
     if len(set(map(str, results.values()))) > 1 or len(results["reference"]) != 1:
         raise formal.Contradiction(f"{row.name} on {unit.label} on\n{witness}\nresults differ: {results}")

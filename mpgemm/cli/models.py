@@ -10,7 +10,7 @@ from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.reporting import report
-from tensorcore_models.explanations.words import plain
+from tensorcore_models.explanations.descriptions import plain
 
 if TYPE_CHECKING:
     from tensorcore_models.engines.instruction import Instruction
@@ -183,7 +183,7 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> int:
     """The address or the picture of one instruction."""
     from mpgemm.reporting.site import page_address
     from tensorcore_models.atlas import catalogued, page_path
-    from tensorcore_models.explanations.orders import tree_of
+    from tensorcore_models.orders.trees import tree_of
 
     if len(found) != 1:
         raise ValueError(f"--url and --picture are for one instruction, give arch:name; these names mean {len(found)}")
@@ -209,7 +209,7 @@ def _by_arithmetic(rows: list[Instruction]) -> list[list[Instruction]]:
 
 
 def _explain(rows: list[Instruction], json: bool) -> int:
-    from tensorcore_models.explanations.engine_words import words_of_engine
+    from tensorcore_models.engines.description import words_of_engine
 
     if json:
         whole = [
@@ -222,14 +222,14 @@ def _explain(rows: list[Instruction], json: bool) -> int:
 
 
 def _order(row: Instruction) -> list[str]:
-    from tensorcore_models.explanations.orders import tree_of
+    from tensorcore_models.orders.trees import tree_of
 
     tree = tree_of(row.accumulator, row.k)
     return tree.outline() if tree else []
 
 
 def _lines(group: list[Instruction]):
-    from tensorcore_models.explanations.engine_words import words_of_engine
+    from tensorcore_models.engines.description import words_of_engine
 
     row = group[0]
     told = words_of_engine(row)

@@ -91,8 +91,8 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from mpgemm.inputs.files import write_matrix
-    from tensorcore_models.explanations.orders import tree_of_order
     from tensorcore_models.formats.operands import values_of_bits
+    from tensorcore_models.orders.trees import tree_of_order
 
     found = _profiled(args) if args.profile is not None else _predicted(args)
     bits, recipe, assumptions, out_format = found.bits, found.recipe, found.assumptions, found.out_format

@@ -19,7 +19,6 @@ from mpgemm.recovery.word_run import WordStore
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.engines.matrix_engine import MatrixEngine
-from tensorcore_models.engines.order import Chain, Order, OrderUnit, Sum, evaluate, order_of
 from tensorcore_models.engines.scaled import scaled_sums
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
@@ -29,6 +28,7 @@ from tensorcore_models.formats.rounding import encode
 from tensorcore_models.formats.sums import add_rounded
 from tensorcore_models.libraries import Recipe
 from tensorcore_models.libraries.compare import summary
+from tensorcore_models.orders.order import Chain, Order, OrderUnit, Sum, evaluate, order_of
 
 #: Parts of split-k and sliced-k, and intervals of promotion, that are tried.
 SPLITS = (2, 3, 4, 5, 6, 8, 12, 16, 32)

@@ -8,8 +8,8 @@ Nehalem, Sandy Bridge, Haswell, Zen and Skylake-X; BLIS's plain blocks; NumPy's 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tensorcore_models.engines.order import Chain, Order, Sum
 from tensorcore_models.libraries.recipe import butterfly, contiguous, joined
+from tensorcore_models.orders.order import Chain, Order, Sum
 
 #: k of a block: GEMM_Q of OpenBLAS's kernels, and other sizes that blocked kernels have.
 BLOCKS = (64, 96, 128, 192, 240, 256, 320, 336, 352, 384, 448, 512, 640, 768, 1024)

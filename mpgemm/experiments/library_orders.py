@@ -7,13 +7,13 @@ lanes) is tried.
 from collections.abc import Iterator
 
 from tensorcore_models.engines.matrix_engine import MatrixEngine
-from tensorcore_models.engines.order import Chain, Order
 from tensorcore_models.libraries.compare import summary
 from tensorcore_models.libraries.cublaslt import slice_length, vector_order
 from tensorcore_models.libraries.cublaslt_tables import GEMV_SM90, Gemv
 from tensorcore_models.libraries.profile_tables import MORE_OPTIONS
 from tensorcore_models.libraries.recipe import contiguous, joined, residue_first
 from tensorcore_models.libraries.scaled_mm import pairwise
+from tensorcore_models.orders.order import Chain, Order
 
 #: Tiles of k of CUTLASS's kernels, and of kernels whose slices take tiles in turn.
 TILES, DEALT = (16, 32, 64, 128), {"fp32": 8, "fp64": 32}

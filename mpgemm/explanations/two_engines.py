@@ -17,7 +17,7 @@ from mpgemm.explanations.dots import Event, Tracer, alignment, trace
 from tensorcore_models.accumulators import Accumulator
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
-from tensorcore_models.explanations.words import ROUNDINGS
+from tensorcore_models.explanations.descriptions import ROUNDINGS
 from tensorcore_models.families.base import SumAlgorithm
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result

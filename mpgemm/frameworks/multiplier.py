@@ -14,11 +14,11 @@ import tensorcore_models as tcm
 from mpgemm.recovery.engines import device_engine, ieee_engine, named_engine
 from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.engines.order import KOrder
 from tensorcore_models.formats import get_format
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
 from tensorcore_models.gpu.tensors import chained_there
 from tensorcore_models.libraries.recorded import Problem, Recording
+from tensorcore_models.orders.order import KOrder
 
 #: Formats that scalar units multiply where a device has no matrix instruction for them.
 SCALAR_UNITS = ("fp32", "fp64")

@@ -19,12 +19,12 @@ from mpgemm.frameworks.torch_tensors import format_of, to_array, to_tensor
 from mpgemm.recovery.engines import scaled_engine
 from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.engines.order import Chain
 from tensorcore_models.engines.scaled import scaled_sums
 from tensorcore_models.engines.scaling import Scaling, read_scales
 from tensorcore_models.formats import get_format
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.scaled_mm import EPILOGUE
+from tensorcore_models.orders.order import Chain
 
 #: Products after which kernels without fast accumulation add up outside of Hopper's unit.
 PROMOTED = 128

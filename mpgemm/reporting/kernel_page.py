@@ -7,7 +7,7 @@ from mpgemm.reporting.html_report import document
 from tensorcore_models.compiled import KernelRecipe
 from tensorcore_models.compiled.picture import expression_svg, lines_of
 from tensorcore_models.compiled.program import KernelProgram
-from tensorcore_models.explanations.orders import tree_of_order
+from tensorcore_models.orders.trees import tree_of_order
 
 #: Expressions that are drawn; the text has as many.
 _SHOWN = 4

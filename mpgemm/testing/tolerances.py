@@ -22,11 +22,11 @@ from mpgemm.testing.faults import Limit, blocks_for, case_of, faults_seen
 from mpgemm.testing.sampled import FEWEST, Sample, check_share, estimate, largest_ratio, plan, sample, tightest_line
 from mpgemm.testing.tolerance_result import Checked, Line, Tolerance, Vacuity, check_line, check_tolerance, on_the_whole
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.engines.order import KOrder
 from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.threads import one_thread
+from tensorcore_models.orders.order import KOrder
 from tensorcore_models.results import Interrupted
 
 #: Multiplications up to which every element of a given product is looked at; of larger ones rows and columns are.

@@ -120,6 +120,11 @@ def zero(fmt: Format) -> Term:
     return t.constant(0, fmt.bits)
 
 
+def negative_zero(fmt: Format) -> Term:
+    """The code of -0."""
+    return t.constant(fmt.sign_bit, fmt.bits)
+
+
 def unless_special(numbers: Sequence[Number], finite: Callable[[], Term], fmt: Format, spec: SpecialRules) -> Term:
     """The code of the NaN or infinity that a sum of the numbers is; where all are finite, what `finite` gives."""
     return n.with_specials(numbers, finite(), fmt, spec)

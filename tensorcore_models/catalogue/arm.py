@@ -18,7 +18,7 @@ FUSED_PAIR = ParametricDotAdd(
     2, None, c_position="late", output_rounding="rne", late_rounding="rne", zero_sign="ieee", negative_underflow="negative",
     nan="quiet",
 )  # fmt: skip
-#: QEMU's user-mode emulator restates the manual in code of its own (hardware.cpu.qemu; tests/cross/compare_arm.py).
+#: QEMU's user-mode emulator restates the manual in code of its own (cpu_units.qemu; tests/cross/compare_arm.py).
 CHECKED = "agrees with QEMU 7.2 (qemu-aarch64 -cpu max, no hardware), NaN included: `make cross`"
 UNCHECKED = "nothing independent has checked it"
 EXTENDED = f"{UNCHECKED}: QEMU 7.2 has no FEAT_EBF16, 9.1 and newer have, and cpu-emulated: runs it there"

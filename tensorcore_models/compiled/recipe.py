@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..engines.matrix_engine import MatrixEngine
-from ..engines.order import Chain, Order, Sum
-from ..explanations.orders import tree_of_order
 from ..families.fma_chain import SequentialFMA
 from ..libraries.recipe import Epilogue, Recipe, Unknown
+from ..orders.order import Chain, Order, Sum
+from ..orders.trees import tree_of_order
 from ..results import Result
 from .template import Applied, CommonForm, Constant, Element, Node, Step
 

@@ -14,9 +14,7 @@ scales that are missing get the encoding 0, which is what memory filled with zer
 import abc
 import functools
 import math
-import sys
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +26,8 @@ from ..formats.sums import add_rounded, scale_cut, scale_rounded
 from ..integers import checked_integer
 from ..kernels.small import SmallProduct
 from ..machine.fp_state import default_fp_state
-from .order import KOrder, Order, OrderUnit, evaluate, leaves, merged, order_of, uncovered
+from ..orders.order import KOrder, Order, OrderUnit, evaluate, leaves, merged, order_of, uncovered
+from .homes import home_of
 from .prepared import PreparedProduct
 from .scaled import scaled_sums
 from .scaling import read_scales
@@ -45,15 +44,6 @@ def format_name(row: Format | IntegerFormat) -> FormatLike:
 _ONE_ZERO = bytes(16)
 _ORDER = ("k_order", "promote_every", "promote_rounding")
 _ENDS = ("alpha", "beta", "scale_a", "scale_b", "input_rounding", "input_saturate")
-
-
-def gpu_of(operand) -> Any:
-    """The module that multiplies a torch tensor on a GPU; None for every other operand."""
-    if type(operand) is np.ndarray or "torch" not in sys.modules:
-        return None
-    from ..gpu import tensors
-
-    return tensors if tensors.on_gpu(operand) else None
 
 
 def _scalar(x, name: str) -> float:
@@ -134,7 +124,7 @@ class Engine(abc.ABC):
         scale_a, scale_b : array of unsigned integers
             Encodings of the block scales, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), for engines with scales.
         k_order : str, Order or sequence
-            See :func:`tensorcore_models.engines.order.order_of`. Chains of another order than "sequential" start from zero;
+            See :func:`tensorcore_models.orders.order.order_of`. Chains of another order than "sequential" start from zero;
             their results are added in order in the output format (RN), c last.
         promote_every : int, optional
             Every that many products (a multiple of the k step) the chain is added outside to an FP32 accumulator that starts
@@ -160,8 +150,8 @@ class Engine(abc.ABC):
 
     @default_fp_state
     def _gemm_bits(self, a, b, c, scale_a, scale_b, *order) -> np.ndarray:
-        if (gpu := gpu_of(a)) is not None:
-            return gpu.gemm_bits(self, a, b, c, scale_a, scale_b, dict(zip(_ORDER, order, strict=True)))
+        if (home := home_of(a)) is not None:
+            return home.gemm_bits(self, a, b, c, scale_a, scale_b, dict(zip(_ORDER, order, strict=True)))
         a, b, c = self._check_matrices(a, b, c)
         scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         return self._gemm_checked(a, b, c, scale_a, scale_b, *order)
@@ -228,9 +218,9 @@ class Engine(abc.ABC):
     @default_fp_state
     def _gemm(self, a, b, c, factors, scales, rounding, order) -> np.ndarray:
         """What :meth:`gemm` does with operands of any type."""
-        if (gpu := gpu_of(a)) is not None:
+        if (home := home_of(a)) is not None:
             ends = dict(zip(_ENDS, (*factors, *scales, *rounding), strict=True))
-            return gpu.gemm(self, a, b, c, ends, dict(zip(_ORDER, order, strict=True)))
+            return home.gemm(self, a, b, c, ends, dict(zip(_ORDER, order, strict=True)))
         formats = self.formats
         alpha, beta = (_scalar(x, name) for x, name in zip(factors, ("alpha", "beta"), strict=True))
         (scale_a, scale_b), (input_rounding, input_saturate) = scales, rounding

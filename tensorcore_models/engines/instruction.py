@@ -11,7 +11,7 @@ from ..families.base import Accumulator
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
 from ..integers import integer_arguments
 from ..machine.fp_state import default_fp_state
-from .engine import gpu_of
+from .homes import home_of
 from .matrix_engine import MatrixEngine
 from .rollup import RULES, Rollup
 
@@ -173,8 +173,8 @@ class Instruction(MatrixEngine):
     def _mma_bits(self, a, b, c, scale_a, scale_b, input_scale) -> np.ndarray:
         """What :meth:`mma_bits` does with operands of any shape and type."""
         self._require_public()
-        if (gpu := gpu_of(a)) is not None:
-            return gpu.mma_bits(self, a, b, c, scale_a, scale_b, input_scale)
+        if (home := home_of(a)) is not None:
+            return home.mma_bits(self, a, b, c, scale_a, scale_b, input_scale)
         a_format, b_format, c_format, _ = self.formats
         a, b, c = check_bits(a, a_format, "a"), check_bits(b, b_format, "b"), check_bits(c, c_format, "c")
         m, n, k = self.m, self.n, self.k
@@ -209,8 +209,8 @@ class Instruction(MatrixEngine):
     def _mma(self, a, b, c, scale_a, scale_b) -> np.ndarray:
         """What :meth:`mma` does with operands of any shape and type."""
         self._require_public()
-        if (gpu := gpu_of(a)) is not None:
-            return gpu.mma(self, a, b, c, scale_a, scale_b)
+        if (home := home_of(a)) is not None:
+            return home.mma(self, a, b, c, scale_a, scale_b)
         formats = self.formats
         bits = [operand_bits(x, f, None, n) for x, f, n in zip((a, b, c), formats, "abc", strict=False)]
         scales = [scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b"))]

@@ -7,7 +7,7 @@ import numpy as np
 from ..formats import IntegerFormat
 from ..formats.operands import values_of_bits
 from ..formats.sums import sum_to_odd
-from .order import Chain, KOrder, order_of
+from ..orders.order import Chain, KOrder, order_of
 from .scaling import Scaling
 
 

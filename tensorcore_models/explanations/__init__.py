@@ -1,5 +1,4 @@
-"""What a sum computes, for readers: the words and formulas of every accumulator, and the order of a sum as a tree.
+"""Accumulators and orders are described in three things: words and formulas, trees of sums, and drawings of boxes.
 
-`words`, `tree` and `sums` are what accumulators are described in: sentences and formulas, a tree with its text, and a builder
-of trees. `engine_words` and `orders` ask the accumulators of engines and recipes; `drawing` draws boxes as SVG.
+The words of an engine are put together in `engines.description`; `orders.trees` draws what accumulators and recipes say.
 """

@@ -9,7 +9,7 @@ from ..aspects.plans import FLUSH_NONE, FLUSH_SIGNED, FLUSH_TINY, KEEP, format_f
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, one_of
 from ..aspects.values import power
-from ..explanations.words import ROUNDINGS, Words
+from ..explanations.descriptions import ROUNDINGS, Words
 from ..formats import FORMATS
 from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import check_keyed, require

@@ -10,13 +10,13 @@ from ..aspects.plans import ROUNDINGS, growth_bits, integer_width
 from ..aspects.probes import ONE, alignment_rounding, kept_bits, output_rounding, terms_by_rounding
 from ..aspects.search import Field, Search, divisors, one_of
 from ..aspects.values import power
-from ..explanations import words as names
-from ..explanations.words import Words
+from ..explanations import descriptions as names
+from ..explanations.descriptions import Words
 from ..formats import get_float_format
 from .aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields
 from .base import Arrangement, Form, SumAlgorithm
 from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_range, require
-from .fused.words import fused_note
+from .fused.description import fused_note
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from ..aspects import errors, plans
 from ..aspects.search import Field, Search, divisors, has, one_of
-from ..explanations.words import Words
+from ..explanations.descriptions import Words
 from .base import Accumulator, Form, SumAlgorithm
 from .checks import check_range
 

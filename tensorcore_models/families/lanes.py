@@ -9,7 +9,7 @@ from ..aspects.plans import FLUSH_SIGNED, FLUSH_TINY, KEEP
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, divisors, one_of
 from ..aspects.values import power
-from ..explanations.words import Words
+from ..explanations.descriptions import Words
 from ..formats import get_float_format
 from ..reference import ieee
 from ..reference.operands import decode, flushed, multiply

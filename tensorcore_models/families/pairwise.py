@@ -11,7 +11,7 @@ from ..aspects.plans import FLUSH_NONE, FLUSH_POSITIVE, FLUSH_SUBNORMAL, KEEP
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, divisors, one_of, powers_of_two
 from ..aspects.values import power
-from ..explanations.words import Words
+from ..explanations.descriptions import Words
 from ..formats import FORMATS
 from ..reference import ieee
 from ..reference.operands import decode, flushed

@@ -9,7 +9,7 @@ from ..aspects.plans import FLUSH_SIGNED, FLUSH_SUBNORMAL
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Search
 from ..aspects.values import power
-from ..explanations.words import Words
+from ..explanations.descriptions import Words
 from ..reference import ieee
 from ..reference.operands import decode, flushed
 from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm

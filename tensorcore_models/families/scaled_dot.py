@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import ClassVar
 
-from ..explanations.words import Words
+from ..explanations.descriptions import Words
 from ..formats import Format
 from .base import Accumulator, Conversion, Form, NanRule, SumAlgorithm
 from .checks import MAX_TERMS, check_range, require

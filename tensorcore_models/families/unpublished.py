@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..explanations.words import Words
+from ..explanations.descriptions import Words
 from .base import ASPECTS, Accumulator
 
 _NOTHING = "nobody has published what the unit computes"

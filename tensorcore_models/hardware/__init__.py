@@ -6,18 +6,6 @@ without one raises OSError or RuntimeError that says what is missing. ``python -
 tensorcore_models.hardware.campaign`` compares a GPU with its models. docs/hardware.md says what has been run on which hardware.
 """
 
-from .cpu import CpuEngine, cpu_engine
-from .cuda.engines import CudaEngine, cuda_engine
-from .libraries.engines import CupyMatmulEngine, TorchMatmulEngine
-from .lookup import PREFIXES, engine
+from ..lazy import attach
 
-__all__ = [
-    "PREFIXES",
-    "CpuEngine",
-    "CudaEngine",
-    "CupyMatmulEngine",
-    "TorchMatmulEngine",
-    "cpu_engine",
-    "cuda_engine",
-    "engine",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__, ("campaign", "cuda", "libraries"))

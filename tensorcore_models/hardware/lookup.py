@@ -1,10 +1,13 @@
-"""Hardware engines by name."""
+"""Hardware engines by name; what runs one is imported when it is asked for."""
 
-from .cpu import CpuEngine, cpu_engine
-from .cpu.qemu import QemuEngine
-from .cuda.device import Device
-from .cuda.engines import CudaEngine, cuda_engine
-from .libraries.engines import CupyMatmulEngine, TorchMatmulEngine
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..cpu_units import CpuEngine
+    from ..cpu_units.qemu import QemuEngine
+    from .cuda.device import Device
+    from .cuda.engines import CudaEngine
+    from .libraries.engines import CupyMatmulEngine, TorchMatmulEngine
 
 #: What names of hardware engines begin with.
 PREFIXES = ("cuda", "torch", "cupy", "npu", "cpu", "cpu-emulated")
@@ -16,8 +19,8 @@ NAMES = (
 
 
 def engine(
-    name: str, device: Device | None = None
-) -> CudaEngine | TorchMatmulEngine | CupyMatmulEngine | CpuEngine | QemuEngine:
+    name: str, device: "Device | None" = None
+) -> "CudaEngine | TorchMatmulEngine | CupyMatmulEngine | CpuEngine | QemuEngine":
     """A hardware engine by its name.
 
     Parameters
@@ -40,13 +43,21 @@ def engine(
     """
     kind, separator, rest = name.partition(":")
     if kind == "cuda" and rest:
+        from .cuda.engines import cuda_engine
+
         return cuda_engine(rest, device)
     if kind in ("cpu", "cpu-emulated") and rest:
+        from ..cpu_units import cpu_engine
+
         return cpu_engine(rest, kind == "cpu-emulated")
     formats, _, place = rest.partition("@")
     a_format, _, d_format = formats.partition(".")
     if separator and a_format and kind in ("torch", "npu"):
+        from .libraries.engines import TorchMatmulEngine
+
         return TorchMatmulEngine(a_format, d_format or None, device=place or ("npu" if kind == "npu" else "cuda"))
     if separator and a_format and kind == "cupy" and not (d_format or place):
+        from .libraries.engines import CupyMatmulEngine
+
         return CupyMatmulEngine(a_format)
     raise ValueError(f"{name!r} names no hardware engine: {NAMES}")

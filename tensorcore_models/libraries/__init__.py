@@ -3,7 +3,7 @@
 Nothing here runs a GPU, and nothing is guessed: what nobody has measured raises :class:`Unknown`.
 """
 
-from ..engines.order import Chain, Sum
+from ..orders.order import Chain, Sum
 from .cublaslt import PLATFORMS, cublaslt, tail_loss
 from .cutlass import cutlass
 from .profiled import ProfiledProduct, configured, from_profile

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..catalogue import list_instructions
-from ..engines.order import Chain, Order, Sum
 from ..formats import get_format, operand_format
 from ..formats.operands import values_of_bits
+from ..orders.order import Chain, Order, Sum
 from .cutlass import cutlass
 from .recipe import Recipe
 

@@ -12,9 +12,9 @@ from ..accumulators import SequentialFMA
 from ..catalogue import default_instruction, get_instruction
 from ..engines.engine import Engine
 from ..engines.matrix_engine import MatrixEngine
-from ..engines.order import Chain, Order, Sum
 from ..formats import operand_format
 from ..integers import checked_integer, integer_arguments
+from ..orders.order import Chain, Order, Sum
 from . import cublaslt_tables as tables
 from .cublaslt_tables import PLATFORMS, TARGETS, Platform
 from .recipe import Epilogue, Recipe, Unknown, butterfly, contiguous, joined, residue_first, restarted

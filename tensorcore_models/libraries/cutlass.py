@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from ..catalogue import default_instruction, get_instruction
 from ..engines.instruction import Instruction
-from ..engines.order import Chain, Order
 from ..integers import integer_arguments
+from ..orders.order import Chain, Order
 from .recipe import Epilogue, Recipe, Unknown, contiguous, joined
 
 SOURCE = "CUTLASS's documentation and headers"

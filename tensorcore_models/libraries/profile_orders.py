@@ -7,8 +7,8 @@ from ..catalogue import get_instruction
 from ..catalogue.nvidia import ptx_name
 from ..engines.engine import Engine
 from ..engines.matrix_engine import MatrixEngine
-from ..engines.order import Chain, Order
 from ..formats import get_format
+from ..orders.order import Chain, Order
 from . import profile_tables as tables
 from .cublaslt import nvjet_slices, slice_length, vector_order
 from .cublaslt_tables import PLATFORMS, Gemv, Platform

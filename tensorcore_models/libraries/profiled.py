@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.order import Order
+from ..catalogue import canonical_device
 from ..engines.scaling import RULES, Scaling, read_scales
 from ..formats import Format, get_format
 from ..formats.operands import check_bits, operand_bits, values_of_bits
 from ..machine.fp_state import default_fp_state
+from ..orders.order import Order
 from . import profile_tables as tables
 from .cublaslt import cublaslt
 from .cublaslt_tables import FIELDS
@@ -200,6 +201,7 @@ def _rules_of(row: Mapping, gpu: str, assume: str | None) -> tuple[str, str]:
     """Whose rules hold, and what that assumes."""
     if assume is not None and assume not in tables.MEASURED:
         raise Unknown(f"assume is {assume!r}, whose libraries are not known", field="assume", known=tables.MEASURED)
+    gpu = canonical_device(gpu)
     measured = tables.MEASURED.get(gpu)
     other: list[tuple[str, str, Iterable[str]]] = []
     if measured is None:

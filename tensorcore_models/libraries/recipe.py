@@ -1,7 +1,7 @@
 """Recipes: which instruction a library's kernel chains, in which order of k, joined how, finished how.
 
 A recipe is data. :meth:`Recipe.gemm_bits` is the one interpreter: chains and sums run in
-:func:`tensorcore_models.engines.order.evaluate`, the end in :func:`finish`.
+:func:`tensorcore_models.orders.order.evaluate`, the end in :func:`finish`.
 """
 
 from dataclasses import dataclass, replace
@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..engines.engine import Engine
-from ..engines.order import Chain, Order, Sum, leaves, uncovered, with_output
 from ..engines.scaled import apply_at_end, scaled_sums
 from ..engines.scaling import Scaling
-from ..explanations.orders import tree_of_order
 from ..formats import Format, get_float_format, get_format
 from ..formats.operands import check_bits, operand_bits, values_of_bits
 from ..formats.rounding import decode, encode
 from ..machine.fp_state import default_fp_state
+from ..orders.order import Chain, Order, Sum, leaves, uncovered, with_output
+from ..orders.trees import tree_of_order
 
 
 class Unknown(ValueError):

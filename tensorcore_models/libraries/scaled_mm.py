@@ -11,10 +11,10 @@ import numpy as np
 
 from ..catalogue import get_instruction
 from ..catalogue.nvidia import ptx_name
-from ..engines.order import Chain, Order, Sum, merged
 from ..formats import get_format, operand_format
 from ..integers import integer_arguments
 from ..machine.fp_state import default_fp_state
+from ..orders.order import Chain, Order, Sum, merged
 from .recipe import Epilogue, Recipe, Unknown, contiguous, folded_scale, joined
 
 SOURCE = "order measured by the authors of mmaemu 0.1.0 (torch 2.7.1, cuBLASLt 12.8.3.14)"

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import ascend
-from ascend.pipes.program import PIPES
 from ascend.pipes.simulate import simulate
 from ascend.pipes.trace import bars, trace_events
+from ascend.programs.program import PIPES
 from ascend.reports import figures, plots
 from ascend.reports.waterfall import waterfall
 from ascend.schedule import build_schedule

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import ascend
 from ascend._kernels.pipes import LAYOUT
 from ascend.pipes.build import build_program
-from ascend.pipes.program import CHANNELS, FLAG_NUMBER, FLAGS, PIPES
 from ascend.pipes.simulate import run_program, simulate
+from ascend.programs.program import CHANNELS, FLAG_NUMBER, FLAGS, PIPES
 from ascend.reports.byte_table import byte_table
 from ascend.schedule import build_schedule
 

@@ -5,8 +5,8 @@ from pipes_reference import run_phase
 
 import ascend
 from ascend.pipes.build import build_program
-from ascend.pipes.program import PIPES
 from ascend.pipes.simulate import run_program
+from ascend.programs.program import PIPES
 from ascend.schedule import build_schedule
 
 A = ascend.get_chip("910A")

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 import tensorcore_models as tcm
-from tensorcore_models.hardware.cpu import QemuEngine, qemu
+from tensorcore_models.cpu_units import QemuEngine, qemu
 from tensorcore_models.probing.random_operands import KINDS, operands
 
 

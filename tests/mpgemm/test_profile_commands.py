@@ -11,8 +11,8 @@ from mpgemm.experiments.library_orders import library_orders
 from mpgemm.experiments.whodunit import whodunit
 from mpgemm.recovery.engines import ieee_engine
 from tensorcore_models import libraries
-from tensorcore_models.engines.order import uncovered
 from tensorcore_models.libraries.recorded_products import load_rows, operands
+from tensorcore_models.orders.order import uncovered
 
 SHIPPED = str(Path(__file__).parents[1] / "vectors" / "h100_products.json")
 ROWS = {row["name"]: row for row in load_rows(SHIPPED)}

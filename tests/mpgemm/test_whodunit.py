@@ -12,7 +12,7 @@ from mpgemm.experiments.candidates import candidates
 from mpgemm.experiments.whodunit import whodunit
 from mpgemm.inputs.matrices import generate
 from mpgemm.recovery.methods import get_method
-from tensorcore_models.engines.order import Chain, Sum
+from tensorcore_models.orders.order import Chain, Sum
 
 A, B = generate("normal", 8, 256, 8)
 FP32 = tcm.get_format("fp32")

@@ -8,7 +8,7 @@ nothing is skipped. Both must give the same start and end for every operation.
 from collections import deque
 from dataclasses import dataclass, field
 
-from ascend.pipes.program import CHANNELS, PIPES, PRIVATE, Loop, Phase, PipeOperation, Program
+from ascend.programs.program import CHANNELS, PIPES, PRIVATE, Loop, Phase, PipeOperation, Program
 
 #: Times closer than this are the same event.
 SAME = 1e-9

@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 
 from tensorcore_models import reference
-from tensorcore_models.engines.order import Chain
 from tensorcore_models.formats import get_format
 from tensorcore_models.formats.exact_rounding import encode_exact
 from tensorcore_models.formats.rounding import decode
+from tensorcore_models.orders.order import Chain
 
 
 def add(x: int, y: int, fmt) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 import tensorcore_models as tcm
 from tensorcore_models import hardware
-from tensorcore_models.hardware.cpu import QemuEngine, qemu
+from tensorcore_models.cpu_units import QemuEngine, qemu
 from tensorcore_models.probing.random_operands import KINDS, operands
 
 ROWS = [row for row in tcm.list_instructions("arm") if qemu.unit_of(row) is not None]

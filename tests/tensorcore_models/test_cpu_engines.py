@@ -10,9 +10,9 @@ import pytest
 import tensorcore_models as tcm
 from tensorcore_models import hardware
 from tensorcore_models._kernels.cpu_units import cpu_units
+from tensorcore_models.cpu_units import CpuEngine, available, cpu_engine, status
 from tensorcore_models.hardware.campaign.recording import recorded, replay
 from tensorcore_models.hardware.campaign.run import main
-from tensorcore_models.hardware.cpu import CpuEngine, available, cpu_engine, status
 from tensorcore_models.probing.random_operands import KINDS, operands
 
 EMULATED = available(emulated=True)

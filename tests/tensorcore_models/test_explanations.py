@@ -10,11 +10,11 @@ import pytest
 import tensorcore_models as tcm
 from tensorcore_models import libraries, probing
 from tensorcore_models.accumulators import Accumulator, Unpublished
-from tensorcore_models.explanations.engine_words import words_of_engine
-from tensorcore_models.explanations.orders import tree_of, tree_of_order
+from tensorcore_models.engines.description import words_of_engine
+from tensorcore_models.explanations.descriptions import plain
 from tensorcore_models.explanations.tree import Tree
-from tensorcore_models.explanations.words import plain
 from tensorcore_models.families import FAMILIES
+from tensorcore_models.orders.trees import tree_of, tree_of_order
 
 DISTINCT = list({(row.accumulator, row.k): row for row in tcm.list_instructions()}.values())
 PUBLISHED = [row for row in DISTINCT if row.published]

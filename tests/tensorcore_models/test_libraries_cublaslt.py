@@ -5,9 +5,9 @@ import json
 import pytest
 
 from tensorcore_models import libraries
-from tensorcore_models.engines.order import Chain, Sum, leaves
 from tensorcore_models.libraries import Unknown, cublaslt, tail_loss
 from tensorcore_models.libraries.cublaslt_tables import FIELDS, TARGETS
+from tensorcore_models.orders.order import Chain, Sum, leaves
 
 CONFIG = {"ALGO_ID": 66, "STAGES_ID": 35, "SPLITK_NUM": 1, "REDUCTION_SCHEME": 0, "CUSTOM_OPTION": 0}
 SIZE = {"m": 64, "k": 4096, "n": 64, "format": "fp16"}

@@ -12,8 +12,8 @@ import pytest
 
 import tensorcore_models as tcm
 from tensorcore_models import libraries
-from tensorcore_models.engines.order import Chain, Sum, leaves
 from tensorcore_models.libraries.recorded_products import digest, is_product, load_rows, operands
+from tensorcore_models.orders.order import Chain, Sum, leaves
 
 SHIPPED = Path(__file__).parents[1] / "vectors" / "h100_products.json"
 #: Multiplications of a row that `make test` computes whole, and of one that is left to `slow`.

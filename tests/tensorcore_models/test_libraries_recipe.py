@@ -10,9 +10,9 @@ from recipes import add, slow_sum
 
 import tensorcore_models as tcm
 from tensorcore_models import libraries
-from tensorcore_models.engines.order import Chain, Sum, order_of, uncovered
 from tensorcore_models.formats import get_format
 from tensorcore_models.libraries import recipe as rules
+from tensorcore_models.orders.order import Chain, Sum, order_of, uncovered
 
 WGMMA = tcm.get_instruction("h100", "wgmma.m64n8k16.f32.f16.f16")
 FP8 = tcm.get_instruction("h100", "wgmma.m64n8k32.f32.e4m3.e4m3")
@@ -91,7 +91,7 @@ def test_signed_zeros_follow_where_a_sum_starts():
 
 @pytest.mark.parametrize("k_order", ("split_k:3", "sliced_k:3", [(0, 32), (32, 96), (96, 100)]))
 def test_k_order_is_a_special_case(k_order):
-    from tensorcore_models.engines.order import order_of
+    from tensorcore_models.orders.order import order_of
 
     rng = np.random.default_rng(1)
     a, b = tcm.encode(rng.standard_normal((2, 20, 100)), "fp16")

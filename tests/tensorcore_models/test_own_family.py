@@ -20,9 +20,9 @@ from tensorcore_models.bitvectors import integers as z
 from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.bitvectors.sums import taking_part
-from tensorcore_models.explanations.engine_words import words_of_engine
-from tensorcore_models.explanations.orders import tree_of
-from tensorcore_models.explanations.words import Words
+from tensorcore_models.engines.description import words_of_engine
+from tensorcore_models.explanations.descriptions import Words
+from tensorcore_models.orders.trees import tree_of
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal import encoding
 from tensorcore_models.reference.aligned import aligned, as_addends, finish, largest_exponent

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import tensorcore_models as tcm
 from tensorcore_models import probing
-from tensorcore_models.engines.order import Chain, Sum
 from tensorcore_models.explanations.tree import Operation, Tree
 from tensorcore_models.libraries.recipe import Recipe
+from tensorcore_models.orders.order import Chain, Sum
 from tensorcore_models.probing.tree_search import Inconsistent, TreeSearch
 
 

@@ -209,12 +209,13 @@ def cutlass_assumptions(library: str, config: dict[str, str], recipe: libraries.
 
 def rounds_operands(gpu: str, library: str | None) -> bool:
     """Whether the recipes of a library round FP32 operands to TF32 by themselves, as this version was recorded to do."""
+    from tensorcore_models.catalogue import canonical_device
     from tensorcore_models.libraries.profile_tables import MEASURED
 
-    if library is None or gpu not in MEASURED:
+    if library is None:
         return False
-    name, version = resolve_library(library)
-    return name == "cublaslt" and ".".join(version.split(".")[:2]) in MEASURED[gpu].versions
+    (name, version), measured = resolve_library(library), MEASURED.get(canonical_device(gpu))
+    return name == "cublaslt" and measured is not None and ".".join(version.split(".")[:2]) in measured.versions
 
 
 def facts(recipe: libraries.Recipe, config: dict[str, str], recorded: str | None) -> dict:

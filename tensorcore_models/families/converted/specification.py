@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 from ...aspects.search import Field, Interface, Search, divisors, inside, unscaled
-from ...explanations.words import Words
+from ...explanations.descriptions import Words
 from ...formats import get_float_format
 from ..base import Accumulator, Conversion, Form, SumAlgorithm
 from ..checks import require

@@ -15,7 +15,7 @@ from ...aspects.plans import FLUSH_LIKE_ZERO, format_fields, result_fields, rule
 from ...aspects.probes import ONE
 from ...aspects.search import Field, Search, one_of, unscaled
 from ...aspects.values import power
-from ...explanations.words import Words
+from ...explanations.descriptions import Words
 from ...formats import Format
 from ..base import Accumulator, Form, SumAlgorithm
 from ..checks import MAX_TERMS, check_range, require
@@ -180,7 +180,7 @@ class FidelityPhases(_Phases):
 
     def pass_term(self, p):
         """One phase as a term. Several phases that take turns are refused: solvers give no answer to them in a minute."""
-        from .terms import added_step
+        from .solver_terms import added_step
 
         if len(self.phases) > 1:
             p.arithmetic.unencodable("solvers do not answer in time about phases that take turns")

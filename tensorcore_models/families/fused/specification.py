@@ -15,7 +15,7 @@ from ..checks import (
     check_range,
     require,
 )
-from . import bound, lowering, steps, words
+from . import bound, description, lowering, steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class FusedSum(AlignedSum):
         return steps.step(self, p)
 
     def add_step(self, ks, c, to):
-        return words.add_step(self, ks, c, to)
+        return description.add_step(self, ks, c, to)
 
     def shows_order(self, formats):
         """Addends that are cut to odd leave their last bit."""
@@ -146,7 +146,7 @@ class FusedDotAdd(FusedSum):
         check_keyed(self, "output_rounding")
 
     def words(self, d):
-        return words.fused(self, d)
+        return description.fused(self, d)
 
     def form(self):
         return Form(SumAlgorithm.FUSED if self.key is None else None, self)
@@ -301,7 +301,7 @@ class ParametricDotAdd(FusedSum):
             raise ValueError("significand_parts are of operands without block scales")
 
     def words(self, d):
-        return words.parametric(self, d)
+        return description.parametric(self, d)
 
     def form(self):
         """The form of an exact sum, of a c that is added last, of a FusedDotAdd, or of other rules."""

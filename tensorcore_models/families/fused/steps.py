@@ -98,7 +98,7 @@ def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> An
     """The aligned products summed, c added exactly, one rounding; terms have a shorter form (`terms.with_exact_c`)."""
     total = fused_sum(spec, p, pieces, [])
     if p.arithmetic.on_terms:
-        from .terms import with_exact_c
+        from .solver_terms import with_exact_c
 
         assert p.draw == 0
         return with_exact_c(spec, p.formats[3], total, products, c)

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 from ...aspects import errors, plans, search
 from ...aspects.plans import LARGEST_EXPONENT, ROUNDINGS, growth_bits, width_fields
 from ...aspects.search import Field, Search, divisors, one_of
-from ...explanations import words as names
-from ...explanations.words import Words
+from ...explanations import descriptions as names
+from ...explanations.descriptions import Words
 from ..aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields, limit_products
 from ..base import Arrangement, Form, NanRule, SumAlgorithm, ZeroExponent
 from ..checks import MAX_EXPONENT, MAX_TERMS, check_deterministic, check_exponent, check_range, require

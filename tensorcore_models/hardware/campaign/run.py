@@ -24,11 +24,11 @@ import numpy as np
 
 from ...catalogue import get_instruction, list_instructions
 from ...catalogue.measured import with_table
+from ...cpu_units import CpuEngine, available, status, this_machine
+from ...cpu_units.units import Machine
 from ...engines.engine import Engine
 from ...engines.instruction import Instruction
 from ...probing.random_operands import KINDS, operands
-from ..cpu import CpuEngine, available, status, this_machine
-from ..cpu.units import Machine
 from ..cuda.device import Device, default_device
 from ..cuda.engines import CudaEngine
 from ..libraries.engines import TorchMatmulEngine

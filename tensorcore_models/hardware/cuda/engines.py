@@ -7,7 +7,7 @@ import numpy as np
 
 from ...catalogue import get_instruction, list_instructions
 from ...engines.instruction import Instruction
-from ..step_engine import StepEngine
+from ...engines.step_engine import StepEngine
 from .device import Device, Launch, default_device
 from .targets import TARGETS
 

@@ -11,13 +11,13 @@ contiguous) with device pointers for both scales. The library's choice depends o
 import argparse
 import ctypes
 import ctypes.util
+import json
 import sys
-from pathlib import Path
 from typing import Any
 
+from ...files import write_text
 from ...libraries.cublaslt_tables import FIELDS
 from ...libraries.recorded import FORMAT
-from ..campaign.recording import write_json
 
 #: cudaDataType.
 DATA_TYPES = {"fp32": 0, "fp16": 2, "bf16": 14, "e4m3fn": 28, "e5m2": 29}
@@ -161,10 +161,11 @@ def main(argv: list[str] | None = None) -> int:
         chooser = Chooser(lt, args.workspace, device_scale(runtime))
         formats = [(fmt, args.out_format or ("bf16" if fmt == "e4m3fn" else fmt)) for fmt in args.format]
         records = record(chooser, args.shape, formats)
-        write_json(Path(args.out), {
+        chosen = {
             "format": FORMAT, "device": args.device, "gpu": args.gpu, "cublaslt": version_of(lt),
             "workspace_bytes": args.workspace, "records": records,
-        })  # fmt: skip
+        }  # fmt: skip
+        write_text(args.out, json.dumps(chosen, indent=1) + "\n")
     except OSError as error:
         print(f"cublaslt_heuristic: {error}", file=sys.stderr)
         return 2

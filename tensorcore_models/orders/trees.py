@@ -1,12 +1,25 @@
 """The order in which an accumulator or a recipe sums, as a tree."""
 
-from ..engines.order import Chain, Order, leaves
-from ..families.base import Accumulator
-from .sums import Position, SumBuilder
-from .tree import Operation, Tree
+from collections.abc import Sequence
+from typing import Protocol
+
+from ..explanations.sums import Position, SumBuilder
+from ..explanations.tree import Operation, Tree
+from .order import Chain, Order, leaves
 
 
-def tree_of(spec: Accumulator, k: int) -> Tree | None:
+class Summing(Protocol):
+    """An accumulator, as far as its order is asked for: :class:`tensorcore_models.accumulators.Accumulator` is one."""
+
+    @property
+    def terms_per_step(self) -> int:
+        """Products of one step."""
+
+    def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
+        """Add the operations of one step to a tree; the position of its sum, None where the order is not said."""
+
+
+def tree_of(spec: Summing, k: int) -> Tree | None:
     """The order in which an accumulator sums k products, in chained steps, and c, leaf k; None where it does not say."""
     total: Position = k
     found = SumBuilder(k + 1)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ...explanations.descriptions import ROUNDINGS, Words, floor_words, kept_bits
 from ...explanations.sums import Position, SumBuilder
-from ...explanations.words import ROUNDINGS, Words, floor_words, kept_bits
 
 
 def fused(spec: Any, d: str) -> Words:

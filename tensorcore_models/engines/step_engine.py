@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.engine import Engine
-from ..engines.instruction import Instruction
 from ..formats.operands import check_bits
+from .engine import Engine
+from .instruction import Instruction
 
 
 class StepEngine(Engine):

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..engines.matrix_engine import MatrixEngine
-from .words import Words
+from ..explanations.descriptions import Words
+from .matrix_engine import MatrixEngine
 
 
 def words_of_engine(engine: MatrixEngine) -> Words:

@@ -5,11 +5,11 @@ import platform
 
 import numpy as np
 
-from ..._kernels.cpu_units import cpu_units
-from ...catalogue import get_instruction, list_instructions
-from ...engines.instruction import Instruction
-from ...machine.threads import threads_for
-from ..step_engine import StepEngine
+from .._kernels.cpu_units import cpu_units
+from ..catalogue import get_instruction, list_instructions
+from ..engines.instruction import Instruction
+from ..engines.step_engine import StepEngine
+from ..machine.threads import threads_for
 from .qemu import UNITS, QemuEngine
 from .units import number_of, status
 

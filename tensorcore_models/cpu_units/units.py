@@ -4,9 +4,9 @@ import os
 import platform
 from dataclasses import dataclass
 
-from ..._kernels.cpu_units import cpu_units
-from ...catalogue import list_instructions
-from ...engines.instruction import Instruction
+from .._kernels.cpu_units import cpu_units
+from ..catalogue import list_instructions
+from ..engines.instruction import Instruction
 
 #: Environment variable that replaces what the machine says about AMX, for tests: "refused" (as if the operating system had
 #: refused the permission) or "emulated" (mpgemm.sgemm runs on the emulated unit).

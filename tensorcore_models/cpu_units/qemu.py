@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...engines.instruction import Instruction
-from ..step_engine import StepEngine
+from ..engines.instruction import Instruction
+from ..engines.step_engine import StepEngine
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 PROGRAM = "arm_steps"

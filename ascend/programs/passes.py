@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from ascend.blocking import ACCUMULATOR_BYTES
 from ascend.chips.chip import Chip
-from ascend.kernels.base import Kernel
-from ascend.pipes import program as pipes
-from ascend.pipes.program import Loop, Phase, PipeOperation, Segment, Template, shared_programs
+from ascend.programs import program as pipes
+from ascend.programs.program import Loop, Phase, PipeOperation, Segment, Template, shared_programs
 from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 
 #: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
@@ -19,18 +18,18 @@ SPLIT_INSTRUCTIONS = 5
 DEQUANTIZE_INSTRUCTIONS, DEQUANTIZED_BYTES = 4, 2
 
 
-def passes_before(s: Kernel, cores: Sequence[int], include_split: bool) -> Iterator[Phase]:
+def passes_before(s: TileSchedule, cores: Sequence[int], include_split: bool) -> Iterator[Phase]:
     """Words (with `include_split`), fractals and zeros that the multiplication needs."""
     if include_split and s.split_elements:
         yield _streaming_phase(s, cores, "split", s.split_elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
     if s.converts:
-        size = s.operand_bytes
+        size = s.format.bits // 8
         yield _streaming_phase(s, cores, "convert", s.m * s.k + s.k * s.n, size, size, 1)
     if len(s.k_slices) > 1 and s.merge == "atomic":
         yield _streaming_phase(s, cores, "zero", s.m * s.n, 0, ACCUMULATOR_BYTES, 1)
 
 
-def passes_after(s: Kernel, cores: Sequence[int]) -> Iterator[Phase]:
+def passes_after(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
     """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k."""
     slices = len(s.k_slices) if s.merge == "reduce" else 1
     terms = s.copies_behind_fixpipe
@@ -40,7 +39,7 @@ def passes_after(s: Kernel, cores: Sequence[int]) -> Iterator[Phase]:
         yield _streaming_phase(s, cores, name, s.m * s.n, copies * ACCUMULATOR_BYTES, ACCUMULATOR_BYTES, copies)
 
 
-def dequantized(s: Kernel, cores: Sequence[int]) -> Iterator[Phase]:
+def dequantized(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
     """The scales of a core's last tile: those of its other tiles are applied while the cube goes on.
 
     The vector cores are started beside the cubes, which takes `vector_launch_us`.
@@ -75,7 +74,7 @@ def store(chip: Chip, kind: str, size: float) -> PipeOperation:
 
 
 def _streaming_phase(
-    s: Kernel, cores: Sequence[int], name: str, elements: int, in_bytes: int, out_bytes: int, instructions: int
+    s: TileSchedule, cores: Sequence[int], name: str, elements: int, in_bytes: int, out_bytes: int, instructions: int
 ) -> Phase:
     share, rest = divmod(elements, s.cores)
     own = [share + (core < rest) for core in cores]
@@ -83,7 +82,7 @@ def _streaming_phase(
 
 
 def _streaming(
-    s: Kernel, name: str, elements: Sequence[int], in_bytes: int, out_bytes: int, instructions: int, active: int
+    s: TileSchedule, name: str, elements: Sequence[int], in_bytes: int, out_bytes: int, instructions: int, active: int
 ) -> Phase:
     """Each core's number of elements through UB, `active` cores at a time."""
     chip = s.placed_on
