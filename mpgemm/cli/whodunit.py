@@ -56,6 +56,8 @@ def add_arguments(parser: Parser) -> None:
 
 #: Arithmetics that are spelled out where many give the same.
 SHOWN = 12
+#: Orders of one arithmetic that are spelled out.
+ORDERS_SHOWN = 8
 
 
 def run(args: argparse.Namespace) -> int:
@@ -123,7 +125,9 @@ def _lines(answer: Whodunit):
     for who, suspects in groups[:SHOWN]:
         yield ""
         yield wrapped(f"exact: {who}", hang="  ")
-        yield from (wrapped(s.how, "  ", "    ") for s in suspects)
+        yield from (wrapped(s.how, "  ", "    ") for s in suspects[:ORDERS_SHOWN])
+        if len(suspects) > ORDERS_SHOWN:
+            yield f"  and {len(suspects) - ORDERS_SHOWN} more orders"
         yield from _same(suspects[0])
     if len(groups) > SHOWN:
         yield f"\n... and {len(groups) - SHOWN} more (--json has them all)"
