@@ -243,3 +243,32 @@ def test_scales_where_a_kernel_takes_none():
         product.product(one, one.T, 1.0, 1.0)
     with pytest.raises(ValueError, match="the profile is of k = 8"):
         product.product(one[:, :4], one.T[:4])
+
+
+@pytest.mark.parametrize("k", (40, 1000, 1003, 1160, 4096))
+@pytest.mark.parametrize("parts", (1, 2, 3, 8))
+def test_16_bit_rules_of_13_0_are_the_published_ones_of_13_1(k, parts):
+    """Two independent sources: a recording of 13.0, and cublas_match's tables of 13.1, which do not say the layout."""
+    nvjet, tile_64, no_stages = (
+        {"ALGO_ID": 66, "STAGES_ID": 35},
+        {"ALGO_ID": 23, "STAGES_ID": 14},
+        {"ALGO_ID": 24, "STAGES_ID": 0},
+    )
+    for config in (nvjet, tile_64, no_stages):
+        config = {**config, "SPLITK_NUM": parts, "REDUCTION_SCHEME": 2}
+        size = {"m": 8, "k": k, "n": 8, "format": "bf16", "config": config}
+        try:
+            published = libraries.cublaslt("h100", "13.1", **size)
+        except libraries.Unknown:
+            assert config["ALGO_ID"] == 66  # slices that are not inside of k
+            continue
+        size["config"] = {**config, "layout": "nn"}
+        recipe = libraries.configured("h100", "13.0", **size, out_format="bf16")
+        assert recipe.order == published.order
+        assert recipe.engine.k == published.engine.k
+
+
+def test_kernels_without_stages_have_tiles_of_32():
+    kernel = "cutlass_75_tensorop_s1688gemm_bf16_64x64_nt_align1"
+    order = product_of([kernel], k=1003, operands="bf16", dtype="bf16").order
+    assert spans(order) == [(0, 11), (11, 1003)]
