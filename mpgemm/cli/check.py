@@ -215,7 +215,7 @@ def _allowed(args: argparse.Namespace, found: KernelCheck) -> list[str]:
         return [f"passes: {found.summary}"]
     line = allowed.statistics
     kind = f"within its certified bound, at most {allowed.atol:.3g}" if line is None else str(line)
-    from mpgemm.testing.case import TF32_OWNERS
+    from mpgemm.testing.call import TF32_OWNERS
 
     rounded = ""
     if args.input_rounding is not None:
