@@ -24,11 +24,12 @@ def whole(f: Failure) -> Iterator[Finding]:
         weight, true, got = 1 / np.square(f.usual), f.true, f.got
         ratio = float(np.sum(weight * true * got) / np.sum(weight * np.square(true)))
         offset = float(np.sum(weight * (got - true)) / np.sum(weight))
+        error = 1 / math.sqrt(float(np.sum(weight * np.square(true))) or 1.0)
     if math.isfinite(ratio) and ratio != 0:
         exponent, power = round(math.log2(abs(ratio))), ""
         if abs(math.log2(abs(ratio)) - exponent) < 1e-3:
             ratio, power = math.copysign(2.0**exponent, ratio), f" (2^{exponent})"
-        text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
+        text = f"a wrong scale: every result is {_shown(ratio, error)}{power} times the exact one"
         yield f.finding(ratio * f.true, text, 1 + abs(ratio), 2.0, 1)
     if math.isfinite(offset) and offset != 0:
         text = (
@@ -37,6 +38,12 @@ def whole(f: Failure) -> Iterator[Finding]:
         yield f.finding(f.true + offset, text, 1.0, 2.0, 1)
     if f.case.c is not None and not f.of_results and isinstance(f.added, np.ndarray):
         yield from _alpha_and_beta(f)
+
+
+def _shown(value: float, error: float) -> str:
+    """A fitted number, with the digits that its standard error leaves."""
+    digits = 6 if error <= 0 else int(-math.log10(4 * error / abs(value)))
+    return f"{value:.{min(max(digits, 2), 6)}g}"
 
 
 def _alpha_and_beta(f: Failure) -> Iterator[Finding]:
