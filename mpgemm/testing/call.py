@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tensorcore_models as tcm
+from tensorcore_models.catalogue.tf32_roundings import tf32_owners
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
 
@@ -19,24 +20,15 @@ class KernelEnds(NamedTuple):
     beta: float
 
 
-#: Who rounds FP32 operands of TF32 units how.
-TF32_OWNERS = {
-    "rne": "cuBLAS on an H100 (measured: cuBLAS 13.0)",
-    "rna": "cuBLAS on GPUs of 2020 (published: PyTorch issues 53635, 84334)",
-    "rz": "kernels that leave it to the unit, as Triton's tl.dot (measured on an H100)",
-}
-
-
 def check_tf32(arrays: list[np.ndarray]) -> None:
     """Ask for the rounding of operands that TF32 lacks: it is the library's, not the unit's. Raises ValueError."""
     for x, name in zip(arrays, "ab", strict=True):
         values = x.astype(np.float64)
         lost = (np.asarray(round_to(values, "tf32")) != values) & np.isfinite(values)
         if lost.any():
-            owners = "; ".join(f"{rounding!r}: {who}" for rounding, who in TF32_OWNERS.items())
             raise ValueError(
                 f"{name}: {np.count_nonzero(lost)} of {lost.size} values are not representable in tf32; say how the kernel's "
-                f"library rounds them, input_rounding= (--input-rounding): {owners}"
+                f"library rounds them, input_rounding= (--input-rounding): {tf32_owners()}"
             )
 
 
