@@ -143,7 +143,7 @@ def fma(
     draw: int = 0,
 ) -> Term:  # fmt: skip
     """IEEE fused multiply-add; stochastic roundings, which take a `draw`, have no encoding."""
-    if flush or saturate or spec.nan == "x86":
+    if flush or saturate or spec.nan in ("x86", "dmma"):
         unencodable("a fused multiply-add that flushes, saturates or keeps NaN payloads has no encoding")
     return n.ieee_sum([multiply(x, y), addend], fmt, spec, rounding)
 

@@ -49,7 +49,7 @@ class SequentialFMA(Accumulator):
     seed: int = 0
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
-    edge_rules: ClassVar = X86_RULES
+    edge_rules: ClassVar = {**X86_RULES, "nan": (*X86_RULES["nan"], "dmma")}
     left_out: ClassVar = {"symmetries": "every product is rounded into the sum before the next one"}
 
     def _check(self):
