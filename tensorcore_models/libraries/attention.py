@@ -214,7 +214,7 @@ class _Head:
             out = self.engine.gemm_bits(encode(p, self.fmt, "rne"), v[columns], seed).view(np.float32)
         total = rows if rows.ndim == 1 else butterfly(rows, self.rule.quad)
         dead = total == 0
-        inverse = np.float32(1) / np.where(dead, np.float32(1), total)
+        inverse = apply(self.rule.inverse, np.where(dead, np.float32(1), total))
         log = apply("lg2.approx.ftz.f32", np.where(dead, np.float32(1), total)) * _LN2
         finite = np.where(dead, np.float32(0), top)
         lse = np.where(dead, np.float32(-np.inf), fused_multiply_add(finite, np.broadcast_to(self.scale, n), log))

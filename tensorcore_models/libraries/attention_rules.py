@@ -39,6 +39,8 @@ class AttentionRule:
         Threads add the weights of a tile, then that sum; or go on over tiles; or the quad joins the sums of each 32 columns.
     quad : tuple of int
         Distances at which the four threads of a row join their sums.
+    inverse : str
+        What gives 1 / (row sum): a function of the GPU.
     """
 
     name: str
@@ -50,6 +52,7 @@ class AttentionRule:
     rescale: str = "products"
     row_sums: str = "tiles"
     quad: tuple[int, int] = (1, 2)
+    inverse: str = "rcp.rn.f32"
 
     def tile(self, d: int) -> int:
         """Keys of a tile for heads of size d; raises Unknown where nobody has looked."""
@@ -68,7 +71,7 @@ _FLASH_SPLIT = AttentionRule(
     "FlashAttention 2, split over keys", _MMA, ((64, 256), (128, 128), (256, 64)), last_first=True, exponent="products",
     rescale="difference", row_sums="running", quad=(2, 1),
 )  # fmt: skip
-_CUDNN = AttentionRule("cuDNN", _WGMMA, ((128, 128),))
+_CUDNN = AttentionRule("cuDNN", _WGMMA, ((128, 128),), exponent="products", inverse="rcp.approx.ftz.f32")
 _EFFICIENT = AttentionRule(
     "memory-efficient attention (CUTLASS)", _MMA8, ((64, 64), (128, 128)), exponent="scaled", row_sums="warps"
 )
