@@ -222,7 +222,7 @@ class _Head:
 
     def _row_sums(self, rows: np.ndarray, shrink: np.ndarray, p: np.ndarray) -> np.ndarray:
         if self.rule.row_sums == "tiles":
-            return rows * shrink[:, None] + chain(_of_threads(p))
+            return fused_multiply_add(rows, np.broadcast_to(shrink[:, None], rows.shape), chain(_of_threads(p)))
         if self.rule.row_sums == "running":
             return chain(_of_threads(p), rows * shrink[:, None])
         rows = rows * shrink

@@ -36,7 +36,8 @@ class AttentionRule:
     rescale : {"products", "difference"}
         What shrinks earlier sums: ex2(RN(m' c) - RN(m c)), or ex2(RN(RN(m' - m) c)).
     row_sums : {"tiles", "running", "warps"}
-        Threads add the weights of a tile, then that sum; or go on over tiles; or the quad joins the sums of each 32 columns.
+        Threads add the weights of a tile, then fma(earlier sum, what shrinks it, that sum); or go on over tiles; or the quad
+        joins the sums of each 32 columns.
     quad : tuple of int
         Distances at which the four threads of a row join their sums.
     inverse : str

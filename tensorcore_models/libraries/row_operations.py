@@ -19,6 +19,8 @@ LONGEST_SOFTMAX = 1024
 _THREADS, _VECTOR = 128, 4
 #: Threads of a block of a reduction, and values of a thread from which warps share a row.
 _BLOCK, _MANY = 512, 256
+#: Rows shorter than this are read without vectors.
+_SHORT = 128
 
 
 @default_fp_state
@@ -53,23 +55,42 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 @default_fp_state
 def sums(x: np.ndarray) -> np.ndarray:
-    """The sums of rows, as torch's reduce_kernel gives them, of shape (..., length): float32, shape (...).
+    """The sums of rows in FP32, as torch's reduce_kernel gives them.
 
-    A thread adds four vectors side by side, joins them from the left, and lanes join at halving distances. Raises Unknown for
-    rows that several warps or blocks share, and for lengths that are no multiple of 4 or below 128.
+    Rows of 128 and more: a thread adds vectors of four, then the four, from the left. Shorter rows: a thread takes single
+    elements into four sums. Then lanes join at halving distances.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (..., length)
+
+    Returns
+    -------
+    ndarray of float32, shape (...)
+
+    Raises
+    ------
+    Unknown
+        For rows that several warps or blocks share, and for lengths from 128 that are no multiple of 4.
     """
     x = _rows(x, "sum")
-    length, rows = x.shape[-1], int(np.prod(x.shape[:-1]))
-    if length % _VECTOR or length < 128:
-        raise Unknown(f"sums of rows of {length}", field="length", known=["multiples of 4 from 128"])
-    width = _block_width(length // _VECTOR, rows)
-    if -(-length // width) >= min(_MANY, 16 * max(1, min(_power_below(rows), _BLOCK // width))) and rows > 1 or length >= _MANY * width:
-        raise Unknown(f"sums of {rows} rows of {length}", field="length", known=[f"below {_MANY * width}"])
+    length, rows = x.shape[-1], x.size // x.shape[-1]
+    vectors = length >= _SHORT
+    if vectors and length % _VECTOR:
+        raise Unknown(f"sums of rows of {length}", field="length", known=["below 128", "multiples of 4"])
+    width = _block_width(length // _VECTOR if vectors else length, rows)
+    together = min(_power_below(rows), _BLOCK // width)
+    if -(-length // width) >= min(_MANY, 16 * together):
+        raise Unknown(
+            f"sums of {rows} rows of {length}", field="length", known=[f"below {min(_MANY, 16 * together) * width}"]
+        )
     per = width * _VECTOR
     padded = np.zeros((*x.shape[:-1], -(-length // per) * per), np.float32)
     padded[..., :length] = x
-    parts = np.moveaxis(padded.reshape(*x.shape[:-1], -1, width, _VECTOR), -3, -1)
-    return butterfly(chain(chain(parts)), halves(width))
+    shape = (width, _VECTOR) if vectors else (_VECTOR, width)
+    parts = np.moveaxis(padded.reshape(*x.shape[:-1], -1, *shape), -3, -1)
+    parts = chain(parts if vectors else parts.swapaxes(-2, -3))
+    return butterfly(chain(parts), halves(width))
 
 
 def _block_width(vectors: int, rows: int) -> int:
@@ -86,8 +107,9 @@ def _power_below(n: int) -> int:
 
 @default_fp_state
 def means(x: np.ndarray) -> np.ndarray:
-    """The means of rows: :func:`sums` times RN(1 / length), in FP32."""
-    return sums(x) * (np.float32(1) / np.float32(np.shape(x)[-1]))
+    """The means of rows: :func:`sums` times the rounded quotient of the numbers of results and elements, in FP32."""
+    total = sums(x)
+    return total * (np.float32(total.size) / np.float32(np.size(x)))
 
 
 @default_fp_state
