@@ -102,7 +102,10 @@ class SdpaMode(TorchFunctionMode):
         _check(kernel, query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
         if kernel != "flash" and torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
             raise libraries.Unknown(
-                f"gradients of {kernel} attention", field="sdpa", known=("flash", "math"), advice="Run it under torch.no_grad()"
+                f"gradients of {kernel} attention",
+                field="sdpa",
+                known=("flash", "math"),
+                advice="Run it under torch.no_grad()",
             )
         if enable_gqa:
             key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], 1) for x in (key, value))
@@ -140,7 +143,8 @@ class SdpaMode(TorchFunctionMode):
         if not self._recorded(kernel, each):
             return f"FlashAttention 2, tiles of {tile} keys (predicted)"
         recipe = libraries.attention(kernel, "fp16", each.device)
-        why = recipe.inferred(*arrays[0].shape[:2], arrays[1].shape[1], arrays[0].shape[2])
+        heads, queries, d = arrays[0].shape
+        why = recipe.inferred(heads, queries, arrays[1].shape[1], d)
         return f"{kernel} (inferred: {why})" if why else f"{kernel} (recorded)"
 
 

@@ -325,7 +325,9 @@ class Emulation(TorchDispatchMode):
     ) -> torch.Tensor:
         """The first engine's output of attention, Q, K and V of all heads in `arrays`; the row says keys in the place of k."""
         found = [outputs(each) for each in self.multipliers]
-        described = [(each.engine_for(fmt, fmt).label, order) for each, order in zip(self.multipliers, orders, strict=True)]
+        described = [
+            (each.engine_for(fmt, fmt).label, order) for each, order in zip(self.multipliers, orders, strict=True)
+        ]
         if self.libraries is not None:
             kernel, _, basis = orders[0].partition(" (")
             self._log.operate(f"{kernel} attention", basis.removesuffix(")"), found[0].numel())
@@ -518,10 +520,10 @@ def emulate(
     errors : bool
         Measure each product's error against the exact product and against FP32; takes several times as long.
     sdpa : {"auto", "math", "cudnn", "flash", "flash:KEYS", "efficient"}
-        What `scaled_dot_product_attention` is: torch's math path, which the report says of FP16 and BF16; a kernel of torch as it
-        was recorded on an H100 (:func:`tensorcore_models.libraries.attention`); or FlashAttention 2's program on the unit, with
-        so many keys in a tile (predicted; also "flash" on other devices, 128). "auto": the math path; with `libraries` what
-        torch chooses there, cuDNN.
+        What `scaled_dot_product_attention` is: torch's math path, which the report says of FP16 and BF16; a kernel of torch
+        as it was recorded on an H100 (:func:`tensorcore_models.libraries.attention`); or FlashAttention 2's program on the
+        unit, with so many keys in a tile (predicted; also "flash" on other devices, 128). "auto": the math path; with
+        `libraries` what torch chooses there, cuDNN.
     libraries : {"torch-2.11"}, optional
         Compute every other operation, too, as this version does on the device: functions, norms, softmax, sums, rotations.
         The report's `operations` say what the bits of each rest on; what is not known raises, or runs natively with

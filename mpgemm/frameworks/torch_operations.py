@@ -19,16 +19,21 @@ from tensorcore_models.libraries import Unknown, fp32_lanes, row_operations
 
 EXACT, IEEE, RECORDED = "exact", "IEEE 754", "recorded"
 #: Operations that round nothing: they move, choose, compare or make elements.
-_EXACT = frozenset(
-    """_to_copy _unsafe_view _local_scalar_dense _reshape_alias abs alias all amax amin any argmax argmin bitwise_and bitwise_not
-    bitwise_or cat ceil clamp clamp_max clamp_min clone constant_pad_nd copy detach embedding empty empty_like empty_strided eq
-    equal fill flip floor full full_like gather ge gt index index_copy index_select isfinite isinf isnan isneginf le lift
-    lift_fresh logical_and logical_not logical_or lt masked_fill masked_scatter max maximum min minimum ne neg new_empty
-    new_empty_strided new_full new_ones new_zeros nonzero ones ones_like relu repeat resize roll round scalar_tensor scatter
-    select_scatter sgn sign slice_scatter sort stack topk tril triu trunc unfold where zero zeros zeros_like""".split()
-)
+_EXACT = {
+    "_to_copy", "_unsafe_view", "_local_scalar_dense", "_reshape_alias", "abs", "alias", "all", "amax", "amin", "any",
+    "argmax", "argmin", "bitwise_and", "bitwise_not", "bitwise_or", "cat", "ceil", "clamp", "clamp_max", "clamp_min",
+    "clone", "constant_pad_nd", "copy", "detach", "embedding", "empty", "empty_like", "empty_strided", "eq", "equal",
+    "fill", "flip", "floor", "full", "full_like", "gather", "ge", "gt", "index", "index_copy", "index_select", "isfinite",
+    "isinf", "isnan", "isneginf", "le", "lift", "lift_fresh", "logical_and", "logical_not", "logical_or", "lt",
+    "masked_fill", "masked_scatter", "max", "maximum", "min", "minimum", "ne", "neg", "new_empty", "new_empty_strided",
+    "new_full", "new_ones", "new_zeros", "nonzero", "ones", "ones_like", "relu", "repeat", "resize", "roll", "round",
+    "scalar_tensor", "scatter", "select_scatter", "sgn", "sign", "slice_scatter", "sort", "stack", "topk", "tril", "triu",
+    "trunc", "unfold", "where", "zero", "zeros", "zeros_like",
+}  # fmt: skip
 #: Operations whose results are whole numbers where their operands are.
-_WHOLE_NUMBERS = frozenset("add arange bitwise_xor cumsum floor_divide mul pow remainder rsub sub sum".split())
+_WHOLE_NUMBERS = {
+    "add", "arange", "bitwise_xor", "cumsum", "floor_divide", "mul", "pow", "remainder", "rsub", "sub", "sum",
+}  # fmt: skip
 #: Functions of one operand: torch's name, the library's.
 _FUNCTIONS = {
     "exp": "expf", "exp2": "exp2f", "log": "logf", "erf": "erff", "tanh": "tanhf", "rsqrt": "rsqrtf", "sqrt": "sqrt.rn.f32",
@@ -107,7 +112,9 @@ def compute(func, args, kwargs) -> Computed | None:
 def _wide(x: torch.Tensor) -> np.ndarray:
     """FP32 values of a tensor; Unknown for other types."""
     if x.dtype not in (*_REDUCED, torch.float32):
-        raise Unknown(f"functions of {x.dtype}", field="dtype", known=("torch.float32", "torch.bfloat16", "torch.float16"))
+        raise Unknown(
+            f"functions of {x.dtype}", field="dtype", known=("torch.float32", "torch.bfloat16", "torch.float16")
+        )
     return x.detach().to(torch.float32).contiguous().numpy()
 
 
@@ -234,8 +241,8 @@ def _layer_norm(x, normalized_shape, weight, bias, eps) -> Computed | None:
     """The normalised rows; their means and deviations, which only gradients use, are torch's own."""
     if len(normalized_shape) != 1:
         return None
-    given = [None if each is None else _wide(each) for each in (weight, bias)]
-    found = _narrow(row_operations.layer_norm(_wide(x), *given, eps), x.dtype)
+    by, plus = (None if each is None else _wide(each) for each in (weight, bias))
+    found = _narrow(row_operations.layer_norm(_wide(x), by, plus, eps), x.dtype)
     rest = torch.ops.aten.native_layer_norm(x, normalized_shape, weight, bias, eps)[1:]
     return Computed((found, *rest), _basis("layer_norm", x.shape[-1], x.dtype, weight is not None))
 

@@ -120,25 +120,33 @@ class AttentionRecipe:
         mask = np.tril(np.ones((queries, flat[1].shape[1]), bool)) if causal else None
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.kernel == "math":
-                found = [_math(*each, self.fmt, scale, mask) for each in zip(*flat, strict=True)]
+                found = [_math(x, y, z, self.fmt, scale, mask) for x, y, z in zip(*flat, strict=True)]
             else:
                 chosen = self.plan(flat[0].shape[0], queries, flat[1].shape[1], d)
                 assert chosen is not None
                 head = _Head(chosen, self.fmt, np.float32(scale), mask)
-                found = [head.output(*each) for each in zip(*flat, strict=True)]
+                found = [head.output(x, y, z) for x, y, z in zip(*flat, strict=True)]
         return np.stack(found).reshape(*lead, queries, d)
 
 
 def _check(heads: list[np.ndarray], fmt: str, causal: bool) -> None:
     q, k, v = heads
-    if q.ndim < 3 or k.shape != v.shape or q.shape[:-2] != k.shape[:-2] or q.shape[-1] != k.shape[-1] or not q.size * k.size:
+    if (
+        q.ndim < 3
+        or k.shape != v.shape
+        or q.shape[:-2] != k.shape[:-2]
+        or q.shape[-1] != k.shape[-1]
+        or not q.size * k.size
+    ):
         raise ValueError(
             f"Q, K and V are {q.shape}, {k.shape} and {v.shape}, expected (..., queries, d), (..., keys, d) and (..., keys, d) "
             "with the same dimensions in front, none empty; repeat the keys and values of grouped queries"
         )
     if causal and q.shape[-2] != k.shape[-2]:
         raise Unknown(
-            f"causal attention of {q.shape[-2]} queries and {k.shape[-2]} keys", field="causal", known=("as many queries",)
+            f"causal attention of {q.shape[-2]} queries and {k.shape[-2]} keys",
+            field="causal",
+            known=("as many queries",),
         )
     for x, name in zip(heads, "qkv", strict=True):
         check_bits(x.reshape(-1, x.shape[-1]), get_float_format(fmt), name, 2)
@@ -161,12 +169,11 @@ class _Head:
     def output(self, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
         tile = self.plan.tile
         count = -(-k.shape[0] // tile)
-        whole = [np.zeros((count * tile, x.shape[1]), x.dtype) for x in (k, v)]
-        for x, given in zip(whole, (k, v), strict=True):
-            x[: given.shape[0]] = given
+        keys, rest = k.shape[0], ((0, count * tile - k.shape[0]), (0, 0))
+        k, v = np.pad(k, rest), np.pad(v, rest)
         of_part = -(-count // self.plan.parts)
         tiles = [range(start, min(start + of_part, count)) for start in range(0, count, of_part)]
-        parts = [self._part(q, *whole, k.shape[0], part) for part in tiles]
+        parts = [self._part(q, k, v, keys, part) for part in tiles]
         out = parts[0][0] if len(parts) == 1 else _combined(parts, q.shape[1])
         return encode(out, self.fmt, "rne")
 
@@ -224,7 +231,8 @@ class _Head:
         if self.rule.row_sums == "tiles":
             return fused_multiply_add(rows, np.broadcast_to(shrink[:, None], rows.shape), chain(_of_threads(p)))
         if self.rule.row_sums == "running":
-            return chain(_of_threads(p), rows * shrink[:, None])
+            p = _of_threads(p)
+            return chain(p[..., 1:], fused_multiply_add(rows, np.broadcast_to(shrink[:, None], rows.shape), p[..., 0]))
         rows = rows * shrink
         for start in range(0, p.shape[1], 32):
             rows = rows + butterfly(chain(_of_threads(p[:, start : start + 32])), self.rule.quad)

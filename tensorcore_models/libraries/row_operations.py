@@ -12,7 +12,13 @@ from .fp32_lanes import WARP, apply, butterfly, chain, halves
 from .recipe import Unknown
 
 #: Lengths of rows whose results were recorded.
-RECORDED = {"softmax": (64, 128, 256, 300, 512, 1024), "mean": (256,), "sum": (512,), "layer_norm": (512,), "rms_norm": (512,)}
+RECORDED = {
+    "softmax": (64, 128, 256, 300, 512, 1024),
+    "mean": (256,),
+    "sum": (512,),
+    "layer_norm": (512,),
+    "rms_norm": (512,),
+}
 #: The longest row that one warp takes.
 LONGEST_SOFTMAX = 1024
 #: Threads and elements that a thread reads at once in norms.
@@ -136,9 +142,9 @@ def rms_norm(x: np.ndarray, weight: np.ndarray | None = None, eps: float | None 
         total = fused_multiply_add(of_threads[..., i], of_threads[..., i], total)
     warps = butterfly(total.reshape(*x.shape[:-1], _THREADS // WARP, WARP), halves(WARP))
     square = butterfly(warps, halves(_THREADS // WARP)) / np.float32(x.shape[-1])
-    eps = np.finfo(np.float32).eps if eps is None else eps
-    found = apply("rsqrtf", square + np.float32(eps))[..., None] * x
-    return found if weight is None else np.float32(weight) * found
+    added = np.float32(2.0**-23 if eps is None else eps)
+    found = apply("rsqrtf", square + added)[..., None] * x
+    return found if weight is None else weight * found
 
 
 @default_fp_state
@@ -174,14 +180,14 @@ def layer_norm(
     for width in (WARP, _THREADS // WARP):
         for distance in halves(width):
             state = _welford(*(part for s in state for part in (s[..., :distance], s[..., distance : 2 * distance])))
-        state = tuple(s[..., 0] for s in state)
-    mean, square = (s[..., None] for s in state[:2])
+        state = state[0][..., 0], state[1][..., 0], state[2][..., 0]
+    mean, square = state[0][..., None], state[1][..., None]
     r = apply("rsqrtf", square / np.float32(x.shape[-1]) + np.float32(eps))
     found = r * (x - mean)
     if weight is None:
-        return found if bias is None else found + np.float32(bias)
-    weight = np.broadcast_to(np.float32(weight), x.shape)
-    return weight * found if bias is None else fused_multiply_add(weight, found, np.float32(bias))
+        return found if bias is None else found + bias
+    weight = np.broadcast_to(weight, x.shape)
+    return weight * found if bias is None else fused_multiply_add(weight, found, np.broadcast_to(bias, x.shape))
 
 
 def _welford(mean_a, mean_b, square_a, square_b, count_a, count_b):
@@ -204,11 +210,15 @@ def _dealt(x: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
     padded = np.zeros((*x.shape[:-1], -(-length // per) * per), np.float32)
     padded[..., :length] = x
     counts = np.bincount(np.arange(length // _VECTOR) % _THREADS, minlength=_THREADS) * _VECTOR
-    return np.moveaxis(padded.reshape(*x.shape[:-1], -1, _THREADS, _VECTOR), -2, -3).reshape(*x.shape[:-1], _THREADS, -1), counts
+    return np.moveaxis(padded.reshape(*x.shape[:-1], -1, _THREADS, _VECTOR), -2, -3).reshape(
+        *x.shape[:-1], _THREADS, -1
+    ), counts
 
 
 def _rows(x: np.ndarray, what: str) -> np.ndarray:
     x = np.asarray(x)
     if x.dtype != np.float32 or not x.ndim or not x.size:
-        raise TypeError(f"{what} of an array of {x.dtype} with shape {x.shape}, expected float32 rows that are not empty")
+        raise TypeError(
+            f"{what} of an array of {x.dtype} with shape {x.shape}, expected float32 rows that are not empty"
+        )
     return x
