@@ -27,6 +27,8 @@ from tensorcore_models.libraries.attention_rules import MULTIPROCESSORS
 
 #: Keys of a tile where the block does not say; FlashAttention's kernels have 64 to 176, by head size and device.
 TILE = 128
+#: Functions of torch that run as one kernel on a GPU, and are taken apart on a CPU.
+_NORMS = (torch.rms_norm, torch.nn.functional.rms_norm)
 #: What torch's FlashAttention takes.
 FLASH_TYPES, LARGEST_HEAD = (torch.float16, torch.bfloat16), 256
 
@@ -53,7 +55,7 @@ class SdpaChoice:
 
 
 class SdpaMode(TorchFunctionMode):
-    """Sees calls of `scaled_dot_product_attention` before torch takes them apart; `run` is the
+    """Sees calls of `scaled_dot_product_attention` and `rms_norm` before torch takes them apart; `run` is the
     :class:`mpgemm.frameworks.torch_mode.Emulation`."""
 
     def __init__(self, run: Any, choice: SdpaChoice):
@@ -62,6 +64,8 @@ class SdpaMode(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if func in _NORMS and self.run.libraries is not None:
+            return self.run.fused_norm(*args, **kwargs)
         return (self.call if func is SDPA else func)(*args, **kwargs)
 
     def call(self, *args, **kwargs) -> torch.Tensor:

@@ -182,6 +182,14 @@ class Emulation(TorchDispatchMode):
         self._log.operate(name, found.basis, operations.elements(found.value))
         return deliver(func, found.value, args, kwargs)
 
+    def fused_norm(self, input: torch.Tensor, normalized_shape, weight=None, eps=None) -> torch.Tensor:
+        """`rms_norm`, which torch takes apart on a CPU, and runs as one kernel on a GPU."""
+        norm, args = aten.rms_norm.default, (input, normalized_shape, weight, eps)
+        if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (input, weight)):
+            self._refuse(norm, NotImplementedError("gradients of rms_norm's kernel are not known"))
+            return norm(*args)
+        return self._other(norm, args, {})
+
     def _refuse(self, func, error: Exception) -> None:
         """Raise what keeps a product from running here; count it where the block is not strict."""
         if self.strict:
