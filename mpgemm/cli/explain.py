@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     from mpgemm.explanations.dots import explain
     from mpgemm.recovery.methods import get_method
     from mpgemm.recovery.rows import TF32_NOTE
-    from tensorcore_models.catalogue.tf32_roundings import ROUNDINGS
+    from tensorcore_models.formats.tf32_roundings import ROUNDINGS
 
     if len(args.engine) > 2:
         raise ValueError(f"--engine takes one engine, or two to compare, got {len(args.engine)}")
