@@ -352,7 +352,7 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     lost = (np.abs(a[:, start : start + block] @ b[start : start + block]) for start in starts)
     return Vacuity(
         exact.size,
-        int(np.count_nonzero(exact <= allowed)),
+        int(np.count_nonzero((exact <= allowed) & np.isfinite(exact))),
         int(np.count_nonzero(largest <= allowed)),
         block,
         len(starts),

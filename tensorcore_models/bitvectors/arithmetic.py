@@ -120,6 +120,11 @@ def zero(fmt: Format) -> Term:
     return t.constant(0, fmt.bits)
 
 
+def negative_zero(fmt: Format) -> Term:
+    """The code of -0."""
+    return t.constant(fmt.sign_bit, fmt.bits)
+
+
 def unless_special(numbers: Sequence[Number], finite: Callable[[], Term], fmt: Format, spec: SpecialRules) -> Term:
     """The code of the NaN or infinity that a sum of the numbers is; where all are finite, what `finite` gives."""
     return n.with_specials(numbers, finite(), fmt, spec)
@@ -138,7 +143,7 @@ def fma(
     draw: int = 0,
 ) -> Term:  # fmt: skip
     """IEEE fused multiply-add; stochastic roundings, which take a `draw`, have no encoding."""
-    if flush or saturate or spec.nan == "x86":
+    if flush or saturate or spec.nan in ("x86", "dmma"):
         unencodable("a fused multiply-add that flushes, saturates or keeps NaN payloads has no encoding")
     return n.ieee_sum([multiply(x, y), addend], fmt, spec, rounding)
 

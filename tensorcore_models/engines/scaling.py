@@ -4,8 +4,9 @@ A is (m, k), B is (k, n). A rule says how many rows (of B: columns) and how many
 factor is, and where kernels apply it:
 
 - "end": to the whole sum. Per tensor the factors are folded, ``RN32(RN32(scale_a scale_b) sum)`` (cuBLASLt, measured; see
-  :mod:`tensorcore_models.libraries.scaled_mm`); with one factor per row or column ``RN32(scale_b RN32(scale_a sum))``, as the
-  kernel behind `torch._scaled_mm` has it (PyTorch, RowwiseScaledMM.cu).
+  :mod:`tensorcore_models.libraries.scaled_mm`). With one factor per row or column it is ``RN32(scale_a RN32(scale_b sum))`` on
+  Hopper, as an H100 returns it (torch 2.11, cuBLAS 13.0: measured), and elsewhere ``RN32(scale_b RN32(scale_a sum))``, as
+  torch's kernel on CUTLASS has it (RowwiseScaledMM.cu: published; before cuBLAS 12.9 torch called it on Hopper, too).
 - "block": each block of k is a chain of the unit from zero, which is added outside by one fused multiply-add,
   ``total = RN32(RN32(scale_a scale_b) chain + total)`` (DeepGEMM; DeepSeek-V3 report, section 3.3.2).
 - "product": inside of the unit, with each product (units with block scales). One FP32 factor more for each operand is applied
@@ -13,7 +14,7 @@ factor is, and where kernels apply it:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -66,12 +67,24 @@ class ScaleRule(NamedTuple):
 #: The rules in use, in the order in which they are tried; a row is one rule.
 RULES = (
     ScaleRule("per tensor", None, None, "fp32", "end", "measured: cuBLASLt"),
-    ScaleRule("per row and column", 1, None, "fp32", "end", "published: PyTorch's kernel on CUTLASS"),
+    ScaleRule(
+        "per row and column",
+        1,
+        None,
+        "fp32",
+        "end",
+        "published: PyTorch's kernel on CUTLASS; measured: cuBLAS 13.0",
+    ),
     ScaleRule("blocks of 1 x 128", 1, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
     ScaleRule("blocks of 128 x 128", 128, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
+    ScaleRule("groups of 64", 1, 64, "fp32", "block", "published: weights of 4 bits, as AWQ and GPTQ group them"),
     ScaleRule("mx, blocks of 32", 1, 32, "ue8m0", "product", "published: PTX ISA"),
     ScaleRule("nvfp4, blocks of 16", 1, 16, "ue4m3", "product", "published: PTX ISA"),
 )
+#: Architecture whose libraries were recorded: the operand whose factors of rows or columns come first.
+FIRST_FACTOR = {"hopper": "b"}
+_A_FIRST, _B_FIRST = "RN32(scale_b RN32(scale_a sum))", "RN32(scale_a RN32(scale_b sum))"
+_FIRST_WORDS = {"a": _A_FIRST, "b": _B_FIRST, None: f"{_A_FIRST}, on Hopper {_B_FIRST}"}
 #: What a type of array says of the factors' format; others are numbers, which are read as FP32.
 _OF_TYPE = {"float8_e8m0fnu": "ue8m0", "float8_e4m3fn": "ue4m3", "uint8": "encodings"}
 
@@ -90,6 +103,8 @@ class Scaling:
     whole_a, whole_b : float
         One FP32 factor more for each operand (1 without).
     sizes : (m, k, n)
+    first : {None, "a", "b"}
+        The operand whose factors of rows or columns are multiplied in first; None: not settled, by the unit.
     """
 
     rule_a: ScaleRule
@@ -101,6 +116,11 @@ class Scaling:
     whole_a: float
     whole_b: float
     sizes: tuple[int, int, int]
+    first: str | None = None
+
+    def on(self, unit) -> "Scaling":
+        """The factors in the order in which this unit's libraries multiply them in, unless it is settled."""
+        return self if self.first else replace(self, first=FIRST_FACTOR.get(getattr(unit, "arch", ""), "a"))
 
     @property
     def applied(self) -> str:
@@ -115,7 +135,7 @@ class Scaling:
     @property
     def folded(self) -> bool:
         """Whether both operands have one factor each at the end."""
-        return self.applied == "end" and self.a.size == self.b.size == 1
+        return self.applied == "end" and self.rule_a.together is self.rule_b.together is None
 
     @property
     def roundings(self) -> int:
@@ -126,11 +146,13 @@ class Scaling:
 
     def spread_a(self) -> np.ndarray:
         """The factor of every element of A in float64, shape (m, k); exact."""
-        return _spread(self.rule_a, self.a, self.sizes[0], self.sizes[1], "a") * self.whole_a
+        found = _spread(self.rule_a, self.a, self.sizes[0], self.sizes[1], "a")
+        return found if self.whole_a == 1 else found * self.whole_a
 
     def spread_b(self) -> np.ndarray:
         """The factor of every element of B, shape (k, n)."""
-        return _spread(self.rule_b, self.b, self.sizes[2], self.sizes[1], "b") * self.whole_b
+        found = _spread(self.rule_b, self.b, self.sizes[2], self.sizes[1], "b")
+        return found if self.whole_b == 1 else found * self.whole_b
 
     def at(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """FP32 factors of a value of k without those of whole tensors: shapes (m, 1) and (1, n)."""
@@ -143,9 +165,7 @@ class Scaling:
         """The rules, where the factors are applied, and who says so."""
         says = self.rule_a if self.rule_b.together is None else self.rule_b
         if self.rule_a.applied == "end":
-            ends = "at the end, " + (
-                "RN32(RN32(scale_a scale_b) sum)" if self.folded else "RN32(scale_b RN32(scale_a sum))"
-            )
+            ends = "at the end, " + ("RN32(RN32(scale_a scale_b) sum)" if self.folded else _FIRST_WORDS[self.first])
         elif self.applied == "block":
             ends = f"after each block of {self.block} products, total = RN32(RN32(scale_a scale_b) chain + total)"
         else:
@@ -167,7 +187,7 @@ class Scaling:
             bits_a = None if bits_a is None else bits_a[:, order]
             bits_b = None if bits_b is None else bits_b[order]
         sizes = len(rows), k, len(columns)
-        return Scaling(rule_a, rule_b, a, b.T, bits_a, bits_b, self.whole_a, self.whole_b, sizes)
+        return Scaling(rule_a, rule_b, a, b.T, bits_a, bits_b, self.whole_a, self.whole_b, sizes, self.first)
 
 
 def _taken(rule: ScaleRule, values: np.ndarray, at: np.ndarray) -> tuple[ScaleRule, np.ndarray]:
@@ -178,11 +198,13 @@ def _taken(rule: ScaleRule, values: np.ndarray, at: np.ndarray) -> tuple[ScaleRu
 
 
 def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, part: slice = slice(None)) -> np.ndarray:
-    values = values if side == "a" else values.T
-    across = np.zeros(size, int) if rule.together is None else np.arange(size) // rule.together
-    along = np.zeros(k, int) if rule.along is None else np.arange(k) // rule.along
-    found = values[across[:, None], along[None, part]]
-    return found if side == "a" else found.T
+    """One factor for every element, or for some values of k, shape (size, k) of A and (k, size) of B."""
+    across, along = (0, 1) if side == "a" else (1, 0)
+    taken = np.zeros(k, int) if rule.along is None else np.arange(k) // rule.along
+    values = np.take(values, taken[part], axis=along)
+    if rule.together is None:
+        return np.repeat(values, size, axis=across)
+    return values if rule.together == 1 else np.take(values, np.arange(size) // rule.together, axis=across)
 
 
 def read_scales(

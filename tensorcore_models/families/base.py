@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from ..bitvectors.terms import Term
     from ..reference.passes import Pass
 
-NanRule = Literal["all_ones", "quiet", "x86"]
+NanRule = Literal["all_ones", "quiet", "x86", "dmma"]
+#: Rules under which a NaN result is one of the operands.
+OPERAND_NAN = ("x86", "dmma")
 ZeroExponent = Literal["skip", "minus126", "format_minimum"]
 Rules = dict[str, tuple[str, ...] | None]
 AnyFormat = Format | IntegerFormat
@@ -68,6 +70,7 @@ class SumAlgorithm(enum.Enum):
     INTEGER = enum.auto()  # IntegerDotAdd
     PHASES = enum.auto()  # FidelityPhases, IntegerPhases
     CONVERTED = enum.auto()  # ConvertedDotAdd: another one of converted operands
+    WIDENED = enum.auto()  # WidenedDotAdd: another one between conversions of c and d
 
 
 class Form(NamedTuple):
@@ -78,11 +81,17 @@ class Form(NamedTuple):
 
 
 class Conversion(NamedTuple):
-    """Operands converted before the sum: ``convert(codes, side)`` gives those of a (0) or b (1), which `spec` takes."""
+    """Operands converted before the sum: ``convert(codes, side)`` gives those of a (0) or b (1), which `spec` takes.
+
+    Where results are converted, too, ``finish(codes)`` makes them of those of `spec`, after every `every` products (None: of
+    a whole chain), and ``convert(codes, 2)`` gives the addend that `spec` takes.
+    """
 
     spec: "Accumulator"
     formats: tuple[Any, ...]
     convert: Callable[[Any, int], Any]
+    finish: Callable[[Any], Any] | None = None
+    every: int | None = None
 
 
 class Arrangement(NamedTuple):
@@ -123,8 +132,8 @@ class Accumulator:
 
     Parameters
     ----------
-    nan : {"all_ones", "quiet", "x86"}
-        Encoding of NaN results; "x86" for SequentialFMA and LanedFMA only.
+    nan : {"all_ones", "quiet", "x86", "dmma"}
+        Encoding of NaN results; "x86" for SequentialFMA and LanedFMA only, "dmma" for SequentialFMA only.
     tf32_nan : {"truncated", "kept"}
         What a tf32 operand is whose NaN payload is in the ignored low bits only.
     """

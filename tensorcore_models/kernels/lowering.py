@@ -9,7 +9,7 @@ import numpy as np
 
 from .._kernels.generic import generic
 from ..aspects.plans import KERNEL_NAMES, BeyondKernels
-from ..families.base import Accumulator, Form, SumAlgorithm
+from ..families.base import OPERAND_NAN, Accumulator, Form, SumAlgorithm
 from ..formats import Format, IntegerFormat, get_float_format, get_format
 
 
@@ -45,11 +45,15 @@ class Lowered:
         Encodings of the format in which the unit multiplies, for every encoding of the operand's (InterleavedDotAdd).
     operands_alike : bool
         A and B are taken apart by the same rules and no result shows which of them it comes from, so that they may change
-        places; under the rule nan "x86" the NaN of A comes before that of B.
+        places; under the rules nan "x86" and "dmma" the NaN of one comes before that of the other.
     converted : Lowered or None
         What runs once the operands are converted by `convert`; None: they are taken as they are.
     convert : callable or None
-        (encodings of a or b, 0 or 1) -> encodings in the formats of `converted`.
+        (encodings of a or b, 0 or 1) -> encodings in the formats of `converted`; with `finish` c is 2.
+    finish : callable or None
+        Encodings of results of `converted` -> those of d; None: they are the same.
+    every : int or None
+        Products after which results are finished; None: those of a whole chain.
     arithmetic : tuple or None
         Everything that the generic kernel is told about the algorithm: where it is equal, so are all results.
     layouts, fast_kernels, small : dict
@@ -73,6 +77,8 @@ class Lowered:
     operands_alike: bool = False
     converted: "Lowered | None" = field(default=None, repr=False)
     convert: Callable[[np.ndarray, int], np.ndarray] | None = field(default=None, repr=False)
+    finish: Callable[[np.ndarray], np.ndarray] | None = field(default=None, repr=False)
+    every: int | None = None
     arithmetic: tuple | None = field(default=None, repr=False)
     layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
     fast_kernels: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -135,7 +141,7 @@ class Lowered:
 def _alike(spec: Accumulator, formats, fields) -> bool:
     """Whether A and B may change places."""
     same = formats[0] == formats[1] and fields.get("a") == fields.get("b")
-    return same and spec.operands_alike and spec.nan != "x86" and spec.key is None
+    return same and spec.operands_alike and spec.nan not in OPERAND_NAN and spec.key is None
 
 
 def laid_out(spec: Accumulator, length: int) -> tuple[list[int], list[int], list[int]]:
@@ -167,7 +173,8 @@ def lower(engine) -> Lowered:
         inner = lower(Lowered(**identity | given))
         same = {name: getattr(inner, name) for name in ("plan", "reason", "kernel", "step")}
         arithmetic = None if inner.arithmetic is None else (inner.arithmetic, spec)
-        return Lowered(**identity, **same, converted=inner, convert=conversion.convert, arithmetic=arithmetic)
+        ends = {name: getattr(conversion, name) for name in ("convert", "finish", "every")}
+        return Lowered(**identity, **same, converted=inner, **ends, arithmetic=arithmetic)
     try:
         a_table, b_table = spec.operand_tables(formats)
         fields = spec.plan_fields(formats, scale, engine.block_size)

@@ -124,6 +124,11 @@ def zero(fmt: Format) -> int:
     return 0
 
 
+def negative_zero(fmt: Format) -> int:
+    """The code of -0."""
+    return fmt.sign_bit
+
+
 def unless_special(numbers: Sequence[Operand], finite: Callable[[], int], fmt: Format, spec: SpecialRules) -> int:
     """The code of the NaN or infinity that a sum of the numbers is; where all are finite, what `finite` gives."""
     special = special_result(list(numbers))

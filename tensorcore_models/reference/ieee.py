@@ -2,7 +2,7 @@
 
 from ..formats import Format
 from ..formats.exact_rounding import round_to_bits, shift_right_rounded
-from .operands import Operand, SpecialRules, decode, multiply, special_bits, special_result, x86_nan_bits, zero_bits
+from .operands import Operand, SpecialRules, decode, multiply, operand_nan_bits, special_bits, special_result, zero_bits
 
 #: Which results become zero: none; those that are encoded as subnormal numbers; those that are below the smallest normal
 #: number when they are rounded with an unbounded exponent.
@@ -23,14 +23,14 @@ def rounded_sum(
 ) -> int:
     """IEEE sum of exact numbers, rounded once; signed zeros by IEEE 754-2019, 6.3.
 
-    `operands`, by default `terms`, are the operation's, in the order in which x86 looks for a NaN among them.
+    `operands`, by default `terms`, are the operation's, in the order in which the unit looks for a NaN among them.
     """
     special = special_result(terms)
     if special:
         if saturate:  # Ascend 910A: NaN becomes 0, infinity the largest finite number
             return 0 if special == "nan" else fmt.max_bits | (fmt.sign_bit if special == "-inf" else 0)
-        if special == "nan" and spec.nan == "x86":
-            return x86_nan_bits(terms if operands is None else operands, fmt)
+        if special == "nan" and spec.nan in ("x86", "dmma"):
+            return operand_nan_bits(terms if operands is None else operands, fmt)
         return special_bits(special, fmt, spec)
     unit = min(x.exponent for x in terms)
     total = sum((-x.significand if x.negative else x.significand) << (x.exponent - unit) for x in terms)
@@ -87,8 +87,9 @@ def fma(
     random: int = 0,
 ) -> int:
     """IEEE fused multiply-add of numbers taken apart."""
+    operands = [y, z, x] if spec.nan == "dmma" else [x, y, z]
     return rounded_sum(
-        [multiply(x, y), z], fmt, spec, rounding, flush=flush, saturate=saturate, to_inf=False, operands=[x, y, z],
+        [multiply(x, y), z], fmt, spec, rounding, flush=flush, saturate=saturate, to_inf=False, operands=operands,
         random=random,
     )  # fmt: skip
 

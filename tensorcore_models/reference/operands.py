@@ -117,8 +117,10 @@ def special_bits(special: str, fmt: Format, spec: SpecialRules) -> int:
     return fmt.nan_bits
 
 
-def x86_nan_bits(operands: list[Operand], fmt: Format) -> int:
-    """Encoding of a NaN result by the edge rule nan "x86": the first NaN of `operands` made quiet, else the default NaN."""
+def operand_nan_bits(operands: list[Operand], fmt: Format) -> int:
+    """Encoding of a NaN result by the edge rules nan "x86" and "dmma": the first NaN of `operands` made quiet, else the default
+    one.
+    """
     quiet = fmt.nan_encoding()
     if fmt.specials != "ieee":
         return quiet

@@ -49,6 +49,43 @@ def test_plan_json_and_csv(capsys, tmp_path):
     assert float(rows[0]["tflops"]) == result["plans"][0]["tflops"]
 
 
+@pytest.mark.parametrize("operand", ["fp8", "hifloat8", "mxfp8", "mxfp4"])
+def test_operands_whose_products_are_not_published_are_planned(capsys, tmp_path, operand):
+    """Times and tilings in every form of output, no bits; and no dialect is said to write what it refuses."""
+    words = ("plan", 128, 33, 128, "--chip", "950", "--operand", operand, "--top", 2, "--csv", tmp_path / "plans.csv")
+    result = run_json(capsys, *words)
+    assert result["plans"][0]["bits"] is result["plans"][0]["error_bound"] is None and result["plans"][0]["seconds"] > 0
+    assert len((tmp_path / "plans.csv").read_text().splitlines()) == 3
+    status, out, _ = run(capsys, *words, "--tiling")
+    text = " ".join(out.split())
+    assert status == 0 and "--emit pto does not write this kernel: the PTO kernel multiplies" in text
+    assert "writes this kernel" not in text
+    assert ("MxMatmul, with a scale of one byte for 32 products" in text) == operand.startswith("mx")
+    assert run(capsys, *words, "--max-error", 1)[0] == 2
+
+
+def test_a_dialect_that_writes_the_plan_is_named(capsys):
+    words = (
+        "plan",
+        256,
+        256,
+        256,
+        "--chip",
+        "910B3",
+        "--terms",
+        1,
+        "--layout",
+        "nt",
+        "--for",
+        "pto",
+        "--simulate",
+        2,
+        "--top",
+        1,
+    )
+    assert "--emit pto FOLDER writes this kernel" in run(capsys, *words)[1]
+
+
 def test_plan_with_data(capsys, tmp_path):
     rng = np.random.default_rng(1)
     a, b = rng.random((48, 2048), dtype=np.float32), rng.random((2048, 32), dtype=np.float32)
@@ -301,3 +338,33 @@ def test_a_file_of_shapes_is_read_line_by_line(tmp_path):
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             read_shapes(path)
+
+
+def test_a_chip_with_fixpipe_runs_a_grid_where_no_kernel_is_named(capsys):
+    """The paper's kernel is for cores whose C goes through UB: 0.724 ms where the grid takes 0.555."""
+    size = ("simulate", 4096, 4096, 4096, "--terms", 1, "--block", "128,64,256")
+    own, grid, paper = (
+        run_json(capsys, *size, "--chip", "910B3", *kernel)["seconds"]
+        for kernel in ((), ("--kernel", "grid"), ("--kernel", "paper"))
+    )
+    assert own == grid < 0.8 * paper
+    coupled = ("simulate", 1024, 1024, 1024, "--chip", "910A")
+    assert run_json(capsys, *coupled)["seconds"] == run_json(capsys, *coupled, "--kernel", "paper")["seconds"]
+
+
+def test_a_profile_without_busy_ratios_says_so_once(capsys, tmp_path):
+    profile = tmp_path / "op_summary.csv"
+    rows = [
+        f'Op{i},MatMulV3,"{128 * i},512;512,1024","FLOAT16;FLOAT16","ND;ND","{128 * i},1024",500.0' for i in (1, 2, 3)
+    ]
+    profile.write_text(
+        "\n".join(
+            ["Op Name,OP Type,Input Shapes,Input Data Types,Input Formats,Output Shapes,Task Duration(us)", *rows]
+        )
+        + "\n"
+    )
+    status, out, err = run(capsys, "simulate", "--measured", profile, "--chip", "910B3")
+    text = " ".join(out.split())
+    assert status == 0, err
+    assert text.count("no busy ratios of pipes") == 1 and "3 product(s) differ by 5% or more" in text
+    assert "no pipe's busy time explains it" not in text

@@ -34,7 +34,7 @@ def _engines():
 
 KINDS = _engines()
 ENCODED = ("FusedDotAdd", "InterleavedDotAdd", "FusedDotRoundDownAdd", "GroupFusedDotRoundDownAdd", "GroupDotFusedSum",
-           "ParametricDotAdd")  # fmt: skip
+           "ParametricDotAdd", "WidenedDotAdd")  # fmt: skip
 
 
 def check(engine, k: int, rng: np.random.Generator, rounds: int) -> int:

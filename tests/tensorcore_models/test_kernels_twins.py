@@ -24,6 +24,7 @@ from tensorcore_models.accumulators import (
     PairRoundOddSum,
     ParametricDotAdd,
     SequentialFMA,
+    WidenedDotAdd,
 )
 from tensorcore_models.formats import Format
 from tensorcore_models.machine import instruction_sets as isa
@@ -83,6 +84,13 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
         ),
         Unit(InterleavedDotAdd(FusedDotAdd(3, 24), final_rounding="rd", nan="quiet"), "e5m2", "fp16", "fp32"),
     ),
+    "WidenedDotAdd": (
+        Unit(WidenedDotAdd(FDA16), "fp16", "fp16", "fp32", "fp16"),
+        Unit(WidenedDotAdd(FusedDotAdd(8, 24, exponent_floor=-132)), "fp16", "fp16", "fp16", "fp32"),
+        Unit(WidenedDotAdd(FusedDotAdd(4, 23, nan="quiet"), 12, nan="quiet"), "bf16", "fp16", "fp16", "e5m2"),
+        Unit(WidenedDotAdd(FusedDotAdd(3, 24), 6), "e4m3fn", "e5m2", **HALF),
+        Unit(WidenedDotAdd(GroupPairwiseSum(), 8, nan="quiet"), "fp16", "fp16", "fp16", "bf16"),
+    ),
     "GroupDotFusedSum": (
         Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue4m3", block_size=16),
         Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue8m0", block_size=32),
@@ -115,6 +123,8 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
     ),
     "SequentialFMA": (
         Unit(SequentialFMA(), "fp64", "fp64", "fp64", "fp64"),
+        *(Unit(SequentialFMA(r, nan="dmma"), "fp64", "fp64", "fp64", "fp64") for r in ("rne", "rz", "rd", "ru")),
+        Unit(SequentialFMA(nan="dmma"), "fp16", "bf16"),
         Unit(SequentialFMA(), "fp32", "fp32"),
         *(
             Unit(SequentialFMA(r), "fp32", "fp16")
