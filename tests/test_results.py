@@ -136,6 +136,7 @@ MAKERS = {
     "KernelRun": kernel_run,
     "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),
     "Plan": plan,
+    "AscendCCheck": lambda: AscendCCheck("kernel", "mix", 4, 2, (PtoFault("count", None, "SetDim(2)"),)),
     "PtoCheck": lambda: PtoCheck("gemm.cpp", (PtoFault("race", 0, "L1: MTE2 writes, MTE1 reads"),), "one chain", 4, 0, 0.0),
     "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],
     "PromotionAdvice": lambda: mpgemm.advise_promotion(A, B, "h100"),
