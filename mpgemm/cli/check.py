@@ -215,12 +215,13 @@ def _allowed(args: argparse.Namespace, found: KernelCheck) -> list[str]:
         return [f"passes: {found.summary}"]
     line = allowed.statistics
     kind = f"within its certified bound, at most {allowed.atol:.3g}" if line is None else str(line)
-    from mpgemm.testing.case import TF32_OWNERS
+    from tensorcore_models.catalogue.tf32_roundings import TF32_ROUNDINGS
 
     rounded = ""
     if args.input_rounding is not None:
-        owner = TF32_OWNERS.get(args.input_rounding) if allowed.engine.a_format == "tf32" else None
-        rounded = f"; operands rounded {args.input_rounding}" + ("" if owner is None else f", as {owner}")
+        owners = [str(row) for row in TF32_ROUNDINGS if row.rounding == args.input_rounding]
+        known = allowed.engine.a_format == "tf32" and bool(owners)
+        rounded = f"; operands rounded {'; '.join(owners) if known else args.input_rounding}"
     scales = "" if allowed.scaling is None else f"; scales: {allowed.scaling.in_words()}"
     what = f"passes: {found.summary}, {allowed.order.in_words()}"
     lines = [f"{what}: {kind}; {allowed.vacuity.verdict}{scales}{rounded}"]

@@ -103,8 +103,13 @@ class KernelCheck(Result):
 
 
 def looked_at(elements: int, of: int) -> str:
-    """How many elements a statement is about, in words behind "element(s)"; nothing where it is all of them."""
-    return "" if elements == of else f" looked at ({elements} of {of})"
+    """How many elements a statement is about, behind "elements"; nothing where it is all of them."""
+    return "" if elements == of else f" looked at (of {of})"
+
+
+def right_elements_in_words(elements: int, of: int) -> str:
+    """The beginning of what is said of a result that passes: every element, or so many that were looked at."""
+    return "every element is right" if elements == of else f"{elements} of {of} elements looked at, all of them right"
 
 
 def check_gemm(
@@ -176,8 +181,11 @@ def check_case(
         return KernelCheck(False, few, 0, out.size, case=case)
     spread = spread_of(out, case) if together else None
     if spread is None or spread.right:
-        return KernelCheck(True, f"every element{seen} is right for {case.engine.label}", 0, out.size, case=case)
-    summary = f"each element{seen} is within the tolerance of {case.engine.label}, but all together are not: {spread}"
+        text = right_elements_in_words(out.size, of or out.size)
+        return KernelCheck(True, f"{text} for {case.engine.label}", 0, out.size, case=case)
+    summary = (
+        f"each of the elements{seen} is within the tolerance of {case.engine.label}, but all together are not: {spread}"
+    )
     return _explained(
         summary, [], failure_of(out, case, np.isfinite(case.bound) & np.isfinite(out)), None, diagnose_errors
     )

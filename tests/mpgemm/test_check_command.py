@@ -93,7 +93,9 @@ def test_the_picture_marks_the_wrong_elements():
 def test_grouped(files, capsys):
     words = ["A.npy", "experts.npy", "--format", "e4m3fn", "--ends", "20", "48"]
     status, found = checked(capsys, "grouped.npy", *words)
-    assert status == 0 and found["allowed"] == ["passes: every element of 2 groups is right"]
+    assert status == 0 and found["allowed"] == ["passes: every element is right in 2 groups"]
+    status, found = checked(capsys, "grouped.npy", *words, "--rows", "3")
+    assert status == 0 and found["allowed"] == ["passes: 72 of 1152 elements looked at, all of them right in 2 groups"]
     status, found = checked(capsys, "late.npy", *words)
     assert status == 1 and found["place"] == "rows 20 to 23, all columns"
     assert "boundary is taken to be at row 24" in found["suspects"][0]
@@ -120,7 +122,10 @@ def test_attention(files, capsys):
         (["a.npy", "A.npy", "B.npy", "--attention", "q.npy", "k.npy", "v.npy"], "A and B go without --attention"),
         (["a.npy", "--c", "A.npy", "--attention", "q.npy", "k.npy", "v.npy"], "--c goes without --attention"),
         (["grouped.npy", "A.npy", "experts.npy", "--format", "e4m3fn", "--ends", "20", "49"], "rise from 0 to 48"),
-        (["grouped.npy", "A.npy", "experts.npy", "--ends", "20", "48", "--rows", "3"], "--rows goes without --ends"),
+        (
+            ["grouped.npy", "A.npy", "experts.npy", "--ends", "20", "48", "--zero-a", "3"],
+            "--zero-a goes without --ends",
+        ),
     ],
 )
 def test_bad_input_is_one_line(files, capsys, words, message):

@@ -379,6 +379,7 @@ JSON_RUNS = {
     "models --methods": "models --methods",
     "models --devices": "models --devices",
     "tolerance": "tolerance --engine h100 --k 32 --check-rtol 1e-2",
+    "tolerance --attention": "tolerance --engine ieee --attention A.npy A.npy A.npy",
     "check": "check C.npy A.npy B.npy --engine ieee",
     "advise-promotion": "advise-promotion --engine h100 --shape 2 64 2",
     "advise-promotion --repeats N": "advise-promotion --engine h100 --shape 2 64 2 --repeats 3",

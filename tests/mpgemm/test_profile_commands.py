@@ -11,7 +11,7 @@ from mpgemm.experiments.library_orders import library_orders
 from mpgemm.experiments.whodunit import whodunit
 from mpgemm.recovery.engines import ieee_engine
 from tensorcore_models import libraries
-from tensorcore_models.libraries.recorded_products import load_rows, operands
+from tensorcore_models.libraries.recorded_products import digest, load_rows, operands
 from tensorcore_models.orders.order import uncovered
 
 SHIPPED = str(Path(__file__).parents[1] / "vectors" / "h100_products.json")
@@ -138,6 +138,7 @@ def test_invariance_by_profile(tmp_path, capsys):
 
 
 # -- whodunit without a profile ------------------------------------------------------------------------------------------------
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("algo", "how", "row"),
     (
@@ -167,3 +168,34 @@ def test_library_orders_take_every_k_once():
             orders = [order for _, order, _ in library_orders(engine, (1, k, 8))]
             assert len(orders) == len(set(orders)) > 20
             assert not any(uncovered(order, k).size for order in orders)
+
+
+def test_int8_and_fp8_of_cublas_13_0(tmp_path, monkeypatch, capsys):
+    row = saved("scaled/e4e5/slow/float16/64x64x64", tmp_path, monkeypatch)
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-128, 128, (8, 40), np.int8), rng.integers(-128, 128, (40, 5), np.int8)
+    np.save("I.npy", a)
+    np.save("J.npy", b)
+    common = ["--gpu", "h100", "--library", "cublas-13.0", "--config"]
+    assert main(["predict", "I.npy", "J.npy", *common, "algoId=64", "--out", "K.npy"]) == 0
+    np.testing.assert_array_equal(np.load("K.npy"), a.astype(np.int32) @ b.astype(np.int32))
+    capsys.readouterr()
+    encodings = operands(row)[0]
+    results = []
+    for more in ("", ",fast_accumulation=true"):
+        words = [
+            "predict",
+            "A.npy",
+            "A.npy",
+            *common,
+            f"algoId=66,stages=128xAUTO{more}",
+            "--format",
+            "e4m3fn",
+            "--scale",
+            "1.5",
+        ]
+        assert main([*words, "--json"]) == 0
+        results.append(json.loads(capsys.readouterr().out)["sha256"])
+    fast = libraries.scaled_mm(encodings, encodings, 0.5, 3.0, device="h100", fast_accumulation=True)
+    slow = libraries.scaled_mm(encodings, encodings, 0.5, 3.0, device="h100")
+    assert results == [digest(slow), digest(fast)]

@@ -107,7 +107,7 @@ def test_some_rows_are_looked_at():
     q, k, v = drawn(2, 96, 32), drawn(2, 128, 32), drawn(2, 128, 32)
     out = np.stack([attend(*x) for x in zip(q, k, v, strict=True)]).astype(BF16)
     found = check_attention(out, q, k, v, engine="h100", rows=8)
-    assert found.passes and found.summary.startswith("every element looked at (512 of 6144) of attention")
+    assert found.passes and found.summary.startswith("512 of 6144 elements looked at, all of them right for attention")
     out[1, 48:] = 0
     found = check_attention(out, q, k, v, engine="h100", rows=8)
     assert (
