@@ -60,6 +60,7 @@ OPTIONS: dict[str, dict] = {
     "size": {"type": int}, "sizes": {"type": int, "nargs": "+"}, "turns": {"type": int}, "threads": {"type": int},
     "engine": {}, "methods": {"nargs": "+"}, "only": {"help": "rows whose name holds this word"}, "json": {},
     "isa": {"nargs": "+", "help": "instruction sets, by default all that this CPU has (with --quick the best)"},
+    "venv": {"help": "folder of the environment that holds the peers"},
     "page": {"help": "page whose table between its two marks is replaced (docs/performance.md)"},
     "quick": {"action": "store_true", "help": "fewer turns"},
     "cpu_time": {"action": "store_true", "help": "CPU time instead of wall time (one thread, shared machines)"},

@@ -39,5 +39,6 @@ from .formats.split_analysis import (
     automatic_scale_exponent as automatic_scale_exponent,
 )
 from .formats.words import bits_kept as bits_kept, join as join, split as split, split_fp16 as split_fp16
+from .functions import Function as Function, get_function as get_function, list_functions as list_functions
 from .machine.instruction_sets import active_isa as active_isa, available_isas as available_isas, set_isa as set_isa
 from .machine.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads

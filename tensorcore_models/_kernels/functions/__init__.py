@@ -1,0 +1,1 @@
+"""Special functions of GPUs and sequences of instructions around them, on arrays of encodings."""

@@ -1,0 +1,278 @@
+"""A special function of an architecture: results of arrays, of one operand step by step, and as terms for solvers."""
+
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+from .._kernels.conversion import convert
+from ..formats import Format, get_float_format
+from ..formats.interop import as_array
+from ..formats.rounding import decode, encode, encode_target, source_array
+from ..machine.fp_state import default_fp_state
+from ..machine.instruction_sets import isa_level
+from ..machine.threads import threads_for
+from . import on_integers, sequences
+from .rows import Row
+
+#: Operations of vector lanes for one step of a sequence, about, for `threads_for`.
+_OPERATIONS = 8
+_HIGH = "fp64 high"
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function of one architecture, as :func:`tensorcore_models.get_function` gives it.
+
+    Attributes
+    ----------
+    arch, name : str
+    row : Row
+        Its program, formats and errors.
+    evidence : str
+        What the bits rest on for this architecture.
+    """
+
+    arch: str
+    name: str
+    row: Row
+    evidence: str
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.arch}:{self.name}, {self.row.kind}, {self._signature}",
+            f"error: {self.row.error or 'the rounding of its result, ' + self.row.rounding}",
+            f"evidence: {self.evidence}",
+        ]
+        return "\n".join(lines)
+
+    @property
+    def _signature(self) -> str:
+        word = "two in a word" if self.row.packed else "one in a word"
+        return f"{', '.join([self.row.operand] * len(self.row.operands))} to {self.row.result}, {word}"
+
+    # -- arrays ----------------------------------------------------------------------------------------------------------
+    @property
+    def operand_dtype(self) -> np.dtype:
+        """The type of operands' words: uint16 for one 16-bit number, else uint32."""
+        narrow = self._widened is not None and not self.row.packed
+        return np.dtype(np.uint16 if narrow else np.uint32)
+
+    @property
+    def result_dtype(self) -> np.dtype:
+        """The type of results' words."""
+        if self._narrowed is None:
+            return np.dtype(np.uint32)
+        bits = self._narrowed.bits * (2 if self.row.packed else 1)
+        return np.dtype(f"u{bits // 8}")
+
+    @default_fp_state
+    def bits(self, *operands: Any) -> np.ndarray:
+        """The results of encodings.
+
+        Parameters
+        ----------
+        *operands : array_like of integers
+            One; two of a division, and of a conversion into pairs, where the second becomes the lower half. Encodings of FP32,
+            FP16 or bf16; words with two of these where the instruction is packed; the upper words of FP64 numbers whose lower
+            words are 0.
+
+        Returns
+        -------
+        numpy.ndarray
+            Encodings: uint32, uint16 where the result has 16 bits; of the operands' shape, broadcast.
+
+        Raises
+        ------
+        ValueError
+            If there is another number of operands, or an element does not fit into the operand's word.
+        TypeError
+            If an operand holds no integers.
+
+        Examples
+        --------
+        >>> import tensorcore_models as tcm
+        >>> ex2 = tcm.get_function("hopper", "ex2.approx.ftz.f32")
+        >>> [hex(x) for x in ex2.bits([0x3F800000, 0x3F000000])]
+        ['0x40000000', '0x3fb504f2']
+        """
+        words = self._words(operands)
+        shape = words[0].shape
+        if self._widened is not None:
+            halves = words[0].reshape(-1).view(np.uint16)
+            return self._halves[halves].view(self.result_dtype).reshape(shape)
+        if self.row.packed:
+            upper, lower = (self._narrow(self._run([x])) for x in words)
+            bits = self.result_dtype.type(8 * upper.itemsize)
+            return (upper.astype(self.result_dtype) << bits | lower).reshape(shape)
+        return self._narrow(self._run(words)).reshape(shape)
+
+    @default_fp_state
+    def values(self, *operands: Any) -> np.ndarray:
+        """The results of values, as numbers.
+
+        Parameters
+        ----------
+        *operands : array_like
+            Values that the operand's format has; of packed instructions each element is computed alone.
+
+        Returns
+        -------
+        numpy.ndarray
+            float32, float64 of FP64 instructions. A conversion into pairs gives (..., 2): results of its operands.
+
+        Raises
+        ------
+        ValueError
+            If the operand's format lacks a value (``tensorcore_models.round_to`` rounds), or there is another number of operands.
+        TypeError
+            If an operand holds no real numbers.
+        """
+        self._check_count(operands)
+        codes = [self._codes_of(x, name) for x, name in zip(operands, self.row.operands, strict=True)]
+        if self._widened is not None:
+            return self._numbers(self._halves[codes[0]])
+        words = np.broadcast_arrays(*codes)
+        if self.row.packed:
+            return np.stack([self._numbers(self._narrow(self._run([x]))).reshape(x.shape) for x in words], axis=-1)
+        return self._numbers(self._narrow(self._run(words))).reshape(words[0].shape)
+
+    def _check_count(self, operands: tuple) -> None:
+        if len(operands) != len(self.row.operands):
+            raise ValueError(f"{self.name} takes {len(self.row.operands)} operands, got {len(operands)}")
+
+    def _words(self, operands: tuple) -> list[np.ndarray]:
+        self._check_count(operands)
+        dtype, words = self.operand_dtype, []
+        for given, name in zip(operands, self.row.operands, strict=True):
+            x = as_array(given, name)
+            if x.dtype.kind not in "iu":
+                raise TypeError(f"{name} must hold encodings, integers, got dtype {x.dtype}; values go to .values")
+            most = (1 << 8 * dtype.itemsize) - 1
+            if x.size and x.dtype != dtype and not (int(x.min()) >= 0 and int(x.max()) <= most):
+                raise ValueError(
+                    f"{name} of {self.name} must lie in [0, {most:#x}], got values from {x.min()} to {x.max()}"
+                )
+            words.append(x.astype(dtype, copy=False))
+        return [np.ascontiguousarray(x).reshape(x.shape) for x in np.broadcast_arrays(*words)]
+
+    def _codes_of(self, given: Any, name: str) -> np.ndarray:
+        """Encodings of values, or the upper words of doubles."""
+        x = source_array(given, name)
+        if self.row.operand == _HIGH:
+            wide = x.astype(np.float64).view(np.uint64)
+            if (wide & np.uint64(0xFFFFFFFF)).any():
+                raise ValueError(
+                    f"{self.name} is known for numbers with at most 21 bits of significand: {name} has others"
+                )
+            return (wide >> np.uint64(32)).astype(np.uint32)
+        fmt = get_float_format(self.row.operand)
+        codes = encode(x, fmt)
+        back = decode(codes, fmt, np.float64)
+        wide = x.astype(np.float64)
+        if not ((back == wide) | (np.isnan(back) & np.isnan(wide))).all():
+            raise ValueError(
+                f"{name} of {self.name} holds values that {fmt.name} lacks; round them first (tensorcore_models.round_to)"
+            )
+        return codes
+
+    def _run(self, words: list[np.ndarray]) -> np.ndarray:
+        """The program's results, uint32 (n,)."""
+        flat = [np.ascontiguousarray(x).reshape(-1) for x in words]
+        program = self._program
+        if not program.steps:
+            return flat[0]
+        out = np.empty(flat[0].size, np.uint32)
+        threads = threads_for(_OPERATIONS * (len(program.steps) + 4) * out.size)
+        second = flat[1] if len(flat) > 1 else None
+        sequences.compiled(program).run(flat[0], second, out, isa_level(), threads)
+        return out
+
+    def _narrow(self, words: np.ndarray) -> np.ndarray:
+        """FP32 words in the result's format."""
+        fmt = self._narrowed
+        if fmt is None:
+            return words
+        out = np.empty(words.size, fmt.container)
+        if out.size:
+            target, threads = _target(fmt, self.row.rounding), threads_for(_OPERATIONS * out.size)
+            convert.encode(words.view(np.uint8), 4, out.view(np.uint8), out.itemsize, target, 0, isa_level(), threads)
+        return out
+
+    @cached_property
+    def _halves(self) -> np.ndarray:
+        """Results of all 16-bit operands."""
+        codes = np.arange(1 << 16, dtype=np.uint16)
+        wide = decode(codes, self._widened, np.float32)
+        return self._narrow(self._run([wide.view(np.uint32)]))
+
+    def _numbers(self, codes: np.ndarray) -> np.ndarray:
+        if self.row.result == _HIGH:
+            return (codes.astype(np.uint64) << np.uint64(32)).view(np.float64)
+        if self._narrowed is None:
+            return codes.view(np.float32)
+        return decode(codes, self._narrowed, np.float32)
+
+    # -- one operand -----------------------------------------------------------------------------------------------------
+    def exact_bits(self, *operands: int) -> int:
+        """The result of one operand (or two), computed in plain integers: slow, the truth of :meth:`bits`.
+
+        Parameters
+        ----------
+        *operands : int
+            As those of :meth:`bits`.
+        """
+        return self._on(on_integers, [int(x) for x in self._words(operands)])
+
+    def terms(self, *operands: Any) -> Any:
+        """The result as a term for solvers, of terms of operands' words (:mod:`tensorcore_models.bitvectors.terms`).
+
+        Raises
+        ------
+        tensorcore_models.bitvectors.arithmetic.Unencodable
+            For IEEE divisions and square roots, which have no terms.
+        """
+        from . import on_terms
+
+        self._check_count(operands)
+        return self._on(on_terms, list(operands))
+
+    def _on(self, z, words: list) -> Any:
+        if self._widened is not None and self.row.packed:
+            halves = [z.as_code(z.bits(words[0], high, high - 15), 16) for high in (31, 15)]
+            return z.joined(self._one(z, halves[0]), self._one(z, halves[1]), 16)
+        if self.row.packed:
+            assert self._narrowed is not None
+            return z.joined(self._one(z, words[0]), self._one(z, words[1]), self._narrowed.bits)
+        return self._one(z, *words)
+
+    def _one(self, z, *words: Any) -> Any:
+        """The program of one result, over the operations `z`."""
+        fp32 = get_float_format("fp32")
+        if self._widened is not None:
+            words = (z.converted(words[0], self._widened, fp32),)
+        found = sequences.evaluate(z, self._program, words)
+        return found if self._narrowed is None else z.converted(found, fp32, self._narrowed, self.row.rounding)
+
+    # -- what the row says -----------------------------------------------------------------------------------------------
+    @cached_property
+    def _program(self) -> sequences.Program:
+        names = ("x",) if self.row.packed else self.row.operands
+        return sequences.parse(self.row.program, names)
+
+    @cached_property
+    def _widened(self) -> Format | None:
+        return None if self.row.operand in ("fp32", "word", _HIGH) else get_float_format(self.row.operand)
+
+    @cached_property
+    def _narrowed(self) -> Format | None:
+        return None if self.row.result in ("fp32", "word", _HIGH) else get_float_format(self.row.result)
+
+
+@cache
+def _target(fmt: Format, rounding: str):
+    """The rules of a conversion whose NaN has all bits but the sign set."""
+    target = encode_target(fmt, rounding, None, None, "keep", 0)
+    nan_is_constant = 1  # as in convert.h
+    return replace(target, nan_code=fmt.magnitude_mask, nan_rule=nan_is_constant)

@@ -1,0 +1,225 @@
+"""The operations of special functions on Python's integers: exact and slow, the truth of the kernels.
+
+A condition is a bool, a code an int. :mod:`tensorcore_models.functions.on_terms` has the same names on bit-vectors.
+"""
+
+import math
+from fractions import Fraction
+from operator import add as plus
+from operator import eq as same
+from operator import lshift as scaled
+from operator import lt as less
+from operator import mul as product
+from operator import mul as times
+from operator import not_ as negation
+from operator import rshift as cut
+from operator import rshift as floored
+from operator import rshift as shifted
+from operator import sub as minus
+from operator import xor as exclusive
+
+from ..formats import Format, get_float_format
+from ..formats.exact_rounding import round_to_bits
+from ..reference import arithmetic, ieee
+from .rules import RULES
+
+__all__ = [
+    "cut", "exclusive", "floored", "less", "minus", "negation", "plus", "product", "same", "scaled", "shifted", "times",
+]  # fmt: skip
+
+FP32 = get_float_format("fp32")
+false = False
+
+
+# -- integers ------------------------------------------------------------------------------------------------------------
+def number(value: int) -> int:
+    """A constant."""
+    return value
+
+
+def bits(code: int, high: int, low: int) -> int:
+    """Bits `high` to `low` of a code, both included."""
+    return code >> low & (1 << (high - low + 1)) - 1
+
+
+def low(x: int, count: int) -> int:
+    """x modulo 2**count."""
+    return x & (1 << count) - 1
+
+
+def both(*conditions: bool) -> bool:
+    """Conjunction."""
+    return all(conditions)
+
+
+def either(*conditions: bool) -> bool:
+    """Disjunction."""
+    return any(conditions)
+
+
+def select(condition: bool, x: int, y: int) -> int:
+    """x where the condition holds, else y."""
+    return x if condition else y
+
+
+choose = select
+larger = max
+
+
+def entry(rows: list[tuple[tuple[int, int, int], ...]], table: int, segment: int) -> tuple[int, int, int]:
+    """The coefficients of a segment."""
+    return rows[table][segment]
+
+
+def leading(x: int, count: int) -> tuple[int, int]:
+    """The `count` leading bits of a natural number, 0 of 0, and the exponent of the first."""
+    places = x.bit_length() - count
+    return (x >> places if places >= 0 else x << -places), x.bit_length() - 1
+
+
+# -- codes ---------------------------------------------------------------------------------------------------------------
+def code(value: int, width: int) -> int:
+    """A constant code of that width."""
+    return value
+
+
+def as_code(x: int, width: int) -> int:
+    """The code whose bits are those of x, modulo 2**width."""
+    return low(x, width)
+
+
+def encoded(sign: bool, field: int, significand: int, fraction_bits: int) -> int:
+    """A code of 32 bits of a significand with its leading bit: without subnormal numbers, an infinity beyond the largest."""
+    top = (1 << (31 - fraction_bits)) - 1
+    if significand == 0 or field <= 0:
+        magnitude = 0
+    elif field >= top:
+        magnitude = top << fraction_bits
+    else:
+        magnitude = field << fraction_bits | low(significand, fraction_bits)
+    return sign << 31 | magnitude
+
+
+# -- instructions on FP32 codes and words --------------------------------------------------------------------------------
+def _decoded(x: int):
+    return arithmetic.decode(FP32, x, RULES)
+
+
+def fma(x: int, y: int, addend: int, rounding: str = "rne") -> int:
+    """IEEE x y + addend."""
+    terms = (_decoded(x), _decoded(y), _decoded(addend))
+    return ieee.fma(*terms, FP32, RULES, rounding, flush=ieee.KEEP)
+
+
+def mul(x: int, y: int) -> int:
+    """IEEE product."""
+    return ieee.product(_decoded(x), _decoded(y), FP32, RULES, "rne", ieee.KEEP)
+
+
+def add(x: int, y: int) -> int:
+    """IEEE sum."""
+    return ieee.add(x, FP32, y, FP32, FP32, RULES)
+
+
+def _rounded(negative: bool, value: Fraction) -> int:
+    """A positive value rounded to nearest even: enough bits of it, the last of them the logical OR of what is left."""
+    places = 160 + value.denominator.bit_length()
+    whole, rest = divmod(value.numerator << places, value.denominator)
+    return round_to_bits(negative, whole | (rest != 0), -places, FP32)
+
+
+def div(x: int, y: int) -> int:
+    """IEEE quotient to nearest even."""
+    a, b = _decoded(x), _decoded(y)
+    sign = (x ^ y) & 0x80000000
+    zeros, infinite = (a.is_zero, b.is_zero), (a.kind == "inf", b.kind == "inf")
+    if "nan" in (a.kind, b.kind) or all(zeros) or all(infinite):
+        return 0x7FFFFFFF
+    if infinite[0] or zeros[1]:
+        return sign | 0x7F800000
+    if zeros[0] or infinite[1]:
+        return sign
+    quotient = Fraction(a.significand, b.significand) * Fraction(2) ** (a.exponent - b.exponent)
+    return _rounded(sign != 0, quotient)
+
+
+def square_root(x: int) -> int:
+    """IEEE square root to nearest even."""
+    a = _decoded(x)
+    if a.is_zero:
+        return x
+    if a.kind == "nan" or a.negative:
+        return 0x7FFFFFFF
+    if a.kind == "inf":
+        return x
+    places = 60 + (a.exponent & 1)
+    square = a.significand << places
+    root = math.isqrt(square)
+    return round_to_bits(False, root << 1 | (root * root != square), (a.exponent - places) // 2 - 1, FP32)
+
+
+def below(x: int, y: int) -> bool:
+    """Whether x < y, FP32 numbers; not with NaN."""
+    a, b = _decoded(x), _decoded(y)
+    if "nan" in (a.kind, b.kind):
+        return False
+
+    def ordered(code: int) -> int:
+        return -(code & 0x7FFFFFFF) if code >> 31 else code
+
+    return ordered(x) < ordered(y)
+
+
+same_codes = same
+
+
+def word_and(x: int, y: int) -> int:
+    """Bitwise and."""
+    return x & y
+
+
+def word_or(x: int, y: int) -> int:
+    """Bitwise or."""
+    return x | y
+
+
+def word_xor(x: int, y: int) -> int:
+    """Bitwise exclusive or."""
+    return x ^ y
+
+
+def word_add(x: int, y: int) -> int:
+    """Sum modulo 2**32."""
+    return low(x + y, 32)
+
+
+def word_sub(x: int, y: int) -> int:
+    """Difference modulo 2**32."""
+    return low(x - y, 32)
+
+
+def shift_left(x: int, places: int) -> int:
+    """x times 2**places modulo 2**32, a constant places."""
+    return low(x << places, 32)
+
+
+def shift_right(x: int, places: int) -> int:
+    """x without its last bits, a constant number of places."""
+    return x >> places
+
+
+def from_integer(x: int) -> int:
+    """The FP32 number nearest to a two's complement integer."""
+    signed = x - (x >> 31 << 32)
+    return round_to_bits(signed < 0, abs(signed), 0, FP32) if signed else 0
+
+
+def converted(x: int, given: Format, wanted: Format, rounding: str = "rne") -> int:
+    """A code in another format; NaN is the one of all ones."""
+    terms = (arithmetic.decode(given, x, RULES), _decoded(0x3F800000), _decoded(0x80000000))
+    return ieee.fma(*terms, wanted, RULES, rounding, flush=ieee.KEEP)
+
+
+def joined(upper: int, lower: int, width: int) -> int:
+    """A code above another one of that width."""
+    return upper << width | lower

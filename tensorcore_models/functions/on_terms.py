@@ -1,0 +1,188 @@
+"""The operations of special functions on bit-vectors for solvers; their names are those of
+:mod:`tensorcore_models.functions.on_integers`.
+
+A condition is a term of width 0, a code a term of as many bits as its format has, an integer an
+:class:`~tensorcore_models.bitvectors.integers.Int`.
+"""
+
+from ..bitvectors import arithmetic
+from ..bitvectors import integers as z
+from ..bitvectors import numbers as n
+from ..bitvectors import terms as t
+from ..bitvectors.integers import Int, larger, less, minus, number, plus, same, scaled, select, times
+from ..bitvectors.integers import shifted_right as shifted
+from ..bitvectors.terms import Term, both, choose, either, exclusive, negation
+from ..bitvectors.terms import bits_and as word_and
+from ..bitvectors.terms import bits_or as word_or
+from ..bitvectors.terms import bits_xor as word_xor
+from ..bitvectors.terms import equal as same_codes
+from ..formats import Format, get_float_format
+from .rules import RULES
+
+__all__ = [
+    "both", "choose", "either", "exclusive", "larger", "less", "minus", "negation", "number", "plus", "same", "same_codes",
+    "scaled", "select", "shifted", "times", "word_and", "word_or", "word_xor",
+]  # fmt: skip
+
+FP32 = get_float_format("fp32")
+false = t.FALSE
+
+
+# -- integers ------------------------------------------------------------------------------------------------------------
+def bits(code: Term, high: int, low: int) -> Int:
+    """Bits `high` to `low` of a code, both included."""
+    return z.natural(t.extract(code, high, low))
+
+
+def low(x: Int, count: int) -> Int:
+    """x modulo 2**count."""
+    return z.natural(z.as_bits(x, count)) if count else number(0)
+
+
+def floored(x: Int, places: int) -> Int:
+    """x / 2**places rounded down, for a constant number of places."""
+    if x.width <= places:
+        return select(less(x, number(0)), number(-1), number(0))
+    return z.ranged(t.extract(x.term, x.width - 1, places), x.low >> places, x.high >> places)
+
+
+cut = floored
+
+
+def product(x: Int, y: Int) -> Int:
+    """The product of a natural number and an integer."""
+    ends = [a * b for a in (x.low, x.high) for b in (y.low, y.high)]
+    width = max(z.width_of(min(ends), max(ends)), x.width, y.width)
+    return z.ranged(t.multiplied(t.sign_extended(x.term, width), t.sign_extended(y.term, width)), min(ends), max(ends))
+
+
+def _looked_up(values: list[int], index: Int, bit: int) -> Int:
+    """One of 2**(bit + 1) constants by the last bits of an index."""
+    if len(values) == 1:
+        return number(values[0])
+    half = len(values) // 2
+    upper, lower = _looked_up(values[half:], index, bit - 1), _looked_up(values[:half], index, bit - 1)
+    return select(same(low(floored(index, bit), 1), number(1)), upper, lower)
+
+
+def entry(rows: list[tuple[tuple[int, int, int], ...]], table: Int, segment: Int) -> tuple[Int, Int, Int]:
+    """The coefficients of a segment."""
+    found = []
+    for column in range(3):
+        value = number(0)
+        for index, entries in enumerate(rows):
+            values = [row[column] for row in entries]
+            here = _looked_up(values, segment, len(values).bit_length() - 2)
+            value = here if index == 0 else select(same(table, number(index)), here, value)
+        found.append(value)
+    return found[0], found[1], found[2]
+
+
+def leading(x: Int, count: int) -> tuple[Int, Int]:
+    """The `count` leading bits of a natural number, 0 of 0, and the exponent of the first."""
+    wide = scaled(x, max(count + 1 - x.width, 0))
+    shifted_bits, places = z.normalised(wide)
+    first = minus(number(shifted_bits.width - 1 - (wide.width - x.width)), places)
+    return bits(shifted_bits, shifted_bits.width - 1, shifted_bits.width - count), first
+
+
+# -- codes ---------------------------------------------------------------------------------------------------------------
+def code(value: int, width: int) -> Term:
+    """A constant code of that width."""
+    return t.constant(value, width)
+
+
+def as_code(x: Int, width: int) -> Term:
+    """The code whose bits are those of x, modulo 2**width."""
+    return z.as_bits(x, width)
+
+
+def encoded(sign: Term, field: Int, significand: Int, fraction_bits: int) -> Term:
+    """A code of 32 bits of a significand with its leading bit: without subnormal numbers, an infinity beyond the largest."""
+    exponent_bits = 31 - fraction_bits
+    top = (1 << exponent_bits) - 1
+    magnitude = t.joined(z.as_bits(field, exponent_bits), z.as_bits(significand, fraction_bits))
+    magnitude = choose(less(field, number(top)), magnitude, t.constant(top << fraction_bits, 31))
+    nothing = either(z.is_zero(significand), less(field, number(1)))
+    magnitude = choose(nothing, t.constant(0, 31), magnitude)
+    return t.joined(choose(sign, t.constant(1, 1), t.constant(0, 1)), magnitude)
+
+
+# -- instructions on FP32 codes and words --------------------------------------------------------------------------------
+def fma(x: Term, y: Term, addend: Term, rounding: str = "rne") -> Term:
+    """IEEE x y + addend."""
+    terms = [n.multiply(_decoded(x), _decoded(y)), _decoded(addend)]
+    return n.ieee_sum(terms, FP32, RULES, rounding)
+
+
+def _decoded(x: Term) -> n.Number:
+    return n.decode(FP32, x, RULES)
+
+
+def mul(x: Term, y: Term) -> Term:
+    """IEEE product."""
+    sign = t.bits_and(t.bits_xor(x, y), t.constant(1 << 31, 32))
+    return fma(x, y, sign)  # a zero of the product's sign changes nothing
+
+
+def add(x: Term, y: Term) -> Term:
+    """IEEE sum."""
+    return n.ieee_sum([_decoded(x), _decoded(y)], FP32, RULES, "rne")
+
+
+def div(x: Term, y: Term) -> Term:
+    """IEEE quotient: it has no terms."""
+    raise arithmetic.Unencodable("an IEEE division has no encoding for solvers")
+
+
+def square_root(x: Term) -> Term:
+    """IEEE square root: it has no terms."""
+    raise arithmetic.Unencodable("an IEEE square root has no encoding for solvers")
+
+
+def below(x: Term, y: Term) -> Term:
+    """Whether x < y, FP32 numbers; not with NaN."""
+
+    def ordered(code: Term) -> Int:
+        return z.with_sign(t.bit(code, 31), z.natural(t.extract(code, 30, 0)))
+
+    infinity = number(0x7F800000)
+    numbers = [z.at_most(z.natural(t.extract(code, 30, 0)), infinity) for code in (x, y)]
+    return both(*numbers, less(ordered(x), ordered(y)))
+
+
+def word_add(x: Term, y: Term) -> Term:
+    """Sum modulo 2**32."""
+    return t.added(x, y)
+
+
+def word_sub(x: Term, y: Term) -> Term:
+    """Difference modulo 2**32."""
+    return t.added(x, t.negative(y))
+
+
+def shift_left(x: Term, places: int) -> Term:
+    """x times 2**places modulo 2**32, a constant places."""
+    return t.shifted_left(x, t.constant(places, 32))
+
+
+def shift_right(x: Term, places: int) -> Term:
+    """x without its last bits, a constant number of places."""
+    return t.shifted_right(x, t.constant(places, 32))
+
+
+def from_integer(x: Term) -> Term:
+    """The FP32 number nearest to a two's complement integer."""
+    signed = z.ranged(x, -(1 << 31), (1 << 31) - 1)
+    return n.finish(signed, number(0), FP32, RULES, "rne")
+
+
+def converted(x: Term, given: Format, wanted: Format, rounding: str = "rne") -> Term:
+    """A code in another format; NaN is the one of all ones."""
+    one, zero = _decoded(t.constant(0x3F800000, 32)), _decoded(t.constant(0x80000000, 32))
+    return n.ieee_sum([n.multiply(n.decode(given, x, RULES), one), zero], wanted, RULES, rounding)
+
+
+def joined(upper: Term, lower: Term, width: int) -> Term:
+    """A code above another one of that width."""
+    return t.joined(upper, lower)

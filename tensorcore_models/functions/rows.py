@@ -1,0 +1,111 @@
+"""The functions as rows of data: PTX's special functions and conversions, and CUDA's library functions made of them.
+
+Instructions are solved from recordings of an H100 (:mod:`tensorcore_models.functions.datapath`), and where PTX knows them says
+its ISA document. Errors are measured here (``tools/check_functions.py --errors``) over all operands; an ulp is the unit in the
+last place of the exact result.
+"""
+
+from dataclasses import dataclass
+
+INSTRUCTION, LIBRARY = "PTX", "CUDA"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One function, on every architecture that has it.
+
+    Parameters
+    ----------
+    program : str
+        What becomes of FP32 words (:mod:`tensorcore_models.functions.sequences`).
+    operands : tuple of str
+        Names of the operands in `program`.
+    operand, result : str
+        Formats of the package, "word", or "fp64 high": the upper word of an FP64 number whose lower word is 0. A narrower
+        operand is widened first, a narrower result rounded last.
+    rounding : str
+        Of a narrower result.
+    packed : bool
+        Whether a word holds two operands or two results.
+    capability : tuple of int
+        The first compute capability that has it (PTX ISA).
+    recorded : str
+        What of it was recorded on an H100; empty: it is inferred from what was.
+    """
+
+    program: str
+    operands: tuple[str, ...] = ("x",)
+    operand: str = "fp32"
+    result: str = "fp32"
+    rounding: str = "rne"
+    packed: bool = False
+    capability: tuple[int, int] = (2, 0)
+    recorded: str = "all 2^32 operands"
+    error: str = ""
+    kind: str = INSTRUCTION
+
+
+_TINY = "abs(x) < 2.0 ** -126"
+_SCALES = f"s = 2.0 ** 24 if {_TINY} else 0.25 if abs(x) > 2.0 ** 126 else 1.0"
+EX2 = "low = x < -126.0\ny = ex2(x * 0.5 if low else x)\ny * y if low else y"
+LG2 = f"tiny = {_TINY}\ny = lg2(x * 2.0 ** 24 if tiny else x)\ny - 24.0 if tiny else y"
+RSQRT = f"tiny = {_TINY}\ny = rsqrt(x * 2.0 ** 24 if tiny else x)\ny * 2.0 ** 12 if tiny else y"
+_OVERFLOW = "y = ex2(x)\n0x7F800000 if y > 65535.0 else y"
+_PAIRS = "131,072 pairs of operands"
+
+#: PTX's instructions.
+INSTRUCTIONS = {
+    "ex2.approx.ftz.f32": Row(program="ex2(x)"),
+    "ex2.approx.f32": Row(program=EX2),
+    "lg2.approx.ftz.f32": Row(program="lg2(x)"),
+    "lg2.approx.f32": Row(program=LG2),
+    "rcp.approx.ftz.f32": Row(program="rcp(x)"),
+    "rcp.approx.f32": Row(program=f"{_SCALES}\nrcp(x * s) * s"),
+    "rsqrt.approx.ftz.f32": Row(program="rsqrt(x)"),
+    "rsqrt.approx.f32": Row(program=RSQRT),
+    "sqrt.approx.ftz.f32": Row(program="sqrt(x)"),
+    "sqrt.approx.f32": Row(
+        program=f"tiny = {_TINY}\ny = sqrt(x * 2.0 ** 24 if tiny else x)\ny * 2.0 ** -12 if tiny else y"
+    ),
+    "sin.approx.ftz.f32": Row(program="sin(x)"),
+    "cos.approx.ftz.f32": Row(program="cos(x)"),
+    "tanh.approx.f32": Row(program="tanh(x)", capability=(7, 5)),
+    "ex2.approx.f16x2": Row(program=_OVERFLOW, operand="fp16", result="fp16", rounding="rz", packed=True, capability=(7, 5)),
+    "ex2.approx.ftz.bf16x2": Row(
+        program="ex2(x)", operand="bf16", result="bf16", rounding="rz", packed=True, capability=(9, 0)
+    ),
+    "tanh.approx.f16x2": Row(program="tanh(x)", operand="fp16", result="fp16", rounding="rz", packed=True, capability=(7, 5)),
+    "tanh.approx.bf16x2": Row(program="tanh(x)", operand="bf16", result="bf16", rounding="rz", packed=True, capability=(9, 0)),
+    "ex2.approx.f16": Row(program=_OVERFLOW, operand="fp16", result="fp16", rounding="rz", capability=(7, 5), recorded=""),
+    "ex2.approx.ftz.bf16": Row(
+        program="ex2(x)", operand="bf16", result="bf16", rounding="rz", capability=(9, 0), recorded=""
+    ),
+    "tanh.approx.f16": Row(program="tanh(x)", operand="fp16", result="fp16", rounding="rz", capability=(7, 5), recorded=""),
+    "tanh.approx.bf16": Row(program="tanh(x)", operand="bf16", result="bf16", rounding="rz", capability=(9, 0), recorded=""),
+    "rcp.approx.ftz.f64": Row(
+        program="rcp_high(x)", operand="fp64 high", result="fp64 high", recorded="all 2^32 upper words, with lower words 0"
+    ),
+    "rsqrt.approx.ftz.f64": Row(
+        program="rsqrt_high(x)", operand="fp64 high", result="fp64 high", recorded="all 2^32 upper words, with lower words 0"
+    ),
+    "div.approx.ftz.f32": Row(program="flush(flush(x) * rcp(y))", operands=("x", "y"), recorded=_PAIRS),
+    "div.approx.f32": Row(
+        program="s = 2.0 ** 24 if abs(y) < 2.0 ** -126 else 1.0\n(x * s) * rcp(y * s)", operands=("x", "y"), recorded=_PAIRS
+    ),
+    "div.full.f32": Row(program=f"{_SCALES.replace('x', 'y')}\n(x * s) * rcp(y * s)", operands=("x", "y"), recorded=_PAIRS),
+    "cvt.rna.tf32.f32": Row(
+        program="(x if (x & 0x7F800000) == 0x7F800000 else word_add(x, 0x1000)) & 0xFFFFE000", result="word", capability=(8, 0)
+    ),
+    "cvt.rn.f16.f32": Row(program="x", result="fp16"),
+    "cvt.rz.f16.f32": Row(program="x", result="fp16", rounding="rz"),
+    "cvt.rn.bf16.f32": Row(program="x", result="bf16", capability=(8, 0)),
+    "cvt.rz.bf16.f32": Row(program="x", result="bf16", rounding="rz", capability=(8, 0)),
+    "cvt.rn.satfinite.e4m3x2.f32": Row(
+        program="x ^ (abs(x) ^ 448.0) if abs(x) > 448.0 else x", operands=("x", "y"), result="e4m3fn", packed=True,
+        capability=(8, 9), recorded="all 2^32 operands of the lower half",
+    ),
+    "cvt.rn.satfinite.e5m2x2.f32": Row(
+        program="x ^ (abs(x) ^ 57344.0) if abs(x) > 57344.0 else x", operands=("x", "y"), result="e5m2", packed=True,
+        capability=(8, 9), recorded="all 2^32 operands of the lower half",
+    ),
+}  # fmt: skip

@@ -1,0 +1,15 @@
+"""NVIDIA's edge rules of IEEE operations: NaN results have all bits but the sign set."""
+
+from typing import NamedTuple
+
+
+class _Rules(NamedTuple):
+    """What :class:`~tensorcore_models.reference.operands.SpecialRules` asks for."""
+
+    nan: str = "all_ones"
+    tf32_nan: str = "ignored"
+    key: int | None = None
+    negative_underflow: str = "negative"
+
+
+RULES = _Rules()

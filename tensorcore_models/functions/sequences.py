@@ -1,0 +1,203 @@
+"""Sequences of FP32 and integer instructions as text, and what they become: steps of a kernel, integers, or terms for solvers.
+
+A text is a few assignments and one last expression, in Python's syntax:
+
+- numbers with a point are FP32 values (`2.0 ** 24`, too), integers are words (`0x3BBB989D` is the FP32 number with these bits);
+- `*`, `+`, `-`, `/` and unary `-` are FP32 operations to nearest even, so are `fma(a, b, c)` and `square_root(a)`; `fma_rd` rounds
+  down; `abs`, `sat` (to [0, 1], NaN to +0) and `flush` (subnormal numbers to zeros) round nothing;
+- `<`, `>` compare FP32 numbers, `==` words; `x if condition else y` chooses; `float_of(word)` is the nearest FP32 number;
+- `&`, `|`, `^`, `<<`, `>>` (by a constant), `word_add` and `word_sub` are operations on words;
+- `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` and `tanh` are the special-function unit's, `rcp_high` and `rsqrt_high` on the
+  upper word of a double.
+"""
+
+import ast
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._kernels.functions.functions import Sequence
+from . import datapath
+from .tables import UNITS, kernel_tables
+
+#: Operations after those of the unit, in the order of sequences.h; and how many operands they take.
+OPERATIONS = {
+    **dict.fromkeys(UNITS, 1),
+    "fma": 3, "fma_rd": 3, "mul": 2, "add": 2, "div": 2, "square_root": 1, "neg": 1, "abs": 1, "sat": 1, "flush": 1,
+    "float_of": 1, "less": 2, "same": 2, "select": 3, "and": 2, "or": 2, "xor": 2, "shl": 2, "shr": 2, "word_add": 2, "word_sub": 2,
+}  # fmt: skip
+_NUMBERS = {name: number for number, name in enumerate(OPERATIONS)}
+_BINARY = {
+    ast.Mult: "mul", ast.Add: "add", ast.Div: "div", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl",
+    ast.RShift: "shr",
+}  # fmt: skip
+#: Registers of the kernel.
+REGISTERS = 64
+
+
+class Step(NamedTuple):
+    """One instruction: its name and its sources: names of operands, numbers of earlier steps, constants as (word,)."""
+
+    operation: str
+    sources: tuple[Any, ...]
+
+
+class Program(NamedTuple):
+    """A text taken apart: names of operands, steps, and the source that is the result."""
+
+    operands: tuple[str, ...]
+    steps: tuple[Step, ...]
+    result: Any
+
+
+def word_of(value: float) -> int:
+    """The bits of an FP32 number."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    return bits
+
+
+class _Reader:
+    """Reads one text; equal instructions become one step."""
+
+    def __init__(self, operands: tuple[str, ...], text: str) -> None:
+        self.text, self.steps = text, dict[Step, int]()
+        self.names: dict[str, Any] = {name: name for name in operands}
+
+    def step(self, operation: str, *sources: Any) -> int:
+        if OPERATIONS.get(operation) != len(sources):
+            raise ValueError(f"no operation {operation} of {len(sources)} operands in {self.text!r}")
+        return self.steps.setdefault(Step(operation, sources), len(self.steps))
+
+    def expression(self, node: ast.expr) -> Any:
+        """The source that an expression is."""
+        match node:
+            case ast.Constant(value=float(value)):
+                return (word_of(value),)
+            case ast.Constant(value=int(value)):
+                return (value & 0xFFFFFFFF,)
+            case ast.Name(id=name) if name in self.names:
+                return self.names[name]
+            case ast.BinOp(left=ast.Constant(value=base), op=ast.Pow(), right=power):
+                return (word_of(base ** ast.literal_eval(power)),)
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return self.step("add", self.expression(left), self.negated(right))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                return self.step(_BINARY[type(op)], self.expression(left), self.expression(right))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.negated(operand)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                sources = [self.expression(left), self.expression(right)]
+                if isinstance(op, ast.Eq):
+                    return self.step("same", *sources)
+                return self.step("less", *(reversed(sources) if isinstance(op, ast.Gt) else sources))
+            case ast.IfExp(test=test, body=body, orelse=other):
+                return self.step("select", *map(self.expression, (test, body, other)))
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return self.step(name, *map(self.expression, args))
+        raise ValueError(f"{ast.unparse(node)} in {self.text!r} is no expression of a sequence")
+
+    def negated(self, node: ast.expr) -> Any:
+        """The negative of an expression."""
+        source = self.expression(node)
+        return (source[0] ^ 0x80000000,) if isinstance(source, tuple) else self.step("neg", source)
+
+
+@cache
+def parse(text: str, operands: tuple[str, ...] = ("x",)) -> Program:
+    """Take a text apart.
+
+    Raises
+    ------
+    ValueError
+        If it is not of the form that the module describes.
+    """
+    reader = _Reader(operands, text)
+    *assignments, last = ast.parse("\n".join(line.strip() for line in text.strip().splitlines())).body
+    for node in assignments:
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)):
+            raise ValueError(f"{ast.unparse(node)} in {text!r} is no assignment")
+        reader.names[node.targets[0].id] = reader.expression(node.value)
+    if not isinstance(last, ast.Expr):
+        raise ValueError(f"{text!r} does not end in an expression")
+    result = reader.expression(last.value)
+    return Program(operands, tuple(reader.steps), result)
+
+
+# -- integers and terms --------------------------------------------------------------------------------------------------
+#: What a step is over the operations of on_integers and on_terms; constants come as codes.
+_MEANING: dict[str, Callable] = {
+    "fma": lambda z, x, y, c: z.fma(x, y, c),
+    "fma_rd": lambda z, x, y, c: z.fma(x, y, c, "rd"),
+    "mul": lambda z, x, y: z.mul(x, y),
+    "add": lambda z, x, y: z.add(x, y),
+    "div": lambda z, x, y: z.div(x, y),
+    "square_root": lambda z, x: z.square_root(x),
+    "neg": lambda z, x: z.word_xor(x, z.code(0x80000000, 32)),
+    "abs": lambda z, x: z.word_and(x, z.code(0x7FFFFFFF, 32)),
+    "sat": lambda z, x: _saturated(z, x),
+    "flush": lambda z, x: _flushed(z, x),
+    "float_of": lambda z, x: z.from_integer(x),
+    "less": lambda z, x, y: z.below(x, y),
+    "same": lambda z, x, y: z.same_codes(x, y),
+    "select": lambda z, test, x, y: z.choose(test, x, y),
+    "and": lambda z, x, y: z.word_and(x, y),
+    "or": lambda z, x, y: z.word_or(x, y),
+    "xor": lambda z, x, y: z.word_xor(x, y),
+    "word_add": lambda z, x, y: z.word_add(x, y),
+    "word_sub": lambda z, x, y: z.word_sub(x, y),
+}
+
+
+def _saturated(z, x):
+    one = z.code(0x3F800000, 32)
+    positive = z.choose(z.below(one, x), one, x)
+    return z.choose(z.below(z.code(0, 32), x), positive, z.code(0, 32))
+
+
+def _flushed(z, x):
+    zero = z.same(z.bits(x, 30, 23), z.number(0))
+    return z.choose(zero, z.word_and(x, z.code(0x80000000, 32)), x)
+
+
+def evaluate(z, program: Program, operands) -> Any:
+    """What a program gives for operands, by the operations `z` (:mod:`.on_integers` or :mod:`.on_terms`)."""
+    known: dict[Any, Any] = dict(zip(program.operands, operands, strict=True))
+    for number, (operation, sources) in enumerate(program.steps):
+        values = [z.code(source[0], 32) if isinstance(source, tuple) else known[source] for source in sources]
+        if operation in UNITS:
+            known[number] = datapath.steps(z, operation, values[0]).code
+        elif operation in ("shl", "shr"):
+            known[number] = (z.shift_left if operation == "shl" else z.shift_right)(values[0], sources[1][0])
+        else:
+            known[number] = _MEANING[operation](z, *values)
+    return z.code(program.result[0], 32) if isinstance(program.result, tuple) else known[program.result]
+
+
+# -- the kernel ----------------------------------------------------------------------------------------------------------
+@cache
+def compiled(program: Program) -> Sequence:
+    """The program as the kernel takes it; registers are given back after the last step that reads them."""
+    constants = list(dict.fromkeys(s for step in program.steps for s in step.sources if isinstance(s, tuple)))
+    registers: dict[Any, int] = {source: at for at, source in enumerate([*program.operands, *constants])}
+    fixed = len(registers)
+    last = {source: number for number, step in enumerate(program.steps) for source in step.sources}
+    steps, free, used = [], list[int](), fixed
+    for number, (operation, sources) in enumerate(program.steps):
+        if free:
+            target = free.pop()
+        else:
+            target, used = used, used + 1
+        read = [registers[source] for source in sources]
+        steps.append([_NUMBERS[operation], target, *(read + [read[0]] * (3 - len(read)))])
+        registers[number] = target
+        done = {s for s in sources if isinstance(s, int) and last[s] == number and s != program.result}
+        free += [registers[s] for s in done]
+    if used > REGISTERS:
+        raise ValueError(f"a sequence of {len(steps)} steps needs {used} registers, the kernel has {REGISTERS}")
+    values = np.array([value for (value,) in constants], np.uint32)
+    coefficients, units = kernel_tables()
+    result = registers[program.result]
+    return Sequence(np.array(steps, np.int32), values, len(program.operands), result, coefficients, units)

@@ -1,0 +1,91 @@
+"""The tables of the special-function unit, read from tables.txt, and how each function's operand is taken apart."""
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+FILE = Path(__file__).with_name("tables.txt")
+#: Bits of x, in which a segment's polynomial is evaluated.
+X_BITS = 17
+
+
+class Table(NamedTuple):
+    """Triples c0, c1, c2 of a table, and the fraction bits of F = c0 + c1 x + c2 Q(x)."""
+
+    rows: tuple[tuple[int, int, int], ...]
+    fraction_bits: int
+
+
+class Unit(NamedTuple):
+    """One function of the unit.
+
+    Parameters
+    ----------
+    reduction : str
+        How an operand becomes a table's entry and x: a function of :mod:`tensorcore_models.functions.datapath`.
+    tables : tuple of str
+        One; one for even and one for odd exponents; of tanh one for each binade from 2**-8 on.
+    bits : int
+        Fraction bits of operand and result: 23, or the 20 of a double's high word.
+    """
+
+    reduction: str
+    tables: tuple[str, ...]
+    bits: int = 23
+
+    @property
+    def bias(self) -> int:
+        """The exponent bias of operand and result."""
+        return 127 if self.bits == 23 else 1023
+
+
+_BINADES = tuple(f"tanh{e:+d}" for e in range(-8, 3))
+_BY_PARITY = {name: (f"{name}_even", f"{name}_odd") for name in ("rsqrt", "sqrt")}
+#: The unit's functions, in the order of unit.h.
+UNITS = {
+    "ex2": Unit("ex2", ("ex2",)),
+    "lg2": Unit("lg2", ("lg2",)),
+    "rcp": Unit("rcp", ("rcp",)),
+    "rsqrt": Unit("rsqrt", _BY_PARITY["rsqrt"]),
+    "sqrt": Unit("sqrt", _BY_PARITY["sqrt"]),
+    "sin": Unit("sin", ("sin",)),
+    "cos": Unit("cos", ("sin",)),
+    "tanh": Unit("tanh", _BINADES),
+    "rcp_high": Unit("rcp", ("rcp",), bits=20),
+    "rsqrt_high": Unit("rsqrt", _BY_PARITY["rsqrt"], bits=20),
+}
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """All tables by name."""
+    found: dict[str, Table] = {}
+    for line in FILE.read_text(encoding="ascii").splitlines():
+        words = line.split()
+        if line.startswith("#"):
+            continue
+        if len(words) == 2:
+            name, found[words[0]] = words[0], Table((), int(words[1]))
+        else:
+            c0, c1, c2 = (int(word, 16) for word in words)
+            found[name] = found[name]._replace(rows=(*found[name].rows, (c0, c1, c2)))
+    return found
+
+
+@cache
+def kernel_tables() -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of all tables as float64 (entries, 3), and for each unit function and table (units, 3, binades) as int32:
+    its first entry, how far 23 fraction bits are shifted to the right, the fraction bits of F."""  # fmt: skip
+    first, rows = {}, []
+    for name, table in tables().items():
+        first[name] = len(rows)
+        rows += table.rows
+    units = np.zeros((len(UNITS), 3, len(_BINADES)), np.int32)
+    for number, unit in enumerate(UNITS.values()):
+        for place, name in enumerate(unit.tables):
+            table = tables()[name]
+            shift = 23 - X_BITS - (len(table.rows).bit_length() - 1) if unit.reduction == "tanh" else 0
+            units[number, :, place] = first[name], shift, table.fraction_bits
+    return np.array(rows, np.float64), units
