@@ -74,7 +74,7 @@ class ScaledDotAdd(Accumulator):
         inner = dataclasses.replace(p, spec=self.exact, formats=(self._scaled(p.formats[0]), *p.formats[1:]))
         bits = self.exact.pass_bits(inner)
         overflow = fmt.decode_exact(bits).kind == "inf" and all(
-            x.kind == "finite" for x in (*inner.x, *inner.y, inner.addend)
+            not (x.nan or x.inf) for x in (*inner.x, *inner.y, inner.addend)
         )
         return bits & fmt.sign_bit | fmt.max_bits if self.saturate and overflow else bits
 

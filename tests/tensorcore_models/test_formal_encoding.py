@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 from random_encodings import STYLES, encodings
 
 import tensorcore_models as tcm
-from tensorcore_models import families
+from tensorcore_models import arithmetic, families
 from tensorcore_models.accumulators import ConvertedDotAdd, GroupPairwiseSum
-from tensorcore_models.bitvectors import arithmetic as symbolic
 from tensorcore_models.bitvectors import integers as z
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.formats.exact_rounding import ROUNDINGS, shift_right_rounded
 from tensorcore_models.probing.formal import Unencodable, encoding
-from tensorcore_models.reference import arithmetic as plain
 from tensorcore_models.reference import dot_bits
 
 
@@ -153,6 +151,23 @@ def test_chains_of_fma(rounding):
         assert check(engine, 3, np.random.default_rng(5), 80) == 80
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"flush_inputs": True, "flush_outputs": True},
+        {"saturate": True},
+        {"nan": "x86"},
+        {"flush_outputs": True, "rounding": "rd"},
+    ],
+    ids=str,
+)
+def test_multiply_adds_that_flush_saturate_or_keep_payloads(rules):
+    """Terms refused them while the rules stood in plain integers only."""
+    for a_format, c_format in (("bf16", "fp32"), ("fp32", "fp32"), ("fp16", "fp16")):
+        engine = tcm.MatrixEngine(tcm.SequentialFMA(**rules), a_format=a_format, c_format=c_format, d_format=c_format)
+        assert check(engine, 2, np.random.default_rng(6), 80) == 80
+
+
 def test_what_has_no_encoding_says_so():
     for kind, word in (
         ("IntegerDotAdd", "integer formats"),
@@ -164,11 +179,8 @@ def test_what_has_no_encoding_says_so():
             encoding.result(ins, encoding.symbolic_inputs(formats, ins.k), [])
     with pytest.raises(Unencodable, match="no accumulator"):
         encoding.formats_of(tcm.as_engine(lambda a, b, c: c, a_format="fp16", b_format="fp16", d_format="fp32", k=4))
-    flushing = tcm.MatrixEngine(tcm.SequentialFMA(flush_outputs=True), a_format="fp16")
-    with pytest.raises(Unencodable, match="flushes"):
-        encoding.result(flushing, encoding.symbolic_inputs(encoding.formats_of(flushing), 1), [])
     with pytest.raises(ValueError, match="1 to 4096 products, got k = 0"):
-        encoding.symbolic_inputs(encoding.formats_of(flushing), 0)
+        encoding.symbolic_inputs(encoding.formats_of(tcm.MatrixEngine(tcm.SequentialFMA(), a_format="fp16")), 0)
 
 
 def test_equal_specifications_are_one_term():
@@ -254,14 +266,14 @@ def test_converted_operands_parts_and_an_exact_c(name):
     assert check(row, row.k, np.random.default_rng(2), 24) == 24
 
 
-def test_plain_integers_and_terms_have_the_operations_that_families_use():
+def test_the_arithmetic_has_the_operations_that_families_use():
     folder = Path(families.__file__).parent
     texts = [
         path.read_text() for path in folder.rglob("*.py") if path.name != "solver_terms.py"
-    ]  # which is about terms alone
+    ]  # is about terms alone
     used = {name for text in texts for name in re.findall(r"\b(?:z|p\.arithmetic)\.(\w+)", text)}
     assert len(used) > 25
-    assert used <= set(vars(plain)) and used <= set(vars(symbolic))
+    assert used <= set(arithmetic.__all__)
 
 
 def test_a_chain_of_multiply_adds_is_in_the_order_of_its_pairs():

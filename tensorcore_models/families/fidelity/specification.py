@@ -183,7 +183,7 @@ class FidelityPhases(_Phases):
         from .solver_terms import added_step
 
         if len(self.phases) > 1:
-            p.arithmetic.unencodable("solvers do not answer in time about phases that take turns")
+            p.unencodable("solvers do not answer in time about phases that take turns")
         total = p.c
         for phase, a, b in self._ordered(p.a, p.b):
             total = added_step(self, phase, a, b, total, p.formats)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
 
+from ...arithmetic import Number
 from ...formats import Format
-from ...reference.operands import Operand, zero_bits
 
 
 def step(spec: Any, p: Any) -> Any:
@@ -30,10 +30,10 @@ def step(spec: Any, p: Any) -> Any:
             return _with_exact_c(spec, p, pieces, products, c)
         total = fused_sum(spec, p, pieces, early)
         if spec.zero_sign != "positive":
-            z.unencodable("a fused sum whose zeros have signs has an encoding with an exact c only")
+            p.unencodable("a fused sum whose zeros have signs has an encoding with an exact c only")
             if total is None or total.is_zero:
                 return _zero(spec, products, None if late else c, d_format)
-        return z.zero(d_format) if total is None else z.rounded_sum(spec, total, d_format, p.draw)
+        return 0 if total is None else z.rounded_sum(spec, total, d_format, p.draw)
 
     dot = z.unless_special([*products, *early], finite, d_format, spec)
     if not late:
@@ -53,7 +53,7 @@ def _pieces(spec: Any, z: Any, x: Sequence[Any], y: Sequence[Any], products: Seq
         return list(products)
     lefts, rights = (part_masks(fmt.precision, spec.significand_parts) for fmt in formats[:2])
     return [
-        product._replace(significand=z.times(z.masked(a.significand, left), z.masked(b.significand, right)))
+        product._replace(significand=(a.significand & left) * (b.significand & right))
         for a, b, product in zip(x, y, products, strict=True)
         for left in lefts
         for right in rights
@@ -97,7 +97,7 @@ def _sum_pairwise(spec: Any, z: Any, numbers: Sequence[Any]) -> Any:
 def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> Any:
     """The aligned products summed, c added exactly, one rounding; terms have a shorter form (`terms.with_exact_c`)."""
     total = fused_sum(spec, p, pieces, [])
-    if p.arithmetic.on_terms:
+    if p.on_terms:
         from .solver_terms import with_exact_c
 
         assert p.draw == 0
@@ -106,15 +106,17 @@ def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> An
     return _zero(spec, products, c, fmt) if exact.is_zero else p.arithmetic.rounded_sum(spec, exact, fmt, p.draw)
 
 
-def _zero(spec: Any, products: list[Operand], c: Operand | None, fmt: Format) -> int:
-    """A sum that is exactly zero; c is None where it is added later."""
+def _zero(spec: Any, products: list[Number], c: Number | None, fmt: Format) -> int:
+    """A sum of plain integers that is exactly zero; c is None where it is added later."""
     down = spec.output_rounding == "rd"
-    if spec.zero_sign == "positive":
-        return zero_bits(False, fmt)
-    if (c is not None and c.significand) or any(not product.is_zero for product in products):
-        return zero_bits(down, fmt)
     negative, count = sum(x.negative for x in products), max(len(products), spec.terms) + spec.padding
-    if spec.zero_sign == "majority":
-        return zero_bits(2 * negative > count, fmt)
-    minus = c is None or c.negative
-    return zero_bits((negative == count and minus) or (down and (negative > 0 or (c is not None and c.negative))), fmt)
+    if spec.zero_sign == "positive":
+        minus = False
+    elif (c is not None and c.significand) or any(not product.is_zero for product in products):
+        minus = down
+    elif spec.zero_sign == "majority":
+        minus = 2 * negative > count
+    else:
+        all_negative = negative == count and (c is None or c.negative)
+        minus = all_negative or (down and (negative > 0 or (c is not None and c.negative)))
+    return fmt.sign_bit if minus and fmt.has_negative_zero else 0

@@ -1,12 +1,13 @@
 """What one pass of an accumulator is given, and its operands taken apart under the accumulator's edge rules."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
+from .. import arithmetic
 from ..formats.exact_rounding import stochastic_draw
-from . import arithmetic as operations
-from .operands import Operand, decode
+from .numbers import Number, decode, normalised
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,13 +18,13 @@ class Pass:
     ----------
     spec : Accumulator
         The algorithm.
-    a, b : list of int
+    a, b : sequence of int
         Encodings of up to `spec.terms_per_step` operands each.
     c : int
         Encoding of the addend: the result of the pass before, or the c of the chain.
     formats : tuple of Format or IntegerFormat
         Of a, b, this c and the result.
-    scales : tuple of tuple of Operand
+    scales : tuple of tuple of Number
         Block scales of each product; empty tuples without scales.
     index : int
         Number of the pass in its chain.
@@ -32,28 +33,41 @@ class Pass:
     """
 
     spec: Any
-    a: list[int]
-    b: list[int]
-    c: int
+    a: Sequence[Any]
+    b: Sequence[Any]
+    c: Any
     formats: tuple[Any, ...]
-    scales: tuple[tuple[Operand, ...], ...] = ()
+    scales: tuple[tuple[Number, ...], ...] = ()
     index: int = 0
     element: int = 0
 
+    #: Whether encodings are terms for solvers.
+    on_terms: ClassVar[bool] = False
+
     @property
     def arithmetic(self) -> Any:
-        """The module with the operations in which a family says its pass."""
-        return operations
+        """The package with the operations in which a family says its pass."""
+        return arithmetic
 
     @cached_property
-    def x(self) -> list[Operand]:
+    def x(self) -> list[Number]:
         """The operands of A taken apart, zeros as the edge rule `zero_operand` says."""
         return self._operands(self.a, 0)
 
     @cached_property
-    def y(self) -> list[Operand]:
+    def y(self) -> list[Number]:
         """The operands of B."""
         return self._operands(self.b, 1)
+
+    def _operands(self, codes: Sequence[Any], which: int) -> list[Number]:
+        rule = getattr(self.spec, "zero_operand", "format_minimum")
+        return [decode(self.formats[which], code, self.spec, zero_rule=rule) for code in codes]
+
+    @cached_property
+    def addend(self) -> Number:
+        """The addend taken apart, with the alignment exponent that the edge rules `zero_c` and `subnormal_c` give it."""
+        c = decode(self.formats[2], self.c, self.spec, zero_rule=self.spec.zero_c)
+        return normalised(c) if self.spec.subnormal_c == "normalised" else c
 
     @property
     def draw(self) -> int:
@@ -61,21 +75,12 @@ class Pass:
         key = self.spec.key
         return 0 if key is None else stochastic_draw(key, self.index << 32 | self.element)
 
-    def inner(self, spec: Any, **changes: Any) -> int:
-        """What another algorithm computes of this pass with some parameters changed."""
+    def inner(self, spec: Any, **changes: Any) -> Any:
+        """The code that another algorithm computes of this pass with some parameters changed."""
         return spec.pass_bits(replace(self, spec=spec, **changes))
 
-    def assume_part(self, numbers: list[Operand]) -> None:
-        """Nothing: which numbers take part in an alignment is known."""
+    def assume_part(self, numbers: Sequence[Number]) -> None:
+        """Do nothing: which numbers take part in an alignment is known. Terms are right under the condition that all do."""
 
-    def _operands(self, codes: list[int], which: int) -> list[Operand]:
-        rule = getattr(self.spec, "zero_operand", "format_minimum")
-        return [decode(self.formats[which], bits, self.spec, zero_rule=rule) for bits in codes]
-
-    @cached_property
-    def addend(self) -> Operand:
-        """The addend taken apart, with the alignment exponent that the edge rules `zero_c` and `subnormal_c` give it."""
-        c = decode(self.formats[2], self.c, self.spec, zero_rule=self.spec.zero_c)
-        if self.spec.subnormal_c == "normalised" and not c.is_zero and c.kind == "finite":
-            return c._replace(align=c.leading)
-        return c
+    def unencodable(self, reason: str) -> None:
+        """Do nothing: whatever follows is computed. On terms Unencodable is raised."""

@@ -1,0 +1,144 @@
+"""Operations on integers of known range and on conditions: all that numbers are computed by.
+
+An integer is an `int`, or an object that stands for one: a bit-vector of known range, of which a solver knows the value. Sums,
+differences, products, negation, comparisons, ``x << places``, ``x >> places`` of a natural number and ``x & mask`` (two's
+complement) are Python's own operators, so are ``&``, ``|`` and ``^`` of conditions (a bool, or an object that stands for one).
+The rest are the functions of this module. What they do with objects is
+said by the interpreter that :func:`interpret` names for their type; the functions here are those of plain integers.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..formats.exact_rounding import shift_right_rounded
+
+#: An integer or what stands for one, a condition or what stands for one.
+Whole = Any
+Condition = Any
+
+_INTERPRETERS: dict[type, Any] = {}
+
+
+def interpret(interpreter: Any, *types: type) -> None:
+    """Let the functions of `interpreter`, which have the names of those here, work on objects of these types."""
+    _INTERPRETERS.update(dict.fromkeys(types, interpreter))
+
+
+def _interpreter(*values: Any) -> Any:
+    return next(found for x in values if (found := _INTERPRETERS.get(type(x))) is not None)
+
+
+# -- conditions ----------------------------------------------------------------------------------------------------------
+def no(condition: Condition) -> Condition:
+    """Whether a condition does not hold."""
+    return condition ^ True
+
+
+def never(condition: Condition) -> bool:
+    """Whether it is known that a condition does not hold."""
+    return not condition if type(condition) is bool else condition.value == 0
+
+
+def every(conditions: Any) -> Condition:
+    """Whether all conditions hold."""
+    found: Condition = True
+    for condition in conditions:
+        found = found & condition
+    return found
+
+
+def some(conditions: Any) -> Condition:
+    """Whether a condition holds."""
+    found: Condition = False
+    for condition in conditions:
+        found = found | condition
+    return found
+
+
+def select(condition: Condition, x: Any, y: Any, width: int = 0) -> Any:
+    """x where the condition holds, else y: integers, conditions, or codes of `width` bits."""
+    if condition is True:
+        return x
+    if condition is False:
+        return y
+    return _interpreter(condition).select(condition, x, y, width)
+
+
+# -- integers ------------------------------------------------------------------------------------------------------------
+def low(x: Whole) -> int:
+    """The least that x can be."""
+    return x if type(x) is int else x.low
+
+
+def high(x: Whole) -> int:
+    """The greatest that x can be."""
+    return x if type(x) is int else x.high
+
+
+def same(x: Whole, y: Whole) -> Condition:
+    """Whether x = y."""
+    if type(x) is int and type(y) is int:
+        return x == y
+    return _interpreter(x, y).same(x, y)
+
+
+def larger(x: Whole, y: Whole) -> Whole:
+    """The maximum."""
+    if type(x) is int and type(y) is int:
+        return x if x > y else y
+    return _interpreter(x, y).larger(x, y)
+
+
+def magnitude(x: Whole) -> Whole:
+    """|x|."""
+    return abs(x) if type(x) is int else _interpreter(x).magnitude(x)
+
+
+def total(addends: Sequence[Whole]) -> Whole:
+    """The sum of all."""
+    for x in addends:
+        if type(x) is not int:
+            return _interpreter(x).total(addends)
+    return sum(addends)
+
+
+def shifted_left(x: Whole, amount: Whole) -> Whole:
+    """x 2^amount for a natural amount."""
+    if type(x) is int and type(amount) is int:
+        return x << amount
+    return _interpreter(x, amount).shifted_left(x, amount)
+
+
+def shifted_right(x: Whole, amount: Whole, rounding: str = "rz", negative: Condition = False, draw: int = 0) -> Whole:
+    """The magnitude x / 2^amount, both natural, rounded to an integer one; only plain integers have a `draw` to round by."""
+    if type(x) is int and type(amount) is int:
+        return shift_right_rounded(x, amount, rounding, negative, draw)
+    return _interpreter(x, amount).shifted_right(x, amount, rounding, negative)
+
+
+def normalised(x: Whole) -> tuple[Whole, int, Whole]:
+    """A natural number shifted left until its bit number `top` is 1 (0 stays 0): (it, `top`, by how many places)."""
+    if type(x) is int:
+        return x, max(x.bit_length() - 1, 0), 0
+    return _interpreter(x).with_leading_bit(x)
+
+
+def wrapped(x: Whole, width: int) -> Whole:
+    """The two's complement number of so many bits that x is modulo 2^width."""
+    half = 1 << (width - 1)
+    if -half <= low(x) and high(x) < half:
+        return x
+    return (x + half) % (2 * half) - half if type(x) is int else _interpreter(x).wrapped(x, width)
+
+
+# -- codes ---------------------------------------------------------------------------------------------------------------
+def natural(code: Any) -> Whole:
+    """The natural number that has the bits of a code."""
+    return code if type(code) is int else _interpreter(code).natural(code)
+
+
+def joined(negative: Condition, magnitude: Whole, width: int, padding: int, signed: bool) -> Any:
+    """A code of `width` bits: a sign if there is one, a magnitude modulo what is left, and so many zeros below it."""
+    if type(negative) is bool and type(magnitude) is int:
+        return (negative and signed) << (width - 1) | magnitude << padding
+    return _interpreter(negative, magnitude).joined(negative, magnitude, width, padding, signed)
