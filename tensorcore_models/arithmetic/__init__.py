@@ -24,7 +24,7 @@ from .numbers import (
     unless_special,
     without_subnormals,
 )
-from .operations import every, no, same, select, some, total
+from .operations import every, natural, no, same, select, some, total
 from .sums import (
     KEEP,
     SUBNORMAL,
@@ -45,8 +45,8 @@ from .sums import (
 
 __all__ = [
     "KEEP", "SUBNORMAL", "TINY", "Number", "add", "converted", "cut", "cut_sum", "decode", "encoded", "every",
-    "exact_sum", "farther", "finish", "flushed", "flushed_to_zero", "fma", "ieee_sum", "largest_exponent", "left_out",
-    "multiply", "no", "normalised", "normalising_add", "overflowed", "plain", "product", "rounded_down", "rounded_sum",
-    "same", "scaled_product", "select", "some", "sum_aligned", "summed", "taking_part", "total", "unless_special",
-    "without_subnormals",
+    "exact_sum", "farther", "finish", "flushed", "flushed_to_zero", "fma", "ieee_sum", "largest_exponent",
+    "left_out", "multiply", "natural", "no", "normalised", "normalising_add", "overflowed", "plain", "product",
+    "rounded_down", "rounded_sum", "same", "scaled_product", "select", "some", "sum_aligned", "summed",
+    "taking_part", "total", "unless_special", "without_subnormals",
 ]  # fmt: skip

@@ -74,8 +74,8 @@ def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "form
     The alignment exponent is the one of the encoding: subnormal numbers have the smallest normal exponent.
     """
     if not fmt.has_fields:
-        kind, negative, significand, exponent = fmt.decode_exact(code)
-        return Number(kind == "nan", kind == "inf", negative, significand, exponent, True, 0)
+        x = fmt.decode_exact(code)
+        return Number(x.kind == "nan", x.kind == "inf", x.negative, x.significand, x.exponent, True, 0)
     point, whole = fmt.fraction_bits, natural(code)
     magnitude = whole >> fmt.padding_bits & (1 << fmt.exponent_bits + point) - 1
     field = magnitude >> point
@@ -289,8 +289,8 @@ def with_overflow(
     """The encoding `result`, or that of a number beyond the largest finite one."""
     if overflow is False:
         return result
-    beyond = (overflow_bits(sign, fmt, rounding, saturate) for sign in (True, False))
-    return select(overflow, select(negative, *beyond, fmt.bits), result, fmt.bits)
+    plus, minus = (overflow_bits(sign, fmt, rounding, saturate) for sign in (False, True))
+    return select(overflow, select(negative, minus, plus, fmt.bits), result, fmt.bits)
 
 
 def without_subnormals(code: Any, fmt: Format) -> Any:

@@ -47,7 +47,6 @@ class LanedFMA(Accumulator):
     step_field: ClassVar = "terms"
     edge_rules: ClassVar = {**X86_RULES, "pairs": ("none", "two_lanes")}
     left_out: ClassVar = {
-        "terms": "x86 keeps NaN payloads and flushes tiny results, which the term language lacks",
         "symmetries": "x86 keeps the payload of the first NaN, so that order shows",
     }
 
@@ -76,6 +75,9 @@ class LanedFMA(Accumulator):
                 total = z.fma(x, y, z.decode(d_format, total, self), d_format, self, "rne", flush=z.TINY)
             lanes.append(total)
         return self._joined(lanes, p)
+
+    def pass_term(self, p):
+        return self.pass_bits(p)
 
     def _lanes_of_pairs(self, p) -> list[int]:
         """Pairs of products, added to two lanes in turn."""

@@ -2,7 +2,6 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar
 
 from .. import arithmetic as z
 from ..aspects import errors, plans, search
@@ -24,8 +23,6 @@ class PairRoundOddSum(Accumulator):
     """
 
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
-
-    left_out: ClassVar = {"terms": "the term language has no operations that flush to zero"}
 
     @property
     def terms_per_step(self) -> int:
@@ -50,6 +47,9 @@ class PairRoundOddSum(Accumulator):
             pair = z.add(pair, d_format, product, d_format, d_format, self, "ro", flush=flush, to_inf=True)
         terms = [z.flushed(z.decode(c_format, p.c, self), c_format.emin), z.decode(d_format, pair, self)]
         return z.ieee_sum(terms, d_format, self, "ro", flush, to_inf=True)
+
+    def pass_term(self, p):
+        return self.pass_bits(p)
 
     def words(self, d):
         return Words(

@@ -28,12 +28,7 @@ def step(spec: Any, p: Any) -> Any:
         pieces = _pieces(spec, z, x, y, products, p.formats)
         if spec.c_position == "exact":
             return _with_exact_c(spec, p, pieces, products, c)
-        total = fused_sum(spec, p, pieces, early)
-        if spec.zero_sign != "positive":
-            p.unencodable("a fused sum whose zeros have signs has an encoding with an exact c only")
-            if total is None or total.is_zero:
-                return _zero(spec, products, None if late else c, d_format)
-        return 0 if total is None else z.rounded_sum(spec, total, d_format, p.draw)
+        return _rounded(spec, p, fused_sum(spec, p, pieces, early), [*products, *early], len(products))
 
     dot = z.unless_special([*products, *early], finite, d_format, spec)
     if not late:
@@ -102,21 +97,27 @@ def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> An
 
         assert p.draw == 0
         return with_exact_c(spec, p.formats[3], total, products, c)
-    exact, fmt = p.arithmetic.exact_sum([c] if total is None else [total, c]), p.formats[3]
-    return _zero(spec, products, c, fmt) if exact.is_zero else p.arithmetic.rounded_sum(spec, exact, fmt, p.draw)
+    exact = p.arithmetic.exact_sum([c] if total is None else [total, c])
+    return _rounded(spec, p, exact, [*products, c], len(products))
 
 
-def _zero(spec: Any, products: list[Number], c: Number | None, fmt: Format) -> int:
-    """A sum of plain integers that is exactly zero; c is None where it is added later."""
-    down = spec.output_rounding == "rd"
-    negative, count = sum(x.negative for x in products), max(len(products), spec.terms) + spec.padding
-    if spec.zero_sign == "positive":
-        minus = False
-    elif (c is not None and c.significand) or any(not product.is_zero for product in products):
-        minus = down
-    elif spec.zero_sign == "majority":
-        minus = 2 * negative > count
+def _rounded(spec: Any, p: Any, total: Any, addends: Sequence[Number], products: int) -> Any:
+    """The code of a sum (None: 0) of so many products and c, if it is there; `zero_sign` says which sign a zero has."""
+    z, fmt = p.arithmetic, p.formats[3]
+    nothing = total is None or z.same(total.significand, 0)
+    if total is not None and (nothing is False or spec.zero_sign == "positive"):
+        return z.rounded_sum(spec, total, fmt, p.draw)
+    zero = fmt.sign_bit if fmt.has_negative_zero and spec.zero_sign != "positive" else 0
+    zero = z.select(_zero_is_negative(spec, z, addends, products), zero, 0, fmt.bits)
+    return zero if nothing is True else z.select(nothing, zero, z.rounded_sum(spec, total, fmt, p.draw), fmt.bits)
+
+
+def _zero_is_negative(spec: Any, z: Any, addends: Sequence[Number], products: int) -> Any:
+    """Whether a sum that is exactly zero is -0; its first addends are the products."""
+    down, count = spec.output_rounding == "rd", max(products, spec.terms) + spec.padding
+    if spec.zero_sign == "majority":
+        minus = z.total([z.select(x.negative, 1, 0) for x in addends[:products]]) * 2 > count
     else:
-        all_negative = negative == count and (c is None or c.negative)
-        minus = all_negative or (down and (negative > 0 or (c is not None and c.negative)))
-    return fmt.sign_bit if minus and fmt.has_negative_zero else 0
+        minus = z.every(x.negative for x in addends) if products == count else False
+        minus = minus | z.some(x.negative for x in addends) if down else minus
+    return z.select(z.every(x.is_zero for x in addends), minus, down)

@@ -97,7 +97,9 @@ def result(engine: Modelled, inputs: Inputs, conditions: list[Term]) -> Term:
     total, step = inputs.c, spec.terms_per_step
     for start in range(0, len(inputs.a), step):
         part = slice(start, start + step)
-        given = TermPass(spec, inputs.a[part], inputs.b[part], total, formats, scales[part], conditions=conditions)
+        given = TermPass(
+            spec, inputs.a[part], inputs.b[part], total, formats[:4], scales[part], start // step, conditions=conditions
+        )
         total = given.term
         formats = formats._replace(c=formats.d)
     return total
