@@ -11,22 +11,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ascend.chips.chip import Chip
+from ascend.operand_formats import ALIGNMENT, FORMATS
 from tensorcore_models.integers import integer_arguments, integer_fields
 from tensorcore_models.machine.fp_state import default_fp_state
 
 #: One or two buffers for the operands: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
 Buffering = Literal["single", "double"]
-#: Bytes of one operand element.
-OPERAND_BYTES = {"fp16": 2, "bf16": 2, "hf32": 4, "fp32": 4, "int8": 1, "mxfp8": 1}
 #: Operands that SGEMM-cube's words have.
 SPLIT_OPERANDS = ("fp16",)
 #: UB bytes for each element of a C block: eq. 12 prints 6.
 UB_BYTES_PER_ELEMENT = 6
 #: L0C holds FP32.
 ACCUMULATOR_BYTES = 4
-ALIGNMENT = 16
-#: Products in a whole number of fractals where they are not 16 (INT8), or that MxMatmul takes at least.
-WHOLE_K = {"int8": 32, "mxfp8": 64}
 
 
 def fractals(length: int, step: int = ALIGNMENT) -> int:
@@ -110,11 +106,11 @@ class Blocking:
         words : int
             FP16 words of each element that a kernel keeps in L1: 1 for a kernel of one term, 2 for a fused
             one.
-        operand : {"fp16", "bf16", "hf32", "fp32", "int8", "mxfp8"}
-            Format of the elements.
+        operand : str
+            Format of the elements, a name of :data:`ascend.operand_formats.FORMATS`; block scales take their bytes, too.
         """
-        elements = chip.l1_bytes // OPERAND_BYTES[operand]
-        return panel_capacity(elements, words * self.bk, self.bm, slots(buffering) * self.bn)
+        each = words * FORMATS[operand].stored(self.bk)
+        return panel_capacity(chip.l1_bytes, each, self.bm, slots(buffering) * self.bn)
 
     @default_fp_state
     @integer_arguments("words")
@@ -122,8 +118,8 @@ class Blocking:
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> float:
         """Fraction f of L1 that the resident A panel fills (eq. 8); arguments as of :meth:`n_fused`."""
-        resident = self.n_fused(chip, buffering, words, operand) * words * self.bm * self.bk
-        return resident * OPERAND_BYTES[operand] / chip.l1_bytes
+        resident = self.n_fused(chip, buffering, words, operand) * words * self.bm
+        return resident * FORMATS[operand].stored(self.bk) / chip.l1_bytes
 
     @integer_arguments("words")
     def rejections(
@@ -135,17 +131,17 @@ class Blocking:
         elements). L0C is named apart from UB because on other chips than 910A it can be the smaller one. Arguments as of
         :meth:`n_fused`.
         """
-        size, unit = OPERAND_BYTES[operand], WHOLE_K.get(operand, ALIGNMENT)
-        if self.bk % unit:
-            return [Rejection("bk alignment", self.bk, unit)]
+        form = FORMATS[operand]
+        if self.bk % form.whole_k:
+            return [Rejection("bk alignment", self.bk, form.whole_k)]
         needs = (
-            ("L0A capacity (half, for ping-pong)", self.bm * self.bk * size, chip.l0a_bytes // 2),
-            ("L0B capacity (half, for ping-pong)", self.bk * self.bn * size, chip.l0b_bytes // 2),
+            ("L0A capacity (half, for ping-pong)", self.bm * self.bk * form.bits // 8, chip.l0a_bytes // 2),
+            ("L0B capacity (half, for ping-pong)", self.bk * self.bn * form.bits // 8, chip.l0b_bytes // 2),
             ("L0C capacity", self.bm * self.bn * ACCUMULATOR_BYTES, chip.l0c_bytes),
             ("UB capacity (6 bytes for each element of C)", self.bm * self.bn * UB_BYTES_PER_ELEMENT, chip.ub_bytes),
             (
                 "L1 capacity (one A block beside the B buffers)",
-                words * size * (self.bm * self.bk + slots(buffering) * self.bk * self.bn),
+                words * form.stored(self.bk) * (self.bm + slots(buffering) * self.bn),
                 chip.l1_bytes,
             ),
         )
@@ -185,11 +181,11 @@ def feasible_sizes(
 
     Kernels that bring a block of C to UB in strips do not need it `whole_in_ub`, as eq. 12 asks for.
     """
-    size, unit = OPERAND_BYTES[operand], WHOLE_K.get(operand, ALIGNMENT)
+    form, unit = FORMATS[operand], FORMATS[operand].whole_k
     c_elements = chip.l0c_bytes // ACCUMULATOR_BYTES
     if whole_in_ub:
         c_elements = min(chip.ub_bytes // UB_BYTES_PER_ELEMENT, c_elements)
-    a_elements, b_elements = chip.l0a_bytes // 2 // size, chip.l0b_bytes // 2 // size
+    a_elements, b_elements = chip.l0a_bytes * 4 // form.bits, chip.l0b_bytes * 4 // form.bits
     most_m = min(a_elements, c_elements) // ALIGNMENT**2
     most_k = min(a_elements, b_elements) // (ALIGNMENT * unit)
     most_n = min(b_elements, c_elements) // ALIGNMENT**2
@@ -198,7 +194,7 @@ def feasible_sizes(
     # Two planes first: the whole cube of candidates would be a thousand times the feasible space.
     im, ik = np.nonzero(m[:, None] * k[None, :] <= a_elements)
     of_b, of_c = k[ik][:, None] * n, m[im][:, None] * n
-    in_l1 = words * ((m[im] * k[ik])[:, None] + slots(buffering) * of_b) <= chip.l1_bytes // size
+    in_l1 = words * form.stored(k[ik])[:, None] * (m[im][:, None] + slots(buffering) * n) <= chip.l1_bytes
     row, column = np.nonzero((of_b <= b_elements) & (of_c <= c_elements) & in_l1)
     return np.stack([m[im[row]], k[ik[row]], n[column]], axis=1)
 

@@ -35,6 +35,7 @@ class BlockForms:
         self.r, self.chip, self.bm, self.bn = r, r.placed_on, bm, bn
         self.size, self.count, self.walks = r.operand_bytes, slots(r.buffering), len(r.passes)
         self.each = r.words * self.size * bk
+        self.in_l1 = r.words * r.format.stored(bk)  # of one row or column of a k block, with its block scales
 
     @property
     def loads(self) -> np.ndarray:
@@ -98,7 +99,7 @@ class _PaperForms(BlockForms):
         super().__init__(r, bm, bk, bn)
         self.tm, self.tn, self.deep = bm, bn, bk / self.chip.cube_step_k(r.operand)
         self.depth, self.latency = self.count, self.chip.gm_to_l1_latency
-        self.fused = bk * panel_capacity(self.chip.l1_bytes // self.size, r.words * bk, bm, self.count * bn)
+        self.fused = bk * panel_capacity(self.chip.l1_bytes, self.in_l1, bm, self.count * bn)
         self.groups, self.blocks = up(r.k, self.fused), up(r.k, bk)
 
     @cached_property

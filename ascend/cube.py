@@ -52,6 +52,7 @@ from ascend.blocking import SPLIT_OPERANDS, Blocking
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
 from ascend.numeric.arguments import (
+    DEFAULT_STEP_ORDER,
     ORDERS,
     OVERFLOWS,
     Order,
@@ -83,7 +84,7 @@ def cube_gemm(
     order: Order = "termwise",
     scale_exponent: ScaleExponent = 12,
     low_low: bool = False,
-    step_order: StepOrder = "sequential",
+    step_order: StepOrder = DEFAULT_STEP_ORDER,
     overflow: Overflow | None = None,
     group: int = 16,
     reseed_l0c: bool = False,
@@ -187,7 +188,7 @@ def cube_hgemm(
     schedule: TileSchedule | None = None,
     blocking: Blocking | None = None,
     chip: Chip | str = "910A",
-    step_order: StepOrder = "sequential",
+    step_order: StepOrder = DEFAULT_STEP_ORDER,
     overflow: Overflow | None = None,
     reseed_l0c: bool = False,
 ) -> np.ndarray:

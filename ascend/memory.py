@@ -210,24 +210,28 @@ class RowCosts(NamedTuple):
     b_memory: Any
 
 
-def nd_costs(s: WithOptions, load_k: Any, bn: Any) -> RowCosts:
-    """What loads of A and B cost that MTE2 turns from ND rows; a load brings `load_k` products, `bn` columns of B."""
+def nd_costs(s: WithOptions, load_k: Any, bn: Any, step: Any = None) -> RowCosts:
+    """What loads of A and B cost that MTE2 turns from ND rows; a load brings `load_k` products, `bn` columns of B.
+
+    Columns of B begin at multiples of `step` (None: of `bn`).
+    """
     if s.layout == "nz" or s.terms > 1 or not s.placed_on.nd_to_nz:
         return RowCosts(1.0, 1.0, 1.0, 1.0)
-    a = _pieces(s, load_k, s.k, along_k=True)
-    b = a if s.layout == "nt" else _pieces(s, bn, s.n, along_k=False)
+    a = _pieces(s, load_k, s.k, along_k=True, step=load_k)
+    b = a if s.layout == "nt" else _pieces(s, bn, s.n, along_k=False, step=bn if step is None else step)
     return RowCosts(a[0], b[0], a[1], b[1])
 
 
-def _pieces(s: WithOptions, elements: Any, row: int, along_k: bool) -> tuple[Any, Any]:
+def _pieces(s: WithOptions, elements: Any, row: int, along_k: bool, step: Any) -> tuple[Any, Any]:
     """Bytes that loading pieces of ND rows costs, for each of theirs, from L2 and from memory, which gives whole lines.
 
     What a piece along k leaves of its line the next load of the same core takes: such a piece costs little more than its bytes,
     unless it begins within a line and goes on into the next one. What a piece along n leaves belongs to another core.
     """
-    chip, stride = s.placed_on, row * s.operand_bytes
+    chip, stride = s.placed_on, math.ceil(row * s.operand_bytes)
     piece = np.asarray(np.minimum(elements, row) * s.operand_bytes, np.int64)
-    starts = np.gcd(piece, math.gcd(stride, ND_LINE))  # pieces begin at multiples of this in their lines
+    between = np.asarray(np.minimum(step, row) * s.operand_bytes, np.int64)
+    starts = np.gcd(between, math.gcd(stride, ND_LINE))  # pieces begin at multiples of this in their lines
     in_lines = starts == np.minimum(piece, ND_LINE)
     cheap = in_lines & (along_k | (starts == ND_LINE))
     longer = piece + chip.nd_row_bytes

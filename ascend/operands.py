@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ascend.operand_formats import FORMATS
 from ascend.slices import Sums, each_slice
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.instruction import Instruction
@@ -30,10 +31,12 @@ def product_is_published(operand: str) -> bool:
 
 def cube_instruction(operand: str) -> Instruction:
     """The catalogue's row for an operand format; raises ValueError if the format has none."""
-    if operand == "mxfp8":
-        raise ValueError("how the 950 adds MXFP8 products is not published: the time can be simulated, the product not")
+    if operand not in FORMATS:
+        raise ValueError(f"operand is one of {', '.join(FORMATS)}, got {operand!r}")
     if operand not in INSTRUCTIONS:
-        raise ValueError(f"operand is one of {', '.join(INSTRUCTIONS)}, got {operand!r}")
+        raise ValueError(
+            f"how the cube adds {operand} products is not published: the time can be simulated, the product not"
+        )
     return get_instruction("ascend910b", INSTRUCTIONS[operand])
 
 

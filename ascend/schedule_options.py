@@ -4,8 +4,9 @@ import math
 from functools import cached_property
 from typing import Literal
 
-from ascend.blocking import ACCUMULATOR_BYTES, OPERAND_BYTES, SPLIT_OPERANDS
+from ascend.blocking import ACCUMULATOR_BYTES, SPLIT_OPERANDS
 from ascend.chips.chip import Chip
+from ascend.operand_formats import FORMATS, OperandFormat
 from ascend.terms import Combination, Mode, combination
 
 #: The operand whose panel stays in L1; "none": both are streamed.
@@ -16,8 +17,6 @@ Layout = Literal["nz", "nd", "nt"]
 LAYOUTS = ("nz", "nd", "nt")
 #: Bytes in which FIXPIPE writes rows of C at its full rate.
 ROW_ALIGNMENT = 32
-#: Elements of an MX operand that share a scale of one byte.
-MX_BLOCK = 32
 #: Operands whose words lie in memory already.
 PRESPLITS = ("", "a", "b", "ab")
 #: How slices of k become one C: FP32 additions in memory in any order, or a pass that adds them in order of k.
@@ -43,8 +42,8 @@ def check_options(terms: int, mode: str, operand: str) -> None:
     if terms not in (1, 3, 4):
         raise ValueError(f"terms is 1 (plain), 3 (eq. 7) or 4 (low-low too), got {terms!r}")
     combination(mode)
-    if operand not in OPERAND_BYTES:
-        raise ValueError(f"operand is one of {', '.join(OPERAND_BYTES)}, got {operand!r}")
+    if operand not in FORMATS:
+        raise ValueError(f"operand is one of {', '.join(FORMATS)}, got {operand!r}")
     if operand not in SPLIT_OPERANDS and terms != 1:
         raise ValueError(f"{operand} operands are not split: terms must be 1")
 
@@ -119,10 +118,15 @@ class WithOptions:
             return 0
         return self.m * self.k * ("a" not in self.presplit) + self.k * self.n * ("b" not in self.presplit)
 
+    @property
+    def format(self) -> OperandFormat:
+        """The format of the operands."""
+        return FORMATS[self.operand]
+
     @cached_property
-    def operand_bytes(self) -> int:
-        """Bytes of one operand element."""
-        return OPERAND_BYTES[self.operand]
+    def operand_bytes(self) -> int | float:
+        """Bytes of one operand element, without block scales."""
+        return self.format.bytes
 
     @cached_property
     def scalar_cycles(self) -> float:
@@ -145,7 +149,12 @@ class WithOptions:
     @cached_property
     def scale_bytes(self) -> float:
         """Bytes of block scales for each byte of an operand."""
-        return 1 / MX_BLOCK if self.operand == "mxfp8" else 0.0
+        return self.format.scale_bytes
+
+    @property
+    def reads_rows_of_b(self) -> bool:
+        """Whether MTE2 takes pieces along n of ND rows of B."""
+        return self.layout == "nd" and self.terms == 1 and self.chip is not None and bool(self.chip.nd_to_nz)
 
     @property
     def converts(self) -> bool:

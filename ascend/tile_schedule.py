@@ -10,6 +10,7 @@ order m, k, n everywhere.
 what it computes; nothing outside asks which one it is.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -66,8 +67,8 @@ class TileSchedule(WithOptions):
         How the terms are ordered and kept.
     reseed_l0c : bool
         L0C starts each k group after the first from C instead of 0.
-    operand : {"fp16", "bf16", "hf32", "fp32", "int8", "mxfp8"}
-        Format of the operands in L1.
+    operand : str
+        Format of the operands in L1, a name of :data:`ascend.operand_formats.FORMATS`.
     n_fused : int
         Blocks of bk in a k group.
     grid : Grid
@@ -144,6 +145,12 @@ class TileSchedule(WithOptions):
         if self.balanced:
             return balanced_ranges(self.n, self.blocking.bn, ALIGNMENT)
         return split_range(0, self.n, self.blocking.bn)
+
+    @cached_property
+    def column_pieces(self) -> tuple[int, int]:
+        """(columns of the widest tile, the largest number of which all tiles begin at multiples)."""
+        starts = [start for start, _ in self.column_blocks if start]
+        return self.blocking.bn if not self.balanced else self.column_blocks[0][1], math.gcd(*starts) or self.n
 
     @cached_property
     def k_slices(self) -> tuple[Range, ...]:
@@ -333,14 +340,14 @@ class TileSchedule(WithOptions):
         """Bytes used and there, for each buffer of a core; empty for a schedule without a chip."""
         if self.chip is None:
             return {}
-        b, size = self.blocking, self.operand_bytes
+        b = self.blocking
         strip = self.strip_rows * b.bn * ACCUMULATOR_BYTES
-        l1 = self.words * size * (self.l1_blocks("a") * b.bm * b.bk + self.l1_blocks("b") * b.bk * b.bn)
+        l1 = self.words * self.format.stored(b.bk) * (self.l1_blocks("a") * b.bm + self.l1_blocks("b") * b.bn)
         l0c = max(self.l0c_slots, 1) * self.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES
         use = {
             "L1": (l1, self.chip.l1_bytes),
-            "L0A": (self.l0_slots * b.bm * b.bk * size, self.chip.l0a_bytes),
-            "L0B": (self.l0_slots * b.bk * b.bn * size, self.chip.l0b_bytes),
+            "L0A": (self.l0_slots * b.bm * b.bk * self.format.bits // 8, self.chip.l0a_bytes),
+            "L0B": (self.l0_slots * b.bk * b.bn * self.format.bits // 8, self.chip.l0b_bytes),
             "L0C": (l0c, self.chip.l0c_bytes),
         }
         if not self.chip.fixpipe:

@@ -1,21 +1,42 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all; links are followed, and what is no regular file is written through."""
 
+import io
 import os
+import re
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+#: Names of files that this process has open already.
+_OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+_STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+
 
 @contextmanager
 def atomic_writer(path: str | os.PathLike) -> Iterator[IO[bytes]]:
     """A binary file that appears at `path` only when the block ends without an exception.
 
-    The folder is made where it is missing. The data reach the disk before the name does. Raises OSError if the folder or the
+    The folder is made where it is missing. The data reach the disk before the name does. A symbolic link stays one: the file
+    that it leads to is written. What is no regular file (a FIFO, a device such as /dev/null) is never replaced, nor is a file
+    that is open already (/dev/stdout): the data are written into it when the block ends. Raises OSError if the folder or the
     file cannot be written.
     """
     path = Path(path)
+    try:
+        there = os.stat(path)  # of what a link leads to
+    except FileNotFoundError:
+        there = None
+    number = _open_number(path)
+    if number is not None or (there is not None and not stat.S_ISREG(there.st_mode)):
+        buffer = io.BytesIO()
+        yield buffer
+        with path.open("wb") if number is None else os.fdopen(os.dup(number), "wb") as stream:
+            stream.write(buffer.getbuffer())
+        return
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -23,11 +44,18 @@ def atomic_writer(path: str | os.PathLike) -> Iterator[IO[bytes]]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, 0o666 & ~_umask() if there is None else stat.S_IMODE(there.st_mode))
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _open_number(path: Path) -> int | None:
+    """The descriptor that a path names: the file itself, at the place where it is written."""
+    if found := _OPEN_FILE.fullmatch(str(path)):
+        return int(found[1])
+    return _STREAMS.get(str(path))
 
 
 def _umask() -> int:
@@ -38,6 +66,6 @@ def _umask() -> int:
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Write `text` as UTF-8, the whole file or nothing."""
+    """Write `text` as UTF-8, the whole file or nothing; what UTF-8 lacks (bytes of a file's name) is written as \\xNN."""
     with atomic_writer(path) as stream:
-        stream.write(text.encode())
+        stream.write(text.encode(errors="backslashreplace"))

@@ -105,7 +105,7 @@ def test_the_wheel_of_the_sdist_holds_the_packages_only(sdist, tmp_path):
         compiled = {name.partition(".")[0] for name in names if name.endswith((".so", ".pyd"))}
         assert {name.removesuffix(".pyx") for name in kernels} == compiled
         (entry_points,) = (name for name in names if name.endswith("entry_points.txt"))
-        assert "mpgemm = mpgemm.cli:main" in archive.read(entry_points).decode()
+        assert "mpgemm = mpgemm.__main__:main" in archive.read(entry_points).decode()
         assert "[pytest11]\npytest_mpgemm = pytest_mpgemm" in archive.read(entry_points).decode()
         archive.extractall(tmp_path / "installed")
     code = "from mpgemm.cli import main; raise SystemExit(main(['evaluate', '--methods', 'sgemm_cube']))"

@@ -16,7 +16,7 @@ import pytest
 import ascend
 import mpgemm
 import tensorcore_models as tcm
-from ascend.blocking import OPERAND_BYTES
+from ascend.operand_formats import FORMATS as OPERAND_FORMATS
 
 ROOT = Path(__file__).resolve().parents[1]
 HOPPER = "hopper:mma.m16n8k16.f32.f16.f16.f32"
@@ -308,7 +308,7 @@ def test_described_choices_are_those_that_there_are():
         hints = get_type_hints(value) if isinstance(value, type) or inspect.isfunction(value) else {}
         for names, said in re.findall(r"^([\w, ]+) : (\{.*?\})", inspect.getdoc(value) or "", re.M):
             for name in names.split(", "):
-                known = {*OPERAND_BYTES} if name == "operand" else choices(hints.get(name))
+                known = {*OPERAND_FORMATS} if name == "operand" else choices(hints.get(name))
                 assert not known or known == {*ast.literal_eval(said)}, f"{what}: {name}"
 
 

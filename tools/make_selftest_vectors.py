@@ -1,4 +1,4 @@
-"""Make mpgemm/selftest/hardware.npz: a sample of published outputs of real GPUs, for `mpgemm selftest`.
+"""Make mpgemm/selftest/hardware.npz: a sample of published outputs of real GPUs and of the own run, for `mpgemm selftest`.
 
 Run it from the repository root with the folder of the published vectors: python tools/make_selftest_vectors.py FOLDER
 """
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-TARGET = Path(__file__).resolve().parent.parent / "mpgemm" / "selftest" / "hardware.npz"
-ROWS = 24
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "mpgemm" / "selftest" / "hardware.npz"
+#: Outputs of a published set, and of the own run for each instruction and kind of data.
+ROWS, OWN = 24, 2
 ARCHITECTURES = {
     "V100": "volta", "A100": "ampere", "A2": "ampere", "Ada": "ada", "L40S": "ada", "H100": "hopper", "H200": "hopper",
     "B200": "blackwell",
@@ -28,8 +30,25 @@ def instruction_of(facts: dict) -> str:
     return str(tcm.default_instruction(arch, a_format, facts["d_format"], path))
 
 
+def own_run(rng, arrays: dict, sets: list) -> None:
+    """Draw outputs of every instruction and kind of tests/vectors/hopper."""
+    from tensorcore_models.hardware.campaign.recording import INDEX, recorded
+
+    folder = ROOT / "tests" / "vectors" / "hopper"
+    facts = json.loads((folder / INDEX).read_text())
+    drawn: dict = {}
+    for unit, _, inputs, d in recorded(folder):
+        batch, i, j = (rng.integers(0, size, OWN) for size in d.shape)
+        row = drawn.setdefault(str(unit), [])
+        row.append((inputs.a[batch, i], inputs.b[batch, :, j], inputs.c[batch, i, j], d[batch, i, j]))
+    for unit, parts in drawn.items():
+        joined = (np.concatenate(part) for part in zip(*parts, strict=True))
+        arrays |= {f"{letter}{len(sets)}": x for letter, x in zip("abcd", joined, strict=True)}
+        sets.append({"device": facts["gpu"], "instruction": unit, "own": facts["date"]})
+
+
 def main(folder: Path) -> None:
-    """Draw the same number of rows of every set."""
+    """Draw the same number of rows of every set, and of the own run."""
     rng = np.random.default_rng(0)
     arrays, sets = {}, []
     for number, (name, facts) in enumerate(json.loads((folder / "index.json").read_text()).items()):
@@ -37,8 +56,9 @@ def main(folder: Path) -> None:
         rows = np.sort(rng.choice(len(data["d"]), ROWS, replace=False))
         arrays |= {f"{letter}{number}": data[letter][rows] for letter in "abcd"}
         sets.append({"device": facts["device"], "instruction": instruction_of(facts)})
+    own_run(rng, arrays, sets)
     np.savez_compressed(TARGET, sets=json.dumps(sets), **arrays)
-    print(f"{TARGET.name}: {len(sets)} sets of {ROWS} rows, {TARGET.stat().st_size} bytes")
+    print(f"{TARGET.name}: {len(sets)} sets, {TARGET.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ascend.operand_formats import FORMATS
 from tensorcore_models.machine.fp_state import members_in_default_fp_state
 
 #: How far a number can be trusted. ``nominal``: the vendor's file or the paper states it; ``measured``: a
@@ -69,8 +70,14 @@ PARAMETERS: dict[str, Parameter] = {
         "products", "depth of one INT8 cube step, 0 without INT8", True, 0, 32,
         "Huawei documentation of the cube unit: 16x32x16 for int8",
     ),
+    "cube_fp8_k": Parameter(
+        "products", "depth of one FP8 or HiFloat8 cube step, 0 without them", True, 0, 0, "no FP8 on the cube unit",
+    ),
     "cube_mxfp8_k": Parameter(
         "products", "depth of one MXFP8 cube step, 0 without MXFP8", True, 0, 0, "no MXFP8 on the cube unit",
+    ),
+    "cube_mxfp4_k": Parameter(
+        "products", "depth of one MXFP4 cube step, 0 without MXFP4", True, 0, 0, "no MXFP4 on the cube unit",
     ),
     "l0a_bytes": Parameter("B", "L0A buffer", True, 1, ini_key="AICoreSpec.l0_a_size"),
     "l0b_bytes": Parameter("B", "L0B buffer", True, 1, ini_key="AICoreSpec.l0_b_size"),
@@ -237,7 +244,9 @@ class Chip:
     cube_bf16_k: int
     cube_hf32_k: int
     cube_int8_k: int
+    cube_fp8_k: int
     cube_mxfp8_k: int
+    cube_mxfp4_k: int
     l0a_bytes: int
     l0b_bytes: int
     l0c_bytes: int
@@ -322,17 +331,14 @@ class Chip:
         return 2 * self.cube_m * self.cube_step_k(operand) * self.cube_n
 
     def cube_step_k(self, operand: str = "fp16") -> int:
-        """Depth of one cube step in products, for "fp16", "bf16", "hf32", "fp32", "int8" or "mxfp8" operands.
+        """Depth of one cube step in products for operands of a format of :data:`ascend.operand_formats.FORMATS`.
 
         Raises
         ------
         ValueError
             If the operand is unknown, or the cube does not take it: which ones it takes.
         """
-        depths = {
-            "fp16": self.cube_k, "bf16": self.cube_bf16_k, "hf32": self.cube_hf32_k, "fp32": self.cube_fp32_k,
-            "int8": self.cube_int8_k, "mxfp8": self.cube_mxfp8_k,
-        }  # fmt: skip
+        depths = {name: getattr(self, row.depth) for name, row in FORMATS.items()}
         if operand not in depths:
             raise ValueError(f"operand is one of {', '.join(depths)}, got {operand!r}")
         if not depths[operand]:

@@ -21,12 +21,17 @@ def check_catlass(s: Kernel) -> None:
     check_dialect("catlass", s.placed_on)
     if s.placed_on.name == "950":
         raise ValueError(
-            "CATLASS on Ascend 950 is another interface (examples/43), which is not written out here: --emit pto"
+            "CATLASS on Ascend 950 is another interface (examples/43), which is not written out here"
+            + (": --emit pto" if s.operand in ELEMENTS else "")
         )
     if not s.on_cube or s.terms > 1 or s.operand not in ELEMENTS:
         raise ValueError(
             f"CATLASS's basic kernel multiplies {', '.join(ELEMENTS)} once, got {s.terms} term(s) of {s.operand}"
             f"{'' if s.on_cube else ' on the vector units'}: --terms 1, or --emit pto"
+        )
+    if s.dequantize:
+        raise ValueError(
+            "CATLASS's basic kernel writes the int32 sums: leave out --dequantize, or --emit ascendc scales them"
         )
     if len(s.k_slices) > 1 or not is_said_by(s, "catlass") or s.balanced:
         raise ValueError(

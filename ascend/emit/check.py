@@ -195,6 +195,14 @@ def _main_text(main: str, matrices: Sequence[Matrix], result: str) -> str:
 # -- kernels that were written out here -------------------------------------------------------------------------------
 
 
+def record_of(folder: Path) -> dict[str, Any]:
+    """The record of a kernel that was written into a folder; ValueError if there is none."""
+    record_file = folder / "record.json"
+    if not record_file.is_file():
+        raise ValueError(f"{folder} holds no record.json: expected a folder that mpgemm plan --emit pto wrote")
+    return json.loads(record_file.read_text(encoding="utf-8"))
+
+
 def check_emitted(
     folder: str | Path, a: np.ndarray | None = None, b: np.ndarray | None = None, seed: int = 0, optimization: str = "-O1"
 ) -> PtoCheck:  # fmt: skip
@@ -209,12 +217,9 @@ def check_emitted(
         If the folder holds no such kernel, or it does not compile.
     """
     folder = Path(folder)
-    record_file = folder / "record.json"
-    if not record_file.is_file():
-        raise ValueError(f"{folder} holds no record.json: expected a folder that mpgemm plan --emit pto wrote")
-    found = json.loads(record_file.read_text(encoding="utf-8"))
+    found = record_of(folder)
     if found.get("dialect") != "pto":
-        raise ValueError(f"{record_file}: only PTO kernels run here, got {found.get('dialect')!r}")
+        raise ValueError(f"{folder / 'record.json'}: only PTO kernels run here, got {found.get('dialect')!r}")
     s = schedule_of(found)
     if a is None or b is None:
         a, b = sample(s, seed)

@@ -38,7 +38,11 @@ def check_pto(s: Kernel) -> None:
             f"the PTO kernel computes whole tiles, the order {s.swizzle} cuts the last ones: leave out `adaptive`"
         )
     if s.operand not in WORDS:
-        raise ValueError(f"the PTO kernel multiplies {', '.join(WORDS)}, got {s.operand}")
+        raise ValueError(
+            f"the PTO kernel multiplies {', '.join(WORDS)}, got {s.operand}: plan --tiling prints its blocks and buffers"
+        )
+    if s.dequantize:
+        raise ValueError("the PTO kernel writes the int32 sums: leave out --dequantize, or --emit ascendc scales them")
     if s.terms > 1 and s.mode not in ("termwise", "fused"):
         raise ValueError(
             f"mode {s.mode}: the cube cannot scale a term by 2^-s_b before it adds it, and takes whole blocks of one term at a "
@@ -83,8 +87,8 @@ def copies_of_c(s: Kernel) -> int:
 
 
 def _l1_bytes(s: Kernel) -> tuple[int, int]:
-    b = s.blocking
-    return s.operand_bytes * b.bm * s.load_k, s.operand_bytes * s.load_k * b.bn
+    b, size = s.blocking, s.format.bits // 8
+    return size * b.bm * s.load_k, size * s.load_k * b.bn
 
 
 def constants(s: GridKernel, scale_exponent: int) -> dict[str, Any]:

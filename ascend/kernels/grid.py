@@ -50,7 +50,7 @@ class GridKernel(CubeKernel):
     @property
     def fitting_depth(self) -> int:
         """L1 buffers of a streamed operand that fit beside the panel."""
-        b, each = self.blocking, self.words * self.operand_bytes * self.blocking.bk
+        b, each = self.blocking, self.words * self.format.stored(self.blocking.bk)
         streamed = b.bm * (self.resident != "a") + b.bn * (self.resident != "b")
         left = self.placed_on.l1_bytes - each * self.panel_blocks * (b.bm if self.resident == "a" else b.bn)
         return int(stream_depth(left, each * streamed, self.words, self.stream_slots))

@@ -118,7 +118,7 @@ def blocks_in_group(s: TileSchedule, wanted: int | None, choose: Callable[[int, 
     """N_fused where a panel is resident: what was asked for, or `choose` of all k blocks and of how many fit."""
     b, chip = s.blocking, s.placed_on
     panel, streamed = (b.bm, b.bn) if s.resident == "a" else (b.bn, b.bm)
-    each = s.words * s.operand_bytes * b.bk
+    each = s.words * s.format.stored(b.bk)
     most = panel_capacity(chip.l1_bytes, each, panel, s.stream_slots * streamed)
     if most < 1:
         needed = each * (panel + s.stream_slots * streamed)

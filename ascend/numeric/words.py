@@ -11,6 +11,7 @@ import numpy as np
 from ascend._kernels import cube as cube_kernel
 from ascend.chips.chip import Chip
 from ascend.numeric.arguments import (
+    DEFAULT_STEP_ORDER,
     OVERFLOWS,
     STEP_ORDERS,
     ScaleExponent,
@@ -38,7 +39,7 @@ class CubeArithmetic:
     """
 
     scale_exponent: ScaleExponent = 12
-    step_order: StepOrder = "sequential"
+    step_order: StepOrder = DEFAULT_STEP_ORDER
     overflow: Overflow | None = None
     group: int = 16
     row_scaling: bool = False

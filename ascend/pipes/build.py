@@ -118,7 +118,7 @@ class _Builder(Phases):
         self.simulated = range(1 if one_core else schedule.cores)
         misses = Misses(1.0, 0.0) if l2 == "shared_b" else schedule.misses()
         self.misses = Misses(*(round(float(share), 6) for share in misses))
-        self.costs = nd_costs(schedule, schedule.load_k, schedule.blocking.bn)
+        self.costs = nd_costs(schedule, schedule.load_k, *schedule.column_pieces)
         self.templates: dict[tuple, Template] = {}
         self.tiles: dict[tuple, tuple[Segment, ...]] = {}
         self.loops: dict[tuple, tuple[Loop, ...]] = {}
@@ -162,11 +162,11 @@ class _Builder(Phases):
         """Bytes of one slot of each pool while multiplying."""
         s, b = self.schedule, self.schedule.blocking
         strip = s.strip_rows * b.bn * ACCUMULATOR_BYTES
-        a_block, b_block = b.bm * b.bk * s.operand_bytes, b.bk * b.bn * s.operand_bytes
+        a_block, b_block = (width * s.format.stored(b.bk) for width in (b.bm, b.bn))
         return {
             "B_L1_FREE": b_block * (s.panel_blocks * s.words if s.resident == "b" else 1),
             "A_L1_FREE": a_block * (s.panel_blocks * s.words if s.resident == "a" else 1),
-            "L0A_FREE": a_block, "L0B_FREE": b_block,
+            "L0A_FREE": b.bm * b.bk * s.format.bits // 8, "L0B_FREE": b.bk * b.bn * s.format.bits // 8,
             "L0C_FREE": s.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES,
             "OLD_FREE": (s.ub_copies - s.accumulators) * strip, "UB_FREE": s.accumulators * strip,
         }  # fmt: skip

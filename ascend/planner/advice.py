@@ -1,7 +1,7 @@
 """Which operands and terms to take: the fastest plan of each way to compute, and which reach the bits that are asked for.
 
-Without a number the bits are those of FP32: one chain over k in order, every product and sum rounded, on the same data or
-sample as the plans.
+Without a number the bits are those of FP32 in chains of :data:`FP32_CHAIN` products, on the same data or sample as the plans:
+the baseline of every verdict of mpgemm.
 """
 
 from collections.abc import Callable
@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.planner.accuracy import Distribution, ErrorOf, data_error, sampled_error
+from ascend.planner.accuracy import UNIT_ROUNDOFF, Distribution, ErrorOf, data_error, sampled_error
 from ascend.planner.plan import HOPELESS, Plan, check_matrices_fit, plan
-from ascend.schedule import build_schedule
 from ascend.terms import Mode, combination
+from ascend.tile_schedule import TileSchedule
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
@@ -47,8 +46,10 @@ WAYS = (
     PlannedWay("fp16", 3, "elementwise"), PlannedWay("fp16", 3, "termwise_inplace"), PlannedWay("fp16", 4),
 )  # fmt: skip
 ON_VECTOR_UNITS = PlannedWay("fp32", 1, None, True)
-#: Half a bit less than FP32 reaches it: two samples of one arithmetic differ by as much.
-MARGIN = 0.5
+#: Products of a chain of the FP32 baseline: fused multiply-adds from zero, in order of k; the chains are added up in FP32.
+FP32_CHAIN = 256
+#: So many bits less than FP32 reach it: two FP32 products of one input differ by as much (docs/answers.md).
+MARGIN = 0.75
 
 
 @members_in_default_fp_state
@@ -59,11 +60,11 @@ class Advice(Result):
     Attributes
     ----------
     plans : tuple of (PlannedWay, Plan)
-        One for each way that the chip has, fastest first.
+        One for each way that the chip has, and one in shorter chains of k where the fastest lacks the bits; fastest first.
     wanted : float
         Bits that are asked for.
     asked : bool
-        Whether the caller gave them; else they are FP32's, and half a bit less will do.
+        Whether the caller gave them; else they are FP32's, and :data:`MARGIN` less will do.
     """
 
     plans: tuple[tuple[PlannedWay, Plan], ...]
@@ -91,7 +92,7 @@ class Advice(Result):
 
     def sentences(self) -> list[str]:
         """What to take, and what else there is."""
-        asked = f"{self.wanted:.1f} bits" if self.asked else f"FP32's {self.wanted:.1f} bits"
+        asked = f"{self.wanted:.1f} bits" if self.asked else f"FP32's {self.wanted:.1f} bits (chains of {FP32_CHAIN})"
         if self.best is None:
             way, found = max(self.plans, key=lambda pair: pair[1].bits or 0.0)
             return [f"nothing here reaches {asked}: {way} has the most, {found.bits:.1f} bits in {_us(found)}"]
@@ -160,8 +161,9 @@ def advise(
     check_matrices_fit(m, k, n)
     error_of = data_error(*data) if data is not None else sampled_error(distribution)
     presplit = options.pop("presplit", "")
-    wanted = float(bits if bits is not None else -np.log2(fp32_error(m, k, n, chip, error_of)))
-    found: dict[PlannedWay, Plan] = {}
+    wanted = float(bits if bits is not None else -np.log2(fp32_error(m, k, n, error_of)))
+    least = wanted - (0.0 if bits is not None else MARGIN)
+    found: list[tuple[PlannedWay, Plan]] = []
     refused = "no way was asked for"
     for number, way in enumerate(ways):
         given = options | {"operand": way.operand, "mode": way.mode, "top": 1, "error_of": error_of, "data": data}
@@ -172,11 +174,14 @@ def advise(
         try:
             if best_only and _is_hopeless(_sorted(found, wanted, bits is not None), m, k, n, chip, way, given):
                 continue
-            best = plan(m, k, n, chip, way.terms, **given)[0]
+            plans = [plan(m, k, n, chip, way.terms, **given)[0]]
+            plans += _in_shorter_chains(plans[0], least, m, k, n, chip, way, given)
         except ValueError as error:
             refused = str(error)
         else:
-            found.setdefault(way if best.schedule.on_cube else ON_VECTOR_UNITS, best)
+            named = [(way if each.schedule.on_cube else ON_VECTOR_UNITS, each) for each in plans]
+            known = {other for other, _ in found}
+            found += [(name, each) for name, each in named if name not in known]
         if progress:
             progress(number + 1, len(ways))
     if not found:
@@ -184,8 +189,23 @@ def advise(
     return _sorted(found, wanted, bits is not None)
 
 
-def _sorted(found: dict[PlannedWay, Plan], wanted: float, asked: bool) -> Advice:
-    return Advice(tuple(sorted(found.items(), key=lambda pair: pair[1].seconds)), wanted, asked)
+def _sorted(found: list[tuple[PlannedWay, Plan]], wanted: float, asked: bool) -> Advice:
+    return Advice(tuple(sorted(found, key=lambda pair: pair[1].seconds)), wanted, asked)
+
+
+def _in_shorter_chains(
+    fastest: Plan, least: float, m: int, k: int, n: int, chip: Chip, way: PlannedWay, options: dict
+) -> list[Plan]:
+    """The fastest plan of a way that has so many bits, where the fastest of all has fewer and the length of the chains may
+    be why: operands of one word that lack the bits have them in no chain."""
+    most = 2.0**-least
+    rounds_too_much = way.terms == 1 and UNIT_ROUNDOFF[way.operand] > most
+    if fastest.bits is None or fastest.bits >= least or rounds_too_much or options.get("max_error") is not None:
+        return []
+    try:
+        return [plan(m, k, n, chip, way.terms, **options | {"max_error": most})[0]]
+    except ValueError:  # no block keeps the error that low
+        return []
 
 
 def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: PlannedWay, options: dict) -> bool:
@@ -196,10 +216,7 @@ def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: Planned
     return first.analytic_seconds > HOPELESS * known.best[1].seconds
 
 
-def fp32_error(m: int, k: int, n: int, chip: Chip, error_of: ErrorOf) -> float:
-    """The error of one FP32 chain over k in order."""
-    unbounded = chip.replace(ub_bytes=2**40)
-    block = Blocking(2048, 2048, 2048)  # changes no bit of a chain; few blocks for the longest side
-    # Streaming B makes each element one chain, so the sample is as wide as it is high.
-    schedule = build_schedule(m, k, max(m, n), unbounded, block, terms=1, operand="fp32", kernel="vector", cores=1)
-    return error_of(replace(schedule, n=n) if n >= m else schedule)
+def fp32_error(m: int, k: int, n: int, error_of: ErrorOf) -> float:
+    """The error of the FP32 baseline: chains of :data:`FP32_CHAIN`."""
+    whole = TileSchedule.unblocked(m=m, k=k, n=n, terms=1)
+    return error_of(replace(whole, operand="fp32", blocking=replace(whole.blocking, bk=FP32_CHAIN)))

@@ -43,6 +43,7 @@ class Candidates:
     at_m: np.ndarray
     slices: np.ndarray
     at_n: np.ndarray
+    whole: np.ndarray  #: Whether all tiles but the last ones have bn columns; else they are nearly equal.
     resident: Resident  #: {"a", "b", "none"}: the operand whose panel stays in L1.
     direction: int | None = None  #: {0, 1} where nothing is resident: of the swizzle, or of the walk in a rectangle.
     rectangles: bool = False  #: Whether each core owns a rectangle of tiles.
@@ -50,7 +51,7 @@ class Candidates:
     @classmethod
     def joined(cls, parts: "Sequence[Candidates]") -> "Candidates":
         """Candidates of one kind and direction, one part after the other."""
-        names = ("bm", "bk", "bn", "at_m", "slices", "at_n")
+        names = ("bm", "bk", "bn", "at_m", "slices", "at_n", "whole")
         columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         first = parts[0]
         return cls(**columns, resident=first.resident, direction=first.direction, rectangles=first.rectangles)
@@ -99,7 +100,10 @@ class _Forms(BlockForms):
         self.c, self.latency = c, self.chip.memory_read_latency
         self.rows, self.columns = up(r.m, c.bm), up(r.n, c.bn)
         self.tm = up(up(r.m, self.rows), ALIGNMENT) * ALIGNMENT
-        self.tn = up(up(r.n, self.columns), ALIGNMENT) * ALIGNMENT
+        widest, equal = up(up(r.n, self.columns), ALIGNMENT), up(r.n, ALIGNMENT) % self.columns == 0
+        self.tn = np.where(c.whole, np.minimum(c.bn, up(r.n, ALIGNMENT) * ALIGNMENT), widest * ALIGNMENT)
+        #: Columns of which all tiles begin at multiples.
+        self.step = np.where(c.whole | equal, self.tn, ALIGNMENT)
         self.blocks = up(up(r.k, c.bk), c.slices)  # of the longest slice
         self.length = np.minimum(self.blocks * c.bk, r.k)
         self.deep = up(self.length, self.chip.cube_step_k(r.operand)) / self.blocks
@@ -146,10 +150,11 @@ class _Forms(BlockForms):
             self.groups, panel_width, streamed = np.ones_like(self.rows), 0 * self.rows, c.bm + c.bn
         else:
             panel_width, streamed = (c.bm, c.bn) if c.resident == "a" else (c.bn, c.bm)
-            most = panel_capacity(chip.l1_bytes, self.each, panel_width, self.count * streamed)
+            most = panel_capacity(chip.l1_bytes, self.in_l1, panel_width, self.count * streamed)
             self.groups = up(self.blocks, np.maximum(most, 1))
         self.panel = self.each * panel_width * up(self.blocks, self.groups)
-        left, stream = chip.l1_bytes - self.panel, self.each * streamed
+        left = chip.l1_bytes - self.in_l1 * panel_width * up(self.blocks, self.groups)
+        stream = self.in_l1 * streamed
         self.fits = left >= self.count * stream
         self.depth = stream_depth(left, stream, self.r.words, self.count)
 
@@ -177,7 +182,7 @@ class _Forms(BlockForms):
     @cached_property
     def costs(self) -> RowCosts:
         """Bytes that loads cost for each byte of A and B."""
-        return nd_costs(self.r, self.c.bk * np.maximum(self.depth // self.count, 1), self.c.bn)
+        return nd_costs(self.r, self.c.bk * np.maximum(self.depth // self.count, 1), self.c.bn, self.step)
 
     def load(self, size: np.ndarray, operand: int) -> np.ndarray:
         """Cycles to load bytes of A (0) or B (1)."""

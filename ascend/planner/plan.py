@@ -4,9 +4,10 @@ A plan carries why it is where it is, the accuracy that its order of summation c
 into a kernel.
 """
 
+import difflib
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from ascend.kernels.base import Kernel
 from ascend.operands import cube_instruction, product_is_published
 from ascend.pipes.simulate import Timeline, simulate
 from ascend.planner.accuracy import Distribution, data_error, error_bound, sampled_error
+from ascend.planner.refine import neighbours
 from ascend.planner.search import SAME_TIME, best_schedules, vector_schedules
 from ascend.request import Request
 from ascend.roofline import RooflinePoint, Traffic, check_sizes, traffic_of_sizes
@@ -38,6 +40,8 @@ RANKS = ("time", "traffic", "analytic")
 PlanKernel = Literal["grid", "paper"]
 #: A grid's closed forms are at most that much too slow: beyond it nothing can beat the fastest that was simulated.
 HOPELESS = 1.25
+#: Steps from the fastest schedule to a faster one next to it.
+REFINEMENTS = 4
 #: Modes with the bits of termwise order; the planner takes the faster one unless the caller names one.
 TERMWISE_MODES: tuple[Mode, ...] = ("termwise", "fused")
 #: FP32 elements of A, B and C together: 64 GiB, the largest memory of a chip here (910B).
@@ -110,9 +114,12 @@ class Plan(Result):
         return 2e-12 * s.m * s.n * s.k / self.seconds
 
     @property
-    def error_bound(self) -> float:
-        """Bound on the error of each element over (|A| |B|), see :func:`ascend.planner.accuracy.error_bound`."""
-        return error_bound(self.schedule)
+    def error_bound(self) -> float | None:
+        """Bound on the error of each element over (|A| |B|), see :func:`ascend.planner.accuracy.error_bound`.
+
+        None where nothing published says how the cube adds the operand's products.
+        """
+        return error_bound(self.schedule) if product_is_published(self.schedule.operand) else None
 
     @property
     def bits(self) -> float | None:
@@ -183,6 +190,7 @@ class _OnGrids:
     #: Schedules that are simulated when ranking by time, for each mode.
     simulated = 12
     hopeless = HOPELESS
+    refines = True
 
     @staticmethod
     def modes(r: Request, split: int | None) -> tuple[Mode, ...]:
@@ -222,6 +230,7 @@ class _OfThePaper:
 
     simulated = 200
     hopeless = math.inf
+    refines = False
 
     @staticmethod
     def modes(r: Request, split: int | None) -> tuple[Mode, ...]:
@@ -261,6 +270,14 @@ class _OfThePaper:
 _PLANNERS: dict[str, type[_OnGrids] | type[_OfThePaper]] = {"grid": _OnGrids, "paper": _OfThePaper}
 PLAN_KERNELS = tuple(_PLANNERS)
 SIMULATED = {name: planner.simulated for name, planner in _PLANNERS.items()}
+
+
+#: Parameters of :func:`plan` by their names, and what it takes of a request's fields besides.
+_NAMED_OPTIONS = (
+    "terms", "buffering", "rank", "max_error", "data", "top", "kernel", "mode", "operand", "split", "simulated", "distribution",
+    "error_of", "progress",
+)  # fmt: skip
+_OPTIONS = tuple(field.name for field in fields(Request) if field.name not in ("m", "k", "n", "chip", *_NAMED_OPTIONS))
 
 
 @default_fp_state
@@ -345,11 +362,19 @@ def plan(
     if error_of is None:
         error_of = data_error(*data) if data is not None else sampled_error(distribution)
     planner = _PLANNERS[kernel]
+    if unknown := sorted(options.keys() - _OPTIONS):
+        near = difflib.get_close_matches(unknown[0], [*_OPTIONS, *_NAMED_OPTIONS], 1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise TypeError(
+            f"plan has no option {', '.join(unknown)}{hint}; it has {', '.join([*_NAMED_OPTIONS, *_OPTIONS])}"
+        )
     asked = Request(m, k, n, chip, terms, buffering, mode or "termwise", operand, **options)
     modes = said_modes(asked.target, terms, (mode,) if mode else planner.modes(asked, split), split)
     requests = [replace(asked, mode=each) for each in modes]
     count = max(simulated or planner.simulated, top) if rank == "time" else top
     plans = _candidates(requests, planner, rank, split, count, top, max_error, error_of, progress)
+    if rank == "time" and planner.refines:
+        plans += _refined(plans, {request.mode: request for request in requests}, max_error, error_of)
     plans = _distinct(planner.ranked(plans, rank))[:top]
     if not product_is_published(operand):
         return [with_error(p, None, f"how the cube adds {operand} products is not published") for p in plans]
@@ -388,6 +413,24 @@ def _candidates(
             else f"no block fits a {r.mode} kernel of {r.terms} terms of {r.operand} operands on {r.chip.name}"
         )  # fmt: skip
     return plans
+
+
+def _refined(
+    plans: list[Plan], requests: dict[Mode, Request], max_error: float | None, error_of: Callable[[Kernel], float]
+) -> list[Plan]:
+    """Faster schedules next to the fastest, each the fastest next to the one before; at most :data:`REFINEMENTS`."""
+    found: list[Plan] = []
+    best = min(plans, key=lambda p: p.seconds)
+    for _ in range(REFINEMENTS):
+        s = best.schedule
+        if s.mode not in requests:  # a vector kernel, whose mode is nothing
+            break
+        near = [x for x in neighbours(s, requests[s.mode]) if max_error is None or error_of(x) <= max_error]
+        faster = min((_plan(x, simulate(x), None) for x in near), key=lambda p: p.seconds, default=best)
+        if faster.seconds >= best.seconds:
+            break
+        found.append(best := faster)
+    return found
 
 
 def with_error(plan: Plan, error: float | None, source: str) -> Plan:

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ascend.blocking import ALIGNMENT, Blocking, feasible_sizes, fractals
+from ascend.blocking import Blocking, feasible_sizes, fractals
 from ascend.dialects import ANY, DIALECTS
 from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
 from ascend.kernels.vector import VECTOR_OPERANDS
+from ascend.memory import ND_LINE
+from ascend.operand_formats import ALIGNMENT, FORMATS
 from ascend.planner.estimate import Candidates, Estimate, estimate, up
 from ascend.request import Request
 from ascend.schedule import build_schedule
@@ -37,24 +39,36 @@ VECTOR_TILES = ((256, 16), (512, 16), (1024, 16), (2048, 16), (512, 32))
 MOST_VECTOR_ROWS = 64
 
 
-def tiling_blocks(r: Request) -> np.ndarray:
-    """Feasible (bm, bk, bn) rows whose block is the tile that it cuts, int64, shape (blocks, 3)."""
+def tiling_blocks(r: Request) -> tuple[np.ndarray, np.ndarray]:
+    """Feasible (bm, bk, bn) rows, int64, shape (blocks, 3), and which of them cut tiles of bn columns.
+
+    The others' block is the nearly equal tile that it cuts. Where B lies in ND rows blocks of whole lines may be better than
+    equal tiles, which begin within lines.
+    """
     sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand, whole_in_ub=False)
     bm, bk, bn = sizes.T
 
     def is_tile(block: np.ndarray, length: int) -> np.ndarray:
         return up(up(length, up(length, block)), ALIGNMENT) * ALIGNMENT == block
 
+    whole = FORMATS[r.operand].whole_k
     accumulators = 4 * r.accumulators * bm * bn <= r.chip.l0c_bytes
-    return sizes[is_tile(bm, r.m) & is_tile(bn, r.n) & (bk <= fractals(r.k) * ALIGNMENT) & accumulators]
+    fitting = is_tile(bm, r.m) & (bk <= fractals(r.k, whole) * whole) & accumulators
+    equal, cut = fitting & is_tile(bn, r.n), fitting & r.reads_rows_of_b & (bn * r.format.bits // 8 % ND_LINE == 0)
+    cut &= (bn <= fractals(r.n) * ALIGNMENT) & (r.n % bn != 0)
+    if r.target:
+        found = equal | cut
+        return sizes[found], np.ones(np.count_nonzero(found), bool)
+    return np.concatenate([sizes[equal], sizes[cut]]), np.repeat([False, True], [equal.sum(), cut.sum()])
 
 
 def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates]:
     """All candidates in groups of one kind and direction; `split`: only with this number of slices."""
     said = DIALECTS.get(r.target, ANY)
-    blocks_said = tiling_blocks(r)
+    blocks_said, cut = tiling_blocks(r)
     if said.powers_of_two:
-        blocks_said = blocks_said[(blocks_said & (blocks_said - 1) == 0).all(axis=1)]
+        kept = (blocks_said & (blocks_said - 1) == 0).all(axis=1)
+        blocks_said, cut = blocks_said[kept], cut[kept]
     if not len(blocks_said):
         return
     sizes = blocks_said.astype(float)
@@ -68,16 +82,17 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
     for slices in splits:
         may = blocks >= slices
         if split is None and slices > 1:
-            may &= rows * columns * slices <= ENOUGH_TILES * cores
+            few = np.minimum(rows, columns) * slices <= cores  # panels that stay in L1, whatever is streamed past them
+            may &= (rows * columns * slices <= ENOUGH_TILES * cores) | few
         if not may.any():
             continue
-        m_, k_, n_, r_, c_ = bm[may], bk[may], bn[may], rows[may], columns[may]
+        m_, k_, n_, r_, c_, w_ = bm[may], bk[may], bn[may], rows[may], columns[may], cut[may]
         ones = np.ones_like(m_)
         for direction in said.directions:
             square = np.round(np.sqrt(cores / slices * (n_ / m_ if direction == 0 else m_ / n_)))
             for width in (square, *(BAND_WIDTHS if slices == 1 else ())):
                 most = r_ if direction == 0 else c_
-                yield Candidates(m_, k_, n_, np.clip(width, 1, most), slices * ones, ones, "none", direction)
+                yield Candidates(m_, k_, n_, np.clip(width, 1, most), slices * ones, ones, w_, "none", direction)
         if not said.rectangles:
             continue
         left = cores // slices
@@ -89,13 +104,13 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
                 # Fields count upwards: a core more than there are whole shares has no place in them.
                 at_m, at_n = up(r_, up(r_, along)), up(c_, up(c_, across))
                 for direction in (0, 1):
-                    yield Candidates(m_, k_, n_, at_m, slices * ones, at_n, "none", direction, True)
+                    yield Candidates(m_, k_, n_, at_m, slices * ones, at_n, w_, "none", direction, True)
                 continue
             for direction in (0, 1) if left > 1 else ():
                 shape = ones * along, slices * ones, ones * float(across)
-                yield Candidates(m_, k_, n_, *shape, "none", direction, True)
-            yield Candidates(m_, k_, n_, np.minimum(along, r_), slices * ones, np.minimum(float(across), c_), "a")
-            yield Candidates(m_, k_, n_, np.minimum(float(across), r_), slices * ones, np.minimum(along, c_), "b")
+                yield Candidates(m_, k_, n_, *shape, w_, "none", direction, True)
+            yield Candidates(m_, k_, n_, np.minimum(along, r_), slices * ones, np.minimum(float(across), c_), w_, "a")
+            yield Candidates(m_, k_, n_, np.minimum(float(across), r_), slices * ones, np.minimum(along, c_), w_, "b")
 
 
 def best_schedules(
@@ -119,7 +134,7 @@ def best_schedules(
         if len(found) >= count and not wanted[c.kind]:
             continue
         # Grids and bands that deal the same tiles alike take as long: one of them is enough.
-        key = (c.bm[at], c.bk[at], c.bn[at], c.kind, c.slices[at], f"{seconds[index]:.9e}")
+        key = (c.bm[at], c.bk[at], c.bn[at], c.whole[at], c.kind, c.slices[at], f"{seconds[index]:.9e}")
         schedule = None if key in found else _schedule(r, c, at)
         if schedule is not None:
             found[key] = (schedule, float(seconds[index]))
@@ -172,7 +187,7 @@ def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
     try:
         schedule = build_schedule(
             r.m, r.k, r.n, r.chip, block, kernel="grid", grid=grid, resident=c.resident, swizzle=swizzle,
-            balanced=r.balanced, **r.options(),
+            balanced=False if c.whole[index] else r.balanced, **r.options(),
         )  # fmt: skip
     except ValueError:
         return None

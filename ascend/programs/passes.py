@@ -23,7 +23,7 @@ def passes_before(s: TileSchedule, cores: Sequence[int], include_split: bool) ->
     if include_split and s.split_elements:
         yield _streaming_phase(s, cores, "split", s.split_elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
     if s.converts:
-        size = s.operand_bytes
+        size = s.format.bits // 8
         yield _streaming_phase(s, cores, "convert", s.m * s.k + s.k * s.n, size, size, 1)
     if len(s.k_slices) > 1 and s.merge == "atomic":
         yield _streaming_phase(s, cores, "zero", s.m * s.n, 0, ACCUMULATOR_BYTES, 1)

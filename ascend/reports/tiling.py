@@ -7,15 +7,13 @@ EnableMultiCoreSplitK (07_0682) comes before GetTiling; CATLASS (examples/00_bas
 
 from ascend.dialects import DIALECTS
 from ascend.kernels.base import Kernel
-from ascend.tiling.fields import by_columns, described, layout_of, tiling_fields
+from ascend.tiling.fields import by_columns, core_mode, cube_fields, described, layout_of, tiling_fields
 from ascend.tiling.rules import LARGEST_ND
 
 #: How A and B lie in memory, in words.
 LAYOUT_WORDS = {
     "nz": "A and B in NZ fractals", "nd": "A (m x k) and B (k x n) in ND rows", "nt": "A (m x k) and B (n x k) in ND rows",
 }  # fmt: skip
-#: CANN's data types.
-_DATA_TYPES = {"fp16": "FLOAT16", "bf16": "BFLOAT16", "fp32": "FLOAT", "hf32": "FLOAT", "int8": "INT8"}
 
 
 def notes(schedule: Kernel) -> list[str]:
@@ -26,7 +24,7 @@ def notes(schedule: Kernel) -> list[str]:
             "a vector kernel has no Matmul: stream the larger operand through UB with DataCopy, multiply and add there"
         ]
     fields = tiling_fields(s)
-    found = []
+    found = [_mode_note(s)] if DIALECTS["ascendc"].has(s.placed_on) else []
     if len(s.k_slices) > 1:
         in_order = "this schedule adds the slices in order instead, which needs a pass of its own"
         found.append(
@@ -57,12 +55,33 @@ def notes(schedule: Kernel) -> list[str]:
             f"NZ operands are padded to M, K, N = {fields['M']}, {fields['Ka']}, {fields['N']} with zeros, and the fields say "
             "so: C has the padded rows and columns, too"
         )
+    if s.scale_bytes:
+        found.append(
+            f"{s.operand}: MxMatmul, with a scale of one byte for {s.format.scale_block} products of a row of A or column of "
+            "B; L1 holds them beside their blocks, and the buffers below count them"
+        )
     if s.operand == "hf32":
         found.append(
             "HF32: float operands, SetHF32(true) on the Matmul object; the rounding is SetHF32TransMode's, which is set after "
             "SetHF32Mode (AscendC API reference, 07_0259)"
         )
     return found
+
+
+def _mode_note(s: Kernel) -> str:
+    """Which cores SetDim and usedCoreNum count, and how AscendC is told so."""
+    mode, cubes = core_mode(s), cube_fields(s)["usedCoreNum"]
+    if mode.name == "cube only":
+        return (
+            f"the fields count cubes: #define ASCENDC_CUBE_ONLY before lib/matmul_intf.h, {cubes} blocks are launched; without "
+            "it (MIX mode) they would count vector cores, and half of the cubes stay idle"
+        )
+    if mode.name == "coupled":
+        return f"the fields count cores, which have a cube and a vector unit each: {cubes} blocks are launched"
+    return (
+        f"the fields count vector cores, {mode.counted} for each cube (MIX mode, no ASCENDC_CUBE_ONLY): {cubes} blocks are "
+        f"launched as KERNEL_TYPE_MIX_AIC_1_{mode.counted}"
+    )
 
 
 def layout_words(schedule: Kernel) -> str:
@@ -79,7 +98,7 @@ def layout_words(schedule: Kernel) -> str:
 def ascendc_snippet(schedule: Kernel) -> str:
     """C++ of the host that sets a TCubeTiling, in the order that the API asks for."""
     s, fields = schedule, tiling_fields(schedule)
-    if not fields or s.operand not in _DATA_TYPES:
+    if not fields or not s.format.data_type:
         return ""
     return "\n".join(
         [
@@ -98,7 +117,7 @@ def ascendc_snippet(schedule: Kernel) -> str:
 def tiling_calls(schedule: Kernel) -> list[str]:
     """Calls of MultiCoreMatmulTiling before GetTiling, in the order that the API asks for."""
     s, fields = schedule, tiling_fields(schedule)
-    layout, kind = layout_of(s), _DATA_TYPES[s.operand]
+    layout, kind = layout_of(s), s.format.data_type
     form = "NZ" if layout == "nz" else "ND"
     result = "INT32" if s.operand == "int8" else "FLOAT"
     calls = [
@@ -154,9 +173,9 @@ def catlass_snippet(schedule: Kernel) -> str:
 def pto_snippet(schedule: Kernel) -> str:
     """C++ constants of a kernel like pto-isa's gemm_performance: a rectangle for each core, stepK blocks in a load.
 
-    Where tiles are dealt one by one, which that kernel does not do, the constants of `plan --emit pto`.
+    Where tiles are dealt one by one, which that kernel does not do, only the block's.
     """
-    s, fields = schedule, tiling_fields(schedule)
+    s, fields = schedule, cube_fields(schedule)
     if not fields:
         return ""
     own = ("singleCoreM", "singleCoreK", "singleCoreN") if not s.deals_one_by_one else ()
@@ -164,7 +183,7 @@ def pto_snippet(schedule: Kernel) -> str:
     cores = s.used_cores if s.deals_one_by_one else fields["usedCoreNum"]
     lines = [f"// m = {s.m}, k = {s.k}, n = {s.n}; two buffers in L1, L0A and L0B; {layout_words(s)}"]
     if s.deals_one_by_one:
-        lines.append(f"// tiles one by one, {s.placement()}: --emit pto writes this kernel")
+        lines.append(f"// tiles one by one, {s.placement()}")
     elif by_columns(s):
         lines.append(
             "// each core walks its tiles column by column, m first; pto-isa's kernel row by row: swap its two loops"
@@ -181,7 +200,7 @@ def triton_snippet(schedule: Kernel) -> str:
     programs = len(s.row_blocks) * len(s.column_blocks)
     return (
         f"BM, BN, BK = {b.bm}, {b.bn}, {b.bk}\nGROUP = {s.swizzle.offset}  # rows of tiles in a band, not walked back\n"
-        f"grid = ({programs},)  # --emit triton writes this kernel"
+        f"grid = ({programs},)"
     )
 
 

@@ -1,7 +1,12 @@
-"""The TCubeTiling of a schedule, and the kernel that a target's fields describe."""
+"""The TCubeTiling of a schedule, and the kernel that a target's fields describe.
+
+Source of the modes of cores: AscendC API reference, SetDim (07_0693) and Matmul (pure cube and MIX mode); asc-devkit
+(github.com/cannmirror/asc-devkit, 0da921b91), Matmul.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from ascend.blocking import fractals
 from ascend.chips.chip import Chip
@@ -41,9 +46,59 @@ def core_rectangle(schedule: Kernel) -> tuple[int, int]:
     return min(fractals(rows, along_m) * b.bm, s.m), min(fractals(columns, min(cores // along_m, columns)) * b.bn, s.n)
 
 
+class CoreMode(NamedTuple):
+    """Which cores run a Matmul, so which cores SetDim and usedCoreNum count.
+
+    "cube only": ASCENDC_CUBE_ONLY, the cubes alone are started and counted. "mix": vector cores send each cube its products,
+    are started beside it and counted. "coupled": cube and vector unit are one core (310P).
+    """
+
+    name: str
+    along_m: int = 1  #: Parts along m in which a cube's rectangle is dealt to the vector cores that drive it.
+    along_n: int = 1  #: Parts along n.
+
+    @property
+    def counted(self) -> int:
+        """Counted cores for each cube."""
+        return self.along_m * self.along_n
+
+
+def core_mode(schedule: Kernel) -> CoreMode:
+    """The mode of a schedule's Matmul: MIX where vector work is fused.
+
+    In MIX mode both vector cores of a cube drive it if its rectangle has an even number of tiles along n or along m; otherwise
+    one vector core is started beside each cube.
+    """
+    s = schedule
+    if not s.placed_on.fixpipe:
+        return CoreMode("coupled")
+    if not s.dequantize:
+        return CoreMode("cube only")
+    height, width = core_rectangle(s)
+    if fractals(width, s.blocking.bn) % 2 == 0:
+        return CoreMode("mix", along_n=2)
+    return CoreMode("mix", along_m=2 - fractals(height, s.blocking.bm) % 2)
+
+
 @default_fp_state
 def tiling_fields(schedule: Kernel) -> dict[str, int]:
     """AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
+
+    As :func:`cube_fields` with the counted cores of :func:`core_mode`: in MIX mode usedCoreNum counts vector cores, and
+    singleCoreM and singleCoreN are what one of them drives.
+    """
+    s, fields = schedule, cube_fields(schedule)
+    if not fields or (mode := core_mode(s)).counted == 1:
+        return fields
+    core, block = ("singleCoreM", s.blocking.bm) if mode.along_m > 1 else ("singleCoreN", s.blocking.bn)
+    fields[core] = fractals(fields[core], block) // 2 * block
+    parts = fractals(fields["M"], fields["singleCoreM"]) * fractals(fields["N"], fields["singleCoreN"])
+    fields["usedCoreNum"] = parts * fractals(fields["Ka"], fields["singleCoreK"])
+    return fields
+
+
+def cube_fields(schedule: Kernel) -> dict[str, int]:
+    """Tiling fields that count cubes, whatever the mode; empty for a vector kernel.
 
     Where A and B lie in NZ (also words, which a pass splits) sizes are padded to whole fractals, as the published rules ask.
 
@@ -109,6 +164,7 @@ def broken_rules(
     split_k: bool = False,
     layout: Layout = "nd",
     intrinsics_check: bool = True,
+    counted: int = 1,
 ) -> list[str]:
     """The published rules of TCubeTiling that a set of fields breaks; empty for fields that a kernel takes.
 
@@ -126,14 +182,18 @@ def broken_rules(
         How A and B lie in memory.
     intrinsics_check : bool
         MatmulConfig has intrinsicsCheck, without which ND rows have at most 65535 elements.
+    counted : int
+        Cores that usedCoreNum counts for each cube: 2 in MIX mode where both vector cores drive it.
     """
-    return broken(Tiling(fields, chip, operand, layout, split_k, intrinsics_check))
+    return broken(Tiling(fields, chip, operand, layout, split_k, intrinsics_check, counted))
 
 
 def broken_rules_of(schedule: Kernel) -> list[str]:
     """The published rules that the fields of a schedule on the cube break."""
     s = schedule
-    return broken_rules(tiling_fields(s), s.placed_on, s.operand, len(s.k_slices) > 1, layout_of(s))
+    return broken_rules(
+        tiling_fields(s), s.placed_on, s.operand, len(s.k_slices) > 1, layout_of(s), counted=core_mode(s).counted
+    )
 
 
 def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:

@@ -9,26 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, OPERAND_BYTES, WHOLE_K, fractals
+from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, fractals
 from ascend.chips.chip import Chip
+from ascend.operand_formats import FORMATS
 from ascend.schedule_options import Layout
 
-#: Bytes of one row of a fractal: C0 elements.
-C0_BYTES = 32
 #: Largest inner size of an ND matrix without the check that intrinsicsCheck switches on.
 LARGEST_ND = 65535
 #: iterateOrder: 0 steps along M first, 1 along N first.
 ITERATE_M_FIRST, ITERATE_N_FIRST = 0, 1
 
 
-def c0(operand: str) -> int:
-    """Elements in one row of a fractal: 16 of FP16, 8 of FP32, 32 of INT8."""
-    return C0_BYTES // OPERAND_BYTES[operand]
-
-
 def whole_k(operand: str) -> int:
     """Products in a whole number of fractals, along either operand: C0 * fractal_num of the page, 64 for MxMatmul."""
-    return WHOLE_K.get(operand, ALIGNMENT)
+    return FORMATS[operand].whole_k
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,8 @@ class Tiling:
     """Fields of a TCubeTiling and what they are judged by.
 
     `layout` is how A and B lie in memory (`nz`: both in NZ; `nt`: ND with B as N x K rows), `split_k` whether
-    EnableMultiCoreSplitK(true) is called, `intrinsics_check` whether MatmulConfig has that check.
+    EnableMultiCoreSplitK(true) is called, `intrinsics_check` whether MatmulConfig has that check, `counted` how many cores
+    usedCoreNum counts for each cube.
     """
 
     fields: Mapping[str, int]
@@ -45,21 +40,27 @@ class Tiling:
     layout: Layout = "nd"
     split_k: bool = False
     intrinsics_check: bool = True
+    counted: int = 1
 
     def __getitem__(self, name: str) -> int:
         return self.fields[name]
 
     def bytes(self, *names: str) -> int:
         """The product of some fields, in bytes of operands."""
-        product = OPERAND_BYTES[self.operand]
+        product = FORMATS[self.operand].bits
         for name in names:
             product *= self[name]
-        return product
+        return product // 8
+
+    def in_l1(self, depth: str, base: str) -> int:
+        """Bytes of an operand's blocks in L1, with its block scales."""
+        return self[depth] * self[base] * FORMATS[self.operand].stored(self["baseK"])
 
     @property
     def base_k_unit(self) -> int:
-        """What baseK is a multiple of: C0 where B alone is transposed, else 16; 32 of INT8, 64 of MXFP8 always."""
-        return c0(self.operand) if self.layout == "nt" and self.operand not in WHOLE_K else whole_k(self.operand)
+        """What baseK is a multiple of: C0 where B alone is transposed, else 16; 32 of 8 bits, 64 of MX formats always."""
+        form = FORMATS[self.operand]
+        return form.c0 if self.layout == "nt" and form.whole_k == ALIGNMENT else form.whole_k
 
     @property
     def parts(self) -> int:
@@ -161,11 +162,12 @@ def _inner_nd(t: Tiling) -> int:
     return 0 if _in_nz(t) else max(t["Ka"], t["Kb"] if t.layout == "nt" else t["N"])
 
 
-_SIXTEEN, _WHOLE_K, _C0 = lambda t: ALIGNMENT, lambda t: whole_k(t.operand), lambda t: c0(t.operand)
+_SIXTEEN, _WHOLE_K, _C0 = lambda t: ALIGNMENT, lambda t: whole_k(t.operand), lambda t: FORMATS[t.operand].c0
 #: The cores, then sizes, then what fits, then steps: in this order a broken tiling is described.
 RULES: tuple[Rule, ...] = (
-    Rule("usedCoreNum on the chip", lambda t: t["usedCoreNum"] <= t.chip.cores,
-         lambda t: f"usedCoreNum = {t['usedCoreNum']} is above the {t.chip.cores} cores", "table 1"),
+    Rule("usedCoreNum on the chip", lambda t: t["usedCoreNum"] <= t.counted * t.chip.cores,
+         lambda t: f"usedCoreNum = {t['usedCoreNum']} is above the {t.counted * t.chip.cores} cores",
+         "table 1; SetDim, 07_0693"),
     Rule("usedCoreNum counts the parts", lambda t: t["usedCoreNum"] == t.parts,
          lambda t: f"usedCoreNum = {t['usedCoreNum']} is not ceil(M / singleCoreM) x ... = {t.parts}", "table 1"),
     Rule("singleCoreK = K", lambda t: t.split_k or t["singleCoreK"] == t["Ka"],
@@ -183,7 +185,7 @@ RULES: tuple[Rule, ...] = (
     _at_most("L0A", lambda t: t.bytes("dbL0A", "baseM", "baseK"), lambda t: t.chip.l0a_bytes, "table 2"),
     _at_most("L0B", lambda t: t.bytes("dbL0B", "baseK", "baseN"), lambda t: t.chip.l0b_bytes, "table 2"),
     _at_most("L0C", lambda t: t["dbL0C"] * t["baseM"] * t["baseN"] * ACCUMULATOR_BYTES, lambda t: t.chip.l0c_bytes, "table 2"),
-    _at_most("L1", lambda t: t.bytes("depthA1", "baseM", "baseK") + t.bytes("depthB1", "baseN", "baseK"),
+    _at_most("L1", lambda t: t.in_l1("depthA1", "baseM") + t.in_l1("depthB1", "baseN"),
              lambda t: t.chip.l1_bytes, "table 2"),
     *(_one_of(f"dbL0{x}", (1, 2)) for x in "ABC"), _one_of("iterateOrder", (ITERATE_M_FIRST, ITERATE_N_FIRST)),
     *(_depth(x, y) for x, y in (("A", "M"), ("B", "N"))), *(_one_step(x, y) for x, y in (("a", "M"), ("b", "N"))),

@@ -64,6 +64,10 @@ class KernelBound:
     exact: np.ndarray | None = None
     #: Whether the sums of a known order count; otherwise the bound holds for every order with the same chains.
     running: bool = True
+    #: FP32 roundings of C before it is added, where scales are applied outside.
+    c_roundings: int = 0
+    #: Format to which a kernel may round B times its scales before it multiplies.
+    dequantised: Format | None = None
 
     @property
     def outside(self) -> bool:
@@ -105,9 +109,9 @@ class KernelBound:
             sizes = np.where(self._usable, self._sizes, 0.0)
             lost = bounds.step_error(self.unit, self.used.facts).products
             return self._scaled_sizes(sizes), self._scaled_sizes(sizes) * lost
-        error = self._by_size()
         if self.scaling is not None and self.order.block is not None:
             return self._of_blocks()
+        error = self._by_size()
         sizes = np.where(self._usable, self._sizes, 0.0)
         if not self.running or not self.order.known or not self._usable.all():
             return sizes, error
@@ -171,6 +175,8 @@ class KernelBound:
             if self.outside:
                 error, fits_outside = self._outside(reach, error)
                 fits = fits & fits_outside
+            if self.dequantised is not None:
+                error = error + self._of_weights(self.dequantised)
             if self.outside:
                 result = get_format("fp32")
             if self.out != result and isinstance(self.out, Format) and self.exact is not None:
@@ -183,7 +189,8 @@ class KernelBound:
     def _outside(self, reach: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(error, what surely fits) behind scales and c."""
         assert self.scaling is not None
-        exact = np.abs(self.used.a @ self.used.b)
+        known = self.exact is not None and self.c is None
+        exact = np.abs(self.exact if known else self.used.a @ self.used.b)  # type: ignore[arg-type]
         exact = np.where(np.isfinite(exact), exact, 0.0)
         fits = np.ones(error.shape, bool)
         if self.scaling.applied != "block":
@@ -197,8 +204,15 @@ class KernelBound:
         else:
             fits = (reach + error) * bounds.MARGIN < LARGEST
         if self.c is not None:
-            error = error + UNIT * (exact + error + np.abs(self.c)) + TINY
+            own = (UNIT * np.abs(self.c) + TINY) * self.c_roundings
+            error = error + own + UNIT * (exact + error + np.abs(self.c) + own) + TINY
         return error, fits
+
+    def _of_weights(self, fmt: Format) -> np.ndarray:
+        """What weights lose that are rounded to a format with their scales."""
+        a = np.abs(self.used.a)
+        least = a.sum(1, keepdims=True) * fmt.min_subnormal / 2
+        return (fmt.unit_roundoff * (a @ np.abs(self.used.b)) + least) * bounds.MARGIN
 
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the factors applied at the end, shapes (m, 1) and (1, n)."""

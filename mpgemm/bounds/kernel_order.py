@@ -98,12 +98,14 @@ def kernel_order(
     stated = k_order is not None or promote_every is not None
     k_order = "sequential" if k_order is None else k_order
     block = scaling.block if scaling is not None and scaling.applied == "block" else None
-    every = _interval(unit, promote_every, splits, block)
+    every = _interval(unit, promote_every, block)
     if k_order != ANY:
         if splits != 1 and k_order != "sequential":
             raise ValueError(f"k_order {k_order!r} names its chains: leave splits out")
         if every is not None and k_order != "sequential":
-            raise ValueError("promote_every goes with k_order 'sequential' or 'any'")
+            raise ValueError(
+                "promote_every goes with k_order 'sequential' or 'any'; parts of k with sums outside of their own: splits"
+            )
         order = order_of(k, unit.k, k_order)
         if isinstance(order, Sum) and _rounds(order):
             raise ValueError(
@@ -124,7 +126,7 @@ def check_sums_outside(unit: Engine) -> None:
         raise ValueError(f"{unit.label} gives {unit.formats[3].name}: sums outside are those of FP32 results")
 
 
-def _interval(unit: Engine, given: Any, splits: int, block: int | None) -> tuple[int, int] | None:
+def _interval(unit: Engine, given: Any, block: int | None) -> tuple[int, int] | None:
     """(least, most) products between sums outside."""
     if given is None:
         return None
@@ -132,8 +134,6 @@ def _interval(unit: Engine, given: Any, splits: int, block: int | None) -> tuple
     if len(ends) != 2 or any(isinstance(x, bool) or not hasattr(x, "__index__") for x in ends):
         raise TypeError(f"promote_every is a number of products, an integer, or (least, most), got {given!r}")
     least, most = (int(x) for x in ends)
-    if splits != 1:
-        raise ValueError("promote_every has chains of its own: leave splits out")
     if least > most:
         raise ValueError(f"promote_every is {given}, expected (least, most)")
     if least < 1 or least % unit.k or most % unit.k:

@@ -23,6 +23,10 @@ def accumulator_of(engine: Engine) -> Accumulator | None:
     return getattr(engine, "accumulator", None)
 
 
+#: Elements in which zeros and subnormal numbers are looked for first.
+SHOWN = 1 << 12
+
+
 def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> OperandFacts:
     """Facts that hold for any operands of floating-point formats; `largest`: exponents in A and in B, by default the
     formats' own."""
@@ -45,8 +49,8 @@ def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b
     if any(isinstance(f, IntegerFormat) for f in engine.formats[:2]):
         return None
     a_format, b_format = engine.formats[:2]
-    pad = -a.shape[1] % engine.k
-    a, b = np.pad(a, ((0, 0), (0, pad))), np.pad(b, ((0, pad), (0, 0)))
+    if pad := -a.shape[1] % engine.k:
+        a, b = np.pad(a, ((0, 0), (0, pad))), np.pad(b, ((0, pad), (0, 0)))
     scales = block_scales(engine)
     if scales is not None and scale_a is not None and scale_b is not None:
         missing = -(-a.shape[1] // scales.size) - scale_a.shape[1]
@@ -96,11 +100,26 @@ def _zero_rule(engine: Engine) -> str:
 def _operand(engine: Engine, x: np.ndarray, fmt: Format, scale: np.ndarray | None, axis: int) -> AlignedOperand:
     """Alignment exponents of one operand's elements."""
     rule = _zero_rule(engine)
-    found = aligned_operand(x, fmt, rule)
     scales = block_scales(engine)
     if scales is None or scale is None:
-        return found
+        return aligned_operand(_telling(x, fmt), fmt, rule)
+    found = aligned_operand(x, fmt, rule)
     if getattr(accumulator_of(engine), "scaled_zero", "keeps_scale") == "skip":
         found = found._replace(part=found.part & (x != 0))
     factor = aligned_operand(_spread(scale, scales.size, x.shape[axis], axis), scales.format, rule)
     return AlignedOperand(found.exponents + factor.exponents, found.part & factor.part, found.small | factor.small)
+
+
+def _telling(x: np.ndarray, fmt: Format) -> np.ndarray:
+    """Elements whose largest exponents, of all and of small ones, are those of all elements: the largest one, a zero and a
+    subnormal number where there are any."""
+    largest = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
+    if not np.isfinite(largest):
+        return x
+    found, flat = [largest] if x.size else [], x.ravel()
+    for part in (flat[:SHOWN], flat):  # most operands show both soon
+        sizes = np.abs(part)
+        zero, subnormal = bool((sizes == 0).any()), bool(((sizes > 0) & (sizes < fmt.min_normal)).any())
+        if zero and subnormal:
+            break
+    return np.array(found + [0.0] * zero + [fmt.min_subnormal] * subnormal)

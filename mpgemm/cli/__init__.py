@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import difflib
+import io
 import os
 import sys
 from concurrent.futures import BrokenExecutor, CancelledError
@@ -60,6 +61,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 on bad input, 3 where a result is outside of its certified bound, 130
     after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name of a file that is not UTF-8 is shown, not an error
+            stream.reconfigure(errors="backslashreplace")
     command = argv[0] if argv else ""
     if command.startswith("-") or not command:
         parser = _general_parser()

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from mpgemm.cli.common.attention_options import add_attention_arguments, attention_options, file_values
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
@@ -35,7 +36,8 @@ EXAMPLES = (
 )
 #: Options of products that attention does not have.
 _OF_PRODUCTS = (
-    "--c", "--epilogue", "--residual", "--rows", "--scale-a", "--scale-b", "--splits", "--k-order", "--promote-every",
+    "--c", "--epilogue", "--residual", "--alpha", "--beta", "--input-rounding", "--scale-a", "--scale-b", "--splits",
+    "--k-order", "--promote-every",
     "--zero-a", "--zero-b", "--zero-out", "--scale-out", "--ends",
 )  # fmt: skip
 
@@ -60,13 +62,22 @@ def add_arguments(parser: Parser) -> None:
         help="relu, silu, gelu_tanh, gelu_erf, leaky_relu:SLOPE, softcap:C, swiglu, residual; joined by +",
     )
     add("--residual", metavar="FILE", help="what is added behind the epilogue")
+    add("--alpha", type=float, default=1.0, metavar="X", help="factor of the product, in FP32 (default 1)")
+    add("--beta", type=float, default=1.0, metavar="X", help="factor of C, in FP32 (default 1)")
+    add(
+        "--input-rounding",
+        metavar="MODE",
+        help="how the kernel's library rounds operands that the unit lacks: rne, rna, rz, ... (tf32: rne is cuBLAS on an "
+        "H100, rna on GPUs of 2020, rz Triton's tl.dot)",
+    )
     add("--rows", type=int, metavar="N", help="look at N rows only, evenly spread")
     add(
         "--ends", nargs="+", type=int, metavar="ROW", help="grouped: B holds experts, whose rows of A end at these rows"
     )
     add_scale_arguments(parser)
     add_order_arguments(parser)
-    _add_attention_arguments(parser)
+    add_attention_arguments(parser, ("a", "b", *_OF_PRODUCTS))
+    parser.goes_without(("--zero-a", "--zero-b", "--zero-out", "--scale-out"), ("--ends",))
     integers = parser.add_argument_group("outputs of integers")
     add = integers.add_argument
     for name in ("zero-a", "zero-b", "zero-out"):
@@ -74,24 +85,6 @@ def add_arguments(parser: Parser) -> None:
     add("--scale-out", type=float, metavar="X", help="scale of an output of 8 bits")
     parser.add_argument("--plot", metavar="FILE", help="write a picture of the wrong elements (.png, .pdf, .svg)")
     parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _add_attention_arguments(parser: Parser) -> None:
-    group = parser.add_argument_group("attention")
-    add = group.add_argument
-    add("--attention", nargs=3, metavar=("Q", "K", "V"), help="files: (..., heads, rows, d), instead of A and B")
-    add("--causal", action="store_true", help="the last query sees all keys, each one before it one key less")
-    add("--window", nargs=2, type=int, metavar=("LEFT", "RIGHT"), help="keys beside a query's place; -1 for all")
-    add("--softmax-scale", type=float, metavar="X", help="factor of Q K^T (default 1 / sqrt(d))")
-    add("--kv-tile", type=int, metavar="KEYS", help="keys of a tile (default: any from 16 on)")
-    add(
-        "--p-scale", type=float, metavar="X", help="factor of P before it is rounded (256 in FlashAttention 3 with FP8)"
-    )
-    add("--exp-ulps", type=float, metavar="ULPS", help="error of the kernel's exponential (default 4)")
-    options = ("--causal", "--window", "--softmax-scale", "--kv-tile", "--p-scale", "--exp-ulps")
-    parser.goes_with(options, ("--attention",))
-    parser.goes_without(("a", "b", *_OF_PRODUCTS), ("--attention",))
-    parser.goes_without(("--rows", "--zero-a", "--zero-b", "--zero-out", "--scale-out"), ("--ends",))
 
 
 def add_order_arguments(parser) -> None:
@@ -135,10 +128,10 @@ def run(args: argparse.Namespace) -> int:
         from tensorcore_models.figures import require_matplotlib
 
         require_matplotlib()
-    out = _values(args.out, args.out_format)
+    out = file_values(args.out, args.out_format)
     found = _attention(args, out) if args.attention else _product(args, out)
     written = [] if args.plot is None else _plotted(found, out.shape, args.plot)
-    allowed = _allowed(found) if found.passes else []
+    allowed = _allowed(args, found) if found.passes else []
     if args.json:
         print(report.json_text({**found.to_dict(), "allowed": allowed, "plots": written}), end="")
     elif found.passes:
@@ -159,27 +152,40 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
 
     if args.b is None:
         raise ValueError("a product needs the files of A and B; attention --attention Q K V")
-    a, b = (_values(path, args.format, "format") for path in (args.a, args.b))
+    own = args.format if args.input_rounding is None and not _unstored(args.format) else None
+    a, b = (file_values(path, own, "format") for path in (args.a, args.b))
     c, residual = (None if path is None else read_array(path) for path in (args.c, args.residual))
     options = {
-        "engine": args.engine, **orders_of(args), **scales_of(args), "epilogue": args.epilogue, "residual": residual,
+        "engine": _engine_of(args), "input_rounding": args.input_rounding, **orders_of(args), **scales_of(args),
+        "epilogue": args.epilogue, "residual": residual,
+        "alpha": args.alpha, "beta": args.beta,
     }  # fmt: skip
     if args.ends is not None:
-        return check_grouped(out, a, b, args.ends, c, **options)
+        return check_grouped(out, a, b, args.ends, c, **options, rows=args.rows)
     zeros = {"zero_a": args.zero_a, "zero_b": args.zero_b, "zero_out": args.zero_out, "scale_out": args.scale_out}
     return check_gemm(out, a, b, c, **options, rows=args.rows, **zeros)
+
+
+def _unstored(fmt: str | None) -> bool:
+    """Whether a format's values are stored in a wider type, as those of tf32 are."""
+    from tensorcore_models.formats import operand_format
+
+    return fmt is not None and operand_format(fmt).name == "tf32"
+
+
+def _engine_of(args: argparse.Namespace):
+    """The unit; that of --format where the operands' type does not tell it."""
+    from mpgemm.recovery.engines import plain_engine
+
+    narrowed = args.format is not None and (args.input_rounding is not None or _unstored(args.format))
+    return plain_engine(args.engine, args.format) if narrowed and ":" not in args.engine else args.engine
 
 
 def _attention(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
     from mpgemm.testing.attention import check_attention
 
-    q, k, v = (_values(path, args.format, "format") for path in args.attention)
-    given = {
-        "scale": args.softmax_scale, "kv_tile": args.kv_tile, "p_scale": args.p_scale, "exp_ulps": args.exp_ulps,
-        "window": None if args.window is None else tuple(args.window),
-    }  # fmt: skip
-    options = {name: value for name, value in given.items() if value is not None}
-    return check_attention(out, q, k, v, engine=args.engine, causal=args.causal, **options)
+    q, k, v = (file_values(path, args.format, "format") for path in args.attention)
+    return check_attention(out, q, k, v, engine=args.engine, **attention_options(args), rows=args.rows)
 
 
 def _plotted(found: KernelCheck, shape: tuple[int, ...], path: str) -> list[str]:
@@ -199,25 +205,7 @@ def _plotted(found: KernelCheck, shape: tuple[int, ...], path: str) -> list[str]
     return save(wrong_elements(heads[int(np.argmax(heads.sum((1, 2))))], title), path)
 
 
-def _values(path: str, fmt: str | None, path_of: str | None = None) -> np.ndarray:
-    """The file's values; encodings of a named format as its natural type; `path_of`: the option that says what uint8 is."""
-    from mpgemm.inputs.files import read_array
-    from tensorcore_models.formats import operand_format
-    from tensorcore_models.formats.operands import operand_bits, values_of_bits
-
-    array = read_array(path, encodings=fmt is not None)
-    if fmt is None and array.dtype == "uint8" and path_of is not None:
-        raise ValueError(
-            f"{path} holds uint8: say --{path_of} e4m3fn (or another 8-bit format) for encodings, --{path_of} u8 for integers"
-        )
-    if fmt is None or operand_format(fmt).name in ("s8", "u8", "s4", "u4"):
-        return array
-    row = operand_format(fmt)
-    encoded = array.dtype.kind == "u" and array.dtype == row.container
-    return values_of_bits(array if encoded else operand_bits(array, row, None, path), row)
-
-
-def _allowed(found: KernelCheck) -> list[str]:
+def _allowed(args: argparse.Namespace, found: KernelCheck) -> list[str]:
     """What was allowed, and which faults would pass on these operands."""
     from mpgemm.testing.faults import missed_faults
     from mpgemm.testing.tolerance_result import NONE_MISSED
@@ -227,9 +215,15 @@ def _allowed(found: KernelCheck) -> list[str]:
         return [f"passes: {found.summary}"]
     line = allowed.statistics
     kind = f"within its certified bound, at most {allowed.atol:.3g}" if line is None else str(line)
+    from mpgemm.testing.case import TF32_OWNERS
+
+    rounded = ""
+    if args.input_rounding is not None:
+        owner = TF32_OWNERS.get(args.input_rounding) if allowed.engine.a_format == "tf32" else None
+        rounded = f"; operands rounded {args.input_rounding}" + ("" if owner is None else f", as {owner}")
     scales = "" if allowed.scaling is None else f"; scales: {allowed.scaling.in_words()}"
-    what = f"passes: every element is right for {allowed.engine.label}, {allowed.order.in_words()}"
-    lines = [f"{what}: {kind}; {allowed.vacuity.verdict}{scales}"]
+    what = f"passes: {found.summary}, {allowed.order.in_words()}"
+    lines = [f"{what}: {kind}; {allowed.vacuity.verdict}{scales}{rounded}"]
     missed = missed_faults(allowed)
     if missed is not None:
         bits = f"; {BITS}" if allowed.order.known and missed != NONE_MISSED else ""

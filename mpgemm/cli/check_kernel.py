@@ -1,15 +1,27 @@
-"""`mpgemm check-kernel`: a PTO kernel of an Ascend GEMM on this machine: its bits, races, flags, tiles."""
+"""`mpgemm check-kernel`: a kernel of an Ascend GEMM on this machine: a PTO kernel is run, an emitted AscendC kernel read."""
+
+from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.parser import Parser
 from mpgemm.reporting.report import json_text, say
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ascend.emit.ascendc_check import AscendCCheck
+    from ascend.emit.check import PtoCheck
+
 QUESTION = "plan a block"
-SUMMARY = "run a PTO kernel here: its bits, races in L1 and L0, flags left up, who computes which tile"
+SUMMARY = "run a PTO kernel here: its bits, races in L1 and L0, flags left up, who computes which tile; read an AscendC kernel"
 EXAMPLES = (
-    ("kernel/", "the kernel that mpgemm plan --emit pto wrote into kernel/"),
+    (
+        "kernel/",
+        "the kernel that mpgemm plan --emit pto (run here) or --emit ascendc (read here) wrote into kernel/",
+    ),
     ("gemm.cpp 256 512 384 --entry gemm --cores 6 --layout nt", "your own kernel of C = A B, called as gemm(c, a, b)"),
 )
 
@@ -20,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
     add(
         "file",
         metavar="FILE",
-        help="a folder of plan --emit pto, or the C++ file of a PTO kernel (a C++17 compiler is needed)",
+        help="a folder of plan --emit pto or ascendc, or the C++ file of a PTO kernel (a C++17 compiler is needed)",
     )
     add("size", nargs="*", type=int, metavar="M K N", help="of your own kernel: A is M x K, B is K x N")
     own = parser.add_argument_group("your own kernel").add_argument
@@ -43,7 +55,6 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     import ascend
-    from ascend.emit.check import check_emitted
     from ascend.emit.own import OwnKernel, check_own
 
     path = Path(args.file)
@@ -55,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
             raise ValueError(
                 f"{path} has a record of its plan: leave out {'the size' if args.size else '--' + given[0]}"
             )
-        found = check_emitted(path, seed=args.seed)
+        found = _check_folder(path, args)
     else:
         if len(args.size) != 3 or args.entry is None or args.cores is None:
             raise ValueError("your own kernel needs M K N, --entry NAME and --cores COUNT")
@@ -71,3 +82,15 @@ def run(args: argparse.Namespace) -> int:
         for sentence in found.sentences():
             say(sentence)
     return 0 if found.sound else 1
+
+
+def _check_folder(path: Path, args: argparse.Namespace) -> PtoCheck | AscendCCheck:
+    """What is wrong with a kernel that was written out here: PTO kernels run, AscendC's are read."""
+    from ascend.emit.ascendc_check import check_ascendc_kernel
+    from ascend.emit.check import check_emitted, record_of
+
+    if record_of(path).get("dialect") != "ascendc":
+        return check_emitted(path, seed=args.seed)
+    if "seed" in args.given:
+        raise ValueError(f"{path} is a kernel for AscendC, which is read and not run: leave out --seed")
+    return check_ascendc_kernel(path)

@@ -29,7 +29,7 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
-    from mpgemm.experiments.framework_names import FRAMEWORK_NAMES  # their names are in the help of this command alone
+    from mpgemm.recovery.framework_names import FRAMEWORK_NAMES  # their names are in the help of this command alone
     from mpgemm.recovery.methods import list_methods
 
     what = parser.add_argument_group("what to compare")

@@ -43,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
     add_input_arguments(parser, "the pairs that ship with the package")
     what = parser.add_argument_group("what to compare")
     add_method_arguments(what, "all of these")
-    add_cube_arguments(what, "0 6 12 auto", "exact, by which the verdict goes, and sequential")
+    add_cube_arguments(what, "0 6 12 auto", "sequential, by which the verdict goes, and exact")
     add = what.add_argument
     add("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
     add(
@@ -99,8 +99,8 @@ def add_cube_arguments(what: argparse._ArgumentGroup, scale_exponents: str, step
         "--step-orders",
         nargs="+",
         choices=STEP_ORDERS,
-        help="rounding inside a cube step of 16 products: exact, once a step, which the paper's figure 9 fits, or sequential, "
-        f"after every product, which PTO-ISA states; no measurement is published (default {step_orders})",
+        help="rounding inside a cube step of 16 products: sequential, after every product, which PTO-ISA states, or exact, "
+        f"once a step, which the paper's figure 9 fits; no measurement is published (default {step_orders})",
     )
 
 
@@ -243,7 +243,7 @@ class InputFindings:
         self.operands = [matrix_range(name, as_fp32(x), fixed) for name, x in together]
         self.verdict: Verdict | StackVerdict | None
         self.verdict = judge(case, methods, records) if self.members == 1 else judge_stack(cases, methods, records)
-        self.fp64 = judge_fp64(case.group, records, len(a) * b.shape[1])
+        self.fp64 = judge_fp64(case.group, records, len(a) * b.shape[1], pairs=self.members > 1)
         if self.fp64 and self.verdict is None and (beyond := not_finite(case)).results:
             self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
 

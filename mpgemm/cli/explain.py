@@ -26,6 +26,7 @@ EXAMPLES = (
     ("ootomo --engine a100 --a 1.5 2 --b 0.25 3", "your own dot product"),
     ("markidis --files A.npy B.npy --element 3 7 --attribution-only", "where one result's error comes from"),
     ("--engine a100 h100 --distribution normal --k 1024", "why do two GPUs differ?"),
+    ("--function ex2 0.7", "an exponential inside a GPU's special-function unit"),
     ("fp16 --engine v100 --a 1 -1e-3 2^-12 --b 1 1 1/3", "numbers in any notation"),
 )
 
@@ -68,6 +69,12 @@ def add_arguments(parser: Parser) -> None:
         help="which element of the product (default 0 0; with two engines the first that differs)",
     )
     add = parser.add_argument
+    add(
+        "--function",
+        nargs="+",
+        metavar=("NAME", "X"),
+        help="a special function of X, or of two numbers: ex2, tanh.approx.f32, expf, ... (mpgemm explain --function list)",
+    )
     add("--all", action="store_true", help="every step of a long dot product, not only those that matter")
     add("--attribution-only", action="store_true", help="only where the error comes from")
     add("--json", action="store_true", help="print JSON")
@@ -80,6 +87,8 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_with(("--k", "--seed"), ("--distribution",))
     parser.goes_with(("--element",), ("--files", "--distribution"))
     parser.goes_without(("--all",), ("--attribution-only", "--json"))
+    others = ("method", "--format", "--a", "--c", "--files", "--distribution", "--all", "--attribution-only")
+    parser.goes_without(("--function",), others)
 
 
 #: Rows and columns of a generated product in which an element that differs is looked for.
@@ -91,6 +100,8 @@ def run(args: argparse.Namespace) -> int:
     from mpgemm.explanations.dots import explain
     from mpgemm.recovery.methods import get_method
 
+    if args.function:
+        return _function(args)
     if len(args.engine) > 2:
         raise ValueError(f"--engine takes one engine, or two to compare, got {len(args.engine)}")
     if len(args.engine) == 2:
@@ -109,6 +120,22 @@ def run(args: argparse.Namespace) -> int:
         return 0
     text = explanation.attribution if args.attribution_only else explanation if args.all else explanation.folded()
     print("\n".join(wrapped(line, hang="    ") if line.strip() else line for line in str(text).split("\n")))
+    return 0
+
+
+def _function(args) -> int:
+    """A special function of a number."""
+    from mpgemm.explanations.functions import explain_function, find_function
+
+    if len(args.engine) > 1:
+        raise ValueError(f"--function takes one architecture or device as --engine, got {len(args.engine)}")
+    arch, (name, *texts) = args.engine[0] if args.engine else "h100", args.function
+    if name == "list":
+        print("\n".join(function.name for function in tcm.list_functions(arch)))
+        return 0
+    numbers = [float(x) for x in _vector(texts, "function")] if texts else []
+    found = explain_function(find_function(arch, name), numbers)
+    print(report.json_text(found.to_dict()) if args.json else found, end="" if args.json else "\n")
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import sys
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {RECORD}")
     add = parser.add_argument_group("or the configurations themselves").add_argument
-    add("--gpu", help="device: h100, b200, gb200, b300 or gb300")
+    add("--gpu", help="a GPU, also as its driver spells it: h100, NVIDIA H100 80GB HBM3, b200, h200 as h100, ...")
     add("--library", metavar="NAME-VERSION", help="cublaslt-13.1, also as torch.matmul-13.1")
     add("--shape", nargs=2, type=int, metavar=("K", "N"), help="of the weight matrix")
     add("--format", metavar="FORMAT", default="fp16", help="of the operands (default fp16)")
@@ -108,7 +109,30 @@ def _recording(args: argparse.Namespace) -> Recording:
         if problem in configs:
             raise ValueError(f"--config names m {m} twice")
         configs[problem] = options.integer_config(options.parse_config([fields]))
-    return Recording(args.gpu, version, 0, configs)
+    device, note = _measured(args.gpu)
+    if note:
+        print(f"mpgemm invariance: {note}", file=sys.stderr)
+    return Recording(device, version, 0, configs)
+
+
+def _measured(gpu: str) -> tuple[str, str]:
+    """(the device whose rules hold for a GPU, what is to be said of that). Raises ValueError where none of its architecture is
+    measured."""
+    from tensorcore_models.catalogue import canonical_device
+    from tensorcore_models.catalogue.devices import DEVICES
+    from tensorcore_models.libraries.cublaslt_tables import TARGETS
+
+    name = canonical_device(gpu)
+    if name in TARGETS:
+        return name, ""
+    arch = DEVICES.get(name, (name, ()))[0]
+    same = [device for device in TARGETS if DEVICES[device][0] == arch]
+    if not same:
+        raise ValueError(
+            f"--gpu {gpu}: of {name} no rules of cuBLASLt are known; measured are {', '.join(TARGETS)}. Record results there "
+            "and compare them with mpgemm diff"
+        )
+    return same[0], f"{name}: inferred from the rules of {same[0]}, which has the same matrix units"
 
 
 def _layer(problem: Problem) -> tuple:

@@ -17,6 +17,11 @@ EXAMPLES = (
     ),
 )
 
+#: What is known from GPUs of a target, instead of that nobody has run its kernels.
+RUN_ON = {
+    "sm_90": "on an H100 kernels of this source had these bits (docs/kernels_on_gpus.md); nobody has run this text"
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
@@ -135,4 +140,4 @@ def _described(files: tuple[str, ...], record: dict, folder: str) -> str:
         lines.append(
             "not run here: --check compares its bits" if record["bits_checked_here"] else "no machine here runs it"
         )
-    return "\n".join([*lines, "nobody has run it on hardware"])
+    return "\n".join([*lines, RUN_ON.get(record["target"], "nobody has run it on hardware")])

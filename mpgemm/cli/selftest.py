@@ -47,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     start = time.monotonic()
     found = [
         checks.hardware_outputs(),
+        checks.own_outputs(),
         checks.derived_vectors(),
         *checks.edge_products(args.seconds, args.seed),
         checks.twins(args.seconds, args.seed),

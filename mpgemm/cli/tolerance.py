@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.check import add_order_arguments, orders_of
+from mpgemm.cli.common.attention_options import add_attention_arguments, attention_options, file_values
 from mpgemm.cli.common.matrices import add_matrix_arguments, given_pair
 from mpgemm.cli.common.parameters import numbers_of
 from mpgemm.cli.common.parser import Parser
@@ -26,10 +27,16 @@ EXAMPLES = (
     ("--engine h100 --format fp8 --reference rounded --k 512", "against the product of the rounded operands"),
     ("--engine a100 --format bf16 --out-format bf16 A.npy B.npy", "on your data"),
     ("--method ootomo --engine a100 --shipped digits", "of a recovery method"),
+    ("--engine h100 --format e4m3fn --attention Q.npy K.npy V.npy --causal", "of an attention kernel"),
     ("--engine h100 --k 512 --check-rtol 1e-2 --check-atol 1e-2", "what would this tolerance miss?"),
 )
 
 K = 1024
+#: Options of products that attention does not have.
+_OF_PRODUCTS = (
+    "files", "--method", "--reference", "--c", "--k", "--shape", "--distribution", "--seed", "--scale-a", "--scale-b",
+    "--k-order", "--splits", "--promote-every", "--quantile", "--confidence", "--check-rtol", "--check-atol",
+)  # fmt: skip
 
 
 def add_arguments(parser: Parser) -> None:
@@ -52,6 +59,10 @@ def add_arguments(parser: Parser) -> None:
     add_scale_arguments(source)
     parser.goes_with(("--scale-a", "--scale-b"), ("files",), "two matrix files")
     parser.goes_without(("--k-order", "--splits", "--promote-every"), ("--method",))
+    add_attention_arguments(parser, _OF_PRODUCTS)
+    add = parser.add_argument
+    add("--rows", type=int, metavar="N", help="attention: look at N queries of each head only, evenly spread")
+    parser.goes_with(("--rows",), ("--attention",))
     how = parser.add_argument_group("how sure")
     add = how.add_argument
     add("--quantile", type=float, default=0.99, help="share of whole products that pass (default 0.99)")
@@ -67,6 +78,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    if args.attention:
+        return _attention(args)
     if args.json:
         print(report.json_text(_tolerance(args).to_dict()), end="")
         return 0
@@ -76,6 +89,23 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(_lines(stop.known)))
         print("\nmpgemm tolerance: interrupted; what is above is what was known", file=sys.stderr)
         return 130
+    return 0
+
+
+def _attention(args: argparse.Namespace) -> int:
+    """The tolerance of an attention kernel."""
+    from mpgemm.testing.attention_tolerance import attention_tolerance
+
+    q, k, v = (file_values(path, args.format, "format") for path in args.attention)
+    found = attention_tolerance(
+        q, k, v, engine=args.engine or "h100", out_format=args.out_format, **attention_options(args), rows=args.rows
+    )
+    if args.json:
+        print(report.json_text(found.to_dict()), end="")
+        return 0
+    first, *others = found.sentences()
+    print(wrapped(first))
+    print("\n".join(wrapped(text, "  ", "    ") for text in others))
     return 0
 
 

@@ -74,6 +74,8 @@ def _shown(found: TraceComparison) -> list[ModuleDifference]:
 
 def _cells(row: ModuleDifference) -> tuple:
     inputs = {None: "?", True: "equal", False: "differ"}[row.inputs]
+    if row.shapes is not None:
+        return row.step, row.module, inputs, f"shapes {row.shapes[0]} and {row.shapes[1]}", "", ""
     return (
         row.step,
         row.module,

@@ -23,6 +23,7 @@ from mpgemm.exact.product import exact_gemm
 from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
+from tensorcore_models.formats.rounding import source_array
 from tensorcore_models.machine.fp_state import default_fp_state
 
 STAGES = ("inputs", "Q K^T", "exponential", "P rounded", "P V", "normalisation", "output")
@@ -78,7 +79,7 @@ def attention_errors(
     causal : the last query sees all keys, each one before it one key less.
     out_format : the operands' format by default.
     """
-    values = [tcm.as_array(x, name).astype(np.float64) for x, name in ((q, "Q"), (k, "K"), (v, "V"))]
+    values = [source_array(x, name).astype(np.float64) for x, name in ((q, "Q"), (k, "K"), (v, "V"))]
     _check(values, engine)
     keys = values[1].shape[0]
     tile = keys if tile is None else tile
@@ -127,6 +128,8 @@ class AttentionProgram:
     scale: float
     out: Format
     p_scale: float = 1.0  #: What P is multiplied with before it is rounded to the operands' format, a power of two.
+    softcap: float | None = None  #: Scaled scores x become softcap tanh(x / softcap).
+    sink: float | None = None  #: A score without a key, which counts in the row sum.
 
 
 def visible(queries: int, keys: int, causal: bool, window: tuple[int, int] | None = None) -> np.ndarray:
@@ -147,11 +150,13 @@ def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> n
     engine, scale = program.engine, program.scale
     fmt = get_float_format(engine.a_format)
     q, k, v = (_rounded(x, fmt) for x in values) if level > 0 else values
-    largest = np.full((q.shape[0], 1), -np.inf)
-    weight, total = np.zeros((q.shape[0], 1)), np.zeros((q.shape[0], v.shape[1]))
+    largest = np.full((q.shape[0], 1), -np.inf if program.sink is None else program.sink / scale)
+    weight, total = np.full((q.shape[0], 1), float(program.sink is not None)), np.zeros((q.shape[0], v.shape[1]))
     for start in range(0, k.shape[0], program.tile):
         taken = slice(start, start + program.tile)
         scores = held_product(engine, q, k[taken].T).astype(np.float64) if level > 1 else _exact_product(q, k[taken].T)
+        if program.softcap is not None:
+            scores = program.softcap / scale * np.tanh(scale / program.softcap * scores)
         scores = np.where(np.broadcast_to(mask[:, taken], scores.shape), scores, -np.inf)
         top = np.maximum(largest, scores.max(1, keepdims=True))
         p, shrink = _power(scores, top, scale, level > 2), _power(largest, top, scale, level > 2)

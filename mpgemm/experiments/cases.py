@@ -1,6 +1,7 @@
 """Inputs of an experiment: where a pair of matrices comes from, and what identifies it."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -9,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from mpgemm.experiments.journal import content_key
 from mpgemm.inputs import matrices
 from mpgemm.inputs.files import check_matrix, read_matrix, read_stack
 from mpgemm.inputs.sizes import check_fits, check_shapes
+from tensorcore_models.formats.rounding import source_array
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,17 @@ class Case:
     def operands(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """(A, B, C), C None for a plain product."""
         return *self.load(), None if self.addend is None else self.addend()
+
+
+def distinct_cases(cases: Sequence[Case]) -> list[Case]:
+    """The cases without copies: one that has the label and the matrices of an earlier one is no second seed."""
+    return list({(case.group, case.label, content_key(case.identity)): case for case in cases}.values())
+
+
+def stacks_of(cases: Sequence[Case]) -> set[str]:
+    """Groups of several cases that are no seeds of one distribution: the pairs of a stack."""
+    members = Counter(case.group for case in cases if "seed" not in case.identity)
+    return {group for group, count in members.items() if count > 1}
 
 
 def shipped_case(name: str) -> Case:
@@ -185,11 +199,10 @@ def _given(a: np.ndarray, b: np.ndarray) -> matrices.Pair:
 def as_given(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
     """(x as float32 where that has all of its values, else as float64; how many elements FP32 lacks).
 
-    What float64 lacks (long doubles, integers beyond 2^53) is rounded to nearest even to it.
-
-    Raises TypeError, ValueError as :func:`mpgemm.inputs.files.check_matrix`.
+    Raises TypeError, ValueError as :func:`mpgemm.inputs.files.check_matrix`, and for what float64 lacks: long doubles,
+        integers beyond 2^53. A product of rounded numbers is another one, which may differ in all of its digits.
     """
-    x = check_matrix(x, name)
+    x = source_array(check_matrix(x, name), name)
     if x.dtype == np.float32:
         return np.ascontiguousarray(x), 0
     with np.errstate(over="ignore", under="ignore"):

@@ -8,18 +8,18 @@ from functools import partial
 from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.errors import METRICS, ErrorReport
 from mpgemm.experiments import recommending
-from mpgemm.experiments.cases import Case, given_case
+from mpgemm.experiments.cases import Case, distinct_cases, given_case, stacks_of
 from mpgemm.experiments.comparison_record import ComparisonRecord, Runs, csv_of
 from mpgemm.experiments.costs import check_rates, rate_of
 from mpgemm.experiments.cube_bounds import sgemm_bound
 from mpgemm.experiments.evaluate import Record, conditions_of, evaluate, not_held
-from mpgemm.experiments.framework_names import framework_name
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import FP32_CHAIN, fp32_baseline, native_fp32, with_addend
 from mpgemm.experiments.not_finite import NotFinite, not_finite
 from mpgemm.experiments.recommending import OneInput, Recommendation
 from mpgemm.experiments.recovery_methods import MethodOnEngine, pair_method, resolve_pairs
+from mpgemm.recovery.framework_names import framework_name
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.engines.engine import Engine
@@ -52,6 +52,9 @@ class Comparison(list, Result):
         The condition number of each case's product.
     inputs : dict of str to str
         What a reader must know of the cases of each group.
+    stacks : set of str
+        Groups whose cases are pairs of a stack: each is judged by itself, and the worst decides. Cases of other groups are
+        seeds.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Comparison(list, Result):
         inputs: Mapping[str, str] | None = None,
         fp32_numpy: Mapping[str, ErrorReport] | None = None,
         conditions: Mapping[str, Conditioning] | None = None,
+        stacks: Iterable[str] = (),
     ):
         super().__init__(records)
         self.skipped = tuple(skipped)
@@ -71,6 +75,7 @@ class Comparison(list, Result):
         self.conditions = dict(conditions or {})
         self.not_finite = dict(not_finite or {})
         self.inputs = dict(inputs or {})
+        self.stacks = frozenset(stacks)
 
     def ranked(self, case: str) -> list[ComparisonRecord]:
         """The records of one case, the smallest error first; of equal errors the cheaper, unknown costs last."""
@@ -107,8 +112,9 @@ class Comparison(list, Result):
         cases = list(dict.fromkeys(record.case for record in self if record.group == group))
         beyond = next((self.not_finite[case] for case in cases if case in self.not_finite), None)
         fp32, numpy = ({case: of[case] for case in cases if case in of} for of in (self.fp32, self.fp32_numpy))
-        first = next((self.conditions[case] for case in cases if case in self.conditions), None)
-        return OneInput(group, self.runs(group), fp32, beyond, numpy, first)
+        known = [self.conditions[case] for case in cases if case in self.conditions]
+        worst = max(known, key=lambda condition: condition.norm, default=None)
+        return OneInput(group, self.runs(group), fp32, beyond, numpy, worst, group in self.stacks)
 
     @property
     def cases(self) -> list[str]:
@@ -153,7 +159,8 @@ class Comparison(list, Result):
                 for rank, members in enumerate(alike, 1)
             ]
             seeds = len(alike[0][0].records)
-            title = f"{group}, {seeds} seeds: medians (bits: smallest to largest)" if seeds > 1 else group
+            several = "pairs" if group in self.stacks else "seeds"
+            title = f"{group}, {seeds} {several}: medians (bits: smallest to largest)" if seeds > 1 else group
             tables.append(Table(title, ("rank", *COLUMNS), rows))
         return tables
 
@@ -166,18 +173,18 @@ class Comparison(list, Result):
         lines = [COST, *self._sources()]
         for name in dict.fromkeys(record.method for record in self):
             if row := framework_name(name):
-                lines.append(f"{name} is {row.method} ({row.source}).")
+                lines.append(f"{name} is {row.method} ({row.source}): {row.order}.")
         if any(record.certainty == "library practice" and "restart_every" not in record.method for record in self):
             lines.append(
-                "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core. CUTLASS publishes one for BF16x9: "
-                "cutlass_bf16x9, on units that scale their accumulator (b200/tcgen05). "
+                "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core. CUTLASS publishes one for BF16x9, "
+                "cutlass_bf16x9, on units that scale their accumulator (b200/tcgen05), and one for 3xTF32, cutlass_3xtf32. "
                 "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
                 "normal data (docs/answers.md)."
             )
         if any(record.engine.startswith("ascend") for record in self):
             lines.append(
                 "The Ascend cube rounds after every product here, as PTO-ISA's ADR-0047 states. The SGEMM-cube paper's "
-                "figure 9 fits one rounding a step, by which mpgemm evaluate goes (docs/results.md)."
+                "figure 9 fits one rounding a step, which mpgemm evaluate measures, too (docs/results.md)."
             )
         chosen = {record.count: None for record in self if record.count}
         lines += [f"{reason}." for reason in chosen]
@@ -313,6 +320,7 @@ def compare_cases(
 ) -> Comparison:
     """Run :func:`compare` on several inputs, with the journal, progress and executor of
     :func:`mpgemm.experiments.evaluate.evaluate`."""
+    cases = distinct_cases(cases)
     pairs, skipped = resolve_pairs(methods, engines)
     rates = dict(rates or {})
     check_rates(rates, pairs)
@@ -344,6 +352,7 @@ def compare_cases(
         notes,
         native,
         conditions_of(records),
+        stacks_of(cases),
     )
 
 

@@ -113,6 +113,10 @@ class Runs:
 
     records: tuple[ComparisonRecord, ...]
 
+    def of_case(self, case: str) -> "Runs":
+        """The records of one case alone."""
+        return Runs(tuple(record for record in self.records if record.case == case))
+
     @property
     def first(self) -> ComparisonRecord:
         """Has what the seeds share: names, passes, cost."""

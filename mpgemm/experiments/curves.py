@@ -16,11 +16,11 @@ from mpgemm.experiments.curve_bounds import BoundLine, bound_lines
 from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.fp64_judging import FP64_ROUNDOFF
 from mpgemm.experiments.gemm_method import GemmMethod
-from mpgemm.experiments.judging import BORDERLINE_BITS, FP32_ROUNDOFF, differences_of, noise_bits, side_of
 from mpgemm.experiments.methods import CubeOptions, build_methods
 from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.experiments.recovery_methods import only_pair
 from mpgemm.experiments.spread import METHOD, SeedSpread, interval_of
+from mpgemm.experiments.standing import FP32_ROUNDOFF, differences_of, middle_of, standing
 from mpgemm.inputs.matrices import get_distribution
 from mpgemm.recovery.engines import UnsuitableEngine
 from mpgemm.reporting.plots import Curve, Panel
@@ -66,7 +66,6 @@ AXES = {
 }
 #: Methods that others are put beside, that of the operands' precision first: their names, and the floor of their errors.
 BASELINES = {"fp32": ("FP32, chains of 256", FP32_ROUNDOFF), "fp64": ("FP64 (NumPy)", FP64_ROUNDOFF)}
-SIDES = {1: "as accurate", 0: "borderline", -1: "less accurate"}
 #: Of the axis of distributions whose parameter means something else.
 OTHER_LABELS = {"conditioned": "condition number of A"}
 #: m, k and n where they do not run.
@@ -84,11 +83,11 @@ class CurvePoint:
     low: float
     high: float
     seeds: int
-    #: For methods beside a baseline (fp32, else fp64): bits more than it, the mean of the seeds' differences, the ends of its
-    #: interval (None where there are too few seeds), and 1, 0, -1 for as accurate, borderline, less accurate.
+    #: For methods beside a baseline (fp32, else fp64): bits more than it, the mean of the seeds' differences, the ends of
+    #: its interval (None where there are too few seeds), and its status (:data:`mpgemm.experiments.standing.STATUSES`).
     more: float | None = None
     interval: tuple[float, float] | None = None
-    side: int | None = None
+    status: str | None = None
 
 
 def error_curves(
@@ -193,25 +192,24 @@ def _beside(point: CurvePoint, records: Sequence[Record], others: Sequence[Recor
     """The point with what its seeds say beside the baseline's."""
     base = "componentwise" if metric in ("componentwise", "rowwise") else "relative_frobenius"
     errors = records[0].errors
-    noise = noise_bits(errors.m * errors.n * len(records))[base]
     differences = differences_of(records, others, metric, BASELINES[others[0].method][1])
-    interval = interval_of(differences)
-    more = SeedSpread.of(differences).median if interval is None else interval.mean
-    side = side_of(more, interval, noise, BORDERLINE_BITS[base])
+    more, interval = middle_of(differences)
+    exact = all(record.errors.componentwise == 0 for record in records)
+    status = standing(more, interval, base, errors.m * errors.n * len(records), exact=exact)
     ends = None if interval is None else (interval.low, interval.high)
-    return replace(point, more=more, interval=ends, side=side)
+    return replace(point, more=more, interval=ends, status=status)
 
 
 def _remarks(axis: Axis, lines: dict[str, list[CurvePoint]]) -> list[str]:
     """One verdict for each method beside the baseline: where it is as accurate, and how far behind it ends."""
     found = []
     for label, line in lines.items():
-        if line[0].side is None:
+        if line[0].status is None:
             continue
         parts = []
-        for side, members in groupby(line, key=lambda point: point.side):
+        for status, members in groupby(line, key=lambda point: point.status):
             ends = [f"{point.x:g}" for point in members]
-            parts.append(f"{SIDES[side or 0]} at {axis.name} = {ends[0]}{f' to {ends[-1]}' if len(ends) > 1 else ''}")
+            parts.append(f"{status} at {axis.name} = {ends[0]}{f' to {ends[-1]}' if len(ends) > 1 else ''}")
         last = line[-1]
         bits = (
             "" if last.more is None else f"; {abs(last.more):.1f} bits {'more' if last.more > 0 else 'less'} at the end"
@@ -219,7 +217,7 @@ def _remarks(axis: Axis, lines: dict[str, list[CurvePoint]]) -> list[str]:
         ends_of = "" if last.interval is None else f" ({last.interval[0]:.2f} to {last.interval[1]:.2f})"
         found.append(f"{label}: {', '.join(parts)}{bits}{ends_of}.")
     if found:
-        name = next(BASELINES[line[0].method][0] for line in lines.values() if line[0].side is None)
+        name = next(BASELINES[line[0].method][0] for line in lines.values() if line[0].status is None)
         seeds = next(iter(lines.values()))[0].seeds
         how = (
             f"{METHOD} ({seeds}), paired"

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 import tensorcore_models as tcm
+from ascend.numeric.arguments import DEFAULT_STEP_ORDER
 from mpgemm.bounds.norms import Lines
 from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.errors import GRADES, METRICS, ErrorMeter, ErrorReport
 from mpgemm.exact.product import exact_gemm
-from mpgemm.experiments.cases import Case
+from mpgemm.experiments.cases import Case, distinct_cases
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.journal import Journal, content_key
 from mpgemm.experiments.spread import SeedSpread
@@ -76,7 +77,7 @@ def evaluate(
     Raises ValueError if a case has a C that a method cannot add; OutsideBound if a product is outside of its certified
         bound: nothing is ranked then.
     """
-    cases = list(cases)
+    cases = distinct_cases(list(cases))
     lacking = [method.name for method in methods if not method.takes_addend]
     if lacking and any(case.addend is not None for case in cases):
         raise ValueError(f"these methods add no C to a product: {', '.join(lacking)}")
@@ -210,7 +211,9 @@ class Summary:
     @property
     def full_label(self) -> str:
         """The label, with the step order where it is not the usual one."""
-        return f"{self.label}, {self.step_order} steps" if self.step_order not in ("", "sequential") else self.label
+        return (
+            f"{self.label}, {self.step_order} steps" if self.step_order not in ("", DEFAULT_STEP_ORDER) else self.label
+        )
 
 
 def summarise(records: Sequence[Record]) -> list[Summary]:

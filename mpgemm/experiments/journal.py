@@ -2,7 +2,8 @@
 
 One line of JSON for each finished configuration, keyed by a hash of everything that determines its result. A line is
 appended in one write, which a killed process does not lose. A machine that stops may lose the last second: the disk is asked to
-keep the lines once a second. A line that was cut short is dropped when the journal is opened.
+keep the lines once a second. A line that was cut short or damaged is dropped when the journal is opened. Lines of others stay
+as they are, and a file that has no others is refused.
 """
 
 import hashlib
@@ -12,8 +13,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tensorcore_models.files import write_text
+from tensorcore_models.files import atomic_writer
 
+#: How each line begins.
+_HEAD = b'{"check": "'
 #: Seconds between two calls that make the disk keep the lines, which take ten milliseconds each.
 SYNC_SECONDS = 1.0
 
@@ -21,6 +24,11 @@ SYNC_SECONDS = 1.0
 def _check_of(result: object) -> str:
     """Hash of a result, so that an entry that was damaged or edited is noticed."""
     return hashlib.sha256(json.dumps(result, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+
+
+def _is_ours(line: bytes) -> bool:
+    """Whether a line is one of a journal, sound or not."""
+    return line.startswith(_HEAD)
 
 
 def content_key(configuration: Mapping) -> str:
@@ -36,38 +44,51 @@ class Journal:
     code: Entries whose configuration says another `code` are left where they are, and not used.
     dropped (int): Entries of the file that were damaged: their configurations are measured again.
     outdated (int): Entries of other code: their configurations are measured again, too.
+    fresh: Forget what the file holds.
+    Raises ValueError if the file is no journal: nothing of it is changed.
     """
 
-    def __init__(self, path: str | os.PathLike | None = None, code: str | None = None):
+    def __init__(self, path: str | os.PathLike | None = None, code: str | None = None, *, fresh: bool = False):
         self.path = None if path is None else Path(path)
         self._results: dict[str, dict] = {}
         self.dropped = self.outdated = 0
         self._code = code
         self._next_sync = 0.0
         if self.path is not None and self.path.exists():
-            self._load(self.path)
+            self._load(self.path, fresh)
 
-    def _load(self, path: Path) -> None:
-        text = path.read_text(encoding="utf-8", errors="replace")
+    def _load(self, path: Path, fresh: bool) -> None:
+        if not path.is_file():
+            raise ValueError(f"{path} is no regular file: a journal cannot be kept there; name another folder")
+        text = path.read_bytes()
+        *lines, rest = text.split(b"\n")
         kept = []
-        for line in text.splitlines():
+        if rest and not _HEAD.startswith(rest):  # what was written of a line's head is no more than lost
+            lines.append(rest)
+        if any(line.strip() for line in lines) and not any(_is_ours(line) for line in lines):
+            raise ValueError(f"{path} is another program's, not a journal of measurements: name another folder")
+        for line in [] if fresh else lines:
             try:
                 entry = json.loads(line)
                 key, result, by = entry["key"], entry["result"], entry["configuration"].get("code")
                 sound = isinstance(result, dict) and entry["check"] == _check_of(result) and isinstance(key, str)
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 sound = False
-            if not sound:  # cut short, damaged or edited
-                self.dropped += 1
+            if not sound:
+                if _is_ours(line):  # cut short, damaged or edited
+                    self.dropped += 1
+                else:
+                    kept.append(line)
                 continue
             kept.append(line)
             if self._code in (None, by):
                 self._results[key] = result
             else:
                 self.outdated += 1
-        whole = "".join(line + "\n" for line in kept)
+        whole = b"".join(line + b"\n" for line in kept)
         if whole != text:
-            write_text(path, whole)
+            with atomic_writer(path) as stream:
+                stream.write(whole)
 
     def __len__(self) -> int:
         return len(self._results)

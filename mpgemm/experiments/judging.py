@@ -7,14 +7,10 @@ What counts as a difference. The floor of both metrics is 2^-24: a correctly rou
 it, two FP32 products of the same data differ, too: halving the chains in which k is summed changes the error by sqrt(2), half
 a bit, how long they are is the choice of a BLAS, and random orders of k through one BLAS spread by 0.1 to 0.4 bits on uniform,
 normal and digits' data, by 0.7 on the sparse diffusion pair (measured). So up to three quarters of a bit of the norm a
-method is as accurate as FP32 (:data:`NOISE_BITS`), and twice that of the largest element, which spread by up to 1.0. With few
-elements the estimate itself is uncertain: the ratio of two mean squares over N elements is Fisher's F, and 95 % of its root
-lies within ``1.96 / sqrt(N - 1)`` nats (:func:`noise_bits`). FP32 is :func:`mpgemm.experiments.methods.fp32_baseline`, whose
-bits are the same on every machine.
-
-Near the threshold nothing is decided: with several seeds a method is *borderline* where the interval of its paired differences
-(:mod:`mpgemm.experiments.spread`) holds the threshold, with fewer where the difference is within :data:`BORDERLINE_BITS` of it,
-which is what the order of the sums alone changes.
+method is as accurate as FP32, and twice that of the largest element, which spread by up to 1.0
+(:data:`mpgemm.experiments.standing.NOISE_BITS`). What few results or seeds cannot tell is *undecided*
+(:mod:`mpgemm.experiments.standing`). FP32 is :func:`mpgemm.experiments.methods.fp32_baseline`, whose bits are the same on every
+machine.
 
 A result is *lost* where its error exceeds 2^-10 |A||B|, twice fp16's unit roundoff: a plain FP16 product of operands in range
 is better. An element of an operand beyond fp16's range is lost where results are; up to twice that range the second word can
@@ -27,6 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ascend.numeric.arguments import DEFAULT_STEP_ORDER
 from mpgemm.bounds.norms import Lines
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cases import Case, as_fp32, given_case
@@ -35,13 +32,22 @@ from mpgemm.experiments.evaluate import Record, evaluate
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.methods import CubeOptions, build_methods, fp32_baseline, short_chains
 from mpgemm.experiments.not_finite import not_finite
-from mpgemm.experiments.spread import MeanInterval, SeedSpread, interval_of
+from mpgemm.experiments.spread import SeedSpread
+from mpgemm.experiments.standing import (
+    LOST,
+    METRICS,
+    NOISE_BITS,
+    STATUSES,
+    bits_between,
+    differences_of,
+    middle_of,
+    sampling_bits,
+    standing,
+    worst_status,
+)
 from mpgemm.experiments.verdict import (
     BASELINES,
-    METRICS,
     SHORT_CHAIN,
-    STATUSES,
-    SUPPORTED,
     CubeSetting,
     Judgement,
     LostOperand,
@@ -49,43 +55,10 @@ from mpgemm.experiments.verdict import (
 )
 from tensorcore_models.formats.split_analysis import FP16_OVERFLOW, chosen_scale_exponent
 
-#: Unit roundoff of FP32, the floor of both metrics.
-FP32_ROUNDOFF = 2.0**-24
-#: How a cube step of 16 products may round, the one that the evidence supports first: once, and after every product.
-BOTH_STEP_ORDERS = (SUPPORTED, "sequential")
-#: Error over |A||B| from which a result is lost.
-LOST = 2.0**-10
-#: Bits of each metric by which two FP32 products of one input may differ; see the module.
-NOISE_BITS = {"relative_frobenius": 0.75, "componentwise": 1.5}
-#: Bits around that threshold within which one seed decides nothing: half of what random orders of k change.
-BORDERLINE_BITS = {"relative_frobenius": 0.25, "componentwise": 0.5}
+#: How a cube step of 16 products may round, the default first: after every product, and once.
+BOTH_STEP_ORDERS = (DEFAULT_STEP_ORDER, "exact")
 #: Bits by which settings of one method are the same, so that the usual one is taken: 7 % of the error.
 SAME_BITS = {"relative_frobenius": 0.1, "componentwise": 0.5}
-
-
-def noise_bits(results: int, base: Mapping[str, float] = NOISE_BITS) -> dict[str, float]:
-    """Bits of each metric by which methods as accurate as each other may differ, measured on that many results.
-
-    >>> {name: round(bits, 2) for name, bits in noise_bits(65536).items()}
-    {'relative_frobenius': 0.75, 'componentwise': 1.5}
-    >>> {name: round(bits, 2) for name, bits in noise_bits(1).items()}
-    {'relative_frobenius': 4.67, 'componentwise': 4.67}
-    """
-    # N = 1: the ratio of two |normal| numbers lies below tan(0.975 pi / 2) = 25.45 with 97.5 %, 4.67 bits
-    sampling = 1.96 / math.log(2) / math.sqrt(results - 1) if results > 1 else math.log2(25.45)
-    return {metric: max(bits, sampling) for metric, bits in base.items()}
-
-
-def side_of(difference: float, interval: MeanInterval | None, noise: float, margin: float) -> int:
-    """1 where a method is no more than `noise` bits behind another, -1 where it is, 0 where that is not decided.
-
-    difference, interval: Bits more than the other method, and their interval where there are seeds enough.
-    """
-    if interval is not None:
-        return interval.beside(-noise)
-    if abs(difference + noise) < margin:
-        return 0
-    return 1 if difference > -noise else -1
 
 
 Errors = Sequence[Record]  #: Of one method on the seeds of one input.
@@ -106,7 +79,7 @@ def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) 
     """The verdict on the input of a case and of all others of its group; None where FP32 or SGEMM-cube without scaled rows
     was not measured, or there are no elements."""
     mine: dict[str, list[Record]] = {}
-    for record in records:
+    for record in _each_once(records):
         if record.group == case.group:
             mine.setdefault(record.method, []).append(record)
     measured = _settings(methods, mine)
@@ -121,17 +94,23 @@ def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) 
     judgements = look.judgements(best, plain[best])
     scaled = next((look.judgements(setting, found) for setting, found in measured.items() if setting.row_scaling), ())
     recommended = best
-    if scaled and _gain(scaled, judgements) > look.noise["relative_frobenius"]:
+    if scaled and _gain(scaled, judgements) > max(NOISE_BITS["relative_frobenius"], sampling_bits(look.measured)):
         recommended, same = scaled[0].setting, ()
     final = judgements if recommended == best else scaled
     statuses = {judgement.step_order: judgement.status for judgement in final}
-    status = statuses.get(SUPPORTED) or max(statuses.values(), key=STATUSES.index)
+    status = statuses.get(DEFAULT_STEP_ORDER) or worst_status(statuses.values())
     return Verdict(
         case.group, status, len(set(statuses.values())) > 1, recommended, same, judgements, scaled,
-        look.noise, look.lost_operands(), int(np.count_nonzero(look.fp32_lost)), look.a.shape[1], look.results,
+        NOISE_BITS, look.lost_operands(), int(np.count_nonzero(look.fp32_lost)), look.a.shape[1], look.results,
         not_finite(case), not look.values.any(), seeds, "seed" in case.identity,
         {label: bits_of(mine[name]) for name, label in BASELINES.items() if name in mine},
+        max((r.condition for r in mine["fp32"] if r.condition is not None), key=lambda c: c.norm, default=None),
     )  # fmt: skip
+
+
+def _each_once(records: Sequence[Record]) -> list[Record]:
+    """The records without those of a case and method that are there already: a copy is no second seed."""
+    return list({(record.group, record.case, record.method): record for record in records}.values())
 
 
 def setting_of(method: GemmMethod) -> CubeSetting | None:
@@ -160,7 +139,7 @@ def preferred_setting(
     """The setting without scaled rows to use for all these products, and others that are as good; None where FP32 or
     SGEMM-cube was not measured."""
     mine: dict[str, list[Record]] = {}
-    for record in records:
+    for record in _each_once(records):
         mine.setdefault(record.method, []).append(record)
     plain = {setting: found for setting, found in _settings(methods, mine).items() if not setting.row_scaling}
     results = sum(record.errors.m * record.errors.n for record in mine.get("fp32", ()))
@@ -205,24 +184,6 @@ def verdict(a, b) -> Verdict:
     return found
 
 
-def bits_between(error: float, other: float, floor: float = FP32_ROUNDOFF) -> float:
-    """How many bits smaller `error` is than `other`, both at least `floor`; 0 where both are infinite."""
-    error, other = max(error, floor), max(other, floor)
-    if math.isinf(error) or math.isinf(other):
-        return 0.0 if error == other else math.copysign(math.inf, -1 if math.isinf(error) else 1)
-    return math.log2(other / error)
-
-
-def differences_of(records: Errors, others: Errors, metric: str, floor: float = FP32_ROUNDOFF) -> list[float]:
-    """Bits by which one method's error is smaller than another's, seed by seed: on each case that both have."""
-    of_others = {record.case: getattr(record.errors, metric) for record in others}
-    return [
-        bits_between(getattr(record.errors, metric), of_others[record.case], floor)
-        for record in records
-        if record.case in of_others
-    ]
-
-
 def _gain(scaled: Sequence[Judgement], plain: Sequence[Judgement]) -> float:
     """Bits that scaling brings where it brings most; -inf where results are lost with it, or a status gets worse."""
     before, after = ({j.step_order: j for j in found} for found in (plain, scaled))
@@ -241,7 +202,7 @@ def _gain(scaled: Sequence[Judgement], plain: Sequence[Judgement]) -> float:
 def _choose(plain: Measured, fp32: Errors, results: int) -> tuple[CubeSetting, tuple[CubeSetting, ...]]:
     """The preferred setting among those as good as the best in every step order, and the others among them; where there is
     none, the setting that is least behind FP32 in the step order in which it is most behind."""
-    tolerance, noise = noise_bits(results, SAME_BITS), noise_bits(results)
+    tolerance = {metric: max(bits, sampling_bits(results)) for metric, bits in SAME_BITS.items()}
     errors = {
         setting: {(step, metric): median_of(found[step][1], metric) for step in found for metric in METRICS}
         for setting, found in plain.items()
@@ -255,11 +216,23 @@ def _choose(plain: Measured, fp32: Errors, results: int) -> tuple[CubeSetting, t
 
     def behind(setting: CubeSetting) -> float:
         """Bits behind FP32 beyond what two FP32 products may differ, at most."""
-        return max(bits_between(baseline[key[1]], errors[setting][key]) - noise[key[1]] for key in best)
+        return max(bits_between(baseline[key[1]], errors[setting][key]) - NOISE_BITS[key[1]] for key in best)
 
     order = sorted(plain, key=lambda setting: setting.preference)
     good = [setting for setting in order if excess(setting) <= 0]
-    return (good[0], tuple(good[1:])) if good else (min(order, key=behind), ())
+    if not good:
+        return min(order, key=behind), ()
+    mine = errors[good[0]]
+    same = [
+        s for s in good[1:] if all(abs(bits_between(mine[key], errors[s][key])) <= SAME_BITS[key[1]] for key in best)
+    ]
+    return good[0], tuple(same)
+
+
+def _lost_in_a_seed(records: Errors, fp32: Errors) -> bool:
+    """Whether a result of any seed is lost that FP32 keeps; the first seed is looked at element by element besides."""
+    kept = {record.case for record in fp32 if record.errors.componentwise <= LOST}
+    return any(record.case in kept and record.errors.componentwise > LOST for record in records)
 
 
 # -- one input in detail -------------------------------------------------------------------------------------------------
@@ -277,7 +250,7 @@ class _Look:
         self.exact_of_words = exact_gemm(*self.words_of) if rounded else self.exact
         self.values = np.asarray(self.exact.rounded("fp64"))
         self.results = self.values.size
-        self.noise = noise_bits(self.results * len(fp32))
+        self.measured = self.results * len(fp32)  #: Results of all seeds.
         with np.errstate(invalid="ignore", over="ignore"):
             self.sizes = np.abs(self.a.astype(np.float64)) @ np.abs(self.b.astype(np.float64))
         self.fp32_lost = self._lost(fp32_baseline(self.a, self.b))[0]
@@ -295,9 +268,9 @@ class _Look:
         judged = tuple(self._judgement(setting, *pair) for pair in found.values())
         spread = {m: max(j.differences[m] for j in judged) - min(j.differences[m] for j in judged) for m in METRICS}
         statuses = {j.status for j in judged}
-        if len(statuses) == 1 or "lost" in statuses or any(not spread[m] <= self.noise[m] for m in METRICS):
+        if len(statuses) == 1 or "lost" in statuses or any(not spread[m] <= NOISE_BITS[m] for m in METRICS):
             return judged
-        return tuple(replace(j, status="borderline") for j in judged)
+        return tuple(replace(j, status="undecided" if "undecided" in statuses else "borderline") for j in judged)
 
     def _judgement(self, setting: CubeSetting, method: GemmMethod, records: Errors) -> Judgement:
         """One setting beside FP32."""
@@ -305,12 +278,13 @@ class _Look:
         lost, error = self._lost(product)
         method.hold(product, error, *self.lines)
         of_words = error if self.exact_of_words is self.exact else np.asarray(self.exact_of_words.error_of(product))
-        by_seed = {m: differences_of(records, self.fp32, m) for m in METRICS}
-        intervals = {m: interval for m in METRICS if (interval := interval_of(by_seed[m])) is not None}
-        differences = {m: intervals[m].mean if m in intervals else SeedSpread.of(by_seed[m]).median for m in METRICS}
-        sides = {m: side_of(differences[m], intervals.get(m), self.noise[m], BORDERLINE_BITS[m]) for m in METRICS}
-        behind = [metric for metric in METRICS if sides[metric] <= 0]
-        status = "lost" if lost.any() else {-1: "less accurate", 0: "borderline", 1: "as accurate"}[min(sides.values())]
+        middles = {m: middle_of(differences_of(records, self.fp32, m)) for m in METRICS}
+        differences = {m: difference for m, (difference, _) in middles.items()}
+        intervals = {m: interval for m, (_, interval) in middles.items() if interval is not None}
+        exact = all(record.errors.componentwise == 0 for record in records)
+        found = {m: standing(*middles[m], m, self.measured, exact=exact) for m in METRICS}
+        behind = [metric for metric in METRICS if found[metric] != "as accurate"]
+        status = "lost" if lost.any() or _lost_in_a_seed(records, self.fp32) else worst_status(found.values())
         sources = self._sources(setting, of_words, lost, by_element=bool(behind) and behind[0] == "componentwise")
         cause = max(sources, key=lambda source: sources[source]) if status != "as accurate" and sources else ""
         bits = bits_of(records)

@@ -14,7 +14,8 @@ import numpy as np
 
 import ascend
 import tensorcore_models as tcm
-from ascend.numeric.arguments import ORDERS, STEP_ORDERS
+from ascend.numeric.arguments import DEFAULT_STEP_ORDER, ORDERS, STEP_ORDERS
+from ascend.planner.advice import FP32_CHAIN
 from ascend.tile_schedule import TileSchedule
 from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
 from mpgemm.bounds.norms import Lines
@@ -22,11 +23,10 @@ from mpgemm.bounds.probabilistic import likely_bound
 from mpgemm.bounds.watching import quick_engine_bound, quick_run_bound, with_rounded_operands
 from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.cube_bounds import cube_bound, sgemm_bound
-from mpgemm.experiments.framework_names import is_method
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.recovery_methods import recovery_method
 from mpgemm.recovery.engines import ieee_engine, named_engine
-from mpgemm.recovery.methods import get_method
+from mpgemm.recovery.methods import get_method, is_method
 from mpgemm.recovery.run import prepare
 from tensorcore_models.cpu_units.units import setting
 
@@ -34,10 +34,6 @@ from tensorcore_models.cpu_units.units import setting
 ScaleExponent = int | str
 
 DEFAULT_SCALE_EXPONENTS: tuple[ScaleExponent, ...] = (0, 6, 12, "auto")
-
-
-#: Products of a chain of :func:`fp32_baseline`.
-FP32_CHAIN = 256
 
 
 def _of_fp32(multiply: Callable[..., np.ndarray], *operands: np.ndarray, **options) -> np.ndarray:
@@ -77,7 +73,7 @@ class CubeOptions:
     #: orders, scale_exponents, step_orders: SGEMM-cube is run with every combination.
     orders: tuple[str, ...] = ("elementwise", "termwise")
     scale_exponents: tuple[ScaleExponent, ...] = DEFAULT_SCALE_EXPONENTS
-    step_orders: tuple[str, ...] = ("sequential",)
+    step_orders: tuple[str, ...] = (DEFAULT_STEP_ORDER,)
     #: (b_m, b_k, b_n) on the 910A. None is one block, with all of k in one chain.
     blocking: tuple[int, int, int] | None = None
 
@@ -90,10 +86,12 @@ class CubeOptions:
             if scale != "auto" and not isinstance(scale, int):
                 raise ValueError(f'a scale exponent is an integer or "auto", got {scale!r}')
 
-    def method(self, function: Callable, name: str, label: str, step_order: str = "sequential", **given) -> GemmMethod:
+    def method(
+        self, function: Callable, name: str, label: str, step_order: str = DEFAULT_STEP_ORDER, **given
+    ) -> GemmMethod:
         """`function` of ascend with these options and those given; the name shows a step order that is not the default."""
         keywords, settings = {**given, "step_order": step_order}, {**given, "step_order": step_order}
-        if step_order != "sequential":
+        if step_order != DEFAULT_STEP_ORDER:
             name = f"{name}_{step_order}"
         if self.blocking is not None:
             keywords["blocking"] = ascend.Blocking(*self.blocking)

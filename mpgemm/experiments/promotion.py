@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+import tensorcore_models as tcm
 from mpgemm.bounds.bounded_product import Data, EngineProduct, Measured
 from mpgemm.bounds.kernel_order import check_sums_outside
 from mpgemm.bounds.populations import corner
@@ -13,6 +14,7 @@ from mpgemm.bounds.watching import JudgedProduct, hold
 from mpgemm.recovery.engines import ieee_engine, plain_engine
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
+from tensorcore_models.formats.rounding import source_array
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
@@ -258,7 +260,9 @@ def _device_engine(name: str, fmt: str | None) -> Engine:
 
 
 def _checked(a, b) -> Data:
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = (tcm.as_array(x, name) for x, name in ((a, "a"), (b, "b")))
+    for x, name in ((a, "a"), (b, "b")):
+        source_array(x, name)  # refuses what float64 lacks
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, *b.shape):
         raise ValueError(
             f"a is {a.shape} and b is {b.shape}: two matrices, columns of a as many as rows of b, none empty"

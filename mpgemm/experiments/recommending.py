@@ -9,22 +9,34 @@ from dataclasses import dataclass, field
 from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.errors import ErrorReport
 from mpgemm.experiments.comparison_record import ComparisonRecord, Runs
-from mpgemm.experiments.judging import BORDERLINE_BITS, LOST, bits_between, noise_bits, side_of
 from mpgemm.experiments.not_finite import NotFinite
-from mpgemm.experiments.spread import METHOD, MOST, MeanInterval, SeedSpread, interval_of
-from mpgemm.experiments.verdict import FEWEST_BITS, METRICS, ZERO_PRODUCT, spelled_bits
+from mpgemm.experiments.spread import METHOD, MOST, SeedSpread, interval_of
+from mpgemm.experiments.standing import (
+    LOST,
+    METRICS,
+    NOISE_BITS,
+    STATUSES,
+    bits_between,
+    middle_of,
+    results_that_decide,
+    sampling_bits,
+    standing,
+)
+from mpgemm.experiments.verdict import FEWEST_BITS, ZERO_PRODUCT, spelled_bits
 
 _INFINITE = float("inf")
 
 
 @dataclass(frozen=True)
 class Margin:
-    """How far a method lies from a threshold on which nothing is decided, and how many seeds would decide it."""
+    """How far a method lies from a threshold on which nothing is decided, and how many seeds or results would decide it."""
 
     metric: str
     bits: float  #: Beyond the threshold where negative: less accurate than what is wanted.
     threshold: float  #: Bits more than FP32, or wanted bits.
     seeds: int | None  #: None where too few were measured to say, or where :data:`MOST` would not do.
+    measured: int = 0  #: Results that were measured, of what is undecided because they are few.
+    results: int | None = None  #: How many would decide that; None beyond a million.
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,10 @@ class Recommendation:
     best: str  #: The method with the smallest error there.
     reached: tuple[str, ...] = ()  #: All methods that reach it, the smallest error first.
     without_cost: tuple[str, ...] = ()  #: Those of them whose cost is not known.
-    borderline: Mapping[str, Margin] = field(default_factory=dict)  #: Methods of which it is not decided.
+    borderline: Mapping[str, Margin] = field(default_factory=dict)  #: Methods that lie at the threshold.
+    undecided: Mapping[str, Margin] = field(
+        default_factory=dict
+    )  #: Methods for which there are too few results or seeds.
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,8 @@ class OneInput:
     fp32: Mapping[str, ErrorReport]  #: The FP32 baseline, by case.
     not_finite: NotFinite | None  #: None where all operands are finite.
     fp32_numpy: Mapping[str, ErrorReport] = field(default_factory=dict)  #: NumPy's on this machine.
-    condition: Conditioning | None = None  #: Of the product of the first seed.
+    condition: Conditioning | None = None  #: Of the product, of several the largest in norm.
+    pairs: bool = False  #: Whether its cases are pairs of a stack, each judged by itself, and not seeds.
 
     @property
     def zero_product(self) -> bool:
@@ -66,6 +82,9 @@ class OneInput:
             return ZERO_PRODUCT
         if not self.fp32:
             return "FP32 was not measured."
+        if self.pairs:
+            found = [pair.why_no_fp32 for pair in self.of_pairs()]
+            return found[0] if all(found) else ""
         normwise, relative = (
             SeedSpread.of([getattr(errors, metric) for errors in self.fp32.values()]).median
             for metric in ("normwise", "relative_frobenius")
@@ -79,36 +98,65 @@ class OneInput:
             )
         return ""
 
-    def beside_fp32(self, runs: Runs) -> tuple[int, Margin]:
-        """1 if a method is as accurate as FP32, but for what two FP32 products may differ, -1 if not, 0 if that is not
-        decided; and the margin of the metric that decides."""
-        errors = runs.first.errors
-        noise = noise_bits(errors.m * errors.n * len(runs.records))
-        found = [self._beside(runs, metric, noise[metric]) for metric in METRICS]
-        return min(found, key=lambda pair: (pair[0], pair[1].bits))
+    def of_pairs(self) -> list["OneInput"]:
+        """Each pair of a stack as an input of its own."""
+        cases = list(dict.fromkeys(record.case for runs in self.ranked for record in runs.records))
+        return [
+            OneInput(case, [runs.of_case(case) for runs in self.ranked],
+                     {case: self.fp32[case]} if case in self.fp32 else {}, None)
+            for case in cases
+        ]  # fmt: skip
 
-    def _beside(self, runs: Runs, metric: str, noise: float) -> tuple[int, Margin]:
-        pairs = [(record.errors, self.fp32[record.case]) for record in runs.records]
-        differences = [bits_between(getattr(mine, metric), getattr(theirs, metric)) for mine, theirs in pairs]
-        interval = interval_of(differences)
-        difference = SeedSpread.of(differences).median if interval is None else interval.mean
+    def without_fp32(self) -> dict[str, str]:
+        """Pairs of a stack in which FP32's error is nothing to reach, and why."""
+        found = {pair.case: pair.why_no_fp32 for pair in self.of_pairs()} if self.pairs else {}
+        return {case: why for case, why in found.items() if why}
+
+    def beside_fp32(self, runs: Runs) -> tuple[str, Margin]:
+        """How a method stands beside FP32 (:data:`mpgemm.experiments.standing.STATUSES`), and the margin that decides: of
+        seeds on all of them together, of a stack in the worst pair in which FP32 is a measure."""
+        if self.pairs:
+            each = [pair.beside_fp32(runs.of_case(pair.case)) for pair in self.of_pairs() if not pair.why_no_fp32]
+            return max(each, key=_how_bad)
+        return max((self._beside(runs, metric) for metric in METRICS), key=_how_bad)
+
+    def _beside(self, runs: Runs, metric: str) -> tuple[str, Margin]:
+        records = list({record.case: record for record in runs.records}.values())
+        pairs = [(record.errors, self.fp32[record.case]) for record in records]
+        difference, interval = middle_of(
+            [bits_between(getattr(mine, metric), getattr(theirs, metric)) for mine, theirs in pairs]
+        )
+        measured = sum(mine.m * mine.n for mine, _ in pairs)
+        exact = all(mine.componentwise == 0 for mine, _ in pairs)
+        status = standing(difference, interval, metric, measured, exact=exact)
+        if any(mine.componentwise > LOST >= theirs.componentwise for mine, theirs in pairs):
+            status = "lost"
+        noise = NOISE_BITS[metric]
         seeds = None if interval is None else interval.seeds_to_decide(-noise)
-        side = side_of(difference, interval, noise, BORDERLINE_BITS[metric])
-        return side, Margin(metric, difference + noise, -noise, seeds)
+        more = results_that_decide(difference, metric) if status == "undecided" else None
+        return status, Margin(metric, difference + noise, -noise, seeds, measured, more)
 
-    def beside_bits(self, runs: Runs, bits: float) -> tuple[int, Margin]:
-        """1 if a method has that many bits, -1 if not, 0 if its interval does not decide; and the margin.
+    def beside_bits(self, runs: Runs, bits: float) -> tuple[str, Margin]:
+        """How a method stands beside so many bits, and the margin: of a stack in the worst pair, else over the seeds.
 
         Without an interval the measured bits count.
         """
-        interval = interval_of([record.effective_bits for record in runs.records])
-        side = (1 if runs.bits.median >= bits else -1) if interval is None else self._side_of_bits(interval, bits)
+        found = [record.effective_bits for record in runs.records]
+        interval = None if self.pairs else interval_of(found)
+        reached = min(found) if self.pairs else runs.bits.median
+        if interval is None:
+            status = "as accurate" if reached >= bits else "less accurate"
+        else:
+            side = 1 if interval.low >= bits else interval.beside(bits)
+            status = {1: "as accurate", 0: "borderline", -1: "less accurate"}[side]
         seeds = None if interval is None else interval.seeds_to_decide(bits)
-        return side, Margin("relative_frobenius", runs.bits.median - bits, bits, seeds)
+        return status, Margin("relative_frobenius", reached - bits, bits, seeds)
 
-    @staticmethod
-    def _side_of_bits(interval: MeanInterval, bits: float) -> int:
-        return 1 if interval.low >= bits else interval.beside(bits)
+
+def _how_bad(judged: tuple[str, Margin]) -> tuple[int, float]:
+    """Sorts by standing and margin, the worst last."""
+    status, margin = judged
+    return STATUSES.index(status), -margin.bits
 
 
 def recommendations(found: OneInput, bits: float | None) -> list[Recommendation]:
@@ -118,6 +166,8 @@ def recommendations(found: OneInput, bits: float | None) -> list[Recommendation]
     rows = []
     for engine in dict.fromkeys(runs.first.requested for runs in found.ranked):
         here = [runs for runs in found.ranked if runs.first.requested == engine]
+        if found.pairs:
+            here.sort(key=lambda runs: runs.spread("relative_frobenius").high)
         wanted = {}
         if not found.why_no_fp32:
             wanted["FP32"] = [found.beside_fp32(runs) for runs in here]
@@ -128,15 +178,19 @@ def recommendations(found: OneInput, bits: float | None) -> list[Recommendation]
 
 
 def _cheapest(
-    case: str, engine: str, wanted: str, here: Sequence[Runs], sides: Sequence[tuple[int, Margin]]
+    case: str, engine: str, wanted: str, here: Sequence[Runs], judged: Sequence[tuple[str, Margin]]
 ) -> Recommendation:
-    good = [runs.first for runs, (side, _) in zip(here, sides, strict=True) if side == 1]
+    good = [runs.first for runs, (status, _) in zip(here, judged, strict=True) if status == "as accurate"]
     costs = {record.method: record.cost for record in good if record.cost is not None}
     cheapest = min(costs, key=lambda method: costs[method]) if costs else None
     unknown = tuple(record.method for record in good if record.cost is None)
-    undecided = {runs.first.method: margin for runs, (side, margin) in zip(here, sides, strict=True) if side == 0}
+    borderline, undecided = (
+        {runs.first.method: margin for runs, (status, margin) in zip(here, judged, strict=True) if status == what}
+        for what in ("borderline", "undecided")
+    )
     reached = tuple(record.method for record in good)
-    return Recommendation(case, engine, wanted, cheapest, here[0].first.method, reached, unknown, undecided)
+    best = here[0].first.method
+    return Recommendation(case, engine, wanted, cheapest, best, reached, unknown, borderline, undecided)
 
 
 # -- sentences -----------------------------------------------------------------------------------------------------------
@@ -148,44 +202,63 @@ def remarks(found: OneInput, bits: float | None) -> list[str]:
     rows = recommendations(found, bits)
     for row in rows:
         runs = {runs.first.method: runs for runs in found.ranked if runs.first.requested == row.engine}
-        said.setdefault(_sentence(row, runs), []).append(row.engine)
+        said.setdefault(_sentence(row, runs, found.pairs), []).append(row.engine)
     lines = [f"{', '.join(engines)}: {text}" for text, engines in said.items()]
     if found.why_no_fp32:
         lines.insert(0, found.why_no_fp32)
     seeds = len(found.ranked[0].records) if found.ranked else 0
-    if rows and interval_of([0.0] * seeds) is not None:
+    if found.pairs:
+        lines += _of_stack(found, seeds) if rows else []
+    elif rows and interval_of([0.0] * seeds) is not None:
         lines.append(f"Decided by the {METHOD} ({seeds}), of differences paired by seed.")
     elif rows and seeds > 1:
         lines.append(f"{seeds} seeds give no interval: medians decide.")
     if found.fp32 and not found.zero_product:
-        here = f"; NumPy's here {_median_bits(found.fp32_numpy)}" if found.fp32_numpy else ""
-        lines.append(f"FP32, chains of 256: {_median_bits(found.fp32)}{here}.")
+        here = f"; NumPy's here {_fp32_bits(found.fp32_numpy, found.pairs)}" if found.fp32_numpy else ""
+        lines.append(f"FP32, chains of 256: {_fp32_bits(found.fp32, found.pairs)}{here}.")
     if found.condition is not None and not found.zero_product:
         lines.append(found.condition.sentence())
     return lines
 
 
-def _median_bits(reports: Mapping[str, ErrorReport]) -> str:
-    return spelled_bits(SeedSpread.of([errors.effective_bits() for errors in reports.values()]).median)
+def _of_stack(found: OneInput, pairs: int) -> list[str]:
+    """How a stack is judged, and the pairs that say nothing of FP32."""
+    lines = [f"Each of the {pairs} pairs is judged by itself; the worst decides."]
+    if missing := found.without_fp32():
+        case, why = next(iter(missing.items()))
+        lines.append(
+            f"FP32 is no measure in {len(missing)} of {pairs} pairs, which take no part, the first {case}: {why}"
+        )
+    return lines
 
 
-def _sentence(row: Recommendation, found: Mapping[str, Runs]) -> str:
-    undecided = "".join(f" Borderline: {name}, {_spelled_margin(margin)}." for name, margin in row.borderline.items())
+def _fp32_bits(reports: Mapping[str, ErrorReport], pairs: bool) -> str:
+    spread = SeedSpread.of([errors.effective_bits() for errors in reports.values()])
+    return f"{spelled_bits(spread.median)}{_range(spread) if pairs else ''}"
+
+
+def _sentence(row: Recommendation, found: Mapping[str, Runs], pairs: bool) -> str:
+    open_ones = "".join(f" Borderline: {name}, {_spelled_margin(margin)}." for name, margin in row.borderline.items())
+    open_ones += "".join(f" Undecided: {name}, {_spelled_chance(margin)}." for name, margin in row.undecided.items())
     if not row.reached:
-        surely = " surely" if row.borderline else ""
-        return f"none{surely} reaches {row.wanted}; the best is {row.best} ({_bits(found[row.best])}).{undecided}"
+        surely = " surely" if open_ones else ""
+        best = _bits(found[row.best], pairs)
+        return f"none{surely} reaches {row.wanted}; the best is {row.best} ({best}).{open_ones}"
     if row.method is None:
-        listed = ", ".join(f"{name} ({_passes(found[name].first)}, {_bits(found[name])})" for name in row.reached)
-        return f"{row.wanted} is reached by {listed}; which is cheapest is not known, as no rate is.{undecided}"
+        listed = ", ".join(
+            f"{name} ({_passes(found[name].first)}, {_bits(found[name], pairs)})" for name in row.reached
+        )
+        return f"{row.wanted} is reached by {listed}; which is cheapest is not known, as no rate is.{open_ones}"
     record = found[row.method].first
     known = " (a reconstruction)" if record.certainty == "reconstruction" else ""
+    worst = "" if pairs else _worst(found[row.method], row.wanted)
     text = (
         f"the cheapest that reaches {row.wanted} is {row.method}{known}: {_passes(record)} at {record.rate:g} TFLOP/s, "
-        f"{record.cost:.3g} ms for 10^12 operations, {_bits(found[row.method])}{_worst(found[row.method], row.wanted)}."
+        f"{record.cost:.3g} ms for 10^12 operations, {_bits(found[row.method], pairs)}{worst}."
     )
     if row.without_cost:
         text += f" Reached, too, at a cost that is not known, by {', '.join(row.without_cost)}."
-    return text + undecided
+    return text + open_ones
 
 
 def _spelled_margin(margin: Margin) -> str:
@@ -198,6 +271,16 @@ def _spelled_margin(margin: Margin) -> str:
         if margin.seeds is None
         else f"{text}, which about {margin.seeds} seeds would decide (at most {MOST} are tried)"
     )
+
+
+def _spelled_chance(margin: Margin) -> str:
+    """Why a method is undecided, and what would decide."""
+    if margin.seeds is not None:
+        return f"which about {margin.seeds} seeds would decide (at most {MOST} are tried)"
+    counted = f"{margin.measured} result{'s' * (margin.measured != 1)}"
+    text = f"as up to {sampling_bits(margin.measured):.1f} bits of {counted} are chance"
+    known = margin.results is not None and margin.results > margin.measured
+    return f"{text}; {f'about {margin.results}' if known else 'many more'} results would decide"
 
 
 def _worst(runs: Runs, wanted: str) -> str:
@@ -213,7 +296,15 @@ def _passes(record: ComparisonRecord) -> str:
     return f"{record.passes} pass{'es' * (record.passes != 1)}"
 
 
-def _bits(runs: Runs) -> str:
+def _bits(runs: Runs, pairs: bool = False) -> str:
     spread = runs.bits
-    several = f" ({spread.low:.1f} to {spread.high:.1f})" if spread.seeds > 1 else ""
-    return f"{spelled_bits(spread.median)}{several}"
+    if pairs:
+        worst = max(runs.records, key=lambda record: record.errors.relative_frobenius)
+        return (
+            f"{spelled_bits(spread.low)} in the worst pair ({worst.case}), {spelled_bits(spread.median)} in the median"
+        )
+    return f"{spelled_bits(spread.median)}{_range(spread)}"
+
+
+def _range(spread: SeedSpread) -> str:
+    return f" ({spread.low:.1f} to {spread.high:.1f})" if spread.seeds > 1 else ""

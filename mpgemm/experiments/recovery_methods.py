@@ -12,12 +12,12 @@ from mpgemm.bounds.norms import Lines
 from mpgemm.bounds.probabilistic import likely_bound
 from mpgemm.bounds.watching import quick_run_bound
 from mpgemm.experiments.cases import as_fp32
-from mpgemm.experiments.framework_names import framework_name, method_of
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.recovered import recovered_gemm
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
 from mpgemm.recovery.exact_sums import exact_sentence, padding
-from mpgemm.recovery.methods import RecoveryMethod
+from mpgemm.recovery.framework_names import framework_name
+from mpgemm.recovery.methods import RecoveryMethod, get_method
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import WordStore
 from tensorcore_models.engines.engine import Engine
@@ -38,7 +38,7 @@ def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[st
     if not methods:
         raise ValueError("no methods to compare: name at least one of mpgemm.list_methods()")
     for method in methods:
-        row = method_of(method.partition("@")[0] if isinstance(method, str) else method)
+        row = get_method(method.partition("@")[0] if isinstance(method, str) else method)
         name = method if isinstance(method, str) else row.name
         native = isinstance(method, str) and framework_name(method) and row.default_engine == "ieee"
         own = name.partition("@")[2]

@@ -11,8 +11,8 @@ from mpgemm.exact.conditioning import DIGIT, Conditioning
 from mpgemm.exact.errors import norm_frobenius
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.costs import data_sheet
-from mpgemm.experiments.judging import LOST, noise_bits
 from mpgemm.experiments.methods import fp32_baseline, native_fp64
+from mpgemm.experiments.standing import LOST, NOISE_BITS
 from mpgemm.experiments.verdict import spelled_bits
 from mpgemm.recovery.counts import RESULT_BITS, ScaledOperands, counts_of, lost_share, words_of
 from mpgemm.recovery.engines import plain_engine, resolve_engine
@@ -189,7 +189,7 @@ def slice_advice(
     is at most 2^-N |A B| and that rounding, "relative" with all bits of the output; "fp64" and "fp32"
     where the largest error over |A||B| is that of NumPy's FP64 product, or of the FP32 baseline
     (:func:`mpgemm.experiments.methods.fp32_baseline`), or the unit roundoff where that is larger,
-    but for what two such products may differ (:func:`mpgemm.experiments.judging.noise_bits`); where that product is lost, the
+    but for what two such products may differ (:data:`mpgemm.experiments.standing.NOISE_BITS`); where that product is lost, the
     unit roundoff. A count is proved where the bound of what its words leave, with the result's rounding on top, is within that
     in every element.
 
@@ -322,8 +322,7 @@ class _Goal:
             product = native_fp64(a, b) if target == "fp64" else fp32_baseline(a, b)
             least, own_error = 2.0 ** -RESULT_BITS[str(target)], self._largest(product)[0]
             self.base = least if own_error > LOST else max(own_error, least)
-            noise = noise_bits(self.sizes.size)["componentwise"]
-            self.allowed = 2.0**noise * self.base * self.sizes
+            self.allowed = 2.0 ** NOISE_BITS["componentwise"] * self.base * self.sizes
         else:
             self.base = 2.0**-bits
             self.allowed = self.base * self.scale + self.own

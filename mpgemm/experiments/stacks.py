@@ -11,7 +11,8 @@ from mpgemm.experiments.cases import Case
 from mpgemm.experiments.evaluate import Record
 from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.judging import judge, preferred_setting, setting_of
-from mpgemm.experiments.verdict import EVIDENCE, HEADLINES, STATUSES, STEPS, CubeSetting, Verdict, step_sentence
+from mpgemm.experiments.standing import STATUSES
+from mpgemm.experiments.verdict import EVIDENCE, HEADLINES, STEPS, CubeSetting, Verdict, step_sentence
 from tensorcore_models.results import Result
 
 #: Members that are named.

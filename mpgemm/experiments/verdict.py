@@ -8,18 +8,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from ascend.numeric.arguments import DEFAULT_STEP_ORDER
 from ascend.numeric.words import ROW_SCALING_EXPONENT
+from mpgemm.exact.conditioning import Conditioning
 from mpgemm.experiments.not_finite import NotFinite
 from mpgemm.experiments.spread import FEWEST, METHOD, MOST, MeanInterval
+from mpgemm.experiments.standing import METRICS, NOISE_BITS, STATUSES, results_that_decide, sampling_bits
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
 from tensorcore_models.results import Result
 
 #: Products of a chain that is called short.
 SHORT_CHAIN = 256
-#: Metrics that are compared with FP32's, as fields of an error report.
-METRICS = ("relative_frobenius", "componentwise")
-#: From good to bad.
-STATUSES = ("as accurate", "borderline", "less accurate", "lost")
 #: Other FP32 products that are named beside the baseline, as methods.
 BASELINES = {"fp32_numpy": "FP32 of NumPy here", "fp32_chain": "FP32 on the cube (910B)", "hf32": "HF32 there"}
 
@@ -91,8 +90,8 @@ class Verdict(Result):
     group : str
         The input; of several seeds the first is looked at in detail.
     status : str
-        In the recommended setting, with the rounding that the evidence supports (:data:`SUPPORTED`); where that was not
-        measured, the worst over the step orders.
+        In the recommended setting, with the rounding of :func:`ascend.cube_gemm`'s default
+        (:data:`ascend.numeric.arguments.DEFAULT_STEP_ORDER`); where that was not measured, the worst over the step orders.
     depends_on_step_order : bool
         Whether the status differs between them.
     recommended : CubeSetting
@@ -119,6 +118,8 @@ class Verdict(Result):
         Whether there can be more of them: given matrices have no seeds.
     beside : dict of str to float
         Bits of other FP32 products: NumPy's on this machine, and those of chips that have FP32 or HF32 on their cube.
+    condition : Conditioning or None
+        The condition number of the product, of seeds the largest in norm; None in records that were not measured.
     """
 
     group: str
@@ -138,6 +139,7 @@ class Verdict(Result):
     seeds: int
     drawn: bool
     beside: Mapping[str, float]
+    condition: Conditioning | None = None
 
     @property
     def judged(self) -> tuple[Judgement, ...]:
@@ -176,15 +178,14 @@ STEPS = {
     "exact": "rounding once a step",
     "pairwise": "rounding in a tree inside a step",
 }
-#: The rounding inside a cube step that the evidence supports, and what each has on its side (docs/results.md): nobody has
-#: published bits of a cube.
-SUPPORTED = "exact"
+#: What each rounding inside a cube step has on its side (docs/results.md): nobody has published bits of a cube.
 EVIDENCE = {
+    "sequential": "as PTO-ISA's ADR-0047 states and cube_gemm computes by default",
     "exact": "which the SGEMM-cube paper's figure 9 fits",
-    "sequential": "which PTO-ISA's ADR-0047 states and figure 9 contradicts",
 }
 HEADLINES = {
     "as accurate": "as accurate as FP32",
+    "undecided": "undecided, as there are too few results to tell",
     "borderline": "borderline, about as far behind FP32 as two FP32 products may differ",
     "less accurate": "less accurate than FP32",
     "lost": "results are lost",
@@ -207,8 +208,8 @@ ZERO_PRODUCT = "The exact product is 0: there are no leading bits to compare, on
 SCALED_TO = f"2^{ROW_SCALING_EXPONENT} up to 2^{ROW_SCALING_EXPONENT + 1}"
 #: Bits that are worth telling where scaling does not change the decision.
 SCALING_BITS = 0.5
-#: Bits behind FP32 that are more than two FP32 products of many results differ by: "as accurate" above them needs a reason.
-TELLING_BITS = 0.75
+#: Condition of a product, in norm, from which it is told: seven bits of the sizes are none of the result.
+ILL_CONDITIONED = 100.0
 
 
 def sentences(verdict: Verdict) -> list[str]:
@@ -216,14 +217,7 @@ def sentences(verdict: Verdict) -> list[str]:
     judged = verdict.judged
     lines = [_headline(verdict, judged), *_nothing_to_compare(verdict)]
     lines += [step_sentence(judgement, verdict) for judgement in judged]
-    lines += [*_spread(verdict, judged), *_beside(verdict)]
-    least = min(judgement.differences["relative_frobenius"] for judgement in judged)
-    if verdict.noise["relative_frobenius"] > 1 or (
-        all(j.status == "as accurate" for j in judged) and least < -TELLING_BITS
-    ):
-        few = f"{verdict.results} result{'s' * (verdict.results != 1)}"
-        bits = verdict.noise["relative_frobenius"]
-        lines.append(f"{few} can say no more: differences of up to {bits:.1f} bits are chance.")
+    lines += [*_spread(verdict, judged), *_undecided(verdict, judged), *_beside(verdict), *_condition(verdict)]
     lines += [*_causes(verdict), *_lost(verdict), _scaling(verdict)]
     if verdict.fp32_lost:
         lines.append(f"FP32 itself loses {verdict.fp32_lost} of {verdict.results} results.")
@@ -234,11 +228,11 @@ def sentences(verdict: Verdict) -> list[str]:
 def _headline(verdict: Verdict, judged: Sequence[Judgement]) -> str:
     how = ", with rows and columns scaled" if verdict.recommended.row_scaling else ""
     if verdict.depends_on_step_order:
-        by_support = sorted(judged, key=lambda j: j.step_order != SUPPORTED)
-        parts = [f"{HEADLINES[j.status]} if {STEPS[j.step_order]}" for j in by_support]
+        default_first = sorted(judged, key=lambda j: j.step_order != DEFAULT_STEP_ORDER)
+        parts = [f"{HEADLINES[j.status]} if {STEPS[j.step_order]}" for j in default_first]
         parts = [
             f"{part}, {EVIDENCE[j.step_order]}" if j.step_order in EVIDENCE else part
-            for part, j in zip(parts, by_support, strict=True)
+            for part, j in zip(parts, default_first, strict=True)
         ]
         return f"Verdict: {'; '.join(parts)}{how}."
     if verdict.status == "lost" and verdict.fp32_lost and verdict.fp32_lost >= max(j.lost_results for j in judged):
@@ -291,7 +285,7 @@ def step_sentence(judgement: Judgement, verdict: Verdict) -> str:
         found = f"{abs(norm):.1f} bits {'more' if norm > 0 else 'less'}"
         if max(judgement.effective_bits, judgement.fp32_bits) < FEWEST_BITS:
             found = f"an error {2 ** abs(norm):.1f} times {'smaller' if norm > 0 else 'larger'}"
-        found = _weighed(found, norm, judgement.intervals.get(METRICS[0]), verdict.noise[METRICS[0]])
+        found = _weighed(found, judgement)
     if element < -verdict.noise["componentwise"] and norm >= -verdict.noise["relative_frobenius"]:
         found += f", but single results are {abs(element):.1f} bits worse (componentwise)"
     if judgement.status == "borderline":
@@ -300,14 +294,19 @@ def step_sentence(judgement: Judgement, verdict: Verdict) -> str:
     return f"{how}: {bits}: {found}"
 
 
-def _weighed(found: str, difference: float, interval: MeanInterval | None, noise: float) -> str:
-    """What a difference is worth: without an interval nothing is called none."""
+def _weighed(found: str, judgement: Judgement) -> str:
+    """What the difference in the norm is worth: without an interval nothing is called none."""
+    difference, interval = judgement.differences[METRICS[0]], judgement.intervals.get(METRICS[0])
+    noise = NOISE_BITS[METRICS[0]]
     if interval is None:
-        return f"{found} (within {noise:.2f})" if abs(difference) <= noise else found
+        return (
+            f"{found} (within {noise:.2f})" if abs(difference) <= noise and judgement.status != "undecided" else found
+        )
     if interval.beside(0.0):
         small = "a small, certain difference: " if abs(difference) <= noise else ""
         return f"{small}{found} ({interval})"
-    return f"{'no difference' if abs(difference) <= noise else 'undecided'} ({interval})"
+    within = -noise <= interval.low and interval.high <= noise
+    return f"{'no difference' if within else 'undecided'} ({interval})"
 
 
 def _margin(judgement: Judgement, verdict: Verdict) -> str:
@@ -338,6 +337,30 @@ def _spread(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
             else f"The interval holds the threshold: about {most} seeds would decide (--repeats {most})."
         )
     return lines
+
+
+def _undecided(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
+    """What few results leave open, and how many would decide."""
+    open_ones = [j for j in judged if j.status == "undecided"]
+    if not open_ones:
+        return []
+    found = [results_that_decide(j.differences[m], m) for j in open_ones for m in METRICS]
+    measured = verdict.results * verdict.seeds
+    counted = f"{measured} result{'s' * (measured != 1)}"
+    chance = f"{counted} can say no more: differences of up to {sampling_bits(measured):.1f} bits are chance"
+    more = "larger m or n, or --repeats" if verdict.drawn else "more rows of A or columns of B"
+    known = None if None in found else max(n for n in found if n is not None)
+    if known is None or measured >= known:
+        return [f"{chance}; many more results would decide ({more})."]
+    return [f"{chance}; about {known} results would decide ({more})."]
+
+
+def _condition(verdict: Verdict) -> list[str]:
+    """The condition of an ill-conditioned product, and what FP32 itself reaches."""
+    condition = verdict.condition
+    if condition is None or verdict.zero or verdict.not_finite.results or not condition.norm >= ILL_CONDITIONED:
+        return []
+    return [f"{condition.sentence()} FP32 itself reaches {_fp32_bits(verdict.judgements[0].fp32_bits)} of it."]
 
 
 def _beside(verdict: Verdict) -> list[str]:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from mpgemm.experiments.attention import AttentionProgram, attend, visible
 from mpgemm.frameworks.multiplier import Multiplier
+from mpgemm.frameworks.torch_process import SDPA
 from mpgemm.frameworks.torch_tensors import format_of, to_array
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.gpu.tensors import on_gpu
@@ -44,10 +44,6 @@ class SdpaChoice:
         raise ValueError(f"sdpa is {text!r}, expected 'math', 'flash' or 'flash:KEYS' with the keys of a tile")
 
 
-#: Torch's own function, which :mod:`mpgemm.frameworks.torch_process` replaces while a block is open.
-_SDPA = F.scaled_dot_product_attention
-
-
 class SdpaMode(TorchFunctionMode):
     """Sees calls of `scaled_dot_product_attention` before torch takes them apart; `run` is the
     :class:`mpgemm.frameworks.torch_mode.Emulation`."""
@@ -58,13 +54,13 @@ class SdpaMode(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        return (self.call if func is _SDPA else func)(*args, **kwargs)
+        return (self.call if func is SDPA else func)(*args, **kwargs)
 
     def call(self, *args, **kwargs) -> torch.Tensor:
         """`scaled_dot_product_attention` as this block has it; torch's own layers call it with function modes off."""
         if self.choice.tile is None:
             self._say_math(*args, **kwargs)
-            return _SDPA(*args, **kwargs)
+            return SDPA(*args, **kwargs)
         return self._flash(*args, **kwargs)
 
     def _say_math(self, query, *args, **kwargs) -> None:

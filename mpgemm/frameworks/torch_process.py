@@ -54,14 +54,27 @@ def _starting(start: Callable) -> Callable:
     return started
 
 
+#: Torch's own function, whatever a program has put in its place.
+SDPA = torch._C._nn.scaled_dot_product_attention
+
+
 def _attending(sdpa: Callable) -> Callable:
-    """`scaled_dot_product_attention` that may be called inside of a block, by torch's own layers, too."""
+    """`scaled_dot_product_attention` that may be called inside of a block, by torch's own layers, too.
+
+    A function that a program has put in its place is called as it is: what it asks of torch is seen in there.
+    """
 
     def scaled_dot_product_attention(*args, **kwargs):
         block = _innermost()
-        return (block.sdpa if block else sdpa)(*args, **kwargs)
+        return (block.sdpa if block and sdpa is SDPA else sdpa)(*args, **kwargs)
 
     return scaled_dot_product_attention
+
+
+def _give_back(owner: object, name: str, own: Callable, ours: Callable) -> None:
+    """Put a function back, unless a program has put another one in the place of ours."""
+    if getattr(owner, name) is ours:
+        setattr(owner, name, own)
 
 
 class _Process:
@@ -86,8 +99,9 @@ class _Process:
                     (threading.Thread, "start", _starting), (F, "scaled_dot_product_attention", _attending),
                 ):  # fmt: skip
                     own = getattr(owner, name)
-                    self._stack.callback(setattr, owner, name, own)
-                    setattr(owner, name, replaced(own))
+                    ours = replaced(own)
+                    self._stack.callback(_give_back, owner, name, own, ours)
+                    setattr(owner, name, ours)
 
     def __exit__(self, *error):
         with self._lock:

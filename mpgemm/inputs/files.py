@@ -25,6 +25,7 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.inputs.sizes import check_fits
 from tensorcore_models.files import atomic_writer, write_text
+from tensorcore_models.formats.rounding import source_array
 
 
 def check_matrix(array: object, name: str) -> np.ndarray:
@@ -176,7 +177,8 @@ def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np
         if not wanted.encodings:
             raise _RefusedType(
                 f"{path}: elements of type |V{dtype.itemsize}, as numpy writes ml_dtypes' (float8_e4m3fn, bfloat16, ...), do "
-                "not say their format; name it (--format, for a result --out-format), or save x.view('uint8')"
+                "not say their format; save x.astype('float32'), which keeps every value (mpgemm check and predict also take "
+                "such files where --format names the format)"
             )
         dtype = np.dtype(f"<u{dtype.itemsize}")
     try:
@@ -271,7 +273,12 @@ def _read_csv(path: Path, name: str | None) -> np.ndarray:
 def _csv_number(cell: str, line: int, column: int) -> float:
     if not _is_number(cell):
         raise ValueError(f"line {line}, cell {column} is {cell!r}, expected a number")
-    return float(cell)
+    value = float(cell)
+    if cell.strip().lstrip("+-").isdecimal() and int(cell) != value:
+        raise _Refused(
+            f"line {line}, cell {column} is {cell.strip()}, an integer beyond 2**53 that float64 does not have"
+        )
+    return value
 
 
 def _is_number(text: str) -> bool:
@@ -380,7 +387,8 @@ def _read_mtx(path: Path, name: str | None) -> np.ndarray:
         if entries // (1 if symmetry == "general" else 3) > path.stat().st_size:
             raise ValueError(f"{entries} values are promised, the file has {path.stat().st_size} bytes")
         matrix = mm.mmread(path)
-    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), np.float64)
+    dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+    return source_array(dense, str(path)).astype(np.float64, copy=False)
 
 
 _NPY_READERS = {".npy": _read_npy, ".npz": _read_npz}
@@ -409,7 +417,7 @@ def write_matrix(path: str | os.PathLike, array: object) -> None:
             np.save(stream, array, allow_pickle=False)
     elif path.suffix.lower() == ".mtx":
         rows, columns = array.shape
-        values = "\n".join(f"{float(value):.17g}" for value in array.T.ravel())
+        values = "\n".join(f"{float(value):.17g}" for value in source_array(array, str(path)).T.ravel())
         write_text(path, f"%%MatrixMarket matrix array real general\n{rows} {columns}\n{values}\n")
     else:
         raise ValueError(f"{path}: can write .npy and .mtx, not {path.suffix!r}")

@@ -1,23 +1,21 @@
-"""A plan for Ascend as one file in Triton: the source of :mod:`mpgemm.kernels.source`, the plan's constants, and a host.
+"""A plan for Ascend as one file in Triton: kernels (:mod:`mpgemm.kernels.planned_source`), the plan's constants, and a host.
 
 A program computes one tile of C with all terms in one walk over k; A and B are split into planes of words before. So the plan
 has the mode "fused", whole tiles dealt one by one in bands of rows, one slice and one group of k, and blocks of powers of two,
-which tl.arange asks for. triton-ascend has not compiled it here; its Triton is checked by other targets (tests/kernels).
+which tl.arange asks for. Tests compile the kernels with triton-ascend, and run them compiled for another target.
 """
 
 import hashlib
-from importlib import resources
 from typing import Any
 
 from ascend.dialects import DIALECTS, check_dialect
 from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import simulate
 from ascend.tiling.fields import is_said_by
-from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.forms import kernel_form, kernel_method
-from mpgemm.kernels.launches import gemm_launch, split_launch
+from mpgemm.kernels.launches import SPLIT_BLOCK
+from mpgemm.kernels.planned_source import TRITON_ASCEND, kernel_text
 from mpgemm.recovery.method import RecoveryMethod
-from tensorcore_models.gpu.launches import TritonLaunch, View
 
 _HOST = '''
 
@@ -28,19 +26,21 @@ import torch
 M, N, K = {m}, {n}, {k}
 PROGRAMS = {programs}
 GEMM = {gemm}
-SPLIT = {splits}
+#: Elements of a row that a program splits.
+SPLIT_BLOCK = {split_block}
 #: Operands that are given as planes of words.
 PRESPLIT = {presplit!r}
-OPTIONS = {options}
+#: Nothing may be contracted.
+OPTIONS = {{"enable_fp_fusion": False}}
 
 
-def split(x, side):
-    """The words of an FP32 matrix, FP16, shape ({words}, rows, columns). side: 0 for A, 1 for B."""
+def split(x):
+    """The words of an FP32 matrix, FP16, shape ({words}, rows, columns)."""
     rows, columns = x.shape
     out = torch.empty(({words}, rows, columns), dtype=torch.float16, device=x.device)
-    programs = rows * triton.cdiv(columns, SPLIT[side]["BLOCK"])
+    programs = rows * triton.cdiv(columns, SPLIT_BLOCK)
     split_words[(programs,)](
-        x, out, None, rows, columns, 0, x.stride(0), x.stride(1), 0, rows * columns, 0, 0, 0, **SPLIT[side], **OPTIONS
+        x, out, rows, columns, x.stride(0), x.stride(1), rows * columns, BLOCK=SPLIT_BLOCK, **OPTIONS
     )
     return out
 
@@ -54,12 +54,11 @@ def multiply(a, b):
         type = torch.float16 if ready else torch.float32
         if tuple(x.shape) != expected or x.dtype != type:
             raise ValueError(f"{{'ab'[side]}} is {{tuple(x.shape)}} of {{x.dtype}}, the plan's is {{expected}} of {{type}}")
-        operands.append(x if ready else split(x, side))
+        operands.append(x if ready else split(x))
     x, y = operands
     c = torch.empty((M, N), dtype=torch.float32, device=a.device)
     gemm[(PROGRAMS,)](
-        x, y, None, c, None, None, M, N, K, 0, x.stride(1), x.stride(2), 0, y.stride(1), y.stride(2), 0, 0, 0, 0, N, 1,
-        x.stride(0), y.stride(0), 1.0, 1.0, **GEMM, **OPTIONS
+        x, y, c, x.stride(1), x.stride(2), x.stride(0), y.stride(1), y.stride(2), y.stride(0), **GEMM, **OPTIONS
     )
     return c
 '''
@@ -97,18 +96,10 @@ def planned_method(s: Kernel) -> RecoveryMethod:
     return kernel_method("sgemm_cube", terms=s.terms)
 
 
-def _launches(s: Kernel) -> tuple[list[TritonLaunch], TritonLaunch]:
-    """What the host launches, without data: the splits of A and of B, the product of their words."""
-    form, block = kernel_form(planned_method(s)), s.blocking
-    shapes = (s.m, s.k), (s.k, s.n)
-    words = [View(None, form.format, (0, columns, 1), rows * columns) for rows, columns in shapes]
-    splits = [
-        split_launch(form, side, (1, *shape), View(None, "fp32", (0, shape[1], 1)), words[side])
-        for side, shape in enumerate(shapes)
-    ]
-    tile = Configuration(block.bm, block.bn, block.bk, group=s.swizzle.offset)
-    out = View(None, "fp32", (0, s.n, 1))
-    return splits, gemm_launch(form, tile, (1, s.m, s.n, s.k), words[0], words[1], out)
+def _constants(s: Kernel) -> dict[str, int]:
+    """The constants that `gemm` is compiled for."""
+    b = s.blocking
+    return {"M": s.m, "N": s.n, "K": s.k, "BM": b.bm, "BN": b.bn, "BK": b.bk, "BAND": s.swizzle.offset}
 
 
 def triton_files(s: Kernel) -> dict[str, str | dict]:
@@ -126,28 +117,26 @@ def triton_files(s: Kernel) -> dict[str, str | dict]:
     """
     check_triton(s)
     form = kernel_form(planned_method(s))
-    splits, product = _launches(s)
-    source = resources.files("mpgemm.kernels").joinpath("source.py").read_text(encoding="utf-8")
+    programs = len(s.row_blocks) * len(s.column_blocks)
     host = _HOST.format(
-        m=s.m, n=s.n, k=s.k, programs=product.grid, gemm=dict(product.constants),
-        splits=tuple(dict(x.constants) for x in splits), presplit=s.presplit, options=dict(product.options),
+        m=s.m, n=s.n, k=s.k, programs=programs, gemm=_constants(s), split_block=SPLIT_BLOCK, presplit=s.presplit,
         words=form.words[0],
         sentence=f"{s.placed_on.name}: block {s.blocking}, bands of {s.swizzle.offset} rows of tiles, {s.used_cores} cores",
     )  # fmt: skip
-    text = source + host
-    return {"gemm.py": text, "record.json": _record(s, product, text)}
+    text = kernel_text(form) + host
+    return {"gemm.py": text, "record.json": _record(s, programs, text)}
 
 
-def _record(s: Kernel, product: TritonLaunch, text: str) -> dict[str, Any]:
+def _record(s: Kernel, programs: int, text: str) -> dict[str, Any]:
     row, form, b = planned_method(s), kernel_form(planned_method(s)), s.blocking
     sizes = {"a": s.m * s.k, "b": s.k * s.n}
     return {
         "dialect": "triton", "chip": s.placed_on.name, "m": s.m, "k": s.k, "n": s.n, "operand": s.operand, "terms": s.terms,
         "mode": s.mode, "method": row.name, "scale_exponent": form.scale, "block": [b.bm, b.bk, b.bn],
-        "layout_a": "ND, M x K", "layout_b": "ND, K x N", "presplit": s.presplit, "programs": product.grid,
+        "layout_a": "ND, M x K", "layout_b": "ND, K x N", "presplit": s.presplit, "programs": programs,
         "band": s.swizzle.offset, "cores": s.used_cores, "placement": s.placement(),
         "workspace_bytes": {x: 2 * form.words[0] * size for x, size in sizes.items() if x not in s.presplit},
-        "launches": 3 - len(s.presplit), "compiled_by_triton_ascend": False,
+        "launches": 3 - len(s.presplit), "written_for": f"triton-ascend {TRITON_ASCEND}",
         "source_sha256": hashlib.sha256(text.encode()).hexdigest(), "predicted_us": 1e6 * simulate(s).seconds,
         "predicted_for": "words in NZ, one launch",
     }  # fmt: skip

@@ -71,6 +71,14 @@ class Arithmetic(Protocol):
             value = part if value is None else self.add(value, part)
         return value
 
+    def staged(self, every: int, pairs: Sequence[Pair]):
+        """Sum of products, outside from zero: a chain over the first k step, then chains over blocks of `every` k."""
+        first = slice(0, self.engine.k)
+        value = self.chain([(a[:, first], b[first]) for a, b in pairs], None)
+        if pairs[0][0].shape[1] > self.engine.k:
+            value = self.blocks(every, [(a[:, self.engine.k :], b[self.engine.k :]) for a, b in pairs], value)
+        return value
+
     def banded(self, words_a: Sequence, words_b: Sequence, bands: Bands, scale: int):
         """Sum, outside, over the k steps of chains from zero; before each band but the first the unit scales what it holds."""
         total = None
@@ -100,6 +108,8 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
         return arithmetic.chain([pairs[p] for p in row.products], c)
     if row.accumulation == "blocks" and row.restart_every is not None:
         return arithmetic.blocks(row.restart_every, [pairs[p] for p in row.products], c)
+    if row.accumulation == "staged" and row.restart_every is not None:
+        return _plus(arithmetic.staged(row.restart_every, [pairs[p] for p in row.products]), c, arithmetic)
     if row.accumulation == "elementwise":
         order = sorted(row.products, key=lambda p: (sum(p), -p[0]))
         return _plus(arithmetic.elementwise([(pairs[p], -sum(p) * scale) for p in order]), c, arithmetic)
@@ -297,4 +307,5 @@ class EngineArithmetic(Arithmetic):
         for i, (x, y) in enumerate(pairs):
             joined_a[:, :, i] = np.ascontiguousarray(x).view(joined_a.dtype)
             joined_b[:, i] = y.reshape(k // step, step, n)
-        return joined_a.view(a[0].dtype).reshape(m, -1), joined_b.reshape(-1, n)
+        whole = terms * k
+        return joined_a.view(a[0].dtype).reshape(m, whole), joined_b.reshape(whole, n)

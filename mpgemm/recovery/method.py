@@ -8,6 +8,8 @@ accumulation
     ``core``: one chain through the engine over all products, seeded by c.
     ``blocks``: every `restart_every` products of k one chain from zero over all products of words; the results are added, in
     order, to an outside sum that starts from c.
+    ``staged``: chains from zero over all products of words, the first over one k step, the next ones over `restart_every`
+    products of k each; the results are added, in order, to an outside sum that starts from zero; c is added last.
     ``nested``: one chain for each level, the highest first; its result, scaled by a power of two, seeds the next. Every
     addition happens in the core.
     ``outside``: one chain from zero for each level; the levels are joined outside, ``t = RN(t 2^-s + next)``; c is added last.
@@ -47,7 +49,7 @@ from tensorcore_models.formats import Format, IntegerFormat, format_family, oper
 from tensorcore_models.formats.words import OVERFLOWS
 from tensorcore_models.integers import checked_integer, integer_fields
 
-ACCUMULATIONS = ("core", "blocks", "nested", "outside", "k_step", "termwise", "elementwise", "bands")
+ACCUMULATIONS = ("core", "blocks", "staged", "nested", "outside", "k_step", "termwise", "elementwise", "bands")
 ORDERS = ("step", "term")
 REPAIRS = ("none", "fp32")
 EQUILIBRATIONS = ("none", "rows")
@@ -115,6 +117,8 @@ class RecoveryMethod:
         Words of each operand.
     rounding : str
         Rounding of the split.
+    last_rounding : str
+        Of the last word, where it is another one; empty: as of the others.
     scale_exponent : int or None
         s; None: the precision of the word format.
     products : tuple of (int, int)
@@ -154,6 +158,7 @@ class RecoveryMethod:
     formats: tuple[str, ...] = ("fp16",)
     words: int = 2
     rounding: str = "rne"
+    last_rounding: str = ""
     scale_exponent: int | None = 0
     products: tuple[tuple[int, int], ...] = ((0, 0),)
     accumulation: str = "core"
@@ -185,6 +190,7 @@ class RecoveryMethod:
             ("certainty", CERTAINTIES),
             ("target", TARGETS),
             ("rounding", ROUNDINGS),
+            ("last_rounding", ("", *ROUNDINGS)),
             ("overflow", (None, *OVERFLOWS)),
         ):
             if getattr(self, name) not in known:
@@ -216,7 +222,7 @@ class RecoveryMethod:
             self._fail(f"scale_exponent is {self.scale_exponent!r}, expected an integer from 0 to 100, or None")
         if (
             self.kind != "own"
-            and self.accumulation in ("core", "blocks")
+            and self.accumulation in ("core", "blocks", "staged")
             and self.scale_exponent != 0
             and self.words > 1
         ):
@@ -229,12 +235,12 @@ class RecoveryMethod:
         elif checked_integer(self.order, "order") < 1:
             self._fail(f"order is {self.order}, expected a positive number of products of k")
         restarts = self.restart_every is not None
-        if restarts != (self.accumulation == "blocks") and not (restarts and self.accumulation == "k_step"):
+        if restarts != (self.accumulation in ("blocks", "staged")) and not (restarts and self.accumulation == "k_step"):
             self._fail(f"restart_every is {self.restart_every!r} with accumulation {self.accumulation!r}")
         levels = [i + j for i, j in self.products]
         if (
             self.kind != "own"
-            and self.accumulation not in ("core", "blocks")
+            and self.accumulation not in ("core", "blocks", "staged")
             and levels != sorted(levels, reverse=True)
             and self.accumulation != "elementwise"
         ):
@@ -332,7 +338,8 @@ class RecoveryMethod:
         lines = [
             f"{self.name}: {self.title}",
             f"  {self.formula}",
-            f"  passes {self.passes}; words {self.words} of {' or '.join(self.formats)}, rounding {self.rounding}; "
+            f"  passes {self.passes}; words {self.words} of {' or '.join(self.formats)}, rounding {self.rounding}"
+            f"{f', the last {self.last_rounding}' if self.last_rounding else ''}; "
             f"accumulation {self.accumulation}; equilibrate {self.equilibrate}",
             f"  {'source' if self.certainty == 'not stated' else self.certainty}: {self.source}",
         ]
@@ -430,7 +437,7 @@ def _product_order(call: _Call, name: str, value) -> dict:
 
 def _restart_every(call: _Call, name: str, value) -> dict:
     every = _count(name, value, 1, 1 << 30)
-    if call.row.accumulation == "k_step":
+    if call.row.accumulation in ("k_step", "staged"):
         return {name: every}
     formula = f"D = C + the sum over blocks of {every} k of core(the products of their words)"
     return {"accumulation": "blocks", name: every, "formula": formula}

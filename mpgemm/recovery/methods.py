@@ -2,6 +2,7 @@
 
 import difflib
 
+from mpgemm.recovery.framework_names import FRAMEWORK_NAMES, framework_name
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.rows import ROWS
 
@@ -17,7 +18,9 @@ def get_method(name: str, **options) -> RecoveryMethod:
     Parameters
     ----------
     name : str
-        As in :func:`list_methods`. ``"name:option=value,..."`` sets options, too (as the command line does).
+        As in :func:`list_methods`, or a framework's name of one ("3xTF32", "allow_tf32":
+        :data:`mpgemm.recovery.framework_names.FRAMEWORK_NAMES`), in any case. ``"name:option=value,..."`` sets options, too
+        (as the command line does).
     **options
         See each row's `options`.
 
@@ -36,11 +39,25 @@ def get_method(name: str, **options) -> RecoveryMethod:
     if not isinstance(name, str):
         raise TypeError(f"a method is a name or a RecoveryMethod, got {type(name).__name__}")
     base, _, text = name.partition(":")
-    if base not in ROWS:
-        near = difflib.get_close_matches(base.lower(), ROWS, 3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else "."
-        raise ValueError(f"unknown method {base!r}{hint} Known: {', '.join(ROWS)}")
-    return ROWS[base].with_options(**_parsed(text), **options)
+    if (known := framework_name(base)) is not None:
+        meant, _, own = known.method.partition(":")
+        return ROWS[meant].with_options(**_parsed(own) | _parsed(text) | options)
+    row = ROWS.get(base.lower())
+    if row is None:
+        names = {**{each.lower(): each for each in ROWS}, **{key: each.name for key, each in FRAMEWORK_NAMES.items()}}
+        near = difflib.get_close_matches(base.lower().replace("-", "_"), names, 3)
+        hint = f" (did you mean {' or '.join(repr(names[each]) for each in near)}?)" if near else ""
+        raise ValueError(
+            f"unknown method {base!r}{hint}. Known: {', '.join(ROWS)}; names of frameworks: "
+            f"{', '.join(each.name for each in FRAMEWORK_NAMES.values())}"
+        )
+    return row.with_options(**_parsed(text), **options)
+
+
+def is_method(name: str) -> bool:
+    """Whether a name, options and case apart, is a method of ours or of a framework."""
+    base = name.partition(":")[0]
+    return base.lower() in ROWS or framework_name(base) is not None
 
 
 def _parsed(text: str) -> dict:

@@ -80,7 +80,7 @@ def _library(name: str, fmt: str, words: int, products, range_limits: str, **fac
         name=name,
         title=f"{words} words of {fmt}, {len(products)} products in the core",
         source="compute modes of cuBLAS, oneMKL and CUTLASS; the order of the products is our own, one chain "
-        "in the core (cutlass_bf16x9 is the one that CUTLASS publishes)",
+        "in the core (CUTLASS publishes cutlass_bf16x9 and cutlass_3xtf32, and triton_tf32x3 is Triton's)",
         certainty="library practice",
         formats=(fmt,),
         words=words,
@@ -285,6 +285,46 @@ ROWS: dict[str, RecoveryMethod] = {
             range_limits="as FP32; infinities become the largest bf16 numbers, as the conversion saturates",
             default_engine="b200/tcgen05",
             options={"bands": "5 (all nine products), 4 (without A_2 B_2) or 3 (six products)"},
+        ),
+        RecoveryMethod(
+            name="cutlass_3xtf32",
+            title="3xTF32 as CUTLASS publishes it: truncated words, staged accumulation",
+            formula="A_0 = RZ(A), A_1 = RNA(A - A_0); for each k step A_1 B_0, A_0 B_1, A_0 B_0 in one chain; the chain "
+            "restarts after the first k step and then every 16 of k, acc = RN(acc + chain); RN(acc + C) last",
+            source="CUTLASS, mma_tensor_op_fast_f32.h and the staged accumulation of mma_multistage.h (commit 56e011a3), tiles "
+            "of 16 of k as in example 27; other tiles: restart_every. Of infinite operands the low word is 0 here, NaN there",
+            certainty="published formula",
+            formats=("tf32",),
+            rounding="rz",
+            last_rounding="rna",
+            products=((1, 0), (0, 1), (0, 0)),
+            accumulation="staged",
+            restart_every=16,
+            range_limits="as FP32 but for its lowest binades",
+            default_engine="a100",
+            options={
+                "terms": "3 or 4: without or with the low-low product, which comes last",
+                "restart_every": "k of a tile",
+            },
+        ),
+        RecoveryMethod(
+            name="triton_tf32x3",
+            title="tl.dot with input_precision='tf32x3' in a loop over BLOCK_K = 32",
+            formula="A_0 = RNA(A), A_1 = RZ(A - A_0); for each tile from zero A_1 B_0, A_0 B_1, A_0 B_0, each over all of the "
+            "tile; acc = RN(acc + tile)",
+            source="kernels that Triton 3.4.0 and 3.9.0 compiled for sm_80 and sm_90; other tiles: restart_every. Triton makes "
+            "NaN of the small products 0, which is not done here",
+            certainty="library practice",
+            formats=("tf32",),
+            rounding="rna",
+            last_rounding="rz",
+            products=((1, 0), (0, 1), (0, 0)),
+            accumulation="blocks",
+            restart_every=32,
+            order="term",
+            range_limits="as FP32 but for its lowest binades",
+            default_engine="a100",
+            options={"restart_every": "BLOCK_K"},
         ),
         _library("tf32x3", "tf32", 2, products_below(2, 1), "as FP32 but for its lowest binades", rounding="rna"),
         RecoveryMethod(

@@ -142,6 +142,7 @@ class WordStore:
             row.words,
             run.scale,
             row.rounding,
+            row.last_rounding,
             row.equilibrate,
             run.overflow,
             run.engine.formats[3].name,
@@ -211,7 +212,16 @@ def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
 def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str = "inf") -> tuple[np.ndarray, ...]:
     """The words of a matrix as encodings; `overflow` says what becomes of results beyond the largest number: "inf",
     "saturate"."""
-    return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
+    if not row.last_rounding:
+        return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
+    scale = row.word_scale(fmt)
+    words = tcm.split(x, fmt, row.words - 1, scale, row.rounding, overflow, bits=True)
+    rest = x.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for j, word in enumerate(words):
+            rest = rest - np.ldexp(tcm.decode(word, fmt).astype(np.float64), -j * scale)
+        rest = np.where(np.isfinite(rest), rest, 0.0)
+    return *words, np.asarray(tcm.encode(np.ldexp(rest, (row.words - 1) * scale), fmt, row.last_rounding))
 
 
 def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: int) -> RangeCounts:

@@ -1,7 +1,8 @@
 """Assertions for tests of matrix kernels, with or without pytest; see docs/pytest.md.
 
 :func:`assert_gemm_close` holds a result against a certified tolerance, :func:`assert_bits` against a recipe's bits,
-:func:`assert_grouped_close` holds the groups of a grouped product, :func:`assert_attention_close` attention;
+:func:`assert_grouped_close` holds the groups of a grouped product, :func:`assert_attention_close` attention,
+:func:`assert_attention_invariants` holds what every attention kernel keeps, :func:`attention_tolerance` is their tolerance;
 :func:`check_gemm`, :func:`check_grouped` and :func:`check_attention` give the result of a check,
 :func:`gemm_tolerance` gives the tolerance itself, :func:`faults_of` and :func:`missed_faults` which faults a test with it
 does not see. :func:`kernel_of` and :class:`Draws` say what :func:`mpgemm.tolerance` is asked about.
@@ -9,6 +10,8 @@ does not see. :func:`kernel_of` and :class:`Draws` say what :func:`mpgemm.tolera
 
 # ruff: noqa: F401  (what is imported here is the public interface)
 from mpgemm.testing.attention import assert_attention_close, check_attention
+from mpgemm.testing.attention_invariants import assert_attention_invariants, check_attention_invariants
+from mpgemm.testing.attention_tolerance import attention_tolerance
 from mpgemm.testing.case import KernelCase, gemm_tolerance
 from mpgemm.testing.check import KernelCheck, assert_bits, assert_gemm_close, check_gemm
 from mpgemm.testing.faults import faults_of, missed_faults

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -31,6 +31,13 @@ from tensorcore_models.orders.order import KOrder
 TRIED = 64
 
 
+class KernelEnds(NamedTuple):
+    """RN(alpha D) + RN(beta C) of a sum D, FP32."""
+
+    alpha: float
+    beta: float
+
+
 @dataclass(frozen=True)
 class KernelCase:
     """One call of a kernel, and what it may return: asked by tolerances, assertions and the diagnosis. What is costly is
@@ -42,7 +49,7 @@ class KernelCase:
     operands : (ndarray, ndarray)
         What the engine is given: values of A and B.
     given : (ndarray, ndarray)
-        The operands before `input_rounding`, without scales.
+        The operands before `input_rounding`, of their own types, without scales.
     scaling : Scaling or None
         Their scales as they were read.
     c : ndarray of float64, shape (m, n), or None
@@ -54,6 +61,10 @@ class KernelCase:
         What is done to the sums before they are rounded.
     lines : ndarray of int
         Which rows of the test's matrices these are, where only some are looked at.
+    ends : KernelEnds or None
+        Factors of the product and of C; `scaling` and `c` have them.
+    dequantised : Format or None
+        Of integer weights: the format to which the kernel may round them with their scales before it multiplies.
     """
 
     engine: Engine
@@ -65,6 +76,8 @@ class KernelCase:
     order: KernelOrder
     epilogue: KernelEpilogue | None = None
     lines: np.ndarray | None = None
+    ends: "KernelEnds | None" = None
+    dequantised: Format | None = None
 
     # -- what is meant ---------------------------------------------------------------------------------------------------
     @cached_property
@@ -121,7 +134,18 @@ class KernelCase:
 
     def _bound_of(self, out: Format | IntegerFormat) -> KernelBound:
         """The bound of sums that are rounded to a format."""
-        return KernelBound(self.engine, self.used, self.c, self.scaling, self.order, out, self.values)
+        roundings = int(self.ends is not None and self.ends.beta != 1)
+        return KernelBound(
+            self.engine,
+            self.used,
+            self.c,
+            self.scaling,
+            self.order,
+            out,
+            self.values,
+            c_roundings=roundings,
+            dequantised=self.dequantised,
+        )
 
     def _behind(self, bound: np.ndarray, finite: bool) -> np.ndarray:
         """The bound of sums behind the epilogue and the output's rounding."""
@@ -175,7 +199,8 @@ class KernelCase:
         limit = bound if self.epilogue is None else self._sum_bound
         part = check_tolerance(self.a[:TRIED], self.b[:, :TRIED], c, bound=limit[shown])
         share = part.lost_product_passes / part.elements if part.elements else 0.0
-        passes = int(np.count_nonzero(~(values > bound)))
+        # where the exact result is infinite or NaN zeros are of another kind
+        passes = int(np.count_nonzero(np.isfinite(values) & (values <= bound)))
         return replace(part, elements=values.size, zero_passes=passes, lost_product_passes=round(share * values.size))
 
     @cached_property
@@ -307,6 +332,8 @@ class KernelOptions(TypedDict, total=False):
     epilogue: Any
     residual: Any
     rows: int | None
+    alpha: float
+    beta: float
 
 
 def gemm_tolerance(
@@ -329,15 +356,18 @@ def gemm_tolerance(
     out_format : str, optional
         Format of the kernel's result; the engine's by default, FP32 behind scales.
     splits : int
-        Chains: slices of k, or restarts.
+        Chains: slices of k, or restarts; with promote_every, or scales of blocks, parts of k with sums outside of their own,
+        added in FP32.
     k_order : str, Order or sequence
         The order of k where it is known, as for :meth:`tensorcore_models.Engine.gemm`; "any": the unit's steps in any order. By
         default one chain over k, or `splits`, of kernels that may lose less than that: "sequential" says that it is one.
     promote_every : int or (least, most), optional
-        Products after which the kernel adds its chain to a sum in FP32 outside and starts anew, instead of `splits`: multiples
+        Products after which the kernel adds its chain to a sum in FP32 outside and starts anew: multiples
         of the engine's k. With (least, most) any number between, with ``k_order="any"`` of any products.
     scale_a, scale_b : array_like, optional
-        Scales of the operands, read by shape and type: :func:`tensorcore_models.read_scales`.
+        Scales of the operands, read by shape and type: :func:`tensorcore_models.read_scales`. Integer weights B (int4, int8,
+        less their zero points) beside an A of 16 bits have scales in groups, (k / 64, n) or (k / 128, n), or for each column: a
+        kernel may round the weights with them to A's type first, or apply them to sums.
     input_rounding : str, optional
         How the kernel rounds operands that the engine lacks; the exact product is then that of the rounded operands.
     epilogue : str, (callable, float) or callable with `interval`, optional
@@ -349,6 +379,9 @@ def gemm_tolerance(
         What is added behind the epilogue.
     rows : int, optional
         Look at so many rows only, evenly spread, the first and the last among them; all by default.
+    alpha, beta : float
+        alpha A B + beta C is meant, the factors in FP32 and rounded separately or in one multiply-add. alpha goes without
+        scales.
 
     Raises
     ------
@@ -367,17 +400,27 @@ def gemm_tolerance(
 
 def kernel_case(
     engine: Engine | str, a, b, c=None, *, out_format=None, splits=1, k_order=None, promote_every=None, scale_a=None,
-    scale_b=None, input_rounding=None, epilogue=None, residual=None, rows=None,
+    scale_b=None, input_rounding=None, epilogue=None, residual=None, rows=None, alpha=1.0, beta=1.0,
 ) -> KernelCase:  # fmt: skip
     """A kernel's call as a test names it; parameters and errors of :func:`gemm_tolerance`, also for units without a bound."""
     arrays = [tcm.as_array(a, "a"), tcm.as_array(b, "b")]
     check_shapes(*arrays)
     m, k, n = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
     known = engine if isinstance(engine, Engine) else Multiplier(engine).engine
+    dequantised = _weights(arrays, scale_b)
+    if dequantised is not None and scale_a is None:
+        scale_a = np.ones((m, len(np.atleast_1d(np.asarray(scale_b)))) if np.ndim(scale_b) == 2 else (1, 1), np.float32)
+    ends = _ends_of(alpha, beta, c, scale_a, scale_b)
+    if ends is not None and scale_a is None:
+        scale_a, scale_b = ends.alpha, 1.0
     scaling = read_scales(scale_a, scale_b, m, k, n, known)
     unit = kernel_engine(engine, arrays[0], arrays[1], scaling)
     order = kernel_order(unit, k, splits, k_order, promote_every, scaling)
     added = None if c is None else broadcast(tcm.as_array(c, "c"), m, n, "c")
+    if ends is not None and ends.beta != 1 and added is not None:
+        if not np.array_equal(added.astype(np.float32).astype(np.float64), added, equal_nan=True):
+            raise ValueError("beta C is formed in FP32: C holds values that FP32 lacks; round them first")
+        added = ends.beta * added  # exact: 48 bits
     done = epilogue_of(epilogue, None if residual is None else tcm.as_array(residual, "residual"), m, n)
     if done is not None:
         done.columns(n)
@@ -387,6 +430,8 @@ def kernel_case(
         scaling = None if scaling is None else scaling.part(lines, np.arange(n))
         added = None if added is None else added[lines]
         done = None if done is None else done.part(lines, np.arange(n))
+    if input_rounding is None and unit.formats[0].name == "tf32":
+        _check_tf32(arrays)
     x, y = (
         values_of_bits(operand_bits(x, fmt, input_rounding, name), fmt)
         for x, fmt, name in zip(arrays, unit.formats, "ab", strict=False)
@@ -394,8 +439,64 @@ def kernel_case(
     result = get_format("fp32") if scaling is not None and scaling.roundings else unit.formats[3]
     out = result if out_format is None else get_format(out_format)
     given = arrays if unit.scale_format is None else [x, y]
-    a_given, b_given = (each.astype(np.float64) for each in given)
-    return KernelCase(unit, (x, y), (a_given, b_given), scaling, added, out.name, order, done, lines)
+    return KernelCase(
+        unit, (x, y), (given[0], given[1]), scaling, added, out.name, order, done, lines, ends, dequantised
+    )
+
+
+def _weights(arrays: list[np.ndarray], scale_b: Any) -> Format | None:
+    """Integer weights of a 16-bit A are multiplied as numbers of its type, which holds them exactly: they become that, and the
+    type is returned; None for other operands. Raises TypeError, ValueError where scales are missing or integers are wider."""
+    fmt, name = tcm.format_of_dtype(arrays[0].dtype), arrays[1].dtype.name
+    if fmt is None or fmt.name not in ("fp16", "bf16") or "int" not in name:
+        return None
+    if name not in INTEGERS:
+        raise TypeError(f"b holds {name} beside a of {fmt.name}: expected weights of int8, uint8, int4 or uint4")
+    if scale_b is None:
+        raise ValueError(
+            "b holds integer weights: give their scale_b, in groups of 64 or 128 as (k / 64, n), or for each column"
+        )
+    arrays[1] = arrays[1].astype(np.float32).astype(arrays[0].dtype)
+    return fmt
+
+
+#: Who rounds FP32 operands of TF32 units how.
+TF32_OWNERS = {
+    "rne": "cuBLAS on an H100 (measured: cuBLAS 13.0)",
+    "rna": "cuBLAS on GPUs of 2020 (published: PyTorch issues 53635, 84334)",
+    "rz": "kernels that leave it to the unit, as Triton's tl.dot (measured on an H100)",
+}
+
+
+def _check_tf32(arrays: list[np.ndarray]) -> None:
+    """Ask for the rounding of operands that TF32 lacks: it is the library's, not the unit's. Raises ValueError."""
+    for x, name in zip(arrays, "ab", strict=True):
+        values = x.astype(np.float64)
+        lost = (np.asarray(round_to(values, get_format("tf32"))) != values) & np.isfinite(values)
+        if lost.any():
+            owners = "; ".join(f"{rounding!r}: {who}" for rounding, who in TF32_OWNERS.items())
+            raise ValueError(
+                f"{name}: {np.count_nonzero(lost)} of {lost.size} values are not representable in tf32; say how the kernel's "
+                f"library rounds them, input_rounding= (--input-rounding): {owners}"
+            )
+
+
+def _ends_of(alpha: Any, beta: Any, c: Any, scale_a: Any, scale_b: Any) -> KernelEnds | None:
+    """Factors of the product and of C, None for 1 and 1. Raises TypeError, ValueError if they are no FP32 numbers, or do not
+    fit."""
+    for value, name in ((alpha, "alpha"), (beta, "beta")):
+        if isinstance(value, bool) or np.ndim(value) or not np.isreal(value):
+            raise TypeError(f"{name} is {value!r}, expected one number")
+        if not np.isfinite(np.float32(value)):
+            raise ValueError(f"{name} is {value!r}, expected a finite FP32 number")
+    found = KernelEnds(float(np.float32(alpha)), float(np.float32(beta)))
+    if found == (1.0, 1.0):
+        return None
+    if found.beta != 1 and c is None:
+        raise ValueError("beta goes with c: give c, or leave beta out")
+    if found.alpha != 1 and (scale_a is not None or scale_b is not None):
+        raise ValueError("alpha goes without scales: multiply it into scale_a as the kernel's caller does")
+    return found
 
 
 def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
@@ -422,6 +523,8 @@ def _derivation(case: KernelCase) -> list[str]:
         lines.append(f"{case.order.additions} addition(s) outside")
     if case.scaling is not None:
         lines.append(f"scales: {case.scaling.in_words()}")
+    if case.ends is not None:
+        lines.append(f"alpha = {case.ends.alpha:g}, beta = {case.ends.beta:g}, in FP32")
     if case.epilogue is not None:
         lines.append(f"epilogue: {case.epilogue.name}, in FP32")
     if get_format(case.out_format) != case.engine.formats[3]:

@@ -53,7 +53,9 @@ class KernelCheck(Result):
     suspects : tuple of str
         What explains the wrong elements, the right ones and the size of the differences; empty where nothing does.
     ruled_out : tuple of str
-        Kinds of faults that contradict the elements.
+        Faults that certified bounds exclude, each as the only one.
+    tried : tuple of str
+        Predictions that do not explain the elements, with their parameters; others of their kind are not excluded.
     picture : tuple of str
         The result as text.
     case : KernelCase or None
@@ -70,6 +72,7 @@ class KernelCheck(Result):
     place: str | None = None
     suspects: tuple[str, ...] = ()
     ruled_out: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
     picture: tuple[str, ...] = ()
     case: KernelCase | None = None
     outside: np.ndarray | None = None
@@ -79,6 +82,7 @@ class KernelCheck(Result):
         return {
             "passes": self.passes, "message": None if self.passes else str(self), "wrong": self.wrong,
             "elements": self.elements, "place": self.place, "suspects": list(self.suspects), "ruled_out": list(self.ruled_out),
+            "tried": list(self.tried),
         }  # fmt: skip
 
     def to_rows(self) -> list[dict]:
@@ -92,8 +96,15 @@ class KernelCheck(Result):
         lines += [f"    {row}" for row in self.picture]
         lines += [f"  looks like {text}" for text in self.suspects]
         if self.ruled_out:
-            lines.append(f"  ruled out: {', '.join(self.ruled_out)}")
+            lines.append(f"  ruled out by certified bounds: {'; '.join(self.ruled_out)}")
+        if self.tried:
+            lines.append(f"  tried, and does not explain it: {'; '.join(self.tried)}")
         return "\n".join(lines)
+
+
+def looked_at(elements: int, of: int) -> str:
+    """How many elements a statement is about, in words behind "element(s)"; nothing where it is all of them."""
+    return "" if elements == of else f" looked at ({elements} of {of})"
 
 
 def check_gemm(
@@ -122,7 +133,7 @@ def check_gemm(
         if any(value not in (None, 1) for name, value in options.items() if name not in allowed):
             raise ValueError(
                 "integer sums are exact in every order: leave splits, k_order, promote_every, input_rounding, epilogue, "
-                "residual and rows out"
+                "residual, alpha, beta and rows out"
             )
         found = check_integers(computed, a, b, c, engine, options.get("scale_a"), options.get("scale_b"), *ends)
         if found is None:
@@ -136,11 +147,17 @@ def check_gemm(
     if computed.shape != shape:
         raise ValueError(f"out has shape {computed.shape}, expected {shape} from a and b")
     with np.errstate(all="ignore"):
-        return check_case(computed if case.lines is None else computed[case.lines], case)
+        return check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
 
 
-def check_case(computed: np.ndarray, case: KernelCase, start: int = 0) -> KernelCheck:
-    """Whether a result, in the case's output format, is right; its first row is number `start` of the test's."""
+def check_case(
+    computed: np.ndarray, case: KernelCase, start: int = 0, together: bool = True, of: int = 0
+) -> KernelCheck:
+    """Whether a result, in the case's output format, is right.
+
+    start: number of its first row in the test's. together: whether all errors are compared with those of right kernels, too.
+    of: elements of the test's result, of which these are some; 0 for these alone.
+    """
     line, out = case.statistics, computed.astype(np.float64)
     if case.vacuity.vacuous and (line is None or line.power.vacuous):
         text = (
@@ -152,25 +169,25 @@ def check_case(computed: np.ndarray, case: KernelCase, start: int = 0) -> Kernel
     if line is not None:
         near = np.abs(out - line.middle) <= line.half
         right &= near | ~np.isfinite(case.bound)
+    seen = looked_at(out.size, of or out.size)
     if not right.all():
-        return _failed(out, case, ~right, start)
+        return _failed(out, case, ~right, start, seen)
     if (few := too_many_unbounded(case)) is not None:
         return KernelCheck(False, few, 0, out.size, case=case)
-    spread = spread_of(out, case)
+    spread = spread_of(out, case) if together else None
     if spread is None or spread.right:
-        return KernelCheck(True, f"every element is right for {case.engine.label}", 0, out.size, case=case)
-    summary = f"each element is within the tolerance of {case.engine.label}, but all together are not: {spread}"
+        return KernelCheck(True, f"every element{seen} is right for {case.engine.label}", 0, out.size, case=case)
+    summary = f"each element{seen} is within the tolerance of {case.engine.label}, but all together are not: {spread}"
     return _explained(
         summary, [], failure_of(out, case, np.isfinite(case.bound) & np.isfinite(out)), None, diagnose_errors
     )
 
 
-def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int) -> KernelCheck:
+def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int, seen: str) -> KernelCheck:
     line = case.statistics
     kind = "certified" if line is None else "statistical"
-    summary = (
-        f"{np.count_nonzero(wrong)} of {wrong.size} elements are outside of the {kind} tolerance of {case.engine.label}"
-    )
+    count = np.count_nonzero(wrong)
+    summary = f"{count} of {wrong.size} elements{seen} are outside of the {kind} tolerance of {case.engine.label}"
     details = [] if line is None else [f"{line}; {needed(case)}"]
     if case.lines is not None:
         details.append(
@@ -214,7 +231,7 @@ def failed(
     """The result of a check that fails: what is wrong, where, and what explains it."""
     return KernelCheck(
         False, summary, int(wrong.sum()), wrong.size, tuple(details), place.text,
-        found.statements or ("nothing that is known here",), found.ruled_out, picture(wrong, place), case, wrong,
+        found.statements or ("nothing that is known here",), found.ruled_out, found.tried, picture(wrong, place), case, wrong,
     )  # fmt: skip
 
 

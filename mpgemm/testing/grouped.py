@@ -15,8 +15,8 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.populations import evenly
-from mpgemm.testing.case import KernelCase, format_of_result, gemm_tolerance
-from mpgemm.testing.check import KernelCheck, check_case, failed
+from mpgemm.testing.case import KernelCase, format_of_result, gemm_tolerance, sampled_rows
+from mpgemm.testing.check import KernelCheck, check_case, failed, looked_at
 from mpgemm.testing.diagnosis import Diagnosis
 from mpgemm.testing.diagnosis.failure import Failure, Finding, failure_of
 from mpgemm.testing.diagnosis.places import TILES, place_of
@@ -26,6 +26,8 @@ from tensorcore_models.engines.engine import Engine
 EXPLAINED = 3
 
 
+#: Groups whose errors are taken together where only some rows are looked at.
+TOGETHER = 8
 #: Rows of a group on which suspicions are tried: so many wrong ones, and right ones.
 ROWS = 8
 
@@ -53,6 +55,7 @@ class GroupedCall:
     scale_b: Any
     residual: Any
     options: dict[str, Any]
+    lines: np.ndarray | None = None  #: Rows that are looked at, None for all.
 
     @cached_property
     def starts(self) -> np.ndarray:
@@ -60,8 +63,11 @@ class GroupedCall:
         return np.concatenate([[0], self.ends[:-1]])
 
     def rows(self, expert: int) -> np.ndarray:
-        """The rows of an expert."""
-        return np.arange(self.starts[expert], self.ends[expert])
+        """The rows of an expert that are looked at."""
+        first, last = self.starts[expert], self.ends[expert]
+        if self.lines is None:
+            return np.arange(first, last)
+        return self.lines[(self.lines >= first) & (self.lines < last)]
 
     def case(
         self, rows: np.ndarray, expert: int, *, a_rows=None, scales_of: int | None = None, bias_of: int | None = None
@@ -132,7 +138,8 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
         What is added: a bias for each expert (where there are as many rows as experts), a matrix, or one bias for all.
     **options
         What :func:`gemm_tolerance` takes for each group: splits, k_order, promote_every, input_rounding, epilogue; a residual
-        of shape (m, n), scales of A, (m, ...) or one number, and of B, (experts, ...) or one number.
+        of shape (m, n), scales of A, (m, ...) or one number, and of B, (experts, ...) or one number; rows, so many of all rows,
+        evenly spread, and the groups that have one.
 
     Raises
     ------
@@ -151,28 +158,36 @@ def check_grouped(
     out, a, b, ends, c=None, *, engine, scale_a=None, scale_b=None, residual=None, **options: Any
 ) -> KernelCheck:
     """Whether the result of a grouped product is right; parameters and errors as :func:`assert_grouped_close`."""
-    if options.get("rows") is not None:
-        raise ValueError("rows= goes with one product: leave it out, or check a group with check_gemm")
+    rows = options.pop("rows", None)
     computed, a, b = (tcm.as_array(x, name) for x, name in ((out, "out"), (a, "a"), (b, "b")))
     fmt = format_of_result(computed)
     limits = _checked_ends(a, b, ends)
     c, residual = (None if x is None else tcm.as_array(x, name) for x, name in ((c, "c"), (residual, "residual")))
     options = {"engine": engine, "out_format": fmt.name, **options}
-    call = GroupedCall(a, b, limits, c, scale_a, scale_b, residual, options)
+    call = GroupedCall(a, b, limits, c, scale_a, scale_b, residual, options, sampled_rows(int(limits[-1]), rows))
     if computed.ndim != 2 or len(computed) != len(a):
         raise ValueError(f"out has shape {computed.shape}, expected {len(a)} rows as a has")
-    cases = {expert: call.case(call.rows(expert), expert) for expert in range(len(b)) if call.rows(expert).size}
-    for case in cases.values():
-        if computed.shape[1] != case.result.shape[1]:
-            raise ValueError(f"out has shape {computed.shape}, expected {case.result.shape[1]} columns from b")
+    experts = [expert for expert in range(len(b)) if call.rows(expert).size]
+    together = {experts[at] for at in evenly(len(experts), TOGETHER)}
+    checks: dict[int, KernelCheck] = {}
+    exact = np.zeros(computed.shape)
     with np.errstate(all="ignore"):
-        starts = call.starts
-        checks = {e: check_case(computed[call.rows(e)], case, int(starts[e])) for e, case in cases.items()}
-        failing = [expert for expert, check in checks.items() if not check.passes]
+        for expert in experts:  # one after the other: a case holds its operands in FP64
+            taken = call.rows(expert)
+            case = call.case(taken, expert)
+            if computed.shape[1] != case.result.shape[1]:
+                raise ValueError(f"out has shape {computed.shape}, expected {case.result.shape[1]} columns from b")
+            found = check_case(computed[taken], case, int(taken[0]), call.lines is None or expert in together)
+            exact[taken] = case.result
+            checks[expert] = replace(found, case=None)
+        failing = [expert for expert in experts if not checks[expert].passes]
+        size = sum(checks[expert].elements for expert in experts)
         if not failing:
-            text = f"every element of {len(cases)} groups is right"
-            return KernelCheck(True, text, 0, computed[: limits[-1]].size)
-        return _together(computed.astype(np.float64), call, cases, checks, failing)
+            filled = sum(int(x) > 0 for x in np.diff(limits, prepend=0))
+            groups = f"{len(experts)} groups" if len(experts) == filled else f"{len(experts)} of {filled} groups"
+            seen = looked_at(size, int(limits[-1]) * computed.shape[1])
+            return KernelCheck(True, f"every element{seen} of {groups} is right", 0, size)
+        return _together(computed.astype(np.float64), exact, call, checks, failing)
 
 
 def _checked_ends(a: np.ndarray, b: np.ndarray, ends: Any) -> np.ndarray:
@@ -188,29 +203,41 @@ def _checked_ends(a: np.ndarray, b: np.ndarray, ends: Any) -> np.ndarray:
     return limits.astype(int)
 
 
-def _together(out: np.ndarray, call: GroupedCall, cases, checks, failing: list[int]) -> KernelCheck:
+def _together(out: np.ndarray, exact: np.ndarray, call: GroupedCall, checks, failing: list[int]) -> KernelCheck:
     """One result of those of all groups."""
-    outside, exact = np.zeros(out.shape, bool), np.zeros(out.shape)
-    for expert, case in cases.items():
-        exact[call.rows(expert)] = case.result
-        if checks[expert].outside is not None:
-            outside[call.rows(expert)] = checks[expert].outside
+    outside = np.zeros(out.shape, bool)
+    for expert, check in checks.items():
+        if check.outside is not None:
+            outside[call.rows(expert)] = check.outside
     words = f"expert{'s' if len(failing) > 1 else ''} {', '.join(map(str, failing[:8]))}"
     words += f" and {len(failing) - 8} more" if len(failing) > 8 else ""
-    size = out[: call.ends[-1]].size
+    size = sum(check.elements for check in checks.values())
+    seen = looked_at(size, out[: call.ends[-1]].size)
     worst = sorted(failing, key=lambda expert: -checks[expert].wrong)
-    first = checks[worst[0]]
-    summary = f"{outside.sum()} of {size} elements are outside of the tolerance of grouped products, in {words}"
-    details = (f"expert {worst[0]}, rows {call.starts[worst[0]]} to {call.ends[worst[0]] - 1}: {first.summary}",)
+    first, taken = checks[worst[0]], call.rows(worst[0])
+    summary = f"{outside.sum()} of {size} elements{seen} are outside of the tolerance of grouped products, in {words}"
+    details = (f"expert {worst[0]}, rows {taken[0]} to {taken[-1]}: {first.summary}",)
     details += first.details
     if not outside.any():  # errors taken together, or a tolerance that says nothing
-        return KernelCheck(False, summary, 0, size, details, None, first.suspects, first.ruled_out)
+        return KernelCheck(False, summary, 0, size, details, None, first.suspects, first.ruled_out, first.tried)
     said: dict[str, None] = {}
     for expert in worst[:EXPLAINED]:
-        own = explain(_failure(out, call, cases[expert], checks[expert], expert), call, expert)
+        case = call.case(call.rows(expert), expert)
+        own = explain(_failure(out, call, case, checks[expert], expert), call, expert)
         said |= dict.fromkeys(own or tuple(f"expert {expert}: {text}" for text in checks[expert].suspects))
-    found = failed(summary, details, outside, place_of(outside, exact), Diagnosis(tuple(said), first.ruled_out))
+    found = failed(
+        summary,
+        details,
+        outside,
+        place_of(outside, exact, _numbers(call)),
+        Diagnosis(tuple(said), first.ruled_out, first.tried),
+    )
     return replace(found, elements=size)
+
+
+def _numbers(call: GroupedCall) -> np.ndarray | None:
+    """The rows' numbers where only some are looked at, so that no periods of them are said."""
+    return None if call.lines is None else np.arange(len(call.a))
 
 
 def _failure(out: np.ndarray, call: GroupedCall, case: KernelCase, check: KernelCheck, expert: int) -> Failure:

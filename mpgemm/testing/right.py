@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.populations import evenly
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import KernelCase
@@ -224,12 +225,23 @@ def right_kernels(allowed: KernelCase, rows, columns) -> list[np.ndarray]:
     found = allowed.model(rows, wide)
     if allowed.scaling is not None and allowed.scaling.applied == "block":
         found = [*found, *allowed.model(rows, wide, fused=False)]
+    if allowed.dequantised is not None:
+        found = [*found, _with_weights(allowed, rows, wide)]
     for unit in _beside(allowed):
         found = [*found, *replace(allowed, engine=unit).model(rows, wide)]
     if not _in_order(allowed):
         rng = np.random.default_rng(0)
         found = [*found, *(right_kernel(allowed, rows, wide, rng) for _ in range(DRAWS))]
     return [allowed.finished(sums, rows, columns) for sums in found]
+
+
+def _with_weights(allowed: KernelCase, rows, columns) -> np.ndarray:
+    """A kernel that rounds integer weights with their scales to A's type before it multiplies."""
+    assert allowed.dequantised is not None
+    x, y, c, scaling = allowed.part(rows, columns)
+    assert scaling is not None
+    used = round_to(y.astype(np.float64) * scaling.spread_b(), allowed.dequantised)
+    return model_results(allowed.engine, x, used, c, None, {})[-1]
 
 
 def _in_order(allowed: KernelCase) -> bool:

@@ -29,9 +29,11 @@ from mpgemm.bounds.tails import fit_tail, upper_limit
 from mpgemm.bounds.watching import JudgedProduct, hold
 from mpgemm.testing.tolerance_result import Statistical, Vacuity, check_tolerance
 from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.scaled import apply_at_end
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.threads import one_thread
+from tensorcore_models.orders.order import Chain, Sum
 
 #: Parts that rtol may have of what is allowed at the mean |exact|.
 PARTS = (0.0, 0.25, 0.5, 0.75, 0.9)
@@ -337,6 +339,31 @@ def _line(allowed: AsksForLine, share: float, relative: float, found: Sample) ->
     return KernelStatistics(middle, half, share, relative, len(found.error), found.elements, power)
 
 
+def _interval(ends: tuple[int, int], step: int, block: int | None, rng: np.random.Generator) -> int:
+    """A number of products between sums outside, of those that are allowed; with scales of blocks a divisor of one."""
+    known = [x for x in range(ends[0], ends[1] + 1, step) if block is None or block % x == 0]
+    return int(rng.choice(known))
+
+
+def _sums_of_parts(unit: Engine, data: Data, parts: int, block: int | None, options: dict[str, Any]) -> np.ndarray:
+    """The sums of parts of k, each with sums outside of its own, added in FP32 from left to right."""
+    k = data.a.shape[1]
+    step = int(np.lcm(unit.k, block or options.get("promote_every", unit.k)))
+    ends = sorted({min(-(-k * (i + 1) // parts // step) * step, k) for i in range(parts)} | {k})
+    if block is not None:
+        chains = [Chain((range(start, stop),)) for start, stop in zip([0, *ends], ends, strict=False)]
+        order = {"k_order": Sum(tuple(chains))} if len(chains) > 1 else {}
+        return model_results(unit, data.a, data.b, data.c, data.scaling, {**options, **order})[-1]
+    total = np.zeros((len(data.a), data.b.shape[1]), np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start, stop in zip([0, *ends], ends, strict=False):
+            x, y = np.ascontiguousarray(data.a[:, start:stop]), np.ascontiguousarray(data.b[start:stop])
+            total = total + model_results(unit, x, y, None, None, options)[-1].astype(np.float32)
+        if data.scaling is not None:
+            total = apply_at_end(total, data.scaling)
+        return (total if data.c is None else total + data.c.astype(np.float32)).astype(np.float64)
+
+
 def right_kernel(allowed: AsksForLine, rows, columns, rng: np.random.Generator) -> np.ndarray:
     """A right kernel of a random order on some rows and columns. Raises OutsideBound if it is none by its bound."""
     order, unit = allowed.order, allowed.engine
@@ -344,17 +371,22 @@ def right_kernel(allowed: AsksForLine, rows, columns, rng: np.random.Generator) 
     together = int(np.lcm(unit.k, 1 if scaling is None or scaling.block is None else scaling.block))
     data = in_random_order(Data(x, y, c, scaling), together, rng)
     options: dict[str, Any] = {}
+    block = None if scaling is None or scaling.applied != "block" else scaling.block
     if order.promote_every is not None:
-        least, most = order.promote_every
-        options["promote_every"] = int(rng.integers(least // unit.k, most // unit.k + 1)) * unit.k
-    elif order.splits > 1:
-        options["k_order"] = f"split_k:{rng.integers(1, order.splits + 1)}"
-    elif order.k_order == ANY:
+        options["promote_every"] = _interval(order.promote_every, unit.k, block, rng)
+    parts = int(rng.integers(1, order.splits + 1))
+    apart = parts > 1 and (block is not None or options)
+    if order.k_order == ANY and not options:
         options["k_order"] = f"split_k:{2 ** rng.integers(0, 5)}"
-    elif order.k_order != "sequential":
+    elif order.k_order not in (ANY, "sequential"):
         options["k_order"] = order.k_order
+    elif parts > 1 and not apart:
+        options["k_order"] = f"split_k:{parts}"
     x, y = np.ascontiguousarray(data.a), np.ascontiguousarray(data.b)
-    found = model_results(unit, x, y, c, data.scaling, options)[-1]
+    if apart and (data.scaling is None or data.scaling.applied != "product"):
+        found = _sums_of_parts(unit, Data(x, y, c, data.scaling), parts, block, options)
+    else:
+        found = model_results(unit, x, y, c, data.scaling, options)[-1]
     where = np.ix_(rows, columns)
     product = JudgedProduct(unit.label, {"engine": unit.label, "chains": options}, x, y, c)
     with np.errstate(invalid="ignore"):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.exact.product import exact_gemm
+from tensorcore_models.formats.rounding import source_array
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
@@ -336,8 +337,8 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     check_line(rtol, atol)
     if block < 1:
         raise ValueError(f"a block of k has at least one product, got {block}")
-    a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
-    c = None if c is None else np.asarray(c).astype(np.float64)
+    a, b = (source_array(x, name).astype(np.float64) for x, name in ((a, "a"), (b, "b")))
+    c = None if c is None else source_array(c, "c").astype(np.float64)
     exact = np.abs(np.asarray(exact_gemm(a, b, c).rounded("fp64")))
     allowed = atol + rtol * exact if bound is None else np.broadcast_to(np.asarray(bound, np.float64), exact.shape)
     k = a.shape[1]
@@ -351,7 +352,7 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     lost = (np.abs(a[:, start : start + block] @ b[start : start + block]) for start in starts)
     return Vacuity(
         exact.size,
-        int(np.count_nonzero(exact <= allowed)),
+        int(np.count_nonzero((exact <= allowed) & np.isfinite(exact))),
         int(np.count_nonzero(largest <= allowed)),
         block,
         len(starts),

@@ -6,12 +6,15 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from mpgemm.experiments.whodunit import whodunit
+from mpgemm.traces.fused import joined
 from mpgemm.traces.reading import Trace
 from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.results import Result
 
 #: Rows of a product in which its recipe is looked for, and columns.
 SHOWN = 24
+#: Orders of k that are listed.
+ORDERS = 3
 #: The interval of probability ratios outside of which tokens are counted.
 RATIOS = (0.9, 1.1)
 
@@ -29,8 +32,9 @@ class ModuleDifference:
     #: differing, elements: Elements of the output whose bits differ.
     differing: int
     elements: int
-    relative: float  #: Root mean square of the difference over that of the first run's output.
+    relative: float  #: Root mean square of the difference over that of the first run's output; NaN where shapes differ.
     largest: float  #: Of the differences.
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None  #: Of both outputs where they differ.
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ class TraceComparison(Result):
     logits: LogitsDifference | None
     missing: tuple[str, ...]  #: Modules of one run alone.
     left_out: tuple[str, ...] = ()  #: Products that a run's recorder did not record, as "module: operation".
+    joined: tuple[str, ...] = ()  #: Projections that one run has fused, in words.
 
     def to_rows(self) -> list[dict]:
         """One for each module."""
@@ -73,6 +78,12 @@ class TraceComparison(Result):
         if self.first is None:
             return [f"the runs have the same bits in all {len(self.modules)} modules that both recorded"]
         f = self.first
+        others = [row for row in self.modules if row.shapes is not None]
+        if f.shapes is not None:
+            return [
+                f"the first module whose output differs is {_reshaped(f).replace(' on, whose', ', whose')}",
+                *self._later(f, others),
+            ]
         lines = [
             f"the first module whose bits differ is {f.module} (step {f.step}): {f.differing} of {f.elements} elements, "
             f"{f.relative:.2g} of the output; {_inputs(f)}"
@@ -81,8 +92,19 @@ class TraceComparison(Result):
             lines += [f"{name}: {text}" for name, text in zip(self.names, self.recipes, strict=True)]
         else:
             lines.append("what made it is not known: its input and weight were not recorded in both runs")
-        last = self.modules[-1]
-        if last is not f:
+        return [*lines, *self._later(f, others)]
+
+    def _later(self, f: ModuleDifference, others: list[ModuleDifference]) -> list[str]:
+        """What becomes of the first difference; `others`: modules whose outputs have other shapes."""
+        lines = []
+        if others and others[0] is not f:
+            lines.append(f"from {_reshaped(others[0])}")
+        if len(others) > 1:
+            lines.append(
+                f"other rows in {len(others)} modules, which are not compared: {_some(tuple(x.module for x in others))}"
+            )
+        last = next((row for row in reversed(self.modules) if row.shapes is None), f)
+        if last is not f and f.shapes is None:
             how = "grows" if last.relative > f.relative else "shrinks" if last.relative < f.relative else "goes"
             lines.append(
                 f"the difference {how} from {f.relative:.2g} to {last.relative:.2g} of the output in {last.module}"
@@ -97,6 +119,8 @@ class TraceComparison(Result):
             )
         if self.missing:
             lines.append(f"in one run alone: {_some(self.missing)}")
+        if self.joined:
+            lines.append(f"compared as one: {_some(self.joined)}")
         return lines
 
     def __str__(self) -> str:
@@ -105,6 +129,14 @@ class TraceComparison(Result):
 
 def _some(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"
+
+
+def _reshaped(row: ModuleDifference) -> str:
+    """A module whose outputs have other shapes, and why that may be."""
+    assert row.shapes is not None
+    one, other = row.shapes
+    why = ": rows differ, as where routing flips or requests are others" if one[1:] == other[1:] else ""
+    return f"{row.module} (step {row.step}) on, whose outputs have the shapes {one} and {other}{why}"
 
 
 def _inputs(f: ModuleDifference) -> str:
@@ -121,8 +153,11 @@ def compare_traces(first: Trace, second: Trace, *, logits: str | None = None, ex
 
     logits: The module whose output are logits; by default the last one whose name ends in lm_head or logits.
     explain: Look for who made the first module's output of each run (seconds to a minute).
-    Raises ValueError if no module is in both runs, shapes differ, or there is no such module of logits.
+    Modules whose outputs have other shapes, as where routing flips, are named and not compared; projections that one run has
+    fused are joined in the other (:mod:`mpgemm.traces.fused`).
+    Raises ValueError if no module is in both runs, or there is no such module of logits.
     """
+    first, second, said = joined(first, second)
     keys = [key for key in first.modules if key in second.modules]
     if not keys:
         raise ValueError(
@@ -131,7 +166,7 @@ def compare_traces(first: Trace, second: Trace, *, logits: str | None = None, ex
     rows = [row for key in keys if (row := _module(first, second, key)) is not None]
     apart = next((row for row in rows if row.differing), None)
     recipes = None
-    if apart is not None and explain:
+    if apart is not None and explain and apart.shapes is None:
         recipes = _recipes(first, second, (apart.step, apart.module))
     missing = [
         f"{module} (step {step})" for step, module in {**first.modules, **second.modules} if (step, module) not in keys
@@ -139,7 +174,7 @@ def compare_traces(first: Trace, second: Trace, *, logits: str | None = None, ex
     names = str(first.folder), str(second.folder)
     left_out = tuple(dict.fromkeys((*first.left_out, *second.left_out)))
     changed = _logits(first, second, keys, logits)
-    return TraceComparison(names, tuple(rows), apart, recipes, changed, tuple(missing), left_out)
+    return TraceComparison(names, tuple(rows), apart, recipes, changed, tuple(missing), left_out, said)
 
 
 def _modules(trace: Trace) -> str:
@@ -166,9 +201,9 @@ def _module(first: Trace, second: Trace, key) -> ModuleDifference | None:
     if one is None or other is None:
         return None
     if one.shape != other.shape:
-        raise ValueError(
-            f"{key[1]} (step {key[0]}): outputs of shapes {one.shape} and {other.shape}; record the same requests"
-        )
+        shapes = tuple(map(int, one.shape)), tuple(map(int, other.shape))
+        inputs, weights = (_operand_equal(first, second, key, kind) for kind in ("input", "weight"))
+        return ModuleDifference(key[0], key[1], inputs, weights, one.size, one.size, math.nan, math.nan, shapes)
     same = one.dtype == other.dtype
     x, y = one.astype(np.float64), other.astype(np.float64)
     differing = int(np.count_nonzero(_bits(one) != _bits(other))) if same else int(np.count_nonzero(x != y))
@@ -226,10 +261,19 @@ def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
         )  # fmt: skip
     except (ValueError, TypeError) as error:
         return f"not explained ({error})"
+    if not answer.settled and len(answer.exact) > 1:
+        return (
+            f"{len(answer.exact)} of {answer.tried} candidates give these bits, by {len(answer.by_who())} names; what they share: "
+            f"{answer.shared or 'nothing but their formats'}"
+        )
     if not answer.settled:
         return answer.verdict
     orders, _, ends = zip(*(each.how.partition(", result ") for each in answer.exact), strict=True)
-    how = " or ".join(dict.fromkeys(orders)) + (f", result {ends[0]}" if ends[0] else "")
+    found = tuple(dict.fromkeys(orders))
+    how = " or ".join(found[:ORDERS]) + (f" or one of {len(found) - ORDERS} more" if len(found) > ORDERS else "")
+    how += f", result {ends[0]}" if ends[0] else ""
+    if len(answer.exact) > ORDERS:
+        return f"{answer.exact[0].who}, {how}: {len(answer.exact)} of {answer.tried} candidates give these bits"
     return f"{answer.exact[0].who}, {how}; none of the others of {answer.tried} candidates gives these bits"
 
 
@@ -262,7 +306,7 @@ def _logits(first: Trace, second: Trace, keys, wanted: str | None) -> LogitsDiff
     changes, ranks = [], []
     for key in keys:
         one, other = first.tensor(key, "output"), second.tensor(key, "output")
-        if key[1] != chosen or one is None or other is None:
+        if key[1] != chosen or one is None or other is None or one.shape != other.shape:
             continue
         x, y = _log_probabilities(one), _log_probabilities(other)
         best = np.argmax(x, 1)

@@ -36,7 +36,8 @@ class Trace:
     """Recorded modules in order."""
 
     folder: Path
-    modules: dict[tuple[int, str], dict[str, TensorPlace]]
+    #: Of several places the tensors stand one behind the other (:mod:`mpgemm.traces.fused`).
+    modules: dict[tuple[int, str], dict[str, TensorPlace | tuple[TensorPlace, ...]]]
     left_out: tuple[str, ...] = ()  #: Products that were not recorded, as "module: operation".
 
     def tensor(self, key: tuple[int, str], kind: str) -> np.ndarray | None:
@@ -45,6 +46,11 @@ class Trace:
         place = self.modules.get(key, {}).get(kind)
         if place is None:
             return None
+        if isinstance(place, tuple) and not isinstance(place, TensorPlace):
+            return _behind_each_other([self._read(each) for each in place], kind)
+        return self._read(place)
+
+    def _read(self, place: TensorPlace) -> np.ndarray:
         array = read_array(place.path, place.name)
         if place.type is None or array.dtype.name == place.type:
             return array
@@ -52,6 +58,17 @@ class Trace:
         if dtype is None or np.dtype(dtype).itemsize != array.dtype.itemsize:
             raise ValueError(f"{place.path}: the index says {place.type}, the file holds {array.dtype}")
         return array.view(dtype)
+
+
+def _behind_each_other(parts: list[np.ndarray], kind: str) -> np.ndarray | None:
+    """Parts of a fused projection as one: outputs by columns, weights and their scales by rows; the input they share, None
+    where it differs."""
+    if kind.startswith("input"):
+        same = all(x.dtype == parts[0].dtype and np.array_equal(x, parts[0], equal_nan=False) for x in parts)
+        return parts[0] if same else None
+    if kind == "weight_scale" and any(x.size == 1 for x in parts):
+        return None  # one number for each part is no scale of the whole
+    return np.concatenate(parts, -1 if kind == "output" else 0)
 
 
 def read_trace(folder: str | Path) -> Trace:

@@ -2,6 +2,7 @@
 
 import re
 
+from ..catalogue.measured import settled_rules
 from ..engines.instruction import Instruction
 
 #: What sources call themselves in the catalogue, and where they are.
@@ -82,7 +83,10 @@ def open_questions(row: Instruction) -> list[str]:
         remark = remark.strip(" .")
         if any(word in remark for word in _OPEN):
             found.append(f"{remark[0].upper()}{remark[1:]}.")
+    settled = settled_rules(row.arch) if level == "hardware: own run" else frozenset()
     for rule, question in _QUESTIONS.items():
+        if rule in settled:
+            continue
         allowed = row.accumulator.edge_rules.get(rule)
         if allowed and (rule != "scaled_zero" or row.scale_format):
             chosen = getattr(row.accumulator, rule)

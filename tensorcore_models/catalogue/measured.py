@@ -2,7 +2,11 @@
 
 The campaign (:mod:`tensorcore_models.hardware.campaign`) writes ``edge_rules.json``; put into the folder
 ``tensorcore_models/catalogue/measured/`` (any name ending in .json) it changes the defaults of that architecture's rows, and
-the instructions that were run get the table's evidence. Without tables the rows stay as published.
+the instructions that were run get the table's evidence. Without tables the rows stay as published. A table may list in
+`compared` how many results of each instruction were compared with its row, of which none differs: those rows have its evidence,
+too.
+
+``hopper.json`` is the table of an H100; ``tools/make_hopper_vectors.py`` makes it of the run's recordings.
 """
 
 import dataclasses
@@ -31,6 +35,11 @@ def load_tables(folder: Path = FOLDER) -> list[dict[str, Any]]:
     return tables
 
 
+def settled_rules(arch: str) -> frozenset[str]:
+    """The edge rules that a table settles for an architecture."""
+    return frozenset(rule for table in load_tables() if table["arch"] == arch for rule in table["rules"])
+
+
 def is_shared(rule: str, row: Instruction) -> bool:
     """Whether a rule measured on one instruction holds for others: floors depend on the result, and fp64 has its own NaN."""
     return rule != "exponent_floor" and not (rule == "nan" and row.d_format == "fp64")
@@ -44,7 +53,7 @@ def _applied(spec: Spec, rules: Mapping[str, Any]) -> Spec:
 def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction:
     """An instruction with a table's edge rules: its own, or the architecture's.
 
-    An instruction that the table's run decided takes over its evidence.
+    An instruction that the table's run decided, or compared, takes over its evidence.
     """
     spec = row.accumulator
     if table is None or spec is None or row.arch != table["arch"]:
@@ -55,5 +64,6 @@ def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction
     parts = {f.name: getattr(spec, f.name) for f in dataclasses.fields(spec)}
     inner: Any = {name: _applied(part, table["rules"]) for name, part in parts.items() if isinstance(part, Accumulator)}
     spec = dataclasses.replace(spec, **inner)  # an inner operation is the architecture's
-    evidence = table["evidence"] if known and not known.get("unexplained") else row.evidence
+    seen = (known and not known.get("unexplained")) or row.name in table.get("compared", {})
+    evidence = table["evidence"] if seen else row.evidence
     return dataclasses.replace(row, accumulator=spec, evidence=evidence)

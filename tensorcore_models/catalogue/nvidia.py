@@ -12,7 +12,15 @@ published outputs they reproduce. The functions below make instructions of what 
 from dataclasses import replace
 from itertools import product
 
-from ..accumulators import Accumulator, FusedDotAdd, GroupDotFusedSum, IntegerDotAdd, InterleavedDotAdd, SequentialFMA
+from ..accumulators import (
+    Accumulator,
+    FusedDotAdd,
+    GroupDotFusedSum,
+    IntegerDotAdd,
+    InterleavedDotAdd,
+    SequentialFMA,
+    WidenedDotAdd,
+)
 from ..engines.instruction import Instruction
 from .tensor_cores import (
     F8F6F4,
@@ -83,36 +91,46 @@ ARCHITECTURES = {
         fraction_bits=24, terms={"fp16": 8}, floors={"fp32": -132, "fp16": -20},
         sync=(_FIRST_SHAPE, (((16, 8, 8),), "fp16", _BOTH)), units={_884: "volta"}, blocks={_884: 4},
         integer=((((8, 8, 16),), ("s8", "u8")), (((8, 8, 32),), ("s4", "u4"))),
-        capability=(7, 5), target="sm_75", devices={"t4": (), "rtx2080ti": ()},
+        widens=True, capability=(7, 5), target="sm_75", devices={"t4": (), "rtx2080ti": ()},
     ),
     # A2 and A30 lack FP64 tensor cores (khattak-mikaitis, section IV-A3).
     "ampere": Architecture(
         fraction_bits=24, terms=_FOUR_AND_EIGHT, floors={"fp32": -132, "fp16": -20},
         sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES, _NIBBLES),
         emulated=(((_884,), "fp16", (("fp32", "fp32"),)),),
-        capability=(8, 0), whole_major=True, target="sm_80",
+        widens=True, capability=(8, 0), whole_major=True, target="sm_80",
         devices={"a100": (), "a2": ("fp64",), "a30": ("fp64",), "a40": (), "rtx3090": (), "rtx_a6000": ()},
-        measured_floor="A100", vectors="A100 and A2", pinned=("fp16", "bf16", "tf32"),
+        measured_floors={"fp32": "an A100 (Hawkeye)"}, vectors="A100 and A2", pinned=("fp16", "bf16", "tf32"),
     ),
     "ada": Architecture(
         fraction_bits=24, terms=_FOUR_AND_EIGHT, floors={"fp32": -132, "fp16": -20},
-        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES, _NIBBLES), narrow=(_ADA_FP8,),
+        sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES, _NIBBLES), narrow=(_ADA_FP8,), widens=True,
         capability=(8, 9), target="sm_89", devices={"rtx1000_ada": (), "rtx4060": (), "rtx4090": (), "l40s": ()},
         vectors="RTX 1000 Ada and L40S", pinned=("fp16", "bf16", "tf32"),
     ),
     "hopper": Architecture(
         fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
         sync=_SYNC, double=((16, 8, 16), (16, 8, 8), (16, 8, 4), (8, 8, 4)), integer=(_BYTES,),
-        narrow=(replace(_INTERLEAVED, outputs=(Outputs(_MATLAB.format("H100 and H200"), ("fp16",)),)),),
+        narrow=(
+            replace(
+                _INTERLEAVED,
+                outputs=(
+                    Outputs(_MATLAB.format("H100 and H200"), ("fp16",)),
+                    Outputs("outputs of an H100 (own run)", ("fp32", "fp16"), (32, 16), alike=False),
+                ),
+            ),
+        ),
         group=_WGMMA,
-        capability=(9, 0), target="sm_90a", devices={"h100": (), "h200": (), "gh200": ()},
-        measured_floor="H100", vectors="H100 and H200", pinned=("fp16", "bf16"),
+        double_nan="NaN payloads are x86's in 812 of 813 recorded results; the other has two NaN operands",
+        widens=True, capability=(9, 0), target="sm_90a", devices={"h100": (), "h200": (), "gh200": ()},
+        measured_floors={"fp32": "an H100 (Hawkeye)", "fp16": "an H100 (own run)"},
+        vectors="H100 and H200", pinned=("fp16", "bf16"),
     ),
     "blackwell": Architecture(
         fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
         sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES,),
         narrow=(replace(_INTERLEAVED, outputs=(Outputs(_MATLAB.format("B200"), ("fp32", "fp16")),)),),
-        scaled=Scaled(m=128, n=8, free=TCGEN05_SCALED_SHAPES, group=_TCGEN05), group=_TCGEN05,
+        scaled=Scaled(m=128, n=8, free=TCGEN05_SCALED_SHAPES, group=_TCGEN05), group=_TCGEN05, widens=True,
         capability=(10, 0), whole_major=True, target="sm_100a", devices={"b200": (), "gb200": (), "b300": (), "gb300": ()},
         vectors="B200", pinned=("fp16", "bf16"),
     ),
@@ -120,7 +138,7 @@ ARCHITECTURES = {
         fraction_bits=25, terms=_SIXTEEN, floors={"fp32": -133, "fp16": -21},
         sync=_SYNC, double=((8, 8, 4),), integer=(_BYTES,),
         narrow=(Narrow(formats=F8F6F4), Narrow(ks=(16,))), narrow_kind="f8f6f4", scaled=Scaled(m=16, n=8),
-        capability=(12, 0), whole_major=True, target="sm_120a", devices={"rtx_pro_6000": ()},
+        widens=True, capability=(12, 0), whole_major=True, target="sm_120a", devices={"rtx_pro_6000": ()},
     ),
 }  # fmt: skip
 #: Floor of GDFS, whose groups have exponents of their scales only.
@@ -212,23 +230,36 @@ def _double_rows():
     formats = ("fp64",) * 4
     for arch, row in ARCHITECTURES.items():
         for shape in row.double:
-            yield _sync(arch, shape, *formats, SequentialFMA(), note="NaN payloads unknown")
+            yield _sync(arch, shape, *formats, SequentialFMA(), note=row.double_nan)
         for shape, (modifier, rounding) in product(row.double, PTX_ROUNDINGS.items()):
             yield _sync(
                 arch, shape, *formats, SequentialFMA(rounding), name=f"mma.{_shape(shape)}.{_spell(*formats)}.{modifier}",
                 source=f"{KHATTAK}; ptxas takes .{modifier} and gives DMMA.{modifier.upper()}", evidence=INFERRED,
-                note="rounds every multiply-add so; NaN payloads unknown",
+                note=f"rounds every multiply-add so; {row.double_nan}",
             )  # fmt: skip
 
 
+def _wmma(arch: str, fmt: str, c: str, d: str) -> tuple[Accumulator, dict[str, str]]:
+    """What WMMA of 16-bit operands computes, and what that rests on."""
+    unit = ARCHITECTURES[arch]
+    facts = _basis(arch, d, fmt in unit.pinned and c == d, f"{KHATTAK}; {MMA_SIM}", INFERRED)
+    if c == d:
+        return _fused(arch, fmt, 16, d), facts
+    if unit.widens:
+        facts = _basis(arch, "fp32", False, f"SASS of {unit.target.removesuffix('a')} (nvcc 13.0); {MMA_SIM}", INFERRED)
+        facts["note"] = f"c widened to fp32, the fp32 row, d rounded from its result; {facts['note']}"
+        return WidenedDotAdd(_fused(arch, fmt, 16, "fp32"), 16), facts
+    facts["note"] = f"c and d of different formats: not seen, neither SASS nor outputs; {facts['note']}"
+    return _fused(arch, fmt, 16, d), facts
+
+
 def _wmma_rows():
+    results = (("fp32", "fp32"), ("fp16", "fp16"), ("fp32", "fp16"), ("fp16", "fp32"))
     for arch, unit in ARCHITECTURES.items():
-        for fmt in ("fp16", "bf16"):
-            results = (("fp32", "fp32"), ("fp16", "fp16"), ("fp32", "fp16"), ("fp16", "fp32"))
+        for fmt in (fmt for fmt in ("fp16", "bf16") if fmt in unit.terms):
             for shape, (d, c) in product(WMMA_SHAPES, results if fmt == "fp16" else results[:1]):
-                if fmt in unit.terms:
-                    facts = _basis(arch, d, fmt in unit.pinned and c == d, f"{KHATTAK}; {MMA_SIM}", INFERRED)
-                    yield _sync(arch, shape, fmt, fmt, c, d, _fused(arch, fmt, 16, d), prefix="wmma", **facts)
+                spec, facts = _wmma(arch, fmt, c, d)
+                yield _sync(arch, shape, fmt, fmt, c, d, spec, prefix="wmma", **facts)
         if "tf32" in unit.terms:
             facts = _basis(arch, "fp32", bool(unit.vectors), KHATTAK, INFERRED)
             facts["note"] = f"two chained N = 4 steps; {facts['note']}"
@@ -246,7 +277,7 @@ def _narrow(arch: str, kind: Narrow, k: int, a: str, b: str, d: str) -> tuple[Ac
         note = f"alignment floor {unit.floors[d]}: models only"
     if kind.interleaved:  # no note on the floor: products are multiples of 2^-32, which it never cuts
         note = "fp8 to fp16 conversion, two chained FP16 operations over interleaved k, c added last"
-        note += "" if k == 32 else "; groups of 8: no data"
+        note += "" if any(k in o.ks for o in kind.outputs) else f"; groups of {k // 2}: no data"
     facts = {
         "source": "; ".join([kind.source, *outputs]), "evidence": VECTORS if outputs else evidence, "note": note
     }  # fmt: skip

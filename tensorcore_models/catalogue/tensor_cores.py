@@ -91,20 +91,23 @@ class Architecture:
     scaled: Scaled | None = None
     group: Group | None = None  # wgmma or tcgen05.mma
     double: tuple[Shape, ...] = ()  # mma.sync of fp64
+    double_nan: str = "NaN payloads unknown (on an H100 they are x86's)"  # what is known of their NaN
     integer: tuple[tuple[tuple[Shape, ...], tuple[str, ...]], ...] = ()  # mma.sync into s32, with operand formats
+    # whether the target's SASS of WMMA with C and D of different formats widens C, sums in FP32 and rounds D; else not seen
+    widens: bool = False
     capability: tuple[int, int] = (0, 0)  # compute capability
     variants: tuple[tuple[int, int], ...] = ()  # others with its tensor cores
     whole_major: bool = False  # whether all others of the same major number are variants
     target: str = ""  # of compilation
     # GPUs, and operand formats that their tensor cores lack
     devices: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    # GPU on which the floor of fp32 results has been measured (Hawkeye); else models alone state it
-    measured_floor: str = ""
+    # GPUs on which floors have been measured, by result format, and who did; else models alone state them
+    measured_floors: dict[str, str] = field(default_factory=dict)
     vectors: str = ""  # GPUs whose published outputs the `pinned` rows reproduce (MATLAB-tensor-core)
     pinned: tuple[str, ...] = ()  # operand formats whose arithmetic those outputs pin
 
     def floor_note(self, d_format: str) -> str:
         """What the alignment floor of a result format rests on."""
-        measured = self.measured_floor if d_format == "fp32" else ""
-        known = f"measured on an {measured} (Hawkeye)" if measured else "models only"
+        measured = self.measured_floors.get(d_format)
+        known = f"measured on {measured}" if measured else "models only"
         return f"alignment floor {self.floors[d_format]}: {known}"

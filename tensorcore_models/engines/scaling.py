@@ -69,6 +69,7 @@ RULES = (
     ScaleRule("per row and column", 1, None, "fp32", "end", "published: PyTorch's kernel on CUTLASS"),
     ScaleRule("blocks of 1 x 128", 1, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
     ScaleRule("blocks of 128 x 128", 128, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
+    ScaleRule("groups of 64", 1, 64, "fp32", "block", "published: weights of 4 bits, as AWQ and GPTQ group them"),
     ScaleRule("mx, blocks of 32", 1, 32, "ue8m0", "product", "published: PTX ISA"),
     ScaleRule("nvfp4, blocks of 16", 1, 16, "ue4m3", "product", "published: PTX ISA"),
 )
@@ -126,11 +127,13 @@ class Scaling:
 
     def spread_a(self) -> np.ndarray:
         """The factor of every element of A in float64, shape (m, k); exact."""
-        return _spread(self.rule_a, self.a, self.sizes[0], self.sizes[1], "a") * self.whole_a
+        found = _spread(self.rule_a, self.a, self.sizes[0], self.sizes[1], "a")
+        return found if self.whole_a == 1 else found * self.whole_a
 
     def spread_b(self) -> np.ndarray:
         """The factor of every element of B, shape (k, n)."""
-        return _spread(self.rule_b, self.b, self.sizes[2], self.sizes[1], "b") * self.whole_b
+        found = _spread(self.rule_b, self.b, self.sizes[2], self.sizes[1], "b")
+        return found if self.whole_b == 1 else found * self.whole_b
 
     def at(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """FP32 factors of a value of k without those of whole tensors: shapes (m, 1) and (1, n)."""
@@ -178,11 +181,13 @@ def _taken(rule: ScaleRule, values: np.ndarray, at: np.ndarray) -> tuple[ScaleRu
 
 
 def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, part: slice = slice(None)) -> np.ndarray:
-    values = values if side == "a" else values.T
-    across = np.zeros(size, int) if rule.together is None else np.arange(size) // rule.together
-    along = np.zeros(k, int) if rule.along is None else np.arange(k) // rule.along
-    found = values[across[:, None], along[None, part]]
-    return found if side == "a" else found.T
+    """One factor for every element, or for some values of k, shape (size, k) of A and (k, size) of B."""
+    across, along = (0, 1) if side == "a" else (1, 0)
+    taken = np.zeros(k, int) if rule.along is None else np.arange(k) // rule.along
+    values = np.take(values, taken[part], axis=along)
+    if rule.together is None:
+        return np.repeat(values, size, axis=across)
+    return values if rule.together == 1 else np.take(values, np.arange(size) // rule.together, axis=across)
 
 
 def read_scales(

@@ -68,6 +68,7 @@ class SumAlgorithm(enum.Enum):
     INTEGER = enum.auto()  # IntegerDotAdd
     PHASES = enum.auto()  # FidelityPhases, IntegerPhases
     CONVERTED = enum.auto()  # ConvertedDotAdd: another one of converted operands
+    WIDENED = enum.auto()  # WidenedDotAdd: another one between conversions of c and d
 
 
 class Form(NamedTuple):
@@ -78,11 +79,17 @@ class Form(NamedTuple):
 
 
 class Conversion(NamedTuple):
-    """Operands converted before the sum: ``convert(codes, side)`` gives those of a (0) or b (1), which `spec` takes."""
+    """Operands converted before the sum: ``convert(codes, side)`` gives those of a (0) or b (1), which `spec` takes.
+
+    Where results are converted, too, ``finish(codes)`` makes them of those of `spec`, after every `every` products (None: of
+    a whole chain), and ``convert(codes, 2)`` gives the addend that `spec` takes.
+    """
 
     spec: "Accumulator"
     formats: tuple[Any, ...]
     convert: Callable[[Any, int], Any]
+    finish: Callable[[Any], Any] | None = None
+    every: int | None = None
 
 
 class Arrangement(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import numpy as np
 
 from ..formats.exact_rounding import check_rounding
+from ..formats.rows import Format
 from ..integers import checked_integer
 
 MAX_TERMS = 1024
@@ -100,3 +101,10 @@ def check_keyed(spec: Any, name: str) -> None:
 
 def check_deterministic(spec: object, name: str) -> None:
     require(check_rounding(getattr(spec, name)) != "sr", spec, f"{name} cannot be stochastic")
+
+
+def holds(wide: Format, narrow: Format) -> bool:
+    """Whether a format has all finite numbers of another one."""
+    fits = narrow.fraction_bits <= wide.fraction_bits and narrow.max_finite <= wide.max_finite
+    fits = fits and (wide.signed or not narrow.signed)
+    return fits and narrow.emin - narrow.fraction_bits >= wide.emin - wide.fraction_bits

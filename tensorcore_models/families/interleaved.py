@@ -20,7 +20,7 @@ from ..aspects.values import power
 from ..explanations.descriptions import ROUNDINGS, Words
 from ..formats import Format, get_float_format, get_format
 from .base import Accumulator, Arrangement, Form, SumAlgorithm
-from .checks import check_deterministic, require
+from .checks import check_deterministic, holds, require
 from .fused import FusedDotAdd
 from .fused.bound import sum_error
 from .fused.description import fused_note
@@ -82,7 +82,7 @@ class InterleavedDotAdd(Accumulator):
         super().check_formats(formats, block_size)
         via = get_float_format(self.via_format)
         for name, fmt in zip("ab", formats[:2], strict=True):
-            if not _holds(via, fmt):
+            if not holds(via, fmt):
                 raise ValueError(
                     f"InterleavedDotAdd converts its operands to {via.name} first, which lacks numbers of "
                     f"{name}_format {fmt.name}"
@@ -253,13 +253,6 @@ class InterleavedDotAdd(Accumulator):
         )  # fmt: skip
 
 
-def _holds(wide: Format, narrow: Format) -> bool:
-    """Whether a format has all finite numbers of another one."""
-    fits = narrow.fraction_bits <= wide.fraction_bits and narrow.max_finite <= wide.max_finite
-    fits = fits and (wide.signed or not narrow.signed)
-    return fits and narrow.emin - narrow.fraction_bits >= wide.emin - wide.fraction_bits
-
-
 @cache
 def _conversion_table(fmt: Format, via: Format, tf32_nan: Literal["truncated", "kept"]) -> np.ndarray:
     """Encodings of `via` for all encodings of `fmt`; kept, because specifications that differ elsewhere share it."""
@@ -275,7 +268,7 @@ def _carriers(interface: Interface) -> list[str]:
     """Formats in which products may be formed: the operands' own, and wider ones for operands of up to 8 bits."""
     own, other = interface.formats[:2]
     wider = ("fp16", "bf16", "fp32") if max(own.bits, other.bits) <= 8 else ()
-    return [name for name in (own.name, *wider) if all(_holds(get_float_format(name), fmt) for fmt in (own, other))]
+    return [name for name in (own.name, *wider) if all(holds(get_float_format(name), fmt) for fmt in (own, other))]
 
 
 def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:

@@ -12,7 +12,7 @@ Source: solved from recordings of an H100; all 2^32 results of each instruction 
 
 from typing import Any, NamedTuple
 
-from .tables import UNITS, X_BITS, Unit, tables
+from .tables import UNITS, X_BITS, UnitFunction, tables
 
 NAN = 0x7FFFFFFF
 #: 1 / (2 pi) as the unit has it: 0x3e22f983, this times 2^-26.
@@ -60,7 +60,7 @@ class Fields(NamedTuple):
     nan: Any
 
 
-def fields(z, unit: Unit, code) -> Fields:
+def fields(z, unit: UnitFunction, code) -> Fields:
     """A code taken apart; what has the exponent field 0 counts as zero."""
     field, fraction = z.bits(code, 30, unit.bits), z.bits(code, unit.bits - 1, 0)
     special = z.same(field, z.number(2 * unit.bias + 1))
@@ -71,13 +71,13 @@ def fields(z, unit: Unit, code) -> Fields:
     )  # fmt: skip
 
 
-def split(z, unit: Unit, fraction) -> tuple:
+def split(z, unit: UnitFunction, fraction) -> tuple:
     """The segment of a fraction of 23 bits, and x: what the segment leaves, as 17 bits."""
     rest = 23 - (len(tables()[unit.tables[0]].rows).bit_length() - 1)
     return z.cut(fraction, rest), z.scaled(z.low(fraction, rest), X_BITS - rest)
 
 
-def signed(z, unit: Unit, sign, magnitude: int):
+def signed(z, unit: UnitFunction, sign, magnitude: int):
     """A code of that magnitude and a sign."""
     return z.choose(sign, z.code(1 << 31 | magnitude, 32), z.code(magnitude, 32))
 
@@ -92,7 +92,7 @@ def square(z, x):
 
 
 # -- reductions ----------------------------------------------------------------------------------------------------------
-def reduce_ex2(z, unit: Unit, a: Fields, code) -> Reduced:
+def reduce_ex2(z, unit: UnitFunction, a: Fields, code) -> Reduced:
     """|x| cut to 23 fraction bits, negated by inverting its bits where some of its fraction are set."""
     wide = z.scaled(z.plus(a.fraction, z.number(1 << 23)), 7)
     size = z.shifted(wide, z.larger(z.minus(z.number(134), a.field), z.number(0)))
@@ -111,7 +111,7 @@ def reduce_ex2(z, unit: Unit, a: Fields, code) -> Reduced:
     return Reduced(z.number(0), segment, x, z.false, whole, fixed)
 
 
-def reduce_lg2(z, unit: Unit, a: Fields, code) -> Reduced:
+def reduce_lg2(z, unit: UnitFunction, a: Fields, code) -> Reduced:
     """The exponent is the whole part, the fraction the operand of the table."""
     segment, x = split(z, unit, a.fraction)
     one = z.both(z.same(a.field, z.number(127)), z.same(a.fraction, z.number(0)))
@@ -124,7 +124,7 @@ def reduce_lg2(z, unit: Unit, a: Fields, code) -> Reduced:
     return Reduced(z.number(0), segment, x, z.false, z.number(0), fixed, z.minus(a.field, z.number(127)))
 
 
-def reduce_rcp(z, unit: Unit, a: Fields, code) -> Reduced:
+def reduce_rcp(z, unit: UnitFunction, a: Fields, code) -> Reduced:
     """The exponent changes its sign, the fraction is the operand of a table with 128 segments."""
     segment, x = split(z, unit, a.fraction)
     infinity = (2 * unit.bias + 1) << unit.bits
@@ -132,7 +132,7 @@ def reduce_rcp(z, unit: Unit, a: Fields, code) -> Reduced:
     return Reduced(z.number(0), segment, x, a.sign, z.minus(z.number(unit.bias), a.field), fixed)
 
 
-def _root(z, unit: Unit, a: Fields, inverse: bool) -> Reduced:
+def _root(z, unit: UnitFunction, a: Fields, inverse: bool) -> Reduced:
     exponent = z.minus(a.field, z.number(unit.bias))
     half, odd = z.floored(exponent, 1), z.low(exponent, 1)
     segment, x = split(z, unit, a.fraction)
@@ -149,17 +149,17 @@ def _root(z, unit: Unit, a: Fields, inverse: bool) -> Reduced:
     return Reduced(odd, segment, x, z.false, half, fixed)
 
 
-def reduce_rsqrt(z, unit: Unit, a: Fields, code) -> Reduced:
+def reduce_rsqrt(z, unit: UnitFunction, a: Fields, code) -> Reduced:
     """Half of the exponent with the other sign; its parity chooses the table."""
     return _root(z, unit, a, inverse=True)
 
 
-def reduce_sqrt(z, unit: Unit, a: Fields, code) -> Reduced:
+def reduce_sqrt(z, unit: UnitFunction, a: Fields, code) -> Reduced:
     """Half of the exponent; its parity chooses the table, and both tables are others than those of rsqrt."""
     return _root(z, unit, a, inverse=False)
 
 
-def _circle(z, unit: Unit, a: Fields, cosine: bool) -> Reduced:
+def _circle(z, unit: UnitFunction, a: Fields, cosine: bool) -> Reduced:
     """|x| / (2 pi) cut to 24 bits, of whose fraction 25 bits are an angle: a quadrant and where in it."""
     product = z.times(z.plus(a.fraction, z.number(1 << 23)), z.number(_TURN))
     carry = z.cut(product, 47)
@@ -179,17 +179,17 @@ def _circle(z, unit: Unit, a: Fields, cosine: bool) -> Reduced:
     return Reduced(z.number(0), segment, x, sign, z.number(0), [(a.special, z.code(NAN, 32))])
 
 
-def reduce_sin(z, unit: Unit, a: Fields, code) -> Reduced:
+def reduce_sin(z, unit: UnitFunction, a: Fields, code) -> Reduced:
     """An angle of 25 bits; zeros keep their sign."""
     return _circle(z, unit, a, cosine=False)
 
 
-def reduce_cos(z, unit: Unit, a: Fields, code) -> Reduced:
+def reduce_cos(z, unit: UnitFunction, a: Fields, code) -> Reduced:
     """The sine a quarter turn further, of |x|."""
     return _circle(z, unit, a, cosine=True)
 
 
-def reduce_tanh(z, unit: Unit, a: Fields, code) -> Reduced:
+def reduce_tanh(z, unit: UnitFunction, a: Fields, code) -> Reduced:
     """A table for each binade; below them x itself, above them 1."""
     below = z.less(a.field, z.number(unit.bias + _TANH_BINADES[0]))
     above = z.less(z.number(unit.bias + _TANH_BINADES[-1]), a.field)
@@ -247,8 +247,3 @@ def steps(z, name: str, code) -> Steps:
     for condition, fixed in reversed([(a.nan, z.code(NAN, 32)), *found.fixed]):
         result = z.choose(condition, fixed, result)
     return Steps(found, unit_bits, (c0, c1, c2), q, total, significand, result)
-
-
-def result(z, name: str, code):
-    """The unit's result for one operand."""
-    return steps(z, name, code).code

@@ -75,8 +75,7 @@ class Function:
         ----------
         *operands : array_like of integers
             One; two of a division, and of a conversion into pairs, where the second becomes the lower half. Encodings of FP32,
-            FP16 or bf16; words with two of these where the instruction is packed; the upper words of FP64 numbers whose lower
-            words are 0.
+            FP16 or bf16; words with two of these where the instruction is packed; the upper words of FP64 numbers.
 
         Returns
         -------
@@ -115,7 +114,8 @@ class Function:
         Parameters
         ----------
         *operands : array_like
-            Values that the operand's format has; of packed instructions each element is computed alone.
+            Values that the operand's format has; of packed instructions each element is computed alone. Of FP64 numbers the
+            lower word is ignored (PTX ISA).
 
         Returns
         -------
@@ -125,7 +125,7 @@ class Function:
         Raises
         ------
         ValueError
-            If the operand's format lacks a value (``tensorcore_models.round_to`` rounds), or there is another number of operands.
+            If the operand's format lacks a value (``tensorcore_models.round_to`` rounds), or the number of operands is wrong.
         TypeError
             If an operand holds no real numbers.
         """
@@ -133,7 +133,7 @@ class Function:
         codes = [self._codes_of(x, name) for x, name in zip(operands, self.row.operands, strict=True)]
         if self._widened is not None:
             return self._numbers(self._halves[codes[0]])
-        words = np.broadcast_arrays(*codes)
+        words = list(np.broadcast_arrays(*codes))
         if self.row.packed:
             return np.stack([self._numbers(self._narrow(self._run([x]))).reshape(x.shape) for x in words], axis=-1)
         return self._numbers(self._narrow(self._run(words))).reshape(words[0].shape)
@@ -161,12 +161,7 @@ class Function:
         """Encodings of values, or the upper words of doubles."""
         x = source_array(given, name)
         if self.row.operand == _HIGH:
-            wide = x.astype(np.float64).view(np.uint64)
-            if (wide & np.uint64(0xFFFFFFFF)).any():
-                raise ValueError(
-                    f"{self.name} is known for numbers with at most 21 bits of significand: {name} has others"
-                )
-            return (wide >> np.uint64(32)).astype(np.uint32)
+            return (x.astype(np.float64).view(np.uint64) >> np.uint64(32)).astype(np.uint32)
         fmt = get_float_format(self.row.operand)
         codes = encode(x, fmt)
         back = decode(codes, fmt, np.float64)
@@ -204,7 +199,7 @@ class Function:
     def _halves(self) -> np.ndarray:
         """Results of all 16-bit operands."""
         codes = np.arange(1 << 16, dtype=np.uint16)
-        wide = decode(codes, self._widened, np.float32)
+        wide = decode(codes, get_float_format(self.row.operand), np.float32)
         return self._narrow(self._run([wide.view(np.uint32)]))
 
     def _numbers(self, codes: np.ndarray) -> np.ndarray:
@@ -255,9 +250,28 @@ class Function:
         found = sequences.evaluate(z, self._program, words)
         return found if self._narrowed is None else z.converted(found, fp32, self._narrowed, self.row.rounding)
 
+    def steps(self, *operands: int) -> list[tuple[sequences.SequenceStep, list[Any], Any]]:
+        """The instructions of one result: each with its operands' words and its result, in plain integers.
+
+        Parameters
+        ----------
+        *operands : int
+            Encodings, as those of :meth:`bits`; of packed instructions one number.
+        """
+        words: tuple[int, ...] = operands
+        if self._widened is not None:
+            words = (on_integers.converted(operands[0], self._widened, get_float_format("fp32")),)
+        program = self._program
+        known = sequences.values(on_integers, program, words)
+        found = []
+        for number, step in enumerate(program.steps):
+            given = [source[0] if isinstance(source, tuple) else known[source] for source in step.sources]
+            found.append((step, given, known[number]))
+        return found
+
     # -- what the row says -----------------------------------------------------------------------------------------------
     @cached_property
-    def _program(self) -> sequences.Program:
+    def _program(self) -> sequences.InstructionSequence:
         names = ("x",) if self.row.packed else self.row.operands
         return sequences.parse(self.row.program, names)
 

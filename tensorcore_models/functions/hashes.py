@@ -1,7 +1,7 @@
 """Hashes by which a function is compared with a recording over its whole domain of 2^32 operands.
 
 There is one for each block of 2^16 operands with equal upper halves: the sum modulo 2^64, over the lower halves, of what
-SplitMix64's output function gives for lower half * 2^32 + result. A GPU computes all 65,536 of them in milliseconds, and they are 512 kB.
+SplitMix64's output function gives for lower half * 2^32 + result. The 65,536 hashes of a function take 512 kB.
 """
 
 import numpy as np

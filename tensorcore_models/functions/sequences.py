@@ -2,13 +2,13 @@
 
 A text is a few assignments and one last expression, in Python's syntax:
 
-- numbers with a point are FP32 values (`2.0 ** 24`, too), integers are words (`0x3BBB989D` is the FP32 number with these bits);
-- `*`, `+`, `-`, `/` and unary `-` are FP32 operations to nearest even, so are `fma(a, b, c)` and `square_root(a)`; `fma_rd` rounds
-  down; `abs`, `sat` (to [0, 1], NaN to +0) and `flush` (subnormal numbers to zeros) round nothing;
+- numbers with a point are FP32 values (`2.0 ** 24`, too), integers words (`0x3BBB989D` is the FP32 number with these bits);
+- `*`, `+`, `-`, `/` and unary `-` are FP32 operations to nearest even, so are `fma(a, b, c)` and `square_root(a)`; `fma_rd`
+  rounds down; `abs`, `sat` (to [0, 1], NaN to +0) and `flush` (subnormal numbers to zeros) round nothing;
 - `<`, `>` compare FP32 numbers, `==` words; `x if condition else y` chooses; `float_of(word)` is the nearest FP32 number;
 - `&`, `|`, `^`, `<<`, `>>` (by a constant), `word_add` and `word_sub` are operations on words;
-- `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` and `tanh` are the special-function unit's, `rcp_high` and `rsqrt_high` on the
-  upper word of a double.
+- `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` and `tanh` are the special-function unit's, `rcp_high` and `rsqrt_high` on
+  the upper word of a double.
 """
 
 import ast
@@ -27,7 +27,8 @@ from .tables import UNITS, kernel_tables
 OPERATIONS = {
     **dict.fromkeys(UNITS, 1),
     "fma": 3, "fma_rd": 3, "mul": 2, "add": 2, "div": 2, "square_root": 1, "neg": 1, "abs": 1, "sat": 1, "flush": 1,
-    "float_of": 1, "less": 2, "same": 2, "select": 3, "and": 2, "or": 2, "xor": 2, "shl": 2, "shr": 2, "word_add": 2, "word_sub": 2,
+    "float_of": 1, "less": 2, "same": 2, "select": 3, "and": 2, "or": 2, "xor": 2, "shl": 2, "shr": 2, "word_add": 2,
+    "word_sub": 2,
 }  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(OPERATIONS)}
 _BINARY = {
@@ -38,18 +39,18 @@ _BINARY = {
 REGISTERS = 64
 
 
-class Step(NamedTuple):
+class SequenceStep(NamedTuple):
     """One instruction: its name and its sources: names of operands, numbers of earlier steps, constants as (word,)."""
 
     operation: str
     sources: tuple[Any, ...]
 
 
-class Program(NamedTuple):
+class InstructionSequence(NamedTuple):
     """A text taken apart: names of operands, steps, and the source that is the result."""
 
     operands: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[SequenceStep, ...]
     result: Any
 
 
@@ -63,13 +64,13 @@ class _Reader:
     """Reads one text; equal instructions become one step."""
 
     def __init__(self, operands: tuple[str, ...], text: str) -> None:
-        self.text, self.steps = text, dict[Step, int]()
+        self.text, self.steps = text, dict[SequenceStep, int]()
         self.names: dict[str, Any] = {name: name for name in operands}
 
     def step(self, operation: str, *sources: Any) -> int:
         if OPERATIONS.get(operation) != len(sources):
             raise ValueError(f"no operation {operation} of {len(sources)} operands in {self.text!r}")
-        return self.steps.setdefault(Step(operation, sources), len(self.steps))
+        return self.steps.setdefault(SequenceStep(operation, sources), len(self.steps))
 
     def expression(self, node: ast.expr) -> Any:
         """The source that an expression is."""
@@ -106,7 +107,7 @@ class _Reader:
 
 
 @cache
-def parse(text: str, operands: tuple[str, ...] = ("x",)) -> Program:
+def parse(text: str, operands: tuple[str, ...] = ("x",)) -> InstructionSequence:
     """Take a text apart.
 
     Raises
@@ -123,7 +124,7 @@ def parse(text: str, operands: tuple[str, ...] = ("x",)) -> Program:
     if not isinstance(last, ast.Expr):
         raise ValueError(f"{text!r} does not end in an expression")
     result = reader.expression(last.value)
-    return Program(operands, tuple(reader.steps), result)
+    return InstructionSequence(operands, tuple(reader.steps), result)
 
 
 # -- integers and terms --------------------------------------------------------------------------------------------------
@@ -162,23 +163,32 @@ def _flushed(z, x):
     return z.choose(zero, z.word_and(x, z.code(0x80000000, 32)), x)
 
 
-def evaluate(z, program: Program, operands) -> Any:
-    """What a program gives for operands, by the operations `z` (:mod:`.on_integers` or :mod:`.on_terms`)."""
+def values(z, program: InstructionSequence, operands) -> dict[Any, Any]:
+    """What the operands, by their names, and the steps, by their numbers, give by the operations `z`.
+
+    `z` is :mod:`.on_integers` or :mod:`.on_terms`.
+    """
     known: dict[Any, Any] = dict(zip(program.operands, operands, strict=True))
     for number, (operation, sources) in enumerate(program.steps):
-        values = [z.code(source[0], 32) if isinstance(source, tuple) else known[source] for source in sources]
+        given = [z.code(source[0], 32) if isinstance(source, tuple) else known[source] for source in sources]
         if operation in UNITS:
-            known[number] = datapath.steps(z, operation, values[0]).code
+            known[number] = datapath.steps(z, operation, given[0]).code
         elif operation in ("shl", "shr"):
-            known[number] = (z.shift_left if operation == "shl" else z.shift_right)(values[0], sources[1][0])
+            known[number] = (z.shift_left if operation == "shl" else z.shift_right)(given[0], sources[1][0])
         else:
-            known[number] = _MEANING[operation](z, *values)
+            known[number] = _MEANING[operation](z, *given)
+    return known
+
+
+def evaluate(z, program: InstructionSequence, operands) -> Any:
+    """What a program gives for operands, by the operations `z`."""
+    known = values(z, program, operands)
     return z.code(program.result[0], 32) if isinstance(program.result, tuple) else known[program.result]
 
 
 # -- the kernel ----------------------------------------------------------------------------------------------------------
 @cache
-def compiled(program: Program) -> Sequence:
+def compiled(program: InstructionSequence) -> Sequence:
     """The program as the kernel takes it; registers are given back after the last step that reads them."""
     constants = list(dict.fromkeys(s for step in program.steps for s in step.sources if isinstance(s, tuple)))
     registers: dict[Any, int] = {source: at for at, source in enumerate([*program.operands, *constants])}

@@ -11,14 +11,14 @@ FILE = Path(__file__).with_name("tables.txt")
 X_BITS = 17
 
 
-class Table(NamedTuple):
+class CoefficientTable(NamedTuple):
     """Triples c0, c1, c2 of a table, and the fraction bits of F = c0 + c1 x + c2 Q(x)."""
 
     rows: tuple[tuple[int, int, int], ...]
     fraction_bits: int
 
 
-class Unit(NamedTuple):
+class UnitFunction(NamedTuple):
     """One function of the unit.
 
     Parameters
@@ -45,29 +45,29 @@ _BINADES = tuple(f"tanh{e:+d}" for e in range(-8, 3))
 _BY_PARITY = {name: (f"{name}_even", f"{name}_odd") for name in ("rsqrt", "sqrt")}
 #: The unit's functions, in the order of unit.h.
 UNITS = {
-    "ex2": Unit("ex2", ("ex2",)),
-    "lg2": Unit("lg2", ("lg2",)),
-    "rcp": Unit("rcp", ("rcp",)),
-    "rsqrt": Unit("rsqrt", _BY_PARITY["rsqrt"]),
-    "sqrt": Unit("sqrt", _BY_PARITY["sqrt"]),
-    "sin": Unit("sin", ("sin",)),
-    "cos": Unit("cos", ("sin",)),
-    "tanh": Unit("tanh", _BINADES),
-    "rcp_high": Unit("rcp", ("rcp",), bits=20),
-    "rsqrt_high": Unit("rsqrt", _BY_PARITY["rsqrt"], bits=20),
+    "ex2": UnitFunction("ex2", ("ex2",)),
+    "lg2": UnitFunction("lg2", ("lg2",)),
+    "rcp": UnitFunction("rcp", ("rcp",)),
+    "rsqrt": UnitFunction("rsqrt", _BY_PARITY["rsqrt"]),
+    "sqrt": UnitFunction("sqrt", _BY_PARITY["sqrt"]),
+    "sin": UnitFunction("sin", ("sin",)),
+    "cos": UnitFunction("cos", ("sin",)),
+    "tanh": UnitFunction("tanh", _BINADES),
+    "rcp_high": UnitFunction("rcp", ("rcp",), bits=20),
+    "rsqrt_high": UnitFunction("rsqrt", _BY_PARITY["rsqrt"], bits=20),
 }
 
 
 @cache
-def tables() -> dict[str, Table]:
+def tables() -> dict[str, CoefficientTable]:
     """All tables by name."""
-    found: dict[str, Table] = {}
+    found: dict[str, CoefficientTable] = {}
     for line in FILE.read_text(encoding="ascii").splitlines():
         words = line.split()
         if line.startswith("#"):
             continue
         if len(words) == 2:
-            name, found[words[0]] = words[0], Table((), int(words[1]))
+            name, found[words[0]] = words[0], CoefficientTable((), int(words[1]))
         else:
             c0, c1, c2 = (int(word, 16) for word in words)
             found[name] = found[name]._replace(rows=(*found[name].rows, (c0, c1, c2)))
@@ -78,7 +78,8 @@ def tables() -> dict[str, Table]:
 def kernel_tables() -> tuple[np.ndarray, np.ndarray]:
     """Coefficients of all tables as float64 (entries, 3), and for each unit function and table (units, 3, binades) as int32:
     its first entry, how far 23 fraction bits are shifted to the right, the fraction bits of F."""  # fmt: skip
-    first, rows = {}, []
+    first: dict[str, int] = {}
+    rows: list[tuple[int, int, int]] = []
     for name, table in tables().items():
         first[name] = len(rows)
         rows += table.rows

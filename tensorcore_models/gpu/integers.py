@@ -21,7 +21,7 @@ def integer_plan(floating: ModePlan | None, mode: Any, fractions: tuple[int, int
     shift = told["FRACTION"] - sum(fractions)
     if shift > 0 and told["FRACTION"] + 2 > 30:
         return None
-    constants = {name: told[name] for name in ("TERMS", "FRACTION", "ALIGN", "KEEP", "TYPES", "DOWN")}
+    constants = {name: told[name] for name in ("TERMS", "FRACTION", "ALIGN", "KEEP", "NARROWED", "TYPES", "DOWN")}
     # A product is below 4 2^F units: so many of them fit into 32 bits with their sign.
     constants["CHUNK"] = min(told["TERMS"], max(1, 1 << (28 - told["FRACTION"])))
     # Without a floor zeros' exponents are the lowest that can come, and powers of two stay in FP64.

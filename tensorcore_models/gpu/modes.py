@@ -87,7 +87,7 @@ def _window_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
 def _split_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     """As :func:`_fused_plan` on two windows of FP32, of which the second takes what is below 2^SPLIT units of each product."""
     plan = _fused_plan(low, mode)
-    if plan is None or plan.constants["WIDE"] or plan.types != ("fp32", "fp32"):
+    if plan is None or plan.constants["WIDE"] or plan.constants["TYPES"] != ("fp32", "fp32"):
         return None
     split, fraction = 13, plan.constants["FRACTION"]
     upper, lower = (plan.terms * 4 + 2 << fraction) + plan.terms >> split, plan.terms + 2 << split
@@ -105,7 +105,11 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     scaled = low.scale_format is not None
     if scaled and (algorithm is not SumAlgorithm.FUSED or via is not None or spec.scaled_zero != "skip"):
         return None
-    groups, dot = None, spec
+    groups, dot, ends, narrowed = None, spec, (c.name, d.name), 0
+    if algorithm is SumAlgorithm.WIDENED:
+        algorithm, spec = spec.dot.form()
+        c = d = get_float_format(low.form.spec.via_format)
+        dot, narrowed = spec, 0 if ends[1] == d.name else low.form.spec.terms
     if algorithm is SumAlgorithm.INTERLEAVED:
         if spec.final_rounding != "rne":
             return None
@@ -140,10 +144,10 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
         "ALIGN": 127 - sum(form.shape[1] + fmt.bias for form, fmt in zip(forms, (a, b), strict=True)),
         "THRESHOLD": threshold, "FLOOR": floor if wide else max(floor, 0), "WIDE": wide,
         "LIMITED": limited, "TYPES": (c.name, d.name),
-        "KEEP": kept,
+        "KEEP": kept, "NARROWED": narrowed // dot.terms,
         "WINDOW": False, "SPLIT": 0, "DOWN": None,
     }  # fmt: skip
-    return ModePlan(mode, low, constants, terms, forms[0], forms[1], (c.name, d.name), spec.terms_per_step, groups)
+    return ModePlan(mode, low, constants, terms, forms[0], forms[1], ends, spec.terms_per_step, groups)
 
 
 def _down_fits(spec: Any, a: Format, b: Format, c: Format, d: Format) -> bool:
@@ -195,7 +199,7 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     constants = {
         "TERMS": spec.terms, "BITS": bits, "FRACTION": spec.fraction_bits, "ALIGN": 127 - offset,
         "THRESHOLD": None if wide else (threshold % 256, threshold % 256 - threshold), "FLOOR": 0, "WIDE": wide,
-        "LIMITED": 0, "TYPES": ("fp32", "fp32"), "KEEP": 23, "WINDOW": False, "SPLIT": 0,
+        "LIMITED": 0, "TYPES": ("fp32", "fp32"), "KEEP": 23, "NARROWED": 0, "WINDOW": False, "SPLIT": 0,
         "DOWN": (spec.dot_fraction_bits, spec.c_fraction_bits, spec.sum_fraction_bits, spec.c_cutoff, spec.parity_groups),
     }  # fmt: skip
     return ModePlan(mode, low, constants, spec.terms, a_form, b_form, ("fp32", "fp32"), spec.terms)
@@ -385,7 +389,7 @@ def _planned(low: Lowered, target: str) -> ModePlan | None:
     for mode in MODES:
         if target in mode.targets and (plan := mode.plan(low, mode)) is not None:
             return plan
-    inner = None if low.converted is None else _planned(low.converted, target)
+    inner = None if low.converted is None or low.finish is not None else _planned(low.converted, target)
     return None if inner is None else replace(inner, given=low)
 
 

@@ -127,6 +127,15 @@ def lowest_place(x):
     return highest_place(x & -x)
 
 
+@gluon.jit
+def narrowed(d, steps, EVERY: gl.constexpr):
+    """d in FP32, rounded to FP16 after every EVERY-th step."""
+    if EVERY == 1:
+        return d.to(gl.float16).to(gl.float32)
+    else:
+        return gl.where(steps % EVERY == 0, d.to(gl.float16).to(gl.float32), d)
+
+
 # -- tiles ---------------------------------------------------------------------------------------------------------------------
 #: Sizes and strides: a kernel is compiled once for all.
 ANY_VALUE = (

@@ -12,6 +12,7 @@ from .source import (
     fma_rz,
     fp64_of_high,
     mark,
+    narrowed,
     placed,
     replicated,
     strange_tile,
@@ -148,8 +149,8 @@ def fused_floating(
     column_tiles, padded_k, a_size, b_size, c_batch, c_row, c_column,
     TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr,
     FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr, TYPES: gl.constexpr, KEEP: gl.constexpr,
-    WINDOW: gl.constexpr, SPLIT: gl.constexpr, DOWN: gl.constexpr, PROMOTES: gl.constexpr, PAIRS: gl.constexpr,
-    EACH: gl.constexpr, WARPS: gl.constexpr,
+    NARROWED: gl.constexpr, WINDOW: gl.constexpr, SPLIT: gl.constexpr, DOWN: gl.constexpr, PROMOTES: gl.constexpr,
+    PAIRS: gl.constexpr, EACH: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C of a fused sum that truncates: TERMS products and c on FRACTION bits below the largest exponent.
 
@@ -157,9 +158,9 @@ def fused_floating(
     down. Truncation differs by one unit for each product that is negative and has bits below the unit; those are counted.
     ALIGN: from a sum of exponent codes to FP32's exponent field. THRESHOLD: from that field to what lifts the codes of inexact
     products to a field's top bit. FLOOR: the lowest exponent field. WIDE: whether products reach below FP32's exponents.
-    LIMITED: the largest exponent field of c for which fields hold the codes of all products; 0: any is. TYPES: (of c, of d).
-    KEEP: fraction bits of d. WINDOW: FP32 in the place of FP64, for sums of less than 2^22 units;
-    with SPLIT two of them, 2^SPLIT units apart. DOWN: that of
+    LIMITED: the largest exponent field of c for which fields hold the codes of all products; 0: any is. TYPES: (of c, of d) in
+    the sum. KEEP: fraction bits of d. NARROWED: steps after which d is rounded to FP16; 0: never. WINDOW: FP32 in the place of
+    FP64, for sums of less than 2^22 units; with SPLIT two of them, 2^SPLIT units apart. DOWN: that of
     :func:`tensorcore_models.gpu.source_down.down_sum`, for sums rounded down. PROMOTES: chains of `chain` steps start from 0
     and are added outside, to nearest.
     """
@@ -180,7 +181,7 @@ def fused_floating(
     total = d
     highest = gl.zeros([BM, BN], gl.int32, L)
     lowest = 1 if TYPES[0] == "fp32" else 127 - 14  # field of subnormal numbers of c, then of d
-    left = steps
+    left, after = steps, 0
     while left > 0:
         here = gl.minimum(left, chain)
         if PROMOTES:
@@ -197,11 +198,16 @@ def fused_floating(
             else:
                 field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
                 highest = gl.maximum(highest, field)
+                if NARROWED:  # infinity, which a sum in FP64 would make NaN of
+                    d = gl.where(highest < 254, d, 0.0)
                 d = fused_step(
                     a_at, b_at, d, field, lowest, pairs, highest, BM, BN, TERMS, BITS, FRACTION, ALIGN, THRESHOLD, FLOOR,
                     WIDE, LIMITED, TYPES[1], KEEP, WINDOW, SPLIT,
                 )  # fmt: skip
                 lowest = 127 - 14
+            if NARROWED:
+                after += 1
+                d = narrowed(d, after, NARROWED)
             a_at, b_at = advanced(a_at, BM, TERMS, BITS), advanced(b_at, BN, TERMS, BITS)
         if PROMOTES:
             total = total + d

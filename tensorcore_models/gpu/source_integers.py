@@ -4,7 +4,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import ANY_VALUE, covered, elements, highest_place, mark, placed, strange_tile, taken_apart
+from .source import ANY_VALUE, covered, elements, highest_place, mark, narrowed, placed, strange_tile, taken_apart
 
 
 @gluon.constexpr_function
@@ -156,8 +156,8 @@ def fused_integers(
     a_words, a_special, b_words, b_special, c, out, flags, m, n, steps, chain, row_tiles, column_tiles, padded_k, a_size,
     b_size, c_batch, c_row, c_column,
     TERMS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, EXTRA: gl.constexpr, CHUNK: gl.constexpr,
-    FLOOR: gl.constexpr, KEEP: gl.constexpr, TYPES: gl.constexpr, DOWN: gl.constexpr, PROMOTES: gl.constexpr,
-    EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
+    FLOOR: gl.constexpr, KEEP: gl.constexpr, NARROWED: gl.constexpr, TYPES: gl.constexpr, DOWN: gl.constexpr,
+    PROMOTES: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C of a fused sum that truncates, in integers.
 
@@ -165,7 +165,8 @@ def fused_integers(
     Products of significands are shifted right by their exponent's distance to the largest, magnitudes apart from signs, which
     is toward zero, and added in 32 bits CHUNK at a time, then in 64. EXTRA: Places that all products are shifted besides. The
     sum becomes FP64, exactly; its bits below FP32's are cleared, or it is rounded to FP16. Results below FP32's normal numbers
-    are flagged. TYPES: (of c, of d). DOWN: as :func:`tensorcore_models.gpu.source_down.down_sum` has it, for CDNA3's sums.
+    are flagged. TYPES: (of c, of d) in the sum. NARROWED: steps after which d is rounded to FP16; 0: never. DOWN: as
+    :func:`tensorcore_models.gpu.source_down.down_sum` has it, for CDNA3's sums.
     """
     L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
@@ -184,7 +185,7 @@ def fused_integers(
     total = d
     lowest = 127 - 14 if TYPES[0] == "fp16" else 1  # exponent of subnormal numbers of c, then of d
     MOST: gl.constexpr = 143 if TYPES[1] == "fp16" else 254
-    left = steps
+    left, after = steps, 0
     while left > 0:
         here = gl.minimum(left, chain)
         if PROMOTES:
@@ -216,6 +217,9 @@ def fused_integers(
                     exact = (exact + ((exact >> 63) & LOST)) & ~LOST
                 d = exact.to(gl.float64, bitcast=True).to(gl.float32)
                 flagged = flagged | ((units != 0) & (gl.abs(d) < 2.0**-126)) | (gl.abs(d) >= 2.0**127)
+            if NARROWED:
+                after += 1
+                d = narrowed(d, after, NARROWED)
             pa += TERMS * BM
             pb += TERMS * BN
             ea += TERMS * BM

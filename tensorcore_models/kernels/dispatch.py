@@ -22,7 +22,7 @@ from ..formats.names import get_float_format
 from ..formats.sums import add_all
 from ..machine.threads import WORTH_THREADS, run_shared, threads_for
 from .chains import ChainsKernel
-from .generic import converted, generic_batch_bits, generic_bits
+from .generic import converted, finished_bits, generic_batch_bits, generic_bits
 from .groups import GroupsKernel
 from .integer import IntegerKernel
 from .kept import kept_for_object
@@ -251,7 +251,7 @@ def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
             raise ValueError("this accumulator takes block scales: scale_a and scale_b are missing")
         scale_a = _ready(scale_a, low.scale_format.container, "scale_a")
         scale_b = _ready(scale_b, low.scale_format.container, "scale_b")
-    if get_kernel() != "reference" and not _taken_as_given(low, a.size * b.shape[-1]):
+    if low.finish is None and get_kernel() != "reference" and not _taken_as_given(low, a.size * b.shape[-1]):
         low, a, b = converted(low, a, b)
     return low, a, b, c, scale_a, scale_b
 
@@ -285,6 +285,8 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     low, a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)
     if a.shape[1] == 0:
         return c.astype(low.d_format.container)
+    if low.finish is not None and get_kernel() != "reference":
+        return finished_bits(low, a, b, c, matrix_bits)
     if a.shape[1] <= LONGEST_SLICE:
         return slice_bits(low, a, b, c, scale_a, scale_b)
     for part in _slices(low, a.shape[1]):
@@ -417,6 +419,8 @@ def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     (count, m, k), n = a.shape, b.shape[2]
     if k == 0:
         return c.astype(low.d_format.container)
+    if low.finish is not None and get_kernel() != "reference":
+        return finished_bits(low, a, b, c, batch_bits)
     chosen, small = get_kernel(), m * n * k < WORTH_THREADS
     if small and chosen == "auto":
         _, kernel = _fast_batch(low, count * m * n * k)

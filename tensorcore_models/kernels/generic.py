@@ -1,5 +1,7 @@
 """The generic kernel of an accumulator, compiled from its lowered form, or the reference where that is too narrow."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .. import reference
@@ -24,8 +26,21 @@ def converted(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[Lowered, np.n
     return low.converted, low.convert(a, 0), low.convert(b, 1)
 
 
+def finished_bits(low: Lowered, a, b, c, run: Callable[..., np.ndarray]) -> np.ndarray:
+    """D = A B + C of a unit that converts c and its results; `run` computes what is between, for any leading dimensions."""
+    every = low.every or a.shape[-1]
+    for start in range(0, a.shape[-1], every):
+        assert low.converted is not None and low.convert is not None and low.finish is not None
+        part = slice(start, start + every)
+        c = low.finish(run(low.converted, a[..., part], b[..., part, :], low.convert(c, 2)))
+        low = low.continued
+    return c
+
+
 def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     """Compute `kernels.matrix_bits` by the generic kernel or, where it is too narrow, the reference; k > 0, any strides."""
+    if low.finish is not None:
+        return finished_bits(low, a, b, c, generic_bits)
     low, a, b = converted(low, a, b)
     if low.plan is None:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
@@ -41,6 +56,8 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
 
 def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     """Compute `kernels.batch_bits` by the generic kernel or, where it is too narrow, the reference; k is positive."""
+    if low.finish is not None:
+        return finished_bits(low, a, b, c, generic_batch_bits)
     low, a, b = converted(low, a, b)
     if low.plan is None:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)

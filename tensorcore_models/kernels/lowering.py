@@ -49,7 +49,11 @@ class Lowered:
     converted : Lowered or None
         What runs once the operands are converted by `convert`; None: they are taken as they are.
     convert : callable or None
-        (encodings of a or b, 0 or 1) -> encodings in the formats of `converted`.
+        (encodings of a or b, 0 or 1) -> encodings in the formats of `converted`; with `finish` c is 2.
+    finish : callable or None
+        Encodings of results of `converted` -> those of d; None: they are the same.
+    every : int or None
+        Products after which results are finished; None: those of a whole chain.
     arithmetic : tuple or None
         Everything that the generic kernel is told about the algorithm: where it is equal, so are all results.
     layouts, fast_kernels, small : dict
@@ -73,6 +77,8 @@ class Lowered:
     operands_alike: bool = False
     converted: "Lowered | None" = field(default=None, repr=False)
     convert: Callable[[np.ndarray, int], np.ndarray] | None = field(default=None, repr=False)
+    finish: Callable[[np.ndarray], np.ndarray] | None = field(default=None, repr=False)
+    every: int | None = None
     arithmetic: tuple | None = field(default=None, repr=False)
     layouts: dict[int, generic.Layout] = field(default_factory=dict, repr=False)
     fast_kernels: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -167,7 +173,8 @@ def lower(engine) -> Lowered:
         inner = lower(Lowered(**identity | given))
         same = {name: getattr(inner, name) for name in ("plan", "reason", "kernel", "step")}
         arithmetic = None if inner.arithmetic is None else (inner.arithmetic, spec)
-        return Lowered(**identity, **same, converted=inner, convert=conversion.convert, arithmetic=arithmetic)
+        ends = {name: getattr(conversion, name) for name in ("convert", "finish", "every")}
+        return Lowered(**identity, **same, converted=inner, **ends, arithmetic=arithmetic)
     try:
         a_table, b_table = spec.operand_tables(formats)
         fields = spec.plan_fields(formats, scale, engine.block_size)

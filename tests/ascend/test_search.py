@@ -9,8 +9,10 @@ import pytest
 import ascend
 from ascend.pipes.simulate import simulate
 from ascend.planner.estimate import Candidates, estimate
-from ascend.planner.search import _schedule, best_schedules, grid_candidates
+from ascend.planner.refine import neighbours
+from ascend.planner.search import SAME_TIME, _schedule, best_schedules, grid_candidates
 from ascend.request import Request
+from ascend.tiling.fields import is_said_by
 
 CHIPS = ("910A", "910B2", "310P3")
 SHAPES = (
@@ -118,7 +120,7 @@ def test_closed_forms_count_whole_blocks_and_waits_once():
     chip, one = ascend.get_chip("910B2"), np.ones(1)
     block = ascend.Blocking(64, 96, 64)
     s = ascend.build_schedule(3000, 160, 3000, chip, block, terms=1, kernel="grid", swizzle=ascend.Swizzle(1, 1))
-    c = Candidates(64 * one, 96 * one, 64 * one, one, one, one, "none", 1)
+    c = Candidates(64 * one, 96 * one, 64 * one, one, one, one, one < 0, "none", 1)
     assert estimate(Request(3000, 160, 3000, chip, terms=1), c).seconds[0] == pytest.approx(
         simulate(s).seconds, rel=0.05
     )
@@ -148,3 +150,44 @@ def fits(offset):
     except ValueError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    ("shape", "chip", "by_hand", "options"),
+    [
+        ((16, 4096, 11008), "910B3", ((16, 32, 512), {"split": 10}), {"layout": "nd"}),
+        ((1009, 1024, 1024), "910B3", ((112, 32, 256), {"swizzle": ascend.Swizzle(4, 1)}), {"layout": "nd"}),
+        ((4, 6691, 1051), "910B2", ((16, 432, 16), {"grid": (1, 16, 1), "resident": "a"}), {"operand": "hf32", "layout": "nt"}),
+    ],
+)  # fmt: skip
+def test_schedules_found_by_a_wider_search_do_not_beat_the_plan(shape, chip, by_hand, options):
+    """Slices of panels that are streamed past many tiles, and which core gets the ragged tiles."""
+    block, dealt = by_hand
+    hand = ascend.build_schedule(*shape, chip, ascend.Blocking(*block), kernel="grid", terms=1, **options, **dealt)
+    planned = ascend.plan(*shape, chip, terms=1, top=1, error_of=lambda s: 0.0, **options)[0]
+    assert planned.seconds <= simulate(hand).seconds
+
+
+def test_tiles_that_are_nearly_equal_begin_within_lines_of_b():
+    """11008 columns in nearly equal tiles of 512 and 496 begin at multiples of 16; in tiles of 512 at whole lines."""
+    shape, options = (16, 4096, 11008), {"kernel": "grid", "terms": 1, "layout": "nd", "resident": "none", "split": 2}
+    equal, cut = (
+        ascend.build_schedule(*shape, "910B3", ascend.Blocking(16, 32, 512), balanced=balanced, **options)
+        for balanced in (True, False)
+    )
+    assert equal.column_pieces == (512, 16) and cut.column_pieces == (512, 512)
+    assert simulate(cut).seconds < simulate(equal).seconds
+    whole = ascend.build_schedule(16, 4096, 8192, "910B3", ascend.Blocking(16, 32, 512), balanced=True, **options)
+    assert whole.column_pieces == (512, 512)
+
+
+@pytest.mark.parametrize("target", ["", "ascendc", "catlass", "triton"])
+def test_neighbours_keep_what_a_target_can_say(target):
+    terms = 3 if target == "triton" else 1
+    p = ascend.plan(300, 512, 700, "910B3", terms=terms, layout="nd", target=target, top=1, error_of=lambda s: 0.0)[0]
+    r = Request(300, 512, 700, p.schedule.placed_on, terms=terms, mode=p.schedule.mode, layout="nd", target=target)
+    near = list(neighbours(p.schedule, r))
+    assert len(near) > 3 and all(x != p.schedule for x in near)
+    assert all(p.seconds <= simulate(x).seconds * (1 + SAME_TIME) for x in near)
+    if target:
+        assert all(is_said_by(x, target) for x in near)

@@ -25,8 +25,9 @@ def judged(f, chip, operand, layout, split):
         if not kept:
             faults.append(what)
 
-    width = {"fp16": 2, "bf16": 2, "fp32": 4, "hf32": 4, "int8": 1, "mxfp8": 1}[operand]
-    row = {2: 16, 4: 8, 1: 32}[width]  # C0
+    width = {"fp16": 2, "bf16": 2, "fp32": 4, "hf32": 4, "mxfp4": 0.5}.get(operand, 1)
+    row = {2: 16, 4: 8, 1: 32, 0.5: 64}[width]  # C0
+    mx = operand.startswith("mx")
     for name in f.keys() - {"iterateOrder"}:
         must(f[name] >= 1, f"{name} is not positive")
     along_m, along_n = math.ceil(f["M"] / f["singleCoreM"]), math.ceil(f["N"] / f["singleCoreN"])
@@ -44,12 +45,13 @@ def judged(f, chip, operand, layout, split):
         must(f["Ka"] % row == 0 and f["singleCoreK"] % max(row, 16) == 0, "NZ: K")
     must(f["baseM"] % 16 == 0 and f["baseN"] % 16 == 0, "base in fractals")
     transposed_alone = layout == "nt"
-    must(f["baseK"] % (64 if operand == "mxfp8" else row if transposed_alone or width == 1 else 16) == 0, "baseK")
+    must(f["baseK"] % (64 if mx else row if transposed_alone or width == 1 else 16) == 0, "baseK")
     must(f["baseM"] * f["baseK"] * width * f["dbL0A"] <= chip.l0a_bytes, "L0A")
     must(f["baseN"] * f["baseK"] * width * f["dbL0B"] <= chip.l0b_bytes, "L0B")
     must(f["baseM"] * f["baseN"] * 4 * f["dbL0C"] <= chip.l0c_bytes, "L0C")
     in_l1 = f["baseK"] * width * (f["baseM"] * f["depthA1"] + f["baseN"] * f["depthB1"])
-    must(in_l1 <= chip.l1_bytes, "L1")
+    scales = f["baseK"] // 32 * (f["baseM"] * f["depthA1"] + f["baseN"] * f["depthB1"]) if mx else 0
+    must(in_l1 + scales <= chip.l1_bytes, "L1")
     must({f["dbL0A"], f["dbL0B"], f["dbL0C"]} <= {1, 2} and f["iterateOrder"] in (0, 1), "switches")
     must(f["depthA1"] in (f["stepM"] * f["stepKa"], 2 * f["stepM"] * f["stepKa"]), "depthA1")
     must(f["depthB1"] in (f["stepN"] * f["stepKb"], 2 * f["stepN"] * f["stepKb"]), "depthB1")
@@ -64,7 +66,9 @@ def judged(f, chip, operand, layout, split):
 def random_request(rng):
     """A chip, operand, layout, terms, mode, merge, target and size as anybody may ask for."""
     chip = ascend.get_chip(str(rng.choice(["910A", "310P3", "910B1", "910B3", "910B4", "A3", "950"])))
-    operands = [x for x in ("fp16", "bf16", "fp32", "hf32", "int8", "mxfp8") if _has(chip, x)]
+    operands = [
+        x for x in ("fp16", "bf16", "fp32", "hf32", "int8", "fp8", "hifloat8", "mxfp8", "mxfp4") if _has(chip, x)
+    ]
     operand = str(rng.choice(operands))
     terms = int(rng.choice([1, 3, 4])) if operand == "fp16" else 1
     targets = ["", *(["ascendc"] if chip.name != "910A" else [])]
@@ -72,7 +76,7 @@ def random_request(rng):
                "target": str(rng.choice(targets)), "buffering": str(rng.choice(["double", "double", "single"]))}  # fmt: skip
     if terms > 1:
         options["mode"] = str(rng.choice(["termwise", "fused", "elementwise", "termwise_inplace"]))
-    elif operand != "int8":
+    elif operand != "int8":  # int8 sums cannot be added as FP32
         options["merge"] = str(rng.choice(["reduce", "atomic"]))
     size = [
         int(2 ** rng.uniform(0, 13)) + 1 if rng.random() < 0.7 else int(16 * rng.integers(1, 300)) for _ in range(3)
@@ -184,3 +188,29 @@ def test_a_chip_without_the_matmul_api_says_so():
             ascend.plan(512, 512, 512, a, terms=1, target=target)
     assert set(snippets(variant(s, chip="310P3"))) == {"ascendc"}
     assert set(snippets(variant(s, chip="910B3"))) == {"ascendc", "catlass", "pto"}
+
+
+@pytest.mark.parametrize(("operand", "needed"), [("mxfp8", 540_672), ("mxfp4", 278_528), ("fp8", 524_288)])
+def test_block_scales_take_their_bytes_of_l1(operand, needed):
+    """256 x 128 x 256 eight deep: 2 * 8 * 256 * 128 elements, and a byte for each 32 of an MX format."""
+    chip = ascend.get_chip("950").replace(l1_bytes=2**20)
+    options = {"kernel": "grid", "resident": "none", "terms": 1, "operand": operand, "depth": 8}
+    s = build_schedule(4096, 4096, 4096, chip, ascend.Blocking(256, 128, 256), **options)
+    assert s.buffer_use()["L1"][0] == needed
+    fields = tiling_fields(s)
+    assert any("L1" in text for text in broken_rules(fields, chip.replace(l1_bytes=needed - 1), operand))
+    assert not any("L1" in text for text in broken_rules(fields, chip.replace(l1_bytes=needed), operand))
+    with pytest.raises(ValueError, match=f"overflows L1 of 950: {needed} bytes"):
+        build_schedule(4096, 4096, 4096, chip.replace(l1_bytes=needed - 1), ascend.Blocking(256, 128, 256), **options)
+
+
+@pytest.mark.parametrize("operand", ["int8", "fp8", "hifloat8", "mxfp8", "mxfp4"])
+@pytest.mark.parametrize("k", [1, 16, 31, 32, 33, 65])
+def test_a_short_k_has_a_plan(operand, k):
+    """Blocks of k are whole fractals of the format, also where k is less than one."""
+    p = ascend.plan(128, k, 128, "950", terms=1, operand=operand, rank="analytic", top=1, error_of=lambda s: 0.0)[0]
+    whole = {"int8": 32, "fp8": 32, "hifloat8": 32}.get(operand, 64)
+    assert p.blocking.bk % whole == 0 and p.blocking.bk - whole < k
+    assert not judged(
+        tiling_fields(p.schedule), p.schedule.placed_on, operand, layout_of(p.schedule), len(p.schedule.k_slices) > 1
+    )

@@ -189,7 +189,7 @@ def test_dequantization_changes_no_bit():
 @pytest.mark.parametrize("dequantize", [False, True])
 def test_closed_forms_follow_the_stage(dequantize):
     one = np.ones(1)
-    c = Candidates(128 * one, 128 * one, 256 * one, 4 * one, one, 6 * one, "none")
+    c = Candidates(128 * one, 128 * one, 256 * one, 4 * one, one, 6 * one, one < 0, "none")
     r = Request(2048, 2048, 6144, B1, terms=1, operand="int8", layout="nt", dequantize=dequantize)
     s = grid(2048, 2048, 6144, B1, (128, 128, 256), operand="int8", grid=(4, 1, 6), dequantize=dequantize)
     assert estimate(r, c).seconds[0] == pytest.approx(ascend.simulate(s).seconds, rel=0.1)

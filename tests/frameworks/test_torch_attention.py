@@ -96,3 +96,24 @@ def test_what_flash_does_not_take_is_refused(change, words):
 def test_unknown_choices(sdpa):
     with pytest.raises(ValueError, match="expected 'math', 'flash'"), emulate("h100", sdpa=sdpa):
         pass
+
+
+def test_a_function_in_the_place_of_torchs_own_is_called(monkeypatch):
+    """A program's own attention was bypassed in silence; what it asks of torch is still computed as the block says."""
+    q, k, v = (torch.randn(1, 2, 16, 16).bfloat16() for _ in range(3))
+    own, calls = F.scaled_dot_product_attention, []
+
+    def patched(query, key, value, **options):
+        calls.append(query.shape)
+        return own(query * 2, key, value, **options)
+
+    with emulate("h100", sdpa="flash:16"):
+        right = own(q * 2, k, v)
+    monkeypatch.setattr(F, "scaled_dot_product_attention", patched)
+    with emulate("h100", sdpa="flash:16"):
+        found = F.scaled_dot_product_attention(q, k, v)
+    assert calls == [q.shape] and torch.equal(found, right)
+    assert F.scaled_dot_product_attention is patched
+    with emulate("h100", sdpa="flash:16"):
+        monkeypatch.setattr(F, "scaled_dot_product_attention", own)
+    assert F.scaled_dot_product_attention is own

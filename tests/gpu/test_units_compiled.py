@@ -35,6 +35,7 @@ UNITS = (
     "volta:mma.m8n8k4.f32.f16.f16.f32", "ampere:mma.m16n8k16.f32.f16.f16.f32", "ampere:mma.m16n8k16.f32.bf16.bf16.f32",
     "hopper:mma.m16n8k8.f32.tf32.tf32.f32", "ada:mma.m16n8k32.f32.e4m3.e5m2.f32", "hopper:mma.m16n8k16.f32.f16.f16.f32",
     "hopper:mma.m16n8k16.f16.f16.f16.f16", "hopper:wmma.m16n16k16.f16.f16.f16.f32",
+    "turing:wmma.m16n16k16.f16.f16.f16.f32", "ampere:wmma.m32n8k16.f32.f16.f16.f16",
     "hopper:mma.m16n8k16.f32.bf16.bf16.f32", "hopper:mma.m16n8k32.f32.e5m2.e4m3.f32",
     "hopper:mma.m16n8k32.f16.e4m3.e4m3.f16", "hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "hopper:wgmma.m64n128k32.f16.e5m2.e4m3",
     "cdna3:v_mfma_f32_32x32x8_f16", "cdna3:v_mfma_f32_32x32x8_bf16", "cdna3:v_mfma_f32_16x16x8_xf32",
@@ -148,15 +149,20 @@ def test_sums_of_cdna3_are_cut_down_before_they_are_rounded(target):
         assert np.array_equal(found, generic_bits(lowered(engine), *p))
 
 
+@pytest.mark.parametrize(("unit", "expected"), [
+    ("hopper:mma.m16n8k16.f16.f16.f16.f16", 2), ("hopper:wmma.m16n16k16.f16.f16.f16.f32", 3),
+])  # fmt: skip
 @pytest.mark.parametrize("target", ["sm_89", "sm_90", "gfx942"])
-def test_small_results_in_fp16_have_the_exponent_of_their_format(target):
-    """A chain that goes on from 2^-23: 2^-41 beside half of a unit is below the last place, and the tie goes down."""
-    engine, machine = engine_of("hopper:wmma.m16n16k16.f16.f16.f16.f32"), unit_machine.compiling(target)
+def test_small_results_in_fp16_have_the_exponent_of_their_sum(unit, expected, target):
+    """A chain that goes on from 2^-23 and half of a unit: 2^-41 decides the tie where the sum is one of FP32, and is cut off
+    below the last place of FP16's exponent.
+    """
+    engine, machine = engine_of(unit), unit_machine.compiling(target)
     a, b = np.zeros((1, 32)), np.zeros((32, 1))
     a[0, 16:18], b[16:18, 0] = (2.0**-12, 2.0**-20), (2.0**-13, 2.0**-21)
     p = operands_of(engine, a, b, [[2.0**-23]])
     done, found = unit_machine.run(engine, machine, p)
-    assert done.again == () and found.item() == generic_bits(lowered(engine), *p).item() == 2
+    assert done.again == () and found.item() == generic_bits(lowered(engine), *p).item() == expected
 
 
 @pytest.mark.parametrize(("unit", "expected"), [

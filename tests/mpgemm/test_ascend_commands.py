@@ -49,6 +49,43 @@ def test_plan_json_and_csv(capsys, tmp_path):
     assert float(rows[0]["tflops"]) == result["plans"][0]["tflops"]
 
 
+@pytest.mark.parametrize("operand", ["fp8", "hifloat8", "mxfp8", "mxfp4"])
+def test_operands_whose_products_are_not_published_are_planned(capsys, tmp_path, operand):
+    """Times and tilings in every form of output, no bits; and no dialect is said to write what it refuses."""
+    words = ("plan", 128, 33, 128, "--chip", "950", "--operand", operand, "--top", 2, "--csv", tmp_path / "plans.csv")
+    result = run_json(capsys, *words)
+    assert result["plans"][0]["bits"] is result["plans"][0]["error_bound"] is None and result["plans"][0]["seconds"] > 0
+    assert len((tmp_path / "plans.csv").read_text().splitlines()) == 3
+    status, out, _ = run(capsys, *words, "--tiling")
+    text = " ".join(out.split())
+    assert status == 0 and "--emit pto does not write this kernel: the PTO kernel multiplies" in text
+    assert "writes this kernel" not in text
+    assert ("MxMatmul, with a scale of one byte for 32 products" in text) == operand.startswith("mx")
+    assert run(capsys, *words, "--max-error", 1)[0] == 2
+
+
+def test_a_dialect_that_writes_the_plan_is_named(capsys):
+    words = (
+        "plan",
+        256,
+        256,
+        256,
+        "--chip",
+        "910B3",
+        "--terms",
+        1,
+        "--layout",
+        "nt",
+        "--for",
+        "pto",
+        "--simulate",
+        2,
+        "--top",
+        1,
+    )
+    assert "--emit pto FOLDER writes this kernel" in run(capsys, *words)[1]
+
+
 def test_plan_with_data(capsys, tmp_path):
     rng = np.random.default_rng(1)
     a, b = rng.random((48, 2048), dtype=np.float32), rng.random((2048, 32), dtype=np.float32)

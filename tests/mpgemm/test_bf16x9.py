@@ -6,8 +6,8 @@ import pytest
 import tensorcore_models as tcm
 from mpgemm import UnsuitableEngine, get_method, method_bound, recovered_gemm
 from mpgemm.exact.product import exact_gemm
-from mpgemm.experiments.framework_names import framework_name, method_of
 from mpgemm.recovery import arithmetic, bands
+from mpgemm.recovery.framework_names import framework_name
 from tensorcore_models.engines.description import words_of_engine
 
 UNIT = tcm.get_instruction("blackwell:tcgen05.mma.m64n8k16.f32.bf16.bf16")
@@ -121,8 +121,8 @@ def test_units_that_scale_nothing_are_refused_and_named():
 
 def test_names_of_frameworks_lead_to_it():
     for name in ("bfx9", "CUBLAS_COMPUTE_32F_EMULATED_16BFX9"):
-        assert method_of(name).name == "cutlass_bf16x9" and "as CUTLASS publishes it" in framework_name(name).source
-    assert method_of("ieee").name == "fp32" and method_of("tf32").name == "tf32"
+        assert get_method(name).name == "cutlass_bf16x9" and "as CUTLASS publishes it" in framework_name(name).order
+    assert get_method("ieee").name == "fp32" and get_method("tf32").name == "tf32"
 
 
 # -- the scaled accumulator input ----------------------------------------------------------------------------------------

@@ -93,6 +93,7 @@ others = st.sampled_from(
         tcm.FusedDotRoundDownAdd(8, sum_fraction_bits=20),
         tcm.GroupFusedDotRoundDownAdd(),
         tcm.InterleavedDotAdd(tcm.FusedDotAdd(4, 25)),
+        tcm.accumulators.WidenedDotAdd(tcm.FusedDotAdd(4, 24), 8),
     )
 )
 
@@ -102,7 +103,11 @@ def cases(draw):
     spec = draw(st.one_of(fused, parametric, others))
     formats = ("e5m2", "e4m3fn") if isinstance(spec, tcm.InterleavedDotAdd) else ("fp16", "bf16", "e5m2", "tf32")
     fmt = draw(st.sampled_from(formats))
-    result = draw(st.sampled_from(("fp32", "fp32", "fp16"))) if isinstance(spec, tcm.FusedDotAdd) else "fp32"
+    result = (
+        draw(st.sampled_from(("fp32", "fp32", "fp16")))
+        if isinstance(spec, tcm.FusedDotAdd | tcm.accumulators.WidenedDotAdd)
+        else "fp32"
+    )
     engine = tcm.MatrixEngine(spec, a_format=fmt, c_format=result, d_format=result)
     k = draw(st.integers(0, 40))
     a, b = some_values(draw, (2, k), fmt), some_values(draw, (k, 2), fmt)

@@ -225,3 +225,40 @@ def test_an_option_given_twice_is_refused(words, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(words.split())
     assert stopped.value.code == 2 and "is given twice, expected once" in capsys.readouterr().err
+
+
+def test_what_is_asked_for_twice_is_measured_once(capsys):
+    """Copies are no seeds: no interval comes of them."""
+    command = ["compare", "--distribution", "normal", "--methods", "fp16", "--engines", "h100"]
+    shape = ["--shape", "8", "16", "8"]
+    assert main([*command, *shape, *shape, *shape]) == 0
+    copies = capsys.readouterr().out
+    assert main([*command, *shape]) == 0
+    assert copies == capsys.readouterr().out and "seeds" not in copies
+    assert main(["compare", "--distribution", "normal", "normal", "normal", *command[3:], *shape]) == 0
+    assert capsys.readouterr().out == copies
+
+
+def test_one_result_is_undecided(capsys):
+    assert (
+        main(
+            [
+                "compare",
+                "--distribution",
+                "normal",
+                "--shape",
+                "1",
+                "65536",
+                "1",
+                "--methods",
+                "ootomo",
+                "fp16",
+                "--engines",
+                "h100",
+            ]
+        )
+        == 0
+    )
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "h100: none surely reaches FP32; " in shown
+    assert "Undecided: ootomo, as up to 4.7 bits of 1 result are chance; " in shown and "results would decide." in shown

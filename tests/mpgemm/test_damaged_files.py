@@ -158,7 +158,9 @@ def test_a_bad_journal_entry_is_dropped_and_counted(tmp_path, change):
     )
     path.write_text(bad + "\n" + second + "\n")
     again = Journal(path)
-    assert again.dropped == 1 and again.get({"n": 1}) is None
+    ours = change in ("edited", "a list")  # what is no line of a journal may be another's: it stays
+    assert again.dropped == ours and again.get({"n": 1}) is None
+    assert path.read_text().startswith(second if ours else bad)
     assert again.get({"n": 2}) == {"value": float("inf"), "list": [1, 2.5, None]}
     again.add({"n": 1}, {"value": 1.5})
     assert Journal(path).dropped == 0 and Journal(path).get({"n": 1}) == {"value": 1.5}

@@ -50,7 +50,7 @@ def test_a_page_says_question_verdict_evidence_and_origin(run_folder, comparison
     assert "<title>Mine &amp; yours</title>" in text
     assert "Is SGEMM-cube accurate enough for" in text and "Verdict" in text and "is generated: " in text
     assert "ascend:cube.m16n16k16.f32.f16.f16.f32" in text and "reconstruction" in text
-    assert "hopper:mma.m16n8k16.f32.f16.f16.f32" in text and "hardware: published vectors" in text
+    assert "hopper:mma.m16n8k16.f32.f16.f16.f32" in text and "hardware: own run" in text
     assert "has the smallest error" in text and "volta:mma.m8n8k4.f32.f16.f16.f32" in text
     assert "<dt>mpgemm</dt>" in text and "<dt>date</dt>" in text
     assert text.count("<img ") == 3

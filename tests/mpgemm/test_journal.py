@@ -44,7 +44,7 @@ def test_damaged_lines_do_not_hide_the_others(tmp_path, damage):
     Journal(path).add({"x": 1}, {"v": 1})
     path.write_bytes(damage + path.read_bytes())
     assert Journal(path).get({"x": 1}) == {"v": 1}
-    assert len(path.read_text().splitlines()) == 1
+    assert path.read_bytes().startswith(damage)  # it may be another's line
 
 
 def test_every_line_is_json_with_its_configuration(tmp_path):

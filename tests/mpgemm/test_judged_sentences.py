@@ -43,7 +43,7 @@ def chosen(rng, names, most):
 
 
 def recovered(a, b, method, engine):
-    return mpgemm.recovered_gemm(a, b, None, {"3xTF32": "tf32x3"}.get(method, method), engine)
+    return mpgemm.recovered_gemm(a, b, None, method, engine)
 
 
 def fp32(a, b):

@@ -274,3 +274,23 @@ def test_bad_input_is_one_line(folder, capsys, arguments, message):
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1 and error.startswith(f"mpgemm {arguments[0]}: ")
+
+
+def test_invariance_knows_the_gpus_of_the_catalogue(capsys):
+    words = [
+        "--library",
+        "cublaslt-13.1",
+        "--shape",
+        "512",
+        "512",
+        "--config",
+        "1:ALGO_ID=66,STAGES_ID=35",
+        "64:ALGO_ID=66,STAGES_ID=35",
+    ]
+    assert main(["invariance", "--gpu", "NVIDIA H100 80GB HBM3", *words]) == 0
+    by_name = capsys.readouterr()
+    assert main(["invariance", "--gpu", "h200", *words]) == 0
+    alike = capsys.readouterr()
+    assert alike.out == by_name.out and "h200: inferred from the rules of h100" in alike.err and not by_name.err
+    assert main(["invariance", "--gpu", "a100", *words]) == 2
+    assert "of a100 no rules of cuBLASLt are known" in capsys.readouterr().err

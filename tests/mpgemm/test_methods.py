@@ -32,6 +32,8 @@ NAMES = {
     "bf16xfp32x2",
     "bf16xfp32x3",
     "cutlass_bf16x9",
+    "cutlass_3xtf32",
+    "triton_tf32x3",
     "tf32x3",
     "mixpert",
     "quantensor",
@@ -50,6 +52,8 @@ PASSES = {
     "bf16x6": 6,
     "bf16x9": 9,
     "cutlass_bf16x9": 9,
+    "cutlass_3xtf32": 3,
+    "triton_tf32x3": 3,
     "tf32x3": 3,
 }
 
@@ -96,7 +100,7 @@ def test_options_reach_the_row():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("otomo", {}, "did you mean ootomo"),
+        ("otomo", {}, "did you mean 'ootomo'"),
         ("ootomo", {"term": 3}, "did you mean 'terms'"),
         ("ootomo", {"terms": 5}, "expected one of 3, 4"),
         ("ootomo", {"terms": True}, "expected one of 3, 4"),

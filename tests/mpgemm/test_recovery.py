@@ -301,6 +301,8 @@ CLAIMED_BITS = {
     "bf16xfp32x2": 15,
     "bf16xfp32x3": 22,
     "cutlass_bf16x9": 22,
+    "cutlass_3xtf32": 20,
+    "triton_tf32x3": 20,
     "tf32x3": 20,
     "mixpert": 23,
     "quantensor": 11,

@@ -18,6 +18,7 @@ def test_selftest_passes_here(capsys):  # 2 s: every check that the command has
     facts = json.loads(capsys.readouterr().out)
     assert facts["passed"] and all(check["compared"] and not check["different"] for check in facts["checks"])
     assert facts["checks"][0]["compared"] == 48 * 24
+    assert facts["checks"][1]["compared"] == 100 * 9 * 2 and "H100" in facts["checks"][1]["name"]
 
 
 def test_every_arithmetic_gets_its_turn_and_the_first_turns_have_every_class():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from mpgemm import get_method, recovered_gemm
-from mpgemm.experiments.judging import noise_bits
 from mpgemm.experiments.slice_advice import slice_advice
 from mpgemm.recovery.counts import scaled_words
 from mpgemm.recovery.engines import ieee_engine
@@ -73,7 +72,7 @@ class Judge:
         ratios = [e / s for e, s in zip(errors.ravel(), self.sizes.ravel(), strict=True) if s]
         base = max([unit, *ratios])
         base = unit if base > Fraction(1, 2**10) else base
-        self.allowed = self.sizes * base * Fraction(2.0 ** noise_bits(self.sizes.size)["componentwise"])
+        self.allowed = self.sizes * base * Fraction(2.0**1.5)
 
     def reached(self, method, count) -> bool:
         row = get_method(method, target="fp64" if self.dtype == np.float64 else "fp32").with_count(count)

@@ -8,14 +8,17 @@ import mpmath
 import numpy as np
 import pytest
 
+import ascend
+import mpgemm
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments import methods as methods_module
 from mpgemm.experiments.cases import generated_cases
 from mpgemm.experiments.evaluate import evaluate
 from mpgemm.experiments.gemm_method import GemmMethod
-from mpgemm.experiments.judging import differences_of, judge, side_of
+from mpgemm.experiments.judging import judge
 from mpgemm.experiments.methods import CubeOptions, build_methods, fp32_baseline
 from mpgemm.experiments.spread import FEWEST, MeanInterval, SeedSpread, interval_of, student_quantile
+from mpgemm.experiments.standing import differences_of, results_that_decide, sampling_bits, standing
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 8, 29, 100, 1001])
@@ -52,9 +55,31 @@ def test_seeds_that_decide():
 
 
 def test_one_seed_decides_nothing_near_the_threshold():
-    assert [side_of(d, None, 0.75, 0.25) for d in (-0.4, -0.6, -0.9, -1.1, math.inf, -math.inf)] == [1, 0, 0, -1, 1, -1]
+    found = [standing(d, None, "relative_frobenius", 4096) for d in (-0.4, -0.6, -0.9, -1.1, math.inf, -math.inf)]
+    assert found == ["as accurate", *["borderline"] * 2, "less accurate", "as accurate", "less accurate"]
     certain = interval_of([-0.74, -0.73, -0.74, -0.735])
-    assert side_of(-0.74, certain, 0.75, 0.25) == 1
+    assert standing(-0.74, certain, "relative_frobenius", 4096) == "as accurate"
+
+
+def test_few_results_decide_nothing():
+    """One result is never enough for a method; of few, only what chance does not reach is said."""
+    norm = "relative_frobenius"
+    assert {standing(d, None, norm, 1) for d in (0.0, -3.5, 3.0, 20.0)} == {"undecided"}
+    assert standing(-9.0, None, norm, 1) == "less accurate"
+    assert (
+        standing(0.0, None, norm, 1, exact=True) == "undecided"
+        and standing(0.0, None, norm, 2, exact=True) == "as accurate"
+    )
+    assert [standing(0.0, None, norm, n) for n in (8, 15, 16, 4096)] == [
+        "undecided",
+        "undecided",
+        "as accurate",
+        "as accurate",
+    ]
+    needed = results_that_decide(-0.4)
+    assert sampling_bits(needed) <= 0.35 < sampling_bits(needed - 1) and results_that_decide(-0.7500001) is None
+    wide = interval_of([-4.0, 0.5, 3.0])
+    assert standing(wide.mean, wide, norm, 3) == "undecided"
 
 
 # -- known effects ------------------------------------------------------------------------------------------------------
@@ -208,3 +233,14 @@ def test_recommendations_on_known_effects():
     assert "Decided by the 95% interval, Student's t over seeds (8)" in text
     few = Comparison([r for r in records if r.case in ("x seed 0", "x seed 7")], (), baseline)
     assert "2 seeds give no interval: medians decide." in str(few)
+
+
+def test_fp32_is_one_thing_in_plans_and_verdicts():
+    """The bits that a plan is to reach are the baseline's on the same data."""
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal((16, 4096)).astype(np.float32), rng.standard_normal((4096, 16)).astype(np.float32)
+    wanted = ascend.advise(16, 4096, 16, "910B3", data=(a, b), simulated=1).wanted
+    bits = mpgemm.errors(fp32_baseline(a, b), a, b).effective_bits()
+    assert wanted == pytest.approx(bits, abs=1e-6)
+    chain = mpgemm.errors(methods_module.fp32_chain(a, b), a, b).effective_bits()
+    assert chain < bits - 1

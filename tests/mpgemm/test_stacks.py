@@ -1,6 +1,7 @@
 """A stack of products has one verdict: how many members are as accurate as FP32, and which are not."""
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 
 from mpgemm.cli import main
 from mpgemm.experiments import evaluate as evaluation
-from mpgemm.experiments.cases import file_cases
+from mpgemm.experiments.cases import file_cases, given_case
+from mpgemm.experiments.fp64_judging import judge_fp64
 from mpgemm.experiments.judging import verdict
 from mpgemm.experiments.methods import CubeOptions, build_methods
 from mpgemm.experiments.stacks import judge_stack
@@ -47,7 +49,7 @@ def test_one_verdict_names_the_members_to_look_at(stack, capsys):
 def test_members_are_judged_as_they_are_alone(stack):
     cases = file_cases(Path("A.npy"), Path("B.npy"))
     methods = build_methods(["fp32", "fp32_numpy", "fp32_chain", "hf32", "sgemm_cube", "sgemm_cube_scaled"],
-                            CubeOptions(("termwise",), (12,), ("exact", "sequential")))  # fmt: skip
+                            CubeOptions(("termwise",), (12,), ("sequential", "exact")))  # fmt: skip
     found = judge_stack(cases, methods, evaluation.evaluate(cases, methods))
     assert found is not None and len({case.group for case in cases}) == 1
     a, b = stack
@@ -97,6 +99,54 @@ def test_results_are_there_early_and_a_sweep_resumes(stack, capsys, monkeypatch)
     assert len(measured) == 1
     with Path("out/results.csv").open() as stream:
         assert [int(row["count"]) for row in csv.DictReader(stream)] == [70, 70]
+
+
+@pytest.fixture
+def one_bad_pair(tmp_path, monkeypatch):
+    """Twenty pairs of normal numbers, the eighth A the seventh times 2^-24."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal((20, 32, 32)).astype(np.float32) for _ in range(2))
+    a[7] = a[6] * np.float32(2.0**-24)
+    monkeypatch.chdir(tmp_path)
+    np.save("A.npy", a)
+    np.save("B.npy", b)
+    return a, b
+
+
+def test_compare_judges_each_pair_and_the_worst_decides(one_bad_pair, capsys):
+    """In the eighth pair ootomo has some 13 bits: the median of all hides it, and no interval over pairs is formed."""
+    assert (
+        main(
+            ["compare", "A.npy", "B.npy", "--methods", "ootomo", "fp64", "--engines", "h100", "--bits", "20", "--json"]
+        )
+        == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    rows = {row["case"]: row["effective_bits"] for row in found["records"] if row["method"] == "ootomo"}
+    assert min(rows, key=rows.get) == "A.npy[7] x B.npy[7]" and min(rows.values()) < 14 < 20 < sorted(rows.values())[1]
+    assert {row["wanted"]: row["reached"] for row in found["recommendations"]} == {
+        "FP32": ["fp64"],
+        "20 bits": ["fp64"],
+    }
+    assert main(["compare", "A.npy", "B.npy", "--methods", "ootomo", "--engines", "h100"]) == 0
+    shown = capsys.readouterr().out
+    assert "h100: none reaches FP32; the best is ootomo (" in shown
+    assert "bits in the worst pair (A.npy[7] x B.npy[7])" in " ".join(shown.split())
+    assert "Each of the 20 pairs is judged by itself; the worst decides." in " ".join(shown.split())
+    assert "Student" not in shown and "20 pairs: medians" in " ".join(shown.split())
+
+
+def test_emulated_fp64_is_judged_pair_by_pair(tmp_path):
+    """One pair of nine in which eight slices are too few."""
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal((9, 20, 20)), rng.standard_normal((9, 20, 20))
+    a[4] *= 2.0 ** rng.uniform(-30, 30, (20, 20))
+    cases = [given_case(x, y, label=f"pair {i}") for i, (x, y) in enumerate(zip(a, b, strict=True))]
+    cases = [dataclasses.replace(case, group="stack") for case in cases]
+    methods = build_methods(["fp64", "ozaki_int8:slices=8@h100"])
+    lines = judge_fp64("stack", evaluation.evaluate(cases, methods), 400, pairs=True)
+    assert lines[0].startswith("Less accurate than DGEMM: ") and "in pair 4, the worst pair" in lines[0]
+    assert lines[1] == "Each of the 9 pairs is judged by itself; the worst decides."
 
 
 def test_a_stack_without_fp32_or_elements_has_no_verdict(stack, capsys):

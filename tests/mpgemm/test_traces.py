@@ -150,7 +150,6 @@ def test_bad_traces(tmp_path, capsys):
         TraceRecorder(tmp_path / "a")
     for other, message in (
         ("missing", "no such folder"), ("empty", "no tensors"), ("damaged", "not an index"), ("other", "no module in common"),
-        ("shape", "record the same requests"),
     ):  # fmt: skip
         assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / other)]) == 2
         assert message in capsys.readouterr().err
@@ -219,3 +218,66 @@ def test_tensors_without_dimensions(tmp_path, capsys, kinds):
     assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     assert "the first module whose bits differ is gate" in capsys.readouterr().out
     assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "a"), "--logits", "gate"]) == 0
+
+
+def recorded(folder, modules):
+    """A folder with the outputs (and other tensors) of modules by their names."""
+    with TraceRecorder(folder) as trace:
+        for name, tensors in modules.items():
+            trace.record(name, **(tensors if isinstance(tensors, dict) else {"output": tensors}))
+    return read_trace(folder)
+
+
+def test_runs_whose_routing_flips_are_compared_up_to_there_and_behind(tmp_path):
+    x = RNG.standard_normal((8, 16)).astype(np.float32)
+    near = x.copy()
+    near[3, 5] = np.nextafter(near[3, 5], 9)
+    first = recorded(tmp_path / "a", {"attn": x, "experts.0": x[:5], "experts.1": x[5:], "mlp": x, "lm_head": x})
+    second = recorded(
+        tmp_path / "b", {"attn": near, "experts.0": x[:4], "experts.1": x[4:], "mlp": x + 1, "lm_head": x}
+    )
+    found = compare_traces(first, second, explain=False)
+    assert found.first.module == "attn" and found.first.differing == 1
+    text = str(found)
+    assert (
+        "from experts.0 (step 0) on, whose outputs have the shapes (5, 16) and (4, 16): other rows were routed to it"
+        in text
+    )
+    assert "other rows in 2 modules, which are not compared: experts.0, experts.1" in text
+    assert found.logits.largest == 0
+    early = compare_traces(first, recorded(tmp_path / "c", {"attn": x, "experts.0": x[:4], "mlp": x}))
+    assert str(early).startswith(
+        "the first module whose output differs is experts.0 (step 0), whose outputs have the shapes"
+    )
+
+
+def test_fused_projections_are_compared_with_their_parts(tmp_path):
+    x = RNG.standard_normal((6, 16)).astype(np.float32)
+    weights = {name: RNG.standard_normal((8 if name == "q" else 4, 16)).astype(np.float32) for name in "qkv"}
+    apart = {
+        f"model.layers.0.self_attn.{name}_proj": {"input": x, "weight": w, "output": x @ w.T}
+        for name, w in weights.items()
+    }
+    whole = np.concatenate(list(weights.values()))
+    out = np.concatenate([x @ w.T for w in weights.values()], 1)
+    fused = {"model.layers.0.self_attn.qkv_proj": {"input": x, "weight": whole, "output": out}}
+    first, second = recorded(tmp_path / "a", apart), recorded(tmp_path / "b", fused)
+    for pair in ((first, second), (second, first)):
+        found = compare_traces(*pair, explain=False)
+        assert found.first is None and len(found.modules) == 1 and not found.missing
+        assert found.modules[0].inputs and found.modules[0].weights
+        assert f"model.layers.0.self_attn.qkv_proj is q_proj, k_proj, v_proj of {tmp_path / 'a'}" in found.joined
+    fused["model.layers.0.self_attn.qkv_proj"]["output"] = out + (np.arange(16) == 9)
+    found = compare_traces(first, recorded(tmp_path / "c", fused), explain=False)
+    assert found.first.differing == 6
+
+
+def test_other_shapes_on_the_command_line(tmp_path, capsys):
+    x = RNG.standard_normal((8, 16)).astype(np.float32)
+    recorded(tmp_path / "a", {"up": x, "experts.0": x[:5]})
+    recorded(tmp_path / "b", {"up": x, "experts.0": x[:4]})
+    assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert "shapes (5, 16) and (4, 16)" in capsys.readouterr().out
+    assert main(["trace", "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["modules"][1]["shapes"] == [[5, 16], [4, 16]] and found["modules"][1]["relative"] == "nan"

@@ -316,7 +316,7 @@ MUTANTS = (
     Mutant("ascend: k blocks all full", "ascend/planner/estimate.py", "_Forms.__init__", "self.length / (self.blocks * c.bk", "np.ones_like(self.length", SEARCH),
     Mutant("ascend: NZ sizes as given", "ascend/tiling/fields.py", "tiling_fields", "aligned(size, unit) if in_nz", "size if in_nz", RULES),
     Mutant("ascend: loads of a panel and of a stream apart", "ascend/tiling/fields.py", "_dividing", "more % fewer == 0", "True", RULES),
-    Mutant("ascend: int8 in blocks of 16", "ascend/blocking.py", "WHOLE_K", '"int8": 32', '"int8": 16', RULES),
+    Mutant("ascend: int8 in blocks of 16", "ascend/operand_formats.py", "FORMATS", '"cube_int8_k", 32', '"cube_int8_k", 16', RULES),
     Mutant("ascend: bands never turn", "ascend/grid.py", "Swizzle.order", "self.turns", "False", GRID),
     Mutant("ascend: a tile dealt twice", "ascend/kernels/grid.py", "GridKernel.visits", "each[first :", "each[first // 2 :", GRID),
     Mutant("ascend: what is left makes a band of its own", "ascend/grid.py", "Swizzle.order", "if self.adaptive else", "if False else", GRID),

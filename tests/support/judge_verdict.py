@@ -4,15 +4,20 @@ import math
 import re
 
 import numpy as np
-from judge_comparison import behind, chance, spelled
+from judge_comparison import STANDINGS, THRESHOLDS, behind, chance, enough, spelled, stand
 from judge_truth import Errors, exact_product, places_fit, sizes_of
 
-STEPS = {"rounding once a step": "exact", "rounding after every product": "sequential"}
+STEPS = {"rounding after every product": "sequential", "rounding once a step": "exact"}
 ORDERS = ("termwise", "elementwise")
 SCALES = ("0", "6", "12", "auto")
 _BITS = r"(every bit|no bits|24 bits or more|[\d.]+ bits)"
 _LOST = 2.0**-10
 BORDERLINE = "borderline, about as far behind FP32 as two FP32 products may differ"
+UNDECIDED = "undecided, as there are too few results to tell"
+SAID = {
+    "lost": "results are lost", "less accurate": "less accurate than FP32", "undecided": UNDECIDED, "borderline": BORDERLINE,
+    "as accurate": "as accurate as FP32",
+}  # fmt: skip
 
 
 def bits_fit(text, bits):
@@ -65,7 +70,7 @@ class VerdictJudge:
         self.results, self.k = a.shape[0] * b.shape[1], a.shape[1]
         self.missing = sum(x is None for row in self.exact for x in row)
         self.zero = all(x == 0 for row in self.exact for x in row)
-        self.norm_noise, self.largest_noise = chance(self.results)
+        self.norm_noise, self.largest_noise = THRESHOLDS
         self.beyond = [int((np.isfinite(x) & (np.abs(x) >= 65520)).sum()) for x in (self.a, self.b)]
         self.cache, self.false = {}, []
 
@@ -94,11 +99,11 @@ class VerdictJudge:
     def status(self, setting, step):
         """One step order by itself."""
         found = self.measured(*setting, step)
-        norm, largest = self.bits_behind(found)
         if found.count:
             return "results are lost"
-        sides = [side(norm, self.norm_noise, 0.25), side(largest, self.largest_noise, 0.5)]
-        return {-1: "less accurate than FP32", 0: BORDERLINE, 1: "as accurate as FP32"}[min(sides)]
+        exact = found.errors.componentwise == 0
+        places = [stand(bits, which, self.results, exact) for which, bits in enumerate(self.bits_behind(found))]
+        return SAID[STANDINGS[min(places)]]
 
     def statuses(self, setting):
         """Of both step orders: what differs between them by chance only is no other status."""
@@ -108,7 +113,7 @@ class VerdictJudge:
             spread = np.abs(behinds[0] - behinds[1])
         alike = (spread <= np.array([self.norm_noise, self.largest_noise]) + 1e-9).all()
         if "results are lost" not in found and alike and found[0] != found[1]:
-            return [BORDERLINE] * 2
+            return [UNDECIDED if UNDECIDED in found else BORDERLINE] * 2
         return found
 
     def claim(self, true, text):
@@ -193,7 +198,8 @@ class VerdictJudge:
             return False
         if not self.margin_is(margin, place, threshold, largest_one, (norm, largest), how):
             return False
-        if (within is not None) != (abs(norm) <= self.norm_noise + 1e-9 and math.isfinite(norm)):
+        told = self.statuses(self.setting)[list(STEPS).index(how)] != UNDECIDED
+        if (within is not None) != (told and abs(norm) <= self.norm_noise + 1e-9 and math.isfinite(norm)):
             return False
         if within is not None and within != f" (within {self.norm_noise:.2f})":
             return False
@@ -240,8 +246,26 @@ class VerdictJudge:
     def cancel(self):
         return self.fp32.errors.bits < 1 and not self.zero and not self.fp32.count
 
-    def chance_is(self, results, bits):
-        return int(results) == self.results and abs(float(bits) - self.norm_noise) < 0.051
+    def chance_is(self, results, bits, known):
+        """Few results: what they leave open, and how many would decide for the differences that are undecided."""
+        steps = [
+            step for step, said in zip(STEPS.values(), self.statuses(self.setting), strict=True) if said == UNDECIDED
+        ]
+        behinds = [pair for step in steps
+                   for pair in zip(self.bits_behind(self.measured(*self.setting, step)), THRESHOLDS, strict=True)]  # fmt: skip
+        needed = enough(behinds)
+        right = needed if needed and needed > self.results else None
+        told = int(known.split()[1]) if known.startswith("about") else None
+        return (
+            steps and int(results) == self.results and abs(float(bits) - chance(self.results)) < 0.051 and told == right
+        )
+
+    def condition(self, norm, bits):
+        """The condition in norm, of a product that FP32 has so few bits of."""
+        total = sum(x * x for row in self.exact for x in row)
+        true = math.sqrt(float(sum(s * s for row in self.sizes for s in row) / total)) if total else math.inf
+        near = norm == "inf" if math.isinf(true) else math.isclose(float(norm), true, rel_tol=0.06)
+        return near and true > 99 and bits_fit(bits, self.fp32.errors.bits)
 
     def lost_elements(self, kind, name, counts, i, j, value):
         if (kind == "Lost elements") != any(self.measured(*self.unscaled, step).count for step in STEPS.values()):
@@ -345,7 +369,7 @@ class VerdictJudge:
         return abs(float(bits.split()[0]) - errors.bits) < 0.06
 
     def use(self, order, scale, scaled, same):
-        tolerances = chance_of_settings(self.results)
+        tolerances = 0.1, 0.5
         best = [self.measured(*self.setting, step).errors for step in STEPS.values()]
         for other in same_settings(same, order):
             for mine, step in zip(best, STEPS.values(), strict=True):
@@ -365,19 +389,6 @@ class VerdictJudge:
         return self.fp32.count > 0 and not self.missing
 
 
-def side(behind, noise, margin):
-    """1 as accurate, -1 less accurate, 0 too near to the threshold to say."""
-    if abs(behind - noise) < margin:
-        return 0
-    return 1 if behind < noise else -1
-
-
-def chance_of_settings(results):
-    """As :func:`chance`, for settings of one method: a tenth of a bit and half a bit where there are many results."""
-    sampling = 1.96 / math.log(2) / math.sqrt(results - 1) if results > 1 else math.log2(25.45)
-    return max(0.1, sampling), max(0.5, sampling)
-
-
 def same_settings(text, order):
     """Settings that a sentence says give the same; of another order at least one."""
     if not text:
@@ -387,15 +398,15 @@ def same_settings(text, order):
 
 
 _SETTING = r"(\w+) order, s_b = (\w+)(, rows and columns scaled)?"
-_STATUS = rf"(as accurate as FP32|{BORDERLINE}|less accurate than FP32|results are lost)"
-_SHORT = r"as accurate as FP32|borderline|less accurate than FP32|results are lost"
+_STATUS = rf"({'|'.join(SAID.values())})"
+_SHORT = r"as accurate as FP32|borderline|undecided|less accurate than FP32|results are lost"
 _HOW = f"({'|'.join(STEPS)})"
 SENTENCES = (
     (rf"Verdict: {_STATUS}(, with rows and columns scaled)?(, however the cube rounds inside a step)"
      r"(?: in one chain of k = (?=\d+; (not )?)(\d+); (?:not )?as accurate in chains of 256)?\.", VerdictJudge.headline),
     (r"Verdict: results are lost, in FP32, too: they or their products leave FP32's range\.", VerdictJudge.too),
-    (rf"Verdict: {_STATUS} if rounding once a step, which the SGEMM-cube paper's figure 9 fits; {_STATUS} if rounding after "
-     r"every product, which PTO-ISA's ADR-0047 states and figure 9 contradicts(, with rows and columns scaled)?\.",
+    (rf"Verdict: {_STATUS} if rounding after every product, as PTO-ISA's ADR-0047 states and cube_gemm computes by default; "
+     rf"{_STATUS} if rounding once a step, which the SGEMM-cube paper's figure 9 fits(, with rows and columns scaled)?\.",
      VerdictJudge.depends),
     (rf"{_HOW}: {_BITS}, FP32 {_BITS}: (nothing is left|FP32 leaves its range|"
      r"an error [\d.]+ times \w+|([\d.]+) bits (more|less))"
@@ -410,7 +421,10 @@ SENTENCES = (
      lambda judge: judge.zero),
     (r"The results cancel: FP32 itself has not one right bit of the product\. Use FP64 where it matters\.",
      VerdictJudge.cancel),
-    (r"(\d+) results? can say no more: differences of up to ([\d.]+) bits are chance\.", VerdictJudge.chance_is),
+    (r"(\d+) results? can say no more: differences of up to ([\d.]+) bits are chance; (about \d+|many more) results would "
+     r"decide \(more rows of A or columns of B\)\.", VerdictJudge.chance_is),
+    (r"Condition of the product, \|A\|\|B\| / \|AB\|: (\S+) in norm; by element .*\. FP32 itself reaches "
+     rf"{_BITS} of it\.", VerdictJudge.condition),
     (r"(Lost elements|Elements) of ([AB])(?: beyond their first word)?: (.*), the first [AB]\[(\d+), (\d+)\] = (\S+)\.",
      VerdictJudge.lost_elements),
     (r"Lost results( without scaling)?: (\d+) of (\d+), the worst C\[(\d+), (\d+)\]\.", VerdictJudge.lost_results),
@@ -418,8 +432,8 @@ SENTENCES = (
     (r"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) gains nothing\.", VerdictJudge.gains_nothing),
     (rf"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) is not enough: {_BITS}\.", VerdictJudge.not_enough),
     (rf"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) is not enough: {_BITS} with "
-     rf"rounding once a step \(({_SHORT})\); {_BITS} with "
-     rf"rounding after every product \(({_SHORT})\)\.", VerdictJudge.not_enough_of_each),
+     rf"rounding after every product \(({_SHORT})\); {_BITS} with "
+     rf"rounding once a step \(({_SHORT})\)\.", VerdictJudge.not_enough_of_each),
     (r"Scaling rows and columns does not help: the 910A's conversion makes numbers of infinities and NaNs\.",
      VerdictJudge.conversion),
     (rf"(?:Why|Without scaling \(.*?\))(?: \({_HOW}\))?:(?: {_BITS};)? (overflow|range|split|dropped term|accumulation): "

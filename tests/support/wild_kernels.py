@@ -202,7 +202,9 @@ def tile_of_another(c, rng):
         return None
     out = d.copy()
     out[i : i + size, j : j + size] = d[k : k + size, x : x + size]
-    return Wild(out, r"tiles? .*hold|rows are shifted|columns are shifted|holds", mask)
+    return Wild(
+        out, r"tiles? .*hold|rows are shifted|columns are shifted|holds|result's (row|column)s hold these", mask
+    )
 
 
 def tile_unwritten(c, rng):

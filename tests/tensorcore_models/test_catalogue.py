@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
+from tensorcore_models.accumulators import WidenedDotAdd
+from tensorcore_models.atlas.evidence import level_of, open_questions
 from tensorcore_models.engines.instruction import EVIDENCE
 
 #: How the published tables spell formats and algorithms.
@@ -107,13 +109,12 @@ def test_rows_beyond_the_published_model(arch, name):
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_rows_state_source_and_evidence(row):
     assert row.source
-    assert row.evidence in EVIDENCE
+    assert level_of(row) in EVIDENCE
 
 
 def test_rows_say_which_depend_on_vectors_that_exist():
     gpus = {
-        "volta": "V100", "ampere": "A100 and A2", "ada": "RTX 1000 Ada|RTX 4060", "hopper": "H100 and H200",
-        "blackwell": "B200",
+        "volta": "V100", "ampere": "A100 and A2", "ada": "RTX 1000 Ada|RTX 4060", "blackwell": "B200",
     }  # fmt: skip
     pinned = [row for row in ROWS if row.evidence == "hardware: published vectors"]
     assert {row.arch for row in pinned} == set(gpus)
@@ -124,8 +125,27 @@ def test_rows_say_which_depend_on_vectors_that_exist():
     assert recorded == {f"mma.m16n8k{k}.f32.{a}.{b}.f32" for k, a, b in fp8}
 
 
+def test_rows_of_hopper_rest_on_an_own_run():
+    """All rows, and no edge rule of theirs is open; those of the other architectures are as published."""
+    rows = [row for row in ROWS if row.arch == "hopper"]
+    own = "hardware: own run (NVIDIA H100 80GB HBM3, CUDA 13.0, driver 580.159.04, 2026-11-26)"
+    assert len(rows) == 100 and {row.evidence for row in rows} == {own}
+    assert not [row for row in rows if any("Published models differ" in text for text in open_questions(row))]
+    assert {row.accumulator.nan for row in rows if row.d_format == "fp64"} == {"x86"}
+    others = {
+        row.accumulator.nan for row in ROWS if row.d_format == "fp64" and row.arch in ("ampere", "ada", "blackwell")
+    }
+    assert others == {"quiet"}
+
+
+MEASURED_FLOORS = {
+    ("ampere", "fp32"): "measured on an A100 (Hawkeye)", ("hopper", "fp32"): "measured on an H100 (Hawkeye)",
+    ("hopper", "fp16"): "measured on an H100 (own run)",
+}  # fmt: skip
+
+
 def test_alignment_floors_by_architecture_and_result():
-    """Measured on an A100 and an H100 (Hawkeye, fp32 results); elsewhere stated by mmasim 2.1.1 and MATLAB-tensor-core."""
+    """Measured on an A100 (fp32 results) and an H100; elsewhere stated by mmasim 2.1.1 and MATLAB-tensor-core."""
     floors = {
         "volta": (-131, -19), "turing": (-132, -20), "ampere": (-132, -20), "ada": (-132, -20), "hopper": (-133, -21),
         "blackwell": (-133, -21), "rtx_blackwell": (-133, -21),
@@ -135,13 +155,50 @@ def test_alignment_floors_by_architecture_and_result():
         if row.arch not in floors or not isinstance(spec, tcm.FusedDotAdd | tcm.GroupDotFusedSum):
             continue
         arch = "volta" if row.arch == "turing" and row.name.startswith("mma.m8n8k4") else row.arch
-        floor = -139 if isinstance(spec, tcm.GroupDotFusedSum) else floors[arch][row.d_format == "fp16"]
+        widened = isinstance(row.accumulator, WidenedDotAdd)  # whose sum is in FP32
+        floor = -139 if isinstance(spec, tcm.GroupDotFusedSum) else floors[arch][row.d_format == "fp16" and not widened]
         assert spec.exponent_floor == floor, row
-        measured = {"ampere": "A100", "hopper": "H100"}.get(row.arch) if row.d_format == "fp32" else None
-        if row.accumulator is not spec:
+        d = "fp32" if widened else row.d_format
+        measured = MEASURED_FLOORS.get((row.arch, d), "models only")
+        if row.accumulator is not spec and not widened:
             continue  # fp8 through fp16: its products are multiples of 2^-32, which no floor cuts
         assert f"alignment floor {floor}: " in row.note
-        assert (f"measured on an {measured} (Hawkeye)" in row.note) or "models only" in row.note, row
+        assert measured in row.note or "models only" in row.note, row
+
+
+MIXED = (("fp32", "fp16"), ("fp16", "fp32"))
+
+
+@pytest.mark.parametrize("arch", ["turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell"])
+def test_wmma_of_two_formats_is_the_fp32_row_between_conversions(arch):
+    rows = {r.name: r for r in ROWS if r.arch == arch and r.path == "wmma" and r.a_format == "fp16"}
+    mixed = [r for r in rows.values() if (r.d_format, r.c_format) in MIXED]
+    assert len(mixed) == 6 and len(rows) == 12
+    for row in mixed:
+        plain = rows[f"wmma.m{row.m}n{row.n}k16.f32.f16.f16.f32"]
+        assert row.accumulator == WidenedDotAdd(plain.accumulator, 16), row
+        rng = np.random.default_rng(1)
+        a, b, c = (
+            rng.integers(0, 1 << 16, s, np.uint16) for s in ((row.m, 16), (16, row.n), (row.m, row.n))
+        )  # any bits, NaN among them
+        x = c if row.c_format == "fp16" else (c.astype(np.uint32) << 16)
+        wide = c.view(np.float16).astype(np.float32).view(np.uint32) if row.c_format == "fp16" else x
+        d = plain.mma_bits(a, b, wide)
+        with np.errstate(over="ignore"):
+            half = np.where(
+                np.isnan(d.view(np.float32)), np.uint16(0x7FFF), d.view(np.float32).astype(np.float16).view(np.uint16)
+            )
+        assert np.array_equal(row.mma_bits(a, b, x), d if row.d_format == "fp32" else half), row
+
+
+def test_a_small_negative_wmma_result_is_negative_zero():
+    """-2^-26 is exact in FP32 and below half of FP16's smallest number; Volta's rows, which nobody has seen, give +0."""
+    a, b, c = np.zeros((16, 16), np.uint16), np.zeros((16, 16), np.uint16), np.zeros((16, 16), np.uint32)
+    a[0, 0], b[0, 0] = 0x0400, 0x8C00  # 2^-14, -2^-12
+    name = "wmma.m16n16k16.f16.f16.f16.f32"
+    assert tcm.get_instruction("h100", name).mma_bits(a, b, c)[0, 0] == 0x8000
+    volta = tcm.get_instruction("v100", name)
+    assert volta.mma_bits(a, b, c)[0, 0] == 0 and "not seen" in volta.note
 
 
 def test_free_shapes():

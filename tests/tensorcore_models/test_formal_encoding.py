@@ -33,7 +33,7 @@ def _engines():
 
 KINDS = _engines()
 ENCODED = ("FusedDotAdd", "InterleavedDotAdd", "FusedDotRoundDownAdd", "GroupFusedDotRoundDownAdd", "GroupDotFusedSum",
-           "ParametricDotAdd", "GroupPairwiseSum", "PairRoundOddSum", "LanedFMA", "ScaledDotAdd")  # fmt: skip
+           "ParametricDotAdd", "GroupPairwiseSum", "PairRoundOddSum", "LanedFMA", "ScaledDotAdd", "WidenedDotAdd")  # fmt: skip
 #: Products that are enough where each is an IEEE operation of its own, which is a long term.
 FEW = {"GroupPairwiseSum": 4, "LanedFMA": 4}
 

@@ -96,7 +96,7 @@ def rival_is_separated(unit, size: int, **change) -> bool:
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("hopper:wmma.m16n16k16.f16.f16.f16.f32", {"exponent_floor": None}),
+        ("volta:wmma.m16n16k16.f16.f16.f16.f32", {"exponent_floor": None}),
         ("turing:mma.m16n8k8.f16.f16.f16.f16", {"exponent_floor": -19}),
         ("turing:mma.m16n8k8.f16.f16.f16.f16", {"exponent_floor": -24}),
         ("rtx_blackwell:mma.m16n8k32.block32.f32.e5m2.e4m3.f32.ue8m0", {"exponent_floor": None}),

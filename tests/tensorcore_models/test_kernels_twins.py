@@ -24,6 +24,7 @@ from tensorcore_models.accumulators import (
     PairRoundOddSum,
     ParametricDotAdd,
     SequentialFMA,
+    WidenedDotAdd,
 )
 from tensorcore_models.formats import Format
 from tensorcore_models.machine import instruction_sets as isa
@@ -82,6 +83,13 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
             "e5m2",
         ),
         Unit(InterleavedDotAdd(FusedDotAdd(3, 24), final_rounding="rd", nan="quiet"), "e5m2", "fp16", "fp32"),
+    ),
+    "WidenedDotAdd": (
+        Unit(WidenedDotAdd(FDA16), "fp16", "fp16", "fp32", "fp16"),
+        Unit(WidenedDotAdd(FusedDotAdd(8, 24, exponent_floor=-132)), "fp16", "fp16", "fp16", "fp32"),
+        Unit(WidenedDotAdd(FusedDotAdd(4, 23, nan="quiet"), 12, nan="quiet"), "bf16", "fp16", "fp16", "e5m2"),
+        Unit(WidenedDotAdd(FusedDotAdd(3, 24), 6), "e4m3fn", "e5m2", **HALF),
+        Unit(WidenedDotAdd(GroupPairwiseSum(), 8, nan="quiet"), "fp16", "fp16", "fp16", "bf16"),
     ),
     "GroupDotFusedSum": (
         Unit(GroupDotFusedSum(), "e2m1", "e2m1", scale_format="ue4m3", block_size=16),

@@ -127,7 +127,7 @@ def test_a_query_that_sees_one_key_of_zeros_leaves_the_statistical_line():
     out = flash(q, k, v, "e4m3fn", causal=True, p_scale=256.0)
     options = {"engine": UNITS["e4m3fn"], "causal": True, "p_scale": 256.0}
     assert_attention_close(out, q, k, v, **options)
-    out[20, 3] = out[20, 3] + BF16(0.07)  # within the certified bound
+    out[20, 3] = out[20, 3] + BF16(0.09)  # within the certified bound
     with pytest.raises(AssertionError, match="1 of 1536 elements are outside of the statistical"):
         assert_attention_close(out, q, k, v, **options)
 

@@ -1,6 +1,7 @@
 """Grouped products: each group is held to its own tolerance, and faults between groups are named."""
 
 import re
+from functools import partial
 
 import ml_dtypes
 import numpy as np
@@ -130,7 +131,7 @@ def test_rows_behind_the_last_group_are_not_looked_at():
         ({"out": np.ones((50, N), BF16)}, ValueError, "101 rows"),
         ({"out": np.ones((M, N - 1), BF16)}, ValueError, "48 columns"),
         ({"scale_a": np.ones((M, 2)), "scale_b": np.ones((3, 2, 1))}, ValueError, "3 parts for 4 experts"),
-        ({"rows": 4}, ValueError, "goes with one product"),
+        ({"rows": 0}, ValueError, "at least 1"),
     ],
 )
 def test_bad_input(change, error, words):
@@ -138,3 +139,21 @@ def test_bad_input(change, error, words):
     given = {"out": np.ones((M, N), BF16), "a": call.a, "b": call.b, "ends": ENDS, "engine": "h100", **change}
     with pytest.raises(error, match=words):
         check_grouped(**given)
+
+
+def test_some_rows_of_all_groups():
+    call = Call()
+    out = call.kernel()
+    check = partial(check_grouped, a=call.a, b=call.b, ends=ENDS, c=call.c, scale_a=call.scale_a, scale_b=call.scale_b)
+    found = check(out, rows=7, **call.options)
+    assert found.passes and found.summary == f"every element looked at ({7 * N} of {96 * N}) of 3 groups is right"
+    assert (
+        check(out, rows=1, **call.options).summary
+        == f"every element looked at ({N} of {96 * N}) of 1 of 3 groups is right"
+    )
+    wrong = call.kernel(expert_of=lambda row, e: 1 if row >= 51 else e)
+    found = check(wrong, rows=7, **call.options)
+    assert found.wrong > 2 * N and all("expert 1 in the place of expert 3" in text for text in found.suspects)
+    assert not found.outside[
+        [row for row in range(M) if row % 16 not in (15, 0) and row not in (31, 47, 63, 79)][0]
+    ].any()

@@ -1,5 +1,5 @@
-// The tiling of gemm (gemm.cpp) on the host, for one plan of mpgemm. `buffer` holds at least sizeof(TCubeTiling) bytes; the kernel is
-// launched on usedCoreNum cores//@clear
+// The tiling of gemm (gemm.cpp) on the host, for one plan of mpgemm. `buffer` holds at least sizeof(TCubeTiling) bytes;
+// //@launched
 #include "tiling/platform/platform_ascendc.h"
 #include "tiling/tiling_api.h"
 

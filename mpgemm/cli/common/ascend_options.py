@@ -41,7 +41,7 @@ def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool =
 
 def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
     """Size, chip and kernel."""
-    from ascend.blocking import OPERAND_BYTES
+    from ascend.operand_formats import FORMATS
     from ascend.schedule_options import LAYOUTS, MERGES
 
     parser.add_argument(
@@ -58,7 +58,7 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
     )  # fmt: skip
     add("--buffering", default="double", choices=("single", "double"))
     add("--mode", choices=MODES, help="how the terms are combined (termwise; plan: or fused, if faster)")
-    add("--operand", choices=tuple(OPERAND_BYTES), help="format of A and B on the cube (fp16); others have one term")
+    add("--operand", choices=tuple(FORMATS), help="format of A and B on the cube (fp16); others have one term")
     add(
         "--merge",
         default="reduce",

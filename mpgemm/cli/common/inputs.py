@@ -80,7 +80,7 @@ def check_inputs(args: argparse.Namespace) -> None:
 
 def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
     """The inputs that were asked for, each with its C; `default` where none was."""
-    from mpgemm.experiments.cases import file_cases, generated_cases, shipped_case, with_addend
+    from mpgemm.experiments.cases import distinct_cases, file_cases, generated_cases, shipped_case, with_addend
 
     if args.files:
         a, b = map(Path, args.files)
@@ -97,6 +97,7 @@ def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
         ]
     else:
         cases = list(default)
+    cases = distinct_cases(cases)  # what is asked for twice is measured once
     return cases if args.c is None else [with_addend(case, args.c) for case in cases]
 
 

@@ -79,6 +79,11 @@ class Parser(argparse.ArgumentParser):
 
     def _get_values(self, action, arg_strings):
         """Note what is given; refuse an option given twice that keeps one value: argparse would drop the first silently."""
+        if "" in arg_strings:
+            name = action.option_strings[0] if action.option_strings else str(action.metavar or action.dest)
+            self.error(
+                f"{name} is given an empty word, expected {action.metavar or action.dest} (for the current folder: .)"
+            )
         if action.option_strings or arg_strings:
             if action.option_strings and type(action) is argparse._StoreAction and action.dest in self._given:
                 self.error(f"{action.option_strings[0]} is given twice, expected once")

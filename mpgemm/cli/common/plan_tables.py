@@ -54,12 +54,25 @@ def print_tiling(plan: Plan, target: str | None) -> None:
                     f"the kernel that these fields describe takes {1e6 * time:.4g} us, this plan {1e6 * plan.seconds:.4g}: "
                     f"--for {name} plans what they can say"
                 )
+            elif name in DIALECTS:
+                say(_emission(name, plan))
         print()
     for note in notes(plan.schedule):
         say(f"note: {note}")
     print()
     buffers = [tuple(row) for row in tile_shapes(plan.schedule)]
     Table("Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), buffers).print()
+
+
+def _emission(dialect: str, plan: Plan) -> str:
+    """Whether a dialect writes the plan's kernel, or why not."""
+    from mpgemm.cli.common.plan_advice import kernel_files
+
+    try:
+        kernel_files(dialect, plan.schedule)
+    except ValueError as error:
+        return f"--emit {dialect} does not write this kernel: {error}"
+    return f"--emit {dialect} FOLDER writes this kernel"
 
 
 def overview_table(chips: list[ascend.Chip], best: list[tuple[str, Size, list[Plan]]]) -> Table:

@@ -122,9 +122,7 @@ def _open_journal(args: argparse.Namespace) -> Journal:
     if args.out is None:
         return Journal()
     path = args.out / "journal.jsonl"
-    if args.fresh:
-        path.unlink(missing_ok=True)
-    journal = Journal(path, code_digest())
+    journal = Journal(path, code_digest(), fresh=args.fresh)
     for count, what in (
         (journal.dropped, f"damaged, dropped from {path}"),
         (journal.outdated, f"of another version of the code, left in {path} and not used"),

@@ -2,7 +2,8 @@
 
 A suspicion is a statement with a prediction. It is named if the prediction is as near as a right kernel's own errors are, for
 wrong elements and for right ones of the same place, if it explains nearly all of the differences, and if one of as many
-predictions would hardly do so by chance. What is tried and does not do this is ruled out.
+predictions would hardly do so by chance. What is tried and does not do this is listed as tried, with its parameters; only what
+:mod:`mpgemm.testing.diagnosis.proved` proves by certified bounds is ruled out.
 """
 
 import math
@@ -12,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.testing.diagnosis import moved, narrow, terms
+from mpgemm.testing.diagnosis import fitted, moved, narrow, swizzles, terms
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, spread
 from mpgemm.testing.diagnosis.moved import line_maps
 from mpgemm.testing.diagnosis.narrow import ALIKE, NARROW, narrow_errors, narrow_findings, overflowing_sums
+from mpgemm.testing.diagnosis.proved import contradicted
 from mpgemm.testing.epilogues import EPILOGUES, KernelEpilogue
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.formats.rounding import round_to
@@ -83,22 +85,9 @@ def _again(f: Failure) -> Iterator[Finding]:
     )
 
 
-def _scale(f: Failure) -> Iterator[Finding]:
-    with np.errstate(all="ignore"):
-        weight = 1 / np.square(f.usual)
-        ratio = float(np.sum(weight * f.true * f.got) / np.sum(weight * np.square(f.true)))
-    if not math.isfinite(ratio) or ratio == 0:
-        return
-    exponent, power = round(math.log2(abs(ratio))), ""
-    if abs(math.log2(abs(ratio)) - exponent) < 1e-3:
-        ratio, power = math.copysign(2.0**exponent, ratio), f" (2^{exponent})"
-    text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
-    yield f.finding(ratio * f.true, text, 1 + abs(ratio), 2.0, 1)
-
-
 class FaultKind(NamedTuple):
-    """A kind of fault: its name where it is ruled out, what predicts it, whether something in it is chosen to fit, and whether
-    it looks at products along k."""
+    """A kind of fault: the words for its predictions with their parameters, what predicts it, whether something in it is chosen
+    to fit, and whether it looks at products along k."""
 
     name: str
     predict: Callable[[Failure], Iterator[Finding]]
@@ -106,35 +95,56 @@ class FaultKind(NamedTuple):
     along_k: bool = False
 
 
-#: Kinds of faults, in the order in which they are ruled out. Epilogues, narrow sums and single products that are missing
+#: What is said of sums in a narrow format that were tried.
+_NARROW_SUMS = f"sums in {' or '.join(NARROW)}, rounded every 1 to 128 products in order of k, or between parts of k"
+#: Kinds of faults, in the order in which they are listed. Epilogues, narrow sums and single products that are missing
 #: anywhere stand beside it: they are not predictions of single sums.
 FAULT_KINDS: tuple[FaultKind, ...] = (
-    FaultKind("elements that were never written", _zeros, False),
-    FaultKind("clipped results", _constant),
-    FaultKind("the addend", _addend, False),
-    FaultKind("a stale result", _again, False),
-    FaultKind("one wrong scale", _scale),
-    FaultKind("wrong scales", terms.given_scales, False, along_k=True),
-    FaultKind("scales of single rows or columns", terms.own_scales),
-    FaultKind("the scale of one block", terms.block_scales, along_k=True),
-    FaultKind("lost or doubled products", terms.lost_terms, along_k=True),
-    FaultKind("stale or exchanged blocks of k", terms.stale_blocks, along_k=True),
-    FaultKind("permuted or shifted values of k", moved.permuted, along_k=True),
-    FaultKind("operands read from other places in memory", moved.rearranged, along_k=True),
-    FaultKind("transposed tiles", moved.transposed),
-    FaultKind("a wrong leading dimension of the result", moved.strided),
-    FaultKind("moved rows or columns", moved.lines_moved),
-    FaultKind("moved tiles or stale accumulators", moved.tiles_moved),
-    FaultKind("operands read transposed", moved.operand_transposed, False, along_k=True),
-    FaultKind("rounded operands", narrow.operands_rounded, along_k=True),
-    FaultKind("clipped operands", narrow.operands_clipped, along_k=True),
-    FaultKind("operands of another format", narrow.mistaken_formats, along_k=True),
-)
+    FaultKind("zeros in all wrong elements", _zeros, False),
+    FaultKind("results clipped at one number", _constant),
+    FaultKind("C left out, twice, subtracted, rounded, of another line, before the scales", _addend, False),
+    FaultKind("the exact result twice", _again, False),
+    FaultKind("one factor, one offset, or one alpha and beta for all (fitted)", fitted.whole),
+    FaultKind(
+        "scales left out, squared, inverted, swapped, rounded, of another line or block (1 or 8 to 256 away, or one for all)",
+        terms.given_scales, False, along_k=True,
+    ),
+    FaultKind("one factor for each of a few rows or columns (fitted)", terms.own_scales),
+    FaultKind("one factor for one block of k (fitted)", terms.block_scales, along_k=True),
+    FaultKind(
+        "one k, one range of 2 to 256 k, every 2nd to 256th, or one end of k lost or twice", terms.lost_terms, along_k=True
+    ),
+    FaultKind("A or B of a block of 16 to 128 k up to 4 blocks away", terms.stale_blocks, along_k=True),
+    FaultKind("k of A or B shifted, or groups of 1 to 128 exchanged, turned or swizzled", moved.permuted, along_k=True),
+    FaultKind(
+        "A or B read 1 or 8 to 256 lines away, in transposed blocks, or with another leading dimension",
+        moved.rearranged, along_k=True,
+    ),
+    FaultKind("the result transposed in blocks of 8 to 256, or whole", moved.transposed),
+    FaultKind("the result written with a leading dimension up to 128 longer", moved.strided),
+    FaultKind("chunks of 1 to 64 elements of the result swizzled or turned by their row or column", swizzles.swizzled),
+    FaultKind("whole rows or columns of the result exchanged or shifted", moved.lines_moved),
+    FaultKind("tiles of the result (8 to 256 rows, square or whole rows) exchanged or added", moved.tiles_moved),
+    FaultKind("A or B read transposed", moved.operand_transposed, False, along_k=True),
+    FaultKind(
+        "operands rounded to tf32, bf16, fp16 or an 8-bit format (to nearest even or away, cut, up, down)",
+        narrow.operands_rounded, along_k=True,
+    ),
+    FaultKind("operands clipped at 6, 240, 448, 57344 or 65504", narrow.operands_clipped, along_k=True),
+    FaultKind("operands read as another format of their width", narrow.mistaken_formats, along_k=True),
+)  # fmt: skip
 
+
+#: What is asked where none of these explains the result: many numbers are fitted.
+LAST_KINDS = (
+    FaultKind("up to 16 single k lost", terms.scattered),
+    FaultKind("one factor, or one offset, for each row or column (fitted)", fitted.lines),
+)
 
 #: Those that need no sums: what is left where an epilogue hides them.
 OF_RESULTS = tuple(s for s in FAULT_KINDS if s.predict in (
-    _zeros, _constant, _again, _scale, moved.transposed, moved.strided, moved.lines_moved, moved.tiles_moved))  # fmt: skip
+    _zeros, _constant, _again, fitted.whole, moved.transposed, moved.strided, swizzles.swizzled, moved.lines_moved,
+    moved.tiles_moved))  # fmt: skip
 
 
 def _epilogue(f: Failure) -> Iterator[Finding]:
@@ -214,11 +224,14 @@ class Diagnosis:
     statements : tuple of str
         The best explanations; several where the elements do not tell them apart. Empty where nothing explains it.
     ruled_out : tuple of str
-        Kinds of faults whose predictions contradict the elements.
+        What no kernel with this fault alone can return, by certified bounds.
+    tried : tuple of str
+        What was predicted, in its parameters, and does not explain the elements. Others of the same kind are not excluded.
     """
 
     statements: tuple[str, ...]
     ruled_out: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
 
 
 _NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a sum, or memory that was never written"
@@ -227,11 +240,14 @@ _NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a
 def diagnose(f: Failure) -> Diagnosis:
     """Statements that explain the wrong elements and the right ones beside them, and the kinds that do not."""
     epilogue = f.case.epilogue
+    if not np.isfinite(f.out[f.wrong]).any():
+        return Diagnosis((_no_number(f),))
     if epilogue is None and not np.isfinite(f.out[f.wrong]).all():
         return Diagnosis((_not_finite(f),))
     suspects = FAULT_KINDS
     if f.of_results:
         suspects = (FaultKind("the epilogue", _epilogue, False), *OF_RESULTS)
+    given = f
     found = list(_tried(f, suspects))
     if f.of_results and epilogue is not None and epilogue.invertible and not any(x.good for x, _ in found):
         f = f.of_sums()
@@ -241,7 +257,8 @@ def diagnose(f: Failure) -> Diagnosis:
     hint = None
     with np.errstate(all="ignore"):
         if not good and many and not f.of_results:
-            good = [(finding, "lost or doubled products") for finding in terms.scattered(f) if finding.good]
+            last = [(finding, kind.name) for kind in LAST_KINDS for finding in kind.predict(f)]
+            good, found = [(finding, name) for finding, name in last if finding.good], found + last
             # what fits, if perhaps by chance, contradicts a statement that rests on the size of errors alone
             doubt = any(finding.fits for finding, _ in found)
             hint = narrow_errors(f) if not good and not doubt and epilogue is None else None
@@ -251,9 +268,9 @@ def diagnose(f: Failure) -> Diagnosis:
         statements = (_UNWRITTEN,)  # other predictions of zeros say less
     elif good:
         statements = _simplest([finding for finding, _ in good], int(np.count_nonzero(f.wrong[f.rows, f.columns])))
-    named = {name for _, name in good} | ({"narrow sums"} if hint else set())
-    kinds = dict.fromkeys([*(name for _, name in found), *(["narrow sums"] if many and epilogue is None else [])])
-    return Diagnosis(statements, tuple(name for name in kinds if name not in named))
+    named = {name for _, name in good} | ({_NARROW_SUMS} if hint else set())
+    kinds = dict.fromkeys([*(name for _, name in found), *([_NARROW_SUMS] if many and epilogue is None else [])])
+    return Diagnosis(statements, contradicted(given), tuple(name for name in kinds if name not in named))
 
 
 def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:
@@ -280,7 +297,19 @@ def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Findin
                 found = list(suspect.predict(f.few(2)))
             yield from ((finding, suspect.name) for finding in found)
         if many and f.case.epilogue is None:
-            yield from ((finding, "narrow sums") for finding in narrow_findings(f))
+            yield from ((finding, _NARROW_SUMS) for finding in narrow_findings(f))
+
+
+def _no_number(f: Failure) -> str:
+    """What is said where no wrong result is finite: of NaN everywhere nothing can be told, of infinities where they belong."""
+    got = f.out[f.wrong]
+    if not np.isnan(got).any() and f.case.epilogue is None and np.array_equal(np.sign(got), np.sign(f.exact[f.wrong])):
+        with np.errstate(all="ignore"):
+            text = overflowing_sums(f)
+        if text is not None:
+            return text
+    kinds = "NaN" if np.isnan(got).all() else "an infinity" if not np.isnan(got).any() else "NaN or an infinity"
+    return f"no number at all: every wrong result is {kinds}, which tells nothing of its cause"
 
 
 def _not_finite(f: Failure) -> str:
@@ -290,13 +319,20 @@ def _not_finite(f: Failure) -> str:
     finite = np.isfinite(here.got)
     with np.errstate(all="ignore"):
         for prediction, text in narrow.misreadings(here):
-            shown = f.case.rounded(prediction)
-            if np.mean(np.isfinite(shown) == finite) >= ALIKE:
-                both = finite & np.isfinite(shown)
+            shown = np.isfinite(f.case.rounded(prediction))
+            if _alike(shown, finite):
+                both = finite & shown
                 part = replace(here, rows=rows[both], columns=columns[both])
-                if both.sum() < FEWEST or part.finding(prediction[both], text, 4.0).fit <= GOOD:
+                if part.finding(prediction[both], text, 4.0).fit <= GOOD:
                     return text
         return overflowing_sums(f) or _NOT_FINITE
+
+
+def _alike(predicted: np.ndarray, finite: np.ndarray) -> bool:
+    """Whether a prediction says where results are finite: both kinds are there, and each is met nearly everywhere."""
+    if min(np.count_nonzero(finite), np.count_nonzero(~finite)) < FEWEST:
+        return False
+    return bool(min(np.mean(predicted[finite]), np.mean(~predicted[~finite])) >= ALIKE)
 
 
 def diagnose_errors(f: Failure) -> Diagnosis:

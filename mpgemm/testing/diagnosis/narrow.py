@@ -322,15 +322,24 @@ def operands_rounded(f: Failure) -> Iterator[Finding]:
     if not isinstance(fmt, Format):
         return
     least = fmt.min_normal
+    yield from _with_operands(f, lambda x: x, "{} multiplied as given, not rounded first")
     yield from _with_operands(f, lambda x: np.where(np.abs(x) < least, 0.0, x), "{} taken with 0 for subnormal numbers")
     for name in ("tf32", "bf16", "fp16", "e4m3fn", "e5m2"):
         narrow = get_float_format(name)
-        for rounding, how in (("rne", "rounded"), ("rz", "cut")):
-            if narrow.fraction_bits < fmt.fraction_bits:
-                yield from _with_operands(
-                    f, lambda x, narrow=narrow, rounding=rounding: round_to(x, narrow, rounding, saturate=True),
-                    f"{{}} {how} to {name} first",
-                )  # fmt: skip
+        if narrow.fraction_bits > fmt.fraction_bits:
+            continue
+        for rounding, how in _ROUNDINGS:
+            yield from _with_operands(
+                f, lambda x, narrow=narrow, rounding=rounding: round_to(x, narrow, rounding, saturate=True),
+                f"{{}} {how.format(name)} first",
+            )  # fmt: skip
+
+
+#: Roundings of operands that kernels have, in words.
+_ROUNDINGS = (
+    ("rne", "rounded to {}"), ("rna", "rounded to {} with ties away from zero"), ("rz", "cut to {}"),
+    ("ru", "rounded up to {}"), ("rd", "rounded down to {}"),
+)  # fmt: skip
 
 
 def operands_clipped(f: Failure) -> Iterator[Finding]:
@@ -340,13 +349,14 @@ def operands_clipped(f: Failure) -> Iterator[Finding]:
 
 
 def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
+    """The product of operands as they were given, of which both or one are changed; the other is as the unit takes it."""
     if f.case.engine.scale_format is not None:
         return
-    given, factors = f.case.given, f.factors
-    stored = [given[0][f.rows], given[1][:, f.columns].T]
+    given, right, factors = f.case.given, f.stored, f.factors
+    stored = [given[0][f.rows].astype(np.float64), given[1][:, f.columns].T.astype(np.float64)]
     for sides, words in (((0, 1), "the operands were"), ((0,), "A was"), ((1,), "B was")):
-        used = [change(x) if side in sides else x for side, x in enumerate(stored)]
-        if any(np.array_equal(used[side], stored[side]) for side in sides):
+        used = [change(x) if side in sides else y for side, (x, y) in enumerate(zip(stored, right, strict=True))]
+        if any(np.array_equal(used[side], right[side]) for side in sides):
             continue
         prediction = np.einsum("ik,ik->i", used[0] * factors[0], used[1] * factors[1]) + f.added
         yield f.finding(prediction, text.format(words), 1 + 2.0**-6, 3.0)

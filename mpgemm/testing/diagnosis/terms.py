@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mpgemm.bounds.populations import evenly
 from mpgemm.testing.diagnosis.failure import GOOD, SAMPLES, Failure, Finding, ranges
 from mpgemm.testing.diagnosis.moved import line_maps
 from tensorcore_models.engines.scaling import Scaling
@@ -180,6 +181,8 @@ def _listed(missing: list[int], k: int) -> str | None:
     return None if first == 0 or last == k - 1 else f"k {first}:{last + 1} is missing"
 
 
+#: Lines and blocks of k at most whose scale is tried for all.
+LINES_TRIED = 32
 #: Rows (columns) that are listed.
 LISTED = 6
 #: Failing elements of a row (column) below which its own ratio says nothing.
@@ -229,7 +232,7 @@ def given_scales(f: Failure) -> Iterator[Finding]:
 
     with np.errstate(all="ignore"):
         others: list[dict[str, np.ndarray]] = [{}, {}]
-        for side, name in enumerate(("scale_a", "scale_b")):
+        for side, name in enumerate(("scale_a" if f.case.ends is None else "alpha", "scale_b")):
             mine, other = own[side] * _whole(scaling, side), own[1 - side] * _whole(scaling, 1 - side)
             yield from applied(mine, f"{name}{where} was", f"{name}{where} is inverted: the kernel divides by it")
             yield from found(mine / other, f"{name}{where} was used in the place of scale_{'ba'[side]}")
@@ -273,6 +276,8 @@ def _others(scaling: Scaling, table: np.ndarray, side: int) -> Iterator[tuple[st
     if rule.along is not None and table.shape[1] > 1:
         for text, at in line_maps(table.shape[1]):
             yield f"is that of {text.format('block of k')}", table[:, at]
+        for at in evenly(table.shape[1], LINES_TRIED):
+            yield f"is that of block {at} of k everywhere", np.repeat(table[:, at : at + 1], table.shape[1], 1)
         tail = table.copy()
         tail[:, -1] = table[:, -2]
         yield "is that of the block before at the last block of k", tail
@@ -280,6 +285,8 @@ def _others(scaling: Scaling, table: np.ndarray, side: int) -> Iterator[tuple[st
         many = word if together == 1 else f"block of {together} {word}s"
         for text, at in line_maps(len(stored)):
             yield f"is that of {text.format(many)}", stored[at][lines]
+        for at in evenly(len(stored), LINES_TRIED):
+            yield f"is that of {many} {at} everywhere", np.broadcast_to(stored[at], table.shape)
         for size in (together // 2, together * 2) if together > 1 else ():
             taken = np.minimum(np.arange(len(table)) // size, len(stored) - 1)
             yield f"is taken for every {size} {word}s, not for {together}", stored[taken]

@@ -1,14 +1,13 @@
-"""What frameworks and libraries call their ways to multiply FP32 matrices, as rows: name, method here, source.
+"""What frameworks and libraries call their ways to multiply FP32 matrices, as rows: name, method here, source, whose order.
 
-Which instructions and orders a library really chains is another question (:mod:`tensorcore_models.libraries`); a name means
-the words and the products, in this project's order where none is published.
+:func:`mpgemm.recovery.methods.get_method` knows them all, and with it whatever takes a method. Which instructions a library
+chains for a call is another question (:mod:`tensorcore_models.libraries`).
 """
 
-import difflib
 from typing import NamedTuple
 
-from mpgemm.recovery.methods import RecoveryMethod, get_method
-from mpgemm.recovery.rows import ROWS
+#: The order of the sums where none is published for the name.
+OURS = "the order is this project's, none is published"
 
 
 class FrameworkName(NamedTuple):
@@ -17,6 +16,7 @@ class FrameworkName(NamedTuple):
     name: str  #: As the framework spells it; case, "-" and "_" do not matter.
     method: str  #: As :func:`mpgemm.get_method` takes it.
     source: str  #: Where the name is defined.
+    order: str = OURS  #: Whose order of the sums the method has, with the version.
 
 
 #: BF16x9 is stated to have the accuracy of FP32 or better. One chain of all products in the core misses it by bits (its sums
@@ -25,7 +25,9 @@ EMULATED_FP32 = "bf16x9:restart_every=16"
 _TORCH = "PyTorch, torch.backends.cuda.matmul and torch.set_float32_matmul_precision"
 _TORCH_FP32 = "PyTorch, fp32_precision"
 #: CUTLASS publishes a kernel of this name for Blackwell; whether cuBLAS runs the same order inside is not published.
-_BF16X9 = "BF16x9 as CUTLASS publishes it; the order inside of cuBLAS is not public"
+_BF16X9 = "BF16x9 as CUTLASS publishes it (commit 0d2b201e); the order inside of cuBLAS is not public"
+#: CUTLASS's multistage main loop, read at commit 56e011a3.
+_STAGED = "staged accumulation as CUTLASS publishes it (commit 56e011a3), its main loop of 16 of k"
 _CUBLAS = "cuBLAS, cublasComputeType_t"
 _JAX = "JAX, jax.lax.DotAlgorithmPreset"
 _MKL = "oneMKL, MKL_BLAS_COMPUTE_MODE"
@@ -41,10 +43,10 @@ FRAMEWORK_NAMES: dict[str, FrameworkName] = {
         FrameworkName("CUBLAS_COMPUTE_32F_FAST_16F", "fp16", _CUBLAS),
         FrameworkName("CUBLAS_COMPUTE_32F_FAST_16BF", "bf16", _CUBLAS),
         FrameworkName("CUBLAS_COMPUTE_32F_FAST_TF32", "tf32", _CUBLAS),
-        FrameworkName("CUBLAS_COMPUTE_32F_EMULATED_16BFX9", "cutlass_bf16x9", f"{_CUBLAS}: {_BF16X9}"),
+        FrameworkName("CUBLAS_COMPUTE_32F_EMULATED_16BFX9", "cutlass_bf16x9", _CUBLAS, _BF16X9),
         FrameworkName("ieee", "fp32", _TORCH_FP32),
-        FrameworkName("bfx9", "cutlass_bf16x9", f"{_TORCH_FP32}: {_BF16X9}"),
-        FrameworkName("3xTF32", "tf32x3", "CUTLASS, OpMultiplyAddFastF32"),
+        FrameworkName("bfx9", "cutlass_bf16x9", _TORCH_FP32, _BF16X9),
+        FrameworkName("3xTF32", "cutlass_3xtf32", "CUTLASS, OpMultiplyAddFastF32", _STAGED),
         FrameworkName("F32_F32_F32", "fp32", _JAX),
         FrameworkName("BF16_BF16_F32", "bf16", _JAX),
         FrameworkName("BF16_BF16_F32_X3", "bf16x3", _JAX),
@@ -63,23 +65,3 @@ FRAMEWORK_NAMES: dict[str, FrameworkName] = {
 def framework_name(name: str) -> FrameworkName | None:
     """The row of a framework's name, None where it is none."""
     return FRAMEWORK_NAMES.get(name.lower().replace("-", "_"))
-
-
-def is_method(name: str) -> bool:
-    """Whether a name, options and case apart, is a method of ours or of a framework."""
-    return name.partition(":")[0].lower() in ROWS or framework_name(name) is not None
-
-
-def method_of(name: str | RecoveryMethod) -> RecoveryMethod:
-    """The method of a name, ours (with options, in any case) or a framework's; ValueError with the nearest name of both."""
-    if not isinstance(name, str):
-        return name
-    if row := framework_name(name):
-        return get_method(row.method)
-    own, _, options = name.partition(":")
-    if own.lower() in ROWS:
-        return get_method(f"{own.lower()}:{options}" if options else own.lower())
-    near = difflib.get_close_matches(own.lower().replace("-", "_"), [*ROWS, *FRAMEWORK_NAMES], 1)
-    if near and near[0] in FRAMEWORK_NAMES:
-        raise ValueError(f"unknown method {name!r} (did you mean {FRAMEWORK_NAMES[near[0]].name!r}?)")
-    return get_method(name)

@@ -1,0 +1,62 @@
+"""Formats of operands in L1, as rows: bits, whole numbers of products, block scales, and CANN's name of the type.
+
+Sources: asc-devkit (github.com/cannmirror/asc-devkit, 0da921b91), TCubeTiling, table 1: C0 is 32 bytes, 64 elements of FP4;
+baseK of MxMatmul is a multiple of 64. OCP Microscaling Formats (MX) 1.0: a scale of one byte for 32 elements.
+"""
+
+from typing import Any, NamedTuple
+
+#: Rows and columns of a fractal, and bytes in a row of one: C0 elements.
+ALIGNMENT = 16
+C0_BYTES = 32
+
+
+class OperandFormat(NamedTuple):
+    """What tilings and times need to know of a format.
+
+    `bits` of an element; `depth` names the chip's parameter that says how deep a cube step is; `whole_k` is the whole number of
+    products that blocks of k are made of; `scale_block` elements share a scale of one byte (0: none); `data_type` is CANN's
+    name of the type as a plain Matmul takes it ("": none).
+    """
+
+    name: str
+    bits: int
+    depth: str
+    whole_k: int = ALIGNMENT
+    scale_block: int = 0
+    data_type: str = ""
+
+    @property
+    def bytes(self) -> int | float:
+        """Bytes of an element; half a byte is a float."""
+        return self.bits // 8 if self.bits % 8 == 0 else self.bits / 8
+
+    @property
+    def c0(self) -> int:
+        """Elements in one row of a fractal."""
+        return C0_BYTES * 8 // self.bits
+
+    @property
+    def scale_bytes(self) -> float:
+        """Bytes of block scales for each byte of elements."""
+        return 8 / (self.bits * self.scale_block) if self.scale_block else 0.0
+
+    def stored(self, products: Any) -> Any:
+        """Bytes in L1 of so many products of one row or column, a whole number of blocks: elements and their scales."""
+        return products * self.bits // 8 + (products // self.scale_block if self.scale_block else 0)
+
+
+FORMATS: dict[str, OperandFormat] = {
+    row.name: row
+    for row in (
+        OperandFormat("fp16", 16, "cube_k", data_type="FLOAT16"),
+        OperandFormat("bf16", 16, "cube_bf16_k", data_type="BFLOAT16"),
+        OperandFormat("hf32", 32, "cube_hf32_k", data_type="FLOAT"),
+        OperandFormat("fp32", 32, "cube_fp32_k", data_type="FLOAT"),
+        OperandFormat("int8", 8, "cube_int8_k", 32, data_type="INT8"),
+        OperandFormat("fp8", 8, "cube_fp8_k", 32, data_type="FLOAT8_E4M3FN"),  # or E5M2: the same bytes and steps
+        OperandFormat("hifloat8", 8, "cube_fp8_k", 32, data_type="HIFLOAT8"),
+        OperandFormat("mxfp8", 8, "cube_mxfp8_k", 64, 32),
+        OperandFormat("mxfp4", 4, "cube_mxfp4_k", 64, 32),
+    )
+}

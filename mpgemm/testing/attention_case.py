@@ -1,0 +1,265 @@
+"""One head of a call of an attention kernel, and what it may return: certified, and of right kernels.
+
+For a query with weights p (its softmax), output o and values v a kernel's result differs by at most, element by element,
+
+- ``sum p (e^E - 1) (|v| + |o|)``: E is the error of an exponent: of Q K^T on the unit, of its scaling and the running maximum's
+  subtraction in FP32, of a soft cap's tanh (2^-11 of it, published: PTX ISA, tanh.approx.f32), of the exponential (`exp_ulps`
+  units in the last place), and of rescaling once for each tile; a sink has no Q K^T;
+- ``sum (u p + t) |v|``: P is rounded to the operands' format (u half a unit, t half its smallest number over `p_scale`);
+- the unit's own error of P V, over any order of its steps; a rounding for each key in the row sum, and for each tile;
+- the output's rounding.
+
+The statistical line has the size of these errors where roundings are independent, measured on the exact model with tiles of
+several sizes, and is carried to all elements by the tail (:mod:`mpgemm.bounds.tails`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.bounds import bounds
+from mpgemm.bounds.operand_facts import facts_of
+from mpgemm.bounds.populations import evenly
+from mpgemm.bounds.tails import upper_limit
+from mpgemm.experiments.attention import AttentionProgram, attend
+from mpgemm.testing.sampled import ratio
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.formats import Format, get_float_format
+
+#: Half a unit of FP32.
+UNIT = 2.0**-24
+#: Relative error of a soft cap's tanh (published: PTX ISA, tanh.approx.f32).
+TANH = 2.0**-11
+#: Right results of a whole test that pass the statistical line, with which confidence; rows and tiles that are drawn, heads.
+QUANTILE, CONFIDENCE, ROWS, DRAWN, HEADS = 0.9999, 0.95, 48, (32, 64, 128, 256, 1 << 30), 4
+#: Tiles of a call that is drawn at most.
+TILES = 32
+#: Queries from which results are taken together, standard errors that their share may be off, and a share of the exact ones
+#: that no kernel is held to (chosen, not derived).
+TOGETHER, SURE, SHARE = 16, 6.0, 2.0**-7
+
+
+def weights_of(scores: np.ndarray, sink: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """(e^(score - maximum), their sums with the sink's), 0 and 1 where nothing is seen."""
+    top = scores.max(1, keepdims=True)
+    top = top if sink is None else np.maximum(top, sink)
+    top = np.where(np.isfinite(top), top, 0.0)
+    w = np.exp(scores - top)
+    total = w.sum(1, keepdims=True) + (0.0 if sink is None else np.exp(sink - top))
+    return w, np.where(total > 0, total, 1.0)
+
+
+@dataclass(frozen=True)
+class AttentionCase:
+    """One head of a kernel's call.
+
+    Attributes
+    ----------
+    q, k, v : ndarray of float64, shapes (queries, d), (keys, d), (keys, dv)
+    program : AttentionProgram
+        The unit, scale and formats, a soft cap and a sink; its tile is the smallest that the kernel may have.
+    mask : ndarray of bool, shape (queries, keys)
+        Which keys each query sees.
+    exp_ulps : float
+    """
+
+    q: np.ndarray
+    k: np.ndarray
+    v: np.ndarray
+    program: AttentionProgram
+    mask: np.ndarray
+    exp_ulps: float
+
+    def rows(self, rows: np.ndarray) -> "AttentionCase":
+        """The same of some queries."""
+        return replace(self, q=self.q[rows], mask=self.mask[rows])
+
+    def scores_of(self, k: np.ndarray, factor: float = 1.0) -> np.ndarray:
+        """Scores with some keys, the scale times a factor, all of them seen."""
+        plain = self.program.scale * factor * (self.q @ k.T)
+        cap = self.program.softcap
+        return plain if cap is None else cap * np.tanh(plain / cap)
+
+    def output_of(self, scores: np.ndarray, v: np.ndarray | None = None) -> np.ndarray:
+        """The output of scores with a mask of their own."""
+        w, total = weights_of(scores, self.program.sink)
+        return (w @ (self.v if v is None else v)) / total
+
+    @cached_property
+    def plain(self) -> np.ndarray:
+        """Scores of all keys, seen or not."""
+        return self.scores_of(self.k)
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        """The scores, -infinity where nothing is seen."""
+        return np.where(self.mask, self.plain, -np.inf)
+
+    @cached_property
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """:func:`weights_of` the scores."""
+        return weights_of(self.scores, self.program.sink)
+
+    @cached_property
+    def exact(self) -> np.ndarray:
+        """The exact output, but for errors of FP64."""
+        w, total = self.weights
+        return (w @ self.v) / total
+
+    @property
+    def format(self) -> Format:
+        """Of the operands."""
+        return get_float_format(self.program.engine.a_format)
+
+    @property
+    def _half(self) -> float:
+        """What rounding a weight to the operands' format may lose below its normal numbers."""
+        return self.format.min_subnormal / 2 / self.program.p_scale
+
+    def _of_values(self, x: np.ndarray) -> np.ndarray:
+        """x |V|."""
+        return x @ np.abs(self.v)
+
+    # -- certified -------------------------------------------------------------------------------------------------------
+    @cached_property
+    def bound(self) -> np.ndarray:
+        """Certified: |out - exact| of a kernel over any order of tiles."""
+        engine, scale = self.program.engine, abs(self.program.scale)
+        keys, tiles = self.k.shape[0], -(-self.k.shape[0] // self.program.tile)
+        w, total = self.weights
+        p = w / total
+        score_error = scale * chain_bound(engine, self.q, self.k.T, self.format)
+        seen = np.where(self.mask, np.abs(self.plain), 0.0)
+        if self.program.softcap is not None:
+            score_error = score_error + TANH * (seen + score_error)
+        largest = seen.max(1, keepdims=True)
+        largest = largest if self.program.sink is None else np.maximum(largest, abs(self.program.sink))
+        # argument: factor, maximum, difference; the exponential
+        one = 6 * UNIT * (largest + 1) + 2 * self.exp_ulps * UNIT
+        exponent = np.expm1(np.minimum(score_error + (1 + tiles) * one, 50.0))
+        weighted = p * exponent
+        lost = weighted.sum(1, keepdims=True)
+        if self.program.sink is not None:
+            lost = lost + (1 - p.sum(1, keepdims=True)) * np.expm1(np.minimum((1 + tiles) * one, 50.0))
+        sizes = self._of_values(p)
+        error = (self._of_values(weighted) + lost * np.abs(self.exact)) / np.maximum(1 - lost, 0.1)
+        error += self._of_values(p * self.format.unit_roundoff + np.minimum(self._half, w) / total)
+        rounded = np.asarray(tcm.round_to(w * self.program.p_scale, self.format))
+        sums = chain_bound(engine, rounded, self.v, self.format, any_order=True)
+        error += 1.25 * sums / self.program.p_scale / total + tiles * 2 * UNIT * sizes
+        error += np.abs(self.exact) * UNIT * (2 * keys + 2 * tiles + 8)
+        return self.with_output(error * 1.001 + 2.0**-40 * sizes)
+
+    def with_output(self, error: np.ndarray) -> np.ndarray:
+        """With what the rounding to the output's format adds."""
+        out = self.program.out
+        return error + out.unit_roundoff * (np.abs(self.exact) + error) + out.min_subnormal / 2
+
+    def kept_without_factor(self) -> float:
+        """What V = 1 gives in the worst row where P is cast to the operands' format as it is; 1 for more than 8 bits."""
+        if self.format.bits > 8:
+            return 1.0
+        w = self.weights[0]
+        cast = np.asarray(tcm.round_to(w, self.format)).astype(np.float64)
+        sums = w.sum(1)
+        return float(np.min(np.where(sums > 0, cast.sum(1) / np.where(sums > 0, sums, 1.0), 1.0)))
+
+    # -- of right kernels ------------------------------------------------------------------------------------------------
+    @cached_property
+    def typical(self) -> np.ndarray:
+        """Errors of right kernels without the output's rounding, about: roundings of P are independent; what is rounded to
+        zero is lost."""
+        w, total = self.weights
+        gone = w <= self._half
+        own = np.where(gone, 0.0, np.maximum(self.format.unit_roundoff * w, self._half)) / total
+        random = np.sqrt(np.square(own) @ np.square(self.v) / 3)
+        lost = np.abs((np.where(gone, w, 0.0) / total) @ self.v) if gone.any() else 0.0
+        return random + lost + 2.0**-18 * self._of_values(w / total)
+
+    @cached_property
+    def cap_error(self) -> np.ndarray | float:
+        """What an approximate tanh of a soft cap may change."""
+        if self.program.softcap is None:
+            return 0.0
+        w, total = self.weights
+        changed = w / total * np.where(self.mask, TANH * np.abs(self.plain), 0.0)
+        return self._of_values(changed) + changed.sum(1, keepdims=True) * np.abs(self.exact)
+
+    def line(self, times: float) -> np.ndarray:
+        """The statistical line: so many times :attr:`typical`."""
+        return self.with_output(times * self.typical + self.cap_error)
+
+    def ratios(self, rows: np.ndarray) -> list[np.ndarray]:
+        """Errors of right kernels with tiles of several sizes over :attr:`typical`, of some queries."""
+        found, part = [], self.rows(rows)
+        least = max(self.program.tile, self.k.shape[0] // TILES)
+        for tile in dict.fromkeys(min(t, self.k.shape[0]) for t in DRAWN if t >= least):
+            program = replace(self.program, tile=tile)
+            out = attend((part.q, self.k, self.v), program, 6, part.mask)
+            found.append(ratio(np.abs(out - part.exact), part.typical))
+        return found
+
+
+def chain_bound(engine: Engine, x: np.ndarray, y: np.ndarray, fmt: Format, any_order: bool = False) -> np.ndarray:
+    """Certified by sizes: the error of X Y on the engine in one chain over k, or in its steps in any order with a sum outside
+    of each."""
+    facts = facts_of(engine, x.astype(fmt.dtype).astype(np.float64), y.astype(fmt.dtype).astype(np.float64))
+    step = bounds.step_error(engine, facts)
+    k = x.shape[1]
+    steps = bounds.steps_of(engine, k, step.terms)
+    additions = max(-(-k // engine.k) - 1, 0) if any_order else 0
+    relative, absolute = bounds.chain_error(step, steps)
+    sizes = (np.abs(x) @ np.abs(y)) * bounds.MARGIN
+    error = relative * sizes + absolute
+    error = error + bounds.growth(2.0**-24, additions) * (sizes + error) + additions * 2.0**-149
+    return error * bounds.MARGIN
+
+
+def limit_of(cases: Sequence[AttentionCase], elements: int) -> float:
+    """How many times as large as :attr:`AttentionCase.typical` errors of right kernels are, of so many elements."""
+    draws: list[np.ndarray] = []
+    heads = evenly(len(cases), HEADS)
+    for at in heads:
+        case = cases[at]
+        for ratios in case.ratios(evenly(len(case.q), max(ROWS // len(heads), 8))):
+            draws += [part for part in np.array_split(ratios, 6) if part.size]
+    return max(upper_limit(draws, -math.expm1(math.log(QUANTILE)) / elements, CONFIDENCE), 1.0)
+
+
+class HeldWeight(NamedTuple):
+    """Results of many queries beside the exact ones: how much of the weights they hold."""
+
+    share: float  #: sum of out times exact over that of exact squared.
+    error: float  #: Standard error of it, from query to query.
+
+    @property
+    def right(self) -> bool:
+        """Whether a right kernel can have it."""
+        return abs(self.share - 1) <= SHARE + SURE * self.error
+
+    def __str__(self) -> str:
+        return f"{self.share:.4g} times the exact ones (standard error {self.error:.2g} over queries)"
+
+
+def held_weight(out: Sequence[np.ndarray], cases: Sequence[AttentionCase]) -> HeldWeight | None:
+    """Of some queries of several heads, None of too few.
+
+    What is lost of every row alone stays below the bounds of its elements, where values of V have both signs. Errors of queries
+    are independent, so that their sum tells.
+    """
+    parts = [
+        (((x - case.exact) * case.exact).sum(1), np.square(case.exact).sum(1))
+        for x, case in zip(out, cases, strict=True)
+    ]
+    moved, squares = (np.concatenate(each) for each in zip(*parts, strict=True))
+    total = float(squares.sum())
+    if squares.size < TOGETHER or not np.isfinite(moved).all() or total <= 0:
+        return None
+    off = float(moved.sum()) / total
+    error = math.sqrt(float(np.square(moved - off * squares).sum())) / total
+    return HeldWeight(1 + off, error)

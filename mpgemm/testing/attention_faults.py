@@ -1,0 +1,450 @@
+"""Faults of attention kernels: what each makes of a head, and which of them is what a kernel returned."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import tensorcore_models as tcm
+from mpgemm.bounds.populations import evenly
+from mpgemm.testing.attention_case import AttentionCase
+from mpgemm.testing.attention_layouts import AttentionHead
+from mpgemm.testing.diagnosis import Diagnosis
+from mpgemm.testing.diagnosis.failure import Finding, rated
+from tensorcore_models.formats import get_float_format
+
+#: Keys of tiles that kernels have.
+TILES = (16, 32, 64, 128, 256)
+#: In the place of a size of 0.
+TINY = 1e-300
+#: Queries of the worst head that are explained: so many wrong ones, and so many right ones; those on which numbers are fitted.
+EXPLAINED, FITTED = 24, 8
+#: Scores that are explained, about: of fewer queries where keys are many.
+SCORES = 1 << 16
+#: Range of a fitted factor of the scale.
+FACTORS = (2.0**-9, 2.0**9)
+#: Tiles of which single ones are tried at most.
+SINGLE = 64
+#: Kinds of 8-bit casts: the exponents of a factor of P, and by how many powers of two a running maximum may be stale.
+P_FACTORS, STALE = range(13), (4.0, 8.0, math.inf)
+
+
+class Prediction(NamedTuple):
+    """What a head is with a fault."""
+
+    kind: str  #: Of which this is one, with its parameters.
+    text: str
+    out: np.ndarray
+    free: int = 0  #: Numbers that were fitted.
+
+
+class Explained(NamedTuple):
+    """Some queries of the worst head, with what is needed to predict them."""
+
+    case: AttentionCase
+    rows: np.ndarray  #: Which queries these are of the head.
+    head: AttentionHead
+    others: Sequence[AttentionHead]  #: All heads of the call.
+    whole: AttentionCase  #: All queries of the head.
+
+
+def explain(
+    out: np.ndarray, whole: AttentionCase, wrong: np.ndarray, looked_at: np.ndarray, head: AttentionHead,
+    others: Sequence[AttentionHead],
+) -> Diagnosis:  # fmt: skip
+    """The faults whose outputs are the kernel's in a head; looked_at: which of its queries were."""
+    bad, right = np.flatnonzero(wrong.any(1)), np.flatnonzero(~wrong.any(1) & looked_at)
+    rows = np.concatenate(
+        [bad[evenly(bad.size, EXPLAINED)], right[evenly(right.size, EXPLAINED)] if right.size else right]
+    )
+    some = Explained(whole.rows(rows), rows, head, others, whole)
+    case, got, failing = some.case, out[rows], wrong[rows]
+    if not np.isfinite(got[failing]).any():
+        kinds = "NaN" if np.isnan(got[failing]).all() else "NaN or an infinity"
+        return Diagnosis((f"no number at all: every wrong result is {kinds}, which tells nothing of its cause",))
+    unit = case.program.out.unit_roundoff
+    usual = np.hypot(case.typical, unit / math.sqrt(3) * np.maximum(np.abs(case.exact), np.abs(got)))
+    usual = np.hypot(usual, case.program.out.min_subnormal / math.sqrt(12))
+    before = np.abs(got - case.exact) / usual
+    found, kinds = [], {}
+    for made in _all(some, got, failing):
+        own = usual * np.maximum(_rms_of_rows(made.out) / np.maximum(_rms_of_rows(case.exact), TINY), 1.0)
+        rest = np.abs(got - made.out) / np.hypot(own, unit / 2 * np.abs(made.out))
+        found.append(rated(made.text, rest, before, failing, 1.0, made.free))
+        kinds[made.kind] = kinds.get(made.kind, False) or found[-1].good
+    return Diagnosis(_best(found), (), tuple(kind for kind, named in kinds.items() if not named))
+
+
+def _best(found: list[Finding]) -> tuple[str, ...]:
+    """The statements that fit best; one with a fitted number only where it fits clearly better than all without."""
+    good = [x for x in found if x.good]
+    plain = min((x.fit for x in good if not x.free), default=math.inf)
+    good = [x for x in good if not x.free or 2 * x.fit < plain]
+    best = min((x.fit for x in good), default=math.inf)
+    return tuple(dict.fromkeys(x.text for x in sorted(good) if x.fit <= 1.03 * best))
+
+
+def _rms_of_rows(x: np.ndarray) -> np.ndarray:
+    """The size of each row: errors of one that is larger are larger, too."""
+    return np.sqrt(np.mean(np.square(x), 1, keepdims=True))
+
+
+def _all(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Prediction]:
+    case = some.case
+    yield from _rows(some)
+    yield from _other_heads(some)
+    yield from _scales(some, got, failing)
+    yield from _masks(some)
+    yield from _tiles(case)
+    yield from _rescaling(case)
+    yield from _ends(case, got, failing)
+    yield from _narrow(case)
+    if case.k.shape == case.v.shape:
+        yield Prediction("K in the place of V", "K is read in the place of V", case.output_of(case.scores, case.k))
+
+
+# -- rows and heads ------------------------------------------------------------------------------------------------------
+def _rows(some: Explained) -> Iterator[Prediction]:
+    size = len(some.whole.q)
+    for by in (1, -1):
+        moved = some.whole.rows((some.rows + by) % size).exact
+        where = "i + 1" if by > 0 else "i - 1"
+        yield Prediction("queries rolled by 1", f"queries are rolled: row i holds row {where}", moved)
+
+
+def _other_heads(some: Explained) -> Iterator[Prediction]:
+    """Another head's result, or K and V of another head of the sequence, as where groups of query heads are counted wrongly."""
+    case, own = some.case, some.head
+    tried: set[int] = set()
+    same = [x for x in some.others if x.sequence == own.sequence]
+    heads, kv_heads = len(same), len({x.kv_head for x in same})
+    for other in same:
+        if other.head != own.head:
+            text = f"another head: this one holds the result of head {other.head}"
+            moved = type(case)(other.q[some.rows], other.k, other.v, case.program, case.mask, case.exp_ulps).exact
+            yield Prediction("the result of another head", text, moved)
+        if other.kv_head == own.kv_head or other.kv_head in tried:
+            continue
+        tried.add(other.kv_head)
+        how = _group(own.head, other.kv_head, heads, kv_heads)
+        scores = np.where(case.mask, case.scores_of(other.k), -np.inf)
+        for text, value in (
+            (f"K and V of KV head {other.kv_head}, not of {own.kv_head}{how}", case.output_of(scores, other.v)),
+            (f"K of KV head {other.kv_head}, not of {own.kv_head}{how}", case.output_of(scores)),
+            (f"V of KV head {other.kv_head}, not of {own.kv_head}{how}", case.output_of(case.scores, other.v)),
+        ):
+            yield Prediction("K or V of another KV head", f"the wrong head of K or V: {text}", value)
+
+
+def _group(head: int, kv_head: int, heads: int, kv_heads: int) -> str:
+    """How query heads may be counted so that a head reads that one."""
+    if heads > kv_heads and kv_head == head % kv_heads:
+        return f" (head modulo {kv_heads}, not head // {heads // kv_heads}: groups of query heads are dealt in turn)"
+    return ""
+
+
+# -- the scale -----------------------------------------------------------------------------------------------------------
+def _scales(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Prediction]:
+    case, kind = some.case, "the scale left out, twice, 1 / d, without or with twice log2(e)"
+    scale, d = case.program.scale, case.q.shape[1]
+    known = [1.0]  # two names of one factor say nothing twice
+    for factor, text in (
+        (1 / scale, "the scale is left out"), (scale, "the scale is applied twice"),
+        (math.log(2), "log2(e) is left out: 2^x of x"),
+        (1 / math.log(2), "log2(e) is applied twice"), (1 / (d * scale), "the scale is 1 / d"),
+        (math.sqrt(d) ** -1 / scale, "the scale is 1 / sqrt(d), not the one asked for"),
+    ):  # fmt: skip
+        if not np.isclose(factor, known, rtol=1e-6, atol=0).any():
+            known.append(factor)
+            yield Prediction(kind, text, _scaled(case, factor))
+    rows = np.flatnonzero(failing.any(1))
+    rows = rows[evenly(rows.size, FITTED)]
+    part, weight = case.rows(rows), failing[rows]
+
+    def far(factor: float) -> float:
+        return float(np.mean(np.square((_scaled(part, factor) - got[rows])[weight])))
+
+    factor = _least(far, *FACTORS)
+    number = scale * factor
+    text = f"a wrong softmax scale: {number:.6g} in the place of {scale:.6g}"
+    root = number**-2
+    if round(root) >= 2 and abs(root / round(root) - 1) < 1e-3:
+        text += f", 1 / sqrt({round(root)})"
+    yield Prediction(
+        f"one softmax scale (fitted, {FACTORS[0]:.2g} to {FACTORS[1]:g} times)", text, _scaled(case, factor), 1
+    )
+
+
+def _scaled(case: AttentionCase, factor: float) -> np.ndarray:
+    return case.output_of(np.where(case.mask, case.scores_of(case.k, factor), -np.inf))
+
+
+def _least(far: Callable[[float], float], low: float, high: float, points: int = 37) -> float:
+    """Where a function of a positive number is least: the best of a scale of points, refined by golden sections."""
+    grid = np.geomspace(low, high, points)
+    best = int(np.argmin([far(float(x)) for x in grid]))
+    left, right = math.log(grid[max(best - 1, 0)]), math.log(grid[min(best + 1, points - 1)])
+    golden = (math.sqrt(5) - 1) / 2
+    x, y = right - golden * (right - left), left + golden * (right - left)
+    at_x, at_y = far(math.exp(x)), far(math.exp(y))
+    for _ in range(34):
+        if at_x <= at_y:
+            right, y, at_y = y, x, at_x
+            x = right - golden * (right - left)
+            at_x = far(math.exp(x))
+        else:
+            left, x, at_x = x, y, at_y
+            y = left + golden * (right - left)
+            at_y = far(math.exp(y))
+    return math.exp((left + right) / 2)
+
+
+# -- the mask ------------------------------------------------------------------------------------------------------------
+def _masks(some: Explained) -> Iterator[Prediction]:
+    case, whole = some.case, some.whole.mask
+    queries, keys = whole.shape
+    place = some.rows[:, None] + keys - queries
+    at = np.arange(keys)[None]
+    own = case.mask
+    masks = {
+        "the mask is left out": np.ones_like(own),
+        "the mask is off by one: each query sees a key too many": np.pad(own[:, :-1], ((0, 0), (1, 0)), mode="edge")
+        | own,
+        "the mask is off by one: each query sees a key too few": np.pad(own[:, 1:], ((0, 0), (0, 1))) & own,
+        "each query sees a key too many before it": np.pad(own[:, 1:], ((0, 0), (0, 1))) | own,
+        "each query sees a key too few before it": np.pad(own[:, :-1], ((0, 0), (1, 0))) & own,
+        "a causal mask that was not asked for": own & (at <= place),
+        "a causal mask from the first key on, not to the last": at <= some.rows[:, None],
+    }
+    for text, mask in masks.items():
+        if not np.array_equal(mask, own):
+            scores = np.where(mask, case.plain, -np.inf)
+            yield Prediction("the mask left out, one key off, causal or not", text, case.output_of(scores))
+
+
+# -- tiles of keys -------------------------------------------------------------------------------------------------------
+def _tiles(case: AttentionCase) -> Iterator[Prediction]:
+    """Tiles of keys that are lost or stale; keys behind the end that count."""
+    keys = case.plain.shape[1]
+    w, total = case.weights
+    numerator = w @ case.v
+    for tile in TILES:
+        padding = -keys % tile
+        if tile < keys:
+            yield from _single_tiles(case, tile, w, total, numerator)
+        if padding and tile - padding < keys:
+            top = np.maximum(case.scores.max(1, keepdims=True), 0.0)
+            own = np.exp(case.scores - top)
+            sums = own.sum(1, keepdims=True) + padding * np.exp(-top)
+            yield Prediction(
+                "keys behind the end", f"{padding} keys behind the end count in the row sum (tiles of {tile})",
+                (own @ case.v) / sums,
+            )  # fmt: skip
+
+
+def _single_tiles(case: AttentionCase, tile: int, w, total, numerator) -> Iterator[Prediction]:
+    """One tile that is lost or whose K or V is that of the tile before, from the parts of the sums; and every tile."""
+    keys = w.shape[1]
+    starts = range(0, keys, tile)
+    kind = f"one tile of {TILES[0]} to {TILES[-1]} keys lost, or K or V of the tile before"
+    at = np.arange(keys)
+    source = np.where(at >= tile, at - tile, at)
+    top = case.scores.max(1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(over="ignore"):
+        stale = np.where(case.mask, np.exp(case.plain[:, source] - top), 0.0)
+    for start in starts if len(starts) <= SINGLE else ():
+        taken = slice(start, min(start + tile, keys))
+        where = f"keys {taken.start}:{taken.stop}"
+        own, sums = w[:, taken] @ case.v[taken], w[:, taken].sum(1, keepdims=True)
+        yield Prediction(kind, f"{where} are lost", (numerator - own) / np.maximum(total - sums, TINY))
+        if start:
+            text = f"at {where} V is that of the tile before"
+            yield Prediction(kind, text, (numerator - own + w[:, taken] @ case.v[source[taken]]) / total)
+            other = stale[:, taken]
+            text = f"at {where} K is that of the tile before"
+            yield Prediction(
+                kind, text, (numerator - own + other @ case.v[taken]) / (total - sums + other.sum(1, keepdims=True))
+            )
+    every = f"in every tile of {tile} keys"
+    yield Prediction(kind, f"{every} V is that of the tile before", (w @ case.v[source]) / total)
+    rest = np.maximum(total - w.sum(1, keepdims=True), 0.0) if case.program.sink is not None else 0.0
+    yield Prediction(
+        kind, f"{every} K is that of the tile before", (stale @ case.v) / (stale.sum(1, keepdims=True) + rest)
+    )
+
+
+#: How the sums so far are taken over into a tile with another maximum, in words.
+_RESCALED = {
+    "not": "is not rescaled", "late": "is rescaled late (with the tile's own part added already)",
+    "before": "is rescaled by the factor of the tile before", "inverse": "is rescaled by the inverted factor",
+}  # fmt: skip
+
+
+def _rescaling(case: AttentionCase) -> Iterator[Prediction]:
+    kind = f"rescaling left out, late, by the tile before or inverted (tiles of {TILES[0]} to {TILES[-1]} keys)"
+    for tile in (t for t in TILES if t < case.plain.shape[1]):
+        right, wrong = _running_sums(case, tile)
+        for how, (accumulator, row_sum) in wrong.items():
+            text = _RESCALED[how] + f" between tiles of {tile} keys"
+            both = (
+                f"accumulator and row sum: each {text}"
+                if how != "not"
+                else (f"neither accumulator nor row sum is rescaled between tiles of {tile} keys")
+            )
+            for said, above, below in (
+                (f"the accumulator {text}", accumulator, right[1]), (f"the row sum {text}", right[0], row_sum),
+                (both, accumulator, row_sum),
+            ):  # fmt: skip
+                with np.errstate(all="ignore"):
+                    yield Prediction(kind, said, above / np.where(below > 0, below, 1.0))
+
+
+def _running_sums(case: AttentionCase, tile: int):
+    """(accumulator and row sum of a right kernel, those of each wrong way to rescale) of a running maximum."""
+    scores, v, sink = case.scores, case.v, case.program.sink
+    queries, keys = scores.shape
+    largest = np.full((queries, 1), -np.inf if sink is None else sink)
+
+    def new() -> list[np.ndarray]:
+        return [np.zeros((queries, v.shape[1])), np.full((queries, 1), float(sink is not None))]
+
+    right, wrong = new(), {how: new() for how in _RESCALED}
+    previous = np.ones((queries, 1))
+    with np.errstate(all="ignore"):
+        for start in range(0, keys, tile):
+            part = scores[:, start : start + tile]
+            top = np.maximum(largest, part.max(1, keepdims=True))
+            base = np.where(np.isfinite(top), top, 0.0)
+            w, shrink = np.exp(part - base), np.where(np.isfinite(largest), np.exp(largest - base), 0.0)
+            first = ~np.isfinite(largest)
+            for at, each in enumerate((w @ v[start : start + tile], w.sum(1, keepdims=True))):
+                right[at] = right[at] * shrink + each
+                sums = {how: wrong[how][at] for how in _RESCALED}
+                wrong["not"][at] = sums["not"] + each
+                wrong["late"][at] = np.where(first, each, (sums["late"] + each) * shrink)
+                wrong["before"][at] = sums["before"] * previous + each
+                wrong["inverse"][at] = sums["inverse"] * np.where(shrink > 0, 1 / shrink, 0.0) + each
+            previous, largest = np.where(first, 1.0, shrink), top
+    return right, wrong
+
+
+# -- the end -------------------------------------------------------------------------------------------------------------
+def _ends(case: AttentionCase, got: np.ndarray, failing: np.ndarray) -> Iterator[Prediction]:
+    kind = "the row sum left out, or of half of the keys"
+    w, total = case.weights
+    keys = w.shape[1]
+    yield Prediction(kind, "the row sum is left out: weights are not normalised", w @ case.v)
+    half = np.maximum(w[:, : keys // 2].sum(1, keepdims=True), 1e-30)
+    yield Prediction(kind, "the row sum is of the first half of the keys", (w @ case.v) / half)
+    exact, out = case.exact[failing], got[failing]
+    squares = float(np.sum(np.square(exact)))
+    factor = float(np.sum(exact * out)) / squares if squares else 0.0
+    if math.isfinite(factor) and factor != 0:
+        text = f"one factor: every wrong result is {factor:.6g} times the exact one"
+        yield Prediction("one factor of the output (fitted)", text, factor * case.exact, 1)
+    if case.program.sink is not None:
+        text = "the sink is left out of the row sum"
+        yield Prediction("the sink left out", text, (w @ case.v) / np.maximum(w.sum(1, keepdims=True), TINY))
+    if case.program.softcap is not None:
+        plain = case.program.scale * (case.q @ case.k.T)
+        yield Prediction(
+            "the soft cap left out, or applied before the scale", "the soft cap is left out",
+            case.output_of(np.where(case.mask, plain, -np.inf)),
+        )  # fmt: skip
+        cap, scale = case.program.softcap, case.program.scale
+        early = scale * cap * np.tanh(plain / scale / cap)
+        yield Prediction(
+            "the soft cap left out, or applied before the scale", "the soft cap is applied before the scale",
+            case.output_of(np.where(case.mask, early, -np.inf)),
+        )  # fmt: skip
+
+
+# -- narrow formats ------------------------------------------------------------------------------------------------------
+def _narrow(case: AttentionCase) -> Iterator[Prediction]:
+    """P, or scores, in another format, and P beyond what 8 bits hold."""
+    w, total = case.weights
+    fmt = case.format
+    for name in ("bf16", "fp16", "e4m3fn", "e5m2"):
+        narrow = get_float_format(name)
+        if narrow.fraction_bits < fmt.fraction_bits or (narrow.name != fmt.name and fmt.bits > 8 >= narrow.bits):
+            kind = "P or scores rounded to bf16, fp16, e4m3fn or e5m2"
+            rounded = np.asarray(tcm.round_to(w, narrow, saturate=True)).astype(np.float64)
+            yield Prediction(kind, f"P is rounded to {name}", (rounded @ case.v) / total)
+            if narrow.bits > 8:
+                scores = np.asarray(tcm.round_to(case.plain, narrow)).astype(np.float64)
+                scores = np.where(case.mask, scores, -np.inf)
+                yield Prediction(kind, f"scores are rounded to {name}", case.output_of(scores))
+    if fmt.bits <= 8:
+        yield from _cast_to_8_bits(case)
+
+
+def _cast_to_8_bits(case: AttentionCase) -> Iterator[Prediction]:
+    """P times a factor, clipped at the format's largest number, beside a row sum that is not; the maximum may be stale."""
+    fmt = case.format
+    kind = f"P in {fmt.name} times 1 to 2^{P_FACTORS[-1]}, clipped, with the row's maximum or one that is stale by 2^4 or more"
+    w, _ = case.weights
+    for power in P_FACTORS:
+        if 2.0**power != case.program.p_scale:
+            yield Prediction(kind, *_with_factor(case, power), int(power > 0))
+    for tile in (t for t in TILES[2:] if t < w.shape[1]):
+        for stale in STALE:
+            base = _stale_maximum(case, tile, stale)
+            for power in (8, 6, 4, 0):
+                with np.errstate(over="ignore"):
+                    p = np.minimum(np.exp(case.scores - base) * 2.0**power, 2.0 * fmt.max_finite)
+                low = np.asarray(tcm.round_to(p, fmt, saturate=True)).astype(np.float64) / 2.0**power
+                low *= np.exp(base - base[:, -1:])  # accumulators are brought to the last maximum
+                rest = np.exp(case.scores - base[:, -1:]).sum(1, keepdims=True)
+                behind = "the first tile's" if math.isinf(stale) else f"stale by up to 2^{stale:g}"
+                text = (
+                    f"P = 2^(s - maximum + {power}) is clipped at {fmt.max_finite:g} where the maximum is {behind} "
+                    f"(tiles of {tile} keys), the row sum is not"
+                )
+                yield Prediction(kind, text, (low @ case.v) / np.maximum(rest, TINY), 1)
+
+
+def _stale_maximum(case: AttentionCase, tile: int, stale: float) -> np.ndarray:
+    """The maximum with which each key's weight is formed, shape (queries, keys): a new one is taken only where it is larger by
+    more than 2^stale."""
+    scores = case.scores
+    shift, own = np.zeros_like(scores), np.full((len(scores), 1), -np.inf)
+    for start in range(0, scores.shape[1], tile):
+        top = scores[:, start : start + tile].max(1, keepdims=True)
+        own = np.where(~np.isfinite(own) | (top - own > stale * math.log(2)), np.maximum(own, top), own)
+        shift[:, start : start + tile] = np.where(np.isfinite(own), own, 0.0)
+    return shift
+
+
+def _with_factor(case: AttentionCase, power: int) -> tuple[str, np.ndarray]:
+    """(in words, the output) where P is cast to the operands' format times 2^power."""
+    fmt, (w, total) = case.format, case.weights
+    p = np.asarray(tcm.round_to(w * 2.0**power, fmt, saturate=True)).astype(np.float64) / 2.0**power
+    lost = f"P is cast to {fmt.name} without a factor: weights below {fmt.min_subnormal / 2:g} of the largest are lost"
+    clipped = f"P times 2^{power} is clipped at {fmt.max_finite:g}, its row sum is not"
+    little = f"P is cast to {fmt.name} times 2^{power}, not 2^{math.log2(case.program.p_scale):g}"
+    text = lost if power == 0 else clipped if 2.0**power > fmt.max_finite else little
+    return text, (p @ case.v) / total
+
+
+def explain_weight(share: float, error: float, cases: Sequence[AttentionCase]) -> tuple[str, ...]:
+    """What makes results of some queries, taken together, such a share of the exact ones, within so many standard errors."""
+
+    def predicted(make: Callable[[AttentionCase], np.ndarray]) -> float:
+        pairs = [(make(case), case.exact) for case in cases]
+        return sum(float(np.sum(x * y)) for x, y in pairs) / sum(float(np.sum(np.square(y))) for _, y in pairs)
+
+    first, found = cases[0], []
+    if first.format.bits <= 8:
+        for power in (0, 2, 4, 9, 10, 12):
+            near = predicted(lambda case, power=power: _with_factor(case, power)[1])
+            found.append((near, _with_factor(first.rows(np.arange(1)), power)[0]))
+    if first.program.sink is not None:
+
+        def without(case: AttentionCase) -> np.ndarray:
+            w = case.weights[0]
+            return (w @ case.v) / np.maximum(w.sum(1, keepdims=True), TINY)
+
+        found.append((predicted(without), "the sink is left out of the row sum"))
+    return tuple(text for near, text in found if abs(near - share) <= 4 * error and abs(near - 1) > 4 * error)

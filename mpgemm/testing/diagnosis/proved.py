@@ -1,0 +1,55 @@
+"""Which faults no kernel can have that is right in everything else: proved by the certified bounds of the wrong elements.
+
+A fault with one free number is excluded where the numbers that each wrong element allows have none in common. Each statement
+is about the fault alone: two faults at once are not excluded.
+"""
+
+import numpy as np
+
+from mpgemm.testing.diagnosis.failure import Failure
+from tensorcore_models.formats import Format, get_format
+
+#: Wrong elements without which nothing is said.
+FEWEST = 4
+#: How many times as large as a right kernel's bound one is whose C is there up to twice, for certain.
+SLACK = 4.0
+
+
+def contradicted(f: Failure) -> tuple[str, ...]:
+    """The faults that are excluded, in words; none behind an epilogue, or where wrong elements are not finite."""
+    fmt = get_format(f.case.out_format)
+    at = f.wrong & np.isfinite(f.exact)
+    if f.case.epilogue is not None or not isinstance(fmt, Format) or np.count_nonzero(at) < FEWEST:
+        return ()
+    out, exact, bound = f.out[at], f.exact[at], f.bound[at]
+    if not np.isfinite(out).all() or not np.isfinite(bound).all() or (np.abs(out) >= fmt.max_finite).any():
+        return ()
+    own = fmt.unit_roundoff * np.abs(out) * (1 + 2 * fmt.unit_roundoff) + fmt.min_subnormal
+    found = []
+    if out.any():
+        found.append("elements that nobody wrote (0), and nothing else wrong")
+    if not any(_one_factor(sign * out, exact, bound, fmt.min_subnormal) for sign in (1, -1)):
+        found.append("one factor for all wrong results, and nothing else wrong")
+    low, high = out - exact - bound - 2 * own, out - exact + bound + 2 * own
+    if low.max() > high.min():
+        found.append("one offset for all wrong results, and nothing else wrong")
+    if f.case.c is not None:
+        c, spread = f.case.c[at], SLACK * bound + 2 * own
+        for times, text in ((-1, "C left out"), (1, "C added twice"), (-2, "C subtracted")):
+            if (np.abs(out - exact - times * c) > spread).any():
+                found.append(f"{text} in all wrong elements, and nothing else wrong")
+    return tuple(found)
+
+
+def _one_factor(out: np.ndarray, exact: np.ndarray, bound: np.ndarray, smallest: float) -> bool:
+    """Whether a factor above 0 exists with |out - factor exact| <= factor bound + smallest for all elements."""
+    out, size = np.where(exact < 0, -out, out), np.abs(exact)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        low = np.where(size + bound > 0, (out - smallest) / (size + bound), np.where(out > smallest, np.inf, 0.0))
+        limit = (out + smallest) / (size - bound)
+    high = np.where(size > bound, limit, np.inf)
+    low = np.maximum(low, np.where(size < bound, limit, 0.0))
+    none = (size == bound) & (out + smallest < 0)
+    return not none.any() and bool(
+        max(low.max(), 0.0) * (1 - 2.0**-40) <= high.min() * (1 + 2.0**-40) and high.min() > 0
+    )

@@ -1,0 +1,204 @@
+"""WidenedDotAdd: c is widened, sums run in the wider format, and the result of a whole instruction is rounded to that of d."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+
+from ..arithmetic.numbers import NAN, special_bits
+from ..aspects import errors
+from ..explanations.descriptions import Words
+from ..formats import FORMATS, Format, get_float_format
+from ..formats.rounding import decode, encode
+from .base import Accumulator, Conversion, Form, SumAlgorithm
+from .checks import MAX_TERMS, check_range, holds, require
+from .fused import FusedDotAdd
+
+#: Formats between which NumPy converts, to nearest, and their types.
+_NUMPY = {FORMATS[f"fp{8 * kind().itemsize}"]: kind for kind in (np.float16, np.float32, np.float64)}
+
+
+@dataclass(frozen=True)
+class WidenedDotAdd(Accumulator):
+    """WMMA whose C and D differ in format: the FP32 instruction between two conversions.
+
+    c is converted to `via_format`, exactly, so that its subnormal numbers are normal ones there; `dot` runs over the products
+    of one instruction, in chained steps; a d of another format is their result, rounded to nearest, ties to even. A negative
+    result that rounds to zero is -0.
+
+    Source: SASS that nvcc 13.0 makes for sm_75 to sm_120 (HADD2.F32, HMMA.F32, F2FP.F16.F32 or F2F), and outputs of an H100
+    (docs/hardware.md).
+
+    Parameters
+    ----------
+    dot : Accumulator
+        The sum, with addends and results in `via_format`.
+    terms : int
+        Products of one instruction, after which its result is rounded; a multiple of those of one step of `dot`.
+    via_format : str
+        Format of the sums.
+    """
+
+    dot: Accumulator = FusedDotAdd()
+    terms: int = 16
+    via_format: str = "fp32"
+
+    step_field: ClassVar = "terms"
+    left_out: ClassVar = {
+        "search": "it is found as its sum, on the instruction whose C and D have the format of the sum",
+        "probe vectors": "those of the sum show its last rounding, which the rounding to d hides",
+    }
+
+    def _check(self):
+        check_range(self, "terms", 1, MAX_TERMS)
+        step = self.dot.terms_per_step
+        require(
+            self.terms % step == 0, self, f"terms {self.terms} is no multiple of the {step} products of a step of dot"
+        )
+        require(self.dot.key is None, self, "a pass of several sums has one draw: dot is not rounded stochastically")
+        for rule in Accumulator.edge_rules:
+            mine, theirs = getattr(self, rule), getattr(self.dot, rule)
+            require(mine == theirs, self, f"{rule} is {mine!r}, that of dot {theirs!r}: they are one")
+        get_float_format(self.via_format)
+
+    def with_rules(self, **rules):
+        """A copy with other edge rules: those of the sum; NaN are encoded alike in both.
+
+        Raises
+        ------
+        ValueError
+            If the sum has no such rule, or not that value of it.
+        """
+        own = {name: value for name, value in rules.items() if name in self.edge_rules}
+        return dataclasses.replace(self, dot=self.dot.with_rules(**rules), **own)
+
+    @property
+    def inner(self) -> Accumulator:
+        return self.dot.inner
+
+    @property
+    def _steps(self) -> int:
+        """Steps of the sum in one instruction."""
+        return self.terms // self.dot.terms_per_step
+
+    def _formats(self, formats) -> tuple:
+        """Formats of the sum."""
+        via = get_float_format(self.via_format)
+        return (*formats[:2], via, via)
+
+    def check_formats(self, formats, block_size):
+        super().check_formats(formats, block_size)
+        via = get_float_format(self.via_format)
+        for name, fmt in zip("cd", formats[2:], strict=True):
+            if not holds(via, fmt):
+                raise ValueError(
+                    f"WidenedDotAdd sums in {via.name}, which lacks numbers of {name}_format {fmt.name}: take a narrower "
+                    "format, or another via_format"
+                )
+        self.dot.check_formats(self._formats(formats), block_size)
+
+    def interchangeable(self, length):
+        """Products that one step of the sum takes may change places."""
+        step = self.dot.terms_per_step
+        found: list[tuple[int, ...]] = []
+        for start in range(0, length, step):
+            places = self.dot.interchangeable(min(step, length - start))
+            found += (tuple(start + place for place in part) for part in places)
+        return tuple(found)
+
+    def idle(self, formats):
+        """As the sum's own where no result is rounded: a result that was rounded to -0 becomes +0."""
+        inner = self._formats(formats)
+        return formats[2] == formats[3] == inner[3] and self.dot.idle(inner)
+
+    def pass_bits(self, p):
+        """The steps of the sum from a widened c; -0 added to their result rounds it and changes nothing else."""
+        z, inner = p.arithmetic, self._formats(p.formats[:4])
+        via, d_format, step = inner[3], p.formats[3], self.dot.terms_per_step
+        total = p.c if p.formats[2] == via else z.converted(p.formats[2], p.c, via, self)
+        for start in range(0, len(p.a), step):
+            a, b = (codes[start : start + step] for codes in (p.a, p.b))
+            total = p.inner(self.dot, a=a, b=b, c=total, formats=inner, scales=((),) * len(a))
+        return total if d_format == via else z.add(total, via, via.sign_bit, via, d_format, self, "rne")
+
+    def pass_term(self, p):
+        return self.pass_bits(p)
+
+    def words(self, d):
+        inner = self.dot.words(self.via_format)
+        last = (
+            f"The result of {self.terms} products is rounded to nearest, ties to even, to {d}; a negative one that rounds to "
+            "zero is -0."
+        )
+        steps = (
+            f"c is converted to {self.via_format}, exactly: its subnormal numbers are normal ones there.",
+            *inner.steps,
+            *((last,) if d != self.via_format else ()),
+        )
+        brief = f"widens c to {self.via_format}, {inner.brief}" + (f", then to {d}" if d != self.via_format else "")
+        return Words(f"{inner.title}, between conversions of c and d", steps, inner.formula, brief, inner.window)
+
+    def add_step(self, ks, c, to):
+        step, total = self.dot.terms_per_step, c
+        for start in range(0, len(ks), step):
+            total = self.dot.add_step(ks[start : start + step], total, to)
+        return total
+
+    def shows_order(self, formats):
+        return self.dot.shows_order(self._formats(formats))
+
+    def plan_fields(self, formats, scale, block_size):
+        return self.dot.plan_fields(self._formats(formats), scale, block_size)
+
+    def arrangement(self, length):
+        return self.dot.arrangement(length)
+
+    def conversion(self, formats):
+        _, _, c_format, d_format = formats
+        inner = self._formats(formats)
+
+        def widened(codes, side):
+            return codes if side < 2 else self._rounded(codes, c_format, inner[2])
+
+        def finished(codes):
+            return self._rounded(codes, inner[3], d_format)
+
+        return Conversion(self.dot, inner, widened, finished, None if d_format == inner[3] else self.terms)
+
+    def _rounded(self, codes: np.ndarray, fmt: Format, to: Format) -> np.ndarray:
+        """Encodings of one format in another one, to nearest; NaN as the rule says."""
+        if fmt == to:
+            return codes
+        if fmt in _NUMPY and to in _NUMPY:
+            values = codes.view(_NUMPY[fmt])
+            with np.errstate(over="ignore"):
+                found = values.astype(_NUMPY[to]).view(to.container)
+        else:
+            values = decode(codes, fmt, np.float64)
+            found = encode(values, to)
+        found[np.isnan(values)] = special_bits(NAN, to, self)
+        return found
+
+    def form(self):
+        return Form(SumAlgorithm.WIDENED, self)
+
+    def unrounded(self):
+        return self.dot.unrounded()
+
+    def step_error(self, unit, facts):
+        """The steps of the sum, compounded, and the rounding of their result."""
+        inner = SimpleNamespace(
+            formats=self._formats(unit.formats), scale_format=None, block_size=None, label=unit.label
+        )
+        found = self.dot.step_error(inner, facts)
+        relative, absolute = math.expm1(self._steps * math.log1p(found.relative)), self._steps * found.absolute
+        absolute *= 1 + relative
+        texts = (f"{self._steps} steps in {self.via_format}, each: {found.derivation[0]}", *found.derivation[1:])
+        if unit.formats[3] == inner.formats[3]:
+            return errors.StepError(relative, absolute, self.terms, texts)
+        last, tiny, text = errors.output_error(self, unit.formats[3], 1, "rne")
+        total = errors.compounded(relative, last)
+        return errors.StepError(total, absolute * (1 + last) + tiny, self.terms, (*texts, f"result: {text}"))

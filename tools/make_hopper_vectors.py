@@ -1,0 +1,100 @@
+"""Make what the project keeps of its own run on a Hopper GPU: tests/vectors/hopper and the table of edge rules.
+
+Run it from the repository root: python tools/make_hopper_vectors.py FOLDER EXPERIMENTS
+
+EXPERIMENTS is the file of decisive experiments that the run was given. FOLDER has ``decisive.json``, ``edge_rules.json`` and a
+folder for each group of instructions with ``vectors.npz``, ``index.json`` and ``comparison.json``, as
+`python -m tensorcore_models.hardware.campaign` writes them.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VECTORS = ROOT / "tests" / "vectors" / "hopper"
+TABLE = ROOT / "tensorcore_models" / "catalogue" / "measured" / "hopper.json"
+#: Matrices of one entry that are kept.
+MATRICES = 1
+#: What the table keeps of each instruction that the experiments decided.
+KEPT = ("rules", "decided")
+
+
+def groups(folder: Path) -> list[Path]:
+    """The folders of recordings."""
+    return sorted(path.parent for path in folder.glob("*/index.json"))
+
+
+def compact(folder: Path) -> None:
+    """Keep the first matrices of every instruction and kind."""
+    from tensorcore_models.hardware.campaign.recording import INDEX, Recorder, recorded
+    from tensorcore_models.probing.random_operands import DrawnOperands
+
+    facts = json.loads((groups(folder)[0] / INDEX).read_text())
+    del facts["vectors"]
+    recorder = Recorder(VECTORS, facts)
+    for group in groups(folder):
+        for row, kind, inputs, d in recorded(group):
+            first = [None if x is None else x[:MATRICES] for x in inputs]
+            recorder.add(row, kind, DrawnOperands(*first), d[:MATRICES])
+    recorder.save()
+    size = (VECTORS / "vectors.npz").stat().st_size
+    print(f"{VECTORS.name}: {len(recorder)} entries, {size} bytes")
+
+
+def experiments(folder: Path, file: Path) -> None:
+    """The decisive experiments with their results; zeros at the end of a row or column are left out."""
+    from tensorcore_models.files import write_text
+
+    results = json.loads((folder / "decisive.json").read_text())["results"]
+    given = {(x["id"], x["instruction"]): x for x in json.loads(file.read_text())["experiments"]}
+    kept = []
+    for found in results:
+        x = given[found["id"], found["instruction"]]
+        sides = {}
+        for name in ("a", "b"):
+            codes = x[f"{name}_bits"]
+            last = max((i for i, code in enumerate(codes) if int(code, 16)), default=-1)
+            sides[name] = codes[: last + 1]
+        kept.append({**found, **sides, "c": x["c_bits"]})
+    lines = ",\n".join(json.dumps(x) for x in kept)
+    write_text(VECTORS / "experiments.json", f"[\n{lines}\n]\n")
+    print(f"experiments.json: {len(kept)} experiments")
+
+
+def nan_of(row, entries) -> str:
+    """The rule of NaN that gives most of an instruction's recorded results."""
+    rules = row.accumulator.edge_rules["nan"]
+    missed = {rule: sum(int((row.with_rules(nan=rule).mma_bits(*x) != d).sum()) for x, d in entries) for rule in rules}
+    return min(missed, key=lambda rule: missed[rule])
+
+
+def table(folder: Path) -> None:
+    """Edge rules of the experiments, NaN of FP64 by the recorded results, and how many results each row was compared on."""
+    from tensorcore_models.files import write_text
+    from tensorcore_models.hardware.campaign.recording import recorded
+
+    found = json.loads((folder / "edge_rules.json").read_text())
+    rows = {name: {key: facts[key] for key in KEPT} for name, facts in found["instructions"].items()}
+    compared: dict[str, int] = {}
+    for group in groups(folder):
+        comparison = json.loads((group / "comparison.json").read_text())
+        entries: dict = {}
+        for row, _, inputs, d in recorded(group):
+            entries.setdefault(row.name, (row, []))[1].append((inputs, d))
+        for name, (row, results) in entries.items():
+            if row.d_format == "fp64":
+                rows[name] = {"rules": {"nan": nan_of(row, results)}, "decided": ["nan"]}
+            mismatches = sum(comparison[name]["mismatches"].values())
+            # rows whose model was changed after the run were compared on the recorded results only
+            compared[name] = sum(d.size for _, d in results) if mismatches else sum(comparison[name]["dots"].values())
+    said = {key: found[key] for key in ("arch", "evidence", "rules")}
+    write_text(TABLE, json.dumps({**said, "instructions": rows, "compared": compared}, indent=1) + "\n")
+    print(f"{TABLE.name}: {len(rows)} instructions with rules of their own, {len(compared)} compared")
+
+
+if __name__ == "__main__":
+    recordings = Path(sys.argv[1])
+    compact(recordings)
+    experiments(recordings, Path(sys.argv[2]))
+    table(recordings)
