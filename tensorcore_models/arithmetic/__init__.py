@@ -1,4 +1,4 @@
-"""The arithmetic in which every family states its pass, once: on plain integers, and on bit-vectors for solvers.
+"""Every family states its pass once in this arithmetic: it runs on plain integers, and on bit-vectors for solvers.
 
 `operations` are what integers of known range can do, whatever stands for them; `numbers` takes encodings apart and puts results
 together; `sums` adds, aligned, exactly or as IEEE does. The names here are those that families use.

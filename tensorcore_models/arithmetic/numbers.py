@@ -1,4 +1,4 @@
-"""Numbers taken apart, multiplied, cut, rounded and put together again, stated once over integers of known range.
+"""Numbers are taken apart, multiplied, cut, rounded and put together again, stated once over integers of known range.
 
 Every number has a `point`: its value is ``(-1)^negative * significand * 2^(align - point)``, so that a shift by a difference of
 alignment exponents is all that an alignment needs. A zero has the significand 0 and any exponent. On plain integers this is
@@ -15,7 +15,7 @@ from .operations import Condition, Whole, larger, low, natural, never, no, same,
 
 
 class SpecialRules(Protocol):
-    """The edge rules that encodings are taken apart and specials put together by: those of every accumulator."""
+    """These are the edge rules that encodings are taken apart and specials put together by: those of every accumulator."""
 
     @property
     def nan(self) -> str: ...
@@ -26,14 +26,14 @@ class SpecialRules(Protocol):
 
 
 class UnderflowRule(Protocol):
-    """The edge rule that says which sign a negative sum has that rounds to zero."""
+    """This is the edge rule that says which sign a negative sum has that rounds to zero."""
 
     @property
     def negative_underflow(self) -> str: ...
 
 
 class Number(NamedTuple):
-    """One number; `nan` and `inf` say what it is otherwise, `part` whether an alignment has it (edge rules leave zeros out).
+    """A Number is finite unless `nan` or `inf` holds; `part` says whether an alignment has it (edge rules leave zeros out).
 
     Of a decoded NaN the last `point` bits of the significand are its fraction field.
     """
@@ -58,13 +58,13 @@ class Number(NamedTuple):
 
 
 def plain(negative: Condition, significand: Whole, align: Whole, point: int, part: Condition = True) -> Number:
-    """A finite number."""
+    """Make a finite number."""
     return Number(False, False, negative, significand, align, part, point)
 
 
 # -- taken apart ---------------------------------------------------------------------------------------------------------
 def zero_exponent(rule: str, fmt: Format) -> int | None:
-    """Alignment exponent of a zero under the edge rules zero_operand and zero_c; None: it takes no part."""
+    """Give the alignment exponent of a zero under the edge rules zero_operand and zero_c; None: it takes no part."""
     return {"minus126": -126, "format_minimum": fmt.emin, "skip": None}[rule]
 
 
@@ -97,7 +97,7 @@ def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "form
 
 
 def _specials(fmt: Format, code: Whole, magnitude: Whole, keeps_padding: bool) -> tuple[Condition, Condition]:
-    """Whether an encoding is a NaN, whether it is an infinity."""
+    """Say that an encoding is a NaN, and that it is an infinity."""
     if fmt.specials == "ieee":
         top = fmt.exponent_mask >> fmt.padding_bits
         nan, inf = top < magnitude, same(magnitude, top)
@@ -113,7 +113,7 @@ def _specials(fmt: Format, code: Whole, magnitude: Whole, keeps_padding: bool) -
 
 
 def flushed(number: Number, below: int) -> Number:
-    """`number`, or a zero of its sign if it is smaller than 2**below.
+    """Make `number` a zero of its sign if it is smaller than 2**below.
 
     The leading bit of `number` is at the point; that of a subnormal number is below the point.
     """
@@ -123,7 +123,7 @@ def flushed(number: Number, below: int) -> Number:
 
 
 def flushed_to_zero(number: Number, fmt: Format, zero_rule: str) -> Number:
-    """`number`, or what is below the smallest normal number as a zero of its sign, aligned as given ones are (`zero_rule`)."""
+    """Make what is below the smallest normal number a zero of its sign, aligned as given zeros are (`zero_rule`)."""
     zero = flushed(number, fmt.emin)
     small, exponent = zero.is_zero, zero_exponent(zero_rule, fmt)
     if exponent is None:
@@ -133,7 +133,7 @@ def flushed_to_zero(number: Number, fmt: Format, zero_rule: str) -> Number:
 
 # -- products ------------------------------------------------------------------------------------------------------------
 def multiply(x: Number, y: Number) -> Number:
-    """Exact product, not normalised: alignment exponents add up; infinity and NaN by IEEE's rules."""
+    """Multiply x and y exactly, not normalised: alignment exponents add up; infinity and NaN by IEEE's rules."""
     nan, inf = x.nan | y.nan, x.inf | y.inf
     if inf is not False:
         nan = nan | (x.inf & y.is_zero) | (y.inf & x.is_zero)
@@ -150,7 +150,7 @@ def multiply(x: Number, y: Number) -> Number:
 
 
 def scaled_product(a: Number, b: Number, scales: tuple[Number, ...], scaled_zero: str) -> Number:
-    """Product of two operands and their block scales, exponents added up."""
+    """Multiply two operands and their block scales; exponents add up."""
     product = multiply(a, b)
     skipped = product.is_zero if scales and scaled_zero == "skip" else False
     for scale in scales:
@@ -159,7 +159,7 @@ def scaled_product(a: Number, b: Number, scales: tuple[Number, ...], scaled_zero
 
 
 def normalised(number: Number) -> Number:
-    """`number` with the exponent of its leading bit as alignment exponent; a zero keeps its own."""
+    """Give `number` the exponent of its leading bit as alignment exponent; a zero keeps its own."""
     significand, top, places = z.normalised(number.significand)
     leading = number.align + (top - number.point) - places
     align = select(same(number.significand, 0), number.align, leading)
@@ -167,7 +167,7 @@ def normalised(number: Number) -> Number:
 
 
 def overflowed(product: Number, limit: int | None) -> Number:
-    """`product`, or an infinity of its sign if it is at or beyond 2**limit."""
+    """Make `product` an infinity of its sign if it is at or beyond 2**limit."""
     most = z.high(product.align) + z.high(product.significand).bit_length() - 1 - product.point
     if limit is None or most < limit:
         return product
@@ -176,12 +176,12 @@ def overflowed(product: Number, limit: int | None) -> Number:
 
 
 def with_point(number: Number, point: int) -> Number:
-    """`number` with more places below the point; its value stays."""
+    """Give `number` more places below the point; its value stays."""
     return number._replace(significand=number.significand << (point - number.point), point=point)
 
 
 def choose(condition: Condition, x: Number, y: Number) -> Number:
-    """Finite numbers: x where the condition holds, else y."""
+    """Take x where the condition holds, else y, both finite."""
     point = max(x.point, y.point)
     pairs = zip(with_point(x, point)[2:6], with_point(y, point)[2:6], strict=True)
     negative, significand, align, part = (select(condition, *pair) for pair in pairs)
@@ -190,17 +190,17 @@ def choose(condition: Condition, x: Number, y: Number) -> Number:
 
 # -- alignment -----------------------------------------------------------------------------------------------------------
 def taking_part(numbers: Iterable[Number]) -> list[Number]:
-    """The numbers that can take part in an alignment."""
+    """Leave out numbers that cannot take part in an alignment."""
     return [x for x in numbers if not never(x.part)]
 
 
 def left_out(number: Number, condition: Condition) -> Number:
-    """A number that takes no part in an alignment where the condition holds."""
+    """Let a number take no part in an alignment where the condition holds."""
     return number._replace(part=number.part & no(condition))
 
 
 def largest_exponent(numbers: Sequence[Number], floor: int | None = None) -> Whole:
-    """Alignment exponent of a fused sum; what takes no part counts as the lowest exponent there is."""
+    """Find the alignment exponent of a fused sum; what takes no part counts as the lowest exponent there is."""
     lowest = min(low(x.align) for x in numbers)
     largest = lowest
     for x in numbers:
@@ -209,12 +209,12 @@ def largest_exponent(numbers: Sequence[Number], floor: int | None = None) -> Who
 
 
 def farther(number: Number, largest: Whole, distance: int) -> Condition:
-    """Whether a number's alignment exponent is below the largest one by more than a distance."""
+    """Say that a number's alignment exponent is below the largest one by more than a distance."""
     return number.align < largest - distance
 
 
 def cut(number: Number, largest: Whole, fraction_bits: int, rounding: str) -> Whole:
-    """The signed multiple of 2**(largest - fraction_bits) that a number becomes; `largest` is at least its exponent."""
+    """Cut a number to a signed multiple of 2**(largest - fraction_bits); `largest` is at least its exponent."""
     distance, places = larger(largest - number.align, 0), fraction_bits - number.point
     significand = number.significand << places if places > 0 else number.significand
     size = shifted_right(significand, distance - places if places < 0 else distance, rounding, number.negative)
@@ -223,7 +223,7 @@ def cut(number: Number, largest: Whole, fraction_bits: int, rounding: str) -> Wh
 
 # -- results -------------------------------------------------------------------------------------------------------------
 class Rounded(NamedTuple):
-    """A rounded magnitude: its encoding without padding, whether that is beyond the largest finite number."""
+    """A Rounded magnitude has an encoding without padding, which `overflow` says is beyond the largest finite number."""
 
     code: Whole
     overflow: Condition
@@ -238,7 +238,7 @@ def rounded_magnitude(
     fraction_bits: int | None = None,
     draw: int = 0,
 ) -> Rounded:
-    """A natural number times 2**exponent as encoding of `fmt`: normalised, rounded once.
+    """Normalise a natural number times 2**exponent and round it once to an encoding of `fmt`.
 
     `fraction_bits`: fewer than the format stores (the others are 0); `draw`: of a stochastic rounding.
     """
@@ -255,7 +255,7 @@ def rounded_magnitude(
 
 
 def encoded(negative: Condition, code: Whole, fmt: Format) -> Any:
-    """Sign and magnitude (without padding) as an encoding."""
+    """Join a sign and a magnitude (without padding) to an encoding."""
     return z.joined(negative, code, fmt.bits, fmt.padding_bits, fmt.signed)
 
 
@@ -278,7 +278,7 @@ def finish(
 
 
 def without_small(code: Whole, fmt: Format) -> tuple[Whole, Condition]:
-    """A rounded magnitude, 0 in place of subnormal numbers, and whether it is 0."""
+    """Put 0 in place of rounded magnitudes that are subnormal numbers; say that it is 0."""
     zero = code < 1 << fmt.fraction_bits
     return select(zero, 0, code), zero
 
@@ -286,7 +286,7 @@ def without_small(code: Whole, fmt: Format) -> tuple[Whole, Condition]:
 def with_overflow(
     result: Any, overflow: Condition, negative: Condition, fmt: Format, rounding: str = "rne", saturate: bool = False
 ) -> Any:
-    """The encoding `result`, or that of a number beyond the largest finite one."""
+    """Take `result`, or where it overflows the encoding of a number beyond the largest finite one."""
     if overflow is False:
         return result
     plus, minus = (overflow_bits(sign, fmt, rounding, saturate) for sign in (False, True))
@@ -294,7 +294,7 @@ def with_overflow(
 
 
 def without_subnormals(code: Any, fmt: Format) -> Any:
-    """A code, or a zero of its sign in place of a subnormal number."""
+    """Put a zero of its sign in place of the code of a subnormal number."""
     whole = natural(code)
     return select(same(whole & fmt.exponent_mask, 0), whole & fmt.sign_bit, code, fmt.bits)
 
@@ -304,7 +304,7 @@ NAN, POSITIVE_INF, NEGATIVE_INF = "nan", "+inf", "-inf"
 
 
 def special_sum(numbers: Iterable[Number]) -> tuple[Condition, Condition, Condition]:
-    """Whether a sum of numbers is NaN, +infinity, -infinity before anything is added (NaN goes before the others)."""
+    """Say that a sum of numbers is NaN, +infinity, -infinity before anything is added (NaN goes before the others)."""
     nan: Condition = False
     positive: Condition = False
     negative: Condition = False
@@ -317,7 +317,7 @@ def special_sum(numbers: Iterable[Number]) -> tuple[Condition, Condition, Condit
 
 
 def special_bits(special: str, fmt: Format, spec: SpecialRules) -> int:
-    """Encoding of a special result: NaN by the edge rule `nan`, infinity as the format has it (NaN where it has none)."""
+    """Encode a special result: NaN by the edge rule `nan`, infinity as the format has it (NaN where it has none)."""
     if special != NAN:
         return overflow_bits(special == NEGATIVE_INF, fmt)
     if fmt.specials == "ieee" and spec.nan == "all_ones":
@@ -330,7 +330,7 @@ def special_bits(special: str, fmt: Format, spec: SpecialRules) -> int:
 def unless_special(
     numbers: Iterable[Number], finite: Callable[[], Any], fmt: Format, code_of: SpecialRules | Callable[[str], Any]
 ) -> Any:
-    """The code of the NaN or infinity that a sum of the numbers is; where all are finite, what `finite` gives.
+    """Give the code of the NaN or infinity that a sum of the numbers is, or where all are finite what `finite` gives.
 
     `code_of` are the edge rules that say which code a special result has, or a function of its name.
     """

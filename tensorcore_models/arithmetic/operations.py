@@ -1,10 +1,10 @@
-"""Operations on integers of known range and on conditions: all that numbers are computed by.
+"""Numbers are computed by few operations on integers of known range and on conditions.
 
 An integer is an `int`, or an object that stands for one: a bit-vector of known range, of which a solver knows the value. Sums,
 differences, products, negation, comparisons, ``x << places``, ``x >> places`` of a natural number and ``x & mask`` (two's
 complement) are Python's own operators, so are ``&``, ``|`` and ``^`` of conditions (a bool, or an object that stands for one).
-The rest are the functions of this module. What they do with objects is
-said by the interpreter that :func:`interpret` names for their type; the functions here are those of plain integers.
+The rest are the functions of this module, which compute with plain integers; the interpreter that :func:`interpret` names for a
+type says what they do with its objects.
 """
 
 from collections.abc import Sequence
@@ -30,17 +30,17 @@ def _interpreter(*values: Any) -> Any:
 
 # -- conditions ----------------------------------------------------------------------------------------------------------
 def no(condition: Condition) -> Condition:
-    """Whether a condition does not hold."""
+    """Say that a condition does not hold."""
     return condition ^ True
 
 
 def never(condition: Condition) -> bool:
-    """Whether it is known that a condition does not hold."""
+    """Tell whether it is known that a condition does not hold."""
     return not condition if type(condition) is bool else condition.value == 0
 
 
 def every(conditions: Any) -> Condition:
-    """Whether all conditions hold."""
+    """Say that all conditions hold."""
     found: Condition = True
     for condition in conditions:
         found = found & condition
@@ -48,7 +48,7 @@ def every(conditions: Any) -> Condition:
 
 
 def some(conditions: Any) -> Condition:
-    """Whether a condition holds."""
+    """Say that one of the conditions holds."""
     found: Condition = False
     for condition in conditions:
         found = found | condition
@@ -56,7 +56,7 @@ def some(conditions: Any) -> Condition:
 
 
 def select(condition: Condition, x: Any, y: Any, width: int = 0) -> Any:
-    """x where the condition holds, else y: integers, conditions, or codes of `width` bits."""
+    """Take x where the condition holds, else y: integers, conditions, or codes of `width` bits."""
     if condition is True:
         return x
     if condition is False:
@@ -66,36 +66,36 @@ def select(condition: Condition, x: Any, y: Any, width: int = 0) -> Any:
 
 # -- integers ------------------------------------------------------------------------------------------------------------
 def low(x: Whole) -> int:
-    """The least that x can be."""
+    """Give the least that x can be."""
     return x if type(x) is int else x.low
 
 
 def high(x: Whole) -> int:
-    """The greatest that x can be."""
+    """Give the greatest that x can be."""
     return x if type(x) is int else x.high
 
 
 def same(x: Whole, y: Whole) -> Condition:
-    """Whether x = y."""
+    """Say that x = y."""
     if type(x) is int and type(y) is int:
         return x == y
     return _interpreter(x, y).same(x, y)
 
 
 def larger(x: Whole, y: Whole) -> Whole:
-    """The maximum."""
+    """Take the larger of x and y."""
     if type(x) is int and type(y) is int:
         return x if x > y else y
     return _interpreter(x, y).larger(x, y)
 
 
 def magnitude(x: Whole) -> Whole:
-    """|x|."""
+    """Give |x|."""
     return abs(x) if type(x) is int else _interpreter(x).magnitude(x)
 
 
 def total(addends: Sequence[Whole]) -> Whole:
-    """The sum of all."""
+    """Add all addends."""
     for x in addends:
         if type(x) is not int:
             return _interpreter(x).total(addends)
@@ -103,28 +103,28 @@ def total(addends: Sequence[Whole]) -> Whole:
 
 
 def shifted_left(x: Whole, amount: Whole) -> Whole:
-    """x 2^amount for a natural amount."""
+    """Multiply x by 2^amount for a natural amount."""
     if type(x) is int and type(amount) is int:
         return x << amount
     return _interpreter(x, amount).shifted_left(x, amount)
 
 
 def shifted_right(x: Whole, amount: Whole, rounding: str = "rz", negative: Condition = False, draw: int = 0) -> Whole:
-    """The magnitude x / 2^amount, both natural, rounded to an integer one; only plain integers have a `draw` to round by."""
+    """Divide the magnitude x by 2^amount, both natural, and round; only plain integers have a `draw` to round by."""
     if type(x) is int and type(amount) is int:
         return shift_right_rounded(x, amount, rounding, negative, draw)
     return _interpreter(x, amount).shifted_right(x, amount, rounding, negative)
 
 
 def normalised(x: Whole) -> tuple[Whole, int, Whole]:
-    """A natural number shifted left until its bit number `top` is 1 (0 stays 0): (it, `top`, by how many places)."""
+    """Shift a natural number left until its bit `top` is 1 (0 stays 0); return it, `top` and by how many places."""
     if type(x) is int:
         return x, max(x.bit_length() - 1, 0), 0
     return _interpreter(x).with_leading_bit(x)
 
 
 def wrapped(x: Whole, width: int) -> Whole:
-    """The two's complement number of so many bits that x is modulo 2^width."""
+    """Take x modulo 2^width as a two's complement number of `width` bits."""
     half = 1 << (width - 1)
     if -half <= low(x) and high(x) < half:
         return x
@@ -133,12 +133,12 @@ def wrapped(x: Whole, width: int) -> Whole:
 
 # -- codes ---------------------------------------------------------------------------------------------------------------
 def natural(code: Any) -> Whole:
-    """The natural number that has the bits of a code."""
+    """Read a code as the natural number with its bits."""
     return code if type(code) is int else _interpreter(code).natural(code)
 
 
 def joined(negative: Condition, magnitude: Whole, width: int, padding: int, signed: bool) -> Any:
-    """A code of `width` bits: a sign if there is one, a magnitude modulo what is left, and so many zeros below it."""
+    """Make a code of `width` bits: a sign if there is one, a magnitude modulo what is left, `padding` zeros below."""
     if type(negative) is bool and type(magnitude) is int:
         return (negative and signed) << (width - 1) | magnitude << padding
     return _interpreter(negative, magnitude).joined(negative, magnitude, width, padding, signed)

@@ -1,4 +1,4 @@
-"""What one pass of an accumulator is given, and its operands taken apart under the accumulator's edge rules."""
+"""A Pass holds what one pass of an accumulator is given, its operands taken apart under the accumulator's edge rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from .numbers import Number, decode, normalised
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """The input of one pass: the products and the addend of one result element.
+    """A Pass is the input of one pass: the products and the addend of one result element.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ class Pass:
 
     @cached_property
     def x(self) -> list[Number]:
-        """The operands of A taken apart, zeros as the edge rule `zero_operand` says."""
+        """Give the operands of A taken apart, zeros as the edge rule `zero_operand` says."""
         return self._operands(self.a, 0)
 
     @cached_property
     def y(self) -> list[Number]:
-        """The operands of B."""
+        """Give the operands of B."""
         return self._operands(self.b, 1)
 
     def _operands(self, codes: Sequence[Any], which: int) -> list[Number]:
@@ -65,18 +65,18 @@ class Pass:
 
     @cached_property
     def addend(self) -> Number:
-        """The addend taken apart, with the alignment exponent that the edge rules `zero_c` and `subnormal_c` give it."""
+        """Give the addend taken apart, with the alignment exponent that the edge rules `zero_c` and `subnormal_c` give it."""
         c = decode(self.formats[2], self.c, self.spec, zero_rule=self.spec.zero_c)
         return normalised(c) if self.spec.subnormal_c == "normalised" else c
 
     @property
     def draw(self) -> int:
-        """The draw of a stochastic rounding; in the first pass that of :func:`tensorcore_models.encode` for the element."""
+        """Draw for a stochastic rounding; in the first pass that of :func:`tensorcore_models.encode` for the element."""
         key = self.spec.key
         return 0 if key is None else stochastic_draw(key, self.index << 32 | self.element)
 
     def inner(self, spec: Any, **changes: Any) -> Any:
-        """The code that another algorithm computes of this pass with some parameters changed."""
+        """Give the code that another algorithm computes of this pass with some parameters changed."""
         return spec.pass_bits(replace(self, spec=spec, **changes))
 
     def assume_part(self, numbers: Sequence[Number]) -> None:

@@ -1,4 +1,4 @@
-"""Sums of numbers, stated once over integers of known range: aligned to a common exponent, exact, and IEEE's of few numbers."""
+"""Numbers are added in three ways, stated once: aligned to a common exponent, exactly, and few of them as IEEE does."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,37 +34,37 @@ KEEP, SUBNORMAL, TINY = range(3)
 
 # -- aligned sums --------------------------------------------------------------------------------------------------------
 def as_number(total: Whole, align: Whole, point: int, part: Condition = True) -> Number:
-    """A signed sum in units of 2^(align - point), which keeps its alignment exponent."""
+    """Make a number of a signed sum in units of 2^(align - point); it keeps its alignment exponent."""
     return plain(total < 0, z.magnitude(total), align, point, part)
 
 
 def summed(totals: Sequence[Whole], largest: Whole, fraction_bits: int) -> tuple[Whole, Whole]:
-    """The sum of multiples of 2**(largest - fraction_bits), and that exponent."""
+    """Add multiples of 2**(largest - fraction_bits); return the sum and that exponent."""
     return z.total(totals), largest - fraction_bits
 
 
 def cut_sum(numbers: Sequence[Number], fraction_bits: int, rounding: str) -> Number:
-    """Numbers aligned to their largest exponent and cut, summed exactly: a number that keeps this exponent."""
+    """Align numbers to their largest exponent, cut them and add exactly; the sum keeps this exponent."""
     largest = largest_exponent(numbers)
     total = z.total([cut(x, largest, fraction_bits, rounding) for x in numbers])
     return as_number(total, largest, fraction_bits, some(x.part for x in numbers))
 
 
 def exact_total(numbers: Sequence[Number]) -> tuple[Whole, int]:
-    """The sum of finite numbers and its exponent, nothing cut off."""
+    """Add finite numbers, nothing cut off; return the sum and its exponent."""
     unit = min([low(x.align) - x.point for x in numbers])
     sizes = [shifted_left(x.significand, x.align - (x.point + unit)) for x in numbers]
     return z.total([select(x.negative, -size, size) for x, size in zip(numbers, sizes, strict=True)]), unit
 
 
 def exact_sum(numbers: Sequence[Number]) -> Number:
-    """The exact sum of finite numbers, of alignment exponent 0."""
+    """Add finite numbers exactly; the sum has the alignment exponent 0."""
     total, unit = exact_total(numbers)
     return as_number(total << max(unit, 0), 0, max(-unit, 0))
 
 
 def sum_aligned(spec: Any, numbers: Sequence[Number], largest: Whole | None = None) -> Number:
-    """One alignment of all addends of a fused sum (to `largest`, if given), summed exactly; the result keeps the exponent."""
+    """Align all addends of a fused sum once (to `largest`, if given) and add exactly; the sum keeps the exponent."""
     if spec.fraction_bits is None:
         total, unit = exact_total(numbers)
         return as_number(total, unit, 0)
@@ -79,7 +79,7 @@ def sum_aligned(spec: Any, numbers: Sequence[Number], largest: Whole | None = No
 
 
 def normalising_add(spec: Any, x: Number, y: Number) -> Number:
-    """The aligned sum of two addends, normalised to the fraction bits of `spec`."""
+    """Add two aligned addends and normalise the sum to the fraction bits of `spec`."""
     whole = normalised(sum_aligned(spec, [x, y]))
     places = max(whole.point - spec.fraction_bits, 0)
     kept = shifted_right(whole.significand, places, spec.alignment_rounding, whole.negative)
@@ -88,7 +88,7 @@ def normalising_add(spec: Any, x: Number, y: Number) -> Number:
 
 
 def rounded_down(total: Whole, exponent: Whole, fraction_bits: int) -> tuple[Whole, Whole]:
-    """A sum with its exponent, normalised and rounded down to so many fraction bits."""
+    """Normalise a sum, given with its exponent, and round it down to so many fraction bits."""
     negative = total < 0
     significand, top, places = z.normalised(z.magnitude(total))
     cut_off = top - fraction_bits
@@ -99,7 +99,7 @@ def rounded_down(total: Whole, exponent: Whole, fraction_bits: int) -> tuple[Who
 
 
 def rounded_sum(spec: Any, total: Number, fmt: Format, draw: int = 0) -> Any:
-    """The sum of a fused operation in the output format; `draw` is that of a stochastic rounding."""
+    """Round the sum of a fused operation to the output format; `draw` is that of a stochastic rounding."""
     value = select(total.negative, -total.significand, total.significand)
     kept, flush = spec.output_fraction_bits, spec.flush_outputs
     return finish(value, total.exponent, fmt, spec, spec.output_rounding, kept, flush, draw)
@@ -118,7 +118,7 @@ def ieee_sum(
     operands: Sequence[Number] | None = None,
     draw: int = 0,
 ) -> Any:
-    """IEEE sum of one or two numbers, rounded once; signed zeros by IEEE 754-2019, 6.3.
+    """Add one or two numbers as IEEE does, rounded once; signed zeros by IEEE 754-2019, 6.3.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def ieee_sum(
 
 
 def _total_to_round(numbers: Sequence[Number], fmt: Format) -> tuple[Whole, Whole]:
-    """The sum of few numbers and its exponent; exact of plain integers.
+    """Add few numbers; return the sum, which is exact of plain integers, and its exponent.
 
     Of others it has enough bits to be rounded, the last of them the logical OR of what is cut off: the addends are normalised
     first. Exact sums of FP32 numbers would be 300 bits wide.
@@ -178,7 +178,7 @@ def _total_to_round(numbers: Sequence[Number], fmt: Format) -> tuple[Whole, Whol
 
 
 def _is_tiny(negative: Condition, size: Whole, exponent: Whole, fmt: Format, rounding: str, draw: int) -> Condition:
-    """Whether size 2^exponent, rounded to the format's precision with an unbounded exponent, is below its normal numbers."""
+    """Say that size 2^exponent, rounded to the format's precision with an unbounded exponent, is below its normal numbers."""
     pad = max(fmt.precision - z.high(size).bit_length(), 0)
     significand, top, places = z.normalised(size << pad)
     rounded = shifted_right(significand, top - fmt.fraction_bits, rounding, negative, draw)
@@ -187,7 +187,7 @@ def _is_tiny(negative: Condition, size: Whole, exponent: Whole, fmt: Format, rou
 
 
 def x86_nan(operands: Sequence[Number], fmt: Format) -> Any:
-    """Encoding of a NaN result by the edge rule nan "x86": the first NaN of `operands` made quiet, else the default NaN."""
+    """Encode a NaN by the edge rule nan "x86": the first NaN of `operands` made quiet, else the default NaN."""
     quiet = fmt.nan_encoding()
     if fmt.specials != "ieee":
         return quiet
@@ -204,7 +204,7 @@ def add(
     x: Any, x_format: Format, y: Any, y_format: Format, fmt: Format, spec: SpecialRules, rounding: str = "rne",
     flush: int = KEEP, to_inf: bool = False,
 ) -> Any:  # fmt: skip
-    """IEEE addition of two codes."""
+    """Add two codes as IEEE does."""
     return ieee_sum([decode(x_format, x, spec), decode(y_format, y, spec)], fmt, spec, rounding, flush, to_inf)
 
 
@@ -212,7 +212,7 @@ def fma(
     x: Number, y: Number, addend: Number, fmt: Format, spec: SpecialRules, rounding: str, flush: int = KEEP,
     saturate: bool = False, draw: int = 0,
 ) -> Any:  # fmt: skip
-    """IEEE fused multiply-add; `draw`: of a stochastic rounding."""
+    """Compute x y + addend as IEEE does, rounded once; `draw` is that of a stochastic rounding."""
     terms, operands = [multiply(x, y), addend], [x, y, addend]
     return ieee_sum(terms, fmt, spec, rounding, flush, saturate=saturate, operands=operands, draw=draw)
 
@@ -220,12 +220,12 @@ def fma(
 def product(
     x: Number, y: Number, fmt: Format, spec: SpecialRules, rounding: str, flush: int = KEEP, to_inf: bool = False
 ) -> Any:
-    """IEEE product; a zero keeps the product's sign."""
+    """Compute x y as IEEE does; a zero keeps the product's sign."""
     return ieee_sum([multiply(x, y)], fmt, spec, rounding, flush, to_inf, operands=[x, y])
 
 
 def converted(fmt: Format, code: Any, via: Format, spec: SpecialRules) -> Any:
-    """A code in another format, rounded to nearest even; NaN is the quiet one."""
+    """Convert a code to another format, rounded to nearest even; NaN is the quiet one."""
     x = decode(fmt, code, spec)
     rounded, overflow = rounded_magnitude(x.negative, x.significand, x.exponent, via, "rne")
     found = with_overflow(encoded(x.negative, rounded, via), overflow, x.negative, via)

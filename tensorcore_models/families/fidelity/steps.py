@@ -10,14 +10,14 @@ from .parts import BELOW, DIGITS, ERRATUM, GROUP, STEP, TAKEN, follows, lowered
 
 
 class GroupSum(NamedTuple):
-    """A group's sum in units of the accumulator's last place at an exponent field."""
+    """A GroupSum is a group's sum in units of the accumulator's last place at an exponent field."""
 
     value: Whole
     exponent: Whole
 
 
 def _part(significand: Whole, phase: int, side: int) -> Whole:
-    """What a multiplier takes of a significand of 11 bits."""
+    """Give the bits that a multiplier takes of a significand of 11 bits."""
     bits = TAKEN[side]
     if not follows(phase, side):
         return significand >> DIGITS - bits
@@ -25,7 +25,7 @@ def _part(significand: Whole, phase: int, side: int) -> Whole:
 
 
 def _taken_apart(code: Any, fmt: Format) -> tuple[Condition, Whole, Whole]:
-    """Sign, significand of 11 bits (0 for zeros and subnormal numbers) and exponent field; every field is a number's."""
+    """Give sign, significand of 11 bits (0 for zeros and subnormal numbers) and exponent field; every field is a number's."""
     whole = z.natural(code)
     field = whole >> fmt.fraction_bits + fmt.padding_bits & (1 << fmt.exponent_bits) - 1
     fraction = whole >> fmt.padding_bits & (1 << fmt.fraction_bits) - 1
@@ -34,14 +34,14 @@ def _taken_apart(code: Any, fmt: Format) -> tuple[Condition, Whole, Whole]:
 
 
 def _rounded(value: Whole, down: Whole, rounding: str) -> Whole:
-    """value / 2^down, rounded."""
+    """Round value / 2^down."""
     negative = value < 0
     size = z.shifted_right(z.magnitude(value), larger(down, 0), rounding, negative)
     return select(negative, -size, size)
 
 
 def group_sums(phase: int, a: Sequence[Any], b: Sequence[Any], formats: Sequence[Format]) -> list[GroupSum]:
-    """The sums of both groups of products, each aligned to its largest exponent."""
+    """Add both groups of products, each aligned to its largest exponent."""
     starts = range(0, STEP, GROUP)
     return [_group(phase, a[start : start + GROUP], b[start : start + GROUP], formats) for start in starts]
 
@@ -63,7 +63,7 @@ def _group(phase: int, a: Sequence[Any], b: Sequence[Any], formats: Sequence[For
 
 
 def added(groups: Sequence[GroupSum], c: Any, fmt: Format, erratum: bool) -> Any:
-    """Both sums and the accumulator, rounded to its format: ties of the sums go up, those of the accumulator away from zero."""
+    """Add both sums to the accumulator, in its format: ties of the sums go up, those of the accumulator away from zero."""
     up, whole = 23 - fmt.fraction_bits, z.natural(c)
     field = whole >> fmt.fraction_bits & (1 << fmt.exponent_bits) - 1
     size = ((whole & (1 << fmt.fraction_bits) - 1) + (1 << fmt.fraction_bits)) << up
@@ -79,7 +79,7 @@ def added(groups: Sequence[GroupSum], c: Any, fmt: Format, erratum: bool) -> Any
 
 
 def _encoded(total: Whole, exponent: Whole, fmt: Format, erratum: bool) -> Any:
-    """A sum other than 0 in units of 2^-23 at an exponent field, normalised and rounded."""
+    """Normalise, round and encode a sum other than 0 in units of 2^-23 at an exponent field."""
     digits, five, largest = fmt.fraction_bits + 1, fmt.exponent_bits == 5, (1 << fmt.exponent_bits) - 1
     size = z.magnitude(total)
     pad = max(digits - z.high(size).bit_length(), 0)

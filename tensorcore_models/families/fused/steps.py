@@ -90,7 +90,7 @@ def _sum_pairwise(spec: Any, z: Any, numbers: Sequence[Any]) -> Any:
 
 
 def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> Any:
-    """The aligned products summed, c added exactly, one rounding; terms have a shorter form (`terms.with_exact_c`)."""
+    """Add the aligned products, then c exactly, and round once; terms have a shorter form (`solver_terms`)."""
     total = fused_sum(spec, p, pieces, [])
     if p.on_terms:
         from .solver_terms import with_exact_c
@@ -102,7 +102,7 @@ def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> An
 
 
 def _rounded(spec: Any, p: Any, total: Any, addends: Sequence[Number], products: int) -> Any:
-    """The code of a sum (None: 0) of so many products and c, if it is there; `zero_sign` says which sign a zero has."""
+    """Round a sum (None: 0) of so many products and c, if it is there; `zero_sign` says which sign a zero has."""
     z, fmt = p.arithmetic, p.formats[3]
     nothing = total is None or z.same(total.significand, 0)
     if total is not None and (nothing is False or spec.zero_sign == "positive"):
@@ -113,7 +113,7 @@ def _rounded(spec: Any, p: Any, total: Any, addends: Sequence[Number], products:
 
 
 def _zero_is_negative(spec: Any, z: Any, addends: Sequence[Number], products: int) -> Any:
-    """Whether a sum that is exactly zero is -0; its first addends are the products."""
+    """Say that a sum that is exactly zero is -0; its first addends are the products."""
     down, count = spec.output_rounding == "rd", max(products, spec.terms) + spec.padding
     if spec.zero_sign == "majority":
         minus = z.total([z.select(x.negative, 1, 0) for x in addends[:products]]) * 2 > count
