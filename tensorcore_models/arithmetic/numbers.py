@@ -52,6 +52,11 @@ class Number(NamedTuple):
         return no(self.nan | self.inf) & same(self.significand, 0)
 
     @property
+    def kind(self) -> str:
+        """Name what a number of plain integers is: "finite", "inf" or "nan"."""
+        return "nan" if self.nan else "inf" if self.inf else "finite"
+
+    @property
     def exponent(self) -> Whole:
         """Exponent of the significand's unit in the last place."""
         return self.align - self.point

@@ -8,6 +8,7 @@ type says what they do with its objects.
 """
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from ..formats.exact_rounding import shift_right_rounded
@@ -25,7 +26,13 @@ def interpret(interpreter: Any, *types: type) -> None:
 
 
 def _interpreter(*values: Any) -> Any:
-    return next(found for x in values if (found := _INTERPRETERS.get(type(x))) is not None)
+    for x in values:
+        if (found := _INTERPRETERS.get(type(x))) is not None:
+            return found
+    kinds = " and ".join(type(x).__name__ for x in values)
+    raise TypeError(
+        f"arithmetic is on int and on {', '.join(x.__name__ for x in _INTERPRETERS) or 'nothing else'}, got {kinds}"
+    )
 
 
 # -- conditions ----------------------------------------------------------------------------------------------------------
@@ -134,7 +141,10 @@ def wrapped(x: Whole, width: int) -> Whole:
 # -- codes ---------------------------------------------------------------------------------------------------------------
 def natural(code: Any) -> Whole:
     """Read a code as the natural number with its bits."""
-    return code if type(code) is int else _interpreter(code).natural(code)
+    if type(code) is int:
+        return code
+    found = _INTERPRETERS.get(type(code))
+    return index(code) if found is None else found.natural(code)
 
 
 def joined(negative: Condition, magnitude: Whole, width: int, padding: int, signed: bool) -> Any:
