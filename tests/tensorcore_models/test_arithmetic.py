@@ -1,5 +1,6 @@
 """The arithmetic of families beside statements that share nothing with it: decode_exact, round_to_bits and exact fractions."""
 
+import dataclasses
 from fractions import Fraction
 
 import numpy as np
@@ -75,6 +76,25 @@ def _value(fmt, code: int) -> Fraction:
     x = fmt.decode_exact(code)
     size = x.significand * Fraction(2) ** x.exponent
     return -size if x.negative else size
+
+
+@pytest.mark.parametrize("rounding", [mode for mode in ROUNDINGS if mode != "sr"])
+def test_what_is_tiny_before_its_exponent_is_bounded_becomes_zero(rounding):
+    """Around the smallest normal number, in steps of a quarter of the last place that it is rounded to."""
+    for name in ("fp16", "bf16", "fp32"):
+        fmt = get_float_format(name)
+        wide = dataclasses.replace(fmt, exponent_bits=fmt.exponent_bits + 1, bias=2 * fmt.bias + 1, dtype_name="")
+        for quarters in range(-10, 11):
+            for negative in (False, True):
+                size = (4 << fmt.precision) + quarters
+                point = fmt.precision + 2
+                x = arithmetic.plain(negative, size, fmt.emin, point)
+                rounded = wide.decode_exact(round_to_bits(negative, size, fmt.emin - point, wide, rounding))
+                tiny = rounded.significand * Fraction(2) ** rounded.exponent < Fraction(2) ** fmt.emin
+                kept = round_to_bits(negative, size, fmt.emin - point, fmt, rounding)
+                found = arithmetic.ieee_sum([x], fmt, RULES, rounding, arithmetic.TINY)
+                assert found == (fmt.sign_bit * negative if tiny else kept), (name, quarters, negative)
+                assert arithmetic.ieee_sum([x], fmt, RULES, rounding) == kept
 
 
 def test_what_is_no_integer_is_refused():
