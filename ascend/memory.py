@@ -229,8 +229,8 @@ def _pieces(s: WithOptions, elements: Any, row: int, along_k: bool, step: Any) -
     unless it begins within a line and goes on into the next one. What a piece along n leaves belongs to another core.
     """
     chip, stride = s.placed_on, math.ceil(row * s.operand_bytes)
-    piece = np.asarray(np.minimum(elements, row) * s.operand_bytes, np.int64)
-    between = np.asarray(np.minimum(step, row) * s.operand_bytes, np.int64)
+    piece = np.asarray(np.ceil(np.minimum(elements, row) * s.operand_bytes), np.int64)
+    between = np.asarray(np.ceil(np.minimum(step, row) * s.operand_bytes), np.int64)
     starts = np.gcd(between, math.gcd(stride, ND_LINE))  # pieces begin at multiples of this in their lines
     in_lines = starts == np.minimum(piece, ND_LINE)
     cheap = in_lines & (along_k | (starts == ND_LINE))

@@ -39,7 +39,9 @@ nan
     NaN results: ``"all_ones"`` (0x7fffffff, 0x7fff: NVIDIA's canonical NaN) or ``"quiet"`` (most significant fraction bit).
     For SequentialFMA and LanedFMA also ``"x86"``: an operation with NaN operands returns the first of them (a, b, the addend;
     of an addition the earlier partial sum, c before the dot product), made quiet, its sign and the leading bits of its
-    payload kept; an invalid operation returns the negative quiet NaN (0xffc00000). Hopper's FP64 instructions do so on an H100.
+    payload kept; an invalid operation returns the negative quiet NaN (0xffc00000).
+    For SequentialFMA also ``"dmma"``, which gives the NaN that Hopper's FP64 instructions gave on an H100: as ``"x86"``, in the
+    order b, addend, a.
 pairs
     Of AMX-FP8 (LanedFMA), whose operation leaves open how the four products of a dword are added: ``"none"``, one chain, or
     ``"two_lanes"`` (Bochs): pairs, each added to a lane of its own.

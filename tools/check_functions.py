@@ -152,11 +152,11 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
 
 #: What functions approximate, the magnitudes between which all operands are measured, and whether negative ones are, too. Below
 #: the least the function is 1, x or a multiple of x but for less than 2^-24 of it; beyond the largest it is constant, 0 or
-#: infinite; rcp, rsqrt and sqrt repeat in each binade or two.
+#: infinite; rcp, rsqrt and sqrt repeat in each binade or two; of logarithms there is then more and more the exponent.
 EXACT: dict[str, tuple[Callable, float, float, bool]] = {
     "ex2.approx.ftz.f32": (np.exp2, 2.0**-30, 128.0, True),
     "ex2.approx.f32": (np.exp2, 2.0**-30, 256.0, True),
-    "lg2.approx.ftz.f32": (np.log2, 2.0**-126, 2.0**128, False),
+    "lg2.approx.ftz.f32": (np.log2, 2.0**-8, 2.0**8, False),
     "rcp.approx.ftz.f32": (lambda x: 1 / x, 1.0, 2.0, False),
     "rsqrt.approx.ftz.f32": (lambda x: 1 / np.sqrt(x), 1.0, 4.0, False),
     "sqrt.approx.ftz.f32": (np.sqrt, 1.0, 4.0, False),
@@ -165,8 +165,8 @@ EXACT: dict[str, tuple[Callable, float, float, bool]] = {
     "tanh.approx.f32": (np.tanh, 2.0**-13, 16.0, False),
     "expf": (np.exp, 2.0**-30, 128.0, True),
     "__expf": (np.exp, 2.0**-30, 128.0, True),
-    "logf": (np.log, 2.0**-149, 2.0**128, False),
-    "__logf": (np.log, 2.0**-149, 2.0**128, False),
+    "logf": (np.log, 2.0**-8, 2.0**8, False),
+    "__logf": (np.log, 2.0**-8, 2.0**8, False),
     "erff": (exact_erf, 2.0**-30, 8.0, False),
     "tanhf": (np.tanh, 2.0**-30, 16.0, False),
     "torch.sigmoid": (_sigmoid, 2.0**-30, 128.0, True),
@@ -182,7 +182,7 @@ MONOTONE = {
 
 
 def _codes(low: float, high: float) -> tuple[int, int]:
-    ends = np.array([low, min(high, np.finfo(np.float32).max)], np.float32).view(np.uint32)
+    ends = np.array([low, min(high, float(np.finfo(np.float32).max))], np.float32).view(np.uint32)
     return int(ends[0]), int(ends[1]) + (high >= 2.0**128)
 
 
@@ -232,7 +232,7 @@ class Errors:
             if values[at] > self.extremes[key]:
                 self.extremes[key], self.where[key] = float(values[at]), float(x[at])
         self.of_sign[sign] = max(self.of_sign[sign], float(np.abs(ulps).max()))
-        drawn = error * 2.0**24 if self.name.startswith(("sin", "cos")) else ulps
+        drawn = error * 2.0**24 if self.name.startswith(("sin", "cos", "lg2")) else ulps
         for start in range(0, x.size, self.part):
             part = drawn[start : start + self.part]
             self.curve.append((float(x[start]), float(part.min()), float(part.max())))

@@ -31,13 +31,14 @@ def draw_curve(axes: Axes, name: str, found: dict, colour: str) -> None:
     """The least and the largest error of a function along its domain."""
     x, low, high = np.array(sorted(found["curve"])).T
     axes.fill_between(x, low, high, color=colour, linewidth=0.4, step="post")
-    axes.axhspan(-0.5, 0.5, color="0.5", alpha=0.25, linewidth=0)
     if (x < 0).any():
         axes.set_xscale("symlog", base=2, linthresh=2.0**-8)
         axes.set_xticks([-64, -1, -(2.0**-6), 2.0**-6, 1, 64])
     elif x.max() / x.min() > 8:
         axes.set_xscale("log", base=2)
-    absolute = name.startswith(("sin", "cos"))
+    absolute = name.startswith(("sin", "cos", "lg2"))
+    if not absolute:
+        axes.axhspan(-0.5, 0.5, color="0.5", alpha=0.25, linewidth=0)
     axes.set_title(name, fontsize=9)
     axes.set_ylabel("error / $2^{-24}$" if absolute else "error / ulp", fontsize=8)
     axes.tick_params(labelsize=7)
@@ -112,7 +113,7 @@ def draw_monotonicity(path: Path) -> None:
 
 
 def softmax_data() -> tuple[np.ndarray, np.ndarray]:
-    """FP16 exponents of softmax, (rows, 1024), and their exact exponentials: logits of a normal distribution with deviation 2."""
+    """FP16 exponents of softmax, (4096, 1024), and their exact exponentials: normal logits with deviation 2."""
     logits = np.random.default_rng(60).standard_normal((4096, 1024)) * 2
     exponents = ((logits - logits.max(axis=1, keepdims=True)) * np.log2(np.e)).astype(np.float16)
     return exponents, np.exp2(exponents.astype(np.float64))

@@ -3,8 +3,8 @@
 Run it from the repository root: python tools/make_hopper_vectors.py FOLDER EXPERIMENTS
 
 EXPERIMENTS is the file of decisive experiments that the run was given. FOLDER has ``decisive.json``, ``edge_rules.json`` and a
-folder for each group of instructions with ``vectors.npz``, ``index.json`` and ``comparison.json``, as
-`python -m tensorcore_models.hardware.campaign` writes them.
+folder for each group of instructions with ``vectors.npz``, ``index.json`` and ``comparison.json``: the folder ``units`` that
+``mpgemm campaign units --experiments EXPERIMENTS`` writes.
 """
 
 import json
@@ -62,10 +62,14 @@ def experiments(folder: Path, file: Path) -> None:
     print(f"experiments.json: {len(kept)} experiments")
 
 
-def nan_of(row, entries) -> str:
-    """The rule of NaN that gives most of an instruction's recorded results."""
-    rules = row.accumulator.edge_rules["nan"]
-    missed = {rule: sum(int((row.with_rules(nan=rule).mma_bits(*x) != d).sum()) for x, d in entries) for rule in rules}
+def nan_of(recorded_rows) -> str:
+    """The rule of NaN that gives most results of all instructions with this result format."""
+    missed: dict[str, int] = {}
+    for row, results in recorded_rows:
+        for rule in row.accumulator.edge_rules["nan"]:
+            wrong = sum(int((row.with_rules(nan=rule).mma_bits(*x) != d).sum()) for x, d in results)
+            missed[rule] = missed.get(rule, 0) + wrong
+    print(f"results in FP64 that each rule of NaN misses: {missed}")
     return min(missed, key=lambda rule: missed[rule])
 
 
@@ -77,6 +81,7 @@ def table(folder: Path) -> None:
     found = json.loads((folder / "edge_rules.json").read_text())
     rows = {name: {key: facts[key] for key in KEPT} for name, facts in found["instructions"].items()}
     compared: dict[str, int] = {}
+    doubles = []
     for group in groups(folder):
         comparison = json.loads((group / "comparison.json").read_text())
         entries: dict = {}
@@ -84,10 +89,12 @@ def table(folder: Path) -> None:
             entries.setdefault(row.name, (row, []))[1].append((inputs, d))
         for name, (row, results) in entries.items():
             if row.d_format == "fp64":
-                rows[name] = {"rules": {"nan": nan_of(row, results)}, "decided": ["nan"]}
+                doubles.append((row, results))
             mismatches = sum(comparison[name]["mismatches"].values())
             # rows whose model was changed after the run were compared on the recorded results only
             compared[name] = sum(d.size for _, d in results) if mismatches else sum(comparison[name]["dots"].values())
+    nan = nan_of(doubles)
+    rows |= {row.name: {"rules": {"nan": nan}, "decided": ["nan"]} for row, _ in doubles}
     said = {key: found[key] for key in ("arch", "evidence", "rules")}
     write_text(TABLE, json.dumps({**said, "instructions": rows, "compared": compared}, indent=1) + "\n")
     print(f"{TABLE.name}: {len(rows)} instructions with rules of their own, {len(compared)} compared")

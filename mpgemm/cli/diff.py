@@ -9,6 +9,7 @@ import tensorcore_models as tcm
 from mpgemm.cli.common import library_options
 from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
 from mpgemm.reporting import report
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ def add_arguments(parser: Parser) -> None:
     add("--libraries", nargs=2, metavar="NAME[-VERSION]",
                         help="as --library of predict, for each; default: one chain and split-k are tried")  # fmt: skip
     add("--configs", nargs=2, default=["", ""], metavar="FIELD=VALUE,...", help="as --config of predict, for each")
+    add_profile_arguments(parser, nargs=2)
+    parser.goes_with(BESIDE, ("--profiles",))
+    parser.goes_without(("--libraries",), ("--profiles",))
     library_options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
     add("--json", action="store_true", help="print JSON")
     parser.goes_with(("--configs",), ("--libraries",))
@@ -41,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out_format is None:
         held = format_of_dtype(read_matrix(args.c1).dtype)
         args.out_format = held.name if held else None
-    a, b, fmt, out_format = options.read_operands(args)
+    a, b, fmt, out_format = options.read_operands(args, library_rounds=_rounds(args))
     shape = (a.shape[0], b.shape[1])
     results = []
     for path in (args.c1, args.c2):
@@ -64,9 +68,18 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
     from tensorcore_models.libraries.compare import candidates
 
     gpu = args.gpus[index]
-    if args.libraries is not None:
+    sizes = a.shape[0], a.shape[1], b.shape[1]
+    if args.profiles is not None:
+        from mpgemm.cli.common.profile_options import profiled
+
+        found = profiled(args.profiles[index], gpu, sizes, args, formats=(None, out_format))
+        recipes = [product.recipe for _, product in found if product.profile.formats[0] == fmt]
+        if not recipes:
+            raise ValueError(
+                f"{args.profiles[index]} has no row of these sizes for {fmt} operands; name another --format"
+            )
+    elif args.libraries is not None:
         config = options.parse_config([args.configs[index]])
-        sizes = a.shape[0], a.shape[1], b.shape[1]
         recipes = [options.make_recipe(gpu, args.libraries[index], config, None, *sizes, fmt, out_format)]
     else:
         recipes = list(candidates(gpu, a.shape[1], fmt))
@@ -76,6 +89,14 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
     best = agreed.index(max(agreed))
     others = [f"{r.name} on {r.engine.label}" for i, r in enumerate(recipes) if i != best and agreed[i] == bits.size]
     return recipes[best], agreed[best], others
+
+
+def _rounds(args) -> bool:
+    """Whether both sides' libraries round FP32 operands to TF32 by themselves."""
+    if args.profiles is not None:
+        return True
+    named = zip(args.gpus, args.libraries or (None, None), strict=True)
+    return all(options.rounds_operands(gpu, library) for gpu, library in named)
 
 
 def _facts(args, a, b, out_format, results, explained) -> dict:

@@ -72,8 +72,8 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--function",
         nargs="+",
-        metavar=("NAME", "X"),
-        help="a special function of X, or of two numbers: ex2, tanh.approx.f32, expf, ... (mpgemm explain --function list)",
+        metavar="WORD",
+        help="a special function and its number, or two: ex2 0.7, div.full.f32 1 3; --function list names them",
     )
     add("--all", action="store_true", help="every step of a long dot product, not only those that matter")
     add("--attribution-only", action="store_true", help="only where the error comes from")
@@ -99,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.explanations.dots import explain
     from mpgemm.recovery.methods import get_method
+    from mpgemm.recovery.rows import TF32_NOTE
+    from tensorcore_models.catalogue.tf32_roundings import ROUNDINGS
 
     if args.function:
         return _function(args)
@@ -113,13 +115,16 @@ def run(args: argparse.Namespace) -> int:
         return _scaled(args, engine or "h100")
     method = args.method or ("ootomo" if args.format is None else _plain(args.format))
     a, b, c = _operands(args)
-    explanation = explain(get_method(method), a, b, c, engine)
+    row = get_method(method)
+    explanation = explain(row, a, b, c, engine)
     if args.json:
         whole = explanation.attribution.to_dict() if args.attribution_only else explanation.to_dict()
         print(report.json_text(whole), end="")
         return 0
     text = explanation.attribution if args.attribution_only else explanation if args.all else explanation.folded()
     print("\n".join(wrapped(line, hang="    ") if line.strip() else line for line in str(text).split("\n")))
+    if row.formats == ("tf32",) and row.words == 1:
+        print(wrapped(f"{ROUNDINGS[row.rounding].capitalize()} here: {TF32_NOTE}.", hang="    "))
     return 0
 
 

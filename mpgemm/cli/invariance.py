@@ -12,9 +12,12 @@ import tensorcore_models as tcm
 from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.library_names import resolve_library
 from mpgemm.cli.common.library_options import RECORD
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
 from mpgemm.reporting import report
 
 if TYPE_CHECKING:
+    from mpgemm.cli.common.profile_options import ProfiledRecording
     from tensorcore_models.libraries import Recipe
     from tensorcore_models.libraries.recorded import Problem, Recording
 
@@ -30,9 +33,13 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     parser.add_argument("--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {RECORD}")
+    add_profile_arguments(parser)
+    parser.goes_with(BESIDE, ("--profile",))
+    parser.goes_without(("--recorded", "--library", "--shape", "--config"), ("--profile",))
+    parser.goes_with(("--profile",), ("--gpu",))
     add = parser.add_argument_group("or the configurations themselves").add_argument
     add("--gpu", help="a GPU, also as its driver spells it: h100, NVIDIA H100 80GB HBM3, b200, h200 as h100, ...")
     add("--library", metavar="NAME-VERSION", help="cublaslt-13.1, also as torch.matmul-13.1")
@@ -75,11 +82,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _recording(args: argparse.Namespace) -> Recording:
-    """The recording of --recorded, or one made of --config."""
+def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
+    """The recording of --recorded, the rows of --profile, or a recording made of --config."""
+    from mpgemm.cli.common.profile_options import ProfiledRecording
     from tensorcore_models.formats import operand_format
     from tensorcore_models.libraries.recorded import Problem, Recording, load_recording
 
+    if args.profile is not None:
+        return ProfiledRecording.of(args.profile, args.gpu, args)
     inline = {f"--{name}": getattr(args, name) for name in ("gpu", "library", "shape", "config")}
     given = [name for name, value in inline.items() if value]
     if args.recorded is not None:
@@ -108,7 +118,9 @@ def _recording(args: argparse.Namespace) -> Recording:
         problem = Problem(fmt, out, k, n, int(m))
         if problem in configs:
             raise ValueError(f"--config names m {m} twice")
-        configs[problem] = options.integer_config(options.parse_config([fields]))
+        config: dict = options.parse_config([fields])
+        named = options.rounds_operands(args.gpu, args.library)  # fields as the log names them, a layout
+        configs[problem] = config if named else options.integer_config(config)
     device, note = _measured(args.gpu)
     if note:
         print(f"mpgemm invariance: {note}", file=sys.stderr)
@@ -139,7 +151,7 @@ def _layer(problem: Problem) -> tuple:
     return problem.format, problem.out_format, problem.k, problem.n
 
 
-def _recipe(recording: Recording, problem: Problem) -> tuple[Recipe | None, str]:
+def _recipe(recording: Recording | ProfiledRecording, problem: Problem) -> tuple[Recipe | None, str]:
     from tensorcore_models.libraries import Unknown
 
     try:
@@ -148,7 +160,7 @@ def _recipe(recording: Recording, problem: Problem) -> tuple[Recipe | None, str]
         return None, str(error)
 
 
-def _weight(recording: Recording, problems: list[Problem], seed: int) -> dict:
+def _weight(recording: Recording | ProfiledRecording, problems: list[Problem], seed: int) -> dict:
     """One weight matrix: what changes from each recorded m to the next."""
     from tensorcore_models.libraries.compare import differences, summary
 
@@ -181,10 +193,12 @@ def _bits_change(first: Recipe, second: Recipe, out_format: str, n: int, seed: i
 
     rng = np.random.default_rng(seed)
     rows, columns = SAMPLE[0], min(n, SAMPLE[1])
-    fmt = first.engine.formats[0]
+    of_a, of_b = first.operand_formats
+    if of_a == "s8":
+        return False  # sums of integers are exact in any order
     a, b = (
-        tcm.encode(rng.standard_normal((rows, first.k)), fmt),
-        tcm.encode(rng.standard_normal((first.k, columns)), fmt),
+        tcm.encode(rng.standard_normal((rows, first.k)), of_a),
+        tcm.encode(rng.standard_normal((first.k, columns)), of_b),
     )
     results = [
         dataclasses.replace(recipe, shape=None).gemm_bits(a, b, out_format=out_format) for recipe in (first, second)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,14 @@ from mpgemm.cli.common.kernel_options import LAUNCH, add_launch_arguments, kerne
 from mpgemm.cli.common.library_names import which_library
 from mpgemm.cli.common.library_options import RECORDED_CHOICES
 from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.reporting import report
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tensorcore_models.libraries import Recipe
 
 QUESTION = "debug a kernel"
@@ -26,6 +30,10 @@ EXAMPLES = (
     (
         "A.npy B.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35 --format fp16 --input-rounding rne",
         "the bits that cuBLASLt returns",
+    ),
+    (
+        "A.npy B.npy --gpu h100 --profile products.jsonl --rows nt",
+        "the bits of a product whose kernel and configuration were recorded on the GPU",
     ),
     (
         "A.npy B.npy --kernel gemm.s --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64",
@@ -49,19 +57,25 @@ def add_arguments(parser: Parser) -> None:
     add_launch_arguments(parser)
     parser.goes_with(LAUNCH, ("--kernel",))
     add("--library", metavar="NAME[-VERSION]",
-                        help="cublaslt-13.1 (also as cublas-13.1, torch.matmul-13.1), scaled_mm (torch._scaled_mm) or cutlass; "
+                        help="cublaslt-13.1 or -13.0 (also as cublas-13.1, torch.matmul-13.1), scaled_mm (torch._scaled_mm) or "
+                        "cutlass; "
                         "without, the command says what each needs")  # fmt: skip
     add("--config", nargs="+", default=[], metavar="FIELD=VALUE",
-                        help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; scaled_mm: "
+                        help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; 13.0 on h100 also as "
+                        "algoId, stages, numSplitsK, reductionScheme, customOption, with layout; scaled_mm: "
                         "fast_accumulation, "
                         "split_k, scheme; cutlass: tile_k, split_k, split_mode, grain, sliced_k, residue")  # fmt: skip
     add("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is; "
                         f"for scaled_mm: mmaemu, the {RECORDED_CHOICES}")  # fmt: skip
+    add_profile_arguments(parser)
+    parser.goes_with(BESIDE, ("--profile",))
+    parser.goes_without(("--library", "--config", "--recorded"), ("--profile",))
     library_options.add_format_arguments(parser)
     add("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
     add_scale_arguments(parser)
     parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
-    parser.goes_without(("--library", "--config", "--recorded", "--scale", "--scale-a", "--scale-b"), ("--kernel",))
+    library = ("--library", "--config", "--recorded", "--profile", "--scale", "--scale-a", "--scale-b")
+    parser.goes_without(library, ("--kernel",))
     add("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
     add("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum: .svg, .png or .pdf")
     add_style_argument(parser)
@@ -77,21 +91,12 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from mpgemm.inputs.files import write_matrix
-    from tensorcore_models.engines.scaling import read_scales
     from tensorcore_models.formats.operands import values_of_bits
     from tensorcore_models.orders.trees import tree_of_order
 
-    a, b, fmt, out_format = options.read_operands(args)
-    config = options.parse_config(args.config)
-    (m, k), n = a.shape, b.shape[1]
-    recipe, assumptions = _recipe(args, config, (m, k, n), fmt, out_format)
-    if args.kernel is not None and args.out_format is None:
-        out_format = recipe.epilogue.formats[0]
-    scaling = read_scales(**scales_of(args), m=m, k=k, n=n)
-    if scaling is None:
-        bits = recipe.gemm_bits(a, b, out_format=out_format, scale=args.scale)
-    else:
-        bits = recipe.scaled_bits(a, b, scaling, out_format=out_format)
+    found = _profiled(args) if args.profile is not None else _predicted(args)
+    bits, recipe, assumptions, out_format = found.bits, found.recipe, found.assumptions, found.out_format
+    (m, n), k = bits.shape, recipe.k
     values = values_of_bits(bits, tcm.get_format(out_format))
     native = values if values.dtype.kind == "f" and values.dtype.isbuiltin == 1 else bits
     if args.out:
@@ -100,15 +105,15 @@ def run(args: argparse.Namespace) -> int:
         drawn = tree_of_order(recipe.order).picture(args.picture, f"Order of {recipe.name}", shown=4)
     digest = sha256(np.ascontiguousarray(bits).tobytes()).hexdigest()
     if args.json:
-        whole = {"recipe": options.facts(recipe, config, args.recorded), "assumptions": list(assumptions), "m": m, "k": k,
-                 "n": n, "format": fmt, "out_format": out_format,
-                 "scales": None if scaling is None else scaling.in_words(),
+        whole = {"recipe": options.facts(recipe, options.parse_config(args.config), args.recorded),
+                 "assumptions": list(assumptions), "m": m, "k": k, "n": n, "format": found.format, "out_format": out_format,
+                 "scales": found.scales,
                  "sha256": digest, "first": float(values[0, 0]), "out": args.out}  # fmt: skip
         print(report.json_text(whole), end="")
         return 0
     report.say("\n".join([str(recipe), *(f"  assumed: {each}" for each in assumptions)]))
-    if scaling is not None:
-        report.say(f"  scales: {scaling.in_words()}")
+    if found.scales is not None:
+        report.say(f"  scales: {found.scales}")
     report.say(
         f"\npredicted result: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} "
         f"({int(bits[0, 0]):#x}), sha256 {digest[:16]}"
@@ -124,6 +129,58 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class _Prediction:
+    """Encodings of the result, with what they rest on."""
+
+    bits: np.ndarray
+    recipe: Recipe
+    assumptions: tuple[str, ...]
+    format: str
+    out_format: str
+    scales: str | None
+
+
+def _profiled(args: argparse.Namespace) -> _Prediction:
+    """What the product of a profile returns."""
+    from mpgemm.cli.common.profile_options import bits_of, one_profiled
+    from mpgemm.inputs.files import read_matrix
+    from tensorcore_models.formats import operand_format
+
+    matrices = [read_matrix(path, encodings=True) for path in (args.a, args.b)]
+    (m, k), (rows, n) = (x.shape for x in matrices)
+    stored = matrices[0].dtype if args.format is None else None
+    if k != rows:
+        raise ValueError(f"A is {(m, k)} and B is {(rows, n)}: the columns of A must be as many as the rows of B")
+    asked = [None if name is None else operand_format(name).name for name in (args.format, args.out_format)]
+    row, product = one_profiled(args.profile, args.gpu, (m, k, n), args, formats=asked, stored=stored)
+    operands = zip((args.a, args.b), product.recipe.operand_formats, strict=True)
+    a, b = (options.read_operand(path, fmt, args.input_rounding)[0] for path, fmt in operands)
+    bits = bits_of(product, a, b, scales_of(args), args.scale)
+    assumptions = [f"the product ran as the row {row.get('name') or row.get('op')!r} of {args.profile} says"]
+    assumptions += [product.assumed] if product.assumed else []
+    scales = None if product.profile.scales is None else product.scale_words
+    return _Prediction(bits, product.recipe, tuple(assumptions), product.profile.formats[0], product.out_format, scales)
+
+
+def _predicted(args: argparse.Namespace) -> _Prediction:
+    """What a library's kernel, or one that is compiled, returns."""
+    from tensorcore_models.engines.scaling import read_scales
+
+    rounds = options.rounds_operands(args.gpu, args.library)
+    a, b, fmt, out_format = options.read_operands(args, library_rounds=rounds)
+    (m, k), n = a.shape, b.shape[1]
+    recipe, assumptions = _recipe(args, options.parse_config(args.config), (m, k, n), fmt, out_format)
+    if args.kernel is not None and args.out_format is None:
+        out_format = recipe.epilogue.formats[0]
+    scaling = read_scales(**scales_of(args), m=m, k=k, n=n)
+    if scaling is None:
+        bits = recipe.gemm_bits(a, b, out_format=out_format, scale=args.scale)
+        return _Prediction(bits, recipe, assumptions, fmt, out_format, None)
+    bits = recipe.scaled_bits(a, b, scaling, out_format=out_format)
+    return _Prediction(bits, recipe, assumptions, fmt, out_format, scaling.on(recipe.engine).in_words())
+
+
 def _recipe(
     args: argparse.Namespace, config: dict[str, str], sizes: tuple[int, int, int], fmt: str, out_format: str
 ) -> tuple[Recipe, tuple[str, ...]]:
@@ -132,4 +189,5 @@ def _recipe(
         return kernel_recipe(args, fmt)
     if args.library is None:
         raise ValueError(which_library(args.gpu))
-    return options.make_recipe(args.gpu, args.library, config, args.recorded, *sizes, fmt, out_format), ()
+    recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, *sizes, fmt, out_format)
+    return recipe, options.cutlass_assumptions(args.library, config, recipe)

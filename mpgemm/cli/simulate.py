@@ -69,7 +69,11 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
 
     add = group.add_argument
     add("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
-    add("--kernel", choices=KERNELS, help="paper: SGEMM-cube's; grid; vector (paper; --calibrate: grid)")
+    add(
+        "--kernel",
+        choices=KERNELS,
+        help="paper: SGEMM-cube's; grid; vector (grid on chips with FIXPIPE and for --calibrate, else paper)",
+    )
     add("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
     add("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
     add(
@@ -158,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    schedule = _schedule(args, size_of(args), chip, args.kernel or "paper", kernel_of(args))
+    schedule = _schedule(args, size_of(args), chip, args.kernel or _own_kernel(chip), kernel_of(args))
     progress = Progress()
     timeline = ascend.simulate(
         schedule, include_split=not args.no_split, all_cores=args.all_cores, latency=args.latency,
@@ -175,6 +179,11 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         table.print()
     if written:
         print(f"\nwritten: {', '.join(written)}")
+
+
+def _own_kernel(chip: ascend.Chip) -> str:
+    """The kernel that is meant where none is named: the paper's is for coupled cores, whose C goes through UB."""
+    return "grid" if chip.fixpipe else "paper"
 
 
 def _schedule(

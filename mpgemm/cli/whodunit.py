@@ -6,6 +6,7 @@ import sys
 import tensorcore_models as tcm
 from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
 from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.experiments.suspects import Suspect, Whodunit
@@ -40,17 +41,23 @@ def add_arguments(parser: Parser) -> None:
     add("--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass")
     add("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
     parser.goes_with(("--config",), ("--library",))
-    parser.goes_with(("--library",), ("--gpu",))
+    add_profile_arguments(library)
+    parser.goes_with(BESIDE, ("--profile",))
+    parser.goes_with(("--library", "--profile"), ("--gpu",))
     add = parser.add_argument
+    add(
+        "--all",
+        action="store_true",
+        help="try what rounds operands, and recovery methods, also where the others settle it",
+    )
     add("--quiet", action="store_true", help="no progress on standard error")
     add("--json", action="store_true", help="print JSON")
 
 
-#: Formats of integer files; unsigned ones may be encodings, so they need a name.
-INTEGERS = {"int8": "s8", "int32": "s32"}
-
 #: Arithmetics that are spelled out where many give the same.
 SHOWN = 12
+#: Orders of one arithmetic that are spelled out.
+ORDERS_SHOWN = 8
 
 
 def run(args: argparse.Namespace) -> int:
@@ -81,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
             methods=methods,
             recipes=recipes,
             device=args.gpu,
+            thorough=args.all,
             progress=progress,
             **scales_of(args),
         )
@@ -96,18 +104,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _read(path: str, fmt: str | None):
     """Encodings of a matrix and their format: that of its elements, or the one that is named."""
-    from mpgemm.inputs.files import read_matrix
-
-    if fmt is None:
-        fmt = INTEGERS.get(read_matrix(path).dtype.name)
     return options.read_operand(path, fmt, None)
 
 
 def _recipes(args, m: int, k: int, n: int, fmt: str, out_format: str):
-    if args.library is None:
-        return []
-    config = options.parse_config(args.config)
-    return [options.make_recipe(args.gpu, args.library, config, None, m, k, n, fmt, out_format)]
+    found = []
+    if args.profile is not None:
+        from mpgemm.cli.common.profile_options import profiled
+
+        found = [product.recipe for _, product in profiled(args.profile, args.gpu, (m, k, n), args)]
+    if args.library is not None:
+        config = options.parse_config(args.config)
+        found.append(options.make_recipe(args.gpu, args.library, config, None, m, k, n, fmt, out_format))
+    return found
 
 
 def _lines(answer: Whodunit):
@@ -116,7 +125,9 @@ def _lines(answer: Whodunit):
     for who, suspects in groups[:SHOWN]:
         yield ""
         yield wrapped(f"exact: {who}", hang="  ")
-        yield from (wrapped(s.how, "  ", "    ") for s in suspects)
+        yield from (wrapped(s.how, "  ", "    ") for s in suspects[:ORDERS_SHOWN])
+        if len(suspects) > ORDERS_SHOWN:
+            yield f"  and {len(suspects) - ORDERS_SHOWN} more orders"
         yield from _same(suspects[0])
     if len(groups) > SHOWN:
         yield f"\n... and {len(groups) - SHOWN} more (--json has them all)"

@@ -4,14 +4,15 @@ CPUs."""
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.exact.product import exact_gemm
 from mpgemm.experiments.cpu_orders import cpu_orders
-from mpgemm.recovery.engines import UnsuitableEngine, ieee_engine, resolve_engine
+from mpgemm.experiments.library_orders import library_orders
+from mpgemm.recovery.engines import NamedEngine, UnsuitableEngine, ieee_engine, resolve_engine
 from mpgemm.recovery.methods import RecoveryMethod, list_methods
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import WordStore
@@ -33,6 +34,8 @@ from tensorcore_models.orders.order import Chain, Order, OrderUnit, Sum, evaluat
 SPLITS = (2, 3, 4, 5, 6, 8, 12, 16, 32)
 SLICES = (2, 4, 8)
 INTERVALS = tuple(2**e for e in range(4, 13))
+#: Values of a matrix on which a format is tried before all.
+SAMPLE = 4096
 #: Roundings of operands that a format lacks: conversion instructions round to nearest, tensor cores read tf32 cut off.
 ROUNDINGS = {"tf32": ("rne", "rna", "rz")}
 #: Values of the options of recovery methods that are tried, beside the defaults.
@@ -43,6 +46,9 @@ OPTIONS: dict[str, tuple] = {
     "accumulation": ("termwise", "elementwise"),
     "order": ("step", "term"),
 }
+
+#: Paths of GPUs' matrix units, and the architecture whose libraries were recorded.
+GPU_PATHS, RECORDED_ARCH = ("mma", "wmma", "wgmma", "tcgen05", "mfma"), "hopper"
 
 #: Names of arithmetics of single operations.
 _FUSED, _UNFUSED = "fused multiply-adds in {}", "products rounded, then added in {}"
@@ -103,6 +109,8 @@ class Candidate:
     computes: tuple[Compute, ...]
     result: AnyFormat  #: Format to which the sums are rounded.
     same: tuple[str, ...] = ()  #: Other instructions that compute the same.
+    #: When it is tried: 0 at first; 1, operands rounded, and 2, recovery methods, where the earlier ones do not settle it.
+    turn: int = 0
     whole: bool = False  #: The result depends on the whole matrices: rows and columns cannot be computed alone.
     #: What candidates may share, in words: "arithmetic", "order", "operands", "result".
     traits: dict[str, str] = field(default_factory=dict)
@@ -136,21 +144,25 @@ def candidates(
     scaling: Of the operands; then instructions and recipes alone are tried, with scales where their rule applies them.
     """
     for recipe in recipes:
-        traits = {"arithmetic": recipe.engine.label, "order": summary(recipe.order), "result": result.name}
+        unit = recipe.engine
+        words = _arithmetic_words(unit) if isinstance(unit, MatrixEngine) else unit.label
+        traits = {"arithmetic": words, "order": summary(recipe.order, unit.formats[3].name), "result": result.name}
         how = f"recipe on {recipe.engine.label}"
         yield Candidate(recipe.name, how, (partial(_recipe, recipe, result),), result, traits=traits)
-    asked = set() if device is None else {row.label for row in tcm.list_instructions(device)}
-    k = a.shape[1]
+    cores = _cores(device)
+    asked = set() if device is None else {row.label for row in (*tcm.list_instructions(device), *cores)}
+    (m, k), n = a.shape, b.shape[1]
     own: list[Candidate] = []
     others: list[Candidate] = []
     short = all(_short(x) for x in (a, b))
-    for family, rounding in _families(a, b, result, asked, scaling):
+    for family, rounding in _families(a, b, result, asked, scaling, cores):
         line = own if family[0].label in asked else others
         line.append(_candidate(family, "one chain over k", {}, "one chain", rounding, result))
         for how, order, words, engines in _orders(family, k, result):
             if order == {"promote_every": 1} and short:
                 continue  # products are exact: the same as one chain
             line.append(_candidate(engines, how, order, words, rounding, result))
+        line.extend(_in_library_orders(family, (m, k, n), rounding, result) if scaling is None else ())
     yield from own
     yield from others
     if scaling is not None:
@@ -161,13 +173,48 @@ def candidates(
         yield from _methods(list_methods() if methods is None else methods, result, asked)
 
 
+def _cores(device: str | None) -> tuple[MatrixEngine, ...]:
+    """A GPU's own FP32 and FP64 units beside its matrix units: fused multiply-adds. Any GPU's where none is asked about."""
+    if device is not None and all(row.path not in GPU_PATHS for row in tcm.list_instructions(device)):
+        return ()
+    arch = "gpu" if device is None else tcm.list_instructions(device)[0].label.partition(":")[0]
+    return tuple(
+        NamedEngine(
+            tcm.SequentialFMA(), a_format=fmt, c_format=wide, d_format=wide, name=f"{arch}:{wide.upper()} cores"
+        )
+        for fmt, wide in (("fp32", "fp32"), ("fp16", "fp32"), ("bf16", "fp32"), ("fp64", "fp64"))
+    )
+
+
+def _in_library_orders(family, shape, rounding, result) -> Iterator[Candidate]:
+    """A family in the orders of an H100's libraries, where one of it is an H100's."""
+    unit = next((engine for engine in family if _runs_there(engine)), None)
+    if unit is None or rounding not in (None, "rne") or unit.formats[3].name not in ("fp32", "fp64"):
+        return
+    engines = [unit, *(engine for engine in family if engine is not unit and engine.k == unit.k)]
+    for how, order, words in library_orders(unit, shape):
+        yield _candidate(engines, how, {"k_order": order}, words, rounding, result)
+
+
+def _runs_there(engine: MatrixEngine) -> bool:
+    """Whether an H100's libraries multiply with the engine: its matrix units, FP32 and FP64 cores."""
+    arch, _, name = engine.label.partition(":")
+    return name.endswith(" cores") or (arch == RECORDED_ARCH and engine.formats[0].bits > 8)
+
+
 def _families(
-    a: np.ndarray, b: np.ndarray, result: AnyFormat, asked: set[str], scaling: Scaling | None = None
+    a: np.ndarray,
+    b: np.ndarray,
+    result: AnyFormat,
+    asked: set[str],
+    scaling: Scaling | None = None,
+    cores: Sequence[MatrixEngine] = (),
 ) -> Iterator[tuple[list[MatrixEngine], str | None]]:
     """Engines that compute the same with the roundings that bring the operands into their formats; the asked ones first."""
     holds: dict[str, bool] = {}
     found: dict[tuple, list[MatrixEngine]] = {}
-    for engine in sorted(_units(result, scaling), key=lambda e: e.label not in asked):
+    units = (*(core for core in cores if _becomes(core.formats[3], result)), *_units(result, scaling))
+    for engine in sorted(units, key=lambda e: e.label not in asked):
         for rounding in _roundings(engine, a, b, holds):
             found.setdefault((*_arithmetic(engine, rounding), rounding), []).append(engine)
     for key, family in found.items():
@@ -235,8 +282,10 @@ def _roundings(engine: Engine, a: np.ndarray, b: np.ndarray, holds: dict[str, bo
 
 
 def _held(x: np.ndarray, fmt: Format | IntegerFormat) -> bool:
+    """Whether a format has all values of a matrix; a few rows tell of most that it has not."""
     try:
-        operand_bits(x, fmt, None, "x")
+        for part in (x[:1, :SAMPLE], x):
+            operand_bits(part, fmt, None, "x")
     except (ValueError, TypeError):
         return False
     return True
@@ -253,7 +302,8 @@ def _candidate(engines: list[MatrixEngine], how: str, order: dict, words: str, r
     traits |= {} if rounding is None else {"operands": f"operands rounded to {engine.formats[0].name} ({rounding})"}
     traits |= {} if engine.formats[3] == result else {"result": f"result rounded to {result.name}"}
     compute = partial(_engine, engine, rounding, order)
-    return Candidate(engine.label, how, (compute,), result, tuple(other.label for other in others), traits=traits)
+    same = tuple(other.label for other in others)
+    return Candidate(engine.label, how, (compute,), result, same, int(rounding is not None), traits=traits)
 
 
 def _arithmetic_words(engine: MatrixEngine) -> str:
@@ -278,20 +328,29 @@ def _orders(family: list[MatrixEngine], k: int, result) -> list[tuple[str, dict,
     return list(found.values())
 
 
-def _joined(engine: MatrixEngine, k: int) -> Iterator[tuple[str, dict, str, object]]:
+def _joined(engine: MatrixEngine, k: int) -> tuple[tuple[str, dict, str, object], ...]:
     """Different orders of several chains of one engine, each with what identifies it."""
+    return _joined_steps(engine.k, str(engine.formats[3].name), k)
+
+
+@lru_cache(maxsize=64)
+def _joined_steps(step: int, d: str, k: int) -> tuple[tuple[str, dict, str, object], ...]:
+    return tuple(_orders_of_steps(step, d, k))
+
+
+def _orders_of_steps(step: int, d: str, k: int) -> Iterator[tuple[str, dict, str, object]]:
+    """The orders of a unit that takes `step` values of k at once and gives sums in `d`."""
     names = [(f"split-k in {s} parts", f"split_k:{s}") for s in SPLITS]
     names += [(f"sliced-k in {s} chains", f"sliced_k:{s}") for s in SLICES]
     seen = set()
-    d = engine.formats[3].name
     for how, name in names:
-        order = order_of(k, engine.k, name)
+        order = order_of(k, step, name)
         if isinstance(order, Sum) and len(order.parts) > 1 and order not in seen:
             seen.add(order)
             yield how, {"k_order": order}, summary(order, d), order
     if d == "fp32":
-        for every in dict.fromkeys((engine.k, *INTERVALS)):
-            if every % engine.k == 0 and every < k:
+        for every in dict.fromkeys((step, *INTERVALS)):
+            if every % step == 0 and every < k:
                 words = f"{-(-k // every)} parts of {every} k added in fp32, each one chain"
                 yield f"added outside every {every} products", {"promote_every": every}, words, every
 
@@ -364,7 +423,7 @@ def _finished(bits: np.ndarray, unit, result) -> np.ndarray:
 def _recipe(recipe: Recipe, result, product: GivenProduct) -> tuple[np.ndarray, AnyFormat]:
     if product.c is not None:
         raise ValueError("recipes have no addend")
-    x, y = (product.bits(name, fmt, None) for name, fmt in zip("ab", recipe.engine.formats, strict=False))
+    x, y = (product.bits(name, tcm.get_format(f), None) for name, f in zip("ab", recipe.operand_formats, strict=True))
     recipe = dataclasses.replace(recipe, shape=None)
     if product.scaling is not None:
         return recipe.scaled_bits(x, y, product.scaling, out_format=result.name), result
@@ -385,7 +444,7 @@ def _methods(rows: Sequence[RecoveryMethod], result, asked: set[str]) -> Iterato
                 traits = {"arithmetic": f"{text} on {_arithmetic_words(fit[0])}", "order": "recovery method"}
                 yield Candidate(
                     f"{text} on {fit[0].label}", "recovery method", (partial(_method, variant, fit[0]),), result,
-                    tuple(other.label for other in fit[1:]), variant.kind == "quantised", traits,
+                    tuple(other.label for other in fit[1:]), 2, variant.kind == "quantised", traits,
                 )  # fmt: skip
 
 

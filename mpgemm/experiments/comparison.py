@@ -21,6 +21,7 @@ from mpgemm.experiments.recommending import OneInput, Recommendation
 from mpgemm.experiments.recovery_methods import MethodOnEngine, pair_method, resolve_pairs
 from mpgemm.recovery.framework_names import framework_name
 from mpgemm.recovery.methods import RecoveryMethod
+from mpgemm.recovery.rows import TF32_NOTE
 from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.machine.fp_state import default_fp_state
@@ -172,7 +173,7 @@ class Comparison(list, Result):
         """What names and costs mean, which orders are ours, and what was left out."""
         lines = [COST, *self._sources()]
         for name in dict.fromkeys(record.method for record in self):
-            if row := framework_name(name):
+            if row := framework_name(name.partition(":")[0]):
                 lines.append(f"{name} is {row.method} ({row.source}): {row.order}.")
         if any(record.certainty == "library practice" and "restart_every" not in record.method for record in self):
             lines.append(
@@ -181,6 +182,8 @@ class Comparison(list, Result):
                 "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
                 "normal data (docs/answers.md)."
             )
+        if any(self._rounds_to_tf32(record) for record in self):
+            lines.append(f"{TF32_NOTE}.")
         if any(record.engine.startswith("ascend") for record in self):
             lines.append(
                 "The Ascend cube rounds after every product here, as PTO-ISA's ADR-0047 states. The SGEMM-cube paper's "
@@ -192,6 +195,10 @@ class Comparison(list, Result):
         lines += not_held((r.group, f"{r.method} on {r.requested}", r.errors, r.held) for r in self)
         lines += [f"Left out: {method} on {engine}: {reason}" for method, engine, reason in self.skipped]
         return [*lines, *(f"{group}: {note}" for group, note in self.inputs.items())]
+
+    @staticmethod
+    def _rounds_to_tf32(record: ComparisonRecord) -> bool:
+        return record.operands == "tf32" and record.passes == 1
 
     def _sources(self) -> list[str]:
         """Where the rates are from, and what has none."""

@@ -16,10 +16,11 @@ from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.recovered import recovered_gemm
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
 from mpgemm.recovery.exact_sums import exact_sentence, padding
-from mpgemm.recovery.framework_names import framework_name
+from mpgemm.recovery.framework_names import ROUNDED_BY_CUBLAS, framework_name
 from mpgemm.recovery.methods import RecoveryMethod, get_method
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import WordStore
+from tensorcore_models.catalogue.tf32_roundings import tf32_rounding
 from tensorcore_models.engines.engine import Engine
 
 
@@ -46,9 +47,10 @@ def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[st
             try:
                 found = resolve_engine(engine, row)
                 asked = row.default_engine if engine is None else engine
+                here, called = _rounded_by_the_library(name, row, asked)
                 if row.scaled_input and isinstance(asked, str) and not {":", "/"} & set(asked):
                     asked = f"{asked}/{getattr(found, 'path', '')}"  # which the device's name does not say
-                pairs.append(MethodOnEngine(name, row, found, asked if isinstance(asked, str) else found.label))
+                pairs.append(MethodOnEngine(called, here, found, asked if isinstance(asked, str) else found.label))
             except UnsuitableEngine as error:
                 skipped.append((name, getattr(engine, "label", str(engine)), str(error)))
     if not pairs:
@@ -56,6 +58,19 @@ def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[st
             "no engine takes the words of any method: " + "; ".join(reason for *_, reason in skipped[:3])
         )
     return pairs, skipped
+
+
+def _rounded_by_the_library(name: str, row: RecoveryMethod, engine: str | Engine) -> tuple[RecoveryMethod, str]:
+    """The row of a library's name of TF32, with the library's rounding on the device where that is known and another one."""
+    base, _, options = name.partition("@")[0].partition(":")
+    if base.lower().replace("-", "_") not in ROUNDED_BY_CUBLAS or "rounding" in options or not isinstance(engine, str):
+        return row, name
+    known = tf32_rounding("cublas", engine)
+    if known is None or known.rounding == row.rounding:
+        return row, name
+    return row.with_options(
+        rounding=known.rounding
+    ), f"{base}:{','.join(filter(None, (options, f'rounding={known.rounding}')))}"
 
 
 def pair_method(

@@ -60,6 +60,8 @@ class Whodunit(Result):
         The exact ones are one arithmetic in one order of k.
     device : str or None
         The device asked about.
+    untried : int
+        Candidates that round operands, and recovery methods, which were left out because the others settle it.
     """
 
     shape: tuple[int, int, int]
@@ -72,6 +74,7 @@ class Whodunit(Result):
     shared: str
     alike: bool
     device: str | None = None
+    untried: int = 0
 
     def to_dict(self) -> dict:
         """JSON-compatible values."""
@@ -99,7 +102,8 @@ class Whodunit(Result):
             near = f" Of those compared on as many, {best.who}, {best.how}, is nearest: {best.agree}." if best else ""
             return f"None of {self.tried} candidates gives {where} elements.{near}"
         if self.settled:
-            return f"Of {self.tried} candidates only {self._only()} {where} elements exactly. {self._by_chance()}"
+            rest = f" {self.untried} others, which round operands or recover, were left out." if self.untried else ""
+            return f"Of {self.tried} candidates only {self._only()} {where} elements exactly. {self._by_chance()}{rest}"
         ways, names = len(self.exact), len(self.by_who())
         if ways == 1:
             counted, group = "1 gives", f"{self.exact[0].who}, {self.exact[0].how}"

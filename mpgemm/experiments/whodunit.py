@@ -23,6 +23,10 @@ FIRST = 8
 BUDGET, BUDGET_OF_ONE = 1 << 31, 1 << 28
 #: Candidates beside the right ones that are named, and of which they are the nearest.
 NEAREST, LOOKED_AT = 4, 12
+#: Others that must be told from a settled candidate before later turns are left out.
+TELLING = 3
+#: Elements on which candidates are compared that do not give the first ones, where others do.
+TOLD_BY = 1024
 
 Progress = Callable[[int, int, str], None]
 Elements = tuple[np.ndarray, np.ndarray]
@@ -41,6 +45,7 @@ def whodunit(
     device: str | None = None,
     scale_a=None,
     scale_b=None,
+    thorough: bool = False,
     progress: Progress | None = None,
 ) -> Whodunit:
     """Which instructions, orders of k, recovery methods and CPU kernels give a result bit for bit, and how many by chance.
@@ -64,6 +69,8 @@ def whodunit(
     scale_a, scale_b : array_like, optional
         Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); instructions alone are tried
         then.
+    thorough : bool
+        Try candidates that round operands, and recovery methods, also where the others settle who it was.
     progress : callable, optional
         (done, total, label).
 
@@ -85,7 +92,7 @@ def whodunit(
         raise ValueError(f"nothing modelled takes {a.dtype} and {b.dtype} operands and gives {fmt.name}")
     search = _Search(_Scene(a, b, found, fmt, addend, scaling), line, progress or (lambda done, total, label: None))
     try:
-        return search.answer(device)
+        return search.answer(device, thorough)
     except KeyboardInterrupt:
         raise Interrupted(search.known()) from None
 
@@ -103,6 +110,11 @@ def _encoded(
     return operand_bits(found, known, None, "C"), known
 
 
+def _spread_over(size: int, count: int) -> np.ndarray:
+    """At most `count` of `size` positions, evenly spread; the last one is among them."""
+    return np.unique(np.linspace(0, size - 1, min(size, count)).round().astype(int))
+
+
 class _Scene:
     """The product and what was found."""
 
@@ -117,8 +129,14 @@ class _Scene:
 
     def spread(self, side: int) -> Elements:
         """At most `side` rows and columns, evenly spread; the last ones are among them."""
+        return tuple(_spread_over(x, side) for x in self.found.shape)  # type: ignore[return-value]
+
+    def evenly(self, count: int) -> Elements:
+        """About `count` elements in evenly spread rows and columns, more of the longer side."""
         m, n = self.found.shape
-        return tuple(np.unique(np.linspace(0, x - 1, min(x, side)).round().astype(int)) for x in (m, n))  # type: ignore[return-value]
+        short = min(m, n, max(1, int(count**0.5)))
+        sides = (short, count // short) if m <= n else (count // short, short)
+        return tuple(_spread_over(x, side) for x, side in zip((m, n), sides, strict=True))  # type: ignore[return-value]
 
     def telling(self, side: int) -> Elements:
         """Rows and columns on which sums nearly alike differ, nearest to where roundings part; evenly spread ones if
@@ -156,7 +174,10 @@ class _Scene:
         rows, columns = where
         c = None if self.addend is None else self.addend[np.ix_(rows, columns)]
         scaling = None if self.scaling is None else self.scaling.part(rows, columns)
-        return GivenProduct(np.ascontiguousarray(self.a[rows]), np.ascontiguousarray(self.b[:, columns]), c, scaling)
+        m, n = self.found.shape
+        a = self.a if rows.size == m else self.a[rows]
+        b = self.b if columns.size == n else self.b[:, columns]
+        return GivenProduct(np.ascontiguousarray(a), np.ascontiguousarray(b), c, scaling)
 
     def sums(self, candidate: Candidate, product: GivenProduct, where: Elements) -> list | None:
         """The candidate's sums of elements before the last rounding, None where it refuses the operands."""
@@ -199,13 +220,26 @@ class _Search:
     scored: list[tuple[int, Candidate]] = field(default_factory=list)
     compared: list[_Compared] = field(default_factory=list)
 
-    def answer(self, device: str | None) -> Whodunit:
-        """Run every candidate on a few telling elements, and on all elements the candidates that give these or nearly do."""
+    def answer(self, device: str | None, thorough: bool) -> Whodunit:
+        """Run candidates on a few telling elements, turn by turn until one is settled, and the best of them on all elements."""
+        first = self.scene.telling(FIRST)
+        size, product = first[0].size * first[1].size, self.scene.product(first)
+        turns = sorted({candidate.turn for candidate in self.line})
+        for turn in turns:
+            for candidate in self._stepped([c for c in self.line if c.turn == turn], f"on {size} elements"):
+                self.scored.append((self._agreement(candidate, product, first), candidate))
+            exact = any(score == size for score, _ in self.scored)
+            if turn == turns[-1] or (exact and not thorough):
+                answer = self._on_all(size, device)
+                if turn == turns[-1] or (answer.settled and len(answer.nearest) >= TELLING):
+                    break
+        self.progress(len(self.line), len(self.line), "")
+        return answer
+
+    def _on_all(self, size: int, device: str | None) -> Whodunit:
+        """The answer of the candidates tried so far: on all elements those that give the first `size`, or nearly do."""
         scene = self.scene
-        first = scene.telling(FIRST)
-        size, product = first[0].size * first[1].size, scene.product(first)
-        for candidate in self._stepped(self.line, f"on {size} elements"):
-            self.scored.append((self._agreement(candidate, product, first), candidate))
+        self.compared = []
         passed = [c for score, c in self.scored if score == size]
         others = [c for score, c in sorted(self.scored, key=lambda s: -s[0]) if 0 <= score < size]
         where = scene.affordable(len(passed) + LOOKED_AT)
@@ -213,9 +247,11 @@ class _Search:
         for candidate in self._stepped(passed, "on all"):
             self._compare(candidate, product, where)
         missed = sum(not c.suspect.exact for c in self.compared)
+        # What only tells the others apart needs fewer elements than what tells who it was.
+        fewer = scene.evenly(TOLD_BY) if passed else where
+        product = scene.product(fewer)
         for candidate in others[: max(0, LOOKED_AT - missed)]:
-            self._compare(candidate, product, where)
-        self.progress(len(self.line), len(self.line), "")
+            self._compare(candidate, product, fewer)
         (m, k), n = scene.a.shape, scene.b.shape[1]
         exact = _simplest([c for c in self.compared if c.suspect.exact])
         known = frozenset(x for c in exact for x in c.sums)
@@ -224,10 +260,10 @@ class _Search:
         apart = {c.sums: (c.suspect.of - c.suspect.agree, c.suspect.of) for c in rest if not c.sums & known}
         traits = _shared([c.candidate for c in exact])
         return Whodunit(
-            (m, k, n), scene.result.name, len(self.line), where[0].size * where[1].size,
+            (m, k, n), scene.result.name, len(self.scored), where[0].size * where[1].size,
             tuple(c.suspect for c in exact), tuple(nearest),
             expected_by_chance(len({c.sums for c in exact}), apart.values()), "; ".join(traits.values()),
-            {"arithmetic", "order"} <= set(traits), device,
+            {"arithmetic", "order"} <= set(traits), device, len(self.line) - len(self.scored),
         )  # fmt: skip
 
     def known(self) -> str:

@@ -46,7 +46,7 @@ class Lookup:
 
 
 @dataclass(frozen=True)
-class Operation:
+class ExplainedInstruction:
     """One instruction: its name, its operands' words and its result, and the unit's steps where it is one of the unit's."""
 
     name: str
@@ -63,7 +63,7 @@ class FunctionExplanation:
     ----------
     function : Function
     operands : tuple of float
-    operations : tuple of Operation
+    operations : tuple of ExplainedInstruction
     result : int
         The encoding.
     value : float
@@ -75,7 +75,7 @@ class FunctionExplanation:
 
     function: Function
     operands: tuple[float, ...]
-    operations: tuple[Operation, ...]
+    operations: tuple[ExplainedInstruction, ...]
     result: int
     value: float
     exact: float | None
@@ -156,7 +156,7 @@ def explain_function(function: Function, operands: Sequence[float]) -> FunctionE
     result = int(one.bits(*codes))
     value = float(one.values(*numbers).reshape(-1)[0])
     operations = tuple(
-        Operation(
+        ExplainedInstruction(
             step.operation,
             tuple(given),
             int(got),

@@ -83,4 +83,4 @@ def explain_scaled(engine: Engine, a, b, scaling: Scaling) -> ScaledExplanation:
         true = float(exact_gemm(*used).rounded("fp64")[0, 0])
         outside = float(total[0, 0]) if scaling.applied == "block" else result
         steps.append(ScaledStep(piece.start, piece.stop, float(chain[0, 0]), true, float(factor), outside))
-    return ScaledExplanation(engine.label, scaling.in_words(), tuple(steps), result, exact)
+    return ScaledExplanation(engine.label, scaling.on(engine).in_words(), tuple(steps), result, exact)

@@ -13,6 +13,7 @@ A bias of a convolution is added after the rounding, in the output's type, as to
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -34,6 +35,7 @@ from mpgemm.frameworks.torch_batches import ended, from_host, multiplied, run_ba
 from mpgemm.frameworks.torch_checks import check_convolution, check_out, check_product
 from mpgemm.frameworks.torch_process import PROCESS, OpenBlock, open_here
 from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array
+from tensorcore_models.catalogue.tf32_roundings import tf32_rounding
 from tensorcore_models.gpu.tensors import on_gpu
 
 aten = torch.ops.aten
@@ -254,7 +256,7 @@ class Emulation(TorchDispatchMode):
         found = []
         for each in self.multipliers:
             try:
-                found.append(multiply(each))
+                found.append(multiply(self._rounding_as_the_library(each, product)))
             except ValueError as error:
                 if "tf32" in (product.a_format, product.b_format) and each.input_rounding is None:
                     raise ValueError(f"{error}. {_TF32_ADVICE}") from None
@@ -268,6 +270,17 @@ class Emulation(TorchDispatchMode):
             for index in range(batch):
                 self._log.measure(site, arrays[0][index], arrays[1][index], to_array(plain[index], "result"))
         return out
+
+    def _rounding_as_the_library(self, each: Multiplier, product: Product) -> Multiplier:
+        """The multiplier with the library's rounding to TF32, where the product is a matrix product in it, no rounding is
+        named, and it is known for the device; the report says whose it is."""
+        if "tf32" not in (product.a_format, product.b_format) or each.input_rounding is not None:
+            return each
+        known = None if "conv" in product.op else tf32_rounding("cublas", each.device)
+        if known is None:
+            return each
+        self.note(f"{each.name}: FP32 operands are rounded to TF32 {known}")
+        return replace(each, input_rounding=known.rounding)
 
     def attention(self, outputs: Callable[[Multiplier], torch.Tensor], arrays, fmt: str, order: str) -> torch.Tensor:
         """The first engine's output of attention, Q, K and V of all heads in `arrays`; the row says keys in the place of k."""
@@ -293,8 +306,9 @@ class Emulation(TorchDispatchMode):
 
 
 _TF32_ADVICE = (
-    "Torch's flags let the GPU form this FP32 product in TF32, and how a library rounds to TF32 is its own choice: pass "
-    "input_rounding='rna' (cvt.rna.tf32) or 'rz' (the unit ignores the low bits), or turn TF32 off "
+    "Torch's flags let the GPU form this FP32 product in TF32, and how a library rounds to TF32 is its own choice, not known "
+    "for this device and operation: pass input_rounding='rne' (cuBLAS 13.0 on an H100, measured), 'rna' (cuBLAS on GPUs of "
+    "2020, published) or 'rz' (Triton's tl.dot: the unit ignores the low bits), or turn TF32 off "
     "(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)"
 )
 

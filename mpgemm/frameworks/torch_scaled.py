@@ -1,10 +1,10 @@
 """Torch's products with scales, of groups, and of integers: `_scaled_mm`, `_scaled_mm_v2`, `_grouped_mm`, `_int_mm`.
 
 One scale for each matrix is measured on two GPUs (:mod:`tensorcore_models.libraries.scaled_mm`). What others do is predicted
-from public sources, and the report says so. Factors of rows and columns are applied as torch's kernel on CUTLASS has it: with
-`use_fast_accum` behind one chain, without it behind sums in FP32 outside every 128 products on units of Hopper (CUTLASS
-promotes every four instructions; with cuBLAS 12.9 or newer torch calls that on Hopper, whose order is not known). Blocks of
-128 are added as DeepGEMM does; mx and nvfp4 are the unit's, the factors of whole tensors behind it (torch makes them alpha).
+from public sources, and the report says so. Factors of rows and columns are applied on Hopper as an H100's cuBLAS 13.0 was
+recorded to do, b's first: with `use_fast_accum` behind one chain, without it behind sums in FP32 outside every 128 products;
+elsewhere as torch's kernel on CUTLASS has it, a's first. Blocks of 128 are added as DeepGEMM does; mx and nvfp4 are the unit's,
+the factors of whole tensors behind it (torch makes them alpha).
 """
 
 from dataclasses import replace

@@ -7,6 +7,7 @@ formulas h and l are the high and low words, RN rounds to nearest even.
 """
 
 from mpgemm.recovery.method import FP8_VARIANTS, MODULI, SPLIT_MODULI, RecoveryMethod, products_below
+from tensorcore_models.catalogue.tf32_roundings import tf32_owners
 
 _SPLIT = {
     "rounding": "rounding of the split: rne, rna, rz, ...",
@@ -36,12 +37,19 @@ _COUNT = {
 }
 
 
+#: Whose rounding to TF32 the plain product has, and what other libraries do.
+TF32_NOTE = (
+    "tf32 rounds its operands to nearest even unless told otherwise (tf32:rounding=rna, rz); the unit itself truncates, and "
+    f"libraries round before it. Known: {tf32_owners()}"
+)
+
+
 def _single(name: str, formats, engine: str, note: str, rounding: str = "rne") -> RecoveryMethod:
     return RecoveryMethod(
         name=name,
         title=f"single pass of {name} words",
         formula=f"D = core({name}(A) {name}(B) + C)",
-        source="the plain product",
+        source=f"the plain product; {TF32_NOTE}" if name == "tf32" else "the plain product",
         certainty="published formula",
         formats=formats,
         words=1,

@@ -89,6 +89,8 @@ def _add(data: Mapping, found: Findings) -> list[str]:
     """Add what one file says; the questions that it answers."""
     records = [record for record in data.get("records", []) if isinstance(record, Mapping)]
     found.engines.extend(_engines(records))
+    if "campaign" in data:
+        return [_add_campaign(data, found)]
     if "inputs" in data:
         groups = list(dict.fromkeys(entry["group"] for entry in data.get("summaries", [])))
         for entry in data["inputs"]:
@@ -104,6 +106,23 @@ def _add(data: Mapping, found: Findings) -> list[str]:
             f"Which method is cheap and accurate enough for {_listed(cases_of(records))} on {_listed(asked(records))}?"
         ]
     return []
+
+
+def _add_campaign(data: Mapping, found: Findings) -> str:
+    """Add what a campaign on a GPU found; its question."""
+    campaign = data["campaign"]
+    for row in campaign["parts"]:
+        said = (
+            f"{row['compared']} results compared, {row['differ']} differ" if row["compared"] else f"{row['rows']} rows"
+        )
+        reasons = [
+            f"{row[key]} {text}." for key, text in (("failed", "rows failed"), ("left", "rows had no time")) if row[key]
+        ]
+        found.verdicts.append((f"{row['part']}: {said}.", reasons))
+    found.caveats.extend(f"{row['job']}: {row['said']}." for row in data.get("ended_badly", []))
+    for name, value in campaign["device"].items():
+        found.origin.setdefault(str(name), str(value))
+    return f"Does {campaign['device']['gpu']} compute what the models say?"
 
 
 def _listed(names: Sequence[str], most: int = 4) -> str:

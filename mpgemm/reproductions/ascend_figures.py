@@ -21,9 +21,7 @@ def figure_6(context: Context, chip: ascend.Chip | None = None) -> Outcome:
     title = f"{chip.name}: N_fused and f (eq. 8) of the {len(rows)} feasible blocks"
     ends = [extreme(row["f"] for row in rows) for extreme in (min, max)]
     low, high = sorted(optimal_bm(chip, f) for f in ends)
-    remark = (
-        f"f from {ends[0]:.4f} to {ends[1]:.4f}; eq. 9 is least at bm = {low:.1f} to {high:.1f} (section 5.2: 86 to 90)"
-    )
+    remark = f"f from {ends[0]:.4f} to {ends[1]:.4f}; eq. 9 is least at bm = {low:.1f} to {high:.1f} (section 5.1.1: 86 to 90)"
     return replace(_outcome("xue6", chip, title, rows, plots.figure_6_plot), remarks=[remark])
 
 

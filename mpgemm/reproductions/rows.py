@@ -79,6 +79,8 @@ _ROWS = (
                  "ascend_figures:figure_12", takes=(*_CHIP, "block")),
     Reproduction("xue-table2", XUE, "table 2", "bits that each method is said to lose against FP32, and those that it loses", 8,
                  "xue_table2:run", takes=_QUICK, repeats=3),
+    Reproduction("xue-claims", XUE, "all sections", "claims that are numbers: the paper's, ours, why they differ", 11,
+                 "xue_claims:run", takes=("seed", "repeats")),
     *(_corrections(name, seconds) for name, seconds in (("8a", 14), ("8b", 14), ("9a", 6), ("9b", 15), ("9c", 6))),
     Reproduction("khattak7", KHATTAK, "fig. 7", "multiword products on nine accumulators, n from 10 to a million", 788,
                  "khattak7:run", {"accumulation": "outside"}, _QUICK),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -55,19 +56,19 @@ def explain(
 ) -> Diagnosis:  # fmt: skip
     """The faults whose outputs are the kernel's in a head; looked_at: which of its queries were."""
     bad, right = np.flatnonzero(wrong.any(1)), np.flatnonzero(~wrong.any(1) & looked_at)
-    rows = np.concatenate(
-        [bad[evenly(bad.size, EXPLAINED)], right[evenly(right.size, EXPLAINED)] if right.size else right]
-    )
+    most = min(max(SCORES // len(whole.k), FITTED), EXPLAINED)
+    rows = np.concatenate([bad[evenly(bad.size, most)], right[evenly(right.size, most)] if right.size else right])
     some = Explained(whole.rows(rows), rows, head, others, whole)
     case, got, failing = some.case, out[rows], wrong[rows]
     if not np.isfinite(got[failing]).any():
-        kinds = "NaN" if np.isnan(got[failing]).all() else "NaN or an infinity"
-        return Diagnosis((f"no number at all: every wrong result is {kinds}, which tells nothing of its cause",))
+        values = "NaN" if np.isnan(got[failing]).all() else "NaN or an infinity"
+        return Diagnosis((f"no number at all: every wrong result is {values}, which tells nothing of its cause",))
     unit = case.program.out.unit_roundoff
     usual = np.hypot(case.typical, unit / math.sqrt(3) * np.maximum(np.abs(case.exact), np.abs(got)))
     usual = np.hypot(usual, case.program.out.min_subnormal / math.sqrt(12))
     before = np.abs(got - case.exact) / usual
-    found, kinds = [], {}
+    found: list[Finding] = []
+    kinds: dict[str, bool] = {}
     for made in _all(some, got, failing):
         own = usual * np.maximum(_rms_of_rows(made.out) / np.maximum(_rms_of_rows(case.exact), TINY), 1.0)
         rest = np.abs(got - made.out) / np.hypot(own, unit / 2 * np.abs(made.out))
@@ -428,6 +429,11 @@ def _with_factor(case: AttentionCase, power: int) -> tuple[str, np.ndarray]:
     return text, (p @ case.v) / total
 
 
+def _output_with_factor(power: int, case: AttentionCase) -> np.ndarray:
+    """The output where P is cast to the operands' format times 2^power."""
+    return _with_factor(case, power)[1]
+
+
 def explain_weight(share: float, error: float, cases: Sequence[AttentionCase]) -> tuple[str, ...]:
     """What makes results of some queries, taken together, such a share of the exact ones, within so many standard errors."""
 
@@ -435,10 +441,10 @@ def explain_weight(share: float, error: float, cases: Sequence[AttentionCase]) -
         pairs = [(make(case), case.exact) for case in cases]
         return sum(float(np.sum(x * y)) for x, y in pairs) / sum(float(np.sum(np.square(y))) for _, y in pairs)
 
-    first, found = cases[0], []
+    first, found = cases[0], list[tuple[float, str]]()
     if first.format.bits <= 8:
         for power in (0, 2, 4, 9, 10, 12):
-            near = predicted(lambda case, power=power: _with_factor(case, power)[1])
+            near = predicted(partial(_output_with_factor, power))
             found.append((near, _with_factor(first.rows(np.arange(1)), power)[0]))
     if first.program.sink is not None:
 

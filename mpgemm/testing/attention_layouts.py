@@ -47,7 +47,7 @@ def heads_of(
     packed = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "block_table": block_table,
               "cache_seqlens": cache_seqlens}  # fmt: skip
     given = {name for name, value in packed.items() if value is not None}
-    known = (set(), {"cu_seqlens_q", "cu_seqlens_k"}, {"block_table", "cache_seqlens"},
+    known: tuple[set[str], ...] = (set(), {"cu_seqlens_q", "cu_seqlens_k"}, {"block_table", "cache_seqlens"},
              {"block_table", "cache_seqlens", "cu_seqlens_q"})  # fmt: skip
     if given not in known:
         raise ValueError(

@@ -472,7 +472,7 @@ def _check_tf32(arrays: list[np.ndarray]) -> None:
     """Ask for the rounding of operands that TF32 lacks: it is the library's, not the unit's. Raises ValueError."""
     for x, name in zip(arrays, "ab", strict=True):
         values = x.astype(np.float64)
-        lost = (np.asarray(round_to(values, get_format("tf32"))) != values) & np.isfinite(values)
+        lost = (np.asarray(round_to(values, "tf32")) != values) & np.isfinite(values)
         if lost.any():
             owners = "; ".join(f"{rounding!r}: {who}" for rounding, who in TF32_OWNERS.items())
             raise ValueError(

@@ -96,7 +96,7 @@ class KernelCheck(Result):
         lines += [f"    {row}" for row in self.picture]
         lines += [f"  looks like {text}" for text in self.suspects]
         if self.ruled_out:
-            lines.append(f"  ruled out by certified bounds: {'; '.join(self.ruled_out)}")
+            lines.append(f"  ruled out by certified bounds, each as the only fault: {'; '.join(self.ruled_out)}")
         if self.tried:
             lines.append(f"  tried, and does not explain it: {'; '.join(self.tried)}")
         return "\n".join(lines)

@@ -263,14 +263,14 @@ def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
         return f"not explained ({error})"
     if not answer.settled and len(answer.exact) > 1:
         return (
-            f"{len(answer.exact)} of {answer.tried} candidates give these bits, by {len(answer.by_who())} names; what they share: "
-            f"{answer.shared or 'nothing but their formats'}"
+            f"{len(answer.exact)} of {answer.tried} candidates give these bits, by {len(answer.by_who())} names; what they "
+            f"share: {answer.shared or 'nothing but their formats'}"
         )
     if not answer.settled:
         return answer.verdict
     orders, _, ends = zip(*(each.how.partition(", result ") for each in answer.exact), strict=True)
-    found = tuple(dict.fromkeys(orders))
-    how = " or ".join(found[:ORDERS]) + (f" or one of {len(found) - ORDERS} more" if len(found) > ORDERS else "")
+    ways = tuple(dict.fromkeys(orders))
+    how = " or ".join(ways[:ORDERS]) + (f" or one of {len(ways) - ORDERS} more" if len(ways) > ORDERS else "")
     how += f", result {ends[0]}" if ends[0] else ""
     if len(answer.exact) > ORDERS:
         return f"{answer.exact[0].who}, {how}: {len(answer.exact)} of {answer.tried} candidates give these bits"

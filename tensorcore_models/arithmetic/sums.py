@@ -129,7 +129,7 @@ def ieee_sum(
     saturate : bool
         Ascend 910A: NaN becomes 0, infinity and what is beyond the largest finite number that number.
     operands : sequence of Number, optional
-        The operation's, in the order in which x86 looks for a NaN among them; `numbers` by default.
+        The operation's, in the order in which the unit looks for a NaN among them; `numbers` by default.
     draw : int
         Of a stochastic rounding.
     """
@@ -137,8 +137,8 @@ def ieee_sum(
     def special(name: str) -> Any:
         if saturate:
             return 0 if name == NAN else fmt.max_bits | (fmt.sign_bit if name == NEGATIVE_INF else 0)
-        if name == NAN and spec.nan == "x86":
-            return x86_nan(numbers if operands is None else operands, fmt)
+        if name == NAN and spec.nan in ("x86", "dmma"):
+            return operand_nan(numbers if operands is None else operands, fmt)
         return special_bits(name, fmt, spec)
 
     def finite() -> Any:
@@ -186,8 +186,8 @@ def _is_tiny(negative: Condition, size: Whole, exponent: Whole, fmt: Format, rou
     return exponent + (top - pad) - places + carry < fmt.emin
 
 
-def x86_nan(operands: Sequence[Number], fmt: Format) -> Any:
-    """Encode a NaN by the edge rule nan "x86": the first NaN of `operands` made quiet, else the default NaN."""
+def operand_nan(operands: Sequence[Number], fmt: Format) -> Any:
+    """Encode a NaN by the edge rules nan "x86" and "dmma": the first NaN of `operands` made quiet, else the default one."""
     quiet = fmt.nan_encoding()
     if fmt.specials != "ieee":
         return quiet
@@ -213,7 +213,7 @@ def fma(
     saturate: bool = False, draw: int = 0,
 ) -> Any:  # fmt: skip
     """Compute x y + addend as IEEE does, rounded once; `draw` is that of a stochastic rounding."""
-    terms, operands = [multiply(x, y), addend], [x, y, addend]
+    terms, operands = [multiply(x, y), addend], [y, addend, x] if spec.nan == "dmma" else [x, y, addend]
     return ieee_sum(terms, fmt, spec, rounding, flush, saturate=saturate, operands=operands, draw=draw)
 
 

@@ -121,7 +121,7 @@ def rule_fields(
         "to_inf": to_inf,
         "saturate": saturate,
         "flush": flush,
-        "nan_operand": ieee and spec.nan == "x86" and not saturate,
+        "nan_operand": _NAN_OPERANDS.get(spec.nan, 0) if ieee and not saturate else 0,
         "positive_underflow": positive,
         "positive_zero": False,
         "nan_code": all_ones if ieee and spec.nan == "all_ones" else fmt.nan_bits,
@@ -130,6 +130,8 @@ def rule_fields(
     }
 
 
+#: Numbers of generic_number.h: rules under which a NaN result is one of the operands.
+_NAN_OPERANDS = {"x86": 1, "dmma": 2}
 #: Fraction bits of results up to which 64 bits hold what a stochastic rounding compares.
 MAX_STOCHASTIC = 24
 

@@ -91,7 +91,7 @@ class Architecture:
     scaled: Scaled | None = None
     group: Group | None = None  # wgmma or tcgen05.mma
     double: tuple[Shape, ...] = ()  # mma.sync of fp64
-    double_nan: str = "NaN payloads unknown (on an H100 they are x86's)"  # what is known of their NaN
+    double_nan: str = "NaN payloads unknown (on an H100 those of operands)"  # what is known of their NaN
     integer: tuple[tuple[tuple[Shape, ...], tuple[str, ...]], ...] = ()  # mma.sync into s32, with operand formats
     # whether the target's SASS of WMMA with C and D of different formats widens C, sums in FP32 and rounds D; else not seen
     widens: bool = False

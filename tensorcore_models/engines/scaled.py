@@ -35,7 +35,7 @@ def scaled_sums(
     if scaling.applied == "block":
         return _after_blocks(engine, a, b, scaling, k_order, promote_every, fused)
     bits = engine.gemm_bits(a, b, None, scaling.bits_a, scaling.bits_b, **options)
-    return apply_at_end(_float32(bits, result), scaling)
+    return apply_at_end(_float32(bits, result), scaling.on(engine))
 
 
 def apply_at_end(sums: np.ndarray, scaling: Scaling) -> np.ndarray:
@@ -44,7 +44,9 @@ def apply_at_end(sums: np.ndarray, scaling: Scaling) -> np.ndarray:
         if scaling.applied == "product":
             return sums if not scaling.roundings else sums * (np.float32(scaling.whole_a) * np.float32(scaling.whole_b))
         a, b = scaling.a.astype(np.float32), scaling.b.astype(np.float32)
-        return sums * (a * b) if scaling.folded else (sums * a) * b
+        if scaling.folded:
+            return sums * (a * b)
+        return (sums * b) * a if scaling.first == "b" else (sums * a) * b
 
 
 def _float32(bits: np.ndarray, result) -> np.ndarray:

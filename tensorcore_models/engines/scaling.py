@@ -4,8 +4,9 @@ A is (m, k), B is (k, n). A rule says how many rows (of B: columns) and how many
 factor is, and where kernels apply it:
 
 - "end": to the whole sum. Per tensor the factors are folded, ``RN32(RN32(scale_a scale_b) sum)`` (cuBLASLt, measured; see
-  :mod:`tensorcore_models.libraries.scaled_mm`); with one factor per row or column ``RN32(scale_b RN32(scale_a sum))``, as the
-  kernel behind `torch._scaled_mm` has it (PyTorch, RowwiseScaledMM.cu).
+  :mod:`tensorcore_models.libraries.scaled_mm`). With one factor per row or column it is ``RN32(scale_a RN32(scale_b sum))`` on
+  Hopper, as an H100 returns it (torch 2.11, cuBLAS 13.0: measured), and elsewhere ``RN32(scale_b RN32(scale_a sum))``, as
+  torch's kernel on CUTLASS has it (RowwiseScaledMM.cu: published; before cuBLAS 12.9 torch called it on Hopper, too).
 - "block": each block of k is a chain of the unit from zero, which is added outside by one fused multiply-add,
   ``total = RN32(RN32(scale_a scale_b) chain + total)`` (DeepGEMM; DeepSeek-V3 report, section 3.3.2).
 - "product": inside of the unit, with each product (units with block scales). One FP32 factor more for each operand is applied
@@ -13,7 +14,7 @@ factor is, and where kernels apply it:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -66,13 +67,24 @@ class ScaleRule(NamedTuple):
 #: The rules in use, in the order in which they are tried; a row is one rule.
 RULES = (
     ScaleRule("per tensor", None, None, "fp32", "end", "measured: cuBLASLt"),
-    ScaleRule("per row and column", 1, None, "fp32", "end", "published: PyTorch's kernel on CUTLASS"),
+    ScaleRule(
+        "per row and column",
+        1,
+        None,
+        "fp32",
+        "end",
+        "published: PyTorch's kernel on CUTLASS; measured: cuBLAS 13.0",
+    ),
     ScaleRule("blocks of 1 x 128", 1, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
     ScaleRule("blocks of 128 x 128", 128, 128, "fp32", "block", "published: DeepGEMM, DeepSeek-V3"),
     ScaleRule("groups of 64", 1, 64, "fp32", "block", "published: weights of 4 bits, as AWQ and GPTQ group them"),
     ScaleRule("mx, blocks of 32", 1, 32, "ue8m0", "product", "published: PTX ISA"),
     ScaleRule("nvfp4, blocks of 16", 1, 16, "ue4m3", "product", "published: PTX ISA"),
 )
+#: Architecture whose libraries were recorded: the operand whose factors of rows or columns come first.
+FIRST_FACTOR = {"hopper": "b"}
+_A_FIRST, _B_FIRST = "RN32(scale_b RN32(scale_a sum))", "RN32(scale_a RN32(scale_b sum))"
+_FIRST_WORDS = {"a": _A_FIRST, "b": _B_FIRST, None: f"{_A_FIRST}, on Hopper {_B_FIRST}"}
 #: What a type of array says of the factors' format; others are numbers, which are read as FP32.
 _OF_TYPE = {"float8_e8m0fnu": "ue8m0", "float8_e4m3fn": "ue4m3", "uint8": "encodings"}
 
@@ -91,6 +103,8 @@ class Scaling:
     whole_a, whole_b : float
         One FP32 factor more for each operand (1 without).
     sizes : (m, k, n)
+    first : {None, "a", "b"}
+        The operand whose factors of rows or columns are multiplied in first; None: not settled, by the unit.
     """
 
     rule_a: ScaleRule
@@ -102,6 +116,11 @@ class Scaling:
     whole_a: float
     whole_b: float
     sizes: tuple[int, int, int]
+    first: str | None = None
+
+    def on(self, unit) -> "Scaling":
+        """The factors in the order in which this unit's libraries multiply them in, unless it is settled."""
+        return self if self.first else replace(self, first=FIRST_FACTOR.get(getattr(unit, "arch", ""), "a"))
 
     @property
     def applied(self) -> str:
@@ -116,7 +135,7 @@ class Scaling:
     @property
     def folded(self) -> bool:
         """Whether both operands have one factor each at the end."""
-        return self.applied == "end" and self.a.size == self.b.size == 1
+        return self.applied == "end" and self.rule_a.together is self.rule_b.together is None
 
     @property
     def roundings(self) -> int:
@@ -146,9 +165,7 @@ class Scaling:
         """The rules, where the factors are applied, and who says so."""
         says = self.rule_a if self.rule_b.together is None else self.rule_b
         if self.rule_a.applied == "end":
-            ends = "at the end, " + (
-                "RN32(RN32(scale_a scale_b) sum)" if self.folded else "RN32(scale_b RN32(scale_a sum))"
-            )
+            ends = "at the end, " + ("RN32(RN32(scale_a scale_b) sum)" if self.folded else _FIRST_WORDS[self.first])
         elif self.applied == "block":
             ends = f"after each block of {self.block} products, total = RN32(RN32(scale_a scale_b) chain + total)"
         else:
@@ -170,7 +187,7 @@ class Scaling:
             bits_a = None if bits_a is None else bits_a[:, order]
             bits_b = None if bits_b is None else bits_b[order]
         sizes = len(rows), k, len(columns)
-        return Scaling(rule_a, rule_b, a, b.T, bits_a, bits_b, self.whole_a, self.whole_b, sizes)
+        return Scaling(rule_a, rule_b, a, b.T, bits_a, bits_b, self.whole_a, self.whole_b, sizes, self.first)
 
 
 def _taken(rule: ScaleRule, values: np.ndarray, at: np.ndarray) -> tuple[ScaleRule, np.ndarray]:

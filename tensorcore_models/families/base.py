@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from ..bitvectors.passes import TermPass
     from ..bitvectors.terms import Term
 
-NanRule = Literal["all_ones", "quiet", "x86"]
+NanRule = Literal["all_ones", "quiet", "x86", "dmma"]
+#: Rules under which a NaN result is one of the operands.
+OPERAND_NAN = ("x86", "dmma")
 ZeroExponent = Literal["skip", "minus126", "format_minimum"]
 Rules = dict[str, tuple[str, ...] | None]
 AnyFormat = Format | IntegerFormat
@@ -130,8 +132,8 @@ class Accumulator:
 
     Parameters
     ----------
-    nan : {"all_ones", "quiet", "x86"}
-        Encoding of NaN results; "x86" for SequentialFMA and LanedFMA only.
+    nan : {"all_ones", "quiet", "x86", "dmma"}
+        Encoding of NaN results; "x86" for SequentialFMA and LanedFMA only, "dmma" for SequentialFMA only.
     tf32_nan : {"truncated", "kept"}
         What a tf32 operand is whose NaN payload is in the ignored low bits only.
     """

@@ -11,7 +11,7 @@ from ..aspects.search import Field, Search, one_of
 from ..aspects.values import power
 from ..explanations.descriptions import ROUNDINGS, Words
 from ..formats import FORMATS
-from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
+from .base import OPERAND_NAN, Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import check_keyed, require
 from .ieee import X86_RULES, double_holds, ieee_fields, lanes_hold, operand_flush
 
@@ -49,7 +49,7 @@ class SequentialFMA(Accumulator):
     seed: int = 0
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
-    edge_rules: ClassVar = X86_RULES
+    edge_rules: ClassVar = {**X86_RULES, "nan": ("all_ones", "quiet", *OPERAND_NAN)}
     left_out: ClassVar = {"symmetries": "every product is rounded into the sum before the next one"}
 
     def _check(self):

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from ..families.base import SumAlgorithm
+from ..families.base import OPERAND_NAN, SumAlgorithm
 from ..formats import IntegerFormat
 from ..kernels.lowering import Lowered
 from .launches import TritonLaunch, view_of
@@ -47,7 +47,7 @@ def multiply_add_constants(low: Lowered, roundings: tuple[str, ...], several: bo
     if flushes and d.name != "fp32" or (lanes is None and spec.flush_inputs != spec.flush_outputs):
         return None
     # NaN that keep payloads, and what saturates, are left to the CPU.
-    finite = spec.nan == "x86" or (lanes is None and spec.saturate)
+    finite = spec.nan in OPERAND_NAN or (lanes is None and spec.saturate)
     return _PLAIN | {
         "ROUNDING": _ROUNDINGS["rne" if lanes is not None else spec.rounding], "NAN": _nan(spec, d), "LANES": lanes,
         "FLUSHES": flushes, "FINITE": finite,

@@ -2,7 +2,7 @@
 
 Nothing here was measured on a GPU. Instructions are those of the inner loop in SASS
 (:func:`tensorcore_models.gpu.counting.loop_count`, by which a test counts them anew); the limit is that of issue, four
-instructions of a warp in a cycle on a multiprocessor, or of a pipe. ``python -m mpgemm.kernels.campaign --emulation`` measures.
+instructions of a warp in a cycle on a multiprocessor, or of a pipe. ``mpgemm campaign times`` measures.
 """
 
 from dataclasses import dataclass
@@ -58,6 +58,14 @@ COUNTED: dict[tuple[str, str], float] = {
     ("wormhole:mvmul.m8n16k16.f32.f16.f16.f32.phase0", "sm_80"): 13.508,
     ("hopper:wmma.m16n16k16.f16.f16.f16.f32", "sm_90"): 4.488,
 }
+#: 10^12 products a second of 4096^3 on an NVIDIA H100 80GB HBM3 (2026-11-26, Triton 3.9.0; docs/units_on_gpus.md).
+MEASURED: dict[tuple[str, str], float] = {
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_90"): 1.11,
+    ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_90"): 0.85,
+    ("hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "sm_90"): 5.03,
+    ("cdna3:v_mfma_f32_32x32x8_f16", "sm_90"): 1.63,
+    ("blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0", "sm_90"): 0.96,
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +81,8 @@ class PredictedRate(Result):
         What limits it.
     limit : float
         10^12 products a second, where nothing but the bound costs time.
+    measured : float or None
+        What a GPU did (:data:`MEASURED`), None where none was timed.
     """
 
     unit: str
@@ -80,11 +90,15 @@ class PredictedRate(Result):
     instructions: float
     bound: str
     limit: float
+    measured: float | None = None
 
     def __str__(self) -> str:
+        seen = (
+            "" if self.measured is None else f"; measured {self.measured:.2f}, {self.measured / self.limit:.2f} of it"
+        )
         return (
             f"{self.unit} on {self.target}: {self.instructions:.2f} instructions a product, {self.limit:.2f} TMAC/s at most by "
-            f"{self.bound} (predicted)"
+            f"{self.bound} (predicted{seen})"
         )
 
     def to_rows(self) -> list[dict]:
@@ -113,7 +127,8 @@ def predicted(unit: str, target: str) -> PredictedRate:
     if (number := _fp64_instructions(unit, target)) > 0:
         limits["FP64"] = device.fp64 / number
     bound = min(limits, key=lambda name: limits[name])
-    return PredictedRate(unit, target, count, bound, limits[bound] * device.multiprocessors * device.gigahertz / 1000)
+    limit = limits[bound] * device.multiprocessors * device.gigahertz / 1000
+    return PredictedRate(unit, target, count, bound, limit, MEASURED.get((unit, target)))
 
 
 def _fp64_instructions(unit: str, target: str) -> float:

@@ -23,6 +23,7 @@ from .launches import TritonLaunch, view_of
 from .modes import plan_of
 from .phases import run_phases
 from .plans import ModePlan, OperandForm
+from .specials import SpecialRule, special_rule, taken_apart
 from .targets import KernelTarget
 
 #: Warps of a block, down and across; a warp has 4 x 8 threads, or 8 x 8.
@@ -30,6 +31,10 @@ WARPS = (2, 2)
 #: Bytes of packed operands at a time; longer products are computed in slices of k.
 PACKED_BYTES = 1 << 31
 _BYTES_EACH = 12
+#: Bytes of an operand's element while special values of tiles are taken apart: kinds, signs and zeros in FP32, and copies.
+_BYTES_APART = 96
+#: What computes flagged tiles again.
+APART, ON_CPU = "the device, special values apart", "the CPU's exact kernels"
 
 
 #: What lays operands out and launches the kernel of a mode, where that is not :meth:`DeviceUnit.chain` itself.
@@ -55,6 +60,8 @@ class UnitRun:
         (batch, first row, first column) of those that were computed again.
     by : str
         What computed them again; empty where none was.
+    on_cpu : tuple of (int, int, int)
+        Those of `again` that the CPU's exact kernels computed; the device did the others, their special values apart.
     """
 
     bits: Any
@@ -62,6 +69,7 @@ class UnitRun:
     tiles: int
     again: tuple[tuple[int, int, int], ...]
     by: str
+    on_cpu: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -195,27 +203,65 @@ class DeviceUnit:
         b = b.transpose(1, 2)
         if self.plan.given is not None:
             a, b = (converted(self.plan.given, codes, side) for side, codes in enumerate((a, b)))
-        of_a, of_b = scales[0], None if scales[1] is None else scales[1].transpose(1, 2)
-        slices = self._slices(a, b, every)
-        found: set[int] = set()
-        d = c
-        for start, stop in slices:
-            size = self.plan.low.block_size or 1
-            blocks = slice(start // size, -(-stop // size))
-            parts = [None if s is None else s[:, :, blocks] for s in (of_a, of_b)]
-            d, flags = self.chain(a[:, :, start:stop], b[:, :, start:stop], d, every, parts)
-            found.update(flags.nonzero().flatten().tolist())
+        scales = scales[0], None if scales[1] is None else scales[1].transpose(1, 2)
+        d, flags = self._sliced(a, b, c, every, scales)
         (rows, columns), down, across = self.tile, -(-a.shape[1] // self.tile[0]), -(-b.shape[1] // self.tile[1])
         again = tuple(
-            (tile // (down * across), tile // across % down * rows, tile % across * columns) for tile in sorted(found)
+            (tile // (down * across), tile // across % down * rows, tile % across * columns)
+            for tile in flags.nonzero().flatten().tolist()
         )
-        for batch, row, column in again:
+        on_cpu = self._again_here(d, again, (a, b, c, every, scales)) if again else ()
+        for batch, row, column in on_cpu:
             here = slice(row, row + rows), slice(column, column + columns)
-            parts = [None if s is None else s[batch, x] for s, x in zip((of_a, of_b), here, strict=True)]
+            parts = [None if s is None else s[batch, x] for s, x in zip(scales, here, strict=True)]
             addend = None if c is None else c[batch][here]
             d[batch][here] = self._exact(a[batch, here[0]], b[batch, here[1]], addend, every, parts)
-        tiles = a.shape[0] * down * across
-        return UnitRun(d, self.plan.mode.name, tiles, again, "the CPU's exact kernels" if again else "")
+        by = [APART] if len(on_cpu) < len(again) else []
+        by += [ON_CPU] if on_cpu else []
+        return UnitRun(d, self.plan.mode.name, a.shape[0] * down * across, again, "; ".join(by), on_cpu)
+
+    def _sliced(self, a, b, c, every: int | None, scales):
+        """(encodings of D, flags of tiles) as :meth:`chain` gives them, in slices of k that memory holds."""
+        d, flags = c, None
+        for start, stop in self._slices(a, b, every):
+            size = self.plan.low.block_size or 1
+            blocks = slice(start // size, -(-stop // size))
+            parts = [None if s is None else s[:, :, blocks] for s in scales]
+            d, found = self.chain(a[:, :, start:stop], b[:, :, start:stop], d, every, parts)
+            flags = found if flags is None else flags | found
+        return d, flags
+
+    def _again_here(self, d, again, operands) -> tuple[tuple[int, int, int], ...]:
+        """Put results of flagged tiles into d that only special values had flagged; those that are left."""
+        rule = special_rule(self.plan.low, operands[3])
+        if rule is None:
+            return again
+        k, left = operands[0].shape[2], []
+        most = max(1, PACKED_BYTES // (_BYTES_APART * k * sum(self.tile)))
+        for start in range(0, len(again), most):
+            tiles = again[start : start + most]
+            left += [
+                tile for tile, is_left in zip(tiles, self._apart(d, tiles, rule, operands), strict=True) if is_left
+            ]
+        return tuple(left)
+
+    def _apart(self, d, tiles, rule: SpecialRule, operands) -> list[bool]:
+        """Tiles as a batch of their own, their special values apart; which of them the CPU has to compute."""
+        import torch
+
+        a, b, c, every, scales = operands
+        batch, row, column = (torch.tensor(x, device=a.device) for x in zip(*tiles, strict=True))
+        # Tiles at the end have its last row and column several times.
+        rows = (row[:, None] + torch.arange(self.tile[0], device=a.device)).clamp(max=a.shape[1] - 1)
+        columns = (column[:, None] + torch.arange(self.tile[1], device=a.device)).clamp(max=b.shape[1] - 1)
+        of_a, of_b = (batch[:, None], rows), (batch[:, None], columns)
+        place = batch[:, None, None], rows[:, :, None], columns[:, None, :]
+        parts = scales if scales[0] is None else (scales[0][of_a], scales[1][of_b])
+        apart = taken_apart(rule, a[of_a], b[of_b], None if c is None else c[place], parts)
+        found, flags = self._sliced(apart.a, apart.b, apart.c, every, apart.scales)
+        left = (flags != 0) | ~apart.any | apart.undecided(found)
+        d[place] = torch.where(left[:, None, None], d[place], apart.put_into(found))
+        return left.tolist()
 
     def _slices(self, a, b, every: int | None) -> list[tuple[int, int]]:
         """Slices of k whose packed operands take a bounded amount of memory; chains go on from one to the next."""

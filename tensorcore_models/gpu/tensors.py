@@ -8,6 +8,7 @@ torch is not imported here before a tensor comes.
 import copy
 import math
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,11 +24,17 @@ from .targets import TARGETS, KernelTarget
 
 #: Multiply-adds below which a chain that the host asks for runs on the host.
 WORTH_DEVICE = 1 << 20
+#: Units of which it was said that the CPU computes some of their tiles.
+_SAID: set[str] = set()
 _DTYPES = {
     "fp64": "float64", "fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "e4m3fn": "float8_e4m3fn",
     "e5m2": "float8_e5m2", "e4m3fnuz": "float8_e4m3fnuz", "e5m2fnuz": "float8_e5m2fnuz", "s8": "int8", "u8": "uint8",
     "s32": "int32",
 }  # fmt: skip
+
+
+class ComputedOnCPU(RuntimeWarning):
+    """Says that tiles of a product left the domain of its mode, so that the CPU computed them."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,7 @@ def run_bits(
     Returns
     -------
     tensorcore_models.gpu.products.UnitRun
-        `bits`, and which tiles left the mode's domain and by what they were computed again.
+        `bits`, which tiles left the mode's domain, by what they were computed again, and which by the CPU (`on_cpu`).
 
     Raises
     ------
@@ -139,7 +146,17 @@ def run_bits(
     gpu, low = gpu_of(a), lowered(engine)
     how = {} if gpu.each is None else {"each": gpu.each}
     unit = unit_on(low, gpu.target, gpu.launch, engine.label, warps=gpu.warps, **how)
-    return unit.run(a, b, c, promote_every, (scale_a, scale_b))
+    done = unit.run(a, b, c, promote_every, (scale_a, scale_b))
+    if done.on_cpu and engine.label not in _SAID:
+        _SAID.add(engine.label)
+        warnings.warn(
+            f"{engine.label}: {len(done.on_cpu)} of {done.tiles} tiles left the domain of {done.mode!r} and were computed on "
+            "the CPU, which takes long where they are many; tensorcore_models.gpu.tensors.run_bits names them (`on_cpu`). "
+            "This is said once for a unit",
+            ComputedOnCPU,
+            stacklevel=2,
+        )
+    return done
 
 
 def gemm_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, options: dict[str, Any]) -> Any:

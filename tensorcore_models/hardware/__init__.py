@@ -2,8 +2,8 @@
 libraries that users call.
 
 `engine` looks an engine up by name, as the command line's ``--engine`` takes it. Importing needs no GPU; using an engine
-without one raises OSError or RuntimeError that says what is missing. ``python -m
-tensorcore_models.hardware.campaign`` compares a GPU with its models. docs/hardware.md says what has been run on which hardware.
+without one raises OSError or RuntimeError that says what is missing. ``mpgemm campaign`` compares a GPU with its models.
+docs/hardware.md says what has been run on which hardware.
 """
 
 from ..lazy import attach

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.chains import chains
-from ..families.base import SumAlgorithm
+from ..families.base import OPERAND_NAN, SumAlgorithm
 from ..formats import FORMATS, Format
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
@@ -59,7 +59,7 @@ class ChainsKernel:
             return None
         dtype = np.dtype(np.float32 if d.name == "fp32" else np.float64)
         nan = d.magnitude_mask if spec.nan == "all_ones" else d.nan_encoding()
-        redo = "nan" if spec.nan == "x86" else ""
+        redo = "nan" if spec.nan in OPERAND_NAN else ""
         if algorithm is SumAlgorithm.LANES:
             if spec.terms > chains.LONGEST or not (_flushed_alike(spec, a, d) and _flushed_alike(spec, b, d)):
                 return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._kernels.generic import generic
 from ..aspects.plans import KERNEL_NAMES, BeyondKernels
-from ..families.base import Accumulator, Form, SumAlgorithm
+from ..families.base import OPERAND_NAN, Accumulator, Form, SumAlgorithm
 from ..formats import Format, IntegerFormat, get_float_format, get_format
 
 
@@ -45,7 +45,7 @@ class Lowered:
         Encodings of the format in which the unit multiplies, for every encoding of the operand's (InterleavedDotAdd).
     operands_alike : bool
         A and B are taken apart by the same rules and no result shows which of them it comes from, so that they may change
-        places; under the rule nan "x86" the NaN of A comes before that of B.
+        places; under the rules nan "x86" and "dmma" the NaN of one comes before that of the other.
     converted : Lowered or None
         What runs once the operands are converted by `convert`; None: they are taken as they are.
     convert : callable or None
@@ -141,7 +141,7 @@ class Lowered:
 def _alike(spec: Accumulator, formats, fields) -> bool:
     """Whether A and B may change places."""
     same = formats[0] == formats[1] and fields.get("a") == fields.get("b")
-    return same and spec.operands_alike and spec.nan != "x86" and spec.key is None
+    return same and spec.operands_alike and spec.nan not in OPERAND_NAN and spec.key is None
 
 
 def laid_out(spec: Accumulator, length: int) -> tuple[list[int], list[int], list[int]]:

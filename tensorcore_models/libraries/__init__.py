@@ -6,6 +6,7 @@ Nothing here runs a GPU, and nothing is guessed: what nobody has measured raises
 from ..orders.order import Chain, Sum
 from .cublaslt import PLATFORMS, cublaslt, tail_loss
 from .cutlass import cutlass
+from .profiled import ProfiledProduct, configured, from_profile
 from .recipe import Epilogue, Recipe, Unknown, folded_scale
 from .recorded import Recording, load_recording
 from .scaled_mm import scaled_mm, scaled_mm_recipe
@@ -15,13 +16,16 @@ __all__ = [
     "PLATFORMS",
     "Chain",
     "Epilogue",
+    "ProfiledProduct",
     "Recipe",
     "Recording",
     "Sum",
     "Unknown",
+    "configured",
     "cublaslt",
     "cutlass",
     "folded_scale",
+    "from_profile",
     "load_recording",
     "recorded_split",
     "scaled_mm",

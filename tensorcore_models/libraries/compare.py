@@ -1,7 +1,7 @@
 """Two recipes beside each other: in what they differ, from which k on, and which recipe explains a result."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def divergence(first: Recipe, second: Recipe, row, column, out_format: str) -> D
     for stop in [*range(step, first.k, step), first.k]:
         sums = []
         for recipe in (first, second):
-            partial = Recipe(recipe.engine, recipe.k, up_to(recipe.order, stop))
+            partial = replace(recipe, order=up_to(recipe.order, stop))
             bits = partial.sum_bits(row, column, out_format=out_format)
             sums.append(float(values_of_bits(bits, get_format(recipe.engine.d_format))[0, 0]))
         if sums[0] != sums[1] and not (np.isnan(sums[0]) and np.isnan(sums[1])):

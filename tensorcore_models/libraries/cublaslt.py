@@ -71,7 +71,7 @@ def _lookup(table: Mapping, key, field: str, value, family: str):
     return table[key]
 
 
-def _slice_length(k: int, parts: int, grain: int) -> int:
+def slice_length(k: int, parts: int, grain: int) -> int:
     """Length of a slice of split-K: as many whole grains as divide k evenly, rounded up."""
     grains = -(-k // grain)
     return -(-grains // parts) * grain
@@ -100,9 +100,14 @@ def _nvjet(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     def one(piece: range) -> Order:
         return restarted(piece.start, piece.stop, tile) if stage in platform.restarting_stages else Chain((piece,))
 
+    return joined(one(piece) for piece in nvjet_slices(platform, k, parts, tile)), 16
+
+
+def nvjet_slices(platform: Platform, k: int, parts: int, tile: int) -> tuple[range, ...]:
+    """The slices of k of nvjet's split-K: whole tiles; where the library loses the last values of k, without these."""
     if parts == 1:
-        return one(range(k)), 16
-    length = _slice_length(k, parts, tile)
+        return (range(k),)
+    length = slice_length(k, parts, tile)
     if not tile <= length < k:
         what = f"SPLITK_NUM {parts} with k {k}: a slice of {length} is not inside of k in whole tiles of {tile}"
         raise _unknown(what, "SPLITK_NUM", (f"1 to {-(-k // tile)}",))
@@ -113,9 +118,7 @@ def _nvjet(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
             f"{platform.target} with {platform.version}",
             "SPLITK_NUM",
         )
-    if lost:
-        return joined(one(piece) for piece in contiguous(0, k - lost, k // tile // parts * tile)), 16
-    return joined(one(piece) for piece in contiguous(0, k, length)), 16
+    return contiguous(0, k - lost, k // tile // parts * tile) if lost else contiguous(0, k, length)
 
 
 def _cutlass(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
@@ -125,7 +128,7 @@ def _cutlass(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
         return residue_first(0, k, tile), step
     partials, carry = _lookup(tables.CUTLASS_MERGES, scheme, "REDUCTION_SCHEME", scheme, "cutlass")
     large, small = tables.CUTLASS_GRAINS
-    length = _slice_length(k, parts, large if k % large == 0 else small)
+    length = slice_length(k, parts, large if k % large == 0 else small)
     if length > k:
         raise _unknown(f"SPLITK_NUM {parts} with k {k}: a slice of {length} is longer than k", "SPLITK_NUM", (1,))
     slices = (residue_first(piece.start, piece.stop, tile) for piece in contiguous(0, k, length))
@@ -157,9 +160,9 @@ def _lane(start: int, stop: int, lane: int, width: int, lanes: int) -> Chain:
     return Chain(tuple(piece for piece in pieces if len(piece)))
 
 
-def _vector_slice(start: int, stop: int, row: tables.Gemv, slice_length: int) -> Order:
+def _vector_slice(start: int, stop: int, row: tables.Gemv, whole: int) -> Order:
     """One slice of k by the lanes of a matrix-vector kernel; the width of a lane follows from the length of a whole slice."""
-    width = row.width if row.width > 0 else min(-row.width, -(-slice_length // row.lanes))
+    width = row.width if row.width > 0 else min(-row.width, -(-whole // row.lanes))
     chunk = (row.chunk or -(-(stop - start) // (width * row.lanes))) * width * row.lanes
     chunks = contiguous(start, stop, chunk)
     lanes = [joined(_lane(p.start, p.stop, i, width, row.lanes) for p in chunks) for i in range(row.lanes)]
@@ -182,10 +185,15 @@ def _gemv(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     if option in tables.GEMV_OCCUPANCY and max(m, n) > most:
         what = f"CUSTOM_OPTION {option} with {max(m, n)} outputs: the number of lanes follows from occupancy"
         raise _unknown(what, "CUSTOM_OPTION", (f"up to {most} outputs",))
+    return vector_order(row, k, parts), 1
+
+
+def vector_order(row: tables.Gemv, k: int, parts: int) -> Order:
+    """The order of a matrix-vector kernel whose k is cut into so many slices, which are added left to right."""
     length = -(-k // parts)
     held = -(-k // length)
     starts = [min(i * length, k) for i in range(min(parts, held + 1))]  # slices without k add +0: one does what all do
-    return joined(_vector_slice(x, min(x + length, k), row, length) if x < k else Chain(()) for x in starts), 1
+    return joined(_vector_slice(x, min(x + length, k), row, length) if x < k else Chain(()) for x in starts)
 
 
 def _dot(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:

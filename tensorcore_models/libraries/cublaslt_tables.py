@@ -117,8 +117,10 @@ class Platform:
     processors: int
 
 
-#: (target, major.minor): row.
+#: (target, major.minor): row. 13.0 on sm_90 is carried over from 13.1: what an H100 recorded of it agrees
+#: (:mod:`.profile_tables`).
 PLATFORMS = {
+    ("sm_90", "13.0"): Platform("sm_90", "13.0", GEMV_SM90, (36,), True, 132),
     ("sm_90", "13.1"): Platform("sm_90", "13.1.1", GEMV_SM90, (36,), True, 132),
     ("sm_100", "12.8"): Platform("sm_100", "12.8.5", GEMV_SM100, (), None, 152),
     ("sm_100", "13.1"): Platform("sm_100", "13.1.1", GEMV_SM100, (), True, 152),

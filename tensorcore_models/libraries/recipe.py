@@ -12,7 +12,7 @@ from ..engines.engine import Engine
 from ..engines.scaled import apply_at_end, scaled_sums
 from ..engines.scaling import Scaling
 from ..formats import Format, get_float_format, get_format
-from ..formats.operands import values_of_bits
+from ..formats.operands import check_bits, operand_bits, values_of_bits
 from ..formats.rounding import decode, encode
 from ..machine.fp_state import default_fp_state
 from ..orders.order import Chain, Order, Sum, leaves, uncovered, with_output
@@ -123,6 +123,8 @@ class Recipe:
         Who measured or published the order.
     shape : (m, n), optional
         The only size for which it holds; None: any.
+    rounding : str, optional
+        The library rounds FP32 operands into the engine's formats so: operands are then given as encodings of FP32.
 
     Raises
     ------
@@ -137,6 +139,7 @@ class Recipe:
     name: str = "recipe"
     source: str = ""
     shape: tuple[int, int] | None = None
+    rounding: str | None = None
 
     def __post_init__(self):
         if not isinstance(self.engine, Engine):
@@ -160,7 +163,20 @@ class Recipe:
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
         """Encodings of the sum before the epilogue, in the engine's result format; the output format only where sums round
         to it."""
+        if self.rounding is not None:
+            a, b = (self._rounded(x, name) for x, name in ((a, "a"), (b, "b")))
         return self.engine.sum_bits(a, b, with_output(self.order, out_format))
+
+    def _rounded(self, x, name: str) -> np.ndarray:
+        """FP32 encodings of an operand in the engine's format."""
+        values = check_bits(x, get_float_format("fp32"), name).view(np.float32)
+        return operand_bits(values, self.engine.formats["ab".index(name)], self.rounding, name)
+
+    @property
+    def operand_formats(self) -> tuple[str, str]:
+        """Formats in which A and B are given."""
+        a, b = ("fp32" if self.rounding else fmt.name for fmt in self.engine.formats[:2])
+        return a, b
 
     def gemm_bits(
         self, a, b, *, out_format: str = "fp32", scale: float = 1.0, scale_result: float | None = None
@@ -185,7 +201,9 @@ class Recipe:
         """
         fmt = get_format(out_format)
         result = get_format(self.engine.d_format)
-        if not isinstance(fmt, Format) or not isinstance(result, Format) or fmt.name not in self.epilogue.formats:
+        as_it_is = fmt == result and fmt.name != "fp32"  # FP64 and integers: nothing is left to round
+        plain = isinstance(fmt, Format) and isinstance(result, Format)
+        if fmt.name not in self.epilogue.formats or not (plain or as_it_is):
             raise Unknown(
                 f"{self.name}: the output format {fmt.name} is not known",
                 field="out_format",
@@ -210,6 +228,8 @@ class Recipe:
                 f"{self.name}: the recipe is for m, n = {self.shape}, the operands have {got}; make one for this shape"
             )
         total = self.sum_bits(a, b, out_format=fmt.name)
+        if as_it_is or not isinstance(fmt, Format) or not isinstance(result, Format):
+            return total
         return finish(total, result, self.epilogue, fmt, scale, scale_result)
 
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
@@ -234,7 +254,7 @@ class Recipe:
         if scaling.folded:
             return self.gemm_bits(a, b, out_format=out_format, scale=folded_scale(scaling.a.item(), scaling.b.item()))
         fmt, float32 = get_float_format(out_format), get_float_format("fp32")
-        if scaling.applied == "product" or (scaling.applied == "block" and not isinstance(self.order, Chain)):
+        if scaling.applied == "product" or (scaling.applied == "block" and not self._fits_blocks(scaling.block)):
             raise Unknown(
                 f"{self.name} with scales ({scaling.in_words()}) is not known", field="scales",
                 known=("per tensor", "per row and column", "blocks of 128 with one chain"),
@@ -244,8 +264,16 @@ class Recipe:
             sums = scaled_sums(self.engine, np.asarray(a), np.asarray(b), scaling)
         else:
             bits = self.sum_bits(a, b, out_format=out_format)
-            sums = apply_at_end(values_of_bits(bits, self.engine.formats[3]).astype(np.float32), scaling)
+            sums = apply_at_end(
+                values_of_bits(bits, self.engine.formats[3]).astype(np.float32), scaling.on(self.engine)
+            )
         return finish(sums.view(np.uint32), float32, replace(self.epilogue, adds_zero=False), fmt, 1.0)
+
+    def _fits_blocks(self, block: int | None) -> bool:
+        """Whether factors can change after each block: one chain, which they cut, or one that starts anew there."""
+        if isinstance(self.order, Chain) or block is None:
+            return block is not None
+        return self.order == restarted(0, self.k, block, begin="zero")
 
     def __str__(self) -> str:
         return self.picture()
@@ -261,6 +289,8 @@ class Recipe:
         if lost.size:
             lines.append(f"  left out: {lost.size} values, k {lost[0]}:{lost[-1] + 1}")
         lines.append(f"  output: {self.epilogue}")
+        if self.rounding:
+            lines.insert(2, f"  operands: FP32, rounded to {self.engine.formats[0].name} ({self.rounding})")
         if self.source:
             lines.append(f"  source: {self.source}; what follows from it is predicted")
         return "\n".join(lines)

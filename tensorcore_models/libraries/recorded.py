@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .cublaslt import cublaslt, platform_of
+from .cublaslt import platform_of
 from .cublaslt_tables import FIELDS
+from .profiled import configured
 from .recipe import Recipe, Unknown
 
 FORMAT = "mpgemm cublaslt recording 1"
@@ -85,9 +86,10 @@ class Recording:
             raise Unknown(
                 f"cuBLASLt refused {problem} when it was recorded", field="config", advice="Pad to a legal shape"
             )
-        return cublaslt(
-            self.device, self.version, m=problem.m, k=problem.k, n=problem.n, format=problem.format, config=config
-        )
+        return configured(
+            self.device, self.version, m=problem.m, k=problem.k, n=problem.n, format=problem.format,
+            out_format=problem.out_format, config=config,
+        )  # fmt: skip
 
 
 def load_recording(path: str | os.PathLike, *, device: str | None = None, version: str | None = None) -> Recording:

@@ -28,6 +28,15 @@ class DrawnOperands(NamedTuple):
 Shape = tuple[int, ...]
 
 
+def signed_zeros(fmt: Format, negative: np.ndarray) -> np.ndarray:
+    """Encodings of zeros, negative where that is asked for and the format has it.
+
+    The sign bit is a number of the container's type: numpy refuses FP64's as a Python integer.
+    """
+    sign = fmt.sign_bit if fmt.has_negative_zero else 0
+    return np.where(negative, fmt.container.type(sign), fmt.container.type(0))
+
+
 def _random_bits(fmt: Format | IntegerFormat, shape: Shape, rng: np.random.Generator) -> np.ndarray:
     """Uniform over all encodings."""
     return rng.integers(0, 1 << fmt.bits, shape, dtype=fmt.container, endpoint=False)
@@ -71,8 +80,8 @@ def _near_one(fmt, shape, rng):
 def _zeros(fmt, shape, rng):
     """Two of three elements are zeros of either sign; the third has any exponent."""
     numbers = of_exponents(fmt, rng.integers(0, 1 << fmt.exponent_bits, shape), rng)
-    signs = np.where(rng.integers(0, 2, shape) == 1, fmt.sign_bit if fmt.has_negative_zero else 0, 0)
-    return np.where(rng.integers(0, 3, shape) > 0, signs.astype(fmt.container), numbers)
+    zeros = signed_zeros(fmt, rng.integers(0, 2, shape) == 1)
+    return np.where(rng.integers(0, 3, shape) > 0, zeros, numbers)
 
 
 def _subnormals(fmt, shape, rng):

@@ -205,10 +205,11 @@ def test_block_scales_take_their_bytes_of_l1(operand, needed):
 
 
 @pytest.mark.parametrize("operand", ["int8", "fp8", "hifloat8", "mxfp8", "mxfp4"])
-@pytest.mark.parametrize("k", [1, 16, 31, 32, 33, 65])
-def test_a_short_k_has_a_plan(operand, k):
-    """Blocks of k are whole fractals of the format, also where k is less than one."""
-    p = ascend.plan(128, k, 128, "950", terms=1, operand=operand, rank="analytic", top=1, error_of=lambda s: 0.0)[0]
+@pytest.mark.parametrize(("k", "layout"), [(1, "nd"), (16, "nz"), (31, "nt"), (32, "nd"), (33, "nz"), (65, "nd")])
+def test_a_short_k_has_a_plan(operand, k, layout):
+    """Blocks of k are whole fractals of the format, also where k is less than one, or a row of ND less than a byte."""
+    options = {"terms": 1, "operand": operand, "layout": layout, "rank": "analytic", "top": 1}
+    p = ascend.plan(128, k, 128, "950", error_of=lambda s: 0.0, **options)[0]
     whole = {"int8": 32, "fp8": 32, "hifloat8": 32}.get(operand, 64)
     assert p.blocking.bk % whole == 0 and p.blocking.bk - whole < k
     assert not judged(

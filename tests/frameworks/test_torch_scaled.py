@@ -36,11 +36,11 @@ def test_factors_of_rows_and_columns(fast):
         plain = torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=fast)
         added = torch._scaled_mm(a, b, scale_a, scale_b, bias=bias, out_dtype=torch.bfloat16, use_fast_accum=fast)
     sums = HOPPER.gemm(to_array(a, "a"), to_array(b, "b"), promote_every=None if fast else 128)
-    scaled = (sums * scale_a.numpy()) * scale_b.numpy()
+    scaled = (sums * scale_b.numpy()) * scale_a.numpy()
     assert np.array_equal(bits_of(plain), scaled.astype(ml_dtypes.bfloat16).view(np.uint8))
     ended = (scaled + bias.float().numpy()).astype(ml_dtypes.bfloat16)
     assert np.array_equal(bits_of(added), ended.view(np.uint8))
-    assert "RN32(scale_b RN32(scale_a sum))" in run.report().rows[0].site.formats
+    assert "on Hopper RN32(scale_a RN32(scale_b sum))" in run.report().rows[0].site.formats
 
 
 def test_blocks_of_128_through_both_functions():

@@ -1,6 +1,5 @@
 """Engines on tensors of a GPU: the whole call, with the machine of stored PTX in the place of the device."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -167,28 +166,40 @@ def test_flash_attention_runs_its_products_there(engine, monkeypatch):
     assert all(map(torch.equal, *found))
 
 
-def test_the_campaign_compares_and_times(engine, monkeypatch, tmp_path):
-    """`--emulation` with the machine in the place of a GPU, and a clock of one second."""
-    from mpgemm.kernels import campaign
-    from mpgemm.kernels import emulation_campaign as emulation
+def test_the_campaign_compares_and_times(engine, monkeypatch):
+    """The parts of a campaign that emulate, with the machine in the place of a GPU, and a clock of one second."""
+    pytest.importorskip("triton")
+    from mpgemm.campaign import emulation, times
 
-    changes = {
-        "UNITS": (engine.label,), "ROUNDS": 1, "MOST": (12, 12, 40), "SIDES": (16,), "gpu_of": tensors.gpu_of,
-        "seconds": lambda run: (run(), 1.0)[1],
-    }  # fmt: skip
-    for name, value in changes.items():
-        monkeypatch.setattr(emulation, name, value)
-    cpu, path = torch.device("cpu"), tmp_path / "report.json"
-    parts = {"bits": emulation.comparisons(cpu), "rates": emulation.rates(cpu)}
-    assert campaign.run(parts, tensors.gpu_of(None).target, "none", path) == 0
-    report = json.loads(path.read_text())
-    assert (
-        all(row["differ"] == 0 and row["tiles"] >= row["again"] for row in report["bits"]) and len(report["bits"]) == 9
-    )
-    limit = pytest.approx(7.275, abs=0.05)
-    assert report["rates"] == [
-        {"unit": engine.label, "side": 16, "seconds": 1.0, "tmacs": 16**3 / 1e12, "predicted_limit": limit}
-    ]
+    cpu, target = torch.device("cpu"), tensors.gpu_of(None).target
+    for module, changes in (
+        (emulation, {"UNITS": (engine.label,), "ROUNDS": 1, "MOST": (12, 12, 40), "OWN_SHAPES": (SHAPE,)}),
+        (times, {"UNITS": (engine.label,), "SIDES": (16,)}),
+    ):
+        for name, value in changes.items():
+            monkeypatch.setattr(module, name, value)
+    rows = [task() for _, task in emulation.edges(cpu)]
+    assert len(rows) == 9 and all(row["differ"] == 0 and row["tiles"] >= row["again"] >= row["on_cpu"] for row in rows)
+
+    def own(library, a, b):  # what the GPU computes itself: the unit's chain, and one element of another
+        found = engine.gemm(a.numpy(), b.numpy())
+        found.view(np.uint32)[3, 5] ^= 1
+        return torch.from_numpy(found)
+
+    monkeypatch.setattr(emulation.TorchMatmulEngine, "multiply", own)
+    monkeypatch.setattr(emulation, "candidates", lambda arch, fmt: [engine] if fmt == "fp16" else [])
+    found = {facts["data"]: task() for facts, task in emulation.own(cpu, "hopper")}
+    assert found == dict.fromkeys(emulation.OWN_DATA, {"elements": SHAPE[0] * SHAPE[1], "apart": 1})
+
+    def clock(run):
+        run()
+        return {"seconds": 1.0, "device_seconds": 0.5, "host_seconds": 0.1}
+
+    [(facts, task)] = times.emulated(target, cpu, clock)
+    row, operations = task(), 2 * 16**3 / 1e12
+    assert facts == {"name": f"emulated {engine.label}", "m": 16, "n": 16, "k": 16}
+    assert row["tflops"] == operations and row["device_tflops"] == 2 * operations and row["host_seconds"] == 0.1
+    assert row["predicted_tflops"] == pytest.approx(2 * 7.275, abs=0.1)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 13, 40), (21, 1, 40), (0, 13, 40), (21, 13, 0), (1, 1, 1)])

@@ -338,3 +338,33 @@ def test_a_file_of_shapes_is_read_line_by_line(tmp_path):
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             read_shapes(path)
+
+
+def test_a_chip_with_fixpipe_runs_a_grid_where_no_kernel_is_named(capsys):
+    """The paper's kernel is for cores whose C goes through UB: 0.724 ms where the grid takes 0.555."""
+    size = ("simulate", 4096, 4096, 4096, "--terms", 1, "--block", "128,64,256")
+    own, grid, paper = (
+        run_json(capsys, *size, "--chip", "910B3", *kernel)["seconds"]
+        for kernel in ((), ("--kernel", "grid"), ("--kernel", "paper"))
+    )
+    assert own == grid < 0.8 * paper
+    coupled = ("simulate", 1024, 1024, 1024, "--chip", "910A")
+    assert run_json(capsys, *coupled)["seconds"] == run_json(capsys, *coupled, "--kernel", "paper")["seconds"]
+
+
+def test_a_profile_without_busy_ratios_says_so_once(capsys, tmp_path):
+    profile = tmp_path / "op_summary.csv"
+    rows = [
+        f'Op{i},MatMulV3,"{128 * i},512;512,1024","FLOAT16;FLOAT16","ND;ND","{128 * i},1024",500.0' for i in (1, 2, 3)
+    ]
+    profile.write_text(
+        "\n".join(
+            ["Op Name,OP Type,Input Shapes,Input Data Types,Input Formats,Output Shapes,Task Duration(us)", *rows]
+        )
+        + "\n"
+    )
+    status, out, err = run(capsys, "simulate", "--measured", profile, "--chip", "910B3")
+    text = " ".join(out.split())
+    assert status == 0, err
+    assert text.count("no busy ratios of pipes") == 1 and "3 product(s) differ by 5% or more" in text
+    assert "no pipe's busy time explains it" not in text

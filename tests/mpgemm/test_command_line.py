@@ -93,7 +93,7 @@ def ruled():
     [
         ("--seed 0", "--seed goes with --drawn or FILE"),  # the default's value is given all the same
         ("--seed 1 --size 2", "--seed and --size go with --drawn or FILE"),
-        ("a b --size 2", "--size goes without FILE"),
+        ("a b --size 2", "--size goes without FILE: no effect there, leave out --size, or FILE"),
         ("a --seed 1 --all", "--all goes with what has no seed"),
     ],
 )
@@ -215,6 +215,7 @@ NEEDED = {
     "e4m3fn": "encodings",
     "distinguish": "an SMT solver",
     "beats": "an SMT solver",
+    "campaign": "a GPU; tests/campaign has it",
     "kernel": "Triton; tests/kernels/test_kernel_command.py has it",
     "selftest": "half a minute",
     "check-kernel": "a kernel; tests/ascend/test_emit.py has some",

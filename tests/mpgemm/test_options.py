@@ -10,6 +10,7 @@ from ascend.planner.accuracy import DISTRIBUTIONS
 from ascend.planner.plan import PLAN_KERNELS, RANKS, SIMULATED
 from ascend.reports.calibration import ASSUMED_SIZE
 from ascend.schedule import KERNELS
+from mpgemm.campaign.parts import PARTS
 from mpgemm.cli.common import words
 from mpgemm.cli.common.discovery import all_commands, command_module, command_parser, stated
 from mpgemm.exact.errors import RELATIVE_METRICS
@@ -50,6 +51,7 @@ STATED = {
     "SOLVER_SECONDS": DEFAULT_TIMEOUT,
     "SOLVER_MEGABYTES": DEFAULT_MEMORY,
     "TOLERANCE_SHAPE": SHAPE,
+    "CAMPAIGN_PARTS": tuple(PARTS),
 }
 
 

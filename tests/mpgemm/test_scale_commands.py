@@ -102,8 +102,8 @@ def test_predict_with_factors_of_rows(files, capsys):
     ]
     scaled = ["--scale-a", "RA.npy", "--scale-b", "RB.npy", "--out", "D.npy"]
     assert main([*words, *scaled, "--config", "fast_accumulation=true"]) == 0
-    assert "RN32(scale_b RN32(scale_a sum))" in " ".join(capsys.readouterr().out.split())
-    assert (np.load("D.npy") == (HOPPER.gemm(a, b) * np.load("RA.npy")) * np.load("RB.npy")).all()
+    assert "RN32(scale_a RN32(scale_b sum))" in " ".join(capsys.readouterr().out.split())
+    assert (np.load("D.npy") == (HOPPER.gemm(a, b) * np.load("RB.npy")) * np.load("RA.npy")).all()
     assert main([*words, "--scale-a", "1", "--scale-b", "1", "--scale", "2"]) == 2
 
 

@@ -131,7 +131,7 @@ def test_rows_of_hopper_rest_on_an_own_run():
     own = "hardware: own run (NVIDIA H100 80GB HBM3, CUDA 13.0, driver 580.159.04, 2026-11-26)"
     assert len(rows) == 100 and {row.evidence for row in rows} == {own}
     assert not [row for row in rows if any("Published models differ" in text for text in open_questions(row))]
-    assert {row.accumulator.nan for row in rows if row.d_format == "fp64"} == {"x86"}
+    assert {row.accumulator.nan for row in rows if row.d_format == "fp64"} == {"dmma"}
     others = {
         row.accumulator.nan for row in ROWS if row.d_format == "fp64" and row.arch in ("ampere", "ada", "blackwell")
     }

@@ -14,6 +14,7 @@ from tensorcore_models.accumulators import (
     InterleavedDotAdd,
     LanedFMA,
     ParametricDotAdd,
+    WidenedDotAdd,
 )
 from tensorcore_models.families.fused.specification import BEYOND
 
@@ -37,6 +38,13 @@ from tensorcore_models.families.fused.specification import BEYOND
         (lambda: LanedFMA(lanes=0), ValueError),
         (lambda: InterleavedDotAdd(group_order=(0.0, 1)), TypeError),
         (lambda: InterleavedDotAdd(dot="fda"), TypeError),
+        (lambda: WidenedDotAdd(tcm.FusedDotAdd(8, 24), 12), ValueError),
+        (lambda: WidenedDotAdd(nan="quiet"), ValueError),
+        (lambda: WidenedDotAdd(tcm.FusedDotAdd(output_rounding="sr")), ValueError),
+        (lambda: WidenedDotAdd(via_format="fp33"), ValueError),
+        (lambda: WidenedDotAdd().with_rules(zero_sign="ieee"), ValueError),
+        (lambda: tcm.MatrixEngine(WidenedDotAdd(), c_format="fp64"), ValueError),
+        (lambda: LanedFMA(nan="dmma"), ValueError),
         (lambda: tcm.MatrixEngine(tcm.FusedDotAdd(), k=16.0), TypeError),
         (lambda: tcm.MatrixEngine(tcm.FusedDotAdd(), scale_format="ue8m0", block_size=0), ValueError),
         (lambda: tcm.MatrixEngine(IntegerDotAdd(), a_format="fp16"), ValueError),

@@ -160,6 +160,7 @@ def test_chains_of_fma(rounding):
         {"flush_inputs": True, "flush_outputs": True},
         {"saturate": True},
         {"nan": "x86"},
+        {"nan": "dmma"},
         {"flush_outputs": True, "rounding": "rd"},
     ],
     ids=str,

@@ -123,6 +123,8 @@ FAMILIES: dict[str, tuple[Unit, ...]] = {
     ),
     "SequentialFMA": (
         Unit(SequentialFMA(), "fp64", "fp64", "fp64", "fp64"),
+        *(Unit(SequentialFMA(r, nan="dmma"), "fp64", "fp64", "fp64", "fp64") for r in ("rne", "rz", "rd", "ru")),
+        Unit(SequentialFMA(nan="dmma"), "fp16", "bf16"),
         Unit(SequentialFMA(), "fp32", "fp32"),
         *(
             Unit(SequentialFMA(r), "fp32", "fp16")

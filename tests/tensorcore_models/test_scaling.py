@@ -11,6 +11,7 @@ from tensorcore_models.engines.scaled import fused_multiply_add
 from tensorcore_models.engines.scaling import RULES
 
 E4M3, E8M0 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu
+ADA = tcm.get_instruction("ada:mma.m16n8k32.f32.e4m3.e4m3.f32")
 HOPPER = tcm.get_instruction("hopper:wgmma.m64n8k32.f32.e4m3.e4m3")
 MX = tcm.get_instruction("rtx_blackwell:mma.m16n8k32.block32.f32.e4m3.e4m3.f32.ue8m0")
 NV = tcm.get_instruction("rtx_blackwell:mma.m16n8k64.block16.f32.e2m1.e2m1.f32.ue4m3")
@@ -95,10 +96,11 @@ def test_at_the_end():
     s, t = np.float32(0.37), np.float32(1.9)
     assert (HOPPER.gemm(a, b, scale_a=s, scale_b=t) == sums * (s * t)).all()
     row, column = factors(M, 1), factors(1, N)
-    assert (HOPPER.gemm(a, b, scale_a=row, scale_b=column) == (sums * row) * column).all()
+    assert (HOPPER.gemm(a, b, scale_a=row, scale_b=column) == (sums * column) * row).all()
+    assert (ADA.gemm(a, b, scale_a=row, scale_b=column) == (ADA.gemm(a, b) * row) * column).all()
     c = factors(M, N)
     assert (HOPPER.gemm(a, b, c, scale_a=row, scale_b=t, promote_every=128)
-            == (HOPPER.gemm(a, b, promote_every=128) * row) * t + c).all()  # fmt: skip
+            == (HOPPER.gemm(a, b, promote_every=128) * t) * row + c).all()  # fmt: skip
     with pytest.raises(ValueError, match="alpha and beta"):
         HOPPER.gemm(a, b, scale_a=s, scale_b=t, alpha=2.0)
 

@@ -39,6 +39,12 @@ CUTLASS_OPTIONS = ("tile_k", "split_k", "split_mode", "grain", "sliced_k", "resi
 SCALED_OPTIONS = ("fast_accumulation", "split_k", "scheme")
 
 
+#: Formats of files of integers; unsigned ones may be encodings, so they need a name.
+INTEGERS = {"int8": "s8", "int32": "s32"}
+#: Formats whose results are in another format where nobody names one; other short formats give bf16.
+OUTPUTS = {"tf32": "fp32", "s8": "s32", "fp16": "fp16", "bf16": "bf16", "fp32": "fp32", "fp64": "fp64"}
+
+
 def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.ndarray, str]:
     """Encodings of a matrix file and their format."""
     from mpgemm.inputs.files import read_matrix
@@ -47,6 +53,7 @@ def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.
     from tensorcore_models.formats.operands import operand_bits
 
     array = read_matrix(path, encodings=name is not None)
+    name = INTEGERS.get(array.dtype.name) if name is None else name
     fmt = format_of_dtype(array.dtype) if name is None else operand_format(name)
     if fmt is None:
         raise ValueError(f"{path}: {array.dtype} is no format of a matrix unit; name one with --format")
@@ -55,10 +62,20 @@ def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.
     return operand_bits(array, fmt, rounding, str(path)), fmt.name
 
 
-def read_operands(args: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, str, str]:
-    """A, B, their format and the output format, shapes checked."""
-    a, fmt = read_operand(args.a, args.format, args.input_rounding)
-    b, other = read_operand(args.b, args.format, args.input_rounding)
+def read_operands(args: argparse.Namespace, *, library_rounds: bool = False) -> tuple[np.ndarray, np.ndarray, str, str]:
+    """A, B, their format and the output format, shapes checked.
+
+    With `library_rounds` operands of TF32 are encodings of FP32, which the library's recipe rounds.
+    """
+    from tensorcore_models.formats import operand_format
+
+    given = args.format
+    words = library_rounds and given is not None and operand_format(given).name == "tf32"
+    if words and args.input_rounding is not None:
+        raise ValueError("--input-rounding: this library rounds FP32 to TF32 by itself; leave the option out")
+    a, fmt = read_operand(args.a, "fp32" if words else given, args.input_rounding)
+    b, other = read_operand(args.b, "fp32" if words else given, args.input_rounding)
+    fmt, other = ("tf32", "tf32") if words else (fmt, other)
     if fmt != other:
         raise ValueError(f"A is {fmt} and B is {other}; libraries here take one format for both: name it with --format")
     if a.shape[1] != b.shape[0]:
@@ -74,7 +91,7 @@ def output_format(args: argparse.Namespace, fmt: str) -> str:
 
     if args.out_format is not None:
         return operand_format(args.out_format).name
-    return fmt if fmt in ("fp16", "bf16", "fp32") else "bf16"
+    return OUTPUTS.get(fmt, "bf16")
 
 
 def parse_config(texts: list[str]) -> dict[str, str]:
@@ -150,7 +167,9 @@ def _cublaslt(
             f"file, written by {RECORD}"
         )
     p = problem
-    return libraries.cublaslt(gpu, version, m=p.m, k=p.k, n=p.n, format=p.format, config=integer_config(config))
+    return libraries.configured(
+        gpu, version, m=p.m, k=p.k, n=p.n, format=p.format, out_format=p.out_format, config=config
+    )
 
 
 def _scaled_mm(gpu: str, config: dict[str, str], recorded: str | None, p: Problem) -> libraries.Recipe:
@@ -176,6 +195,27 @@ def _known(config: dict[str, str], names: tuple[str, ...]) -> None:
     unknown = [name for name in config if name not in names]
     if unknown:
         raise ValueError(f"--config has the field {unknown[0]!r}; known: {', '.join(names)}")
+
+
+def cutlass_assumptions(library: str, config: dict[str, str], recipe: libraries.Recipe) -> tuple[str, ...]:
+    """What a prediction for CUTLASS takes for granted: a tile of k that nobody named matters where k does not fill it."""
+    if resolve_library(library)[0] != "cutlass" or "tile_k" in config:
+        return ()
+    return (
+        f"tile_k 32: nobody named the kernel's. Where k ({recipe.k} here) fills no tile the residue comes first and the bits "
+        "depend on tile_k (an H100's 16-bit kernels have 32 to 128; names say it, as in 64x64_32x6): give --config tile_k=...",
+    )
+
+
+def rounds_operands(gpu: str, library: str | None) -> bool:
+    """Whether the recipes of a library round FP32 operands to TF32 by themselves, as this version was recorded to do."""
+    from tensorcore_models.catalogue import canonical_device
+    from tensorcore_models.libraries.profile_tables import MEASURED
+
+    if library is None:
+        return False
+    (name, version), measured = resolve_library(library), MEASURED.get(canonical_device(gpu))
+    return name == "cublaslt" and measured is not None and ".".join(version.split(".")[:2]) in measured.versions
 
 
 def facts(recipe: libraries.Recipe, config: dict[str, str], recorded: str | None) -> dict:

@@ -59,7 +59,8 @@ class Parser(argparse.ArgumentParser):
                 names = " or ".join(map(self._spelled, others)) if wanted else " and ".join(map(self._spelled, beside))
                 relation = "with" if wanted or what else "without"
                 go = "goes" if len(useless) == 1 else "go"
-                raise ValueError(f"{' and '.join(useless)} {go} {relation} {what or names}")
+                out = "" if relation == "with" else f": no effect there, leave out {' and '.join(useless)}, or {names}"
+                raise ValueError(f"{' and '.join(useless)} {go} {relation} {what or names}{out}")
         for name, least in self._least.items():
             value = getattr(found[0], self._option_string_actions[name].dest)
             if self._is_given(name) and value < least:

@@ -130,12 +130,25 @@ def measured(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[
     for row, _, _, said in found:
         for sentence in said:
             say(f"{row.name}: {sentence}")
+    if silent := sum(not row.busy and _differs(row, timeline) for row, timeline, _, _ in found):
+        say(
+            f"{silent} product(s) differ by {SMALL:.0%} or more and have no busy ratios of pipes in {args.measured} "
+            f"({', '.join(RATIOS)}), by which a difference could be explained: profile with aic-metrics PipeUtilization"
+        )
+
+
+def _differs(row: ProfileRow, timeline: ascend.Timeline) -> bool:
+    """Whether predicted and measured time differ by more than is left without a word."""
+    return abs(row.seconds - timeline.seconds) >= SMALL * row.seconds
 
 
 def explanations(row: ProfileRow, timeline: ascend.Timeline) -> list[str]:
-    """What would explain a difference of times: pipes that are busy for longer or shorter, or time in which none is."""
+    """What would explain a difference of times: pipes that are busy for longer or shorter, or time in which none is.
+
+    Nothing for a row without busy ratios.
+    """
     gap = row.seconds - timeline.seconds
-    if abs(gap) < SMALL * row.seconds:
+    if not row.busy or not _differs(row, timeline):
         return []
     found = []
     for pipe, ratio in row.busy:

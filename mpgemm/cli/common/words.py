@@ -37,3 +37,6 @@ SOLVER_SECONDS, SOLVER_MEGABYTES = 60.0, 8192
 
 # Rows and columns of `tolerance` without data: mpgemm.testing.tolerances.
 TOLERANCE_SHAPE = (256, 256)
+
+# Parts of `campaign`: mpgemm.campaign.parts.
+CAMPAIGN_PARTS = ("units", "emulation", "recovery", "functions", "libraries", "times")

@@ -24,6 +24,8 @@ from tensorcore_models.formats.rounding import round_to
 
 #: What a number that is chosen to fit costs, and from which difference of scores on statements are told apart.
 PRICE, TOLD_APART = 10.0, 4.0
+#: A share of a right kernel's errors below which nothing is left: roundings of a fault's own factors are as large.
+EXACT = 0.1
 #: Wrong elements below which nothing is said that is chosen to fit.
 FEWEST = 4
 
@@ -127,7 +129,7 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind("tiles of the result (8 to 256 rows, square or whole rows) exchanged or added", moved.tiles_moved),
     FaultKind("A or B read transposed", moved.operand_transposed, False, along_k=True),
     FaultKind(
-        "operands rounded to tf32, bf16, fp16 or an 8-bit format (to nearest even or away, cut, up, down)",
+        "operands rounded to tf32, bf16, fp16, e4m3fn or e5m2 (to nearest even or away, cut; up or down to the unit's own)",
         narrow.operands_rounded, along_k=True,
     ),
     FaultKind("operands clipped at 6, 240, 448, 57344 or 65504", narrow.operands_clipped, along_k=True),
@@ -276,8 +278,8 @@ def diagnose(f: Failure) -> Diagnosis:
 def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:
     """The statements that explain best for what they choose to fit: what is left, in units of the best one's, and a price for
     each number that is chosen."""
-    best = max(min(finding.fit for finding in good), 0.05)
-    scores = {x: elements * (max(x.fit, 0.05) / best) ** 2 + PRICE * x.free + x.tried for x in good}
+    best = max(min(finding.fit for finding in good), EXACT)
+    scores = {x: elements * (max(x.fit, EXACT) / best) ** 2 + PRICE * x.free + x.tried for x in good}
     least = min(scores.values())
     near = sorted((score, x.text) for x, score in scores.items() if score <= least + TOLD_APART)
     return tuple(dict.fromkeys(text for _, text in near))

@@ -326,13 +326,23 @@ def operands_rounded(f: Failure) -> Iterator[Finding]:
     yield from _with_operands(f, lambda x: np.where(np.abs(x) < least, 0.0, x), "{} taken with 0 for subnormal numbers")
     for name in ("tf32", "bf16", "fp16", "e4m3fn", "e5m2"):
         narrow = get_float_format(name)
-        if narrow.fraction_bits > fmt.fraction_bits:
+        own = narrow.name == fmt.name
+        if narrow.fraction_bits > fmt.fraction_bits or (own and not _rounded_at_all(f)):
             continue
-        for rounding, how in _ROUNDINGS:
+        for rounding, how in _ROUNDINGS if own else _ROUNDINGS[:3]:
             yield from _with_operands(
                 f, lambda x, narrow=narrow, rounding=rounding: round_to(x, narrow, rounding, saturate=True),
                 f"{{}} {how.format(name)} first",
             )  # fmt: skip
+
+
+def _rounded_at_all(f: Failure) -> bool:
+    """Whether the operands were given with more bits than the unit takes."""
+    return any(
+        x.dtype != y.dtype and not np.array_equal(x.astype(np.float64), y.astype(np.float64))
+        or x.dtype == y.dtype and not np.array_equal(x, y)
+        for x, y in zip(f.case.given, f.case.operands, strict=True)
+    )  # fmt: skip
 
 
 #: Roundings of operands that kernels have, in words.
@@ -354,8 +364,9 @@ def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
         return
     given, right, factors = f.case.given, f.stored, f.factors
     stored = [given[0][f.rows].astype(np.float64), given[1][:, f.columns].T.astype(np.float64)]
+    changed = [change(x) for x in stored]
     for sides, words in (((0, 1), "the operands were"), ((0,), "A was"), ((1,), "B was")):
-        used = [change(x) if side in sides else y for side, (x, y) in enumerate(zip(stored, right, strict=True))]
+        used = [changed[side] if side in sides else right[side] for side in (0, 1)]
         if any(np.array_equal(used[side], right[side]) for side in sides):
             continue
         prediction = np.einsum("ik,ik->i", used[0] * factors[0], used[1] * factors[1]) + f.added

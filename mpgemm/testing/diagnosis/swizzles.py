@@ -18,7 +18,8 @@ def swizzled(f: Failure) -> Iterator[Finding]:
     wrong = f.wrong[f.rows, f.columns]
     at = np.flatnonzero(wrong)
     few = at[evenly(at.size, SCREENED)]
-    true, rated = (1 + f.share) * f.exact, []
+    true = (1 + f.share) * f.exact
+    rated: list[tuple[float, int, str, int, tuple[str, int, int, int]]] = []
     for text, axis, source in _sources(f.exact.shape):
         rows, columns = f.rows[few], f.columns[few]
         i, j = _elsewhere(axis, source, rows, columns, f.exact.shape)

@@ -255,12 +255,18 @@ def given_scales(f: Failure) -> Iterator[Finding]:
 
 
 def _of_whole(f: Failure, scaling: Scaling) -> Iterator[Finding]:
-    """The factor of a whole tensor beside block scales."""
-    for side, name in enumerate("ab"):
-        factor = _whole(scaling, side)
-        for times, what in ((1 / factor, "was left out"), (factor, "was applied twice")) if factor != 1 else ():
-            text = f"the factor of the whole {name.upper()} beside its blocks {what}"
-            yield f.finding((f.true - f.added) * times + f.added, text, 1 + times, 2.0)
+    """The factor of a whole tensor beside block scales, of one operand or of both."""
+    factors = [_whole(scaling, side) for side in (0, 1)]
+    named = [
+        (factors[0], "the factor of the whole A beside its blocks"),
+        (factors[1], "the factor of the whole B beside its blocks"),
+    ]
+    if 1 not in factors:
+        named.append((factors[0] * factors[1], "the factors of the whole A and B beside their blocks"))
+    for factor, name in named:
+        verb = "were" if "factors" in name else "was"
+        for times, what in ((1 / factor, "left out"), (factor, "applied twice")) if factor != 1 else ():
+            yield f.finding((f.true - f.added) * times + f.added, f"{name} {verb} {what}", 1 + times, 2.0)
 
 
 def _whole(scaling: Scaling, side: int) -> float:

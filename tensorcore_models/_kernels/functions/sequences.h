@@ -86,13 +86,12 @@ MPG_INLINE float mpg_fma_down(float a, float b, float c)
     double left;
     const double sum = mpg_exact_sum(a, b, c, &left);
     const float nearest = (float)sum;
-    const uint32_t bits = mpg_as_bits(nearest), magnitude = bits & 0x7FFFFFFFu;
-    const int above = ((double)nearest > sum) | (((double)nearest == sum) & (left < 0));
-    const uint32_t below = magnitude == 0 ? 0x80000001u : bits >> 31 ? bits + 1 : bits - 1;
-    const double product = (double)a * (double)b;
-    const int minus_zero =
-        (sum == 0) & !((left < 0) | (left > 0)) & (int)((mpg_as_bits64(product) >> 63) | (mpg_as_bits(c) >> 31));
-    return mpg_as_float(above ? below : minus_zero ? 0x80000000u : bits);
+    const uint32_t bits = mpg_as_bits(nearest), zero = MPG_ONES((bits & 0x7FFFFFFFu) == 0);
+    const uint32_t above = MPG_ONES((double)nearest > sum) | (MPG_ONES((double)nearest == sum) & MPG_ONES(left < 0));
+    const uint32_t below = MPG_PICK(zero, 0x80000001u, bits - 1 + 2 * (bits >> 31));
+    const uint32_t signs = (uint32_t)(mpg_as_bits64((double)a * (double)b) >> 63) | mpg_as_bits(c) >> 31;
+    const uint32_t minus_zero = MPG_ONES(sum == 0) & MPG_ONES(left == 0) & signs << 31;
+    return mpg_as_float(MPG_PICK(above, below, bits | minus_zero));
 }
 
 /* ---- one step ------------------------------------------------------------------------------------------------------- */

@@ -138,8 +138,19 @@ MPG_INLINE void mpg_lanes_pass(double *total, const double *a, const double *b, 
     memcpy(before, total, sizeof before);
     mpg_lanes_one_pass(total, a, b, layout, first, f, p);
     const int ordered = p->family == MPG_FAMILY_LANED || p->family == MPG_FAMILY_TWO_LANES; /* each addition said which NaN */
-    if (p->late.nan_operand && !ordered && mpg_lanes_any_nan(total))
-        mpg_lanes_nan_of_chain(total, before, a, b, layout->count);
+    if (!p->late.nan_operand || ordered || !mpg_lanes_any_nan(total))
+        return;
+    if (p->late.nan_operand == MPG_NAN_DMMA) {
+        mpg_layout start = *layout;
+        double ahead[MPG_LANES];
+        memcpy(ahead, before, sizeof ahead);
+        for (start.count = 0; start.count < layout->count && !mpg_is_nan64(mpg_as_bits64(a[start.count]));)
+            start.count++;
+        mpg_lanes_one_pass(ahead, a, b, &start, first, f, p);
+        mpg_lanes_nan_of_dmma(total, before, ahead, a, b, start.count, layout->count);
+        return;
+    }
+    mpg_lanes_nan_of_chain(total, before, a, b, layout->count);
 }
 
 /* Flushing of an instruction's addend: below c_flush it becomes zero, of which sign the plan says. */

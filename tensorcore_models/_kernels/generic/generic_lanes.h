@@ -177,6 +177,26 @@ MPG_INLINE double mpg_first_nan(double x, double y)
                                                 : MPG_NAN64 | MPG_SIGN64);
 }
 
+/* nan_operand of Hopper's FP64 instructions. */
+#define MPG_NAN_DMMA 2
+
+/* NaNs at the end of multiply-adds that look for a NaN in b, then in the addend, then in a: the last NaN of b decides. Without one
+ * it is the first to come: of the addend `before`, of an invalid operation, which `ahead`, the sums of the `first` products
+ * before one with a NaN in a, shows, or that one. */
+MPG_FROM_VECTORS static void mpg_lanes_nan_of_dmma(double *total, const double *before, const double *ahead, const double *a,
+                                                   const double *b, int64_t first, int64_t count)
+{
+    for (int l = 0; l < MPG_LANES; l++) {
+        int64_t q = count - 1;
+        if (!mpg_is_nan64(mpg_as_bits64(total[l])))
+            continue;
+        while (q >= 0 && !mpg_is_nan64(mpg_as_bits64(b[q * MPG_LANES + l])))
+            q--;
+        const int invalid = first == count || mpg_is_nan64(mpg_as_bits64(ahead[l]));
+        total[l] = q >= 0 ? mpg_first_nan(b[q * MPG_LANES + l], 0) : mpg_first_nan(before[l], invalid ? 0 : a[first]);
+    }
+}
+
 /* NaNs among sums of x and y. */
 MPG_FROM_VECTORS static void mpg_lanes_nan_of_sum(double *sum, const double *x, const double *y)
 {

@@ -181,7 +181,8 @@ typedef struct {
     MEMBER(int, to_inf) /* overflow is infinity in every rounding mode */ \
     MEMBER(int, saturate) /* overflow and infinities become the largest finite number, NaN becomes zero */ \
     MEMBER(int, flush) /* MPG_FLUSH_...: which results become zero */ \
-    MEMBER(int, nan_operand) /* x86: a NaN result is the first NaN operand, made quiet; nan_code after an invalid operation */ \
+    MEMBER(int, nan_operand) /* a NaN result is a NaN operand, made quiet, the first one of (a, b, addend): 1, x86; of (b, */ \
+                             /* addend, a): 2, MPG_NAN_DMMA; nan_code after an invalid operation */ \
     MEMBER(int, positive_underflow) /* nonzero sums that become zero are +0 */ \
     MEMBER(int, positive_zero) /* numbers that cancel are +0 where rounding down, too */ \
     MEMBER(uint64_t, nan_code) \

@@ -40,6 +40,10 @@ class Recorder:
     def __len__(self) -> int:
         return len(self._counts)
 
+    def has(self, row: Instruction, kind: str) -> bool:
+        """Whether a batch of that kind is kept."""
+        return f"{row}/{kind}" in self._counts
+
     def add(self, row: Instruction, kind: str, inputs: DrawnOperands, d: np.ndarray) -> None:
         """Keep a batch and its results."""
         name = f"{row}/{kind}"

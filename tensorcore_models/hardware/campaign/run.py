@@ -1,19 +1,20 @@
 """One command that compares this machine's GPU with its models: ``python -m tensorcore_models.hardware.campaign --out DIR``.
 
-With ``--cpu`` it is this machine's CPU, stages 2 and 3.
+With ``--cpu`` it is this machine's CPU.
 
 1. The decisive experiments: which answer the hardware gives to each open question, and the edge rules that follow.
 2. Every instruction of the architecture against its model (with those rules), by kind of operands; mismatches shrunk.
 3. A compact set of recorded vectors, for replay anywhere.
-4. torch.matmul against the models under candidate orders over k.
 
-Results are written as they come (each file atomically), so that a run that is cut short leaves what it has found.
+Results are written as they come (each file atomically), so that a run that is cut short leaves what it has found; one that is
+started again on its folder goes on there. ``mpgemm campaign`` does more: emulation, kernels, functions, libraries, times.
 """
 
 import argparse
 import dataclasses
 import datetime
 import functools
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -31,11 +32,9 @@ from ...engines.instruction import Instruction
 from ...probing.random_operands import KINDS, operands
 from ..cuda.device import Device, default_device
 from ..cuda.engines import CudaEngine
-from ..libraries.engines import TorchMatmulEngine
-from ..libraries.orders import SHAPES, candidates, reproduce, torch_kernels
 from .comparison import compare
 from .decisive import edge_rules, load_experiments, run, survivors
-from .recording import Recorder, write_json
+from .recording import INDEX, Recorder, recorded, write_json
 
 #: Dot products of one kind in the first round; later rounds take ROUND_GROWTH times more each until the target is reached.
 FIRST_ROUND = 4096
@@ -44,9 +43,8 @@ ROUND_GROWTH = 16
 BATCH_ELEMENTS = 1 << 24
 #: Matrices of each kind that are recorded, and the most elements of one.
 RECORDED_ELEMENTS = 3072
-#: Part of the budget that is kept for the library stage.
-LIBRARY_SHARE = 0.2
-LIBRARY_FORMATS = ("fp16", "bf16", "tf32", "e4m3fn")
+#: What is compared, which a campaign that goes on reads again.
+COMPARISON = "comparison.json"
 
 
 @dataclasses.dataclass
@@ -63,8 +61,8 @@ class Campaign:
     """A run over one device with a `budget` in seconds; results go to the folder `out`.
 
     Without a file of `experiments` the first stage is left out. `target` dot products of each of the `rows` are compared (all
-    of the architecture by default), and torch's `libraries` unless others are given. ``engine(row)`` runs an instruction, by
-    default on the device.
+    of the architecture by default). ``engine(row)`` runs an instruction, by default on the device. Where the folder holds
+    results already, they are kept and added to; raises ValueError where they are another device's, or damaged.
     """
 
     def __init__(
@@ -75,7 +73,6 @@ class Campaign:
         experiments: Path | None = None,
         target: int = 10_000_000,
         rows: Sequence[Instruction] | None = None,
-        libraries: Sequence[Any] | None = None,
         seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
         say: Callable[[str], None] = print,
@@ -90,7 +87,6 @@ class Campaign:
         self.target, self.seed, self.clock, self.say = target, seed, clock, say
         self.start, self.budget = clock(), budget
         self.rows = list(rows) if rows is not None else [r for r in list_instructions(device.arch) if r.published]
-        self.libraries = libraries
         date = datetime.datetime.now(datetime.UTC).date().isoformat()
         kind = "cpu" if isinstance(device, Machine) else "gpu"
         self.facts = {kind: device.name, "driver": device.driver, "date": date, "arch": device.arch}
@@ -98,6 +94,30 @@ class Campaign:
         self.rules: dict[str, Any] | None = None
         self.tallies = {row.name: Tally() for row in self.rows}
         self.recorder = Recorder(self.out / "vectors", self.facts)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take up the tallies and vectors that the folder holds."""
+        path = self.out / COMPARISON
+        if path.exists():
+            try:
+                held = json.loads(path.read_text())
+                tallies = {name: Tally(**found) for name, found in held["instructions"].items()}
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise ValueError(f"{path} is damaged ({error!r}): remove it, or give another folder") from None
+            for fact in set(self.facts) - {"date"}:
+                if held.get(fact) != self.facts[fact]:
+                    raise ValueError(
+                        f"{self.out} holds results of {fact} {held.get(fact)!r}, this is {self.facts[fact]!r}: "
+                        "give another folder"
+                    )
+            # What failed is tried again.
+            self.tallies |= {
+                name: dataclasses.replace(t, error="") for name, t in tallies.items() if name in self.tallies
+            }
+        if (self.out / "vectors" / INDEX).exists():
+            for row, kind, inputs, d in recorded(self.out / "vectors"):
+                self.recorder.add(row, kind, inputs, d)
 
     def elapsed(self) -> float:
         """Seconds since the start."""
@@ -108,7 +128,6 @@ class Campaign:
         stages = (
             ("decisive experiments", self.decide),
             ("comparison", self.compare_all),
-            ("library", self.compare_libraries),
         )
         failures = {}
         for name, stage in stages:
@@ -117,9 +136,9 @@ class Campaign:
                 continue
             try:
                 stage()
-            except (RuntimeError, OSError, ValueError) as error:  # one stage must not cost the others' results
-                failures[name] = str(error)
-                self.say(f"{name}: {error}")
+            except Exception as error:  # one stage must not cost the others' results
+                failures[name] = f"{type(error).__name__}: {error}"
+                self.say(f"{name}: {failures[name]}")
         summary = {**self.facts, "evidence": self.evidence, "seconds": round(self.elapsed(), 1), "failures": failures}
         summary |= {
             "dot_products": sum(sum(t.dots.values()) for t in self.tallies.values()),
@@ -156,7 +175,7 @@ class Campaign:
     # -- 2 and 3 ---------------------------------------------------------------------------------------------------------
     def compare_all(self) -> None:
         """Rounds over all instructions, each with more dot products, until the target or the budget is reached."""
-        deadline = self.budget * (1 - LIBRARY_SHARE)
+        deadline = self.budget
         size, first = FIRST_ROUND, True
         open_rows = list(self.rows)
         try:
@@ -166,12 +185,12 @@ class Campaign:
                         return
                     if self._one_round(row, size, deadline, record=first):
                         open_rows.remove(row)
-                write_json(self.out / "comparison.json", self._comparison())
+                write_json(self.out / COMPARISON, self._comparison())
                 if first:
                     self.recorder.save()
                 size, first = size * ROUND_GROWTH, False
         finally:
-            write_json(self.out / "comparison.json", self._comparison())
+            write_json(self.out / COMPARISON, self._comparison())
             self.recorder.save()
 
     def _one_round(self, row: Instruction, size: int, deadline: float, *, record: bool) -> bool:
@@ -189,9 +208,11 @@ class Campaign:
             rng = np.random.default_rng([self.seed, number, before, *row.name.encode()])
             try:
                 self._one_kind(row, hardware, model, kind, wanted, rng, deadline, record=record)
-            except (RuntimeError, ValueError) as error:
-                tally.error = str(error)
-                self.say(f"{row.name}: {error}")
+            except (
+                Exception
+            ) as error:  # whatever a driver or a kind of operands raises: the other rows are not lost for it
+                tally.error = f"{type(error).__name__}: {error}"
+                self.say(f"{row.name}: {tally.error}")
                 return True
             done &= tally.dots.get(kind, 0) >= per_kind
         if any(tally.mismatches.values()) and record:
@@ -211,10 +232,9 @@ class Campaign:
             tally.dots[kind] = tally.dots.get(kind, 0) + d.size
             tally.mismatches[kind] = tally.mismatches.get(kind, 0) + wrong
             tally.examples += [dataclasses.asdict(example) for example in found]
-            if record:
+            if record and not self.recorder.has(row, kind):
                 kept = slice(0, max(1, RECORDED_ELEMENTS // (row.m * row.k + row.k * row.n + 2 * row.m * row.n)))
                 self.recorder.add(row, kind, inputs.rows(kept), d[kept])
-                record = False
             matrices -= len(d)
 
     def _comparison(self) -> dict[str, Any]:
@@ -224,26 +244,6 @@ class Campaign:
             "rules": rules,
             "instructions": {n: dataclasses.asdict(t) for n, t in self.tallies.items()},
         }
-
-    # -- 4 ---------------------------------------------------------------------------------------------------------------
-    def compare_libraries(self) -> None:
-        """torch.matmul under candidate orders over k."""
-        libraries = [TorchMatmulEngine(f) for f in LIBRARY_FORMATS] if self.libraries is None else self.libraries
-        report: dict[str, Any] = {**self.facts, "products": []}
-        for library in libraries:
-            models = [with_table(row, self.rules) for row in candidates(self.device.arch, library.a_format)]
-            for shape in SHAPES:
-                if self.elapsed() >= self.budget:
-                    break
-                try:
-                    found = reproduce(library, models, shape, self.seed, self.start + self.budget, self.clock)
-                    kernels = torch_kernels(library, shape) if isinstance(library, TorchMatmulEngine) else []
-                except (RuntimeError, OSError, ValueError) as error:
-                    found, kernels = {"shape": list(shape), "error": str(error)}, []
-                report["products"].append({"library": library.label, **found, "kernels": kernels})
-                write_json(self.out / "library.json", report)
-                same = found.get("reproduced") or found.get("error") or "none of the candidates"
-                self.say(f"{library.label} {'x'.join(map(str, shape))}: {same}")
 
 
 def _gpu() -> tuple[Device, list[Instruction], dict[str, Any]]:
@@ -258,7 +258,7 @@ def _cpu(emulated: bool) -> tuple[Machine, list[Instruction], dict[str, Any]]:
     if not rows:
         reasons = {str(row): status(row) for row in list_instructions(machine.arch)}
         raise RuntimeError("; ".join(f"{name}: {reason}" for name, reason in reasons.items()))
-    return machine, rows, {"engine": functools.partial(CpuEngine, emulated=emulated), "libraries": []}
+    return machine, rows, {"engine": functools.partial(CpuEngine, emulated=emulated)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

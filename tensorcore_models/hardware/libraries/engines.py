@@ -127,7 +127,18 @@ class TorchMatmulEngine(_LibraryEngine):
         return integers.cpu().numpy().view(container)
 
     def multiply(self, a: Any, b: Any, c: Any = None) -> Any:
-        """The library call on tensors."""
+        """The library call on tensors, FP32 ones as TF32 where that is the format."""
+        torch = self.torch
+        if self.device.startswith("npu") or self.a_format not in ("tf32", "fp32"):
+            return self._call(a, b, c)
+        allowed = torch.backends.cuda.matmul.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32 = self.a_format == "tf32"
+        try:
+            return self._call(a, b, c)
+        finally:
+            torch.backends.cuda.matmul.allow_tf32 = allowed
+
+    def _call(self, a: Any, b: Any, c: Any) -> Any:
         torch = self.torch
         result = getattr(torch, TORCH_TYPES[self.d_format])
         if get_format(self.a_format).bits == 8:
@@ -141,18 +152,10 @@ class TorchMatmulEngine(_LibraryEngine):
         return torch.addmm(c, a, b, **options)
 
     def _product(self, a, b, c):
-        torch = self.torch
         tensors = [self.tensor(a, self.a_format), self.tensor(b, self.b_format)]
         if c is not None:
             tensors.append(self.tensor(c, self.c_format))
-        if self.device.startswith("npu") or self.a_format not in ("tf32", "fp32"):
-            return self.bits(self.multiply(*tensors))
-        allowed = torch.backends.cuda.matmul.allow_tf32
-        torch.backends.cuda.matmul.allow_tf32 = self.a_format == "tf32"
-        try:
-            return self.bits(self.multiply(*tensors))
-        finally:
-            torch.backends.cuda.matmul.allow_tf32 = allowed
+        return self.bits(self.multiply(*tensors))
 
 
 #: numpy's names of what cupy multiplies through cuBLAS.

@@ -63,16 +63,3 @@ def reproduce(
         "agreement": agreement,
         "complete": complete,
     }
-
-
-def torch_kernels(library: Any, shape: tuple[int, int, int]) -> list[str]:
-    """Names of the GPU kernels that a torch engine runs for a product, by torch's profiler."""
-    torch = library.torch
-    m, n, k = shape
-    a, b = (np.zeros(s, get_format(library.a_format).container) for s in ((m, k), (k, n)))
-    library.gemm_bits(a, b)
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        library.gemm_bits(a, b)
-        torch.cuda.synchronize()
-    names = [event.key for event in profile.key_averages()]
-    return [name for name in names if not name.startswith(("Memcpy", "Memset", "cuda"))]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..interface import DotBatch, Interface
 from ..random_operands import KINDS as OPERAND_KINDS
-from ..random_operands import edge_encodings
+from ..random_operands import edge_encodings, signed_zeros
 from .box import random_dots
 from .drafts import Draft
 
@@ -157,15 +157,13 @@ def zeros(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
     a, b, c, _ = interface.formats
     for values, fmt in ((batch.a, a), (batch.b, b)):
         chosen = rng.random(values.shape) < 0.5
-        signed = fmt.sign_bit if fmt.has_negative_zero else 0
-        values[chosen] = np.where(rng.integers(0, 2, values.shape) == 1, signed, 0).astype(values.dtype)[chosen]
+        values[chosen] = signed_zeros(fmt, rng.integers(0, 2, values.shape) == 1)[chosen]
     co = batch.b if rng.integers(0, 2) else batch.a
     fmt = b if co is batch.b else a
     biggest = rng.random(co.shape) < 0.3
     co[biggest] = fmt.max_bits
     chosen = rng.random(size) < 0.5
-    signed = c.sign_bit if c.has_negative_zero else 0
-    batch.c[chosen] = np.where(rng.integers(0, 2, size) == 1, signed, 0).astype(batch.c.dtype)[chosen]
+    batch.c[chosen] = signed_zeros(c, rng.integers(0, 2, size) == 1)[chosen]
     _zeros_alone(batch, interface, rng)
     return batch
 
@@ -177,9 +175,9 @@ def _zeros_alone(batch: DotBatch, interface: Interface, rng: np.random.Generator
     rows = np.flatnonzero(rng.integers(0, 3, batch.size) == 0)
     negatives = rng.choice([0, 1, k // 2, k - 1, k - 1, k, k, k], (rows.size, 1))
     negative = np.argsort(rng.random((rows.size, k)), axis=1) < negatives
-    batch.a[rows] = np.where(negative, a.sign_bit if a.has_negative_zero else 0, 0)
+    batch.a[rows] = signed_zeros(a, negative)
     batch.b[rows] = 0
-    batch.c[rows] = np.where(rng.integers(0, 2, rows.size) == 1, c.sign_bit if c.has_negative_zero else 0, 0)
+    batch.c[rows] = signed_zeros(c, rng.integers(0, 2, rows.size) == 1)
 
 
 def edges(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
@@ -207,8 +205,8 @@ def subnormal(interface: Interface, size: int, rng: np.random.Generator) -> DotB
         if fmt.fraction_bits == 0:
             continue
         chosen = rng.random(values.shape) < 0.25
-        fraction = rng.integers(1, 1 << fmt.fraction_bits, values.shape) << fmt.padding_bits
-        sign = np.where(rng.integers(0, 2, values.shape) == 1, fmt.sign_bit, 0)
+        fraction = rng.integers(1, 1 << fmt.fraction_bits, values.shape, dtype=np.uint64) << np.uint64(fmt.padding_bits)
+        sign = np.where(rng.integers(0, 2, values.shape) == 1, np.uint64(fmt.sign_bit), np.uint64(0))
         values[chosen] = (fraction | sign).astype(values.dtype)[chosen]
         big = rng.integers(0, 2, (size, 1)) == 1
         field = rng.integers(max(1, partner.emax + partner.bias - 3), partner.emax + partner.bias, values.shape)
@@ -217,7 +215,7 @@ def subnormal(interface: Interface, size: int, rng: np.random.Generator) -> DotB
     c = interface.formats[2]
     chosen = rng.random(size) < 0.4
     fraction = rng.integers(1, 1 << c.fraction_bits, size) << c.padding_bits
-    sign = np.where(rng.integers(0, 2, size) == 1, c.sign_bit, 0).astype(np.uint64)
+    sign = np.where(rng.integers(0, 2, size) == 1, np.uint64(c.sign_bit), np.uint64(0))
     batch.c[chosen] = (fraction.astype(np.uint64) | sign).astype(batch.c.dtype)[chosen]
     return batch
 
@@ -227,8 +225,7 @@ def alone(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
     draft = Draft(interface, size, rng)
     c = interface.formats[2]
     for values, fmt in ((draft.a, interface.formats[0]), (draft.b, interface.formats[1])):
-        signed = fmt.sign_bit if fmt.has_negative_zero else 0
-        values[:] = np.where(rng.integers(0, 4, values.shape) == 0, signed, 0)
+        values[:] = signed_zeros(fmt, rng.integers(0, 4, values.shape) == 0)
     table = edge_encodings(c)
     drawn = draft.number(c, rng.integers(c.emin, c.emax + 1, size), draft.sign(), rng.choice([0, 1, 2], size))
     low = drawn & c.container.type(c.sign_bit | ((1 << c.fraction_bits) - 1) << c.padding_bits)
@@ -336,7 +333,9 @@ def cancelling(interface: Interface, size: int, rng: np.random.Generator) -> Dot
     first, second, rows = where[both, 0], where[both, 1], draft.rows[both]
     draft.b[rows, second] = draft.b[rows, first]
     draft.a[rows, second] = draft.a[rows, first] ^ a.container.type(a.sign_bit)
-    draft.c[both] = np.where(rng.integers(0, 2, int(both.sum())) == 1, c.sign_bit, 0)
+    draft.c[both] = np.where(
+        rng.integers(0, 2, int(both.sum())) == 1, c.container.type(c.sign_bit), c.container.type(0)
+    )
     if where.shape[1] > 2:
         tail = np.where(
             rng.integers(0, 2, size) == 1, d.quantum_exponent + rng.integers(-2, 3, size), top - _spread(draft)

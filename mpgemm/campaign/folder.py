@@ -1,0 +1,139 @@
+"""A campaign's folder: rows as they come, one file for each part and share, of one device and one set of versions."""
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorcore_models.files import atomic_writer, write_text
+
+#: What names the device and the versions that computed a folder's rows.
+DEVICE = "device.json"
+
+
+def write_json(path: Path, data: object) -> None:
+    """Write data as JSON, the whole file or nothing."""
+    write_text(path, json.dumps(data, indent=1) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object of a file.
+
+    Raises
+    ------
+    ValueError
+        With the file's name, if it is damaged.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is damaged ({error}): remove it and run again, what it held is computed anew"
+        ) from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} holds no JSON object: remove it and run again, what it held is computed anew")
+    return found
+
+
+def claim(folder: Path, facts: Mapping[str, str]) -> None:
+    """Write which device a folder is of, or check that it is of this one.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds another device's results, or those of other versions; the message names what differs.
+    """
+    path = folder / DEVICE
+    if not path.exists():
+        if any(folder.glob("*/rows-*.json")):
+            raise ValueError(
+                f"{folder} holds rows but no {DEVICE}, so nobody knows of which device: give another --out"
+            )
+        write_json(path, dict(facts))
+        return
+    held = read_json(path)
+    apart = [name for name in {**held, **facts} if held.get(name) != facts.get(name)]
+    if apart:
+        said = "; ".join(f"{name} {held.get(name)!r} there, {facts.get(name)!r} here" for name in apart)
+        raise ValueError(f"{folder} holds results of another device or version ({said}): give another --out")
+
+
+class Rows:
+    """The rows of one share of a part.
+
+    Parameters
+    ----------
+    folder : Path
+        The campaign's.
+    part : str
+    share : int
+
+    Raises
+    ------
+    ValueError
+        If its file is there and damaged.
+    """
+
+    def __init__(self, folder: Path, part: str, share: int = 0):
+        self.path = Path(folder) / part / f"rows-{share}.json"
+        held = read_json(self.path) if self.path.exists() else {"rows": []}
+        self._held = _rows_of(held, self.path)
+        # What failed or had no time is tried again.
+        self.rows = [row for row in self._held if "failed" not in row]
+
+    def has(self, facts: Mapping[str, Any]) -> bool:
+        """Whether there is a row of these facts."""
+        wanted = json.loads(json.dumps(facts))
+        return any(all(key in row and row[key] == value for key, value in wanted.items()) for row in self.rows)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Keep a row, and write all."""
+        self.rows.append(json.loads(json.dumps(row)))
+        self.write()
+
+    def write(self, left: int = 0) -> None:
+        """Write the file; `left` tasks had no time."""
+        write_json(self.path, {"rows": self.rows, "left": left})
+
+
+def _rows_of(held: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
+    rows = held.get("rows")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{path} holds no rows: remove it and run again, what it held is computed anew")
+    return rows
+
+
+def shares(folder: Path, part: str) -> Iterator[tuple[list[dict[str, Any]], int]]:
+    """(rows, tasks that had no time) of each share of a part; ValueError names a damaged file."""
+    for path in sorted((Path(folder) / part).glob("rows-*.json")):
+        held = read_json(path)
+        yield _rows_of(held, path), int(held.get("left") or 0)
+
+
+# -- arrays ------------------------------------------------------------------------------------------------------------------
+def keep_arrays(folder: Path, part: str, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+    """Keep the arrays of a row in a file of its own; names may have slashes."""
+    with atomic_writer(Path(folder) / part / "arrays" / f"{name}.npz") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+
+def kept_arrays(folder: Path, part: str, name: str = "**/*") -> dict[str, np.ndarray]:
+    """The arrays of a row, or all of a part.
+
+    Raises
+    ------
+    ValueError
+        With the name of a file that is damaged.
+    """
+    found: dict[str, np.ndarray] = {}
+    for path in sorted((Path(folder) / part / "arrays").glob(f"{name}.npz")):
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
+                found |= {name: held[name] for name in held.files}
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise ValueError(f"{path} is damaged ({error}): remove it and its row, and run again") from None
+    return found

@@ -1,0 +1,256 @@
+"""Products and functions of torch that a campaign records, as rows: what is drawn, and what is called.
+
+Operands are NumPy's standard normal numbers of the PCG64 generator with seeds [seed, 0], [seed, 1], ..., so that any machine
+draws them again.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+_TYPES = {
+    "fp16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32, "fp32": torch.float32, "fp64": torch.float64,
+    "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2,
+}  # fmt: skip
+SHAPES = (
+    (64, 64, 64), (128, 128, 128), (16, 16, 256), (1, 4096, 4096), (17, 512, 1000), (128, 256, 512), (256, 256, 4096),
+    (512, 512, 2048), (64, 64, 16384), (1024, 1024, 1024), (2048, 2048, 2048), (100, 300, 700), (4096, 4096, 4096),
+)  # fmt: skip
+#: Sides that FP8 products of torch take: multiples of 16.
+NARROW_SHAPES = (
+    (64, 64, 64), (128, 128, 128), (16, 256, 512), (128, 256, 512), (256, 256, 4096), (512, 512, 2048), (64, 64, 16384),
+    (1024, 1024, 1024), (2048, 2048, 2048),
+)  # fmt: skip
+#: Multiply-adds from which on a product is recorded in one layout only.
+_LARGE = 1 << 31
+
+
+@dataclass(frozen=True)
+class LibraryCase:
+    """A call that is recorded.
+
+    Attributes
+    ----------
+    name : str
+        Slashes part it: operation, types, shape, layout.
+    facts : dict
+        Operation, seed, sizes, layout, and what else it is called with.
+    make : callable
+        Device -> what calls it.
+    rows : int
+        Rows of the result whose bits are kept.
+    """
+
+    name: str
+    facts: dict[str, Any]
+    make: Callable[[torch.device], Callable[[], torch.Tensor]] = field(repr=False)
+    rows: int = 2
+
+
+def drawn(shape: tuple[int, ...], seed: list[int]) -> np.ndarray:
+    """Standard normal numbers in FP32."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def _scales(shape: tuple[int, ...], seed: list[int]) -> np.ndarray:
+    return np.exp2(np.random.default_rng(seed).uniform(-2, 2, shape)).astype(np.float32)
+
+
+def _there(x: np.ndarray, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(x).to(device)
+
+
+def _sizes(m: int, n: int, k: int) -> dict[str, Any]:
+    return {"seed": [m * 7 + n * 11 + k], "m": m, "n": n, "k": k}
+
+
+def cases() -> Iterator[LibraryCase]:
+    """All of them, small products of every kind first."""
+    families = [
+        list(family())
+        for family in (_plain, _wide_results, _scaled, _scaled_by_parts, _integers, _attention, _pointwise)
+    ]
+    for turn in range(max(map(len, families))):
+        yield from (family[turn] for family in families if turn < len(family))
+
+
+# -- products of a type ------------------------------------------------------------------------------------------------------
+def _plain() -> Iterator[LibraryCase]:
+    for m, n, k in SHAPES:
+        for operands in ("fp16", "bf16", "tf32", "fp32", "fp64"):
+            for reduced in (True, False) if operands in ("fp16", "bf16") else (None,):
+                for layout in ("nn", "nt", "tn") if m * n * k < _LARGE else ("nt",):
+                    how = {None: "", True: "reduced", False: "full"}[reduced]
+                    name = "/".join(filter(None, ("mm", operands, how, f"{m}x{n}x{k}", layout)))
+                    facts = {"op": "mm", **_sizes(m, n, k), "layout": layout, "operands": operands, "reduced": reduced}
+                    yield LibraryCase(name, facts, partial(_mm, (m, n, k), operands, layout, reduced))
+
+
+def _wide_results() -> Iterator[LibraryCase]:
+    for m, n, k in SHAPES:
+        for operands in ("fp16", "bf16"):
+            facts = {"op": "mm out fp32", **_sizes(m, n, k), "operands": operands}
+            yield LibraryCase(f"mm32/{operands}/{m}x{n}x{k}", facts, partial(_mm32, (m, n, k), operands))
+
+
+def _pair(shape: tuple[int, int, int], operands: str, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    (m, n, k), seed, kind = shape, _sizes(*shape)["seed"][0], _TYPES[operands]
+    return tuple(_there(drawn(s, [seed, i]), device).to(kind) for i, s in enumerate(((m, k), (k, n))))  # type: ignore[return-value]
+
+
+def _mm(shape, operands: str, layout: str, reduced: bool | None, device: torch.device) -> Callable[[], torch.Tensor]:
+    a, b = _pair(shape, operands, device)
+    a = a if layout[0] == "n" else a.t().contiguous().t()
+    b = b if layout[1] == "n" else b.t().contiguous().t()
+    settings = torch.backends.cuda.matmul
+    wanted = {"allow_tf32": operands == "tf32"}
+    if reduced is not None:
+        wanted |= dict.fromkeys(
+            ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction"), reduced
+        )
+
+    def call() -> torch.Tensor:
+        before = {name: getattr(settings, name) for name in wanted}
+        try:
+            for name, value in wanted.items():
+                setattr(settings, name, value)
+            return a @ b
+        finally:
+            for name, value in before.items():
+                setattr(settings, name, value)
+
+    return call
+
+
+def _mm32(shape, operands: str, device: torch.device) -> Callable[[], torch.Tensor]:
+    a, b = _pair(shape, operands, device)
+    return lambda: torch.mm(a, b, out_dtype=torch.float32)
+
+
+# -- products with scales ----------------------------------------------------------------------------------------------------
+def _narrow_pair(shape, kinds: tuple[str, str], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """A, and B column by column, as torch takes operands of FP8."""
+    (m, n, k), seed = shape, _sizes(*shape)["seed"][0]
+    a, b = (_there(drawn(s, [seed, i]), device) for i, s in enumerate(((m, k), (n, k))))
+    return a.to(_TYPES[kinds[0]]), b.to(_TYPES[kinds[1]]).t()
+
+
+def _scaled() -> Iterator[LibraryCase]:
+    for m, n, k in NARROW_SHAPES:
+        for kinds in (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3")):
+            for fast in (False, True):
+                for out in (torch.bfloat16, torch.float32, torch.float16):
+                    name = f"scaled/{kinds[0]}{kinds[1]}/{'fast' if fast else 'slow'}/{str(out)[6:]}/{m}x{n}x{k}"
+                    facts = {
+                        "op": "scaled_mm",
+                        **_sizes(m, n, k),
+                        "operands": "".join(kinds),
+                        "fast": fast,
+                        "out": str(out),
+                    }
+                    yield LibraryCase(name, facts, partial(_scaled_mm, (m, n, k), kinds, fast, out))
+
+
+def _scaled_mm(shape, kinds, fast: bool, out: torch.dtype, device: torch.device) -> Callable[[], torch.Tensor]:
+    a, b = _narrow_pair(shape, kinds, device)
+    scales = {"scale_a": torch.tensor(0.5, device=device), "scale_b": torch.tensor(3.0, device=device)}
+    return lambda: torch._scaled_mm(a, b, **scales, out_dtype=out, use_fast_accum=fast)
+
+
+def _scaled_by_parts() -> Iterator[LibraryCase]:
+    for m, n, k in NARROW_SHAPES:
+        for fast in (False, True):
+            facts = {"op": "rowwise", **_sizes(m, n, k), "fast": fast}
+            yield LibraryCase(
+                f"rowwise/{'fast' if fast else 'slow'}/{m}x{n}x{k}", facts, partial(_by_rows, (m, n, k), fast)
+            )
+        if k % 128 == n % 128 == 0:
+            facts = {"op": "block 1x128 128x128", **_sizes(m, n, k)}
+            yield LibraryCase(f"block128/{m}x{n}x{k}", facts, partial(_by_blocks, (m, n, k)))
+
+
+def _by_rows(shape, fast: bool, device: torch.device) -> Callable[[], torch.Tensor]:
+    (a, b), (m, n, _), seed = _narrow_pair(shape, ("e4m3", "e4m3"), device), shape, _sizes(*shape)["seed"][0]
+    of_a, of_b = (_there(_scales(s, [seed, i]), device) for i, s in ((2, (m, 1)), (3, (1, n))))
+    return lambda: torch._scaled_mm(a, b, of_a, of_b, out_dtype=torch.bfloat16, use_fast_accum=fast)
+
+
+def _by_blocks(shape, device: torch.device) -> Callable[[], torch.Tensor]:
+    (a, b), (m, n, k), seed = _narrow_pair(shape, ("e4m3", "e4m3"), device), shape, _sizes(*shape)["seed"][0]
+    of_a, of_b = (_there(_scales(s, [seed, i]), device) for i, s in ((4, (m, k // 128)), (5, (k // 128, n // 128))))
+    of_a, of_b = (x.t().contiguous().t() for x in (of_a, of_b))
+    return lambda: torch._scaled_mm(a, b, scale_a=of_a, scale_b=of_b, out_dtype=torch.bfloat16)
+
+
+# -- the rest ----------------------------------------------------------------------------------------------------------------
+def _integers() -> Iterator[LibraryCase]:
+    for m, n, k in NARROW_SHAPES:
+        yield LibraryCase(f"int8/{m}x{n}x{k}", {"op": "int_mm", **_sizes(m, n, k)}, partial(_int_mm, (m, n, k)))
+
+
+def _int_mm(shape, device: torch.device) -> Callable[[], torch.Tensor]:
+    (m, n, k), seed = shape, _sizes(*shape)["seed"][0]
+    a, b = (
+        _there(np.random.default_rng([seed, i]).integers(-128, 128, s, np.int8), device)
+        for i, s in ((6, (m, k)), (7, (k, n)))
+    )
+    return lambda: torch._int_mm(a, b)
+
+
+def _attention() -> Iterator[LibraryCase]:
+    for kind in ("fp16", "bf16"):
+        for batch, heads, length, size, causal in (
+            (1, 2, 128, 64, False),
+            (1, 2, 256, 128, True),
+            (1, 2, 300, 64, True),
+        ):
+            for backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION", "MATH"):
+                shape = (batch, heads, length, size)
+                facts = {
+                    "op": "sdpa",
+                    "seed": [length, size],
+                    "operands": kind,
+                    "shape_qkv": list(shape),
+                    "causal": causal,
+                }
+                name = f"sdpa/{kind}/{backend}/{'x'.join(map(str, shape))}/{causal}"
+                yield LibraryCase(name, {**facts, "backend": backend}, partial(_sdpa, shape, kind, causal, backend), 16)
+
+
+def _sdpa(shape, kind: str, causal: bool, backend: str, device: torch.device) -> Callable[[], torch.Tensor]:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q, k, v = (_there(drawn(shape, [shape[2], shape[3], i]), device).to(_TYPES[kind]) for i in range(3))
+
+    def call() -> torch.Tensor:
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            return functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    return call
+
+
+#: Functions along rows of 512, and of single numbers.
+POINTWISE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "softmax": partial(torch.softmax, dim=-1), "layernorm": lambda x: functional.layer_norm(x, x.shape[-1:]),
+    "rmsnorm": lambda x: functional.rms_norm(x, x.shape[-1:]), "silu": functional.silu, "gelu": functional.gelu,
+    "gelu_tanh": partial(functional.gelu, approximate="tanh"), "exp": torch.exp, "exp2": torch.exp2, "log": torch.log,
+    "sin": torch.sin, "cos": torch.cos, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "sqrt": lambda x: torch.sqrt(x.abs()),
+    "rsqrt": lambda x: torch.rsqrt(x.abs()), "reciprocal": torch.reciprocal, "sum": partial(torch.sum, dim=-1, keepdim=True),
+}  # fmt: skip
+
+
+def _pointwise() -> Iterator[LibraryCase]:
+    for name in POINTWISE:
+        for kind in ("fp32", "bf16"):
+            facts = {"op": name, "seed": [512, 9], "operands": kind}
+            yield LibraryCase(f"pointwise/{name}/{kind}", facts, partial(_of_rows, name, kind), 16)
+
+
+def _of_rows(name: str, kind: str, device: torch.device) -> Callable[[], torch.Tensor]:
+    x = _there(drawn((16, 512), [512, 9]), device).to(_TYPES[kind])
+    return partial(POINTWISE[name], x)

@@ -1,0 +1,45 @@
+"""What cuBLASLt logs of a product: its own configuration, read from the file that CUBLASLT_LOG_FILE names."""
+
+import os
+import re
+from pathlib import Path
+
+#: What a process is started with, so that cuBLASLt writes each call of its interface; the file is named beside it.
+LEVEL, FILE = "CUBLASLT_LOG_LEVEL", "CUBLASLT_LOG_FILE"
+CALLS = "5"
+
+_CALL = re.compile(r"\[(cublasLt\w*Matmul)\]")
+_FIELD = re.compile(r"\b([ABCD]desc|computeDesc|algo)=\[([^\]]*)\]")
+_WORKSPACE = re.compile(r"workSpaceSizeInBytes=(\d+)")
+
+
+class LibraryLog:
+    """The log of this process, read from where the last reading ended; nothing is read where cuBLASLt writes none."""
+
+    def __init__(self, path: str | None = None):
+        name = path if path is not None else os.environ.get(FILE)
+        self.path = None if name is None else Path(name)
+        self._at = self._size()
+
+    def _size(self) -> int:
+        return self.path.stat().st_size if self.path is not None and self.path.exists() else 0
+
+    def since(self) -> str:
+        """What was written since the last call."""
+        if self.path is None or not self.path.exists():
+            return ""
+        with self.path.open("rb") as file:
+            file.seek(self._at)
+            text = file.read().decode(errors="replace")
+            self._at = file.tell()
+        return text
+
+
+def configuration(text: str) -> dict[str, object] | None:
+    """The configuration of the last product in a log: call, descriptors, algorithm, bytes of workspace; None without one."""
+    for line in reversed(text.splitlines()):
+        call, fields = _CALL.search(line), dict(_FIELD.findall(line))
+        if call and "algo" in fields:
+            workspace = _WORKSPACE.search(line)
+            return {"call": call[1], **fields, "workspace": int(workspace[1]) if workspace else None}
+    return None

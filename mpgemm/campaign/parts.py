@@ -1,0 +1,52 @@
+"""The parts of a campaign, as rows."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mpgemm.campaign.work import Work
+
+
+@dataclass(frozen=True)
+class CampaignPart:
+    """A part.
+
+    Attributes
+    ----------
+    name : str
+        That of its module, too.
+    about : str
+        What it finds out.
+    shares : int
+        Processes among which its tasks are dealt: the same on every machine, so that a run that goes on finds its rows again.
+    alone : bool
+        Whether it takes times, and so runs when nothing else does; its kernels are compiled before, in `shares` processes.
+    """
+
+    name: str
+    about: str
+    shares: int
+    alone: bool = False
+
+    def runner(self, warm: bool = False) -> Callable[[Work], None]:
+        """What carries out a share; `warm`: what calls everything once before times are taken."""
+        module = importlib.import_module(f"mpgemm.campaign.{self.name}")
+        found: Callable[[Work], None] = module.warm if warm else module.run
+        return found
+
+
+PARTS = {
+    part.name: part
+    for part in (
+        CampaignPart(
+            "units", "every instruction of the architecture against its model, all kinds of operands, and vectors", 8
+        ),
+        CampaignPart("emulation", "units emulated on the GPU beside the CPU, and beside the GPU's own products", 4),
+        CampaignPart("recovery", "kernels of FP32 and FP64 recovery against the simulation", 4),
+        CampaignPart("functions", "special functions over their whole domains by hashes, and their models", 1),
+        CampaignPart(
+            "libraries", "torch's products, attention and functions: hashes, kernels, cuBLASLt's configuration", 1
+        ),
+        CampaignPart("times", "recovery and emulation beside torch's products, device and host apart", 4, alone=True),
+    )
+}

@@ -1,0 +1,65 @@
+"""A share of a part's work: the device, where its rows go, and until when."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from mpgemm.campaign.device import CampaignDevice
+from mpgemm.campaign.folder import Rows
+from mpgemm.campaign.tasks import Task, carry_out
+
+
+@dataclass(frozen=True)
+class Work:
+    """A share of a part.
+
+    Attributes
+    ----------
+    part : str
+    device : CampaignDevice
+    folder : Path
+        The campaign's.
+    seconds : float
+        For this share.
+    share, shares : int
+        Which of how many it is.
+    experiments : Path or None
+        A file of decisive experiments.
+    clock, say : callable
+    start : float
+        By the clock.
+    """
+
+    part: str
+    device: CampaignDevice
+    folder: Path
+    seconds: float
+    share: int = 0
+    shares: int = 1
+    experiments: Path | None = None
+    clock: Callable[[], float] = time.monotonic
+    say: Callable[[str], None] = print
+    start: float = field(default=-1.0)
+
+    def __post_init__(self):
+        if self.start < 0:
+            object.__setattr__(self, "start", self.clock())
+
+    @property
+    def deadline(self) -> float:
+        """When its time is over, by the clock."""
+        return self.start + self.seconds
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows of the share; ValueError names a damaged file."""
+        return Rows(self.folder, self.part, self.share)
+
+    def carry_out(self, tasks: Iterable[Task]) -> None:
+        """Carry out the share's tasks, every `shares`-th of all."""
+        failed, left = carry_out(islice(tasks, self.share, None, self.shares), self.rows, self.deadline, self.clock)
+        said = f"{self.part} {self.share + 1} of {self.shares}: {len(self.rows.rows)} rows"
+        self.say(f"{said}, {failed} failed, {left} had no time" if failed or left else said)

@@ -1,0 +1,122 @@
+"""`mpgemm campaign`: what this machine's GPU computes, recorded and compared with the models, within a budget."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpgemm.cli.common.parser import Parser
+from mpgemm.cli.common.words import CAMPAIGN_PARTS
+from mpgemm.reporting.report import Table, json_text, say
+
+if TYPE_CHECKING:
+    from mpgemm.campaign.device import CampaignDevice
+    from mpgemm.campaign.jobs import JobOutcome
+
+QUESTION = "look into a unit"
+SUMMARY = "this machine's GPU beside the models: units, emulation, kernels, functions, libraries, times"
+EXAMPLES = (
+    ("--out campaign --budget 600", "everything, in ten minutes; run again to go on"),
+    ("units functions --out campaign --budget 120", "two of its parts"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add("parts", nargs="*", metavar="PART", help=f"{', '.join(CAMPAIGN_PARTS)} (all of them)")
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="where rows, vectors, tables and logs go; what is there is kept",
+    )
+    add("--budget", type=float, default=600.0, metavar="SECONDS", help="for all parts together (600)")
+    add("--processes", type=int, metavar="N", help="that run side by side where no times are taken (as many as cores)")
+    add("--experiments", type=Path, metavar="FILE", help="JSON file of decisive experiments, for the part units")
+    add("--json", action="store_true", help="print JSON instead of tables")
+    parser.at_least(1, "--processes")
+
+
+def run(args: Namespace) -> int:
+    """Carry out the command; the exit status: 1 where something differs or failed."""
+    from mpgemm.campaign.device import this_gpu
+
+    _check(args)
+    try:
+        device = this_gpu()
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
+    return carried_out(args, device)
+
+
+def _check(args: Namespace) -> None:
+    unknown = [name for name in args.parts if name not in CAMPAIGN_PARTS]
+    if unknown:
+        raise ValueError(f"no part {unknown[0]!r}: there are {', '.join(CAMPAIGN_PARTS)}")
+    if not args.budget > 0:
+        raise ValueError(f"--budget is {args.budget}, expected seconds above 0")
+    if args.experiments is not None:
+        from tensorcore_models.hardware.campaign.decisive import load_experiments
+
+        if args.parts and "units" not in args.parts:
+            raise ValueError("--experiments is for the part units, which is not among those asked for")
+        load_experiments(args.experiments)
+
+
+def carried_out(
+    args: Namespace, device: CampaignDevice, worker: tuple[str, ...] | None = None, grace: float | None = None
+) -> int:
+    """Run the parts on a device, each share in a process, and say what was found.
+
+    Parameters
+    ----------
+    args : Namespace
+        The command's.
+    device : CampaignDevice
+    worker : tuple of str, optional
+        What is started for a share.
+    grace : float, optional
+        Seconds that a share may take above its time.
+    """
+    from mpgemm.campaign import jobs, summary
+    from mpgemm.campaign.folder import claim
+    from mpgemm.campaign.parts import PARTS
+
+    claim(args.out, device.facts)
+    summary.check(args.out)
+    start, outcomes = time.monotonic(), []
+
+    def ended(outcome: JobOutcome) -> None:
+        outcomes.append(outcome)
+        if not args.json:
+            say(f"{outcome.job}: {outcome.said or 'done'} ({outcome.seconds:.0f} s)")
+
+    processes = args.processes or os.cpu_count() or 1
+    runner = jobs.Processes(
+        args.out, args.experiments, processes, worker or jobs.WORKER, jobs.GRACE if grace is None else grace
+    )
+    try:
+        for group in jobs.planned([PARTS[name] for name in args.parts or PARTS], args.budget, processes):
+            if group:
+                runner.run(group, ended)
+    finally:  # an interruption leaves tables of what there is
+        found = summary.summarise(args.out, outcomes, time.monotonic() - start)
+    _say(args, device, found)
+    bad = any(row["differ"] or row["failed"] for row in found) or any(outcome.said for outcome in outcomes)
+    return int(bad)
+
+
+def _say(args: Namespace, device: CampaignDevice, found: list[dict]) -> None:
+    if args.json:
+        sys.stdout.write(json_text({"device": device.facts, "parts": found}))
+        return
+    Table.of_rows(f"{device.facts['gpu']}, {device.facts['driver']}", found).print()
+    say(
+        f"mpgemm report {args.out} --out campaign.html shows all rows; what failed or had no time is done by running this again"
+    )

@@ -1,0 +1,157 @@
+"""Options that name a profile: which recorded rows a command takes, and their recipes."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from tensorcore_models.libraries import ProfiledProduct, Recipe
+    from tensorcore_models.libraries.recorded import Problem
+
+#: How to make such a file.
+RECORD = "`python -m mpgemm.traces.record_products --out products.jsonl` where the GPU is"
+#: Options that a profile goes with.
+BESIDE = ("--rows", "--assume")
+
+
+def add_profile_arguments(parser: Any, nargs: int | None = None) -> None:
+    """--profile with --rows and --assume; with `nargs` files for as many GPUs."""
+    name = "--profile" if nargs is None else "--profiles"
+    parser.add_argument(name, metavar="FILE", nargs=nargs,
+                        help="instead of --library: what ran, as torch's profiler and cuBLASLt's log say it (rows of JSON; "
+                        f"{RECORD} writes them)")  # fmt: skip
+    parser.add_argument("--rows", metavar="PATTERN", help="only rows of such a name or layout, as in '*/nt'")
+    parser.add_argument(
+        "--assume", metavar="GPU", help="predict a profile of another GPU or version by this one's rules (h100)"
+    )
+
+
+def profiled(
+    path: str,
+    gpu: str,
+    sizes: tuple[int, int, int],
+    args: argparse.Namespace,
+    formats: Sequence[str | None] = (None, None),
+    stored: np.dtype | None = None,
+) -> list[tuple[dict, ProfiledProduct]]:
+    """Rows of a file that are of a size (m, k, n), with their recipes; each recipe once.
+
+    `formats` are those of the operands and of the result where they are asked for; `stored` is the type of A's array.
+
+    Raises ValueError where none fits, Unknown where a row that fits was not recorded on the GPU.
+    """
+    from tensorcore_models.libraries import from_profile
+    from tensorcore_models.libraries.recorded_products import load_rows
+
+    m, k, n = sizes
+    rows = [row for row in load_rows(path) if "failed" not in row]
+    fits = [row for row in rows if (row.get("m"), row.get("k"), row.get("n")) == (m, k, n) and _named(row, args.rows)]
+    if not fits:
+        seen = sorted({f"{row['m']} x {row['k']} x {row['n']}" for row in rows if {"m", "k", "n"} <= set(row)})
+        named = f" named like {args.rows!r}" if args.rows else ""
+        raise ValueError(f"{path} has no row of m {m}, k {k}, n {n}{named}; recorded: {', '.join(seen[:8]) or 'none'}")
+    found: list[tuple[dict, ProfiledProduct]] = []
+    for row in fits:
+        product = from_profile(row, gpu, assume=args.assume)
+        asked = zip(formats, (product.profile.formats[0], product.out_format), strict=True)
+        fitting = all(want in (None, has) for want, has in asked) and _holds(product, stored)
+        if fitting and not any(_same(product, other) for _, other in found):
+            found.append((row, product))
+    if not found:
+        raise ValueError(f"{path} has rows of this size, but none from {formats[0]} to {formats[1]}; name others")
+    return found
+
+
+def one_profiled(*args: Any, **options: Any) -> tuple[dict, ProfiledProduct]:
+    """As :func:`profiled`, where one row must be left."""
+    found = profiled(*args, **options)
+    if len(found) > 1:
+        names = ", ".join(_name(row) for row, _ in found[:6])
+        raise ValueError(
+            f"{args[0]}: {len(found)} rows with different recipes fit: {names}; name one with --rows or --format"
+        )
+    return found[0]
+
+
+@dataclass(frozen=True)
+class ProfiledRecording:
+    """Rows of a profile as `mpgemm invariance` takes recordings: a product for each problem."""
+
+    device: str
+    version: str
+    path: str
+    rows: dict[Problem, dict]
+    assume: str | None
+
+    @classmethod
+    def of(cls, path: str, gpu: str, args: argparse.Namespace) -> ProfiledRecording:
+        """All products of a file that --rows names; ValueError where two of one problem have different recipes."""
+        from tensorcore_models.libraries import from_profile
+        from tensorcore_models.libraries.recorded import Problem
+        from tensorcore_models.libraries.recorded_products import load_rows
+
+        found: dict[Problem, dict] = {}
+        version = ""
+        for row in load_rows(path):
+            if "failed" in row or not {"m", "n", "k"} <= set(row) or not _named(row, args.rows):
+                continue
+            product = from_profile(row, gpu, assume=args.assume)
+            version = version or str(row.get("cublas") or row.get("cuda") or "")
+            problem = Problem(product.profile.formats[0], product.out_format, row["k"], row["n"], row["m"])
+            other = found.setdefault(problem, row)
+            if other is not row and not _same(product, from_profile(other, gpu, assume=args.assume)):
+                names = f"{_name(other)} and {_name(row)}"
+                raise ValueError(f"{path}: {problem} was recorded in two ways, {names}; name one with --rows")
+        return cls(gpu, version, path, found, args.assume)
+
+    def problems(self) -> list[Problem]:
+        """The recorded problems, by format, k, n and m."""
+        return sorted(self.rows)
+
+    def recipe(self, problem: Problem) -> Recipe:
+        """The recipe of a recorded problem."""
+        from tensorcore_models.libraries import from_profile
+
+        return from_profile(self.rows[problem], self.device, assume=self.assume).recipe
+
+
+def bits_of(product: ProfiledProduct, a: np.ndarray, b: np.ndarray, scales: dict[str, Any], scale: float) -> np.ndarray:
+    """Encodings of the result; a `scale` other than 1 is the product of both operands' scales."""
+    from tensorcore_models.formats import get_format
+
+    if scale != 1:
+        scales = {"scale_a": scale, "scale_b": 1.0}
+    return product.product(a, b, **scales).view(get_format(product.out_format).container)
+
+
+def _holds(product: ProfiledProduct, stored: np.dtype | None) -> bool:
+    """Whether an array of that type is of A's format, or may hold its encodings; any type of values where a format is wider."""
+    from tensorcore_models.formats import get_format
+    from tensorcore_models.formats.interop import format_of_dtype
+
+    if stored is None:
+        return True
+    fmt = get_format(product.recipe.operand_formats[0])
+    return stored == fmt.container if stored.kind == "u" else format_of_dtype(stored) == fmt or stored.name == "int8"
+
+
+def _same(x: ProfiledProduct, y: ProfiledProduct) -> bool:
+    """Whether two products are summed, scaled and written alike."""
+    facts = [(z.order, z.recipe.engine, z.recipe.epilogue, z.out_format, z.profile.scales) for z in (x, y)]
+    return facts[0] == facts[1]
+
+
+def _name(row: dict) -> str:
+    parts = (row.get("name"), row.get("op"), row.get("operands"), row.get("layout"), row.get("dtype"))
+    return str(row.get("name") or " ".join(str(part) for part in parts if part))
+
+
+def _named(row: dict, pattern: str | None) -> bool:
+    return pattern is None or fnmatchcase(_name(row), pattern) or row.get("layout") == pattern

@@ -1,0 +1,282 @@
+"""Products as a profile says they ran: :func:`from_profile` and the recipe that it returns."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..catalogue import canonical_device
+from ..engines.scaling import RULES, Scaling, read_scales
+from ..formats import Format, get_format
+from ..formats.operands import check_bits, operand_bits, values_of_bits
+from ..machine.fp_state import default_fp_state
+from ..orders.order import Order
+from . import profile_tables as tables
+from .cublaslt import cublaslt
+from .cublaslt_tables import FIELDS
+from .profile_orders import order_of_profile, unit_of
+from .profiles import LOGGED, MORE_LOGGED, ProductProfile, read_profile, unknown
+from .recipe import Epilogue, Recipe, Unknown, finish, folded_scale
+from .scaled_mm import EPILOGUE as SCALED_EPILOGUE
+
+#: Rules of the factors of A and B by how a kernel scales.
+_SCALES = {
+    "tensor": ("per tensor", "per tensor"), "row": ("per row and column", "per row and column"),
+    "block": ("blocks of 1 x 128", "blocks of 128 x 128"),
+}  # fmt: skip
+_SCALE_WORDS = {
+    None: "none", "tensor": "RN32(scale_a scale_b), folded into one factor of the sum",
+    "row": "(sum scale_b) scale_a, each product rounded",
+    "block": "after each 128 products, total = RN32(RN32(scale_a scale_b) chain + total)",
+}  # fmt: skip
+#: Formats whose results are returned as numbers; others as encodings.
+_NUMBERS = {"fp32": np.float32, "fp64": np.float64, "s32": np.int32}
+
+
+@dataclass(frozen=True)
+class ProfiledProduct:
+    """What a product returns on the GPU where its profile was made.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        Unit, order of k and end of the sum.
+    profile : ProductProfile
+        What the profile said.
+    assumed : str
+        What is assumed beyond the profile; empty where the rules were recorded on this GPU with this version.
+    """
+
+    recipe: Recipe
+    profile: ProductProfile
+    assumed: str = ""
+
+    @property
+    def order(self) -> Order:
+        """The order of k: chains and the sums that join them."""
+        return self.recipe.order
+
+    @property
+    def out_format(self) -> str:
+        """Format of the result."""
+        return self.profile.out_format
+
+    @property
+    def scale_words(self) -> str:
+        """Where the kernel applies factors, in words."""
+        return _SCALE_WORDS[self.profile.scales]
+
+    def bits(self, x: np.ndarray, side: str) -> np.ndarray:
+        """Encodings of operand "a" or "b" as the recipe takes them.
+
+        Parameters
+        ----------
+        x : ndarray
+            Unsigned integers are encodings (for TF32 those of FP32); else values that the operand's format holds.
+        side : {"a", "b"}
+        """
+        fmt = get_format(self.recipe.operand_formats["ab".index(side)])
+        x = np.asarray(x)
+        return check_bits(x, fmt, side, 2) if x.dtype.kind == "u" else operand_bits(x, fmt, None, side)
+
+    @default_fp_state
+    def product(self, a, b, scale_a=None, scale_b=None, c=None) -> np.ndarray:
+        """What the GPU returns for A B.
+
+        Parameters
+        ----------
+        a, b : ndarray, shapes (m, k) and (k, n)
+            Encodings as unsigned integers, or values in the operands' format (float32 for TF32). Some rows of A or columns of
+            B may be given alone: an element depends on its own row and column.
+        scale_a, scale_b : array_like, optional
+            Factors where the kernel scales: numbers; (m, 1) and (1, n); or (m, k/128) and (k/128, n/128).
+        c : ndarray, shape (m, n), optional
+            What is added to the sum in the accumulator's format before the output is rounded, as a beta of 1 does (inferred:
+            no such product was recorded); encodings of the output's format or values that it holds.
+
+        Returns
+        -------
+        ndarray, shape (m, n)
+            float32, float64 or int32 for such outputs, else encodings as unsigned integers.
+
+        Raises
+        ------
+        Unknown
+            For what a kernel of this kind does not do: scales where it has none, `c` beside scales.
+        TypeError, ValueError
+            For wrong types and shapes, and values that the operands' format does not hold.
+        """
+        a, b = self.bits(a, "a"), self.bits(b, "b")
+        if a.shape[1] != self.recipe.k or b.shape[0] != self.recipe.k:
+            raise ValueError(f"A is {a.shape} and B is {b.shape}, but the profile is of k = {self.recipe.k}")
+        scaling = self._scaling(a, b, scale_a, scale_b)
+        fmt = get_format(self.out_format)
+        if c is not None:
+            bits = self._added(a, b, c, scaling)
+        elif scaling is None or scaling.folded:
+            scale = 1.0 if scaling is None else folded_scale(scaling.a.item(), scaling.b.item())
+            bits = self.recipe.gemm_bits(a, b, out_format=self.out_format, scale=scale)
+        else:
+            bits = self.recipe.scaled_bits(a, b, scaling, out_format=self.out_format)
+        return bits.view(_NUMBERS[fmt.name]) if fmt.name in _NUMBERS else bits
+
+    def _scaling(self, a, b, scale_a, scale_b) -> Scaling | None:
+        kind = self.profile.scales
+        if scale_a is None and scale_b is None:
+            if kind in (None, "tensor"):
+                return None
+            raise ValueError(f"the kernel scales ({_SCALE_WORDS[kind]}): give scale_a and scale_b")
+        if kind is None:
+            raise Unknown(
+                f"{self.recipe.name} takes no scales", field="scale_a", advice="Leave out scale_a and scale_b"
+            )
+        rule_a, rule_b = (next(rule for rule in RULES if rule.name == name) for name in _SCALES[kind])
+        return read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], rules=(rule_a, rule_b))
+
+    def _added(self, a, b, c, scaling) -> np.ndarray:
+        """The sum plus C in the accumulator's format, rounded to the output."""
+        wide, fmt = self.recipe.engine.formats[3], get_format(self.out_format)
+        if scaling is not None or not isinstance(wide, Format) or not isinstance(fmt, Format):
+            raise unknown("an addend beside scales, or of integers, was not recorded", "c", (None,))
+        c = np.asarray(c)
+        c = check_bits(c, fmt, "c", 2) if c.dtype.kind == "u" else operand_bits(c, fmt, None, "c")
+        sums = values_of_bits(self.recipe.sum_bits(a, b, out_format=fmt.name), wide)
+        with np.errstate(all="ignore"):
+            total = sums + values_of_bits(c, fmt).astype(sums.dtype)
+        bits = np.ascontiguousarray(total).view(wide.container)
+        return bits if wide == fmt else finish(bits, wide, self.recipe.epilogue, fmt, 1.0)
+
+    def __str__(self) -> str:
+        lines = [self.recipe.picture()]
+        lines.append(f"  output in {self.out_format}; scales: {_SCALE_WORDS[self.profile.scales]}")
+        if self.assumed:
+            lines.append(f"  assumed: {self.assumed}")
+        return "\n".join(lines)
+
+
+def from_profile(row: Mapping, gpu: str = "h100", *, assume: str | None = None) -> ProfiledProduct:
+    """The recipe of a product that a profile names: kernels, cuBLASLt's configuration, sizes and formats.
+
+    Parameters
+    ----------
+    row : mapping
+        What ran; its fields are those of :mod:`tensorcore_models.libraries.profiles`, and of the rows that `python -m
+        mpgemm.traces.record_products` writes.
+    gpu : str
+        Device whose rules hold.
+    assume : str, optional
+        Predict a profile of another GPU or version by the rules of this device; the recipe says so.
+
+    Raises
+    ------
+    Unknown
+        For a GPU, version, kernel, number of slices or join that was not recorded: the message names the field, what is known
+        and what to do.
+    TypeError, ValueError
+        For fields that are missing, of a wrong type or contradict each other.
+    """
+    device, assumed = _rules_of(row, gpu, assume)
+    profile = read_profile(row)
+    unit = unit_of(profile, device)
+    if unit.formats[3].name == "s32" and profile.k << 14 >= 1 << 31:
+        raise unknown(
+            f"k {profile.k} of int8 can overflow int32, which was not recorded", "k", (f"up to {(1 << 17) - 1}",)
+        )
+    outputs = (unit.formats[3].name,) if unit.formats[3].name in ("fp64", "s32") else ("fp32", "fp16", "bf16")
+    epilogue = SCALED_EPILOGUE if profile.scales == "tensor" else Epilogue(formats=outputs, scales=False)
+    name = f"{profile.family.name} on {device} ({profile.kernel[:100]})"
+    recipe = Recipe(
+        unit, profile.k, order_of_profile(profile, device), epilogue, name, f"rules {tables.MEASURED[device].evidence}",
+        rounding=profile.family.rounding,
+    )  # fmt: skip
+    if profile.out_format not in epilogue.formats:
+        raise unknown(
+            f"the output {profile.out_format} of {profile.family.name} kernels is not known", "dtype", epilogue.formats
+        )
+    return ProfiledProduct(recipe, profile, assumed)
+
+
+def _rules_of(row: Mapping, gpu: str, assume: str | None) -> tuple[str, str]:
+    """Whose rules hold, and what that assumes."""
+    if assume is not None and assume not in tables.MEASURED:
+        raise Unknown(f"assume is {assume!r}, whose libraries are not known", field="assume", known=tables.MEASURED)
+    gpu = canonical_device(gpu)
+    measured = tables.MEASURED.get(gpu)
+    other: list[tuple[str, str, Iterable[str]]] = []
+    if measured is None:
+        other.append(("gpu", f"gpu {gpu!r}", tables.MEASURED))
+    else:
+        ran = str(row.get("gpu") or measured.named)
+        if measured.named.lower() not in ran.lower():
+            other.append(("gpu", f"a profile of {ran!r}", (measured.named,)))
+        version = row.get("cublas") or row.get("cuda")
+        if version is not None and ".".join(str(version).split(".")[:2]) not in measured.versions:
+            other.append(("cublas", f"cuBLAS {version}", measured.versions))
+    if not other:
+        return gpu, ""
+    if assume is None:
+        what = " and ".join(text for _, text, _ in other)
+        raise Unknown(
+            f"what the libraries return for {what} was not recorded", field=other[0][0], known=other[0][2],
+            advice=f"Predict by the rules of another with assume={next(iter(tables.MEASURED))!r}",
+        )  # fmt: skip
+    evidence = tables.MEASURED[assume].evidence
+    return assume, f"{' and '.join(text for _, text, _ in other)} follows the rules {evidence}"
+
+
+def configured(
+    device: str,
+    version: str,
+    *,
+    m: int,
+    k: int,
+    n: int,
+    format: str,
+    out_format: str,
+    config: Mapping[str, Any],
+) -> Recipe:
+    """The recipe of a configuration of cuBLASLt: by the rules of profiles where these were recorded, else by :func:`cublaslt`.
+
+    Parameters
+    ----------
+    device, version : str
+        "h100" and "13.0" have the rules of profiles, which know more formats; others are those of :func:`cublaslt`.
+    m, k, n : int
+        A is (m, k), B is (k, n).
+    format, out_format : str
+        Formats of the operands and of the result.
+    config : mapping
+        cuBLASLt's fields, for the rules of profiles also under the names of its log (algoId, stages, numSplitsK, ...), with
+        `layout` (torch's memory order of A and B: nn, nt, tn) and `fast_accumulation` (FP8).
+
+    Raises
+    ------
+    Unknown
+        For what was not recorded or measured.
+    TypeError, ValueError
+        For fields that cuBLASLt does not have, and values that are no numbers where numbers are expected.
+    """
+    measured = tables.MEASURED.get(device)
+    if measured is None or ".".join(version.split(".")[:2]) not in measured.versions:
+        fields = {name: value if value is None else _number(name, value) for name, value in config.items()}
+        return cublaslt(device, version, m=m, k=k, n=n, format=format, config=fields)
+    given = dict(config)
+    beside = {"layout": given.pop("layout", None)}
+    if "fast_accumulation" in given:
+        beside["fast"] = str(given.pop("fast_accumulation")).lower() in ("true", "1")
+    names = {*FIELDS, *LOGGED, *MORE_LOGGED}
+    for name in given:
+        if name not in names:
+            raise ValueError(
+                f"config has the field {name!r}; known: {', '.join(sorted(names))}, layout, fast_accumulation"
+            )
+    sizes = {"m": m, "n": n, "k": k, "operands": format, "dtype": out_format, "configuration": given}
+    return from_profile({**sizes, **beside, "cublas": version}, device).recipe
+
+
+def _number(name: str, value) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"config {name}={value}: expected an integer") from None

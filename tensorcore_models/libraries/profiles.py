@@ -1,0 +1,327 @@
+"""What a profiler and cuBLASLt's log say of one product, read into one record; the rules that follow are elsewhere.
+
+A row is a mapping. `m`, `n`, `k` are the product's sizes; `kernels` the names that a profiler lists, alone or each with a time;
+`configuration` what cuBLASLt logged: a mapping whose `algo` (and `computeDesc`, `Adesc`, ...) are text, that text itself
+("algoId=66 tile=MATMUL_TILE_64x8 ... numSplitsK=2"), or a mapping of its fields, also under the names of
+:data:`.cublaslt_tables.FIELDS`. `operands` names the formats, `dtype` (or `out`, `output`) that of the result, `layout` how
+torch's A and B lie in memory ("n" by rows, "t" by columns), `fast` torch's use_fast_accum. `gpu` and `cublas` (or `cuda`) say
+where it ran.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..formats import get_format
+from ..integers import checked_integer
+from . import profile_tables as tables
+from .profile_tables import FAMILIES, KernelFamily
+from .recipe import Unknown
+
+#: Shorthands of a pair of FP8 operands.
+_PAIRS = {
+    "e4e4": ("e4m3fn", "e4m3fn"),
+    "e4e5": ("e4m3fn", "e5m2"),
+    "e5e4": ("e5m2", "e4m3fn"),
+    "e5e5": ("e5m2", "e5m2"),
+}
+#: torch's names of types, and cuBLAS's, that are not those of formats.
+_NAMES = {
+    "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32", "float64": "fp64",
+    "double": "fp64", "int32": "s32", "int8": "s8", "float8_e4m3fn": "e4m3fn", "float8_e5m2": "e5m2", "R_16F": "fp16",
+    "R_16BF": "bf16", "R_32F": "fp32", "R_64F": "fp64", "R_8F_E4M3": "e4m3fn", "R_8F_E5M2": "e5m2", "R_8I": "s8",
+    "R_32I": "s32",
+}  # fmt: skip
+#: Fields as cublasLtMatmulAlgoConfigGetAttribute numbers them, under their names in the log.
+_LOGGED = {"ALGO_ID": "algoId", "SPLITK_NUM": "numSplitsK", "REDUCTION_SCHEME": "reductionScheme",
+           "CUSTOM_OPTION": "customOption", "STAGES_ID": "stages"}  # fmt: skip
+#: Names in the log, and those of them that decide nothing.
+LOGGED = tuple(_LOGGED.values())
+MORE_LOGGED = ("tile", "clusterShape", "innerShape", "ctaSwizzling")
+_SCHEMES = {0: "NONE", 1: "INPLACE", 2: "COMPUTE_TYPE", 4: "OUTPUT_TYPE"}
+#: Memory orders of A and B as cuBLAS, which computes the transposed product, spells them: those of torch.
+LAYOUTS = {"nn": "nn", "tn": "nt", "nt": "tn", "tt": "tt"}
+
+
+@dataclass(frozen=True)
+class ProductProfile:
+    """One product as it ran.
+
+    Attributes
+    ----------
+    m, n, k : int
+    family : KernelFamily
+        Of the kernel that multiplied.
+    parts : dict
+        What the kernel's name says: the groups of the family's pattern.
+    kernel : str
+        Its name.
+    partials : str or None
+        Format of the partial sums that a joining kernel reads; None without such a kernel.
+    formats : (str, str)
+        Operands A and B.
+    out_format : str
+    layout : str or None
+        Memory order of A and B as torch has them.
+    fields : dict
+        cuBLASLt's configuration under the names of its log.
+    scales : {None, "tensor", "row", "block"}
+    slow : bool
+        FP8: accumulators are added outside of the unit at intervals.
+    """
+
+    m: int
+    n: int
+    k: int
+    family: KernelFamily
+    parts: Mapping[str, str | None]
+    kernel: str
+    partials: str | None
+    formats: tuple[str, str]
+    out_format: str
+    layout: str | None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    scales: str | None = None
+    slow: bool = False
+
+    def number(self, name: str) -> int | None:
+        """A field of the configuration as an integer, None where it is not set."""
+        text = self.fields.get(name)
+        if text is None:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            raise ValueError(f"the configuration's {name} is {text!r}, expected an integer") from None
+
+
+def unknown(what: str, field: str, known=()) -> Unknown:
+    """The error for a profile whose result no rule gives."""
+    advice = "Record such products where the GPU is (python -m mpgemm.traces.record_products) and compare with whodunit"
+    return Unknown(what, field=field, known=known, advice=advice)
+
+
+def read_profile(row: Mapping) -> ProductProfile:
+    """The record of a row; raises Unknown for a kernel that no family has, ValueError for fields that are missing or wrong."""
+    if not isinstance(row, Mapping):
+        raise TypeError(f"a profile is a mapping of fields (m, n, k, kernels, ...), got {type(row).__name__}")
+    if "failed" in row:
+        raise ValueError(f"the profile is of a call that failed: {row['failed']}")
+    m, n, k = (_size(row, name) for name in "mnk")
+    logged = _logged(row.get("configuration"))
+    fields = _fields(logged)
+    names = _kernels(row.get("kernels"))
+    family, parts, kernel, partials = _multiplying(names, fields, operands_of_row(row))
+    nvjet = _nvjet(parts) if family.name == "nvjet" else {}
+    formats = _formats(row, logged, family, parts, nvjet)
+    return ProductProfile(
+        m, n, k, family, parts, kernel, partials, formats, _output(row, logged, nvjet), _layout(row, parts, logged), fields,
+        *_scaling(row, logged, nvjet, formats),
+    )  # fmt: skip
+
+
+def _size(row: Mapping, name: str) -> int:
+    if name not in row:
+        raise ValueError(f"the profile lacks {name}; it needs m, n and k, kernels, and what cuBLASLt logged")
+    size = checked_integer(row[name], name)
+    if size < 1:
+        raise ValueError(f"the profile's {name} is {size}, expected a positive integer")
+    return size
+
+
+def _kernels(given) -> list[str]:
+    """Names of the kernels that belong to the product."""
+    if given is None:
+        return []
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise TypeError(f"kernels is a list of names, or of (name, time), got {given!r}")
+    names = [each if isinstance(each, str) else each[0] for each in given]
+    return [name for name in names if not tables.BESIDE.search(name)]
+
+
+def _multiplying(names: list[str], fields: Mapping, operands) -> tuple[KernelFamily, dict, str, str | None]:
+    """The family of the kernel that multiplies, what its name says, and the format of partial sums."""
+    found: dict[str, tuple[KernelFamily, dict]] = {}
+    partials = None
+    for name in names:
+        joins = tables.REDUCTION.search(name)
+        if joins:
+            partials = tables.TYPES[joins["partials"]]
+            continue
+        fits = [(family, match.groupdict()) for family in FAMILIES if (match := family.match(name))]
+        if not fits:
+            raise unknown(f"the kernel {name[:160]!r} is not known", "kernels", (family.name for family in FAMILIES))
+        found[name] = fits[0]
+    families = {family.name for family, _ in found.values()}
+    if len(families) > 1:
+        raise unknown(f"several kernels multiply: {', '.join(found)}", "kernels", ("one of them",))
+    if not found:
+        return (*_by_algorithm(names, fields, operands), partials)
+    name, (family, parts) = list(found.items())[-1]  # that of a split k comes last
+    match = family.match(name)
+    return family, parts, name if match is None else match[0], partials
+
+
+def _by_algorithm(names: list[str], fields: Mapping, operands) -> tuple[KernelFamily, dict, str]:
+    """The family by algoId and operands, where no kernel is named; the tile of k by the stages."""
+    if names:
+        raise unknown(f"only a kernel that joins is named, {names[0][:80]!r}", "kernels")
+    if "algoId" not in fields:
+        raise ValueError(
+            "the profile names neither kernels nor algoId: give the profiler's names or cuBLASLt's configuration"
+        )
+    number = fields["algoId"]
+    formats = [get_format(x).name for x in operands or ()]
+    fits = [f for f in FAMILIES if number in map(str, f.algorithms) and (not formats or formats[0] in f.units)]
+    fits = [f for f in fits if f.cut != "lanes"] or fits[:1]  # the two matrix-vector families have one table of options
+    if len(fits) != 1:
+        known = sorted({a for f in FAMILIES for a in f.algorithms})
+        raise unknown(f"algoId {number} with operands {formats or 'that are not named'} is not known", "algoId", known)
+    stages = re.fullmatch(r"(?:MATMUL_STAGES_)?(\d+)x(?:\d+|AUTO)", fields.get("stages", ""))
+    parts = {"tile": stages[1] if stages else None}
+    return fits[0], parts, f"algoId {number}"
+
+
+def operands_of_row(row: Mapping) -> tuple[str, str] | None:
+    """The formats of A and B as a row names them; None where it does not."""
+    given = row.get("operands")
+    if given is None:
+        return None
+    if isinstance(given, str):
+        pair = _PAIRS.get(given, (given, given))
+    else:
+        pair = tuple(given)
+        if len(pair) != 2:
+            raise ValueError(f"operands is {given!r}, expected one format or a pair (A, B)")
+    a, b = (_named(x) for x in pair)
+    return a, b
+
+
+def _named(name) -> str:
+    """A format's name by torch's, cuBLAS's or the package's name of it."""
+    text = str(name).removeprefix("torch.")
+    return get_format(_NAMES.get(text, text)).name
+
+
+def _logged(configuration) -> dict[str, str]:
+    """Everything that a configuration says, flat: fields of `algo` and of the descriptors, these as "Adesc.type"."""
+    if configuration is None:
+        return {}
+    if isinstance(configuration, str):
+        configuration = {name: text.strip("[]") for name, text in re.findall(r"(\w+)=(\[[^\]]*\]|\S*)", configuration)}
+    if not isinstance(configuration, Mapping):
+        raise TypeError(f"configuration is text or a mapping, got {type(configuration).__name__}")
+    flat: dict[str, str] = {}
+    for name, value in configuration.items():
+        if isinstance(value, str) and "=" in value:
+            prefix = "" if name == "algo" else f"{name}."
+            flat |= {prefix + key: text for key, text in re.findall(r"(\w+)=(\S*)", value)}
+        elif value is not None:
+            flat[_LOGGED.get(str(name), str(name))] = str(value)
+    return flat
+
+
+def _fields(logged: Mapping[str, str]) -> dict[str, str]:
+    """The fields of an algorithm that decide, with names of schemes without their prefix."""
+    fields = {name: logged[name] for name in _LOGGED.values() if name in logged}
+    if "reductionScheme" in fields:
+        text = fields["reductionScheme"].removeprefix("REDUCTION_SCHEME_")
+        fields["reductionScheme"] = _SCHEMES.get(int(text), text) if text.isdigit() else text
+    if fields.get("stages", "").isdigit():
+        fields["stages"] = _stages(int(fields["stages"]))
+    return fields
+
+
+def _stages(number: int) -> str:
+    """cublasLtMatmulStages_t by its number: 1 to 24 are 16x1 to 128x6."""
+    if 1 <= number <= 24:
+        return f"{16 << (number - 1) // 6}x{(number - 1) % 6 + 1}"
+    named = {0: "", 25: "32x10", 26: "8x4", 27: "16x10", 28: "8x5", 31: "8x3", 32: "8xAUTO", 33: "16xAUTO", 34: "32xAUTO",
+             35: "64xAUTO", 36: "128xAUTO", 37: "256xAUTO"}  # fmt: skip
+    if number not in named:
+        raise unknown(f"stages {number} is not known", "stages", sorted(named))
+    return named[number]
+
+
+def _nvjet(parts: Mapping) -> dict:
+    """What an nvjet kernel's name says: formats of B, A and the output, and features."""
+    types = parts.get("types") or ""
+    if not types:
+        return {}
+    letters = [tables.LETTERS.get(letter) for letter in types]
+    if None in letters or len(types) not in (3, 5) or types[-2] != "s":
+        raise unknown(
+            f"the types {types!r} of an nvjet kernel are not known", "kernels", ("hsh", "tst", "qqtst", "...")
+        )
+    features = [x for x in (parts.get("features") or "").split("_") if x]
+    new = [x for x in features if x not in tables.NVJET_FEATURES]
+    if new:
+        raise unknown(f"the nvjet feature {new[0]!r} is not known", "kernels", tables.NVJET_FEATURES)
+    b, a = letters[:2] if len(types) == 5 else (letters[0],) * 2
+    return {"formats": (a, b), "output": letters[-1], "effects": {tables.NVJET_FEATURES[x] for x in features} - {None}}
+
+
+def _formats(row: Mapping, logged: Mapping, family: KernelFamily, parts: Mapping, nvjet: Mapping) -> tuple[str, str]:
+    """Formats of A and B: as the row says, else the kernel's name, else cuBLASLt's log."""
+    given = operands_of_row(row)
+    by_name = nvjet.get("formats")
+    if parts.get("types") in tables.TYPES:
+        by_name = (tables.TYPES[str(parts["types"])],) * 2
+    elif len(family.units) == 1:
+        by_name = (*family.units,) * 2
+    if given == ("tf32", "tf32") and family.cut == "lanes":
+        given = None  # matrix-vector kernels take FP32 as it is, where TF32 is allowed, too
+    if given is not None and by_name is not None and given != by_name:
+        raise ValueError(f"operands are {given}, but the kernel multiplies {by_name}: name the formats that ran")
+    found = given or by_name
+    if found is None and "Bdesc.type" in logged and "Adesc.type" in logged:
+        found = _named(logged["Bdesc.type"]), _named(logged["Adesc.type"])
+    if found is None or found[0] not in family.units:
+        raise unknown(f"operands {found} of {family.name} kernels are not known", "operands", family.units)
+    return found
+
+
+def _output(row: Mapping, logged: Mapping, nvjet: Mapping) -> str:
+    given = next((row[name] for name in ("dtype", "output", "out") if row.get(name)), None)
+    by_name = nvjet.get("output")
+    if given is None:
+        given = by_name or logged.get("Ddesc.type")
+    if given is None:
+        raise ValueError("the profile says nowhere what its output is; give dtype, as in 'torch.float32'")
+    found = _named(given)
+    if by_name is not None and found != by_name:
+        raise ValueError(f"the output is {found}, but the kernel writes {by_name}")
+    return found
+
+
+def _layout(row: Mapping, parts: Mapping, logged: Mapping) -> str | None:
+    """The memory order that the kernel was built for, else the row's, else cuBLASLt's descriptor's, in torch's letters."""
+    if parts.get("layout"):
+        return LAYOUTS[str(parts["layout"]).lower()]
+    if row.get("layout") is not None:
+        if row["layout"] not in LAYOUTS:
+            raise ValueError(
+                f"layout is {row['layout']!r}, expected nn, nt, tn or tt: A and B by rows (n) or columns (t)"
+            )
+        return row["layout"]
+    if "computeDesc.computeType" in logged:
+        letters = ("t" if logged.get(f"computeDesc.trans{x}") == "OP_T" else "n" for x in "ab")
+        return LAYOUTS["".join(letters)]
+    return None
+
+
+def _scaling(row: Mapping, logged: Mapping, nvjet: Mapping, formats: tuple[str, str]) -> tuple[str | None, bool]:
+    """How the sum is scaled, and whether FP8 accumulates slowly."""
+    if get_format(formats[0]).bits != 8 or formats[0] == "s8":
+        return None, False
+    effects = nvjet.get("effects")
+    mode = logged.get("computeDesc.aScaleMode", "")
+    if effects is None:
+        scales = "row" if "OUTER_VEC" in mode else "block" if "128" in mode else "tensor"
+        fast = row.get("fast", "computeDesc.fastAccumulationFlag" in logged)
+        return scales, not fast
+    scales = "row" if "row" in effects else "block" if "block" in effects else "tensor"
+    slow = "slow" in effects
+    if row.get("fast") is not None and bool(row["fast"]) == slow:
+        raise ValueError(f"fast is {row['fast']}, but the kernel accumulates {'slowly' if slow else 'fast'}")
+    return scales, slow
