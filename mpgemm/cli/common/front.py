@@ -1,4 +1,4 @@
-"""The first screen: ten commands behind three doors, which `mpgemm` alone shows; the README and the site show the same table."""
+"""The first screen: ten commands behind three doors. `mpgemm` alone shows them; README and site have them as a table."""
 
 from dataclasses import dataclass
 
