@@ -119,7 +119,6 @@ def traces():
 
 
 MAKERS = {
-    "AscendCCheck": lambda: AscendCCheck("folder", "cube only", 30, 24, (PtoFault("mode", 3, "no ASCENDC_CUBE_ONLY"),)),
     "AttentionTolerance": lambda: attention_tolerance(*np.ones((3, 1, 4, 8), np.float16), engine="h100"),
     "Advice": lambda: ascend.advise(64, 64, 64, "910A", simulated=1),
     "Attribution": lambda: mpgemm.attribute("ootomo", A[0], B[:, 0], engine="a100"),

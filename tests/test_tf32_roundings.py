@@ -5,7 +5,7 @@ import pytest
 
 import mpgemm
 from mpgemm.cli import main
-from tensorcore_models.catalogue.tf32_roundings import TF32_ROUNDINGS, tf32_rounding
+from tensorcore_models.formats.tf32_roundings import TF32_ROUNDINGS, tf32_rounding
 
 #: What each owner makes of these numbers times 1 (recorded on an H100; published; the unit alone).
 NUMBERS = [1024.5, 2049, 2050, 2051, 4098, 6147]

@@ -216,7 +216,7 @@ def _allowed(args: argparse.Namespace, found: KernelCheck) -> list[str]:
         return [f"passes: {found.summary}"]
     line = allowed.statistics
     kind = f"within its certified bound, at most {allowed.atol:.3g}" if line is None else str(line)
-    from tensorcore_models.catalogue.tf32_roundings import TF32_ROUNDINGS
+    from tensorcore_models.formats.tf32_roundings import TF32_ROUNDINGS
 
     rounded = ""
     if args.input_rounding is not None:

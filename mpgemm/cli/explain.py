@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     from mpgemm.explanations.dots import explain
     from mpgemm.recovery.methods import get_method
     from mpgemm.recovery.rows import TF32_NOTE
-    from tensorcore_models.catalogue.tf32_roundings import ROUNDINGS
+    from tensorcore_models.formats.tf32_roundings import ROUNDINGS
 
     if args.function:
         return _function(args)

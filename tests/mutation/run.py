@@ -37,7 +37,8 @@ class Mutant:
 
 
 FUSED = "tensorcore_models/families/fused/steps.py"
-ARITHMETIC = "tensorcore_models/reference/arithmetic.py"
+NUMBERS = "tensorcore_models/arithmetic/numbers.py"
+SUMS = "tensorcore_models/arithmetic/sums.py"
 ROUND_DOWN = "tensorcore_models/families/round_down/specification.py"
 GROUP_SUM = "tensorcore_models/families/group_sum.py"
 NVIDIA = "tensorcore_models/catalogue/nvidia.py"
@@ -141,7 +142,7 @@ MUTANTS = (
     Mutant("pack: specials of a panel's later vectors", "tensorcore_models/_kernels/generic/generic_vector_pack.h", "V_(pack_position)", "special) << l;", "special);", TWINS),
     Mutant("pack: signs of B", "tensorcore_models/_kernels/generic/generic_vector_pack.h", "V_(pack_position)", "(kept ^ x.negative) - x.negative", "kept", TWINS),
     Mutant("flush: by the rounded subnormal number", "tensorcore_models/_kernels/generic/generic_number.h", "mpg_encode_number", "+ (int64_t)(kept >> (r->kept_bits + 1)) <", "<", FAST),
-    Mutant("reference: flush at the smallest normal number", "tensorcore_models/reference/ieee.py", "_is_tiny", "quantum < fmt.", "quantum <= fmt.", FAST),
+    Mutant("reference: flush at the smallest normal number", SUMS, "_is_tiny", "carry < fmt.", "carry <= fmt.", FAST),
     Mutant("x86 NaN: b before a", "tensorcore_models/_kernels/generic/generic_lanes.h", "mpg_lanes_nan_of_chain", "a[q], b[q * MPG_LANES + l", "b[q * MPG_LANES + l], a[q", TWINS),
     Mutant("x86 NaN: the sum before c", "tensorcore_models/_kernels/generic/generic_lanes.h", "mpg_lanes_nan_of_sum", "x[l], y[", "y[l], x[", TWINS),
     Mutant("chains: subnormal operands kept", "tensorcore_models/_kernels/chains/chains.h", "MPG_CHAIN_FLUSHING", "MPG_CHAIN_FLUSHING 0x9FC0u", "MPG_CHAIN_FLUSHING 0x9F80u", FAST),
@@ -166,18 +167,18 @@ MUTANTS = (
     Mutant("likely bound: no bias", "mpgemm/bounds/probabilistic.py", "step_sums", "r.unit / 2", "r.unit / 20", LIKELY),
     Mutant("likely bound: no deviation", "mpgemm/bounds/probabilistic.py", "step_sums", "r.unit**2", "r.unit**2 / 900", LIKELY),
     Mutant("likely bound: a rounding less is stated", "tensorcore_models/families/fused/bound.py", "_roundings", "spec.terms + 1", "spec.terms", LIKELY),
-    Mutant("reference: F + 1", ARITHMETIC, "sum_aligned", ".fraction_bits, spec", ".fraction_bits - 1, spec"),
-    Mutant("reference: F - 1", ARITHMETIC, "sum_aligned", ".fraction_bits, spec", ".fraction_bits + 1, spec"),
-    Mutant("reference: alignment to nearest", ARITHMETIC, "sum_aligned", "spec.alignment_rounding", '"rne"'),
-    Mutant("reference: output to nearest", ARITHMETIC, "rounded_sum", "spec.output_rounding", '"rne"'),
+    Mutant("reference: F + 1", SUMS, "sum_aligned", ".fraction_bits, spec", ".fraction_bits - 1, spec"),
+    Mutant("reference: F - 1", SUMS, "sum_aligned", ".fraction_bits, spec", ".fraction_bits + 1, spec"),
+    Mutant("reference: alignment to nearest", SUMS, "sum_aligned", "spec.alignment_rounding", '"rne"'),
+    Mutant("reference: output to nearest", SUMS, "rounded_sum", "spec.output_rounding", '"rne"'),
     Mutant("reference: products normalised", FUSED, "step", "if spec.normalised_products", "if not spec.normalised_products"),
     Mutant("reference: c late", FUSED, "step", "] if late else [c", "c] if late else ["),
     Mutant("reference: block size", "tensorcore_models/reference/matrix.py", "dot_bits", "= accumulator.terms_per_step", "= max(1, accumulator.terms_per_step // 2)"),
     Mutant("reference: CDNA3 rounds to zero", ROUND_DOWN, "FusedDotRoundDownAdd._finite", "to_zero, kept)", "to_zero, to_zero)"),
     Mutant("reference: GDFS F", GROUP_SUM, "GroupDotFusedSum._finite", "self.exponent_floor), self.fraction_bits", "self.exponent_floor), self.fraction_bits + 1"),
     Mutant("reference: GPS tree becomes a chain", "tensorcore_models/families/pairwise.py", "GroupPairwiseSum._tree", "places // 2", "places - 1"),
-    Mutant("reference: GPS zeros keep their sign", "tensorcore_models/families/pairwise.py", "_to_positive", "y.is_zero", "y != x", FAST),
-    Mutant("reference: no alignment floor", "tensorcore_models/reference/aligned.py", "largest_exponent", "floor is None", "True"),
+    Mutant("reference: GPS zeros keep their sign", "tensorcore_models/families/pairwise.py", "_to_positive", "y.is_zero", "(y.is_zero ^ x.is_zero)", FAST),
+    Mutant("reference: no alignment floor", NUMBERS, "largest_exponent", "floor is None", "True"),
     Mutant("reference: GDFS groups that cancel take no part", GROUP_SUM, "GroupDotFusedSum._finite", "z.every(x.is_zero for x in products)", "group.is_zero"),
     Mutant("reference: CDNA3 sum rounded once", ROUND_DOWN, "FusedDotRoundDownAdd._finite", "self.sum_fraction_bits is not None", "False"),
     Mutant("reference: VDPBF16PS order", "tensorcore_models/families/fma_chain.py", "SequentialFMA._order", "pair + 1, pair)", "pair, pair + 1)"),
@@ -353,15 +354,15 @@ MUTANTS = (
     Mutant("arm: EBF as without", "tensorcore_models/catalogue/arm.py", "_bfloat16", "_row(FUSED_PAIR", "_row(PairRoundOddSum()", ARM),
     Mutant("arm: pairs rounded to odd", "tensorcore_models/catalogue/arm.py", "FUSED_PAIR", 'output_rounding="rne"', 'output_rounding="ro"', ARM),
     Mutant("arm: LSCALE the other way", "tensorcore_models/families/scaled_dot.py", "ScaledDotAdd._scaled", "bias + self", "bias - self", ARM),
-    Mutant("arm: OSM holds nothing", "tensorcore_models/families/scaled_dot.py", "ScaledDotAdd.pass_bits", "and overflow else", "and not overflow else", ARM),
+    Mutant("arm: OSM holds nothing", "tensorcore_models/families/scaled_dot.py", "ScaledDotAdd.pass_bits", "select(overflow,", "select(z.no(overflow),", ARM),
     Mutant("qemu: b by rows", "tensorcore_models/cpu_units/qemu.py", "QemuEngine._run", "1, 4, 2)", "1, 2, 4)", QEMU),
     Mutant("qemu: a and b of an outer product change places", "tensorcore_models/cpu_units/arm_steps.c", "step", '"fmopa za0.s, p0/m, p0/m, z0.h, z1.h");', '"fmopa za0.s, p0/m, p0/m, z1.h, z0.h");', QEMU),
     Mutant("wormhole: phases 1 and 2 change places", "tensorcore_models/families/fidelity/parts.py", "follows", "(1 - side)", "side", WORMHOLE),
-    Mutant("wormhole: subnormal numbers are kept", "tensorcore_models/families/fidelity/specification.py", "_taken_apart", "if field else 0", "if field else fraction", WORMHOLE),
+    Mutant("wormhole: subnormal numbers are kept", "tensorcore_models/families/fidelity/steps.py", "_taken_apart", "same(field, 0), 0,", "same(field, 0), fraction,", WORMHOLE),
     Mutant("wormhole: nothing is left to other phases", "tensorcore_models/families/fidelity/specification.py", "FidelityPhases.left_of_products", "left += math", "left += 0 * math", WORMHOLE),
-    Mutant("wormhole: ties of sums away from zero", "tensorcore_models/families/fidelity/specification.py", "FidelityPhases._added", "(_half_up, _half_up(", "(_half_up, _half_away(", WORMHOLE),
+    Mutant("wormhole: ties of sums away from zero", "tensorcore_models/families/fidelity/steps.py", "added", '"rnu"', '"rna"', WORMHOLE),
     Mutant("wormhole: the erratum 26 places", "tensorcore_models/_kernels/generic/generic_phases.h", "mpg_phase_add", "shift -= 27", "shift -= 26", WORMHOLE),
-    Mutant("wormhole: zero products of fp16 lift nothing", "tensorcore_models/families/fidelity/specification.py", "FidelityPhases._groups", "max([zero, *", "max([0, *", WORMHOLE),
+    Mutant("wormhole: zero products of fp16 lift nothing", "tensorcore_models/families/fidelity/steps.py", "_group", "zero = max(0, lift)", "zero = 0", WORMHOLE),
     Mutant("wormhole: A and B change places", "tensorcore_models/families/fidelity/specification.py", "_Phases", "operands_alike: ClassVar = False", "operands_alike: ClassVar = True", WORMHOLE),
     Mutant("gpu kernels: planes of words in 32 bits", "mpgemm/kernels/source.py", "_planes", "tl.full((), count, tl.int64)", "count", ("tests/kernels/test_large_offsets.py",)),
     Mutant("gpu kernels: c in another view is read late", "mpgemm/kernels/multiply.py", "_fits", "for x in (a, b, c)", "for x in (a, b)", ("tests/kernels/test_matmul.py",)),
