@@ -81,7 +81,7 @@ def _of_one(ins: PTXInstruction) -> str:
 
 def _commutes(ins: PTXInstruction) -> bool:
     """Whether the first two operands may be exchanged: results that are NaN do not depend on the operands' payloads."""
-    return ins.name in ("add", "mul", "fma") and "f" in ins.modifiers[-1]
+    return ins.name in ("add", "mul", "fma", "min", "max") and "f" in ins.modifiers[-1]
 
 
 def _copied(ins: PTXInstruction, owners: list, values: list, size: int):
