@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from ...integers import checked_integer
-from ..arguments import argument_arrays, argument_bytes
+from ..arguments import argument_arrays, argument_bytes, write_tables
 from ..errors import KernelLimits, Refused
 from ..expressions import some
 from ..memory import BlockMemory, GlobalMemory
@@ -126,6 +126,11 @@ class PTXProgram(KernelProgram):
         stored = [np.frombuffer(bytearray(v.initial or bytes(v.size)), np.uint8) for v in variables]
         checked_size([*arrays, *stored], limits)
         memory = GlobalMemory([*arrays, *stored], [*names, *(v.name for v in variables)], traced=trace is not None)
+        write_tables(arguments, memory)
+        given = [*arguments, *[None] * (len(self.entry.parameters) - len(arguments))]
+        memory.left_out = tuple(
+            p.name for p, x in zip(self.entry.parameters, given, strict=False) if x is None and p.size == 8
+        )
         parameters, places = self._parameters(arguments, memory, traced=trace is not None)
         assumed: dict[str, None] = {}
         if self.contracted:
