@@ -83,6 +83,17 @@ class KernelForm:
         }  # fmt: skip
 
 
+def narrowed(form: KernelForm, most: tuple[int, int]) -> KernelForm:
+    """The form without products of words that are zero: A has `most[0]` words at most, B `most[1]`.
+
+    Products with zeros leave a sum as it is; so results that are finite keep their bits. Chains without products stay, as zeros.
+    """
+    kept = [p for p, (i, j) in enumerate(form.products) if i < most[0] and j < most[1]]
+    products = tuple(form.products[p] for p in kept)
+    words = (1 + max(i for i, _ in products), 1 + max(j for _, j in products))
+    return dataclasses.replace(form, words=words, products=products, chains=tuple(form.chains[p] for p in kept))
+
+
 def kernel_method(method: str | RecoveryMethod, **options) -> RecoveryMethod:
     """The row whose bits a kernel gives: the method's with turns and restarts of a tile, unless the call says which.
 

@@ -8,7 +8,7 @@ from mpgemm.cli import main
 from mpgemm.kernels.configurations import Configuration, choose, configurations, estimate, fits
 from mpgemm.kernels.counts import instruction_counts
 from mpgemm.kernels.forms import KERNELS, kernel_form, kernel_method
-from mpgemm.kernels.launches import split_launch
+from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch
 from mpgemm.kernels.recipes import recipe, spelled
 from mpgemm.kernels.targets import MISSING
 from mpgemm.recovery.methods import get_method
@@ -129,10 +129,16 @@ def test_a_row_asks_for_its_tile():
 def test_a_grid_that_no_device_has_is_refused():
     """A row is split by at least one program."""
     form, most = kernel_form(kernel_method("bf16x9")), (1 << 31) - 1
-    x, out = View(None, "fp32", (most, 1, 1)), View(None, "bf16", (most, 1, 1), most)
-    assert split_launch(form, 1, (1, most, 1), x, out).grid == most
-    with pytest.raises(ValueError, match="split_words takes 2147483648 programs, a grid has at most 2147483647"):
-        split_launch(form, 1, (2, 1 << 29, 300), x, out)
+    x = View(None, "fp32", (0, 64, 1))
+
+    def grid(k):
+        return split_operands_launch(
+            form, (1, 64, k), (None, x), (None, WordPlanes("bf16", 3, 1, 64, k, "lines")), (None, None)
+        ).grid
+
+    assert grid(64 * most) == most
+    with pytest.raises(ValueError, match="split_operands takes 2147483648 programs, a grid has at most 2147483647"):
+        grid(64 * most + 64)
 
 
 def test_methods_are_spelled_with_their_options():

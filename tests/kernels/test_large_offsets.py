@@ -12,6 +12,7 @@ from mpgemm.kernels import launches  # noqa: E402
 from mpgemm.kernels.forms import kernel_form  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
 from mpgemm.kernels.products import TensorProduct, view  # noqa: E402
+from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch  # noqa: E402
 from mpgemm.kernels.residues import residue_products_launch, residues_launch  # noqa: E402
 from mpgemm.recovery.methods import get_method  # noqa: E402
 from tensorcore_models.compiled import memory  # noqa: E402
@@ -97,14 +98,21 @@ def test_results_and_batches_are_far_apart(reserved, device):
         assert same_bits(out[i].numpy(), wanted).all()
 
 
+class FarPlanes(WordPlanes):
+    """Planes of 2^30 elements, most of which nobody uses."""
+
+    pitch = property(lambda self: self.lines)
+    plane = property(lambda self: FAR // 2)
+
+
 def test_planes_of_words_are_far_apart(reserved, device):
     """Three planes of 2^30 elements each: strides and planes fit 32 bits, their products do not."""
     row, k, n, plane = kernels.recipe("bf16x6", repair=False), 40, 6, FAR // 2
     form = kernel_form(row)
     x = filled(reserved.empty(torch.float32, (1, k, n), (k * n, n, 1)), 0)
     words = reserved.empty(torch.bfloat16, (3, 1, k, n), (plane, k * n, n, 1))
-    out = View(words, "bf16", (k * n, n, 1), plane)
-    launch = launches.split_launch(form, 1, (1, k, n), view(x), out)
+    planes = FarPlanes("bf16", 3, 1, n, k, "lines")
+    launch = split_operands_launch(form, (1, n, k), (None, view(x)), (None, planes), (None, words))
     kernels.products.devices.execute(launch, x.device)
     rest = x[0]
     for word in words[:, 0]:

@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="kernels are compiled by Triton: pip instal
 
 import mpgemm  # noqa: E402
 from mpgemm import kernels  # noqa: E402
-from mpgemm.kernels import products  # noqa: E402
+from mpgemm.kernels import devices, products  # noqa: E402
 from mpgemm.kernels.forms import KERNELS  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
 from mpgemm.kernels.verification import ended_error  # noqa: E402
@@ -140,7 +140,7 @@ def test_weights_are_split_once(device, method):
     assert_same(kernels.matmul(both, ready, config=SMALL), expected(a[0], b[0], method=method))
     batch = kernels.split(b, method)
     assert_same(kernels.matmul(a[0], batch, config=SMALL)[1], expected(a[0], b[1], method=method))
-    assert {launch.function for launch in device.launches} == {"gemm", "repair", "split_words"}
+    assert {launch.function for launch in device.launches} == {"gemm", "repair", "split_operands"}
     with pytest.raises(ValueError, match="was split for method"):
         kernels.matmul(a[0], ready, "bf16x9" if method != "bf16xfp32x3" else "bf16xfp32x2")
     with pytest.raises(ValueError, match="split as b"):
@@ -232,13 +232,13 @@ def test_gradients_are_products_of_the_method(device):
 def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
     a, b, c = tensors(19, 25, 51)
     kernels.matmul(a, b, c=c, verify=True, config=SMALL)
-    run = products.devices.execute
+    run = devices.PlannedLaunch.__call__
 
-    def wrong(launch, where):
-        run(launch, where)
-        launch.arguments["out"].data.add_(1e-3)
+    def wrong(launch, arguments, *rest):
+        run(launch, arguments, *rest)
+        launch.with_arguments(arguments).arguments["out"].data.add_(1e-3)
 
-    monkeypatch.setattr(products.devices, "execute", wrong)
+    monkeypatch.setattr(devices.PlannedLaunch, "__call__", wrong)
     with pytest.raises(mpgemm.bounds.watching.OutsideBound):
         kernels.matmul(a, b, c=c, verify=True, config=SMALL)
 
@@ -248,12 +248,12 @@ def test_verify_takes_alpha_and_beta(device, monkeypatch):
     a, b, c = tensors(17, 33, 45)
     for ends in ({"alpha": 0.3, "beta": -1.7}, {"alpha": 1e-42}, {"beta": 0.0}, {"alpha": 0.0, "beta": 2.0}):
         kernels.matmul(a, b, c=c, **ends, verify=True, config=SMALL)
-    run = products.devices.execute
+    run = devices.PlannedLaunch.__call__
 
-    def wrong(launch, where):
-        run(dataclasses.replace(launch, arguments={**launch.arguments, "alpha": 0.3001}), where)
+    def wrong(launch, arguments, *rest):
+        run(launch, [0.3001 if x == 0.3 else x for x in arguments], *rest)
 
-    monkeypatch.setattr(products.devices, "execute", wrong)
+    monkeypatch.setattr(devices.PlannedLaunch, "__call__", wrong)
     with pytest.raises(mpgemm.bounds.watching.OutsideBound):
         kernels.matmul(a, b, c=c, alpha=0.3, beta=-1.7, verify=True, config=SMALL)
 
