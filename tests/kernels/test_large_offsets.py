@@ -11,6 +11,7 @@ from mpgemm import kernels  # noqa: E402
 from mpgemm.kernels import launches  # noqa: E402
 from mpgemm.kernels.forms import kernel_form  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
+from mpgemm.kernels.plans import ProductPlan  # noqa: E402
 from mpgemm.kernels.products import TensorProduct, view  # noqa: E402
 from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch  # noqa: E402
 from mpgemm.kernels.residues import residue_products_launch, residues_launch  # noqa: E402
@@ -74,13 +75,16 @@ def filled(x: torch.Tensor, seed: int) -> torch.Tensor:
     return x.copy_(torch.from_numpy(values.astype(np.float32)))
 
 
-def test_rows_of_every_operand_are_far_apart(reserved, device):
+def test_rows_of_every_operand_are_far_apart(reserved, device, monkeypatch):
     row, n, k = kernels.recipe("bf16x3"), 7, 40
     step = FAR // 2 + 16  # row 2 lies beyond 2^31 elements
     a = filled(reserved.empty(torch.float16, (1, 3, k), (0, step, 1)), 0)
     b = filled(reserved.empty(torch.float16, (1, k, n), (0, FAR // 32, 1)), 1)
     out = reserved.empty(torch.float32, (1, 3, n), (0, 16, 1))
     a[0, 2, 3] = float("inf")  # the repair reads them again
+    monkeypatch.setattr(
+        ProductPlan, "rooms", lambda plan, where: {"flags": reserved.empty(torch.int32, *plan.workspace["flags"][:1], (1,))}
+    )
     TensorProduct(row, a, b, configuration=SMALL).into(out)
     wanted = mpgemm.recovered_gemm(a[0].float().numpy(), b[0].float().numpy(), method=row, engine="ampere")
     assert same_bits(out[0].numpy(), wanted).all()

@@ -251,7 +251,7 @@ def test_verify_takes_alpha_and_beta(device, monkeypatch):
     run = devices.PlannedLaunch.__call__
 
     def wrong(launch, arguments, *rest):
-        run(launch, [0.3001 if x == 0.3 else x for x in arguments], *rest)
+        run(launch, [0.3001 if isinstance(x, float) and x == 0.3 else x for x in arguments], *rest)
 
     monkeypatch.setattr(devices.PlannedLaunch, "__call__", wrong)
     with pytest.raises(mpgemm.bounds.watching.OutsideBound):

@@ -15,7 +15,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from mpgemm.kernels import devices
+from mpgemm.kernels import devices, multiply, products
 from tensorcore_models import compiled
 from tensorcore_models.gpu.launchers import box_parameters
 from tensorcore_models.gpu.targets import TARGETS, get_target
@@ -47,6 +47,8 @@ class PTXDevice(DriverBase):
             self.launches.append(launch)
             execute(launch, device)
 
+        multiply._KNOWN.clear()
+        products._plan_of.cache_clear()  # plans hold the kernels of an earlier test's driver
         planned = devices.PlannedLaunch.__call__
 
         def noted_plan(launch, arguments, stream, aligned):
