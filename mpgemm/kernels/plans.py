@@ -7,13 +7,15 @@ from typing import Any
 import torch
 
 from mpgemm.kernels import devices
-from mpgemm.kernels.configurations import Configuration, check_stages, choose, split_before, word_configuration
+from mpgemm.kernels.configurations import (
+    DESCRIBED, Configuration, check_stages, choose, split_before, word_configuration,
+)  # fmt: skip
 from mpgemm.kernels.devices import PlannedLaunch
 from mpgemm.kernels.forms import KernelForm, kernel_form, narrowed
 from mpgemm.kernels.launches import check_depth, gemm_launch, repair_launch, tiles_of
 from mpgemm.kernels.targets import check_words
 from mpgemm.kernels.word_launches import (
-    DESCRIBED, WordPlanes, padded_depth, planes_of, split_operands_launch, word_product_launch,
+    WordPlanes, padded_depth, planes_of, split_operands_launch, word_product_launch,
 )  # fmt: skip
 from mpgemm.recovery.method import RecoveryMethod
 from tensorcore_models.gpu.launches import TritonLaunch, View

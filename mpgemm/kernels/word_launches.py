@@ -13,8 +13,6 @@ from mpgemm.recovery.word_run import scaling_target
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.gpu.launches import Box, TritonLaunch, View
 
-#: Units whose products read words by TMA: their kernels take descriptors.
-DESCRIBED = ("hopper", "blackwell")
 #: Planes are padded to so many places of k at least, so that a tile of any kernel fits.
 LEAST_DEPTH = 64
 #: Rows of planes start at multiples of so many bytes, which TMA asks for.

@@ -49,7 +49,7 @@ def test_it_writes_text_binary_source_and_record(triton, tmp_path, capsys):
 
 
 def test_amd_is_compiled_and_checked_where_a_machine_runs_it(triton, tmp_path, capsys):
-    arguments = ["kernel", "bf16x3", "--out", str(tmp_path), "--tile", "32", "32", "32", "4", "1", "--target"]
+    arguments = ["kernel", "bf16x3", "--out", str(tmp_path), "--tile", "32", "32", "64", "4", "1", "--target"]
     assert main([*arguments, "gfx942", "--check"]) == 0
     assert "checked on wide data: 0 of" in capsys.readouterr().out
     assert "v_mfma" in (tmp_path / "gemm.amdgcn").read_text()
@@ -91,7 +91,7 @@ def test_residues_are_three_texts_and_are_checked(triton, tmp_path, capsys):
         (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70'; known: sm_80"),
         (["ozaki_int8", "--target", "sm_90"], "has no kernel; methods with kernels: ootomo_tf32"),
         (["ootomo:restart_every=48", "--target", "sm_90"], "power of two from 16 to 256, got 48"),
-        (["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"], "tiles of 32 of k"),
+        (["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"], "tiles of 64 of k"),
         (["ootomo", "--target", "sm_90", "--shape", "0", "1", "1"], "--shape has positive sizes"),
     ],
 )

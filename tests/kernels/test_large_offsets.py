@@ -21,7 +21,7 @@ from tensorcore_models.compiled.ptx import program  # noqa: E402
 from tensorcore_models.gpu.launches import View  # noqa: E402
 
 FAR = 1 << 31
-SMALL = kernels.Configuration(16, 32, 32, 2, 2)
+SMALL = kernels.Configuration(16, 32, 64, 2, 2)
 
 
 class Reserved:
