@@ -288,7 +288,7 @@ MUTANTS = (
     Mutant("named faults: all groups of columns are finer", "mpgemm/testing/diagnosis/terms.py", "_others", "together * 2", "together // 2", NAMED),
     Mutant("named faults: gaps of a leading dimension hold results", "mpgemm/testing/diagnosis/moved.py", "strided", "& (j < n)", "& (j < stride)", NAMED),
     Mutant("places: scattered elements are everywhere", "mpgemm/testing/diagnosis/places.py", "_product", "share > 0.25", "share > 0.0", NAMED),
-    Mutant("recorder: a device's own function is another", "mpgemm/frameworks/torch_mode.py", "parts_of", "set(found._backend_fns) != {None}", "False", RECORDED),
+    Mutant("recorder: a device's own function is another", "mpgemm/frameworks/torch_dispatch.py", "parts_of", "set(found._backend_fns) != {None}", "False", RECORDED),
     Mutant("recorder: operations of nobody's library are silent", "mpgemm/frameworks/torch_recorder.py", "_Products.__torch_dispatch__", " or unseen(func)", "", RECORDED),
     Mutant("traces: scales are no inputs", "mpgemm/traces/comparing.py", "_operand_equal", "scales is False", "False", RECORDED),
     Mutant("right kernels: factors of blocks are always fused", "mpgemm/testing/right.py", "right_kernels", "fused=False", "fused=True", ("tests/testing/test_kernel_spread.py",)),
