@@ -119,7 +119,6 @@ def traces():
 
 
 MAKERS = {
-    "AscendCCheck": lambda: AscendCCheck("folder", "cube only", 30, 24, (PtoFault("mode", 3, "no ASCENDC_CUBE_ONLY"),)),
     "AttentionTolerance": lambda: attention_tolerance(*np.ones((3, 1, 4, 8), np.float16), engine="h100"),
     "Advice": lambda: ascend.advise(64, 64, 64, "910A", simulated=1),
     "Attribution": lambda: mpgemm.attribute("ootomo", A[0], B[:, 0], engine="a100"),
@@ -136,6 +135,7 @@ MAKERS = {
     "KernelRun": kernel_run,
     "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),
     "Plan": plan,
+    "AscendCCheck": lambda: AscendCCheck("kernel", "mix", 4, 2, (PtoFault("count", None, "SetDim(2)"),)),
     "PtoCheck": lambda: PtoCheck("gemm.cpp", (PtoFault("race", 0, "L1: MTE2 writes, MTE1 reads"),), "one chain", 4, 0, 0.0),
     "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],
     "PromotionAdvice": lambda: mpgemm.advise_promotion(A, B, "h100"),

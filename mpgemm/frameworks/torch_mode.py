@@ -35,7 +35,7 @@ from mpgemm.frameworks.torch_checks import check_convolution, check_product
 from mpgemm.frameworks.torch_dispatch import deliver, forms_a_product, parts_of, unseen, without_values
 from mpgemm.frameworks.torch_process import PROCESS, OpenBlock, open_here
 from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array
-from tensorcore_models.catalogue.tf32_roundings import tf32_rounding
+from tensorcore_models.formats.tf32_roundings import tf32_rounding
 from tensorcore_models.gpu.tensors import on_gpu
 
 aten = torch.ops.aten
