@@ -13,10 +13,10 @@ from mpgemm.frameworks.extras import require
 require("torch", "torch")
 
 from mpgemm.frameworks.call_log import CallRow, OperationRow, Report, Site  # noqa: E402
+from mpgemm.frameworks.model_products import profiled_products  # noqa: E402
 from mpgemm.frameworks.multiplier import Product  # noqa: E402
 from mpgemm.frameworks.torch_kernels import record_kernels  # noqa: E402
 from mpgemm.frameworks.torch_mode import Emulation, emulate  # noqa: E402
 from mpgemm.frameworks.torch_ops import matmul  # noqa: E402
 from mpgemm.frameworks.torch_recorder import record  # noqa: E402
 from mpgemm.kernels.torch_mode import RecoveredProducts, recovered  # noqa: E402
-from mpgemm.traces.model_products import profiled_products  # noqa: E402

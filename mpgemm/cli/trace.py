@@ -42,8 +42,8 @@ SHOWN = 16
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    from mpgemm.frameworks.predicted_traces import PREFIX, predicted_trace
     from mpgemm.traces.comparing import compare_traces
-    from mpgemm.traces.predicting import PREFIX, predicted_trace
     from mpgemm.traces.reading import read_trace
 
     predicted = args.second.startswith(PREFIX)

@@ -8,8 +8,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from mpgemm.frameworks.model_products import product_rows, write_rows
 from mpgemm.frameworks.torch_tensors import FORMATS, allows_tf32
-from mpgemm.traces.model_products import product_rows, write_rows
 
 aten = torch.ops.aten
 #: Operations and where their operands stand.
@@ -47,7 +47,7 @@ def record_kernels(path: str | Path) -> Iterator[ProductList]:
     Parameters
     ----------
     path : path
-        Where rows are written, as :func:`mpgemm.traces.model_products.profiled_products` reads them.
+        Where rows are written, as :func:`mpgemm.frameworks.model_products.profiled_products` reads them.
 
     Yields
     ------

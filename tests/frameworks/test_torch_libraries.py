@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 
 import tensorcore_models as tcm  # noqa: E402
+from mpgemm.frameworks.model_products import product_rows, write_rows  # noqa: E402
 from mpgemm.frameworks.torch_kernels import ProductList  # noqa: E402
 from mpgemm.torch import Product, emulate, profiled_products, record_kernels  # noqa: E402
-from mpgemm.traces.model_products import product_rows, write_rows  # noqa: E402
 from tensorcore_models import libraries  # noqa: E402
 from tensorcore_models.libraries import Unknown, row_operations  # noqa: E402
 

@@ -7,8 +7,8 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.cli import main
+from mpgemm.frameworks.predicted_traces import predicted_trace
 from mpgemm.traces.comparing import compare_traces
-from mpgemm.traces.predicting import predicted_trace
 from mpgemm.traces.reading import read_trace
 from mpgemm.traces.recording import TraceRecorder
 from tensorcore_models import libraries

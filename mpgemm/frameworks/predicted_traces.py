@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mpgemm.frameworks.model_products import profiled_products
 from mpgemm.frameworks.multiplier import Multiplier, Product, RecipeOf, recipe_values
-from mpgemm.traces.model_products import profiled_products
 from mpgemm.traces.reading import Trace
 from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.formats.interop import format_of_dtype
