@@ -220,11 +220,14 @@ def _safe_softmax(x, dim, dtype=None) -> Computed | None:
 
 def _reduction(kernel: str, rows: Callable) -> Callable:
     def rule(x, dim=None, keepdim=False, *, dtype=None) -> Computed | None:
-        if x.dtype != torch.float32 or dtype not in (None, torch.float32) or not _last(x, dim):
+        if not _last(x, dim) or dtype not in (None, x.dtype, torch.float32):
             return None
         found = rows(_wide(x))
-        found = found[..., None] if keepdim else found
-        return Computed(_narrow(np.asarray(found), torch.float32), _basis(kernel, x.shape[-1], x.dtype))
+        found = np.asarray(found[..., None] if keepdim else found)
+        basis = _basis(kernel, x.shape[-1], x.dtype)
+        if x.dtype in _REDUCED:
+            basis = inferred("recorded in FP32")
+        return Computed(_narrow(found, dtype or x.dtype), basis)
 
     return rule
 

@@ -38,6 +38,7 @@ def llama(recorded, attention):
     return model
 
 
+@pytest.mark.full  # importing transformers takes ten seconds; test_recorded_llama.py has the same forward in NumPy
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 def test_recorded_llama(shared, attention):
     """Every module's output and every logit."""
@@ -169,9 +170,14 @@ def test_norms_and_softmax():
          "inferred: weights by the kernel's source"),
         (lambda: torch.softmax(x, -1), row_operations.softmax(x.numpy()), "recorded"),
         (lambda: x.sum(-1), row_operations.sums(x.numpy()), "recorded"),
+        (lambda: x.bfloat16().sum(-1).float(), row_operations.sums(x.bfloat16().float().numpy()), None),
         (lambda: x.mean(-1), row_operations.means(x.numpy()), "inferred: rows of 512 by the kernel's source"),
     ):  # fmt: skip
         found, bases = run_one(function)
+        if basis is None:
+            assert (bits(found) == bits(torch.from_numpy(rows).bfloat16().float())).all()
+            assert bases["sum"] == "inferred: recorded in FP32"
+            continue
         assert (bits(found) == rows.view(np.int32)).all()
         assert set(bases.values()) - {"exact"} == {basis}
 
@@ -235,6 +241,7 @@ def test_unknown_attention():
 
 
 # -- recordings of a model's own run -------------------------------------------------------------------------------------
+@pytest.mark.full
 def test_products_by_the_kernels_of_the_run(shared, tmp_path):
     """The recorded list of operations and the profiler's list of kernels give the recipes; nothing is assumed then."""
     folder = shared / "hardware_vectors" / "h100" / "libraries"

@@ -297,7 +297,6 @@ MUTANTS = (
     Mutant("attention: row sums are not fused", "tensorcore_models/libraries/attention.py", "_Head._row_sums", "fused_multiply_add(rows, np.broadcast_to(shrink[:, None], rows.shape), chain(_of_threads(p)))", "rows * shrink[:, None] + chain(_of_threads(p))", ATTENTION),
     Mutant("attention: quads join in another order", "tensorcore_models/libraries/attention_rules.py", "_FLASH_STEPS", "(2, 1)", "(1, 2)", ATTENTION),
     Mutant("attention: parts are joined without a fused multiply-add", "tensorcore_models/libraries/attention.py", "_combined", "fused_multiply_add(each, weight, out)", "each * weight + out", ATTENTION),
-    Mutant("rows: Welford's mean weighs the other part first", "tensorcore_models/libraries/row_operations.py", "_welford", "fused_multiply_add(share_a, mean_a, share_b * mean_b)", "fused_multiply_add(share_b, mean_b, share_a * mean_a)", ATTENTION),
     Mutant("rows: lanes join at growing distances", "tensorcore_models/libraries/fp32_lanes.py", "halves", "[width >> i for i in range(1, width.bit_length())]", "[width >> i for i in range(1, width.bit_length())][::-1]", ATTENTION),
     Mutant("model: numbers divide as tensors do", "mpgemm/frameworks/torch_operations.py", "_div", "isinstance(y, torch.Tensor)", "True", MODEL),
     Mutant("model: scalars are rounded to bf16 first", "mpgemm/frameworks/torch_operations.py", "_pair", "torch.tensor(v, dtype=torch.float64).to(wide)", "torch.tensor(v, dtype=torch.float64).to(dtype).to(wide)", MODEL),
