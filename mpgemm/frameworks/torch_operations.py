@@ -30,10 +30,6 @@ _EXACT = {
     "scalar_tensor", "scatter", "select_scatter", "sgn", "sign", "slice_scatter", "sort", "stack", "topk", "tril", "triu",
     "trunc", "unfold", "where", "zero", "zeros", "zeros_like",
 }  # fmt: skip
-#: Operations whose results are whole numbers where their operands are.
-_WHOLE_NUMBERS = {
-    "add", "arange", "bitwise_xor", "cumsum", "floor_divide", "mul", "pow", "remainder", "rsub", "sub", "sum",
-}  # fmt: skip
 #: Functions of one operand: torch's name, the library's.
 _FUNCTIONS = {
     "exp": "expf", "exp2": "exp2f", "log": "logf", "erf": "erff", "tanh": "tanhf", "rsqrt": "rsqrtf", "sqrt": "sqrt.rn.f32",
@@ -83,9 +79,9 @@ def run_exactly(func, args, kwargs) -> Computed | None:
         return Computed(func(*args, **kwargs), EXACT)
     if base == "index_put" and not (kwargs.get("accumulate") or len(args) > 3 and args[3]):
         return Computed(func(*args, **kwargs), EXACT)
-    if any(_is_real(x) for x in _tensors((args, kwargs))) or (base not in _WHOLE_NUMBERS):
+    if any(_is_real(x) for x in _tensors((args, kwargs))) or torch.Tag.nondeterministic_seeded in func.tags:
         return None
-    found = func(*args, **kwargs)
+    found = func(*args, **kwargs)  # of whole numbers: exact where the results are whole, too
     whole = all(not _is_real(x) or bool((x == x.round()).all()) for x in _tensors(found))
     return Computed(found, EXACT) if whole else None
 

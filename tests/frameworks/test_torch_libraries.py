@@ -160,6 +160,16 @@ def test_arithmetic_of_reduced_types_is_that_of_fp32():
     assert (bits(z) == bits(target)).all() and (bits(z) == bits(x + y)).all()
 
 
+def test_whole_numbers_are_exact():
+    x = torch.arange(24).reshape(4, 6)
+    found, bases = run_one(lambda: torch.isin(x.cumsum(1) % 5, x[0]) & (x * 3 > 7))
+    assert set(bases.values()) == {"exact"} and found.any() and not found.all()
+    with pytest.raises(NotImplementedError, match="randint"):
+        run_one(lambda: torch.randint(0, 9, (4,)))
+    with pytest.raises(NotImplementedError, match="arange"):
+        run_one(lambda: torch.arange(0, 1, 0.1))
+
+
 def test_norms_and_softmax():
     x = torch.randn(6, 512, generator=torch.Generator().manual_seed(3))
     weight, bias = torch.randn(2, 512, generator=torch.Generator().manual_seed(4))
