@@ -216,8 +216,8 @@ def _safe_softmax(x, dim, dtype=None) -> Computed | None:
 
 def _reduction(kernel: str, rows: Callable) -> Callable:
     def rule(x, dim=None, keepdim=False, *, dtype=None) -> Computed | None:
-        if not _last(x, dim) or dtype not in (None, x.dtype, torch.float32):
-            return None
+        if not _last(x, dim) or x.stride(-1) != 1 or dtype not in (None, x.dtype, torch.float32):
+            return None  # other strides: threads share other dimensions
         found = rows(_wide(x))
         found = np.asarray(found[..., None] if keepdim else found)
         basis = _basis(kernel, x.shape[-1], x.dtype)
