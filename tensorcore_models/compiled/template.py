@@ -10,8 +10,8 @@ import numpy as np
 
 from .expressions import ExpressionTrace, InputElements, Operations, Products
 
-#: Names of an output's indices.
-AXES = "ijklm"
+#: Names of an output's indices; k is the index of sums.
+AXES = "ijuvw"
 
 
 class Irregular(ValueError):
@@ -28,7 +28,7 @@ class Element:
 
     array: int
     name: str
-    index: tuple[tuple[int, tuple[int, ...]], ...]
+    index: tuple[tuple[Any, tuple[int, ...]], ...]
 
     def text(self, replaced: int | None = None) -> str:
         """As a[i, 5]; the constant of axis `replaced` is k."""
@@ -90,8 +90,8 @@ Node = Element | Constant | Applied | Step
 class Walker:
     """Walks expressions of outputs at `places` (shape (outputs, axes)) together.
 
-    What is below an expression that some of the axes do not change is walked without them: by a walker of fewer outputs, one for
-    each place along the other axes (`first`; `inverse` says which one stands for each output).
+    What is below an expression that some of the axes do not change is walked without them: by a walker of fewer outputs, one
+    for each place along the other axes (`first`; `inverse` says which one stands for each output).
     """
 
     def __init__(self, trace: ExpressionTrace, places: np.ndarray, starts: np.ndarray | None = None):
@@ -244,7 +244,14 @@ class CommonForm:
 
 
 def forms(
-    trace: ExpressionTrace, owners: np.ndarray, array: int, shape: tuple[int, ...], size: int, *, most: int = 64
+    trace: ExpressionTrace,
+    owners: np.ndarray,
+    array: int,
+    shape: tuple[int, ...],
+    size: int,
+    chosen: np.ndarray | None = None,
+    *,
+    most: int = 64,
 ) -> list[CommonForm]:
     """The expressions of an output array, the one of most elements first.
 
@@ -258,6 +265,8 @@ def forms(
         Number of the output's array: elements that still hold what was there before are left out.
     shape, size : tuple, int
         The output's shape and bytes of an element.
+    chosen : ndarray, optional
+        Flat places of the elements that are read; all by default.
     most : int
         Forms at most; beyond them ValueError.
 
@@ -272,14 +281,15 @@ def forms(
         for start, b in zip(trace.starts, trace.blocks, strict=True)
         if isinstance(b, InputElements) and b.array == array
     )
-    left = [np.flatnonzero((numbers != 0) & (numbers != before + np.arange(len(numbers))))]
+    here = (numbers != 0) & (numbers != before + np.arange(len(numbers)))
+    left = [np.flatnonzero(here) if chosen is None else chosen[here[chosen]]]
     found: list[CommonForm] = []
     while left:
         part = left.pop()
         if not len(part):
             continue
         if len(found) + len(left) > most:
-            raise ValueError(f"the outputs have more than {most} different expressions")
+            raise ValueError(f"the outputs have more than {most} different expressions; read some of them with rows=")
         places = np.stack(np.unravel_index(part, shape), 1)
         try:
             found.append(CommonForm(Walker(trace, places).node(numbers[part]), part))
