@@ -165,7 +165,7 @@ class Texts:
         return self._sizes[id(node)]
 
     def along(self, operands: tuple, sign: int, letter: str) -> tuple[str, tuple[int, ...]]:
-        """(the form of operands with a letter for the index in which they differ, the indices); zeros at the end are padding."""
+        """(the form of operands, a letter for the index in which they differ; the indices); zeros at the end are padding."""
         whole = list(operands)
         while len(whole) > 1 and isinstance(whole[-1], Constant) and whole[-1].bits == 0:
             whole.pop()
