@@ -75,7 +75,7 @@ class _Unified:
             return None
         values = tuple(node.index[axis][0] for node in nodes)
         steps = first.index[axis][1]
-        if any(steps) or any(isinstance(value, str) for value in values):
+        if any(steps) or not all(isinstance(value, int) for value in values):
             return None
         index = (*first.index[:axis], (self.letter, steps), *first.index[axis + 1 :])
         return self.parts.setdefault((first.array, index), Element(first.array, first.name, index)), values
@@ -146,7 +146,7 @@ class Texts:
         )
         signs = ["-" if sign < 0 else "" for sign in node.signs]
         begin = "" if start == Constant(0) else f" from {self.of(start)}"
-        return f"{row}({signs[0]}{self.of(left)} x {signs[1]}{self.of(right)}{over}{begin})"
+        return f"{row}({signs[0]}{self.of(left)} * {signs[1]}{self.of(right)}{over}{begin})"
 
     def size(self, node: Node) -> int:
         """Nodes of an expression as it would be spelled out, a chain as one; beyond a limit, some larger number."""
@@ -191,9 +191,9 @@ def letter_beside(node: Node) -> str:
 def _alone(node: Node, letter: str) -> tuple[Node, tuple[int, ...]] | None:
     """An operand without others beside it: k is the first index of its elements that the output's do not step."""
     if isinstance(node, Element):
-        axis = next((a for a, (_, steps) in enumerate(node.index) if not any(steps)), None)
+        axis = next((a for a, (c, steps) in enumerate(node.index) if isinstance(c, int) and not any(steps)), None)
         if axis is None:
-            axis = 0 if len(node.index) == 1 else None
+            axis = 0 if len(node.index) == 1 and isinstance(node.index[0][0], int) else None
         if axis is None:
             return node, ()
         value, steps = node.index[axis]

@@ -18,7 +18,7 @@ from ..bitvectors.arithmetic import Unencodable
 from .node_terms import NodeTerms
 from .normal_form import Forms
 from .recipe import KernelRecipe
-from .template import Applied, Constant, Element, Node, Step
+from .template import Applied, Constant, DerivedIndex, Element, Node, Step
 from .trial_inputs import drawn, operand_formats, scaled
 
 #: Products of matrix instructions in one question, at most; beyond them no solver comes to an end.
@@ -236,7 +236,10 @@ def completed(
                 continue
             bits = np.full(arguments[i].shape, next(iter(values.values())), f"u{arguments[i].itemsize}")
             for x, value in values.items():
-                index = tuple(c + int(np.dot(steps, at[: len(steps)])) for c, steps in x.index)
+                index = tuple(
+                    c.at(at) if isinstance(c, DerivedIndex) else c + int(np.dot(steps, at[: len(steps)]))
+                    for c, steps in x.index
+                )
                 bits[index] = value
             given[i] = bits.view(arguments[i].dtype)
         yield given

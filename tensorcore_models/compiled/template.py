@@ -3,6 +3,7 @@
 All outputs are walked at once. Where their expressions part, they are divided, and each part gets an expression of its own.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +24,37 @@ class Irregular(ValueError):
 
 
 @dataclass(frozen=True)
+class DerivedIndex:
+    """An index that is no linear function of the output's: a quotient, a remainder, or what a kernel loaded.
+
+    Attributes
+    ----------
+    axis : int
+        The output's axis whose index it follows.
+    text : str
+        As it is written.
+    table : tuple of (int, int)
+        Its value for each of the output's indices.
+    """
+
+    axis: int
+    text: str
+    table: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def at(self, place: Sequence[int]) -> int:
+        """Its value at a place of the output; the first one where the output has no such element."""
+        return dict(self.table).get(int(place[self.axis]), self.table[0][1])
+
+
+@dataclass(frozen=True)
 class Element:
-    """An element of an input: for each axis (constant, step for each of the output's axes)."""
+    """An element of an input: for each axis (constant, step for each of the output's axes).
+
+    A :class:`DerivedIndex` or the letter of an index of sums may stand for a constant.
+    """
 
     array: int
     name: str
@@ -169,14 +199,28 @@ class Walker:
             for out, probe in enumerate(self.probes):
                 apart = 0 if probe is None else int(self.places[probe, out] - self.places[0, out])
                 moved = 0 if probe is None else int(found[probe] - found[0])
-                if apart and moved % apart:
-                    raise Irregular(None)
-                steps.append(moved // apart if apart else 0)
+                steps.append(moved // apart if apart and moved % apart == 0 else 0)
             constants = found - self.places @ np.array(steps)
-            if (constants != constants[0]).any():
+            if (constants == constants[0]).all():
+                index.append((int(constants[0]), tuple(steps)))
+                continue
+            derived = self._derived(found, loaded=block.array in self.trace.gathered)
+            if derived is None:
                 raise Irregular(np.unique(constants, return_inverse=True)[1].reshape(-1))
-            index.append((int(constants[0]), tuple(steps)))
+            index.append((derived, (0,) * len(steps)))
         return Element(block.array, block.name, tuple(index))
+
+    def _derived(self, found: np.ndarray, *, loaded: bool) -> DerivedIndex | None:
+        """The index as a function of one of the output's indices: quotient or remainder of it, any function if it was loaded."""
+        for axis in range(self.places.shape[1]):
+            places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
+            values = found[first]
+            if len(places) == 1 or (values[inverse.reshape(-1)] != found).any():
+                continue
+            text = _derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
+            if text:
+                return DerivedIndex(axis, text, tuple(zip(places.tolist(), values.tolist(), strict=True)))
+        return None
 
     def _operation(self, numbers: np.ndarray, at: np.ndarray) -> Applied:
         block = self.trace.blocks[int(at[0])]
@@ -220,6 +264,16 @@ class Walker:
             tuple(self.node(parts[name][:, j].copy(), values[name][:, j]) for j in range(k)) for name in ("a", "b")
         ]
         return Step(block.row, block.line, sides[0], sides[1], self.node(addend, addend_values), block.signs)
+
+
+def _derived_text(name: str, places: np.ndarray, values: np.ndarray) -> str:
+    """`values` as quotient or remainder of `places` by a number, plus a constant; empty if they are neither."""
+    for divisor in range(2, int(places[-1]) + 1):
+        for sign, part in (("//", places // divisor), ("mod", places % divisor)):
+            apart = values - part
+            if (apart == apart[0]).all():
+                return f"{name} {sign} {divisor}" + (f" + {apart[0]}" if apart[0] else "")
+    return ""
 
 
 #: Order of the operands of a sum or product by what they are, constants before all.
