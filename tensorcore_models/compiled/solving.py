@@ -107,7 +107,7 @@ class Questions:
             if key[0] == key[1]:
                 alike[key] = True
                 continue
-            operands = _side_by_side(*pair, self.forms)
+            operands = side_by_side(*pair, self.forms)
             if operands is not None and not ready:
                 stack += [(pair, True), *((each, False) for each in operands)]
                 continue
@@ -157,7 +157,7 @@ class Questions:
         return answer.status
 
 
-def _side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, Node]] | None:
+def side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, Node]] | None:
     """The operands of two nodes that are the same operation; None if they are not."""
     if isinstance(first, Applied) and isinstance(second, Applied):
         if (first.name, len(first.operands)) != (second.name, len(second.operands)):

@@ -98,3 +98,58 @@ def test_fp16_to_bf16_without_a_rounding_rounds_to_nearest():
         compiled.read(TABLE.replace("EXTRA", body.format(rounding))).run([compiled.PointerTable([x])])
         found.append(x)
     assert np.array_equal(*found)
+
+
+ROWS = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u64 which, .param .u64 out) .reqntid 64
+{ .reg .b64 %rd<9>; .reg .b32 %r<19>;
+mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [which]; ld.param.u64 %rd3, [out];
+mul.wide.u32 %rd4, %r1, 4; add.u64 %rd5, %rd3, %rd4; BODY st.global.b32 [%rd5], %r9; ret; }"""
+INDICES = {
+    "param_0[i // 8]": "shr.u32 %r2, %r1, 3; mul.wide.u32 %rd6, %r2, 4; add.u64 %rd6, %rd1, %rd6;",
+    "param_0[i mod 16 + 2]": "and.b32 %r2, %r1, 15; mul.wide.u32 %rd6, %r2, 4; add.u64 %rd6, %rd1, %rd6; add.u64 %rd6, %rd6, 8;",
+    "param_0[loaded(i)]": "add.u64 %rd6, %rd2, %rd4; ld.global.b32 %r2, [%rd6]; mul.wide.u32 %rd6, %r2, 4; add.u64 %rd6, %rd1, %rd6;",
+}
+
+
+@pytest.mark.parametrize("told", INDICES)
+def test_indices_that_are_not_linear_have_one_expression(told):
+    x, which = np.ones(64, np.float32), np.random.default_rng(0).permutation(64).astype(np.int32)
+    body = f"{INDICES[told]} ld.global.b32 %r3, [%rd6]; add.f32 %r9, %r3, %r3;"
+    program, given = compiled.read(ROWS.replace("BODY", body)), [x, which, np.zeros(64, np.float32)]
+    recipe = program.recipe(given)
+    assert len(recipe.forms) == 1
+    assert told.replace("param_0", "x") in str(recipe)
+    (element,) = {operand for operand in recipe.root.operands}
+    places = [element.index[0][0].at((i,)) for i in range(64)]
+    want = {"//": np.arange(64) // 8, "mod": np.arange(64) % 16 + 2, "loaded": which}
+    assert places == next(v for k, v in want.items() if k in told).tolist()
+    assert compiled.compare(program, program, arguments=given, grids=[1, 1]).verdict == "equal"
+    other = body.replace("add.f32", "sub.f32")
+    found = compiled.compare(program, compiled.read(ROWS.replace("BODY", other)), arguments=given, grids=[1, 1])
+    assert (
+        found.verdict == "different"
+        and "the first has add.f32" in found.reason
+        and "the second sub.f32" in found.reason
+    )
+
+
+def test_the_reason_says_where_sums_part():
+    loads = "".join(f"ld.global.b32 %r{i + 10}, [%rd1+{4 * i}];" for i in range(5))
+    first = "add.f32 %r9, %r10, %r11; add.f32 %r9, %r9, %r12; add.f32 %r9, %r9, %r13;"
+    second = "add.f32 %r9, %r10, %r12; add.f32 %r9, %r9, %r11; add.f32 %r9, %r9, %r13;"
+    given = [
+        np.random.default_rng(0).standard_normal(64).astype(np.float32),
+        np.zeros(64, np.int32),
+        np.zeros(64, np.float32),
+    ]
+
+    def reason(*bodies):
+        programs = [compiled.read(ROWS.replace("BODY", loads + body)) for body in bodies]
+        return compiled.compare(*programs, arguments=given, grids=[1, 1]).reason
+
+    assert "both add the same 4 terms by add.f32 (lines 7 and 7), in another order" in reason(first, second)
+    longer = f"{first} add.f32 %r9, %r9, %r14;"
+    assert "the first adds 4 terms by add.f32 (lines 7 and 7), the second 5" in reason(first, longer)
