@@ -223,7 +223,7 @@ def completed(
     """
     output = recipe.forms[0].outputs[0]
     numbers = [i for i, argument in enumerate(arguments) if isinstance(argument, np.ndarray)]
-    at = np.unravel_index(int(output), arguments[place].shape)
+    at = [int(x) for x in np.unravel_index(int(output), arguments[place].shape)]
     formats = operand_formats(recipe)
     for scale in _SCALES:
         given = list(arguments)

@@ -192,7 +192,7 @@ class Walker:
 
     def _element(self, block: InputElements, flat: np.ndarray) -> Element:
         coordinates = np.stack(np.unravel_index(flat, block.shape), 1) if block.shape else np.zeros((len(flat), 0), int)
-        index = []
+        index: list[tuple[Any, tuple[int, ...]]] = []
         for axis in range(coordinates.shape[1]):
             found = coordinates[:, axis]
             steps = []
@@ -211,7 +211,7 @@ class Walker:
         return Element(block.array, block.name, tuple(index))
 
     def _derived(self, found: np.ndarray, *, loaded: bool) -> DerivedIndex | None:
-        """The index as a function of one of the output's indices: quotient or remainder of it, any function if it was loaded."""
+        """The index as a function of one of the output's indices: quotient or remainder of it, or loaded."""
         for axis in range(self.places.shape[1]):
             places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
             values = found[first]
