@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from ..bitvectors import arithmetic as terms_of
+from ..arithmetic import numbers as n
+from ..arithmetic.sums import ieee_sum
 from ..bitvectors import integers as z
-from ..bitvectors import numbers as n
 from ..bitvectors import terms as t
-from ..bitvectors.arithmetic import Unencodable
+from ..bitvectors.passes import Unencodable
 from ..bitvectors.terms import Term
 from ..families.fma_chain import SequentialFMA
 from ..formats import get_float_format
@@ -100,15 +100,15 @@ class NodeTerms:
     def _operation(self, node: Applied, stem: str, rounding: str | None, flush: str | None) -> Term:
         codes = [self.of(operand) for operand in node.operands]
         if flush:
-            codes = [terms_of.without_subnormals(code, _FP32) for code in codes]
+            codes = [n.without_subnormals(code, _FP32) for code in codes]
         numbers = [n.decode(_FP32, code, _RULES) for code in codes]
         if stem == "sub":
             numbers[1] = numbers[1]._replace(negative=t.negation(numbers[1].negative))
         if stem in ("mul", "fma"):
             product = n.multiply(*numbers[:2])
             numbers = [product, numbers[2] if stem == "fma" else _nothing(product.negative)]
-        found = n.ieee_sum(numbers, _FP32, _RULES, _ROUNDINGS[rounding or "rn"])
-        return terms_of.without_subnormals(found, _FP32) if flush else found
+        found = ieee_sum(numbers, _FP32, _RULES, _ROUNDINGS[rounding or "rn"])
+        return n.without_subnormals(found, _FP32) if flush else found
 
     def _extreme(self, node: Applied, stem: str, flush: str | None, nan_wins: str | None) -> Term:
         """The first operand or the other: by encodings in the order of numbers, in which -0 is below +0."""
@@ -123,7 +123,7 @@ class NodeTerms:
     def _conversion(self, node: Applied, rounding: str | None, target: str, source: str) -> Term:
         fmt, own = get_float_format(_FORMATS[target]), get_float_format(_FORMATS[source])
         x = n.decode(own, self.of(node.operands[0], own.bits), _RULES)
-        return n.ieee_sum([x, _nothing(x.negative)], fmt, _RULES, _ROUNDINGS[rounding or "rn"])
+        return ieee_sum([x, _nothing(x.negative)], fmt, _RULES, _ROUNDINGS[rounding or "rn"])
 
     def _bytes(self, node: Applied) -> Term:
         """A value made of bytes of others: the name says which byte of each, "_" a constant one."""

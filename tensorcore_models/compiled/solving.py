@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..bitvectors import terms as t
-from ..bitvectors.arithmetic import Unencodable
+from ..bitvectors.passes import Unencodable
 from .node_terms import NodeTerms
 from .normal_form import Forms
 from .recipe import KernelRecipe

@@ -9,7 +9,7 @@ from solvers import needs_solver
 
 from tensorcore_models import compiled
 from tensorcore_models.bitvectors import terms as t
-from tensorcore_models.bitvectors.arithmetic import Unencodable
+from tensorcore_models.bitvectors.passes import Unencodable
 from tensorcore_models.compiled.node_terms import NodeTerms
 from tensorcore_models.compiled.normal_form import Forms
 from tensorcore_models.compiled.recipe import KernelRecipe
