@@ -1,13 +1,18 @@
 """Texts of expressions that share parts: expressions that differ in one index as one with k, what is used again by a name."""
 
+from dataclasses import dataclass
 from typing import Any
 
-from .template import Applied, Constant, Element, Node, Step
+import numpy as np
+
+from .template import Applied, Constant, Element, Node, Step, derived_text
 
 #: Nodes of an expression that is spelled out in the text of another one; larger ones get names.
 LARGEST = 24
 #: Leaves of a sum, maximum or minimum that are written as one expression over k, at least.
 FEWEST = 4
+#: Divisors of an index of sums that are looked for.
+_LARGEST_DIVISOR = 256
 #: Characters of an order of leaves.
 _WIDEST = 160
 
@@ -15,19 +20,32 @@ _WIDEST = 160
 Parts = dict[tuple, Node]
 
 
-def unified(nodes: tuple[Node, ...], letter: str, parts: Parts) -> tuple[Node, tuple[int, ...]] | None:
+@dataclass(frozen=True)
+class _SpelledConstant(Constant):
+    """A constant that changes with the index of a sum."""
+
+    spelled: str
+
+    def text(self) -> str:
+        return self.spelled
+
+
+def unified(
+    nodes: tuple[Node, ...], letter: str, parts: Parts, ks: tuple[int, ...] = ()
+) -> tuple[Node, tuple[int, ...]] | None:
     """(the one form of expressions, with `letter` for the index in which they differ; its values), or None.
 
-    Expressions that are the same have no values. `parts` holds the forms made so far, so that equal ones are one.
+    Expressions that are the same have no values. With `ks`, the values of the index, other indices and constants may follow it as
+    quotients and remainders. `parts` holds the forms made so far, so that equal ones are one.
     """
-    return _Unified(letter, parts).of(nodes)
+    return _Unified(letter, parts, ks).of(nodes)
 
 
 class _Unified:
     """One form of several expressions; what they share is looked at once."""
 
-    def __init__(self, letter: str, parts: Parts):
-        self.letter, self.parts = letter, parts
+    def __init__(self, letter: str, parts: Parts, ks: tuple[int, ...]):
+        self.letter, self.parts, self.ks = letter, parts, ks
         self._known: dict[tuple[int, ...], tuple[Node, tuple[int, ...]] | None] = {}
 
     def of(self, nodes: tuple[Node, ...]) -> tuple[Node, tuple[int, ...]] | None:
@@ -46,8 +64,7 @@ class _Unified:
         if any(type(node) is not type(first) for node in nodes):
             return None
         if isinstance(first, Constant):
-            alike = all(node == first for node in nodes)
-            return (self.parts.setdefault(("constant", first.bits), first), ()) if alike else None
+            return self._constant(nodes)
         if isinstance(first, Element):
             return self._element(nodes)
         heads = {_head(node) for node in nodes}
@@ -60,6 +77,23 @@ class _Unified:
         made = _made(first, [found[0] for found in columns if found is not None])
         key = (*_head(made), *map(id, operands_of(made)))
         return self.parts.setdefault(key, made), values.pop() if values else ()
+
+    def _constant(self, nodes: tuple) -> tuple[Node, tuple[int, ...]] | None:
+        values = [node.bits for node in nodes]
+        if len({*values}) == 1:
+            return self.parts.setdefault(("constant", values[0]), nodes[0]), ()
+        steps = np.gcd.reduce(np.array(values, dtype=object)) if self.ks else 0
+        text = self._following([value // steps for value in values]) if steps else ""
+        if not text:
+            return None
+        spelled = _SpelledConstant(values[0], text if steps == 1 else f"{steps} * ({text})")
+        return self.parts.setdefault(("spelled", spelled.spelled), spelled), self.ks
+
+    def _following(self, values: list[int]) -> str:
+        """Values as quotient or remainder of the index of the sum; empty if they are neither."""
+        if max(values) >= 1 << 32:
+            return ""
+        return derived_text(self.letter, np.array(self.ks), np.array(values, np.int64), most=_LARGEST_DIVISOR)
 
     def _element(self, nodes: tuple) -> tuple[Node, tuple[int, ...]] | None:
         first = nodes[0]
@@ -77,7 +111,12 @@ class _Unified:
         steps = first.index[axis][1]
         if any(steps) or not all(isinstance(value, int) for value in values):
             return None
-        index = (*first.index[:axis], (self.letter, steps), *first.index[axis + 1 :])
+        letter = self.letter
+        if self.ks and values != self.ks:
+            letter, values = self._following(list(values)), self.ks
+            if not letter:
+                return None
+        index = (*first.index[:axis], (letter, steps), *first.index[axis + 1 :])
         return self.parts.setdefault((first.array, index), Element(first.array, first.name, index)), values
 
 
@@ -164,7 +203,7 @@ class Texts:
             self._sizes[id(node)] = min(found, 1 << 20)
         return self._sizes[id(node)]
 
-    def along(self, operands: tuple, sign: int, letter: str) -> tuple[str, tuple[int, ...]]:
+    def along(self, operands: tuple, sign: int, letter: str, ks: tuple[int, ...] = ()) -> tuple[str, tuple[int, ...]]:
         """(the form of operands, a letter for the index in which they differ; the indices); zeros at the end are padding."""
         whole = list(operands)
         while len(whole) > 1 and isinstance(whole[-1], Constant) and whole[-1].bits == 0:
@@ -172,7 +211,7 @@ class Texts:
         prefix = "-" if sign < 0 else ""
         if all(isinstance(operand, Constant) and operand.bits == 0 for operand in whole):
             return "{0}", ()
-        found = _alone(whole[0], letter) if len(whole) == 1 else unified(tuple(whole), letter, self.parts)
+        found = _alone(whole[0], letter) if len(whole) == 1 else unified(tuple(whole), letter, self.parts, ks)
         if found is not None and found[1]:
             return prefix + self.of(found[0]), found[1]
         return prefix + "{" + ", ".join(map(self.of, whole[:4])) + (", ..." if len(whole) > 4 else "") + "}", ()

@@ -84,6 +84,10 @@ def _step_of(node: Node, texts: Texts) -> tuple[StepRun, Node] | None:
         letter = max(letter_beside(node.left[0]), letter_beside(node.right[0]))
         left, left_ks = texts.along(node.left, node.signs[0], letter)
         right, right_ks = texts.along(node.right, node.signs[1], letter)
+        if left_ks and not right_ks and right != "{0}" and len(left_ks) == len(node.right):
+            right, right_ks = texts.along(node.right, node.signs[1], letter, left_ks)
+        elif right_ks and not left_ks and left != "{0}" and len(right_ks) == len(node.left):
+            left, left_ks = texts.along(node.left, node.signs[0], letter, right_ks)
         ks = left_ks if left_ks == right_ks or not right_ks else () if left_ks else right_ks
         return StepRun(str(node.row), node.row, left, right, (ks,), node.line, letter), node.addend
     if isinstance(node, Applied) and node.name.startswith(_MULTIPLY_ADDS) and len(node.operands) == 3:

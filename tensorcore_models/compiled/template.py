@@ -217,7 +217,7 @@ class Walker:
             values = found[first]
             if len(places) == 1 or (values[inverse.reshape(-1)] != found).any():
                 continue
-            text = _derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
+            text = derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
             if text:
                 return DerivedIndex(axis, text, tuple(zip(places.tolist(), values.tolist(), strict=True)))
         return None
@@ -266,9 +266,9 @@ class Walker:
         return Step(block.row, block.line, sides[0], sides[1], self.node(addend, addend_values), block.signs)
 
 
-def _derived_text(name: str, places: np.ndarray, values: np.ndarray) -> str:
+def derived_text(name: str, places: np.ndarray, values: np.ndarray, *, most: int = 1 << 20) -> str:
     """`values` as quotient or remainder of `places` by a number, plus a constant; empty if they are neither."""
-    for divisor in range(2, int(places[-1]) + 1):
+    for divisor in range(2, min(int(places[-1]), most) + 1):
         for sign, part in (("//", places // divisor), ("mod", places % divisor)):
             apart = values - part
             if (apart == apart[0]).all():

@@ -7,6 +7,8 @@ import pytest
 from ptx_cases import text
 
 from tensorcore_models import compiled
+from tensorcore_models.compiled.common_texts import Texts
+from tensorcore_models.compiled.template import Applied, Constant, Element
 
 
 def attention(**options):
@@ -153,3 +155,14 @@ def test_the_reason_says_where_sums_part():
     assert "both add the same 4 terms by add.f32 (lines 7 and 7), in another order" in reason(first, second)
     longer = f"{first} add.f32 %r9, %r9, %r14;"
     assert "the first adds 4 terms by add.f32 (lines 7 and 7), the second 5" in reason(first, longer)
+
+
+def test_packed_integers_follow_the_index_of_the_sum():
+    """Eight numbers of 4 bits in a word: word and shift are stated by k; where one shift is another, they are spelled out."""
+    ks = tuple(range(16, 32))
+    words = [Element(1, "w", ((k // 8, (0, 0)), (0, (0, 1)))) for k in ks]
+    nodes = tuple(Applied("shr.s32", 1, (word, Constant(4 * (k % 8)))) for k, word in zip(ks, words, strict=True))
+    assert Texts().along(nodes, 1, "k", ks) == ("shr.s32(w[k // 8, j], 4 * (k mod 8))", ks)
+    other = (*nodes[:-1], Applied("shr.s32", 1, (words[-1], Constant(0))))
+    text, found = Texts().along(other, 1, "k", ks)
+    assert found == () and text.startswith("{shr.s32(w[2, j], 0), shr.s32(w[2, j], 0x4)")
