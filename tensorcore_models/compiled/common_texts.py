@@ -35,8 +35,8 @@ def unified(
 ) -> tuple[Node, tuple[int, ...]] | None:
     """(the one form of expressions, with `letter` for the index in which they differ; its values), or None.
 
-    Expressions that are the same have no values. With `ks`, the values of the index, other indices and constants may follow it as
-    quotients and remainders. `parts` holds the forms made so far, so that equal ones are one.
+    Expressions that are the same have no values. With `ks`, the values of the index, other indices and constants may
+    follow it as quotients and remainders. `parts` holds the forms made so far, so that equal ones are one.
     """
     return _Unified(letter, parts, ks).of(nodes)
 
