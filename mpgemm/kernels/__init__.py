@@ -28,4 +28,5 @@ def __getattr__(name: str) -> Any:
     require("torch", "kernels")
     from importlib import import_module
 
-    return getattr(import_module(f"mpgemm.kernels.{_PLACES.get(name, 'multiply')}"), name)
+    globals()[name] = found = getattr(import_module(f"mpgemm.kernels.{_PLACES.get(name, 'multiply')}"), name)
+    return found

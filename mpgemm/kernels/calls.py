@@ -28,7 +28,11 @@ def call_key(a, b, out, c, method, alpha, beta, config, scale, repair, options) 
     device = a.device
     if device.type == "cpu" and devices.device_target(device) is None:
         return None
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack():
+    if (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack()
+        or torch._C._functorch.peek_interpreter_stack()
+    ):
         return None
     tensors = [x for x in (a, b, c, out) if x is not None]
     if any(type(x) is not torch.Tensor or x.layout != torch.strided or x.device != device for x in tensors):
@@ -61,7 +65,9 @@ class KnownCall:
         self._plan = plan_of(product.planned(out, product.configuration), product.a.device)
         self._repaired, self._added = product.row.repair == "fp32", product.c is not None and product.beta != 0
 
-    def __call__(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, c: torch.Tensor | None) -> torch.Tensor:
+    def __call__(
+        self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, c: torch.Tensor | None
+    ) -> torch.Tensor:
         result = torch.empty(self._shape, dtype=torch.float32, device=a.device) if out is None else out
         tensors = {"a": a, "b": b, "out": result}
         if self._added:
@@ -139,13 +145,17 @@ class Plan:
         for side, (x, lines, columns) in enumerate(((a, m, k), (b, k, n))):
             self._check_operand(x, side, (*shape[:-2], lines, columns))
         added = None if c is None or self._product.beta == 0 else _checked_end(c, "c", a).expand(shape)
-        result = torch.empty(shape, dtype=torch.float32, device=a.device) if out is None else _checked_end(out, "out", a)
+        result = (
+            torch.empty(shape, dtype=torch.float32, device=a.device) if out is None else _checked_end(out, "out", a)
+        )
         if result.shape != shape:
             raise ValueError(f"out is {tuple(result.shape)}, the result {tuple(shape)}")
         if out is not None:
             place = out.untyped_storage().data_ptr()
             if any(x is not None and x is not out and x.untyped_storage().data_ptr() == place for x in (a, b, c)):
-                raise ValueError("out shares memory with an operand: leave it out, or call kernels.matmul, which copies")
+                raise ValueError(
+                    "out shares memory with an operand: leave it out, or call kernels.matmul, which copies"
+                )
         tensors = {"a": a, "b": b, "out": result}
         if added is not None:
             same = c is out and self._product.row.repair == "fp32"
@@ -156,20 +166,26 @@ class Plan:
     def _check_operand(self, x: torch.Tensor, side: int, shape: tuple[int, ...]) -> None:
         p, name = self._product, "ab"[side]
         if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} is a {type(x).__name__}, a plan takes tensors: kernels.matmul takes operands that were split")
+            raise TypeError(
+                f"{name} is a {type(x).__name__}, a plan takes tensors: kernels.matmul takes operands that were split"
+            )
         strides = p.strides[side][-x.dim() :] if x.dim() == 2 or p.sizes[0] > 1 else (x.stride(0), *p.strides[side][1:])
-        found = (tuple(x.shape), TYPES.get(x.dtype), x.stride(), x.device)
-        if found != (shape, p.types[side], tuple(strides), self._device):
+        found = (x.shape, TYPES.get(x.dtype), x.stride(), x.device)
+        if found != (shape, p.types[side], strides, self._device):
             raise ValueError(
-                f"{name} is {found[0]} of {x.dtype} with strides {found[2]} on {x.device}; the plan is for {shape} of "
+                f"{name} is {tuple(x.shape)} of {x.dtype} with strides {found[2]} on {x.device}; the plan is for {shape} of "
                 f"{p.types[side]} with strides {tuple(strides)} on {self._device}: make a plan for it, or call kernels.matmul, which "
                 "takes any"
             )
         if torch.is_grad_enabled() and x.requires_grad:
-            raise ValueError(f"{name} asks for a gradient, which a plan does not give: call kernels.matmul, or use torch.no_grad()")
+            raise ValueError(
+                f"{name} asks for a gradient, which a plan does not give: call kernels.matmul, or use torch.no_grad()"
+            )
 
     def _for(self, out: torch.Tensor, c: torch.Tensor | None) -> TensorPlan:
         """The plan for the strides of a result and of C."""
+        if c is None and out.is_contiguous():
+            return self._plans[self._product.out, None]
         key = _matrix_strides(out), None if c is None else _matrix_strides(c)
         if key not in self._plans:
             p = self._product

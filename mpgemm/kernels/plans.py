@@ -139,7 +139,9 @@ class ProductPlan:
         if any(split_here):
             pick = [(operands[s], self._planes[s], *names[s]) if split_here[s] else (None,) * 4 for s in (0, 1)]
             views, planes, words, exponents = zip(*pick, strict=True)
-            yield split_operands_launch(kernel_form(asked.row), (m, n, k), views, planes, words, exponents, self._counts)
+            yield split_operands_launch(
+                kernel_form(asked.row), (m, n, k), views, planes, words, exponents, self._counts
+            )
         flags = None
         if asked.row.repair == "fp32":
             self.workspace["flags"] = (tiles_of(batch, m, n, tile),), torch.int32
@@ -169,11 +171,16 @@ class ProductPlan:
     # -- on a device -------------------------------------------------------------------------------------------------------
     def prepared(self) -> list[PlannedLaunch]:
         """The launches compiled for the current device."""
-        return [PlannedLaunch(launch) for launch in self.launches]
+        return [PlannedLaunch(launch, self.workspace) for launch in self.launches]
 
     def rooms(self, device: torch.device) -> dict[str, torch.Tensor]:
         """New memory for the workspace."""
         return {name: torch.empty(shape, dtype=kind, device=device) for name, (shape, kind) in self.workspace.items()}
+
+    @property
+    def multiplies(self) -> TritonLaunch:
+        """The launch of the product itself."""
+        return next(x for x in self.launches if x.function in ("gemm", "word_product"))
 
     @property
     def workspace_bytes(self) -> int:
@@ -191,11 +198,6 @@ class TensorPlan:
         with devices.current(device):
             self.launches = self.plan.prepared()
         self._kept: dict[int, list[list[Any]]] = {}
-
-    @property
-    def product(self) -> TritonLaunch:
-        """The launch of the product itself."""
-        return next(x for x in self.plan.launches if x.function in ("gemm", "word_product"))
 
     def __call__(self, tensors: dict[str, torch.Tensor], keep: bool = False) -> None:
         """Launch on the current stream of the device.

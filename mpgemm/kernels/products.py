@@ -203,11 +203,9 @@ class TensorProduct:
         form, spare = kernel_form(self.row), torch.empty_like(out)
         whole = ProductPlan(self.planned(spare), target)
         tiles = word_configurations(whole.form, target) if whole.described else configurations(form, target)
-        plans = {tile: plan_of(self.planned(spare, tile), self.a.device) for tile in tiles}
-        tensors = self.tensors(spare)
-        return fastest(
-            {tile: plan.product for tile, plan in plans.items()}, target.name, lambda tile: plans[tile](tensors)
-        )
+        launches = {tile: ProductPlan(self.planned(spare, tile), target).multiplies for tile in tiles}
+        tensors, device = self.tensors(spare), self.a.device
+        return fastest(launches, target.name, lambda tile: plan_of(self.planned(spare, tile), device)(tensors))
 
 
 def strides_of(x: torch.Tensor) -> tuple[int, int, int]:

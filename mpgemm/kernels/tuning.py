@@ -78,6 +78,8 @@ def _key(target: str, launch: TritonLaunch, configurations) -> str:
     Flags of tiles take no time to speak of: products with and without repair have one answer.
     """
     tile = next(iter(configurations)).constants()
-    arguments = {name: x.type if isinstance(x, View | Box) else x for name, x in launch.arguments.items() if name != "flags"}
+    arguments = {
+        name: x.type if isinstance(x, View | Box) else x for name, x in launch.arguments.items() if name != "flags"
+    }
     constants = {name: x for name, x in launch.constants.items() if name not in tile}
     return f"mpgemm.kernels {target} {launch.function} {arguments} {constants} {list(configurations)}"

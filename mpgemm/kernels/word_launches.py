@@ -84,9 +84,7 @@ def planes_of(form: KernelForm, side: int, x: View, batches: int, lines: int, k:
     """Where the words of an operand go: beside each other as its elements are, but that tf32 is multiplied along k alone."""
     line, inner = (x.strides[2], x.strides[1]) if side else (x.strides[1], x.strides[2])
     lined = line == 1 and inner != 1 and form.format != "tf32"
-    return WordPlanes(
-        form.format, form.words[side], batches, lines, -(-k // depth) * depth, "lines" if lined else "k"
-    )
+    return WordPlanes(form.format, form.words[side], batches, lines, -(-k // depth) * depth, "lines" if lined else "k")
 
 
 def padded_depth(form: KernelForm) -> int:

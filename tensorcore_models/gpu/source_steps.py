@@ -38,7 +38,9 @@ def room(TYPE: gl.constexpr, STAGES: gl.constexpr, ROWS: gl.constexpr, COLUMNS: 
 
 
 @gluon.jit
-def copy_rows(source, blocks, step, slot, steps, ROWS: gl.constexpr, COLUMNS: gl.constexpr, VEC: gl.constexpr, WARPS: gl.constexpr):
+def copy_rows(
+    source, blocks, step, slot, steps, ROWS: gl.constexpr, COLUMNS: gl.constexpr, VEC: gl.constexpr, WARPS: gl.constexpr
+):
     """Start to copy a step's rows; behind the last step nothing is copied."""
     C: gl.constexpr = copy_layout(COLUMNS, VEC, WARPS)
     down = gl.arange(0, ROWS, gl.SliceLayout(1, C))
@@ -62,9 +64,7 @@ def copy_step(
 
 
 @gluon.jit
-def rooms_of(
-    VALUE: gl.constexpr, STAGES: gl.constexpr, COLUMNS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr
-):
+def rooms_of(VALUE: gl.constexpr, STAGES: gl.constexpr, COLUMNS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr):
     """Shared memory of an operand."""
     WORDS: gl.constexpr = TERMS * BITS // 32
     return (
