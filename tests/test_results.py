@@ -11,6 +11,7 @@ import pytest
 import ascend
 import mpgemm
 import tensorcore_models as tcm
+from ascend.emit.ascendc_check import AscendCCheck
 from ascend.emit.check import PtoCheck, PtoFault
 from mpgemm.exact.conditioning import condition_of_product
 from mpgemm.experiments.cases import given_case
@@ -20,6 +21,7 @@ from mpgemm.experiments.methods import build_methods
 from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
 from mpgemm.experiments.stacks import judge_stack
 from mpgemm.testing import check_gemm
+from mpgemm.testing.attention_tolerance import attention_tolerance
 from tensorcore_models import probing
 from tensorcore_models.compiled.sass import SassComparison
 from tensorcore_models.engines.description import words_of_engine
@@ -32,7 +34,7 @@ PACKAGES = ["mpgemm", "mpgemm.inputs", "ascend", "tensorcore_models", *(f"tensor
 NO_RESULTS = {
     "mpgemm": {"ErrorMeter", "ExactResult", "RecoveryMethod"},
     "ascend": {"Blocking", "Chip", "Grid", "Rejection", "Swizzle", "TileSchedule", "PlannedWay"},
-    "tensorcore_models": {"BlockScaled", "Format", "ScaleRule", "Scaling"},
+    "tensorcore_models": {"BlockScaled", "Format", "Function", "ScaleRule", "Scaling"},
     "tensorcore_models.compiled": {
         "AMDProgram",
         "KernelLimits",
@@ -117,6 +119,7 @@ def traces():
 
 
 MAKERS = {
+    "AttentionTolerance": lambda: attention_tolerance(*np.ones((3, 1, 4, 8), np.float16), engine="h100"),
     "Advice": lambda: ascend.advise(64, 64, 64, "910A", simulated=1),
     "Attribution": lambda: mpgemm.attribute("ootomo", A[0], B[:, 0], engine="a100"),
     "BatchPlan": lambda: ascend.plan_batch([64, 64], 64, 64, "310P3", terms=1)[0],
@@ -132,6 +135,7 @@ MAKERS = {
     "KernelRun": kernel_run,
     "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),
     "Plan": plan,
+    "AscendCCheck": lambda: AscendCCheck("kernel", "mix", 4, 2, (PtoFault("count", None, "SetDim(2)"),)),
     "PtoCheck": lambda: PtoCheck("gemm.cpp", (PtoFault("race", 0, "L1: MTE2 writes, MTE1 reads"),), "one chain", 4, 0, 0.0),
     "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],
     "PromotionAdvice": lambda: mpgemm.advise_promotion(A, B, "h100"),

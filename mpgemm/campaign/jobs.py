@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from mpgemm.campaign.library_log import CALLS, FILE, LEVEL
 from mpgemm.campaign.parts import CampaignPart
+from mpgemm.traces.library_log import CALLS, FILE, LEVEL
 
 #: What starts a share.
 WORKER = (sys.executable, "-m", "mpgemm.campaign.worker")

@@ -15,9 +15,9 @@ import torch
 from mpgemm.campaign.device import CampaignDevice
 from mpgemm.campaign.folder import keep_arrays
 from mpgemm.campaign.library_cases import LibraryCase, cases
-from mpgemm.campaign.library_log import LibraryLog, configuration
 from mpgemm.campaign.tasks import Task
 from mpgemm.campaign.work import Work
+from mpgemm.traces.library_log import LibraryLog, configuration
 from tensorcore_models.hardware.libraries.engines import TorchMatmulEngine
 from tensorcore_models.hardware.libraries.orders import SHAPES, candidates, reproduce
 

@@ -112,7 +112,8 @@ def _write_units(folder: Path) -> None:
         return
     facts = read_json(indices[0])
     del facts["vectors"]
-    recorder, compared = Recorder(folder / "recorded", facts), {}
+    recorder = Recorder(folder / "recorded", facts)
+    compared: dict[str, Any] = {}
     for index in indices:
         for entry in recorded(index.parent):
             recorder.add(*entry)

@@ -28,7 +28,7 @@ QUESTION = "debug a kernel"
 SUMMARY = "what a GPU library, or a compiled kernel, returns for two matrices, bit for bit"
 EXAMPLES = (
     (
-        "A.npy B.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35 --format fp16 --input-rounding rne",
+        "A.npy B.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35 --operands fp16 --input-rounding rne",
         "the bits that cuBLASLt returns",
     ),
     (
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     bits, recipe, assumptions, out_format = found.bits, found.recipe, found.assumptions, found.out_format
     (m, n), k = bits.shape, recipe.k
     values = values_of_bits(bits, tcm.get_format(out_format))
-    native = values if values.dtype.kind == "f" and values.dtype.isbuiltin == 1 else bits
+    native = values if values.dtype.kind in "fi" and values.dtype.isbuiltin == 1 else bits
     if args.out:
         write_matrix(args.out, native)
     if args.picture:

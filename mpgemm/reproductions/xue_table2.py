@@ -14,7 +14,7 @@ from mpgemm.reporting.report import Table
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimedLoss:
     """A row of table 2: bits lost against FP32, and the engine of its hardware column."""
 
     method: str
@@ -23,19 +23,19 @@ class Claim:
 
 
 CLAIMS = (
-    Claim("markidis", "v100", "2"),
-    Claim("egemm", "t4", "2"),
-    Claim("egemm:rounding=rz", "t4", "2 (the table says RZ)"),
-    Claim("ootomo", "a100", "1"),
-    Claim("ootomo_tf32", "a100", "1"),
-    Claim("ma", "v100", "1"),
-    Claim("ma", "t4", "1"),
-    Claim("ma", "a100", "1"),
-    Claim("quantensor:passes=2", "t4", "N/A"),
-    Claim("quantensor:passes=3", "t4", "N/A"),
-    Claim("quantensor:format=fp16", "t4", "N/A"),
-    Claim("mixpert", "a100", "3"),
-    Claim("sgemm_cube", "ascend:cube.m16n16k16.f32.f16.f16.f32", "1-2"),
+    ClaimedLoss("markidis", "v100", "2"),
+    ClaimedLoss("egemm", "t4", "2"),
+    ClaimedLoss("egemm:rounding=rz", "t4", "2 (the table says RZ)"),
+    ClaimedLoss("ootomo", "a100", "1"),
+    ClaimedLoss("ootomo_tf32", "a100", "1"),
+    ClaimedLoss("ma", "v100", "1"),
+    ClaimedLoss("ma", "t4", "1"),
+    ClaimedLoss("ma", "a100", "1"),
+    ClaimedLoss("quantensor:passes=2", "t4", "N/A"),
+    ClaimedLoss("quantensor:passes=3", "t4", "N/A"),
+    ClaimedLoss("quantensor:format=fp16", "t4", "N/A"),
+    ClaimedLoss("mixpert", "a100", "3"),
+    ClaimedLoss("sgemm_cube", "ascend:cube.m16n16k16.f32.f16.f16.f32", "1-2"),
 )
 #: One product, so that only splitting and dropped terms show; and dot products long enough for the sums to matter.
 LOSS_LENGTHS = (1, 256)

@@ -16,7 +16,7 @@ from mpgemm.testing.attention_case import QUANTILE, AttentionCase, held_weight, 
 from mpgemm.testing.attention_faults import explain, explain_weight
 from mpgemm.testing.attention_layouts import AttentionHead, heads_of
 from mpgemm.testing.case import format_of_result, kernel_engine, sampled_rows
-from mpgemm.testing.check import KernelCheck, failed, looked_at
+from mpgemm.testing.check import KernelCheck, failed, looked_at, right_elements_in_words, with_narrower_format
 from mpgemm.testing.diagnosis.places import place_of
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
@@ -121,7 +121,10 @@ def check_attention(out, q, k, v, *, engine: Engine | str, **options: Unpack[Att
     computed = tcm.as_array(out, "out")
     call = call_of(computed, q, k, v, engine, format_of_result(computed).name, options)
     with np.errstate(all="ignore"):
-        return _judged(computed.astype(np.float64), call)
+        found = _judged(computed.astype(np.float64), call)
+    return with_narrower_format(
+        found, computed, lambda narrow: check_attention(narrow, q, k, v, engine=engine, **options)
+    )
 
 
 def call_of(out: np.ndarray, q, k, v, engine, out_format: str, options: AttentionOptions) -> AttentionCall:
@@ -208,11 +211,11 @@ def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:
     if not any(x.any() for x in wrong):
         held = held_weight(got, cases)
         if held is not None and not held.right:
-            text = f"each element{seen} is within the tolerance of {call.what}, but all together are {held}; right is 1"
+            text = f"each of the elements{seen} is within the tolerance of {call.what}, but all together are {held}; right is 1"
             said = explain_weight(held.share, held.error, cases) or ("weights that do not sum to their row sum",)
             return KernelCheck(False, text, 0, size, suspects=said)
         largest = max(float(x.max()) for x in allowed)
-        text = f"every element{seen} of {call.what} is right, within {largest:.3g}"
+        text = f"{right_elements_in_words(size, out.size)} for {call.what}, within {largest:.3g}"
         return KernelCheck(True, text, 0, size)
     outside = any((~(x <= case.bound)).any() for x, case in zip(error, cases, strict=True))
     kind = "certified" if outside else f"statistical ({QUANTILE:.2%} of right results pass, measured on the model)"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from mpgemm.exact.product import ExactResult, exact_gemm
 from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import scaled_engine
+from mpgemm.testing.call import INTEGERS, KernelEnds, check_tf32, ends_of, integer_weights
 from mpgemm.testing.epilogues import KernelEpilogue, broadcast, epilogue_of
 from mpgemm.testing.sampled import KernelStatistics, powerless, statistics_of
 from mpgemm.testing.tolerance_result import Vacuity, check_tolerance
@@ -29,13 +30,6 @@ from tensorcore_models.orders.order import KOrder
 
 #: Rows and columns on which the loss of one product is tried out.
 TRIED = 64
-
-
-class KernelEnds(NamedTuple):
-    """RN(alpha D) + RN(beta C) of a sum D, FP32."""
-
-    alpha: float
-    beta: float
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class KernelCase:
     order: KernelOrder
     epilogue: KernelEpilogue | None = None
     lines: np.ndarray | None = None
-    ends: "KernelEnds | None" = None
+    ends: KernelEnds | None = None
     dequantised: Format | None = None
 
     # -- what is meant ---------------------------------------------------------------------------------------------------
@@ -308,10 +302,6 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: S
     return target.engine_for(*names, *(["s32"] if isinstance(formats[0], IntegerFormat) else []))
 
 
-#: Formats of integer operands by their types.
-INTEGERS = {name: get_format(fmt) for name, fmt in {"int8": "s8", "uint8": "u8", "int4": "s4", "uint4": "u4"}.items()}
-
-
 def format_of_result(out: np.ndarray, others: str = "") -> Format:
     """The format of a kernel's result. Raises TypeError, naming `others` that fit, where its type is no floating-point one."""
     fmt = tcm.format_of_dtype(out.dtype)
@@ -407,10 +397,10 @@ def kernel_case(
     check_shapes(*arrays)
     m, k, n = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
     known = engine if isinstance(engine, Engine) else Multiplier(engine).engine
-    dequantised = _weights(arrays, scale_b)
+    dequantised = integer_weights(arrays, scale_b)
     if dequantised is not None and scale_a is None:
         scale_a = np.ones((m, len(np.atleast_1d(np.asarray(scale_b)))) if np.ndim(scale_b) == 2 else (1, 1), np.float32)
-    ends = _ends_of(alpha, beta, c, scale_a, scale_b)
+    ends = ends_of(alpha, beta, c, scale_a, scale_b)
     if ends is not None and scale_a is None:
         scale_a, scale_b = ends.alpha, 1.0
     scaling = read_scales(scale_a, scale_b, m, k, n, known)
@@ -431,7 +421,7 @@ def kernel_case(
         added = None if added is None else added[lines]
         done = None if done is None else done.part(lines, np.arange(n))
     if input_rounding is None and unit.formats[0].name == "tf32":
-        _check_tf32(arrays)
+        check_tf32(arrays)
     x, y = (
         values_of_bits(operand_bits(x, fmt, input_rounding, name), fmt)
         for x, fmt, name in zip(arrays, unit.formats, "ab", strict=False)
@@ -442,61 +432,6 @@ def kernel_case(
     return KernelCase(
         unit, (x, y), (given[0], given[1]), scaling, added, out.name, order, done, lines, ends, dequantised
     )
-
-
-def _weights(arrays: list[np.ndarray], scale_b: Any) -> Format | None:
-    """Integer weights of a 16-bit A are multiplied as numbers of its type, which holds them exactly: they become that, and the
-    type is returned; None for other operands. Raises TypeError, ValueError where scales are missing or integers are wider."""
-    fmt, name = tcm.format_of_dtype(arrays[0].dtype), arrays[1].dtype.name
-    if fmt is None or fmt.name not in ("fp16", "bf16") or "int" not in name:
-        return None
-    if name not in INTEGERS:
-        raise TypeError(f"b holds {name} beside a of {fmt.name}: expected weights of int8, uint8, int4 or uint4")
-    if scale_b is None:
-        raise ValueError(
-            "b holds integer weights: give their scale_b, in groups of 64 or 128 as (k / 64, n), or for each column"
-        )
-    arrays[1] = arrays[1].astype(np.float32).astype(arrays[0].dtype)
-    return fmt
-
-
-#: Who rounds FP32 operands of TF32 units how.
-TF32_OWNERS = {
-    "rne": "cuBLAS on an H100 (measured: cuBLAS 13.0)",
-    "rna": "cuBLAS on GPUs of 2020 (published: PyTorch issues 53635, 84334)",
-    "rz": "kernels that leave it to the unit, as Triton's tl.dot (measured on an H100)",
-}
-
-
-def _check_tf32(arrays: list[np.ndarray]) -> None:
-    """Ask for the rounding of operands that TF32 lacks: it is the library's, not the unit's. Raises ValueError."""
-    for x, name in zip(arrays, "ab", strict=True):
-        values = x.astype(np.float64)
-        lost = (np.asarray(round_to(values, "tf32")) != values) & np.isfinite(values)
-        if lost.any():
-            owners = "; ".join(f"{rounding!r}: {who}" for rounding, who in TF32_OWNERS.items())
-            raise ValueError(
-                f"{name}: {np.count_nonzero(lost)} of {lost.size} values are not representable in tf32; say how the kernel's "
-                f"library rounds them, input_rounding= (--input-rounding): {owners}"
-            )
-
-
-def _ends_of(alpha: Any, beta: Any, c: Any, scale_a: Any, scale_b: Any) -> KernelEnds | None:
-    """Factors of the product and of C, None for 1 and 1. Raises TypeError, ValueError if they are no FP32 numbers, or do not
-    fit."""
-    for value, name in ((alpha, "alpha"), (beta, "beta")):
-        if isinstance(value, bool) or np.ndim(value) or not np.isreal(value):
-            raise TypeError(f"{name} is {value!r}, expected one number")
-        if not np.isfinite(np.float32(value)):
-            raise ValueError(f"{name} is {value!r}, expected a finite FP32 number")
-    found = KernelEnds(float(np.float32(alpha)), float(np.float32(beta)))
-    if found == (1.0, 1.0):
-        return None
-    if found.beta != 1 and c is None:
-        raise ValueError("beta goes with c: give c, or leave beta out")
-    if found.alpha != 1 and (scale_a is not None or scale_b is not None):
-        raise ValueError("alpha goes without scales: multiply it into scale_a as the kernel's caller does")
-    return found
 
 
 def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:

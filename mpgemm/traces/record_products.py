@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mpgemm.traces.library_log import CALLS, FILE, LEVEL, LibraryLog, configuration
 from tensorcore_models.libraries.recorded_products import digest, operands
 
 #: Sizes (m, n, k) that are recorded by default: squares, short and long sums, one row, one column, k that fills no tile.
@@ -123,12 +124,13 @@ def _recorded(row: Mapping, device: str) -> dict:
 
     call = _call(row, device)
     with torch.no_grad(), _settings(row):
-        with _log() as log:
-            result = call()
+        log = LibraryLog()
+        result = call()
+        logged = log.since()
         again, kernels = _profiled(call, device)
     bits, repeated = (_bits(x) for x in (result, again))
     return {
-        "shape": list(bits.shape), "dtype": str(result.dtype), "kernels": kernels, "configuration": _last_call(log()),
+        "shape": list(bits.shape), "dtype": str(result.dtype), "kernels": kernels, "configuration": configuration(logged),
         "sha256": digest(bits), "deterministic": bool((bits == repeated).all()), "first": bits[0].tobytes().hex(),
     }  # fmt: skip
 
@@ -209,31 +211,6 @@ def _profiled(call, device: str) -> tuple:
     return result, [[event.name, event.device_time] for event in events]
 
 
-@contextmanager
-def _log():
-    """A function that gives what cuBLASLt has logged since."""
-    path = os.environ.get("CUBLASLT_LOG_FILE")
-    start = os.path.getsize(path) if path and os.path.exists(path) else 0
-
-    def since() -> str:
-        if not path or not os.path.exists(path):
-            return ""
-        with open(path, "rb") as stream:
-            stream.seek(start)
-            return stream.read().decode(errors="replace")
-
-    yield since
-
-
-def _last_call(text: str) -> dict[str, str] | None:
-    """The last product of cuBLASLt's log: its descriptors and algorithm as text; None where there is none."""
-    lines = [line for line in text.splitlines() if "algo=[" in line]
-    if not lines:
-        return None
-    found = dict(re.findall(r"(\w+)=\[([^\]]*)\]", lines[-1]))
-    return {name: found[name] for name in ("Adesc", "Bdesc", "Cdesc", "Ddesc", "computeDesc", "algo") if name in found}
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Carry out the command."""
     parser = argparse.ArgumentParser(
@@ -250,8 +227,8 @@ def main(arguments: list[str] | None = None) -> int:
         sizes = SIZES if given.sizes is None else [_size(text) for text in given.sizes]
         rows = list(requests(sizes, given.formats))
         with tempfile.TemporaryDirectory() as folder:
-            os.environ.setdefault("CUBLASLT_LOG_LEVEL", "5")
-            os.environ.setdefault("CUBLASLT_LOG_FILE", str(Path(folder) / "cublaslt.log"))
+            os.environ.setdefault(LEVEL, CALLS)
+            os.environ.setdefault(FILE, str(Path(folder) / "cublaslt.log"))
             count = record(rows, given.out, given.device)
     except (ValueError, ImportError, AssertionError, RuntimeError) as error:  # torch without CUDA raises the last two
         print(f"record_products: {error}", file=sys.stderr)

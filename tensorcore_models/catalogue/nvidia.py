@@ -121,7 +121,8 @@ ARCHITECTURES = {
             ),
         ),
         group=_WGMMA,
-        double_nan="the NaN of b, the sum, a, in this order, made quiet: all of 813 recorded ones, 7 of them with two NaN operands",
+        double_nan="the NaN of b, the sum, a, in this order, made quiet: all of 813 recorded ones, 7 of them "
+        "with two NaN operands",
         widens=True, capability=(9, 0), target="sm_90a", devices={"h100": (), "h200": (), "gh200": ()},
         measured_floors={"fp32": "an H100 (Hawkeye)", "fp16": "an H100 (own run)"},
         vectors="H100 and H200", pinned=("fp16", "bf16"),

@@ -122,9 +122,11 @@ def _merge(profile: ProductProfile) -> tuple[str | None, str | None]:
 
 
 def _joined(profile: ProductProfile, dealt: Sequence[Order]) -> Order:
-    """Slices dealt in turn: added in their order, or joined as customOption says."""
+    """Slices dealt in turn: added in their order, or in buffers where customOption or cleared memory says so."""
     if profile.family.join == "forward":
         return joined(dealt)
+    if profile.cleared:
+        return pairwise(list(dealt))
     option = profile.number("customOption")
     if option not in tables.PAIRWISE:
         what = f"customOption {option} with {len(dealt)} slices of {profile.family.name} kernels is not known"

@@ -56,7 +56,8 @@ class KernelFamily:
     residue : {"first", "last"}
         Where the part of k that fills no tile comes in a slice.
     join : {"forward", "option"}
-        How slices are joined: added in their order, or as customOption says (:data:`PAIRWISE`).
+        How slices are joined: added in their order, or pairwise where memory is cleared before or customOption says so
+        (:data:`PAIRWISE`).
     rounding : str, optional
         Rounding of FP32 operands into the unit's format.
     """
@@ -159,7 +160,8 @@ MERGES = {
     "COMPUTE_TYPE": (None, None),
     "OUTPUT_TYPE": ("output", None),
 }
-#: customOption with which slices dealt in turn are joined pairwise; others were not recorded on this GPU.
+#: customOption with which slices dealt in turn are joined pairwise, in buffers that are cleared before; others were not
+#: recorded on this GPU.
 PAIRWISE = (1,)
 
 #: What nvjet's names may say beside tile and layout, and what it does to a sum.

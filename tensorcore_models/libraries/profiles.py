@@ -68,6 +68,8 @@ class ProductProfile:
     scales : {None, "tensor", "row", "block"}
     slow : bool
         FP8: accumulators are added outside of the unit at intervals.
+    cleared : bool
+        Memory was cleared before, as for buffers in which slices add up.
     """
 
     m: int
@@ -83,6 +85,7 @@ class ProductProfile:
     fields: Mapping[str, str] = field(default_factory=dict)
     scales: str | None = None
     slow: bool = False
+    cleared: bool = False
 
     def number(self, name: str) -> int | None:
         """A field of the configuration as an integer, None where it is not set."""
@@ -110,13 +113,13 @@ def read_profile(row: Mapping) -> ProductProfile:
     m, n, k = (_size(row, name) for name in "mnk")
     logged = _logged(row.get("configuration"))
     fields = _fields(logged)
-    names = _kernels(row.get("kernels"))
+    names, cleared = _kernels(row.get("kernels"))
     family, parts, kernel, partials = _multiplying(names, fields, operands_of_row(row))
     nvjet = _nvjet(parts) if family.name == "nvjet" else {}
     formats = _formats(row, logged, family, parts, nvjet)
     return ProductProfile(
         m, n, k, family, parts, kernel, partials, formats, _output(row, logged, nvjet), _layout(row, parts, logged), fields,
-        *_scaling(row, logged, nvjet, formats),
+        *_scaling(row, logged, nvjet, formats), cleared,
     )  # fmt: skip
 
 
@@ -129,14 +132,14 @@ def _size(row: Mapping, name: str) -> int:
     return size
 
 
-def _kernels(given) -> list[str]:
-    """Names of the kernels that belong to the product."""
+def _kernels(given) -> tuple[list[str], bool]:
+    """Names of the kernels that belong to the product, and whether memory is cleared before."""
     if given is None:
-        return []
+        return [], False
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise TypeError(f"kernels is a list of names, or of (name, time), got {given!r}")
     names = [each if isinstance(each, str) else each[0] for each in given]
-    return [name for name in names if not tables.BESIDE.search(name)]
+    return [name for name in names if not tables.BESIDE.search(name)], any(name.startswith("Memset") for name in names)
 
 
 def _multiplying(names: list[str], fields: Mapping, operands) -> tuple[KernelFamily, dict, str, str | None]:

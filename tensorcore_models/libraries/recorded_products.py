@@ -20,6 +20,8 @@ from .profiles import operands_of_row
 
 #: What a row's product is: torch.mm, with a wider output, torch._scaled_mm by its scales, torch._int_mm.
 OPERATIONS = ("mm", "mm out fp32", "scaled_mm", "rowwise", "block 1x128 128x128", "int_mm")
+#: What a row of a call has that gave no result, here and in a campaign.
+FAILURES = ("failed", "refused")
 #: Factors of `torch._scaled_mm` with one for each matrix.
 TENSOR_SCALES = (0.5, 3.0)
 #: What a file says of all its rows.
@@ -55,7 +57,7 @@ def load_rows(path: str | os.PathLike) -> list[dict[str, Any]]:
 
 def is_product(row: Mapping) -> bool:
     """Whether a recorded row is a product that ran."""
-    return row.get("op") in OPERATIONS and "failed" not in row
+    return row.get("op") in OPERATIONS and not set(FAILURES) & set(row)
 
 
 def operands(row: Mapping) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray | float]]:

@@ -13,10 +13,10 @@ import campaign_stand_in  # noqa: E402
 
 from mpgemm.campaign import emulation, functions, libraries, library_cases, recovery, summary, times, units  # noqa: E402
 from mpgemm.campaign.folder import claim, keep_arrays, kept_arrays, read_json  # noqa: E402
-from mpgemm.campaign.library_log import LibraryLog, configuration  # noqa: E402
 from mpgemm.campaign.work import Work  # noqa: E402
 from mpgemm.kernels import devices  # noqa: E402
 from mpgemm.kernels.gate import DATA  # noqa: E402
+from mpgemm.traces.library_log import LibraryLog, configuration  # noqa: E402
 from tensorcore_models.functions.hashes import block_hash, block_operands  # noqa: E402
 from tensorcore_models.hardware.campaign import run as unit_campaign  # noqa: E402
 from tensorcore_models.hardware.campaign.recording import replay  # noqa: E402

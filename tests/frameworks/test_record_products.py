@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from mpgemm.traces.record_products import _last_call, main, record, requests
+from mpgemm.traces.record_products import main, record, requests
 from tensorcore_models import libraries
 from tensorcore_models.libraries.recorded_products import digest, load_rows, operands
 
@@ -45,13 +45,6 @@ def test_every_kind_of_product_is_asked_for():
     assert kinds == {"mm", "int_mm", "scaled_mm", "rowwise", "block 1x128 128x128"}
     with pytest.raises(ValueError, match="'fp4' is not recorded"):
         list(requests([(1, 1, 1)], ["fp4"]))
-
-
-def test_the_last_product_of_a_log():
-    line = "[cublasLt][Api][cublasLtSSSMatmul] A=0x7f Adesc=[type=R_32F rows=512] algo=[algoId={} numSplitsK=2] workSpace=0x0"
-    log = "\n".join([line.format(13), "[2026][cublasLt] something else", line.format(20)])
-    assert _last_call(log) == {"Adesc": "type=R_32F rows=512", "algo": "algoId=20 numSplitsK=2"}
-    assert _last_call("nothing") is None
 
 
 def test_the_command(tmp_path, capsys):

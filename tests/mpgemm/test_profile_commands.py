@@ -11,7 +11,7 @@ from mpgemm.experiments.library_orders import library_orders
 from mpgemm.experiments.whodunit import whodunit
 from mpgemm.recovery.engines import ieee_engine
 from tensorcore_models import libraries
-from tensorcore_models.libraries.recorded_products import load_rows, operands
+from tensorcore_models.libraries.recorded_products import digest, load_rows, operands
 from tensorcore_models.orders.order import uncovered
 
 SHIPPED = str(Path(__file__).parents[1] / "vectors" / "h100_products.json")
@@ -30,7 +30,7 @@ def saved(name, folder, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "more"),
     (
-        ("mm/tf32//16x16x256/tn", ["--format", "tf32"]),
+        ("mm/tf32//16x16x256/tn", ["--operands", "tf32"]),
         ("mm/fp64//16x16x256/nn", []),
         ("mm/fp16/reduced/64x64x64/nt", ["--rows", "mm/fp16/*"]),
         ("rowwise/slow/64x64x64", ["--rows", "rowwise*", "--scale-a", "scale_a.npy", "--scale-b", "scale_b.npy"]),
@@ -48,7 +48,7 @@ def test_predict_by_profile_gives_the_recorded_matrix(name, more, tmp_path, monk
 @pytest.mark.parametrize(
     ("name", "more"),
     (
-        ("mm/tf32//16x16x256/tn", ["--format", "tf32", "--config", "algoId=21,stages=16x6,numSplitsK=24,layout=tn"]),
+        ("mm/tf32//16x16x256/tn", ["--operands", "tf32", "--config", "algoId=21,stages=16x6,numSplitsK=24,layout=tn"]),
         ("mm/fp64//16x16x256/nn", ["--config", "ALGO_ID=22,STAGES_ID=11,SPLITK_NUM=16,layout=nn"]),
         ("mm/fp32//100x300x700/nn", ["--config", "algoId=20,stages=8x5,numSplitsK=10,layout=nn"]),
     ),
@@ -67,13 +67,13 @@ def test_bad_profiles_are_one_line(tmp_path, monkeypatch, capsys):
     for words, message in (
         ([*common, "--profile", SHIPPED, "--rows", "nothing*"], "has no row of m 16, k 256, n 16 named like"),
         ([*common, "--profile", "p.json"], "expected rows of products"),
-        ([*common, "--profile", SHIPPED, "--format", "tf32", "--out-format", "fp16"], "none from tf32 to fp16"),
+        ([*common, "--profile", SHIPPED, "--operands", "tf32", "--out-format", "fp16"], "none from tf32 to fp16"),
         ([*common, "--profile", SHIPPED, "--library", "cutlass"], "--profile"),
         ([*common, "--rows", "nt"], "goes with --profile"),
         (["predict", "A.npy", "B.npy", "--gpu", "a100", "--profile", SHIPPED], "assume='h100'"),
         ([*library, "algoId=20,stages=8x5,numSplitsK=2"], "layout of its operands, which is not known"),
         ([*library, "algoId=20,tiles=3"], "config has the field 'tiles'"),
-        ([*library, "algoId=21,stages=16x6", "--format", "tf32", "--input-rounding", "rz"], "leave the option out"),
+        ([*library, "algoId=21,stages=16x6", "--operands", "tf32", "--input-rounding", "rz"], "leave the option out"),
     ):
         assert main(words) == 2, words
         error = capsys.readouterr().err
@@ -91,7 +91,7 @@ def test_a_profile_of_another_gpu_is_predicted_where_that_is_said(tmp_path, monk
 
 def test_cutlass_says_that_its_tile_matters(tmp_path, monkeypatch, capsys):
     saved("mm/bf16/reduced/100x300x700/tn", tmp_path, monkeypatch)
-    words = ["predict", "A.npy", "B.npy", "--gpu", "h100", "--format", "bf16", "--library", "cutlass"]
+    words = ["predict", "A.npy", "B.npy", "--gpu", "h100", "--operands", "bf16", "--library", "cutlass"]
     assert main(words) == 0
     assert "nobody named the kernel's" in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--config", "tile_k=64"]) == 0
@@ -138,6 +138,7 @@ def test_invariance_by_profile(tmp_path, capsys):
 
 
 # -- whodunit without a profile ------------------------------------------------------------------------------------------------
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("algo", "how", "row"),
     (
@@ -167,3 +168,34 @@ def test_library_orders_take_every_k_once():
             orders = [order for _, order, _ in library_orders(engine, (1, k, 8))]
             assert len(orders) == len(set(orders)) > 20
             assert not any(uncovered(order, k).size for order in orders)
+
+
+def test_int8_and_fp8_of_cublas_13_0(tmp_path, monkeypatch, capsys):
+    row = saved("scaled/e4e5/slow/float16/64x64x64", tmp_path, monkeypatch)
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-128, 128, (8, 40), np.int8), rng.integers(-128, 128, (40, 5), np.int8)
+    np.save("I.npy", a)
+    np.save("J.npy", b)
+    common = ["--gpu", "h100", "--library", "cublas-13.0", "--config"]
+    assert main(["predict", "I.npy", "J.npy", *common, "algoId=64", "--out", "K.npy"]) == 0
+    np.testing.assert_array_equal(np.load("K.npy"), a.astype(np.int32) @ b.astype(np.int32))
+    capsys.readouterr()
+    encodings = operands(row)[0]
+    results = []
+    for more in ("", ",fast_accumulation=true"):
+        words = [
+            "predict",
+            "A.npy",
+            "A.npy",
+            *common,
+            f"algoId=66,stages=128xAUTO{more}",
+            "--operands",
+            "e4m3fn",
+            "--scale",
+            "1.5",
+        ]
+        assert main([*words, "--json"]) == 0
+        results.append(json.loads(capsys.readouterr().out)["sha256"])
+    fast = libraries.scaled_mm(encodings, encodings, 0.5, 3.0, device="h100", fast_accumulation=True)
+    slow = libraries.scaled_mm(encodings, encodings, 0.5, 3.0, device="h100")
+    assert results == [digest(slow), digest(fast)]

@@ -150,7 +150,7 @@ def rows_shifted(c, rng):
     mask[start : start + size] = True
     out = d.copy()
     out[start : start + size] = d[np.minimum(np.arange(start, min(start + size, m)) + by, m - 1)]
-    return Wild(out, r"rows? (are shifted|hold other|are repeated)|stale|tiles", mask)
+    return Wild(out, r"rows? (are shifted|hold other|are repeated)|stale|tiles|result's (row|column)s hold these", mask)
 
 
 def blocks_of_rows_exchanged(c, rng):
@@ -162,7 +162,7 @@ def blocks_of_rows_exchanged(c, rng):
     out, mask = d.copy(), np.zeros(d.shape, bool)
     out[x : x + size], out[y : y + size] = d[y : y + size], d[x : x + size]
     mask[x : x + size] = mask[y : y + size] = True
-    return Wild(out, r"exchanged|rows hold other rows|rows are shifted|tiles", mask)
+    return Wild(out, r"exchanged|rows hold other rows|rows are shifted|tiles|result's (row|column)s hold these", mask)
 
 
 def columns_exchanged(c, rng):
@@ -174,7 +174,7 @@ def columns_exchanged(c, rng):
     out, mask = d.copy(), np.zeros(d.shape, bool)
     out[:, x : x + size], out[:, y : y + size] = d[:, y : y + size], d[:, x : x + size]
     mask[:, x : x + size] = mask[:, y : y + size] = True
-    return Wild(out, r"exchanged|columns hold other|columns are shifted|tiles", mask)
+    return Wild(out, r"exchanged|columns hold other|columns are shifted|tiles|result's (row|column)s hold these", mask)
 
 
 def _tile(c, rng, sizes=(16, 32)):
@@ -202,7 +202,9 @@ def tile_of_another(c, rng):
         return None
     out = d.copy()
     out[i : i + size, j : j + size] = d[k : k + size, x : x + size]
-    return Wild(out, r"tiles? .*hold|rows are shifted|columns are shifted|holds|result's (row|column)s hold these", mask)
+    return Wild(
+        out, r"tiles? .*hold|rows are shifted|columns are shifted|holds|result's (row|column)s hold these", mask
+    )
 
 
 def tile_unwritten(c, rng):
@@ -237,7 +239,7 @@ def last_columns_repeated(c, rng):
     out, mask = d.copy(), np.zeros(d.shape, bool)
     out[:, n - last :] = d[:, n - last - 1 : n - last]
     mask[:, n - last :] = True
-    return Wild(out, r"columns are repeated|columns are shifted|columns hold", mask)
+    return Wild(out, r"columns are repeated|columns are shifted|columns hold|result's (row|column)s hold these", mask)
 
 
 def columns_reversed(c, rng):

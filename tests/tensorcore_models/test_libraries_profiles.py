@@ -106,9 +106,9 @@ def test_slices_follow_the_bytes_of_the_contiguous_operands():
 def test_slices_dealt_in_turn_and_their_joins():
     order = product_of([FFMA], "numSplitsK=3", operands="fp32", k=50).order
     assert [spans(c) for c in order.parts] == [[(0, 8), (24, 32), (48, 50)], [(8, 16), (32, 40)], [(16, 24), (40, 48)]]
-    order = product_of(
-        ["Memset (Device)", DMMA], "numSplitsK=3 customOption=1", operands="fp64", dtype="fp64", k=96
-    ).order
+    fp64 = {"operands": "fp64", "dtype": "fp64", "k": 96}
+    order = product_of(["Memset (Device)", DMMA], "numSplitsK=3", **fp64).order
+    assert order == product_of([DMMA], "numSplitsK=3 customOption=1", **fp64).order
     last, first, second = order.parts  # of three: p2 + (p0 + nothing: p0 + p2 would take the last) + p1
     assert [spans(x) for x in (last, first, second)] == [[(64, 96)], [(0, 32)], [(32, 64)]]
 

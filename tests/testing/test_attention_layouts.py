@@ -107,7 +107,7 @@ def test_some_rows_are_looked_at():
     q, k, v = drawn(2, 96, 32), drawn(2, 128, 32), drawn(2, 128, 32)
     out = np.stack([attend(*x) for x in zip(q, k, v, strict=True)]).astype(BF16)
     found = check_attention(out, q, k, v, engine="h100", rows=8)
-    assert found.passes and found.summary.startswith("every element looked at (512 of 6144) of attention")
+    assert found.passes and found.summary.startswith("512 of 6144 elements looked at, all of them right for attention")
     out[1, 48:] = 0
     found = check_attention(out, q, k, v, engine="h100", rows=8)
     assert (
@@ -152,10 +152,10 @@ def test_the_tolerance_of_an_attention(tmp_path, capsys):
     for name, x in (("q", q), ("k", k), ("v", v)):
         files.append(str(tmp_path / f"{name}.npy"))
         np.save(files[-1], x.view(np.uint8))
-    assert main(["tolerance", "--engine", "h100", "--format", "e4m3fn", "--attention", *files, "--rows", "8"]) == 0
+    assert main(["tolerance", "--engine", "h100", "--operands", "e4m3fn", "--attention", *files, "--rows", "8"]) == 0
     printed = capsys.readouterr().out
     assert (
         "a test may allow atol=" in printed and "sampled on the exact" in printed and "512 elements of 2048" in printed
     )
-    assert main(["tolerance", "--attention", *files, "--format", "e4m3fn", "--k", "4"]) == 2
+    assert main(["tolerance", "--attention", *files, "--operands", "e4m3fn", "--k", "4"]) == 2
     assert "--k" in capsys.readouterr().err

@@ -146,10 +146,10 @@ def test_some_rows_of_all_groups():
     out = call.kernel()
     check = partial(check_grouped, a=call.a, b=call.b, ends=ENDS, c=call.c, scale_a=call.scale_a, scale_b=call.scale_b)
     found = check(out, rows=7, **call.options)
-    assert found.passes and found.summary == f"every element looked at ({7 * N} of {96 * N}) of 3 groups is right"
+    assert found.passes and found.summary == f"{7 * N} of {96 * N} elements looked at, all of them right in 3 groups"
     assert (
         check(out, rows=1, **call.options).summary
-        == f"every element looked at ({N} of {96 * N}) of 1 of 3 groups is right"
+        == f"{N} of {96 * N} elements looked at, all of them right in 1 of 3 groups"
     )
     wrong = call.kernel(expert_of=lambda row, e: 1 if row >= 51 else e)
     found = check(wrong, rows=7, **call.options)

@@ -48,10 +48,10 @@ def profiled(
     Raises ValueError where none fits, Unknown where a row that fits was not recorded on the GPU.
     """
     from tensorcore_models.libraries import from_profile
-    from tensorcore_models.libraries.recorded_products import load_rows
+    from tensorcore_models.libraries.recorded_products import FAILURES, load_rows
 
     m, k, n = sizes
-    rows = [row for row in load_rows(path) if "failed" not in row]
+    rows = [row for row in load_rows(path) if not set(FAILURES) & set(row)]
     fits = [row for row in rows if (row.get("m"), row.get("k"), row.get("n")) == (m, k, n) and _named(row, args.rows)]
     if not fits:
         seen = sorted({f"{row['m']} x {row['k']} x {row['n']}" for row in rows if {"m", "k", "n"} <= set(row)})
@@ -75,7 +75,7 @@ def one_profiled(*args: Any, **options: Any) -> tuple[dict, ProfiledProduct]:
     if len(found) > 1:
         names = ", ".join(_name(row) for row, _ in found[:6])
         raise ValueError(
-            f"{args[0]}: {len(found)} rows with different recipes fit: {names}; name one with --rows or --format"
+            f"{args[0]}: {len(found)} rows with different recipes fit: {names}; name one with --rows or --operands"
         )
     return found[0]
 
@@ -95,12 +95,12 @@ class ProfiledRecording:
         """All products of a file that --rows names; ValueError where two of one problem have different recipes."""
         from tensorcore_models.libraries import from_profile
         from tensorcore_models.libraries.recorded import Problem
-        from tensorcore_models.libraries.recorded_products import load_rows
+        from tensorcore_models.libraries.recorded_products import FAILURES, load_rows
 
         found: dict[Problem, dict] = {}
         version = ""
         for row in load_rows(path):
-            if "failed" in row or not {"m", "n", "k"} <= set(row) or not _named(row, args.rows):
+            if set(FAILURES) & set(row) or not {"m", "n", "k"} <= set(row) or not _named(row, args.rows):
                 continue
             product = from_profile(row, gpu, assume=args.assume)
             version = version or str(row.get("cublas") or row.get("cuda") or "")

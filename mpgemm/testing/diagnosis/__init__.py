@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.testing.diagnosis import fitted, moved, narrow, swizzles, terms
+from mpgemm.testing.diagnosis import fitted, moved, narrow, swizzles, terms, tiles
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, spread
 from mpgemm.testing.diagnosis.moved import line_maps
 from mpgemm.testing.diagnosis.narrow import ALIKE, NARROW, narrow_errors, narrow_findings, overflowing_sums
@@ -126,7 +126,7 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind("the result written with a leading dimension up to 128 longer", moved.strided),
     FaultKind("chunks of 1 to 64 elements of the result swizzled or turned by their row or column", swizzles.swizzled),
     FaultKind("whole rows or columns of the result exchanged or shifted", moved.lines_moved),
-    FaultKind("tiles of the result (8 to 256 rows, square or whole rows) exchanged or added", moved.tiles_moved),
+    FaultKind("tiles of the result (8 to 256 rows, square or whole rows) exchanged or added", tiles.tiles_moved),
     FaultKind("A or B read transposed", moved.operand_transposed, False, along_k=True),
     FaultKind(
         "operands rounded to tf32, bf16, fp16, e4m3fn or e5m2 (to nearest even or away, cut; up or down to the unit's own)",
@@ -146,7 +146,7 @@ LAST_KINDS = (
 #: Those that need no sums: what is left where an epilogue hides them.
 OF_RESULTS = tuple(s for s in FAULT_KINDS if s.predict in (
     _zeros, _constant, _again, fitted.whole, moved.transposed, moved.strided, swizzles.swizzled, moved.lines_moved,
-    moved.tiles_moved))  # fmt: skip
+    tiles.tiles_moved))  # fmt: skip
 
 
 def _epilogue(f: Failure) -> Iterator[Finding]:

@@ -18,18 +18,18 @@ FEWEST = 4
 
 
 def whole(f: Failure) -> Iterator[Finding]:
-    """One number for every wrong result: a factor, an offset, alpha and beta; least squares over a right kernel's errors."""
-    wrong = f.wrong[f.rows, f.columns]
+    """One number for every wrong result, and for right ones of their place: a factor, an offset, alpha and beta; by least
+    squares over a right kernel's errors."""
     with np.errstate(all="ignore"):
-        weight = 1 / np.square(f.usual[wrong])
-        true, got = f.true[wrong], f.got[wrong]
+        weight, true, got = 1 / np.square(f.usual), f.true, f.got
         ratio = float(np.sum(weight * true * got) / np.sum(weight * np.square(true)))
         offset = float(np.sum(weight * (got - true)) / np.sum(weight))
+        error = 1 / math.sqrt(float(np.sum(weight * np.square(true))) or 1.0)
     if math.isfinite(ratio) and ratio != 0:
         exponent, power = round(math.log2(abs(ratio))), ""
         if abs(math.log2(abs(ratio)) - exponent) < 1e-3:
             ratio, power = math.copysign(2.0**exponent, ratio), f" (2^{exponent})"
-        text = f"a wrong scale: every result is {ratio:.6g}{power} times the exact one"
+        text = f"a wrong scale: every result is {_shown(ratio, error)}{power} times the exact one"
         yield f.finding(ratio * f.true, text, 1 + abs(ratio), 2.0, 1)
     if math.isfinite(offset) and offset != 0:
         text = (
@@ -37,21 +37,27 @@ def whole(f: Failure) -> Iterator[Finding]:
         )
         yield f.finding(f.true + offset, text, 1.0, 2.0, 1)
     if f.case.c is not None and not f.of_results and isinstance(f.added, np.ndarray):
-        yield from _alpha_and_beta(f, wrong)
+        yield from _alpha_and_beta(f)
 
 
-def _alpha_and_beta(f: Failure, wrong: np.ndarray) -> Iterator[Finding]:
+def _shown(value: float, error: float) -> str:
+    """A fitted number, with the digits that its standard error leaves."""
+    digits = 6 if error <= 0 else int(-math.log10(4 * error / abs(value)))
+    return f"{value:.{min(max(digits, 2), 6)}g}"
+
+
+def _alpha_and_beta(f: Failure) -> Iterator[Finding]:
     """out = alpha A B + beta C with both fitted."""
     product, added = f.true - f.added, np.broadcast_to(f.added, f.true.shape)
-    columns = np.column_stack([product, added])[wrong] / f.usual[wrong, None]
+    columns = np.column_stack([product, added]) / f.usual[:, None]
     squares = columns.T @ columns
     if not np.isfinite(squares).all() or np.linalg.cond(squares) > 1e10:
         return
-    alpha, beta = (float(x) for x in np.linalg.solve(squares, columns.T @ (f.got[wrong] / f.usual[wrong])))
+    alpha, beta = (float(x) for x in np.linalg.solve(squares, columns.T @ (f.got / f.usual)))
     if not (math.isfinite(alpha) and math.isfinite(beta)) or abs(alpha - beta) < APART * abs(alpha):
         return  # one factor for all has a statement of its own
     if abs(alpha - 1) < APART:
-        rest = (f.got - f.true)[wrong] / f.usual[wrong]
+        rest = (f.got - f.true) / f.usual
         factor = 1 + float(np.sum(columns[:, 1] * rest)) / float(squares[1, 1])
         if any(abs(factor - known) < APART for known in (-1, 0, 2, f.case.splits)):
             return  # C that is subtracted, left out, added twice or by each part has statements of its own

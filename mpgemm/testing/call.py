@@ -1,0 +1,66 @@
+"""Parts of a kernel's call as a test gives them: integer weights, operands that TF32 lacks, alpha and beta."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tensorcore_models as tcm
+from tensorcore_models.formats import Format, get_format
+from tensorcore_models.formats.rounding import round_to
+from tensorcore_models.formats.tf32_roundings import tf32_owners
+
+#: Formats of integer operands by their types.
+INTEGERS = {name: get_format(fmt) for name, fmt in {"int8": "s8", "uint8": "u8", "int4": "s4", "uint4": "u4"}.items()}
+
+
+class KernelEnds(NamedTuple):
+    """RN(alpha D) + RN(beta C) of a sum D, FP32."""
+
+    alpha: float
+    beta: float
+
+
+def check_tf32(arrays: list[np.ndarray]) -> None:
+    """Ask for the rounding of operands that TF32 lacks: it is the library's, not the unit's. Raises ValueError."""
+    for x, name in zip(arrays, "ab", strict=True):
+        values = x.astype(np.float64)
+        lost = (np.asarray(round_to(values, "tf32")) != values) & np.isfinite(values)
+        if lost.any():
+            raise ValueError(
+                f"{name}: {np.count_nonzero(lost)} of {lost.size} values are not representable in tf32; say how the kernel's "
+                f"library rounds them, input_rounding= (--input-rounding): {tf32_owners()}"
+            )
+
+
+def ends_of(alpha: Any, beta: Any, c: Any, scale_a: Any, scale_b: Any) -> KernelEnds | None:
+    """Factors of the product and of C, None for 1 and 1. Raises TypeError, ValueError if they are no FP32 numbers, or do not
+    fit."""
+    for value, name in ((alpha, "alpha"), (beta, "beta")):
+        if isinstance(value, bool) or np.ndim(value) or not np.isreal(value):
+            raise TypeError(f"{name} is {value!r}, expected one number")
+        if not np.isfinite(np.float32(value)):
+            raise ValueError(f"{name} is {value!r}, expected a finite FP32 number")
+    found = KernelEnds(float(np.float32(alpha)), float(np.float32(beta)))
+    if found == (1.0, 1.0):
+        return None
+    if found.beta != 1 and c is None:
+        raise ValueError("beta goes with c: give c, or leave beta out")
+    if found.alpha != 1 and (scale_a is not None or scale_b is not None):
+        raise ValueError("alpha goes without scales: multiply it into scale_a as the kernel's caller does")
+    return found
+
+
+def integer_weights(arrays: list[np.ndarray], scale_b: Any) -> Format | None:
+    """Integer weights of a 16-bit A are multiplied as numbers of its type, which holds them exactly: they become that, and the
+    type is returned; None for other operands. Raises TypeError, ValueError where scales are missing or integers are wider."""
+    fmt, name = tcm.format_of_dtype(arrays[0].dtype), arrays[1].dtype.name
+    if fmt is None or fmt.name not in ("fp16", "bf16") or "int" not in name:
+        return None
+    if name not in INTEGERS:
+        raise TypeError(f"b holds {name} beside a of {fmt.name}: expected weights of int8, uint8, int4 or uint4")
+    if scale_b is None:
+        raise ValueError(
+            "b holds integer weights: give their scale_b, in groups of 64 or 128 as (k / 64, n), or for each column"
+        )
+    arrays[1] = arrays[1].astype(np.float32).astype(arrays[0].dtype)
+    return fmt
