@@ -1,6 +1,7 @@
 """Times of mpgemm's kernels on a GPU beside cuBLAS's in one process, ratios first: ``python bench/gpu.py``.
 
-``--host`` measures what calls cost the host instead, with a driver that launches nothing, and needs no GPU.
+Units emulated on a GPU are timed by ``mpgemm campaign times``. ``--host`` measures what calls cost the host instead, with a
+driver that launches nothing, and needs no GPU.
 """
 
 import argparse
@@ -8,6 +9,8 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,14 +18,9 @@ import torch
 from mpgemm import kernels
 
 METHODS = ("ootomo", "bf16x3", "bf16x6", "bf16x9", "tf32x3", "sgemm_cube")
-UNITS = (
-    "hopper:mma.m16n8k16.f32.f16.f16.f32", "hopper:mma.m16n8k16.f32.bf16.bf16.f32",
-    "hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "cdna3:v_mfma_f32_32x32x8_f16",
-    "blackwell:tcgen05.mma.m128n8k32.block32.f32.e4m3.e4m3.ue8m0",
-)  # fmt: skip
 
 
-def host_microseconds(run, calls: int = 200, rounds: int = 15) -> float:
+def host_microseconds(run: Callable[[], object], calls: int = 200, rounds: int = 15) -> float:
     """The least mean time of a call over some rounds: a loaded machine only adds."""
     for _ in range(20):
         run()
@@ -49,8 +47,8 @@ def host(sides, methods) -> list[dict]:
             before = driver.launched
             plan(a, b, out)
             row = {"method": method, "side": side, "launches": driver.launched - before}
-            row["plan_us"] = host_microseconds(lambda plan=plan: plan(a, b, out))
-            row["matmul_us"] = host_microseconds(lambda method=method: kernels.matmul(a, b, method, out=out))
+            row["plan_us"] = host_microseconds(partial(plan, a, b, out))
+            row["matmul_us"] = host_microseconds(partial(kernels.matmul, a, b, method, out=out))
             rows.append(row)
             print(
                 "{method:>12} {side:>6}: plan {plan_us:5.1f} us, matmul {matmul_us:5.1f} us, {launches} launches".format(
@@ -60,7 +58,7 @@ def host(sides, methods) -> list[dict]:
     return rows
 
 
-def device_seconds(run, repeats: int = 9) -> float:
+def device_seconds(run: Callable[[], object], repeats: int = 9) -> float:
     """Median time of a whole call on the device."""
     for _ in range(2):
         run()
@@ -83,9 +81,9 @@ def products(sides, methods) -> list[dict]:
         a, b = (torch.randn(side, side, device="cuda") for _ in range(2))
         exact = a[:256].double() @ b.double()
         weights = {method: kernels.split(b, method) for method in methods}
-        calls = {"cuBLAS FP32": lambda a=a, b=b: a @ b}
-        calls |= {method: lambda m=method, a=a, b=b: kernels.matmul(a, b, m) for method in methods}
-        calls |= {f"{m}, B split before": lambda m=m, a=a, w=weights: kernels.matmul(a, w[m]) for m in methods}
+        calls = {"cuBLAS FP32": partial(torch.matmul, a, b)}
+        calls |= {method: partial(kernels.matmul, a, b, method) for method in methods}
+        calls |= {f"{m}, B split before": partial(kernels.matmul, a, weights[m]) for m in methods}
         base = 0.0
         for name, run in calls.items():
             found = run()[:256].double()
@@ -94,18 +92,9 @@ def products(sides, methods) -> list[dict]:
             error = float((found - exact).abs().max() / exact.abs().max())
             rows.append({"name": name, "side": side, "ratio": base / seconds, "seconds": seconds, "error": error})
             print(
-                f"{base / seconds:6.2f} x cuBLAS FP32, {2e-12 * side**3 / seconds:6.1f} TFLOP/s, error {error:.1e}: {name}, {side}"
+                f"{base / seconds:6.2f} x cuBLAS FP32, {2e-12 * side**3 / seconds:6.1f} TFLOP/s, error {error:.1e}: "
+                f"{name}, {side}"
             )
-    return rows
-
-
-def emulation(side: int) -> list[dict]:
-    """Units emulated on the GPU, beside what was predicted."""
-    from mpgemm.kernels.campaign.times import unit_rates
-
-    rows = unit_rates(UNITS, side)
-    for row in rows:
-        print(row)
     return rows
 
 

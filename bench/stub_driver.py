@@ -33,6 +33,7 @@ class StubDriver(DriverBase):
     def install(self) -> "StubDriver":
         """Tensors of the CPU count as an H100's from now on."""
         import triton
+
         from mpgemm.kernels import devices, plans
         from tensorcore_models.gpu.targets import get_target
 

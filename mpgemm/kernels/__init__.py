@@ -1,6 +1,7 @@
 """Kernels in Triton: FP32 accuracy on matrix units of lower precision, with bits known before they run (extra "kernels").
 
-:func:`matmul` multiplies torch tensors on their device, :func:`plan` decides once for many products; :func:`recipe` is the row of :func:`mpgemm.recovered_gemm` that
+:func:`matmul` multiplies torch tensors on their device, :func:`plan` decides once for many products; :func:`recipe` is the
+row of :func:`mpgemm.recovered_gemm` that
 predicts every bit. See docs/kernels_on_gpus.md.
 """
 
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from mpgemm.frameworks.extras import require
 
 if TYPE_CHECKING:
-    from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.calls import Plan, plan
+    from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.multiply import matmul, split
     from mpgemm.kernels.products import SplitTensor
     from mpgemm.kernels.recipes import recipe

@@ -65,9 +65,8 @@ class KnownCall:
         self._plan = plan_of(product.planned(out, product.configuration), product.a.device)
         self._repaired, self._added = product.row.repair == "fp32", product.c is not None and product.beta != 0
 
-    def __call__(
-        self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, c: torch.Tensor | None
-    ) -> torch.Tensor:
+    def __call__(self, a: Any, b: Any, out: torch.Tensor | None, c: torch.Tensor | None) -> torch.Tensor:
+        """The product of tensors of the call's shapes, strides and types."""
         result = torch.empty(self._shape, dtype=torch.float32, device=a.device) if out is None else out
         tensors = {"a": a, "b": b, "out": result}
         if self._added:
@@ -83,7 +82,7 @@ class Plan:
     """A product decided once; :func:`mpgemm.kernels.plan` makes it.
 
     ``plan(a, b, out=None, c=None)`` gives A B + C with the bits of :func:`mpgemm.kernels.matmul`, on the current stream of the
-    device: one launch for the words of both operands, one for the product, one that looks at flags of tiles and repairs. Nothing
+    device: one launch for the words of both operands, one for the product, one that reads flags of tiles and repairs. Nothing
     is read back, so a CUDA graph can capture a call. Each stream has a workspace of its own, which the plan keeps: two graphs
     that were captured on one stream are not to be replayed at the same time.
 
@@ -174,8 +173,8 @@ class Plan:
         if found != (shape, p.types[side], strides, self._device):
             raise ValueError(
                 f"{name} is {tuple(x.shape)} of {x.dtype} with strides {found[2]} on {x.device}; the plan is for {shape} of "
-                f"{p.types[side]} with strides {tuple(strides)} on {self._device}: make a plan for it, or call kernels.matmul, which "
-                "takes any"
+                f"{p.types[side]} with strides {tuple(strides)} on {self._device}: make a plan for it, or call "
+                "kernels.matmul, which takes any"
             )
         if torch.is_grad_enabled() and x.requires_grad:
             raise ValueError(
@@ -190,6 +189,7 @@ class Plan:
         if key not in self._plans:
             p = self._product
             changed = PlannedProduct(p.row, p.sizes, p.types, p.strides, key[0], key[1], p.alpha, p.beta, p.tile)
+            assert isinstance(self._device, torch.device)
             self._plans[key] = TensorPlan(changed, self._device)
         return self._plans[key]
 
@@ -247,7 +247,7 @@ def plan(
     Raises
     ------
     ValueError
-        If a size, the layout or the method does not fit, or the device is a CPU, on which :func:`mpgemm.kernels.matmul` simulates.
+        If a size, the layout or the method does not fit, or the device is a CPU, where matmul simulates.
 
     Examples
     --------
@@ -270,13 +270,19 @@ def plan(
     if row.name.startswith("bf16xfp32") and a_dtype != torch.bfloat16:
         raise ValueError(f"method {method} multiplies a BF16 a, a_dtype is {a_dtype}")
     target = _planned_for(device)
-    strides = tuple(
-        (0 if batch == 1 else lines * columns, *((columns, 1) if stored == "n" else (1, lines)))
-        for stored, (lines, columns) in zip(layout, ((m, k), (k, n)), strict=True)
-    )
+
+    def strides(stored: str, lines: int, columns: int) -> tuple[int, int, int]:
+        return (0 if batch == 1 else lines * columns, *((columns, 1) if stored == "n" else (1, lines)))
+
+    of_operands = strides(layout[0], m, k), strides(layout[1], k, n)
     asked: Any = {"alpha": float(alpha), "beta": float(beta), "tile": config}
     product = PlannedProduct(
-        row, (batch, m, n, k), (TYPES[a_dtype], TYPES[b_dtype]), strides, (0 if batch == 1 else m * n, n, 1), **asked
+        row,
+        (batch, m, n, k),
+        (TYPES[a_dtype], TYPES[b_dtype]),
+        of_operands,
+        (0 if batch == 1 else m * n, n, 1),
+        **asked,
     )
     return Plan(product, target)
 
@@ -287,7 +293,7 @@ def _planned_for(device) -> torch.device | KernelTarget:
     found = torch.device(device)
     if devices.device_target(found) is None:
         raise ValueError(
-            f"a plan runs on a GPU, the device is {found}: call kernels.matmul, which simulates on the CPU, or name a target, as "
-            "device='sm_90'"
+            f"a plan runs on a GPU, the device is {found}: call kernels.matmul, which simulates on the CPU, or name a "
+            "target, as device='sm_90'"
         )
     return torch.device("cuda", torch.cuda.current_device()) if found.type == "cuda" and found.index is None else found

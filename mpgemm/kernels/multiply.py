@@ -191,7 +191,9 @@ def matmul(
     parts = 1 if deterministic else parts_of(x, y, row, tiles)
     place = None if out is None or parts > 1 or (verify and c is out) or not _fits(out, x, y, c) else out.reshape(sizes)
     pairs = ((x, left), (y, right), (added, c))
-    same = all(mine is None or mine.data_ptr() == given.data_ptr() for mine, given in pairs) if key else False
+    same = key is not None and all(
+        mine is None or given is None or mine.data_ptr() == given.data_ptr() for mine, given in pairs
+    )
     if key is not None and same and (place is not None or out is None) and x.numel() and y.numel():
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()

@@ -171,7 +171,8 @@ class TensorProduct:
             if words is None:
                 continue
             lines = (self.a, self.b)[side].shape[1 + side]
-            batches, held = self._batches(side), self._held(side)
+            held = self._held(side)
+            batches = 1 if held == 1 else batch
             if batches != held:
                 words = words.unflatten(0, (-1, held * lines)).repeat(1, batches // held, 1).flatten(0, 1)
             found["ab"[side] + "_words"] = words
@@ -184,6 +185,7 @@ class TensorProduct:
     def _held(self, side: int) -> int:
         """Batches of the words of an operand that was split before; a batch of A may be one tall matrix here."""
         x, words = (self.a, self.b)[side], self.ready[2 * side]
+        assert words is not None
         form = kernel_form(self.row)
         count = words_needed(form, self.row, side, TYPES[x.dtype])
         return words.shape[0] // (count * x.shape[1 + side])

@@ -1,7 +1,7 @@
 """The Triton kernels for operands that are split before: both operands' words in one launch, and their product by TMA.
 
-Words of an operand are planes in one array: word j of all batches, then word j + 1. A plane has k in rows (`INNER` is "lines") or
-k inside of rows (`INNER` is "k"), k padded by zeros to whole tiles; a line is a row of A or a column of B. The chains, their
+Words of an operand are planes in one array: word j of all batches, then word j + 1. A plane has k in rows (`INNER` is "lines")
+or k inside of rows (`INNER` is "k"), k padded by zeros to whole tiles; a line is a row of A or a column of B. The chains, their
 restarts and their joining are those of :mod:`mpgemm.kernels.source`, so that both ways to a product have the same bits.
 """
 
@@ -102,10 +102,8 @@ def _boxes(words, first, line, start, plane, COUNT: tl.constexpr, INNER: tl.cons
     """A tile of each word: boxes by TMA, at a line and a place of k; FLIP: whether the box is the tile transposed."""
     tiles = ()
     for j in tl.static_range(COUNT):
-        if INNER == "k":
-            tile = words.load([first + j * plane + line, start])
-        else:
-            tile = words.load([first + j * plane + start, line])
+        at = first + j * plane
+        tile = words.load([at + line, start]) if INNER == "k" else words.load([at + start, line])
         tiles = tiles + (tile.T if FLIP else tile,)
     return tiles
 

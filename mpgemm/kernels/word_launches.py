@@ -129,7 +129,7 @@ def split_operands_launch(
         "padded": next(p.k for p in planes if p is not None), "top": int(top), "significand": int(significand * 2.0**24),
     }  # fmt: skip
     tiles, programs = [], []
-    for side, (name, place, x, layout) in enumerate(zip("ab", ("row", "column"), operands, planes, strict=True)):
+    for side, (name, place, layout) in enumerate(zip("ab", ("row", "column"), planes, strict=True)):
         arguments[f"{name}_words"] = None if layout is None else layout.view(words[side], side)
         arguments[f"{place}_exponents"] = (
             View(exponents[side], "s32", (0, 0, 0)) if layout is not None and scaled else None
@@ -142,9 +142,9 @@ def split_operands_launch(
         tiles.append((lines, depth))
     arguments["a_programs"] = programs[0]
     constants = {
-        "WORDS": tuple(counts or form.words), "INNER": tuple("k" if p is None else p.inner for p in planes), "FORMAT": form.format,
-        "ROUNDING": form.rounding, "SCALE": form.scale, "SCALED": scaled, "A_LINES": tiles[0][0], "A_DEPTH": tiles[0][1],
-        "B_LINES": tiles[1][0], "B_DEPTH": tiles[1][1],
+        "WORDS": tuple(counts or form.words), "INNER": tuple("k" if p is None else p.inner for p in planes),
+        "FORMAT": form.format, "ROUNDING": form.rounding, "SCALE": form.scale, "SCALED": scaled,
+        "A_LINES": tiles[0][0], "A_DEPTH": tiles[0][1], "B_LINES": tiles[1][0], "B_DEPTH": tiles[1][1],
     }  # fmt: skip
     return TritonLaunch("split_operands", arguments, constants, sum(programs), SPLIT_WARPS)
 

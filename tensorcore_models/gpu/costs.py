@@ -58,8 +58,8 @@ COUNTED: dict[tuple[str, str], float] = {
     ("wormhole:mvmul.m8n16k16.f32.f16.f16.f32.phase0", "sm_80"): 13.508,
     ("hopper:wmma.m16n16k16.f16.f16.f16.f32", "sm_90"): 4.688,
 }
-#: 10^12 products a second of 4096^3 on an NVIDIA H100 80GB HBM3 (2026-11-26, Triton 3.9.0; docs/units_on_gpus.md), of the kernels
-#: whose loops loaded operands from global memory; those that copy them ahead were counted, not timed.
+#: 10^12 products a second of 4096^3 on an NVIDIA H100 80GB HBM3 (2026-11-26, Triton 3.9.0; docs/units_on_gpus.md), of the
+#: kernels whose loops loaded operands from global memory; those that copy them ahead were counted, not timed.
 MEASURED: dict[tuple[str, str], float] = {
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_90"): 1.11,
     ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_90"): 0.85,

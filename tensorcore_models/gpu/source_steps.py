@@ -19,8 +19,8 @@ def operand_at(values, words, tile, padded_k, size, ROWS: gl.constexpr, BITS: gl
 
 
 # -- shared memory -----------------------------------------------------------------------------------------------------------
-# Of an operand STAGES steps are there, or on their way. Values, pairs, codes and signs each have a room of STAGES blocks of rows,
-# a row being what the lines of a tile have at one place of k; a step is named by (rooms of rows, its slot).
+# Of an operand STAGES steps are there, or on their way. Values, pairs, codes and signs each have a room of STAGES blocks of
+# rows, a row being what the lines of a tile have at one place of k; a step is named by (rooms of rows, its slot).
 @gluon.constexpr_function
 def copy_layout(COLUMNS, VEC, WARPS):
     """Vectors of VEC elements, a warp over as many of a row as there are."""

@@ -13,8 +13,8 @@ from mpgemm.kernels.forms import kernel_form  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
 from mpgemm.kernels.plans import ProductPlan  # noqa: E402
 from mpgemm.kernels.products import TensorProduct, view  # noqa: E402
-from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch  # noqa: E402
 from mpgemm.kernels.residues import residue_products_launch, residues_launch  # noqa: E402
+from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch  # noqa: E402
 from mpgemm.recovery.methods import get_method  # noqa: E402
 from tensorcore_models.compiled import memory  # noqa: E402
 from tensorcore_models.compiled.ptx import program  # noqa: E402

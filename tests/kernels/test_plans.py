@@ -98,7 +98,7 @@ def test_a_plan_keeps_its_workspace_and_follows_its_operands(monkeypatch):
 
 
 def test_the_loop_of_the_product_holds_no_splitting():
-    """Counted in SASS: what the prototype's loop had that took 0.81 ms for 4096^3 on an H100 (226 instructions, 207 registers)."""
+    """Counted in SASS: the loop that took 0.81 ms for 4096^3 on an H100 had 226 instructions, and 207 registers."""
     plan = kernels.plan(4096, 4096, 4096, "ootomo", device="sm_90", scale="none")
     product = next(kernel for kernel in plan.kernels if kernel.launch.function == "word_product")
     count = loop_count(product.binary, 1)
