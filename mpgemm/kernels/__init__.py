@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from mpgemm.frameworks.extras import require
 
 if TYPE_CHECKING:
-    from mpgemm.kernels.calls import Plan, plan
+    from mpgemm.kernels.calls import MatmulPlan, plan
     from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.multiply import matmul, split
     from mpgemm.kernels.products import SplitTensor
     from mpgemm.kernels.recipes import recipe
 
-__all__ = ["Configuration", "Plan", "SplitTensor", "matmul", "plan", "recipe", "split"]
+__all__ = ["Configuration", "MatmulPlan", "SplitTensor", "matmul", "plan", "recipe", "split"]
 _PLACES = {
-    "Configuration": "configurations", "Plan": "calls", "SplitTensor": "products", "plan": "calls", "recipe": "recipes",
+    "Configuration": "configurations", "MatmulPlan": "calls", "SplitTensor": "products", "plan": "calls", "recipe": "recipes",
 }  # fmt: skip
 
 

@@ -78,7 +78,7 @@ class KnownCall:
 
 
 # -- plans that users keep ---------------------------------------------------------------------------------------------------
-class Plan:
+class MatmulPlan:
     """A product decided once; :func:`mpgemm.kernels.plan` makes it.
 
     ``plan(a, b, out=None, c=None)`` gives A B + C with the bits of :func:`mpgemm.kernels.matmul`, on the current stream of the
@@ -114,7 +114,7 @@ class Plan:
     def __repr__(self) -> str:
         p, (batch, m, n, k) = self._product, self._product.sizes
         names = ", ".join(launch.function for launch in self.launches)
-        return f"Plan({p.row.name}, {batch} x {m} x {n} x {k}, {self.target.name}, {self.tile}: {names})"
+        return f"MatmulPlan({p.row.name}, {batch} x {m} x {n} x {k}, {self.target.name}, {self.tile}: {names})"
 
     def __call__(
         self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None, c: torch.Tensor | None = None
@@ -221,7 +221,7 @@ def plan(
     scale: str = "auto",
     repair: bool = True,
     config: Configuration | None = None,
-) -> Plan:
+) -> MatmulPlan:
     """Decide a product once: form, words, tiles, compiled kernels, grid, descriptors, workspace.
 
     Parameters
@@ -242,7 +242,7 @@ def plan(
 
     Returns
     -------
-    Plan
+    MatmulPlan
 
     Raises
     ------
@@ -284,7 +284,7 @@ def plan(
         (0 if batch == 1 else m * n, n, 1),
         **asked,
     )
-    return Plan(product, target)
+    return MatmulPlan(product, target)
 
 
 def _planned_for(device) -> torch.device | KernelTarget:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from mpgemm.kernels.compiling import kernel_function
-from tensorcore_models.gpu.launches import Box, TritonLaunch, View
+from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
 from tensorcore_models.gpu.targets import TARGETS, KernelTarget
 
 
@@ -72,7 +72,7 @@ def current_stream() -> int:
 
 def _passed(x: Any, data: Any) -> Any:
     """An argument as Triton takes it: a tensor, or the descriptor of one."""
-    return _triton()[2](data, x.shape, (x.shape[1], 1), x.box) if type(x) is Box else data
+    return _triton()[2](data, x.shape, (x.shape[1], 1), x.box) if type(x) is DescribedArray else data
 
 
 class PlannedLaunch:
@@ -90,7 +90,7 @@ class PlannedLaunch:
         self.launch, self._function = launch, kernel_function(launch.function)
         values = {**launch.arguments, **launch.constants}
         self._fixed = [values[name] for name in self._function.arg_names]
-        self._named = [(i, x) for i, x in enumerate(self._fixed) if isinstance(x, View | Box)]
+        self._named = [(i, x) for i, x in enumerate(self._fixed) if isinstance(x, View | DescribedArray)]
         self._open = [(i, x) for i, x in self._named if x.data not in workspace]
         self._options = {**launch.options, "num_warps": launch.warps, "num_stages": launch.stages}
         stand_ins = {kind: torch.empty(64, dtype=TENSOR_TYPES[kind]) for kind in {x.type for _, x in self._named}}

@@ -11,7 +11,7 @@ from mpgemm.kernels.forms import KernelForm
 from mpgemm.kernels.launches import check_depth, places_of, tiles_of
 from mpgemm.recovery.word_run import scaling_target
 from tensorcore_models.formats import get_float_format
-from tensorcore_models.gpu.launches import Box, TritonLaunch, View
+from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
 
 #: Planes are padded to so many places of k at least, so that a tile of any kernel fits.
 LEAST_DEPTH = 64
@@ -67,10 +67,10 @@ class WordPlanes:
         """Rows from one batch to the next; 0 where all batches have one operand."""
         return self.rows if self.batches > 1 else 0
 
-    def described(self, data: Any, lines: int, depth: int) -> Box:
+    def described(self, data: Any, lines: int, depth: int) -> DescribedArray:
         """The array for boxes of lines x depth."""
         box = (lines, depth) if self.inner == "k" else (depth, lines)
-        return Box(data, self.format if self.format != "tf32" else "fp32", self.shape, box)
+        return DescribedArray(data, self.format if self.format != "tf32" else "fp32", self.shape, box)
 
     def view(self, data: Any, side: int) -> View:
         """The array as :func:`mpgemm.kernels.launches.gemm_launch` takes planes of A (side 0) or B (1)."""
