@@ -140,7 +140,7 @@ class Plan(Result):
             "vector": busy["VECTOR"],
             "memory": float(s.memory_bytes()) / chip.hbm_bytes_per_second / self.seconds,
             "L1 to L0": busy["MTE1"],
-            "launch": 1e-6 * chip.launch_us / self.seconds if s.launches else 0.0,
+            "launch": s.launch_seconds / self.seconds if s.launches else 0.0,
         }
         name = max(shares, key=lambda key: shares[key])
         if s.launches and busy["MTE2"] > shares[name] and shares["memory"] < MEMORY_BOUND:

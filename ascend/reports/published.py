@@ -47,7 +47,7 @@ LOOPED = ("torch", "tilelang")
 #: Sources that time around the call, by events, and what that adds to the task's duration (us): fitted to pto-isa's 1536^3 and
 #: torch's 1024^3, beside the task durations of CATLASS's small products.
 TIMED_AROUND = ("pto-isa", "mxfp8", "gemm_ar", "torch", "tilelang", "pto-dsl")
-AROUND_US = 5.0
+AROUND_US = 6.0
 
 
 class Deal(NamedTuple):
@@ -286,14 +286,14 @@ def measured_schedule(row: Measurement) -> Kernel:
         row.m // deal.rounds, row.k, row.n, chip, Blocking(*deal.block), kernel="grid",
         swizzle=swizzle and Swizzle(*swizzle), grid=deal.grid, resident=deal.keeps, balanced=False,
         n_fused=deal.panel and deal.panel // deal.block[1], unit_flag=deal.unit_flag, depth=deal.depth, template=deal.template,
-        cores=deal.cores, dequantize=row.operand == "int8", **options,
+        cores=deal.cores, dequantize="vector" if row.operand == "int8" else "", **options,
     )  # fmt: skip
 
 
 def predicted_us(row: Measurement, timeline: Timeline) -> float:
     """What a source would print for a run: of all rounds, and around the call where it is timed so."""
     rounds = row.deal.rounds if row.deal else 1
-    launches = (rounds - 1) * timeline.chip.launch_us
+    launches = (rounds - 1) * 1e6 * timeline.schedule.launch_seconds
     return rounds * 1e6 * timeline.seconds - launches + AROUND_US * (row.source in TIMED_AROUND)
 
 
