@@ -226,8 +226,8 @@ def _pieces(s: WithOptions, elements: Any, row: int, along_k: bool, step: Any) -
     """Bytes that loading pieces of ND rows costs, for each of theirs, from L2 and from memory, which gives whole lines.
 
     What a piece along k leaves of its line the next load of the same core takes: such a piece costs little more than its bytes,
-    unless it begins within a line and goes on into the next one. What a piece along n leaves belongs to another core. Where rows
-    do not start on whole :data:`ND_UNIT`, each of these costs more.
+    unless it begins within a line and goes on into the next one. What a piece along n leaves belongs to another core. Each
+    :data:`ND_UNIT` costs more where rows start on parts of :data:`ND_SECTOR`.
     """
     chip, stride = s.placed_on, math.ceil(row * s.operand_bytes)
     piece = np.asarray(np.ceil(np.minimum(elements, row) * s.operand_bytes), np.int64)

@@ -41,7 +41,9 @@ def what_dequantizes(said: object, chip: Chip | None = None) -> Dequantize:
     if found not in ("", *DEQUANTIZES):
         raise ValueError(f"dequantize is one of {', '.join(DEQUANTIZES)}, got {said!r}")
     if found == "fixpipe" and chip and not chip.fixpipe:
-        raise ValueError(f"dequantize: {chip.name} has no FIXPIPE, its vector units scale the sums: dequantize='vector'")
+        raise ValueError(
+            f"dequantize: {chip.name} has no FIXPIPE, its vector units scale the sums: dequantize='vector'"
+        )
     return cast(Dequantize, found)
 
 

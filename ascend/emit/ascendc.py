@@ -40,7 +40,9 @@ def check_ascendc(s: Kernel) -> None:
     if len(s.k_slices) > 1 and s.merge != "atomic":
         raise ValueError("AscendC's Matmul adds slices of k in memory: --merge atomic, or --split 1")
     if s.dequantize == "fixpipe":
-        raise ValueError("the emitted kernel scales rows and columns on vector cores: --dequantize vector, or leave it out")
+        raise ValueError(
+            "the emitted kernel scales rows and columns on vector cores: --dequantize vector, or leave it out"
+        )
     if s.dequantize and core_mode(s).name == "coupled":
         raise ValueError(
             f"the emitted kernel scales sums on vector cores beside the cube, which {s.placed_on.name} has not: leave out "

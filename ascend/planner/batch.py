@@ -98,7 +98,15 @@ def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options:
             least = load.index(min(load))
             load[least] += alone[m]
             started[least] = max(started[least], plans[m].schedule.used_cores)
-        found.append(BatchPlan(tuple(rows), groups, cores, plans, max(load) + chip.launch_seconds(sum(started), bool(options.get("warm")))))
+        found.append(
+            BatchPlan(
+                tuple(rows),
+                groups,
+                cores,
+                plans,
+                max(load) + chip.launch_seconds(sum(started), bool(options.get("warm"))),
+            )
+        )
     return sorted(found, key=lambda each: each.seconds)
 
 
