@@ -8,7 +8,7 @@ import pytest
 
 import ascend
 from ascend.chips.files import chip_text
-from ascend.reports.fit import FREE, _Rows, _told_apart, fit_profile
+from ascend.reports.fit import FREE, _is_worth, _Rows, _standard_errors, _told_apart, fit_profile
 from ascend.reports.profile import COLUMNS, ProfileRow, read_profile
 from ascend.reports.published import AROUND_US, FAR_OFF, SOURCES, comparisons, spread
 from ascend.schedule import build_schedule, variant
@@ -181,13 +181,66 @@ def test_what_rows_do_not_tell_stays_and_is_named():
     row = ProfileRow("made", 1024, 1024, 1024, "fp16", 1.3 * ascend.simulate(of_the_study(1024, 1024, 1024)).seconds)
     fit = fit_profile(B3, [row] * 4, schedule_of=lambda row: of_the_study(row.m, row.k, row.n))
     assert len({"l1_to_l0a_rate", "launch_us", "l2_read_rate", "sync_cycles_per_block"} & set(fit.parameters)) <= 1
-    assert len(fit.untold) >= 6 and set(fit.untold.values()) <= {
-        "no row depends on it",
-        "the rows are explained without it",
-    }
+    (taken,) = fit.parameters
+    assert set(fit.untold.values()) <= {"no row depends on it", f"the rows do not tell it from {taken}"}
+    assert {"l2_read_rate", "launch_us"} <= {taken, *fit.alike[taken]} and len(fit.untold) >= 6
     for name in fit.untold:
         if name in ascend.Chip.__dataclass_fields__:
             assert getattr(fit.chip, name) == getattr(B3, name)
+
+
+def made_rows(sizes, true, factors=None):
+    times = [ascend.simulate(of_the_study(*s).timed_by(true)).seconds for s in sizes]
+    return [
+        ProfileRow("made", *s, "fp16", t * f)
+        for s, t, f in zip(sizes, times, factors or [1.0] * len(sizes), strict=True)
+    ]
+
+
+def fit_of(rows):
+    return fit_profile(B3, rows, schedule_of=lambda row: of_the_study(row.m, row.k, row.n))
+
+
+def test_one_shape_names_all_that_would_explain_it():
+    """A slower L2 makes one shape longer, and so would the launch, the moves to L0 and others: none is explained away."""
+    fit = fit_of(made_rows([(1024,) * 3], B3.replace(l2_read_rate=70.0)))
+    (taken,) = fit.parameters
+    assert {"launch_us", "l2_read_rate", "l0_share"} <= {taken, *fit.alike[taken]}
+    assert not fit.recommended and not fit.standard_errors  # nothing was left out
+
+
+def test_large_shapes_alone_do_not_claim_the_memory():
+    """Loads that miss L2 are slower, by the memory or by each core's path to it; small products that few cores load tell."""
+    large = fit_of(made_rows([(4096,) * 3, (8192, 8192, 4096), (6144,) * 3], B3.replace(hbm_bytes_per_second=1e12)))
+    (taken,) = large.parameters
+    assert {"memory_read_rate", "hbm_bytes_per_second"} <= {taken, *large.alike[taken]}
+    sizes = [(128, 4096, 512), (16, 8192, 256), (64, 2048, 1024)]
+    few = fit_of(made_rows(sizes, B3.replace(memory_read_rate=40.0)))
+    assert few.parameters == {"memory_read_rate": pytest.approx(40.0, rel=0.01)} and not few.alike and few.recommended
+
+
+def test_a_fit_that_does_not_help_other_rows_is_not_recommended():
+    """Times that scatter for no reason of the chip's: a fit follows some rows, and those left out get worse."""
+    sizes = [(512,) * 3, (1024,) * 3, (512, 4096, 512)]
+    fit = fit_of(made_rows(sizes, B3, (1.15, 0.9, 1.0)))
+    assert fit.recommended == (fit.spread("left_out") < fit.spread("nominal"))
+    assert not fit.recommended
+
+
+def test_standard_errors_are_the_jackknife_of_fits_without_one_row():
+    """Of n fits, each without one row: sqrt((n - 1) / n sum (x - mean)^2); none where fewer than three could be left out."""
+    chips = [B3.replace(launch_us=x) for x in (4.0, 5.0, 9.0)]
+    assert _standard_errors(["launch_us"], chips) == {"launch_us": pytest.approx((2 / 3 * (4 + 1 + 9)) ** 0.5)}
+    assert _standard_errors(["launch_us"], chips[:2]) == _standard_errors(["launch_us"], [*chips, None]) == {}
+
+
+def test_scatter_is_not_a_parameter():
+    """A launch of 20 us, and times that scatter by 2 %: the launch with its error, and nothing that follows the scatter."""
+    rows = made_rows([(1024,) * 3, (512,) * 3, (512, 1024, 512)], B3.replace(launch_us=20.0), (1.02, 0.99, 1.0))
+    fit = fit_of(rows)
+    assert set(fit.parameters) == {"launch_us"} and fit.recommended
+    assert abs(fit.parameters["launch_us"] - 20.0) < 3 * fit.standard_errors["launch_us"] < 3.0
+    assert not _is_worth(0.004, 0.012, 4, 1) and _is_worth(0.0002, 0.012, 4, 1) and not _is_worth(0.0, 0.012, 3, 1)
 
 
 def test_a_chip_is_written_and_read_again(tmp_path):

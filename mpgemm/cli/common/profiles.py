@@ -42,6 +42,7 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     if args.json:
         result = {
             "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "untold": fit.untold,
+            "standard_errors": fit.standard_errors, "alike": fit.alike, "recommended": fit.recommended,
             "spread_nominal": fit.spread("nominal"), "spread": fit.spread(), "spread_left_out": fit.spread("left_out"),
             "residuals": [
                 row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated, "left_out": row.left_out}
@@ -92,8 +93,23 @@ def _print_fit(fit: ProfileFit, observed: int) -> None:
         say("too few rows to leave one out: nothing says how far other shapes are off")
     for name, why in fit.untold.items():
         say(f"not fitted: {name}: {why}")
-    if fit.parameters:
-        say("use it: " + " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items()))
+    for name, value in fit.parameters.items():
+        error = f" +- {fit.standard_errors[name]:.2g}" if name in fit.standard_errors else ""
+        say(f"fitted: {name} = {value:.6g}{error}")
+    for name, others in fit.alike.items():
+        say(f"not told apart: {name} could as well be {' or '.join(others)}")
+    if not fit.parameters:
+        return
+    settings = " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items())
+    if fit.recommended:
+        say(f"use it: {settings}")
+    elif left_out == left_out:
+        say(
+            f"do not use it for other shapes: rows that were left out are {left_out:.1%} off, {fit.spread('nominal'):.1%} "
+            f"without the fit ({settings})"
+        )
+    else:
+        say(f"not recommended: no row could be left out to judge it ({settings})")
 
 
 def measured(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel]) -> None:
