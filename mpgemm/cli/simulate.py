@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.calibrate:
         profiles.calibrate(args, chip, _profile_schedules(args, chip))
     elif args.measured:
-        profiles.measured(args, chip, _profile_schedules(args, chip))
+        profiles.measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
     elif args.published:
         print_published(args.json)
     else:
@@ -297,6 +297,22 @@ def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[
     return name, sweep(schedule, name, [parse_number(name, value) for value in values.split(",")])
 
 
+def _options_of(args: argparse.Namespace, row: ProfileRow) -> dict:
+    """The kernel's options for a row of a profile, which says the operands and what scales their sums."""
+    found = kernel_of(args) | {"terms": 1, "operand": row.operand}
+    return found | {"dequantize": row.dequantize or (args.dequantize if row.operand == "int8" else "")}
+
+
+def _batch_seconds(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], float]:
+    """The time of a batch or of groups of a profile, dealt to groups of cores."""
+
+    def seconds_of(row: ProfileRow) -> float:
+        options = _options_of(args, row)
+        return ascend.plan_batch(row.products, row.k, row.n, chip, error_of=lambda s: 0.0, **options)[0].seconds
+
+    return seconds_of
+
+
 def _profile_schedules(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], Kernel]:
     """The kernel of a profile's row: the one that options name, or the best plan for its shapes."""
     named = any(
@@ -304,14 +320,14 @@ def _profile_schedules(args: argparse.Namespace, chip: ascend.Chip) -> Callable[
     )
 
     def schedule_of(row: ProfileRow) -> Kernel:
-        options = kernel_of(args) | {"terms": 1, "operand": row.operand}
+        options = _options_of(args, row)
         return _schedule(args, (row.m, row.k, row.n), chip, args.kernel or "grid", options)
 
     def planned(row: ProfileRow) -> Kernel:
-        options = kernel_of(args) | {"terms": 1, "operand": row.operand}
         found = ascend.plan(
-            row.m, row.k, row.n, chip, simulated=4, top=4, error_of=lambda s: 0.0, split=args.split, **options
-        )
+            row.m, row.k, row.n, chip, simulated=4, top=4, error_of=lambda s: 0.0, split=args.split,
+            **_options_of(args, row),
+        )  # fmt: skip
         return next((p.schedule for p in found if p.schedule.on_cube), found[0].schedule)
 
     return schedule_of if named else planned

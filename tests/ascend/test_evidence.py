@@ -1,6 +1,7 @@
 """What the model rests on: published times, and its calibration to a profile."""
 
 import csv
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -303,13 +304,66 @@ def test_fractals_are_understood_and_other_rows_are_named(tmp_path):
     """A weight in NZ (k = 200 padded to 208, n = 96), and a row of three dimensions."""
     lines = (
         'nz,MatMulV2,5.0,"30,200;6,13,16,16",FLOAT16;FLOAT16,"30,96"', 'x,MatMul,5.0,"2,3,4;4,5",FLOAT16;FLOAT16,"2,5"',
-        'y,BatchMatMulV2,5.0,"8,3,4;8,4,5",FLOAT16;FLOAT16,"8,3,5"', 'z,Gelu,5.0,"3,4",FLOAT16,"3,4"',
+        'y,WeightQuantBatchMatmulV2,5.0,"8,4;4,5",FLOAT16;INT8,"8,5"', 'z,Gelu,5.0,"3,4",FLOAT16,"3,4"',
     )  # fmt: skip
     (tmp_path / "p.csv").write_text("\n".join((",".join(COLUMNS), *lines)) + "\n", encoding="utf-8")
     rows, skipped = read_profile(tmp_path / "p.csv")
     assert [(r.m, r.k, r.n) for r in rows] == [(30, 200, 96)]
     assert len(skipped) == 2 and "line 3: expected two matrices" in skipped[0]
-    assert "line 4: 'BatchMatMulV2' is no product of two matrices" in skipped[1]
+    assert "line 4: 'WeightQuantBatchMatmulV2' is no product that is timed here" in skipped[1]
+
+
+def profile_of(path, head, *lines):
+    path.write_text("\n".join((head, *lines)) + "\n", encoding="utf-8")
+    return read_profile(path)
+
+
+def test_batches_groups_and_quantised_products_are_read(tmp_path):
+    """What a model's profile has: shapes by the rules of each operator, equal groups because the file has only their sum."""
+    lines = (
+        'bmm,BatchMatMulV2,5.0,"2,4,30,20;2,4,20,40",DT_BF16;DT_BF16,"2,4,30,40",DT_BF16',
+        'turned,BatchMatMulV2,5.0,"8,30,20;1,40,20",FLOAT16;FLOAT16,"8,30,40",FLOAT16',
+        'experts,GroupedMatmul,5.0,"70,20;4,20,40;;4",FLOAT16;FLOAT16;;INT64,"70,40",FLOAT16',
+        'columns,QuantBatchMatmulV3,5.0,"30,64;64,40;40",INT8;INT8;UINT64,"30,40",FLOAT16',
+        'rows,QuantBatchMatmulV3,5.0,"30,64;64,40;40;30",INT8;INT8;FLOAT;FLOAT,"30,40",FLOAT16',
+        'wide,QuantBatchMatmulV3,5.0,"30,64;64,40;40",INT8;INT8;FLOAT,"30,40",DT_BF16',
+        'odd,BatchMatMulV2,5.0,"3,30,20;2,20,40",FLOAT16;FLOAT16,"6,30,40",FLOAT16',
+    )
+    rows, skipped = profile_of(tmp_path / "p.csv", ",".join((*COLUMNS, "Output Data Types")), *lines)
+    assert [(r.m, r.k, r.n, r.operand, r.products) for r in rows[:3]] == [
+        (30, 20, 40, "bf16", (30,) * 8), (30, 20, 40, "fp16", (30,) * 8), (70, 20, 40, "fp16", (18, 18, 17, 17)),
+    ]  # fmt: skip
+    assert [(r.m, r.k, r.n, r.operand, r.dequantize) for r in rows[3:]] == [
+        (30, 64, 40, "int8", how) for how in ("fixpipe", "vector", "vector")
+    ]
+    assert len(skipped) == 1 and "an operand has 3 matrices for 6 products" in skipped[0]
+
+
+def test_kernel_details_of_torch_npu_are_read(tmp_path):
+    head = "Step Id,Device_id,Name,Type,Accelerator Core,Duration(us),Block Dim,Input Shapes,Input Data Types,Output Shapes"
+    line = 'aclnnMm_MatMulV3,MatMulV3,AI_CORE,12.5,20,"30,20;20,40",FLOAT16;FLOAT16,"30,40",0.25'
+    (row,), _ = profile_of(tmp_path / "kernel_details.csv", head + ",aic_cube_ratio", "1,0," + line)
+    assert row == ProfileRow("aclnnMm_MatMulV3", 30, 20, 40, "fp16", pytest.approx(12.5e-6), (("CUBE", 0.25),))
+
+
+def test_batches_and_scaled_sums_of_a_profile_are_predicted(tmp_path, capsys):
+    """--measured deals groups to cores as a plan does and scales sums; --calibrate fits single products, names the others."""
+    lines = (
+        'experts,GroupedMatmul,9.0,"256,128;4,128,256",FLOAT16;FLOAT16,"256,256",FLOAT16',
+        'scaled,QuantBatchMatmulV3,20.0,"256,512;512,256;256;256",INT8;INT8;FLOAT;FLOAT,"256,256",FLOAT16',
+    )
+    profile_of(tmp_path / "p.csv", ",".join((*COLUMNS, "Output Data Types")), *lines)
+    asked = [str(tmp_path / "p.csv"), "--chip", "910B2", "--layout", "nd", "--json"]
+    assert main(["simulate", "--measured", *asked]) == 0
+    experts, scaled = json.loads(capsys.readouterr().out)["products"]
+    groups = ascend.plan_batch([64] * 4, 128, 256, "910B2", terms=1, layout="nd", error_of=lambda s: 0.0)[0]
+    assert experts["predicted"] == pytest.approx(groups.seconds) and experts["pipes"] == {}
+    options = {"terms": 1, "layout": "nd", "operand": "int8", "error_of": lambda s: 0.0, "simulated": 4, "top": 1}
+    one = ascend.plan(256, 512, 256, "910B2", dequantize="vector", **options)[0]
+    assert scaled["predicted"] == pytest.approx(one.seconds, rel=0.02)
+    assert main(["simulate", "--calibrate", *asked]) == 0
+    fitted = json.loads(capsys.readouterr().out)
+    assert [r["name"] for r in fitted["residuals"]] == ["scaled"] and "experts: 4 products" in fitted["skipped"][0]
 
 
 @pytest.mark.full  # 2 s and more: a fit is a thousand simulations
