@@ -213,7 +213,7 @@ def test_private_names_stay_in_their_module():
 
 # -- families of accumulators ------------------------------------------------------------------------------------------------
 #: What stands below the families: they use it, it knows none of them.
-BELOW = ("aspects", "bitvectors", "explanations", "reference", "formats", "_kernels")
+BELOW = ("arithmetic", "aspects", "bitvectors", "explanations", "reference", "formats", "_kernels")
 BELOW_MODULES = {f"tensorcore_models.{name}" for name in ("integers", "results", "machine.fp_state")}
 FAMILIES_PACKAGE = "tensorcore_models.families"
 

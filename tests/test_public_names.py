@@ -389,6 +389,16 @@ def test_importing_the_package_imports_nothing_else():
     assert done.stdout == "False []\n", done.stderr
 
 
+def test_methods_load_no_runners_of_gpus():
+    """`evaluate` and `compare` loaded CUDA's runners for a question about the CPU and for the names of engines."""
+    code = (
+        "import sys, mpgemm.experiments.methods, mpgemm.recovery.engines; from tensorcore_models import hardware;"
+        "print('cuda' in hardware.PREFIXES, [m for m in sys.modules if m.startswith('tensorcore_models.hardware.')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "True ['tensorcore_models.hardware.lookup']\n", done.stderr
+
+
 def test_the_verdict_from_python():
     a = np.random.default_rng(0).standard_normal((32, 64))
     found = mpgemm.verdict(a, a.T)

@@ -40,7 +40,7 @@ from typing import ClassVar
 
 from tensorcore_models.families.base import ASPECTS, Accumulator
 from tensorcore_models.formats.exact_rounding import round_to_bits
-from tensorcore_models.reference.operands import decode
+from tensorcore_models.arithmetic import decode
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Discrete-event simulation of pipes that wait for flags and share memory bandwidth.
 
-The model is stated in ascend/pipes/program.py; tests/support/pipes_reference.py is the same in plain Python, the slow truth.
+The model is stated in ascend/programs/program.py; tests/support/pipes_reference.py is the same in plain Python, the slow truth.
 
 An operation of fixed length is placed in time as soon as the flags that it takes are known, so only transfers on the
 shared channels need events in time order. They share `capacity` bytes a cycle equally, each channel's transfers up to

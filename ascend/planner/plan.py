@@ -388,12 +388,27 @@ def _candidates(
     max_error: float | None, error_of: Callable[[Kernel], float], progress: Callable[[int, int], None] | None,
 ) -> list[Plan]:  # fmt: skip
     """The first schedules of each request, `count` or some more, simulated where times rank them."""
+    tried = (8 * count, 64 * count, 512 * count) if max_error is not None else (count,)
+    for looked_at in tried[:-1]:  # the fastest have long chains: where they lose too many bits, more are looked at
+        try:
+            return _first_of(requests, planner, rank, split, count, looked_at, top, max_error, error_of, progress)
+        except ValueError:
+            continue
+    return _first_of(requests, planner, rank, split, count, tried[-1], top, max_error, error_of, progress)
+
+
+def _first_of(
+    requests: list[Request], planner: type[_OnGrids] | type[_OfThePaper], rank: Rank, split: int | None, count: int,
+    looked_at: int, top: int, max_error: float | None, error_of: Callable[[Kernel], float],
+    progress: Callable[[int, int], None] | None,
+) -> list[Plan]:  # fmt: skip
+    """As :func:`_candidates`, of so many schedules of each request. Raises ValueError if none of them will do."""
     plans: list[Plan] = []
     refused: list[float] = []
     fastest = math.inf
     for request in requests:
         taken = 0
-        for schedule, seconds in planner.schedules(request, count if max_error is None else 8 * count, rank, split):
+        for schedule, seconds in planner.schedules(request, looked_at, rank, split):
             if max_error is not None and taken == count and schedule.on_cube:
                 continue
             if rank == "time" and len(plans) >= top and (seconds or 0.0) > planner.hopeless * fastest:

@@ -15,8 +15,9 @@ from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import WordRun
 from tensorcore_models import reference
+from tensorcore_models.arithmetic import numbers as n
+from tensorcore_models.arithmetic.sums import ieee_sum
 from tensorcore_models.bitvectors import integers as z
-from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.bitvectors.terms import Term
 from tensorcore_models.engines.engine import Engine
@@ -148,10 +149,10 @@ class TermArithmetic(Arithmetic):
         x = self._number(value)
         moved = x._replace(align=z.plus(x.align, z.number(exponent)))
         nothing = n.plain(t.TRUE, z.number(0), z.number(0), 0, t.FALSE)  # -0 leaves every sign
-        return n.ieee_sum([moved, nothing], FP32, self.engine.accumulator, "rne")
+        return ieee_sum([moved, nothing], FP32, self.engine.accumulator, "rne")
 
     def add(self, x: Term, y: Term) -> Term:
-        return n.ieee_sum([self._number(x), self._number(y)], FP32, self.engine.accumulator, "rne")
+        return ieee_sum([self._number(x), self._number(y)], FP32, self.engine.accumulator, "rne")
 
     def _number(self, value: Term) -> n.Number:
         return n.decode(FP32, value, self.engine.accumulator)

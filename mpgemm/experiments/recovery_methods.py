@@ -20,8 +20,8 @@ from mpgemm.recovery.framework_names import ROUNDED_BY_CUBLAS, framework_name
 from mpgemm.recovery.methods import RecoveryMethod, get_method
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import WordStore
-from tensorcore_models.catalogue.tf32_roundings import tf32_rounding
 from tensorcore_models.engines.engine import Engine
+from tensorcore_models.formats.tf32_roundings import tf32_rounding
 
 
 class MethodOnEngine(NamedTuple):

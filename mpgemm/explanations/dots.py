@@ -15,7 +15,7 @@ from tensorcore_models.engines.engine import Engine
 from tensorcore_models.families.base import SumAlgorithm
 from tensorcore_models.formats import Format
 from tensorcore_models.machine.fp_state import default_fp_state
-from tensorcore_models.reference.passes import Pass
+from tensorcore_models.reference import Pass
 from tensorcore_models.results import Result
 
 #: Steps of a stage that are shown: all where there are no more than the first number, else the first ones, the last one and

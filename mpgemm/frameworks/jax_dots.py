@@ -86,7 +86,7 @@ def dot_general(
         A device ("h100", "h100/mma") or architecture, an instruction "arch:name", or "ieee".
     input_rounding : str, optional
         How FP32 values are rounded to TF32: "rne", "rna" or "rz"; needed for TF32_TF32_F32
-        (:mod:`tensorcore_models.catalogue.tf32_roundings` says who does which).
+        (:mod:`tensorcore_models.formats.tf32_roundings` says who does which).
 
     Returns
     -------

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 #: The order of the sums where none is published for the name.
 OURS = "the order is this project's, none is published"
-#: Names whose TF32 operands cuBLAS rounds: by device where that is known (:mod:`tensorcore_models.catalogue.tf32_roundings`).
+#: Names whose TF32 operands cuBLAS rounds: by device where that is known (:mod:`tensorcore_models.formats.tf32_roundings`).
 ROUNDED_BY_CUBLAS = ("allow_tf32", "high", "cublas_compute_32f_fast_tf32")
 
 

@@ -7,7 +7,7 @@ formulas h and l are the high and low words, RN rounds to nearest even.
 """
 
 from mpgemm.recovery.method import FP8_VARIANTS, MODULI, SPLIT_MODULI, RecoveryMethod, products_below
-from tensorcore_models.catalogue.tf32_roundings import tf32_owners
+from tensorcore_models.formats.tf32_roundings import tf32_owners
 
 _SPLIT = {
     "rounding": "rounding of the split: rne, rna, rz, ...",

@@ -16,7 +16,7 @@ from mpgemm.testing.attention_case import QUANTILE, AttentionCase, held_weight, 
 from mpgemm.testing.attention_faults import explain, explain_weight
 from mpgemm.testing.attention_layouts import AttentionHead, heads_of
 from mpgemm.testing.case import format_of_result, kernel_engine, sampled_rows
-from mpgemm.testing.check import KernelCheck, failed, looked_at, right_elements_in_words
+from mpgemm.testing.check import KernelCheck, failed, looked_at, right_elements_in_words, with_narrower_format
 from mpgemm.testing.diagnosis.places import place_of
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
@@ -121,7 +121,10 @@ def check_attention(out, q, k, v, *, engine: Engine | str, **options: Unpack[Att
     computed = tcm.as_array(out, "out")
     call = call_of(computed, q, k, v, engine, format_of_result(computed).name, options)
     with np.errstate(all="ignore"):
-        return _judged(computed.astype(np.float64), call)
+        found = _judged(computed.astype(np.float64), call)
+    return with_narrower_format(
+        found, computed, lambda narrow: check_attention(narrow, q, k, v, engine=engine, **options)
+    )
 
 
 def call_of(out: np.ndarray, q, k, v, engine, out_format: str, options: AttentionOptions) -> AttentionCall:

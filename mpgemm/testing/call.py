@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tensorcore_models as tcm
-from tensorcore_models.catalogue.tf32_roundings import tf32_owners
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
+from tensorcore_models.formats.tf32_roundings import tf32_owners
 
 #: Formats of integer operands by their types.
 INTEGERS = {name: get_format(fmt) for name, fmt in {"int8": "s8", "uint8": "u8", "int4": "s4", "uint4": "u4"}.items()}

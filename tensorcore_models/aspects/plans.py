@@ -13,8 +13,8 @@ none holds is left to the plain integers, and :class:`BeyondKernels` says why:
 """
 
 from .._kernels.generic import generic
+from ..arithmetic.numbers import SpecialRules
 from ..formats import Format
-from ..reference.operands import SpecialRules
 
 # Numbers of generic_plan.h and generic_number.h.
 (

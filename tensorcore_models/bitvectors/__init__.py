@@ -1,5 +1,5 @@
 """The term language in which accumulators are stated for SMT solvers.
 
-`terms` are bit-vectors, `integers` numbers of known range on top of them, `numbers` floating-point encodings taken apart,
-`sums` sums of them aligned to a common exponent, `arithmetic` what families say a pass in; `passes` is what one pass is given.
+`terms` are bit-vectors, `integers` numbers of known range on top of them: on those :mod:`tensorcore_models.arithmetic` works as
+on plain integers. `passes` has passes of accumulators whose encodings are terms.
 """

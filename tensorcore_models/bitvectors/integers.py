@@ -1,13 +1,17 @@
 """Integers of known range as bit-vectors: arithmetic that cannot overflow, because each result is as wide as its range.
 
 An :class:`Int` is a two's complement term with the least and the greatest value that it can have. What the ranges decide
-(comparisons, shifts beyond the width, constants) is decided while the term is built.
+(comparisons, shifts beyond the width, constants) is decided while the term is built. With this module
+:mod:`tensorcore_models.arithmetic` works on them as on plain integers; a plain integer is a constant everywhere.
 """
 
-from typing import NamedTuple
+import sys
+from collections.abc import Sequence
+from typing import Any
 
+from ..arithmetic import operations
 from . import terms as t
-from .terms import Term
+from .terms import Condition, Term
 
 
 def width_of(low: int, high: int) -> int:
@@ -15,16 +19,65 @@ def width_of(low: int, high: int) -> int:
     return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0) + 1
 
 
-class Int(NamedTuple):
+class Int:
     """An integer from `low` to `high`; `term` is two's complement, `width_of(low, high)` bits wide."""
 
-    term: Term
-    low: int
-    high: int
+    __slots__ = ("high", "low", "term")
+
+    def __init__(self, term: Term, low: int, high: int):
+        self.term, self.low, self.high = term, low, high
 
     @property
     def width(self) -> int:
         return self.term.width
+
+    def __add__(self, other: "Whole") -> "Int":
+        return plus(self, whole(other))
+
+    def __sub__(self, other: "Whole") -> "Int":
+        return minus(self, whole(other))
+
+    def __rsub__(self, other: "Whole") -> "Int":
+        return minus(whole(other), self)
+
+    def __mul__(self, other: "Whole") -> "Int":
+        return times(self, whole(other))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> "Int":
+        return negated(self)
+
+    def __lshift__(self, places: int) -> "Int":
+        return scaled(self, places)
+
+    def __rshift__(self, places: int) -> "Int":
+        return natural(t.extract(self.term, self.width - 2, places)) if places < self.width - 1 else number(0)
+
+    def __and__(self, mask: int) -> "Int":
+        width = mask.bit_length()
+        bits = as_bits(self, width)
+        return natural(bits if mask + 1 == 1 << width else t.bits_and(bits, t.constant(mask, width)))
+
+    def __lt__(self, other: "Whole") -> Condition:
+        return t.truth(less(self, whole(other)))
+
+    def __gt__(self, other: "Whole") -> Condition:
+        return t.truth(less(whole(other), self))
+
+    def __le__(self, other: "Whole") -> Condition:
+        return t.truth(at_most(self, whole(other)))
+
+    def __ge__(self, other: "Whole") -> Condition:
+        return t.truth(at_most(whole(other), self))
+
+
+Whole = Int | int
+
+
+def whole(x: Whole) -> Int:
+    """A plain integer as a constant."""
+    return number(x) if isinstance(x, int) else x
 
 
 def number(value: int) -> Int:
@@ -40,14 +93,22 @@ def ranged(term: Term, low: int, high: int) -> Int:
     return Int(t.extract(term, width - 1, 0) if width <= term.width else t.sign_extended(term, width), low, high)
 
 
-def natural(bits: Term, high: int | None = None) -> Int:
-    """An unsigned term as an Int, at most `high` if that is known."""
+def natural(bits: Term | Int, high: int | None = None) -> Int:
+    """An unsigned term as an Int, at most `high` if that is known; an Int as it is."""
+    if isinstance(bits, Int):
+        return bits
     most = (1 << bits.width) - 1
     return ranged(t.zero_extended(bits, bits.width + 1), 0, most if high is None else min(high, most))
 
 
+def as_code(x: Any, width: int) -> Term:
+    """A code of that width: a term has it, an integer gets it."""
+    return x if isinstance(x, Term) else as_bits(x, width)
+
+
 def as_bits(x: Int, width: int) -> Term:
     """The two's complement term of that width (modulo 2**width)."""
+    x = whole(x)
     return t.extract(x.term, width - 1, 0) if width <= x.width else t.sign_extended(x.term, width)
 
 
@@ -57,12 +118,14 @@ def _extended(x: Int, y: Int) -> tuple[Term, Term]:
 
 
 def plus(x: Int, y: Int) -> Int:
+    x, y = whole(x), whole(y)
     low, high = x.low + y.low, x.high + y.high
     width = max(width_of(low, high), x.width, y.width)
     return ranged(t.added(t.sign_extended(x.term, width), t.sign_extended(y.term, width)), low, high)
 
 
 def negated(x: Int) -> Int:
+    x = whole(x)
     width = max(width_of(-x.high, -x.low), x.width)
     return ranged(t.negative(t.sign_extended(x.term, width)), -x.high, -x.low)
 
@@ -73,6 +136,7 @@ def minus(x: Int, y: Int) -> Int:
 
 def times(x: Int, y: Int) -> Int:
     """Product of two natural numbers."""
+    x, y = whole(x), whole(y)
     high = x.high * y.high
     width = max(width_of(0, high), x.width, y.width)
     return ranged(t.multiplied(t.sign_extended(x.term, width), t.sign_extended(y.term, width)), 0, high)
@@ -80,6 +144,7 @@ def times(x: Int, y: Int) -> Int:
 
 def scaled(x: Int, places: int) -> Int:
     """x * 2**places, places >= 0."""
+    x = whole(x)
     if places == 0:
         return x
     return ranged(t.joined(x.term, t.constant(0, places)), x.low << places, x.high << places)
@@ -87,6 +152,7 @@ def scaled(x: Int, places: int) -> Int:
 
 def less(x: Int, y: Int) -> Term:
     """Whether x < y."""
+    x, y = whole(x), whole(y)
     if x.high < y.low:
         return t.TRUE
     if x.low >= y.high:
@@ -101,6 +167,7 @@ def at_most(x: Int, y: Int) -> Term:
 
 def same(x: Int, y: Int) -> Term:
     """Whether x = y."""
+    x, y = whole(x), whole(y)
     if x.high < y.low or y.high < x.low:
         return t.FALSE
     return t.equal(*_extended(x, y))
@@ -110,18 +177,25 @@ def is_zero(x: Int) -> Term:
     return same(x, number(0))
 
 
-def select(condition: Term, x: Int, y: Int) -> Int:
-    """x where the condition holds, else y."""
+def select(condition: Condition, x: Any, y: Any, width: int = 0) -> Any:
+    """x where the condition holds, else y: integers, truth values, or codes of `width` bits."""
+    condition = t.condition(condition)
     if condition is t.TRUE:
         return x
     if condition is t.FALSE:
         return y
+    if width:
+        return t.choose(condition, as_code(x, width), as_code(y, width))
+    if isinstance(x, Term | bool):
+        return t.truth(t.choose(condition, t.condition(x), t.condition(y)))
+    x, y = whole(x), whole(y)
     low, high = min(x.low, y.low), max(x.high, y.high)
     return ranged(t.choose(condition, *_extended(x, y)), low, high)
 
 
 def larger(x: Int, y: Int) -> Int:
     """The maximum."""
+    x, y = whole(x), whole(y)
     if x.low >= y.high:
         return x
     if y.low >= x.high:
@@ -137,6 +211,7 @@ def smaller(x: Int, y: Int) -> Int:
 
 def magnitude(x: Int) -> Int:
     """|x|."""
+    x = whole(x)
     if x.low >= 0:
         return x
     absolute = select(less(x, number(0)), negated(x), x)
@@ -158,6 +233,7 @@ def _shift_amount(amount: Int, width: int) -> Term:
 
 def shifted_left(x: Int, amount: Int) -> Int:
     """x * 2**amount for a natural amount; exact, as wide as the largest amount asks for."""
+    x, amount = whole(x), whole(amount)
     if amount.low == amount.high:
         return scaled(x, amount.low)
     low, high = min(x.low, x.low << amount.high), max(x.high, x.high << amount.high)
@@ -167,6 +243,7 @@ def shifted_left(x: Int, amount: Int) -> Int:
 
 def shifted_right(x: Int, amount: Int, rounding: str = "rz", is_negative: Term = t.FALSE) -> Int:
     """A magnitude x / 2**amount (both natural) rounded to an integer one as `shift_right_rounded` does, but not by "sr"."""
+    x, amount = whole(x), whole(amount)
     if amount.high <= 0:
         return x
     spare = 0 if rounding == "rz" else 1  # one more bit below: the first that is cut off
@@ -216,3 +293,37 @@ def fits(x: Int, bits: int) -> Term:
     """Whether x is a two's complement number of so many bits."""
     half = 1 << (bits - 1)
     return t.both(at_most(number(-half), x), less(x, number(half)))
+
+
+# -- what else numbers are computed by: :mod:`tensorcore_models.arithmetic.operations` -----------------------------------
+def total(addends: Sequence[Whole]) -> Int:
+    """Sum in the order given, all of it as wide as the result: solvers know that such additions commute."""
+    found = [whole(x) for x in addends]
+    low, high = sum(x.low for x in found), sum(x.high for x in found)
+    width = max(width_of(low, high), *(x.width for x in found))
+    result = t.constant(0, width)
+    for x in found:
+        result = t.added(result, t.sign_extended(x.term, width))
+    return ranged(result, low, high)
+
+
+def with_leading_bit(x: Int) -> tuple[Int, int, Int]:
+    """:func:`normalised` with the number of the highest bit."""
+    bits, places = normalised(x)
+    return natural(bits), bits.width - 1, places
+
+
+def wrapped(x: Int, width: int) -> Int:
+    """The two's complement number of so many bits that x is modulo 2**width."""
+    return ranged(as_bits(x, width), -1 << (width - 1), (1 << (width - 1)) - 1)
+
+
+def joined(negative: Condition, magnitude: Whole | Term, width: int, padding: int, signed: bool) -> Term:
+    """A code of `width` bits: a sign if there is one, a magnitude modulo what is left, and so many zeros below it."""
+    code = as_code(magnitude, width - padding - signed)
+    if padding:
+        code = t.joined(code, t.constant(0, padding))
+    return t.joined(t.choose(negative, t.constant(1, 1), t.constant(0, 1)), code) if signed else code
+
+
+operations.interpret(sys.modules[__name__], Term, Int)

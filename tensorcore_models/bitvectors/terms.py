@@ -8,9 +8,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Union
 from weakref import WeakValueDictionary
 
 BOOL = 0
+#: A truth value, known or not.
+Condition = Union["Term", bool]
 
 _known: "WeakValueDictionary[tuple, Term]" = WeakValueDictionary()
 #: When terms are no longer built, on the monotonic clock.
@@ -48,6 +51,17 @@ class Term:
     def value(self) -> int | None:
         """The value of a constant (0 or 1 for a truth value), else None."""
         return self.params[0] if self.op == "const" else None
+
+    def __and__(self, other: "Condition") -> "Condition":
+        return truth(both(self, other))
+
+    def __or__(self, other: "Condition") -> "Condition":
+        return truth(either(self, other))
+
+    def __xor__(self, other: "Condition") -> "Condition":
+        return truth(exclusive(self, condition(other)))
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __repr__(self) -> str:
         return f"Term({self.op}, width={self.width}, params={self.params}, args={len(self.args)})"
@@ -153,14 +167,25 @@ def in_order(terms: Iterable[Term]) -> list[Term]:
 
 
 # -- truth values --------------------------------------------------------------------------------------------------------
-def negation(x: Term) -> Term:
+def condition(x: Condition) -> Term:
+    """A truth value as a term."""
+    return x if isinstance(x, Term) else TRUE if x else FALSE
+
+
+def truth(x: Term) -> Condition:
+    """A truth value, as a bool where it is known."""
+    return bool(x.params[0]) if x.op == "const" else x
+
+
+def negation(x: Condition) -> Term:
+    x = condition(x)
     return x.args[0] if x.op == "not" else _make("not", BOOL, (x,))
 
 
-def both(*terms: Term) -> Term:
+def both(*terms: Condition) -> Term:
     """Conjunction."""
     result = TRUE
-    for x in terms:
+    for x in map(condition, terms):
         if FALSE in (x, result) or x is negation(result):
             return FALSE
         if x is not TRUE and x is not result:
@@ -168,7 +193,7 @@ def both(*terms: Term) -> Term:
     return result
 
 
-def either(*terms: Term) -> Term:
+def either(*terms: Condition) -> Term:
     """Disjunction."""
     return negation(both(*map(negation, terms)))
 
@@ -190,17 +215,18 @@ def equal(x: Term, y: Term) -> Term:
     return TRUE if x is y else _make("=", BOOL, (x, y))
 
 
-def choose(condition: Term, x: Term, y: Term) -> Term:
+def choose(holds: Condition, x: Term, y: Term) -> Term:
     """`x` where the condition holds, else `y`."""
-    if condition is TRUE or x is y:
+    holds = condition(holds)
+    if holds is TRUE or x is y:
         return x
-    if condition is FALSE:
+    if holds is FALSE:
         return y
     if x.width == BOOL:
-        return either(both(condition, x), both(negation(condition), y))
-    if condition.op == "not":
-        return choose(condition.args[0], y, x)
-    return _make("ite", x.width, (condition, x, y))
+        return either(both(holds, x), both(negation(holds), y))
+    if holds.op == "not":
+        return choose(holds.args[0], y, x)
+    return _make("ite", x.width, (holds, x, y))
 
 
 def below(x: Term, y: Term) -> Term:

@@ -14,12 +14,12 @@ from .checks import field_checks
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..arithmetic.passes import Pass
     from ..aspects.errors import GroupFacts, OperandFacts, StepError
     from ..aspects.probes import Builder
     from ..aspects.search import Search
     from ..bitvectors.passes import TermPass
     from ..bitvectors.terms import Term
-    from ..reference.passes import Pass
 
 NanRule = Literal["all_ones", "quiet", "x86", "dmma"]
 #: Rules under which a NaN result is one of the operands.
@@ -264,7 +264,7 @@ class Accumulator:
     def pass_bits(self, p: "Pass") -> int:
         """One pass of the algorithm in plain integers: the truth that kernels are tested against.
 
-        Whoever writes it in the operations of `p.arithmetic` (:mod:`tensorcore_models.reference.arithmetic`) has it for
+        Whoever writes it in the operations of `p.arithmetic` (:mod:`tensorcore_models.arithmetic`) has it for
         solvers, too: `pass_term` is then ``self.pass_bits(p)``.
 
         Parameters

@@ -74,12 +74,13 @@ class SequentialFMA(Accumulator):
     def pass_bits(self, p):
         """Chain of fused multiply-adds in the output format (xie-mma-sim, SumAlgorithm 1)."""
         z, (a_format, b_format, total_format, d_format), total = p.arithmetic, p.formats[:4], p.c
+        flush = z.TINY if self.flush_outputs else z.KEEP
         for k in self._order(len(p.a)):
             x, y, addend = p.x[k], p.y[k], z.decode(total_format, total, self)
             if self.flush_inputs:
                 x, y = z.flushed(x, a_format.emin), z.flushed(y, b_format.emin)
                 addend = z.flushed(addend, total_format.emin)
-            total = z.fma(x, y, addend, d_format, self, self.rounding, self.flush_outputs, self.saturate, p.draw)
+            total = z.fma(x, y, addend, d_format, self, self.rounding, flush, self.saturate, p.draw)
             total_format = d_format
         return total
 

@@ -94,7 +94,7 @@ class GroupDotFusedSum(AlignedSum):
             terms.append(group)
         addends = z.taking_part(terms)
         if not addends:
-            return z.zero(fmt)
+            return 0
         largest, bits = z.largest_exponent(addends, self.exponent_floor), self.fraction_bits
         cut = [z.cut(x, largest, bits, "rz") for x in addends]
         return z.finish(*z.summed(cut, largest, bits), fmt, self, self.output_rounding)

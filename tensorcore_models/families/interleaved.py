@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from ..arithmetic import converted
 from ..aspects import errors, plans, search
 from ..aspects.outcomes import OUTCOMES, TAILS
 from ..aspects.plans import format_fields, rule_fields
@@ -18,7 +19,6 @@ from ..aspects.search import Field, Interface, Search, divisors, inside, one_of
 from ..aspects.values import power
 from ..explanations.descriptions import ROUNDINGS, Words
 from ..formats import Format, get_float_format, get_format
-from ..reference.arithmetic import converted
 from .base import Accumulator, Arrangement, Form, SumAlgorithm
 from .checks import check_deterministic, holds, require
 from .fused import FusedDotAdd
@@ -100,7 +100,7 @@ class InterleavedDotAdd(Accumulator):
     def pass_bits(self, p):
         """Chained FDAs over interleaved groups of k from zero, c added last."""
         z, (a_format, b_format, c_format, d_format) = p.arithmetic, p.formats[:4]
-        via, total = get_float_format(self.via_format), z.zero(d_format)
+        via, total = get_float_format(self.via_format), 0
         a = [z.converted(a_format, code, via, self) for code in p.a]
         b = [z.converted(b_format, code, via, self) for code in p.b]
         for ks in self._parts(len(a)):

@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from .. import arithmetic as z
 from ..aspects import errors, plans, search
 from ..aspects.plans import FLUSH_SIGNED, FLUSH_TINY, KEEP
 from ..aspects.probes import ONE, single_rounding
@@ -11,8 +12,6 @@ from ..aspects.search import Field, Search, divisors, one_of
 from ..aspects.values import power
 from ..explanations.descriptions import Words
 from ..formats import get_float_format
-from ..reference import ieee
-from ..reference.operands import decode, flushed, multiply
 from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import MAX_TERMS, require
 from .ieee import X86_RULES, ieee_fields, operand_flush, require_lanes
@@ -48,7 +47,6 @@ class LanedFMA(Accumulator):
     step_field: ClassVar = "terms"
     edge_rules: ClassVar = {**X86_RULES, "pairs": ("none", "two_lanes")}
     left_out: ClassVar = {
-        "terms": "x86 keeps NaN payloads and flushes tiny results, which the term language lacks",
         "symmetries": "x86 keeps the payload of the first NaN, so that order shows",
     }
 
@@ -73,23 +71,22 @@ class LanedFMA(Accumulator):
             total = 0
             for x, y in zip(p.x[lane :: self.lanes], p.y[lane :: self.lanes], strict=True):
                 if self.flush_inputs:
-                    x, y = flushed(x, a_format.emin), flushed(y, b_format.emin)
-                total = ieee.fma(x, y, decode(d_format, total, self), d_format, self, "rne", flush=ieee.TINY)
+                    x, y = z.flushed(x, a_format.emin), z.flushed(y, b_format.emin)
+                total = z.fma(x, y, z.decode(d_format, total, self), d_format, self, "rne", flush=z.TINY)
             lanes.append(total)
         return self._joined(lanes, p)
+
+    def pass_term(self, p):
+        return self.pass_bits(p)
 
     def _lanes_of_pairs(self, p) -> list[int]:
         """Pairs of products, added to two lanes in turn."""
         d, lanes = p.formats[3], [0, 0]
-        x, y = ([flushed(v, get_float_format("fp16").emin) for v in operands] for operands in (p.x, p.y))
+        x, y = ([z.flushed(v, get_float_format("fp16").emin) for v in operands] for operands in (p.x, p.y))
         for start in range(0, len(x), 2):
-            both = [
-                ieee.rounded_sum([multiply(x[k], y[k])], d, self, "rne", flush=ieee.TINY, saturate=False, to_inf=False,
-                                 operands=[x[k], y[k]])
-                for k in range(start, min(start + 2, len(x)))
-            ]  # fmt: skip
-            pair = both[0] if len(both) == 1 else ieee.add(both[0], d, both[1], d, d, self, flush=ieee.TINY)
-            lanes[start // 2 % 2] = ieee.add(lanes[start // 2 % 2], d, pair, d, d, self, flush=ieee.TINY)
+            both = [z.product(x[k], y[k], d, self, "rne", z.TINY) for k in range(start, min(start + 2, len(x)))]
+            pair = both[0] if len(both) == 1 else z.add(both[0], d, both[1], d, d, self, flush=z.TINY)
+            lanes[start // 2 % 2] = z.add(lanes[start // 2 % 2], d, pair, d, d, self, flush=z.TINY)
         return lanes
 
     def _joined(self, lanes: list[int], p) -> int:
@@ -97,9 +94,9 @@ class LanedFMA(Accumulator):
         _, _, c_format, d_format = p.formats
         total = lanes[0]
         for lane in lanes[1:]:
-            total = ieee.add(total, d_format, lane, d_format, d_format, self, flush=ieee.TINY)
-        terms = [flushed(decode(c_format, p.c, self), c_format.emin), decode(d_format, total, self)]
-        return ieee.rounded_sum(terms, d_format, self, "rne", flush=ieee.TINY, saturate=False, to_inf=False)
+            total = z.add(total, d_format, lane, d_format, d_format, self, flush=z.TINY)
+        terms = [z.flushed(z.decode(c_format, p.c, self), c_format.emin), z.decode(d_format, total, self)]
+        return z.ieee_sum(terms, d_format, self, "rne", z.TINY)
 
     def words(self, d):
         if self.pairs == "two_lanes":

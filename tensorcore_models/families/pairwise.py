@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
+from .. import arithmetic as z
 from ..aspects import errors, plans, search
 from ..aspects.plans import FLUSH_NONE, FLUSH_POSITIVE, FLUSH_SUBNORMAL, KEEP
 from ..aspects.probes import ONE, single_rounding
@@ -13,8 +14,6 @@ from ..aspects.search import Field, Search, divisors, one_of, powers_of_two
 from ..aspects.values import power
 from ..explanations.descriptions import Words
 from ..formats import FORMATS
-from ..reference import ieee
-from ..reference.operands import decode, flushed
 from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import MAX_TERMS, require
 from .ieee import ieee_fields, require_lanes
@@ -50,7 +49,6 @@ class GroupPairwiseSum(Accumulator):
 
     step_field: ClassVar = "group"
     edge_rules: ClassVar = {**Accumulator.edge_rules, "flush_input": ("format", "fp32", "none"), "group": None}
-    left_out: ClassVar = {"terms": "the term language has no operations that flush to zero"}
 
     def _check(self):
         require(
@@ -81,12 +79,15 @@ class GroupPairwiseSum(Accumulator):
             floors = (a_format.emin, b_format.emin) if self.flush_input == "format" else (FP32.emin, FP32.emin)
             x, y = ([_to_positive(x, floor) for x in side] for side, floor in zip((x, y), floors, strict=True))
             first = p.index % self.groups_per_instruction == 0  # of an instruction, which flushes its c
-            if first and _to_positive(decode(c_format, c, self), FP32.emin).is_zero:
-                c = 0
-        flush = ieee.SUBNORMAL if self.flush_results else ieee.KEEP
-        products = [ieee.product(u, v, d_format, self, "rne", flush) for u, v in zip(x, y, strict=True)]
+            if first:
+                c = z.select(z.flushed(z.decode(c_format, c, self), FP32.emin).is_zero, 0, c, c_format.bits)
+        flush = z.SUBNORMAL if self.flush_results else z.KEEP
+        products = [z.product(u, v, d_format, self, "rne", flush) for u, v in zip(x, y, strict=True)]
         total = self._tree(products, self.group, d_format, flush)
-        return ieee.add(c, c_format, total, d_format, d_format, self, flush=flush)
+        return z.add(c, c_format, total, d_format, d_format, self, flush=flush)
+
+    def pass_term(self, p):
+        return self.pass_bits(p)
 
     def _tree(self, terms, places: int, fmt, flush: int) -> int:
         """Binary tree over `places` neighbours, of which the first are present."""
@@ -97,7 +98,7 @@ class GroupPairwiseSum(Accumulator):
         if len(terms) <= middle:
             return left
         right = self._tree(terms[middle:], places - middle, fmt, flush)
-        return ieee.add(left, fmt, right, fmt, fmt, self, flush=flush)
+        return z.add(left, fmt, right, fmt, fmt, self, flush=flush)
 
     def words(self, d):
         flush = {
@@ -203,5 +204,5 @@ class GroupPairwiseSum(Accumulator):
 
 def _to_positive(x, below: int):
     """`x`, or +0 where it is flushed or a zero."""
-    y = flushed(x, below)
-    return y._replace(negative=False) if y.is_zero else y
+    y = z.flushed(x, below)
+    return y._replace(negative=y.negative & z.no(y.is_zero))

@@ -2,16 +2,14 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar
 
+from .. import arithmetic as z
 from ..aspects import errors, plans, search
 from ..aspects.plans import FLUSH_SIGNED, FLUSH_SUBNORMAL
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Search
 from ..aspects.values import power
 from ..explanations.descriptions import Words
-from ..reference import ieee
-from ..reference.operands import decode, flushed
 from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .ieee import ieee_fields, operand_flush, require_lanes
 
@@ -26,8 +24,6 @@ class PairRoundOddSum(Accumulator):
 
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
-    left_out: ClassVar = {"terms": "the term language has no operations that flush to zero"}
-
     @property
     def terms_per_step(self) -> int:
         return 2
@@ -39,16 +35,21 @@ class PairRoundOddSum(Accumulator):
     def pass_bits(self, p):
         """Unfused sum of a pair of products, added to the accumulator, all rounded to odd (Arm ARM, BFMMLA)."""
         a_format, b_format, c_format, d_format = p.formats
-        flush = ieee.SUBNORMAL
+        flush = z.SUBNORMAL
         products = [
-            ieee.product(flushed(x, a_format.emin), flushed(y, b_format.emin), d_format, self, "ro", flush, to_inf=True)
+            z.product(
+                z.flushed(x, a_format.emin), z.flushed(y, b_format.emin), d_format, self, "ro", flush, to_inf=True
+            )
             for x, y in zip(p.x, p.y, strict=True)
         ]
         pair = products[0]
         for product in products[1:]:
-            pair = ieee.add(pair, d_format, product, d_format, d_format, self, "ro", flush=flush, to_inf=True)
-        terms = [flushed(decode(c_format, p.c, self), c_format.emin), decode(d_format, pair, self)]
-        return ieee.rounded_sum(terms, d_format, self, "ro", flush=flush, saturate=False, to_inf=True)
+            pair = z.add(pair, d_format, product, d_format, d_format, self, "ro", flush=flush, to_inf=True)
+        terms = [z.flushed(z.decode(c_format, p.c, self), c_format.emin), z.decode(d_format, pair, self)]
+        return z.ieee_sum(terms, d_format, self, "ro", flush, to_inf=True)
+
+    def pass_term(self, p):
+        return self.pass_bits(p)
 
     def words(self, d):
         return Words(

@@ -40,7 +40,6 @@ class ScaledDotAdd(Accumulator):
     edge_rules: ClassVar = {**Accumulator.edge_rules, "scale": None, "saturate": None}
     left_out: ClassVar = {
         "search": "without a scale it is found as an exact ParametricDotAdd",
-        "terms": "the term language has no exact sums whose zeros have signs",
         "probe vectors": "LSCALE moves every number of the vectors of exact sums",
     }
 
@@ -70,13 +69,17 @@ class ScaledDotAdd(Accumulator):
         return self.exact.interchangeable(length)
 
     def pass_bits(self, p):
-        fmt = p.formats[3]
+        z, fmt = p.arithmetic, p.formats[3]
         inner = dataclasses.replace(p, spec=self.exact, formats=(self._scaled(p.formats[0]), *p.formats[1:]))
-        bits = self.exact.pass_bits(inner)
-        overflow = fmt.decode_exact(bits).kind == "inf" and all(
-            x.kind == "finite" for x in (*inner.x, *inner.y, inner.addend)
-        )
-        return bits & fmt.sign_bit | fmt.max_bits if self.saturate and overflow else bits
+        code = self.exact.pass_bits(inner)
+        if not self.saturate or not fmt.has_inf:
+            return code
+        finite = z.every(z.no(x.nan | x.inf) for x in (*inner.x, *inner.y, inner.addend))
+        overflow = finite & z.same(z.natural(code) & fmt.magnitude_mask, fmt.exponent_mask)
+        return z.select(overflow, (z.natural(code) & fmt.sign_bit) + fmt.max_bits, code, fmt.bits)
+
+    def pass_term(self, p):
+        return self.pass_bits(p)
 
     def conversion(self, formats):
         """No encoding changes: the exponents of a are read with the scale."""

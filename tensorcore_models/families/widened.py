@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..arithmetic.numbers import NAN, special_bits
 from ..aspects import errors
 from ..explanations.descriptions import Words
 from ..formats import FORMATS, Format, get_float_format
 from ..formats.rounding import decode, encode
-from ..reference.operands import NAN, special_bits
 from .base import Accumulator, Conversion, Form, SumAlgorithm
 from .checks import MAX_TERMS, check_range, holds, require
 from .fused import FusedDotAdd
@@ -122,7 +122,7 @@ class WidenedDotAdd(Accumulator):
         for start in range(0, len(p.a), step):
             a, b = (codes[start : start + step] for codes in (p.a, p.b))
             total = p.inner(self.dot, a=a, b=b, c=total, formats=inner, scales=((),) * len(a))
-        return total if d_format == via else z.add(total, via, z.negative_zero(via), via, d_format, self, "rne")
+        return total if d_format == via else z.add(total, via, via.sign_bit, via, d_format, self, "rne")
 
     def pass_term(self, p):
         return self.pass_bits(p)

@@ -225,7 +225,7 @@ class Function:
 
         Raises
         ------
-        tensorcore_models.bitvectors.arithmetic.Unencodable
+        tensorcore_models.bitvectors.passes.Unencodable
             For IEEE divisions and square roots, which have no terms.
         """
         from . import on_terms

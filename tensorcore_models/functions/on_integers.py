@@ -18,9 +18,9 @@ from operator import rshift as shifted
 from operator import sub as minus
 from operator import xor as exclusive
 
+from .. import arithmetic
 from ..formats import Format, get_float_format
 from ..formats.exact_rounding import round_to_bits
-from ..reference import arithmetic, ieee
 from .rules import RULES
 
 __all__ = [
@@ -108,17 +108,17 @@ def _decoded(x: int):
 def fma(x: int, y: int, addend: int, rounding: str = "rne") -> int:
     """IEEE x y + addend."""
     terms = (_decoded(x), _decoded(y), _decoded(addend))
-    return ieee.fma(*terms, FP32, RULES, rounding, flush=ieee.KEEP)
+    return arithmetic.fma(*terms, FP32, RULES, rounding)
 
 
 def mul(x: int, y: int) -> int:
     """IEEE product."""
-    return ieee.product(_decoded(x), _decoded(y), FP32, RULES, "rne", ieee.KEEP)
+    return arithmetic.product(_decoded(x), _decoded(y), FP32, RULES, "rne")
 
 
 def add(x: int, y: int) -> int:
     """IEEE sum."""
-    return ieee.add(x, FP32, y, FP32, FP32, RULES)
+    return arithmetic.add(x, FP32, y, FP32, FP32, RULES)
 
 
 def _rounded(negative: bool, value: Fraction) -> int:
@@ -132,8 +132,8 @@ def div(x: int, y: int) -> int:
     """IEEE quotient to nearest even."""
     a, b = _decoded(x), _decoded(y)
     sign = (x ^ y) & 0x80000000
-    zeros, infinite = (a.is_zero, b.is_zero), (a.kind == "inf", b.kind == "inf")
-    if "nan" in (a.kind, b.kind) or all(zeros) or all(infinite):
+    zeros, infinite = (a.is_zero, b.is_zero), (a.inf, b.inf)
+    if a.nan or b.nan or all(zeros) or all(infinite):
         return 0x7FFFFFFF
     if infinite[0] or zeros[1]:
         return sign | 0x7F800000
@@ -148,9 +148,9 @@ def square_root(x: int) -> int:
     a = _decoded(x)
     if a.is_zero:
         return x
-    if a.kind == "nan" or a.negative:
+    if a.nan or a.negative:
         return 0x7FFFFFFF
-    if a.kind == "inf":
+    if a.inf:
         return x
     places = 60 + (a.exponent & 1)
     square = a.significand << places
@@ -161,7 +161,7 @@ def square_root(x: int) -> int:
 def below(x: int, y: int) -> bool:
     """Whether x < y, FP32 numbers; not with NaN."""
     a, b = _decoded(x), _decoded(y)
-    if "nan" in (a.kind, b.kind):
+    if a.nan or b.nan:
         return False
 
     def ordered(code: int) -> int:
@@ -217,7 +217,7 @@ def from_integer(x: int) -> int:
 def converted(x: int, given: Format, wanted: Format, rounding: str = "rne") -> int:
     """A code in another format; NaN is the one of all ones."""
     terms = (arithmetic.decode(given, x, RULES), _decoded(0x3F800000), _decoded(0x80000000))
-    return ieee.fma(*terms, wanted, RULES, rounding, flush=ieee.KEEP)
+    return arithmetic.fma(*terms, wanted, RULES, rounding)
 
 
 def joined(upper: int, lower: int, width: int) -> int:

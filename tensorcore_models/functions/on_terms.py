@@ -5,12 +5,13 @@ A condition is a term of width 0, a code a term of as many bits as its format ha
 :class:`~tensorcore_models.bitvectors.integers.Int`.
 """
 
-from ..bitvectors import arithmetic
+from ..arithmetic import numbers as n
+from ..arithmetic.sums import ieee_sum
 from ..bitvectors import integers as z
-from ..bitvectors import numbers as n
 from ..bitvectors import terms as t
 from ..bitvectors.integers import Int, larger, less, minus, number, plus, same, scaled, select, times
 from ..bitvectors.integers import shifted_right as shifted
+from ..bitvectors.passes import Unencodable
 from ..bitvectors.terms import Term, both, choose, either, exclusive, negation
 from ..bitvectors.terms import bits_and as word_and
 from ..bitvectors.terms import bits_or as word_or
@@ -112,7 +113,7 @@ def encoded(sign: Term, field: Int, significand: Int, fraction_bits: int) -> Ter
 def fma(x: Term, y: Term, addend: Term, rounding: str = "rne") -> Term:
     """IEEE x y + addend."""
     terms = [n.multiply(_decoded(x), _decoded(y)), _decoded(addend)]
-    return n.ieee_sum(terms, FP32, RULES, rounding)
+    return ieee_sum(terms, FP32, RULES, rounding)
 
 
 def _decoded(x: Term) -> n.Number:
@@ -127,17 +128,17 @@ def mul(x: Term, y: Term) -> Term:
 
 def add(x: Term, y: Term) -> Term:
     """IEEE sum."""
-    return n.ieee_sum([_decoded(x), _decoded(y)], FP32, RULES, "rne")
+    return ieee_sum([_decoded(x), _decoded(y)], FP32, RULES, "rne")
 
 
 def div(x: Term, y: Term) -> Term:
     """IEEE quotient: it has no terms."""
-    raise arithmetic.Unencodable("an IEEE division has no encoding for solvers")
+    raise Unencodable("an IEEE division has no encoding for solvers")
 
 
 def square_root(x: Term) -> Term:
     """IEEE square root: it has no terms."""
-    raise arithmetic.Unencodable("an IEEE square root has no encoding for solvers")
+    raise Unencodable("an IEEE square root has no encoding for solvers")
 
 
 def below(x: Term, y: Term) -> Term:
@@ -180,7 +181,7 @@ def from_integer(x: Term) -> Term:
 def converted(x: Term, given: Format, wanted: Format, rounding: str = "rne") -> Term:
     """A code in another format; NaN is the one of all ones."""
     one, zero = _decoded(t.constant(0x3F800000, 32)), _decoded(t.constant(0x80000000, 32))
-    return n.ieee_sum([n.multiply(n.decode(given, x, RULES), one), zero], wanted, RULES, rounding)
+    return ieee_sum([n.multiply(n.decode(given, x, RULES), one), zero], wanted, RULES, rounding)
 
 
 def joined(upper: Term, lower: Term, width: int) -> Term:

@@ -1,8 +1,8 @@
 """Infinities and NaN of a product, decided on the device by what its operands are.
 
 A sum with a special operand is NaN if an operand or a block scale is NaN, if a product is an infinity times zero, or if
-infinities of both signs meet among products and c; else it is the infinity (:func:`tensorcore_models.reference.operands.\
-special_result`). None of this asks for the other numbers, so that a kernel which leaves special values to others runs on
+infinities of both signs meet among products and c; else it is the infinity (:func:`tensorcore_models.arithmetic.numbers.\
+special_sum`). None of this asks for the other numbers, so that a kernel which leaves special values to others runs on
 operands with zeros in their place, and here the results are put in which special values decide.
 """
 
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arithmetic.numbers import special_bits
 from ..families.base import SumAlgorithm
 from ..formats import FORMATS, Format
 from ..formats.exact_rounding import overflow_bits
 from ..formats.rounding import decode
 from ..kernels.lowering import Lowered
-from ..reference.operands import special_bits
 
 #: Algorithms whose sums are special by that rule alone; others keep payloads, saturate or flush.
 _HELD = (

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arithmetic.numbers import Number, decode
+from ..arithmetic.passes import Pass
 from ..formats import Format, get_float_format, get_format
-from .operands import Operand, decode
-from .passes import Pass
 
 
-def _scales(scale: list[int] | None, fmt: Format | None, spec, count: int, block_size: int | None) -> list[Operand]:
+def _scales(scale: list[int] | None, fmt: Format | None, spec, count: int, block_size: int | None) -> list[Number]:
     if scale is None or fmt is None or block_size is None:
         return []
     # A scale of zero follows the rule of zero operands (only ue4m3 has one).

@@ -10,7 +10,7 @@ from solvers import needs_solver
 
 import tensorcore_models as tcm
 from tensorcore_models.bitvectors import terms as t
-from tensorcore_models.bitvectors.arithmetic import Unencodable
+from tensorcore_models.bitvectors.passes import Unencodable
 from tensorcore_models.functions import Function, sequences
 from tensorcore_models.functions.hashes import BLOCKS, block_hash, block_operands
 

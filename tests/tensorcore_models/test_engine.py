@@ -2,6 +2,7 @@
 
 import itertools
 from fractions import Fraction
+from types import SimpleNamespace
 
 import ml_dtypes
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorcore_models as tcm
+from tensorcore_models.engines import homes
 from tensorcore_models.formats.exact_rounding import round_to_bits
 
 HOPPER = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
@@ -277,3 +279,25 @@ def test_an_unknown_promote_rounding_is_refused_even_where_it_is_not_used():
     engine = tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32")
     with pytest.raises(ValueError, match="unknown rounding 'zz'"):
         engine.gemm(np.ones((3, 5), np.float16), np.ones((5, 2), np.float16), promote_rounding="zz")
+
+
+def test_operands_that_live_elsewhere_are_multiplied_at_their_home(monkeypatch):
+    class Away(np.ndarray):
+        """An array of another library, made for a test."""
+
+    given = []
+    home = SimpleNamespace(
+        on_gpu=lambda x: x.size > 1,
+        gemm=lambda *given_there: given.append(given_there[4]) or "there",
+        gemm_bits=lambda *given_there: given.append(given_there[6]) or "there",
+    )
+    monkeypatch.setattr(homes, "_HOMES", {__name__.partition(".")[0]: lambda: home})
+    engine = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
+    a = np.ones((2, 2), np.float16)
+    assert engine.gemm(a.view(Away), a, alpha=2.0) == "there" and given[0]["alpha"] == 2
+    bits = a.view(np.uint16)
+    assert (
+        engine.gemm_bits(bits.view(Away), bits, k_order="split_k:2") == "there" and given[1]["k_order"] == "split_k:2"
+    )
+    one = a[:1, :1]
+    assert engine.gemm(one.view(Away), one).tolist() == engine.gemm(one, one).tolist() == [[1.0]] and len(given) == 2

@@ -12,8 +12,8 @@ from random_encodings import encodings
 from solvers import needs_solver
 
 import tensorcore_models as tcm
+from tensorcore_models.arithmetic import numbers as n
 from tensorcore_models.bitvectors import integers as z
-from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.formats import FORMATS
 

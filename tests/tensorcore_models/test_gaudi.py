@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from tensorcore_models import kernels, reference
+from tensorcore_models import arithmetic, kernels, reference
 from tensorcore_models.accumulators import ConvertedDotAdd, FusedDotAdd
 from tensorcore_models.engines.rollup import Rollup
 from tensorcore_models.families.converted import integers
 from tensorcore_models.libraries.gaudi import convert_results
 from tensorcore_models.probing.random_operands import KINDS, operands
-from tensorcore_models.reference import arithmetic
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 from gaudi_vectors import computed, read

@@ -16,17 +16,12 @@ from tensorcore_models import kernels, probing, reference
 from tensorcore_models.accumulators import Accumulator, AlignedSum
 from tensorcore_models.aspects import errors, search
 from tensorcore_models.aspects.search import Field, Search, divisors
-from tensorcore_models.bitvectors import integers as z
-from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
-from tensorcore_models.bitvectors.sums import taking_part
 from tensorcore_models.engines.description import words_of_engine
 from tensorcore_models.explanations.descriptions import Words
 from tensorcore_models.orders.trees import tree_of
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal import encoding
-from tensorcore_models.reference.aligned import aligned, as_addends, finish, largest_exponent
-from tensorcore_models.reference.operands import multiply, special_bits, special_result
 
 
 @dataclass(frozen=True)
@@ -43,16 +38,19 @@ class EvenShift(AlignedSum):
         return self.terms
 
     def pass_bits(self, p):
-        fmt, products = p.formats[3], [multiply(x, y) for x, y in zip(p.x, p.y, strict=True)]
-        special = special_result([*products, p.addend])
-        if special:
-            return special_bits(special, fmt, self)
-        addends = as_addends([*products, p.addend])
-        if not addends:
-            return 0
-        largest = largest_exponent(addends)
-        unit = largest + largest % 2 - self.fraction_bits
-        return finish(sum(aligned(x, unit, "rz") for x in addends), unit, fmt, self, "rz")
+        z, fmt = p.arithmetic, p.formats[3]
+        numbers = [*(z.multiply(x, y) for x, y in zip(p.x, p.y, strict=True)), p.addend]
+
+        def finite():
+            addends = z.taking_part(numbers)
+            if not addends:
+                return 0
+            largest = z.largest_exponent(addends)
+            even = largest + (largest & 1)
+            cut = [z.cut(x, even, self.fraction_bits, "rz") for x in addends]
+            return z.finish(*z.summed(cut, even, self.fraction_bits), fmt, self, "rz")
+
+        return z.unless_special(numbers, finite, fmt, self)
 
     def words(self, d):
         step = (
@@ -80,15 +78,7 @@ class EvenShift(AlignedSum):
         return (Search("sums at even exponents", fields, starts, ("terms",), rank=1),)
 
     def pass_term(self, p):
-        products = [n.multiply(x, y) for x, y in zip(p.x, p.y, strict=True)]
-        fmt, everything = p.formats.d, [*products, p.addend]
-        addends = taking_part(everything)
-        largest = n.largest_exponent(addends)
-        odd = t.extract(largest.term, 0, 0)
-        even = z.plus(largest, z.natural(odd))
-        total = n.total_of([n.aligned(x, even, self.fraction_bits, "rz") for x in addends])
-        exponent = z.minus(even, z.number(self.fraction_bits))
-        return n.with_specials(everything, n.finish(total, exponent, fmt, self, "rz"), fmt, self)
+        return self.pass_bits(p)
 
 
 @dataclass(frozen=True)

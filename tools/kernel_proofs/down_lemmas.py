@@ -5,10 +5,10 @@ other instructions inside of the operations, whose contracts are the same (tests
 """
 
 from tensorcore_models.accumulators import FusedDotRoundDownAdd
+from tensorcore_models.arithmetic import numbers as n
+from tensorcore_models.arithmetic.sums import rounded_down
 from tensorcore_models.bitvectors import integers as z
-from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
-from tensorcore_models.bitvectors.arithmetic import rounded_down
 from tensorcore_models.bitvectors.integers import Int
 from tensorcore_models.bitvectors.terms import Term
 
@@ -103,7 +103,7 @@ def addend_is_floor(fraction_bits: int) -> Lemma:
         top, premises = free_integer("top", LOWEST, _FARTHEST)
         usable = t.both(z.at_most(z.number(LOWEST), c.align), z.at_most(c.align, top))
         premises += [t.either(usable, t.negation(t.any_bit(t.extract(bits, 30, 0))))]
-        return Goal(tuple(premises), z.same(addend(bits, top, fraction_bits), n.aligned(c, top, fraction_bits, "rd")))
+        return Goal(tuple(premises), z.same(addend(bits, top, fraction_bits), n.cut(c, top, fraction_bits, "rd")))
 
     return Lemma(
         f"down 2, F = {fraction_bits}", "c scaled, converted and mended is c rounded down to its unit", goal=goal

@@ -9,11 +9,11 @@ import numpy as np
 
 from tensorcore_models._kernels.groups import groups
 from tensorcore_models.accumulators import GroupDotFusedSum
+from tensorcore_models.arithmetic import numbers as n
+from tensorcore_models.arithmetic.numbers import Number
 from tensorcore_models.bitvectors import integers as z
-from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.bitvectors.integers import Int
-from tensorcore_models.bitvectors.numbers import Number
 from tensorcore_models.bitvectors.terms import Term
 from tensorcore_models.formats import Format
 from tensorcore_models.kernels.groups import GroupTables, fixed_point
@@ -114,7 +114,7 @@ def adding_truncates(bits: int) -> Lemma:
         significand, first = free_integer("significand", 0, (1 << bits) - 1)
         align, second = free_integer("align", -1000, 49)
         x = n.plain(t.variable("negative", t.BOOL), significand, align, bits - 1)
-        size = z.magnitude(n.aligned(x, z.number(50), 50, "rz"))
+        size = z.magnitude(n.cut(x, z.number(50), 50, "rz"))
         premise = z.at_most(size, z.number(_SUM))
         magic = _with_magic(x.negative, z.number(0))
         moved = m.add_exact(magic, x, FP64)

@@ -5,11 +5,12 @@ the CPU define them. Infinities and NaNs never come to the lanes; these terms le
 """
 
 from tensorcore_models.accumulators import FusedDotAdd
+from tensorcore_models.arithmetic import numbers as n
+from tensorcore_models.arithmetic.numbers import Number
+from tensorcore_models.arithmetic.sums import ieee_sum
 from tensorcore_models.bitvectors import integers as z
-from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.bitvectors.integers import Int
-from tensorcore_models.bitvectors.numbers import Number
 from tensorcore_models.bitvectors.terms import Term
 from tensorcore_models.formats import FORMATS, Format
 
@@ -37,7 +38,7 @@ def add(x: Term, y: Term, fmt: Format, rounding: str = "rz") -> Term:
 
 def add_exact(x: Term, y: Number, fmt: Format, rounding: str = "rz") -> Term:
     """x plus an exact number, rounded once: a sum or a fused multiply-add."""
-    return n.ieee_sum([value_of(fmt, x), y], fmt, _RULES, rounding)
+    return ieee_sum([value_of(fmt, x), y], fmt, _RULES, rounding)
 
 
 def subtract(x: Term, y: Term, fmt: Format) -> Term:

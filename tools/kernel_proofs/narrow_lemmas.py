@@ -9,11 +9,11 @@ What the steps have to compute is said by the terms of the encoding, which tests
 import numpy as np
 
 from tensorcore_models.accumulators import FusedDotAdd
+from tensorcore_models.arithmetic import numbers as n
+from tensorcore_models.arithmetic.numbers import Number
 from tensorcore_models.bitvectors import integers as z
-from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.bitvectors.integers import Int
-from tensorcore_models.bitvectors.numbers import Number
 from tensorcore_models.bitvectors.terms import Term
 from tensorcore_models.formats import Format
 
@@ -163,7 +163,7 @@ def product_is_aligned(a: Format, b: Format, fraction_bits: int) -> Lemma:
         top, more = free_integer("top", LOWEST, 127)
         premises += [*more, t.either(z.at_most(product.align, top), z.is_zero(product.significand))]
         found = product_units(product, top, fraction_bits)
-        return Goal(tuple(premises), z.same(found, n.aligned(product, top, fraction_bits, "rz")))
+        return Goal(tuple(premises), z.same(found, n.cut(product, top, fraction_bits, "rz")))
 
     return Lemma(
         f"narrow 2, {a.name} x {b.name}, F = {fraction_bits}",
@@ -182,7 +182,7 @@ def addend_is_aligned(fraction_bits: int) -> Lemma:
         usable = t.both(z.at_most(z.number(LOWEST), c.align), z.at_most(c.align, top))
         premises += [t.either(usable, t.negation(t.any_bit(t.extract(bits, 30, 0))))]
         found = addend_units(bits, top, fraction_bits)
-        return Goal(tuple(premises), z.same(found, n.aligned(c, top, fraction_bits, "rz")))
+        return Goal(tuple(premises), z.same(found, n.cut(c, top, fraction_bits, "rz")))
 
     return Lemma(
         f"narrow 3, F = {fraction_bits}",

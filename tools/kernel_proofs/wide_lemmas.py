@@ -6,11 +6,11 @@ All lemmas but the last two are free of the operand formats: they hold for any p
 """
 
 from tensorcore_models.accumulators import FusedDotAdd
+from tensorcore_models.arithmetic import numbers as n
+from tensorcore_models.arithmetic.numbers import Number
 from tensorcore_models.bitvectors import integers as z
-from tensorcore_models.bitvectors import numbers as n
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.bitvectors.integers import Int
-from tensorcore_models.bitvectors.numbers import Number
 from tensorcore_models.bitvectors.terms import Term
 
 from . import machine as m
@@ -44,7 +44,7 @@ def _free_product(bits: int) -> tuple[Number, list[Term]]:
 
 def _floor(x: Number) -> Int:
     """The largest integer not above x."""
-    return n.aligned(x, z.number(50), 50, "rd")
+    return n.cut(x, z.number(50), 50, "rd")
 
 
 def adding_rounds_down(bits: int) -> Lemma:
@@ -71,8 +71,8 @@ def truncation_is_floor_and_count() -> Lemma:
 
     def goal() -> Goal:
         product, premises = _free_product(2 * _SIGNIFICAND)
-        truncated = n.aligned(product, z.number(50), 50, "rz")
-        whole = z.same(n.aligned(product, z.number(50), 50, "ro"), truncated)
+        truncated = n.cut(product, z.number(50), 50, "rz")
+        whole = z.same(n.cut(product, z.number(50), 50, "ro"), truncated)
         one_more = t.both(product.negative, t.negation(_is_multiple(product)))
         corrected = z.plus(_floor(product), z.select(one_more, z.number(1), z.number(0)))
         return Goal(
@@ -187,7 +187,7 @@ def addend_is_truncated(fraction_bits: int) -> Lemma:
         double = m.as_machine(scaled._replace(negative=t.FALSE), FP64)
         size = m.subtract(m.add(double, magic, FP64), magic, FP64)
         signed = t.joined(t.choose(c.negative, t.constant(1, 1), t.constant(0, 1)), t.extract(size, 62, 0))
-        truncated = n.aligned(scaled, z.number(fraction_bits), fraction_bits, "rz")
+        truncated = n.cut(scaled, z.number(fraction_bits), fraction_bits, "rz")
         total = z.plus(truncated, word)
         within = z.ranged(total.term, -_SUM, _SUM)
         return Goal((*premises, *found), t.equal(m.add(signed, magic, FP64), _with_magic(within)))
@@ -230,7 +230,7 @@ def nearest_by_adding(bits: int) -> Lemma:
 
     def goal() -> Goal:
         product, premises = _free_product(bits)
-        units = n.aligned(product, z.number(50), 50, "rne")
+        units = n.cut(product, z.number(50), 50, "rne")
         within = t.both(z.at_most(z.number(-_SUM), units), z.at_most(units, z.number(_SUM)))
         found = m.add_exact(_with_magic(z.number(0)), product, FP64, "rne")
         return Goal((*premises, within), t.equal(found, _with_magic(z.ranged(units.term, -_SUM, _SUM))))

@@ -4,7 +4,7 @@
  *
  * No sum overflows: tensorcore_models/families/fused/lowering.py chooses a width at which (number of addends) * 2^(fraction bits + integer
  * bits of an addend + 2) fits, and leaves everything wider to the reference. The steps are those of
- * tensorcore_models/families/fused/steps.py and tensorcore_models/reference/arithmetic.py.
+ * tensorcore_models/families/fused/steps.py and tensorcore_models/arithmetic/sums.py.
  */
 
 /* The alignment that all published units use: cut off. Without branches, because signs and shifts are random: the value

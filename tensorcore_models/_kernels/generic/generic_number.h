@@ -1,6 +1,6 @@
 /* Numbers of the generic kernels: encodings taken apart, exact numbers rounded into encodings.
  *
- * The C twin of tensorcore_models/reference/operands.py and exact_rounding.py, under the same names where possible.
+ * The C twin of tensorcore_models/arithmetic/numbers.py and exact_rounding.py, under the same names where possible.
  */
 #ifndef MPG_GENERIC_NUMBER_H
 #define MPG_GENERIC_NUMBER_H

@@ -60,7 +60,7 @@ MPG_INLINE mpg_origin mpg_origin_of(const mpg_job *job, int64_t step, const mpg_
     return from;
 }
 
-/* A plan with the draws of a pass of one element, whose place in the matrix is `element` (reference/passes.py: Pass.draw). */
+/* A plan with the draws of a pass of one element, whose place in the matrix is `element` (arithmetic/passes.py: Pass.draw). */
 static void mpg_keyed(mpg_plan *keyed, const mpg_plan *p, int64_t step, int64_t element)
 {
     *keyed = *p;

@@ -45,7 +45,7 @@ def _flushed(codes: np.ndarray, fmt: Format) -> np.ndarray:
 
 
 def convert_array(codes: np.ndarray, fmt: Format, via: Format, flush: bool) -> np.ndarray:
-    """The codes of a pass (`reference.arithmetic.converted`), in an array.
+    """The codes of a pass (`arithmetic.converted`), in an array.
 
     To 16 bits by a table; wider formats have the exponents of `via` (:func:`converts`).
     """

@@ -8,7 +8,7 @@ unit computes D = SrcB SrcA + D.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from ...aspects import errors, plans
 from ...aspects.plans import FLUSH_LIKE_ZERO, format_fields, result_fields, rule_fields
@@ -20,7 +20,8 @@ from ...formats import Format
 from ..base import Accumulator, Form, SumAlgorithm
 from ..checks import MAX_TERMS, check_range, require
 from ..ieee import operand_flush
-from .parts import BELOW, DIGITS, ERRATUM, GROUP, STEP, TAKEN, follows, lowered
+from .parts import DIGITS, ERRATUM, GROUP, STEP, TAKEN, follows, lowered
+from .steps import added, group_sums
 
 #: Bits of an integer's magnitude that a multiplier takes of A and of B: in phases that take leading bits, and in the others.
 INTEGER_BITS = ((0x3F0, 0xF), (0xE0, 0x1F))
@@ -28,39 +29,6 @@ INTEGER_BITS = ((0x3F0, 0xF), (0xE0, 0x1F))
 NAMES = {(0,): "LoFi", (0, 1): "HiFi2", (0, 1, 2): "HiFi3", (0, 1, 2, 3): "HiFi4"}
 #: Operand formats that every accumulator goes with: those whose exponents have as many bits.
 RESULTS = {"bf16": ("fp32", "bf16"), "tf32": ("fp32", "bf16"), "fp16": ("fp32", "fp16")}
-
-
-class _Sum(NamedTuple):
-    """A group's sum in units of the accumulator's last place at an exponent field."""
-
-    value: int
-    exponent: int
-
-
-def _part(significand: int, phase: int, side: int) -> int:
-    """What a multiplier takes of a significand of 11 bits."""
-    bits = TAKEN[side]
-    if not follows(phase, side):
-        return significand >> DIGITS - bits
-    return (significand << bits >> DIGITS - bits) & (1 << bits) - 1
-
-
-def _taken_apart(code: int, fmt: Format) -> tuple[bool, int, int]:
-    """Sign, significand of 11 bits (0 for zeros and subnormal numbers) and exponent; every exponent field is a number's."""
-    field = code >> fmt.fraction_bits + fmt.padding_bits & (1 << fmt.exponent_bits) - 1
-    fraction = code >> fmt.padding_bits & (1 << fmt.fraction_bits) - 1
-    significand = (fraction | 1 << fmt.fraction_bits) << DIGITS - 1 - fmt.fraction_bits if field else 0
-    return bool(code & fmt.sign_bit), significand, field - fmt.bias
-
-
-def _half_up(value: int, down: int) -> int:
-    """value / 2^down to nearest, ties up."""
-    return (value + (1 << down - 1)) >> down if down else value
-
-
-def _half_away(value: int, down: int) -> int:
-    """value / 2^down to nearest, ties away from zero."""
-    return -_half_up(-value, down) if value < 0 else _half_up(value, down)
 
 
 @dataclass(frozen=True)
@@ -173,68 +141,19 @@ class FidelityPhases(_Phases):
 
     def pass_bits(self, p):
         """Each phase in turn over all products of the tile, 16 of them at a time."""
+        if len(self.phases) > 1:
+            p.unencodable("solvers do not answer in time about phases that take turns")
         total = p.c
         for phase, a, b in self._ordered(p.a, p.b):
-            total = self._added(self._groups(phase, a, b, p.formats), total, p.formats[3])
+            total = self._added(group_sums(phase, a, b, p.formats), total, p.formats[3])
         return total
 
     def pass_term(self, p):
         """One phase as a term. Several phases that take turns are refused: solvers give no answer to them in a minute."""
-        from .solver_terms import added_step
+        return self.pass_bits(p)
 
-        if len(self.phases) > 1:
-            p.arithmetic.unencodable("solvers do not answer in time about phases that take turns")
-        total = p.c
-        for phase, a, b in self._ordered(p.a, p.b):
-            total = added_step(self, phase, a, b, total, p.formats)
-        return total
-
-    @staticmethod
-    def _groups(phase: int, a, b, formats) -> list[_Sum]:
-        """The sums of both groups of products."""
-        lift = formats[3].bias - lowered(phase)
-        zero = max(0, lift - formats[0].bias - formats[1].bias)
-        found = []
-        for start in range(0, STEP, GROUP):
-            products = []
-            for codes in zip(a[start : start + GROUP], b[start : start + GROUP], strict=True):
-                x, y = (_taken_apart(code, fmt) for code, fmt in zip(codes, formats, strict=False))
-                if x[1] and y[1]:
-                    size = _part(x[1], phase, 0) * _part(y[1], phase, 1)
-                    products.append((-size if x[0] != y[0] else size, x[2] + y[2] + lift))
-            top = max([zero, *(exponent for _, exponent in products)])
-            total = sum(_half_away(size, top - exponent) for size, exponent in products) if top > 0 else 0
-            found.append(_Sum(total << BELOW, top))
-        return found
-
-    def _added(self, groups: list[_Sum], c: int, fmt: Format) -> int:
-        """Both sums and the accumulator, rounded to its format."""
-        up = 23 - fmt.fraction_bits
-        field = c >> fmt.fraction_bits & (1 << fmt.exponent_bits) - 1
-        magnitude = ((c & (1 << fmt.fraction_bits) - 1) | 1 << fmt.fraction_bits) << up if field else 0
-        top = max(field, *(group.exponent for group in groups))
-        if top <= 0:
-            return 0
-        kept = [(_half_up, _half_up(group.value, top - group.exponent)) for group in groups]
-        kept.append((_half_away, _half_away(-magnitude if c & fmt.sign_bit else magnitude, top - field)))
-        total = sum(rounded(value, BELOW) << BELOW if up else value for rounded, value in kept)
-        return self._encoded(total, top, fmt)
-
-    def _encoded(self, total: int, exponent: int, fmt: Format) -> int:
-        """A sum in units of 2^-23 at an exponent field, normalised and rounded."""
-        if total == 0:
-            return 0
-        up, five = 23 - fmt.fraction_bits, fmt.exponent_bits == 5
-        shift = 24 - abs(total).bit_length() - (ERRATUM if total == -1 and self.erratum == "minus_one" else 0)
-        kept = _half_up(abs(total), up - shift) if up > shift else abs(total) << shift - up
-        exponent += (kept >> fmt.fraction_bits + 1) - shift
-        if exponent <= 0:
-            return 0
-        sign, largest = fmt.sign_bit if total < 0 else 0, (1 << fmt.exponent_bits) - 1
-        fraction = kept & (1 << fmt.fraction_bits) - 1
-        if exponent >= largest + five:  # infinity, or the largest number where there is none
-            exponent, fraction = largest, (1 << fmt.fraction_bits) - 1 if five else 0
-        return sign | exponent << fmt.fraction_bits | fraction
+    def _added(self, groups, c, fmt):
+        return added(groups, c, fmt, self.erratum == "minus_one")
 
     # -- words ----------------------------------------------------------------------------------------------------------
     def words(self, d):
@@ -273,7 +192,7 @@ class FidelityPhases(_Phases):
         """The sums of each step of the unit and what the accumulator becomes, of steps that add something."""
         found, total, fmt = [], p.c, p.formats[3]
         for phase, a, b in self._ordered(p.a, p.b):
-            groups = self._groups(phase, a, b, p.formats)
+            groups = group_sums(phase, a, b, p.formats)
             after = self._added(groups, total, fmt)
             sums = [group.value * power(group.exponent - fmt.bias - 23) for group in groups]
             if any(sums) or after != total:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ...arithmetic import numbers as n
+from ...arithmetic.numbers import Number
+from ...arithmetic.sums import ieee_sum
 from ...bitvectors import integers as z
-from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
-from ...bitvectors.numbers import Number
 from ...bitvectors.passes import Unencodable
 from ...bitvectors.terms import Term
 from ...formats import Format
@@ -32,4 +33,4 @@ def with_exact_c(spec: Any, fmt: Format, total: Number | None, products: Sequenc
     if total is None:
         total = n.plain(minus, z.number(0), z.number(0), 0)
     total = total._replace(negative=t.choose(zeros, minus, total.negative))
-    return n.ieee_sum([total, c], fmt, spec, spec.output_rounding, spec.flush_outputs, True)
+    return ieee_sum([total, c], fmt, spec, spec.output_rounding, spec.flush_outputs, True)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
 
+from ...arithmetic import Number
 from ...formats import Format
-from ...reference.operands import Operand, zero_bits
 
 
 def step(spec: Any, p: Any) -> Any:
@@ -28,12 +28,7 @@ def step(spec: Any, p: Any) -> Any:
         pieces = _pieces(spec, z, x, y, products, p.formats)
         if spec.c_position == "exact":
             return _with_exact_c(spec, p, pieces, products, c)
-        total = fused_sum(spec, p, pieces, early)
-        if spec.zero_sign != "positive":
-            z.unencodable("a fused sum whose zeros have signs has an encoding with an exact c only")
-            if total is None or total.is_zero:
-                return _zero(spec, products, None if late else c, d_format)
-        return z.zero(d_format) if total is None else z.rounded_sum(spec, total, d_format, p.draw)
+        return _rounded(spec, p, fused_sum(spec, p, pieces, early), [*products, *early], len(products))
 
     dot = z.unless_special([*products, *early], finite, d_format, spec)
     if not late:
@@ -53,7 +48,7 @@ def _pieces(spec: Any, z: Any, x: Sequence[Any], y: Sequence[Any], products: Seq
         return list(products)
     lefts, rights = (part_masks(fmt.precision, spec.significand_parts) for fmt in formats[:2])
     return [
-        product._replace(significand=z.times(z.masked(a.significand, left), z.masked(b.significand, right)))
+        product._replace(significand=(a.significand & left) * (b.significand & right))
         for a, b, product in zip(x, y, products, strict=True)
         for left in lefts
         for right in rights
@@ -95,26 +90,34 @@ def _sum_pairwise(spec: Any, z: Any, numbers: Sequence[Any]) -> Any:
 
 
 def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> Any:
-    """The aligned products summed, c added exactly, one rounding; terms have a shorter form (`terms.with_exact_c`)."""
+    """Add the aligned products, then c exactly, and round once; terms have a shorter form (`solver_terms`)."""
     total = fused_sum(spec, p, pieces, [])
-    if p.arithmetic.on_terms:
+    if p.on_terms:
         from .solver_terms import with_exact_c
 
         assert p.draw == 0
         return with_exact_c(spec, p.formats[3], total, products, c)
-    exact, fmt = p.arithmetic.exact_sum([c] if total is None else [total, c]), p.formats[3]
-    return _zero(spec, products, c, fmt) if exact.is_zero else p.arithmetic.rounded_sum(spec, exact, fmt, p.draw)
+    exact = p.arithmetic.exact_sum([c] if total is None else [total, c])
+    return _rounded(spec, p, exact, [*products, c], len(products))
 
 
-def _zero(spec: Any, products: list[Operand], c: Operand | None, fmt: Format) -> int:
-    """A sum that is exactly zero; c is None where it is added later."""
-    down = spec.output_rounding == "rd"
-    if spec.zero_sign == "positive":
-        return zero_bits(False, fmt)
-    if (c is not None and c.significand) or any(not product.is_zero for product in products):
-        return zero_bits(down, fmt)
-    negative, count = sum(x.negative for x in products), max(len(products), spec.terms) + spec.padding
+def _rounded(spec: Any, p: Any, total: Any, addends: Sequence[Number], products: int) -> Any:
+    """Round a sum (None: 0) of so many products and c, if it is there; `zero_sign` says which sign a zero has."""
+    z, fmt = p.arithmetic, p.formats[3]
+    nothing = total is None or z.same(total.significand, 0)
+    if total is not None and (nothing is False or spec.zero_sign == "positive"):
+        return z.rounded_sum(spec, total, fmt, p.draw)
+    zero = fmt.sign_bit if fmt.has_negative_zero and spec.zero_sign != "positive" else 0
+    zero = z.select(_zero_is_negative(spec, z, addends, products), zero, 0, fmt.bits)
+    return zero if nothing is True else z.select(nothing, zero, z.rounded_sum(spec, total, fmt, p.draw), fmt.bits)
+
+
+def _zero_is_negative(spec: Any, z: Any, addends: Sequence[Number], products: int) -> Any:
+    """Say that a sum that is exactly zero is -0; its first addends are the products."""
+    down, count = spec.output_rounding == "rd", max(products, spec.terms) + spec.padding
     if spec.zero_sign == "majority":
-        return zero_bits(2 * negative > count, fmt)
-    minus = c is None or c.negative
-    return zero_bits((negative == count and minus) or (down and (negative > 0 or (c is not None and c.negative))), fmt)
+        minus = z.total([z.select(x.negative, 1, 0) for x in addends[:products]]) * 2 > count
+    else:
+        minus = z.every(x.negative for x in addends) if products == count else False
+        minus = minus | z.some(x.negative for x in addends) if down else minus
+    return z.select(z.every(x.is_zero for x in addends), minus, down)

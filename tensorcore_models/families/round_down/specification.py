@@ -112,19 +112,18 @@ class FusedDotRoundDownAdd(AlignedSum):
             sums = [z.cut_sum(sums, self.fraction_bits, self.add_rounding)]
         dot, start = z.taking_part(sums), z.taking_part([c])
         if not [*dot, *start]:
-            return z.zero(fmt)
+            return 0
         largest = z.largest_exponent([*dot, *start], self.exponent_floor)
         bits = max(self.dot_fraction_bits, self.c_fraction_bits)
         totals = [
-            z.shifted(z.cut(x, largest, self.dot_fraction_bits, self.add_rounding), bits - self.dot_fraction_bits)
-            for x in dot
+            z.cut(x, largest, self.dot_fraction_bits, self.add_rounding) << (bits - self.dot_fraction_bits) for x in dot
         ]
         for x in start:
             kept = z.cut(x, largest, self.c_fraction_bits, self.add_rounding)
             if self.c_cutoff is not None:
                 to_zero = z.cut(x, largest, self.c_fraction_bits, "rz")
-                kept = z.chosen(z.farther(x, largest, self.c_cutoff), to_zero, kept)
-            totals.append(z.shifted(kept, bits - self.c_fraction_bits))
+                kept = z.select(z.farther(x, largest, self.c_cutoff), to_zero, kept)
+            totals.append(kept << (bits - self.c_fraction_bits))
         total, exponent = z.summed(totals, largest, bits)
         if self.sum_fraction_bits is not None:
             total, exponent = z.rounded_down(total, exponent, self.sum_fraction_bits)

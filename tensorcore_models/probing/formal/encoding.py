@@ -7,9 +7,9 @@ variables folds to a constant, and any term can be evaluated, so the encoding is
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...bitvectors import numbers as n
+from ...arithmetic import numbers as n
+from ...arithmetic.numbers import Number
 from ...bitvectors import terms as t
-from ...bitvectors.numbers import Number
 from ...bitvectors.passes import Formats, TermPass, Unencodable
 from ...bitvectors.terms import Term
 from ...engines.instruction import Instruction
@@ -97,7 +97,10 @@ def result(engine: Modelled, inputs: Inputs, conditions: list[Term]) -> Term:
     total, step = inputs.c, spec.terms_per_step
     for start in range(0, len(inputs.a), step):
         part = slice(start, start + step)
-        total = spec.pass_term(TermPass(spec, inputs.a[part], inputs.b[part], total, formats, scales[part], conditions))
+        given = TermPass(
+            spec, inputs.a[part], inputs.b[part], total, formats[:4], scales[part], start // step, conditions=conditions
+        )
+        total = given.term
         formats = formats._replace(c=formats.d)
     return total
 

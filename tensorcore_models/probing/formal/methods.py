@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple, Unpack
 
+from ...arithmetic import numbers as n
+from ...arithmetic.numbers import Number
+from ...arithmetic.operations import high as high_of
+from ...arithmetic.operations import low as low_of
+from ...arithmetic.sums import exact_total, ieee_sum
 from ...bitvectors import integers as z
-from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
 from ...bitvectors.integers import Int
-from ...bitvectors.numbers import Number
-from ...bitvectors.sums import exact_sum
 from ...bitvectors.terms import Term
 from ...formats import Format
 from ...formats.exact_rounding import round_to_bits
@@ -72,7 +74,7 @@ def outside(engine: Modelled) -> Way:
     def term(given: Given, conditions: list[Term]) -> Term:
         dot = result(engine, replace(given.inputs, c=t.constant(0, c.bits)), conditions)
         pair = [n.decode(d, dot, engine.accumulator), n.decode(c, given.inputs.c, engine.accumulator)]
-        return n.ieee_sum(pair, d, engine.accumulator, "rne")
+        return ieee_sum(pair, d, engine.accumulator, "rne")
 
     def run(witness: Witness) -> int:
         total = exact_value(replace(witness, c=0).run(engine), d) + exact_value(witness.c, c)
@@ -96,7 +98,7 @@ def rounded_words(
         if j + 1 < count:
             word = n.decode(fmt, words[-1], engine.accumulator)
             taken = word._replace(align=z.minus(word.align, z.number(j * scale)), negative=t.negation(word.negative))
-            total, lowest = exact_sum([rest, taken])
+            total, lowest = exact_total([rest, taken])
             rest = n.plain(z.less(total, z.number(0)), z.magnitude(total), lowest, 0)
     return words
 
@@ -218,26 +220,26 @@ def given_operands(
 
 def _within(number: Number, exponents: tuple[int, int], conditions: list[Term]) -> Number:
     """A number whose exponent is asked to be in a range, unless it is zero; `align` is known to be in it then."""
-    low, high = max(exponents[0], number.align.low), min(exponents[1], number.align.high)
+    low, high = max(exponents[0], low_of(number.align)), min(exponents[1], high_of(number.align))
     if low > high:  # it cannot be there, so it is zero, whose exponent is any
         conditions.append(z.is_zero(number.significand))
         return number._replace(align=z.number(exponents[0]))
     fits = t.both(z.at_most(z.number(low), number.align), z.at_most(number.align, z.number(high)))
     conditions.append(t.either(fits, z.is_zero(number.significand)))
-    return number._replace(align=z.ranged(number.align.term, low, high))
+    return number._replace(align=z.ranged(z.whole(number.align).term, low, high))
 
 
 def _error(
     way: Way, given: Given, addends: list[Number], reach: tuple[int, int], conditions: list[Term]
-) -> tuple[Int, Int]:
+) -> tuple[Int, int]:
     """|d - exact sum| and its exponent."""
     d = n.decode(way.formats.d, way.term(given, conditions), way.engine.accumulator)
     conditions.append(t.negation(t.either(d.nan, d.inf)))
     d = _within(d, reach, conditions)
-    total, exponent = exact_sum([*addends, d._replace(negative=t.negation(d.negative))])
+    total, exponent = exact_total([*addends, d._replace(negative=t.negation(d.negative))])
     return z.magnitude(total), exponent
 
 
-def _same_unit(x: tuple[Int, Int], y: tuple[Int, Int]) -> tuple[Int, Int]:
-    unit = min(x[1].low, y[1].low)
-    return z.scaled(x[0], x[1].low - unit), z.scaled(y[0], y[1].low - unit)
+def _same_unit(x: tuple[Int, int], y: tuple[Int, int]) -> tuple[Int, Int]:
+    unit = min(x[1], y[1])
+    return z.scaled(x[0], x[1] - unit), z.scaled(y[0], y[1] - unit)

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TypeVar, Unpack
 
 from ...accumulators import as_parametric
+from ...arithmetic import numbers as n
+from ...arithmetic.numbers import Number
+from ...arithmetic.sums import rounded_sum, sum_aligned
 from ...bitvectors import integers as z
-from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
 from ...bitvectors.integers import Int
-from ...bitvectors.numbers import Number
-from ...bitvectors.sums import rounded_sum, sum_aligned
 from ...bitvectors.terms import Term
 from .encoding import Formats, Inputs, Modelled, finite_inputs, result, symbolic_inputs
 from .limits import LimitOptions, SolverLimits
@@ -108,7 +108,7 @@ def order_lemmas(engine: Modelled, k: int) -> list[Term]:
     largest = _free_int("largest", low, high)
 
     def rounded(order: Sequence[int]) -> Term:
-        total = sum_aligned(spec, permuted(addends, order), spec.fraction_bits or 0, largest)
+        total = sum_aligned(spec, permuted(addends, order), largest)
         return rounded_sum(spec, total, formats.d)
 
     plain = rounded(range(k + 1))

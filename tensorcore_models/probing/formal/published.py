@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from ...accumulators import ParametricDotAdd
+from ...arithmetic import numbers as n
+from ...arithmetic.numbers import Number
+from ...arithmetic.sums import exact_total
 from ...bitvectors import integers as z
-from ...bitvectors import numbers as n
 from ...bitvectors import terms as t
-from ...bitvectors.numbers import Number
-from ...bitvectors.sums import exact_sum
 from ...bitvectors.terms import Term
 from ...engines.matrix_engine import MatrixEngine
 from .encoding import Inputs, finite_inputs, result, symbolic_inputs
@@ -118,13 +118,13 @@ def exact_addition(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
 
 
 def _sum_of(numbers: Sequence[Number]) -> Number:
-    total, exponent = exact_sum(numbers)
+    total, exponent = exact_total(numbers)
     return n.plain(z.less(total, z.number(0)), z.magnitude(total), exponent, 0)
 
 
 def _different(x: Number, y: Number) -> Term:
     """Whether two numbers that are not infinite have different values."""
-    difference, _ = exact_sum([x, y._replace(negative=t.negation(y.negative))])
+    difference, _ = exact_total([x, y._replace(negative=t.negation(y.negative))])
     return t.negation(z.is_zero(difference))
 
 

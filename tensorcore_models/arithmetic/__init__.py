@@ -1,0 +1,52 @@
+"""Every family states its pass once in this arithmetic: it runs on plain integers, and on bit-vectors for solvers.
+
+`operations` are what integers of known range can do, whatever stands for them; `numbers` takes encodings apart and puts results
+together; `sums` adds, aligned, exactly or as IEEE does. The names here are those that families use.
+"""
+
+from .numbers import (
+    Number,
+    cut,
+    decode,
+    encoded,
+    farther,
+    finish,
+    flushed,
+    flushed_to_zero,
+    largest_exponent,
+    left_out,
+    multiply,
+    normalised,
+    overflowed,
+    plain,
+    scaled_product,
+    taking_part,
+    unless_special,
+    without_subnormals,
+)
+from .operations import every, natural, no, same, select, some, total
+from .sums import (
+    KEEP,
+    SUBNORMAL,
+    TINY,
+    add,
+    converted,
+    cut_sum,
+    exact_sum,
+    fma,
+    ieee_sum,
+    normalising_add,
+    product,
+    rounded_down,
+    rounded_sum,
+    sum_aligned,
+    summed,
+)
+
+__all__ = [
+    "KEEP", "SUBNORMAL", "TINY", "Number", "add", "converted", "cut", "cut_sum", "decode", "encoded", "every",
+    "exact_sum", "farther", "finish", "flushed", "flushed_to_zero", "fma", "ieee_sum", "largest_exponent",
+    "left_out", "multiply", "natural", "no", "normalised", "normalising_add", "overflowed", "plain", "product",
+    "rounded_down", "rounded_sum", "same", "scaled_product", "select", "some", "sum_aligned", "summed",
+    "taking_part", "total", "unless_special", "without_subnormals",
+]  # fmt: skip

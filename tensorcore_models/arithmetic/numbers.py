@@ -1,0 +1,353 @@
+"""Numbers are taken apart, multiplied, cut, rounded and put together again, stated once over integers of known range.
+
+Every number has a `point`: its value is ``(-1)^negative * significand * 2^(align - point)``, so that a shift by a difference of
+alignment exponents is all that an alignment needs. A zero has the significand 0 and any exponent. On plain integers this is
+the slow exact truth of every test; on bit-vectors it makes the terms that solvers are asked about.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ..formats import Format
+from ..formats.exact_rounding import overflow_bits
+from . import operations as z
+from .operations import Condition, Whole, larger, low, natural, never, no, same, select, shifted_right
+
+
+class SpecialRules(Protocol):
+    """These are the edge rules that encodings are taken apart and specials put together by: those of every accumulator."""
+
+    @property
+    def nan(self) -> str: ...
+    @property
+    def tf32_nan(self) -> str: ...
+    @property
+    def key(self) -> int | None: ...
+
+
+class UnderflowRule(Protocol):
+    """This is the edge rule that says which sign a negative sum has that rounds to zero."""
+
+    @property
+    def negative_underflow(self) -> str: ...
+
+
+class Number(NamedTuple):
+    """A Number is finite unless `nan` or `inf` holds; `part` says whether an alignment has it (edge rules leave zeros out).
+
+    Of a decoded NaN the last `point` bits of the significand are its fraction field.
+    """
+
+    nan: Condition
+    inf: Condition
+    negative: Condition
+    significand: Whole
+    align: Whole
+    part: Condition
+    point: int
+
+    @property
+    def is_zero(self) -> Condition:
+        """Whether it is a zero."""
+        return no(self.nan | self.inf) & same(self.significand, 0)
+
+    @property
+    def kind(self) -> str:
+        """Name what a number of plain integers is: "finite", "inf" or "nan"."""
+        return "nan" if self.nan else "inf" if self.inf else "finite"
+
+    @property
+    def exponent(self) -> Whole:
+        """Exponent of the significand's unit in the last place."""
+        return self.align - self.point
+
+
+def plain(negative: Condition, significand: Whole, align: Whole, point: int, part: Condition = True) -> Number:
+    """Make a finite number."""
+    return Number(False, False, negative, significand, align, part, point)
+
+
+# -- taken apart ---------------------------------------------------------------------------------------------------------
+def zero_exponent(rule: str, fmt: Format) -> int | None:
+    """Give the alignment exponent of a zero under the edge rules zero_operand and zero_c; None: it takes no part."""
+    return {"minus126": -126, "format_minimum": fmt.emin, "skip": None}[rule]
+
+
+def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "format_minimum") -> Number:
+    """Take one encoding apart under the edge rules of `spec`; of a format without fields a plain integer.
+
+    The alignment exponent is the one of the encoding: subnormal numbers have the smallest normal exponent.
+    """
+    if not fmt.has_fields:
+        x = fmt.decode_exact(code)
+        return Number(x.kind == "nan", x.kind == "inf", x.negative, x.significand, x.exponent, True, 0)
+    point, whole = fmt.fraction_bits, natural(code)
+    magnitude = whole >> fmt.padding_bits & (1 << fmt.exponent_bits + point) - 1
+    field = magnitude >> point
+    nan, inf = _specials(fmt, whole, magnitude, spec.tf32_nan == "kept")
+    negative = same(whole >> (fmt.bits - 1) & 1, 1) if fmt.signed else False
+    if not fmt.has_subnormals:
+        return Number(nan, inf, negative, 1, field - fmt.bias, True, 0)
+    nothing = same(field, 0)
+    significand = select(nothing, 0, 1 << point) + (magnitude & (1 << point) - 1)
+    align = larger(field, 1) - fmt.bias
+    part: Condition = True
+    if nothing is not False:
+        zero, exponent = no(nan | inf) & same(significand, 0), zero_exponent(zero_rule, fmt)
+        if exponent is None:
+            part = no(zero)
+        else:
+            align = select(zero, exponent, align)
+    return Number(nan, inf, negative, significand, align, part, point)
+
+
+def _specials(fmt: Format, code: Whole, magnitude: Whole, keeps_padding: bool) -> tuple[Condition, Condition]:
+    """Say that an encoding is a NaN, and that it is an infinity."""
+    if fmt.specials == "ieee":
+        top = fmt.exponent_mask >> fmt.padding_bits
+        nan, inf = top < magnitude, same(magnitude, top)
+        if keeps_padding and fmt.padding_bits:
+            payload = inf & ((code & (1 << fmt.padding_bits) - 1) > 0)
+            return nan | payload, inf & no(payload)
+        return nan, inf
+    if fmt.specials == "fnuz":
+        return same(code & 2 * fmt.sign_bit - 1, fmt.sign_bit), False
+    if fmt.specials in ("fn", "scale"):
+        return same(magnitude, fmt.magnitude_mask >> fmt.padding_bits), False
+    return False, False
+
+
+def flushed(number: Number, below: int) -> Number:
+    """Make `number` a zero of its sign if it is smaller than 2**below.
+
+    The leading bit of `number` is at the point; that of a subnormal number is below the point.
+    """
+    subnormal = (number.significand < 1 << number.point) & (number.align <= below)
+    tiny = subnormal | (number.align < below)
+    return number if tiny is False else number._replace(significand=select(tiny, 0, number.significand))
+
+
+def flushed_to_zero(number: Number, fmt: Format, zero_rule: str) -> Number:
+    """Make what is below the smallest normal number a zero of its sign, aligned as given zeros are (`zero_rule`)."""
+    zero = flushed(number, fmt.emin)
+    small, exponent = zero.is_zero, zero_exponent(zero_rule, fmt)
+    if exponent is None:
+        return zero._replace(part=number.part & no(small))
+    return zero._replace(align=select(small, exponent, number.align))
+
+
+# -- products ------------------------------------------------------------------------------------------------------------
+def multiply(x: Number, y: Number) -> Number:
+    """Multiply x and y exactly, not normalised: alignment exponents add up; infinity and NaN by IEEE's rules."""
+    nan, inf = x.nan | y.nan, x.inf | y.inf
+    if inf is not False:
+        nan = nan | (x.inf & y.is_zero) | (y.inf & x.is_zero)
+        inf = no(nan) & inf
+    return Number(
+        nan,
+        inf,
+        x.negative ^ y.negative,
+        x.significand * y.significand,
+        x.align + y.align,
+        x.part & y.part,
+        x.point + y.point,
+    )
+
+
+def scaled_product(a: Number, b: Number, scales: tuple[Number, ...], scaled_zero: str) -> Number:
+    """Multiply two operands and their block scales; exponents add up."""
+    product = multiply(a, b)
+    skipped = product.is_zero if scales and scaled_zero == "skip" else False
+    for scale in scales:
+        product = multiply(product, scale)
+    return product if skipped is False else left_out(product, skipped)
+
+
+def normalised(number: Number) -> Number:
+    """Give `number` the exponent of its leading bit as alignment exponent; a zero keeps its own."""
+    significand, top, places = z.normalised(number.significand)
+    leading = number.align + (top - number.point) - places
+    align = select(same(number.significand, 0), number.align, leading)
+    return number._replace(significand=significand, align=align, point=top)
+
+
+def overflowed(product: Number, limit: int | None) -> Number:
+    """Make `product` an infinity of its sign if it is at or beyond 2**limit."""
+    most = z.high(product.align) + z.high(product.significand).bit_length() - 1 - product.point
+    if limit is None or most < limit:
+        return product
+    finite = no(product.nan | product.inf | same(product.significand, 0))
+    return product._replace(inf=product.inf | finite & (limit <= normalised(product).align))
+
+
+def with_point(number: Number, point: int) -> Number:
+    """Give `number` more places below the point; its value stays."""
+    return number._replace(significand=number.significand << (point - number.point), point=point)
+
+
+def choose(condition: Condition, x: Number, y: Number) -> Number:
+    """Take x where the condition holds, else y, both finite."""
+    point = max(x.point, y.point)
+    pairs = zip(with_point(x, point)[2:6], with_point(y, point)[2:6], strict=True)
+    negative, significand, align, part = (select(condition, *pair) for pair in pairs)
+    return plain(negative, significand, align, point, part)
+
+
+# -- alignment -----------------------------------------------------------------------------------------------------------
+def taking_part(numbers: Iterable[Number]) -> list[Number]:
+    """Leave out numbers that cannot take part in an alignment."""
+    return [x for x in numbers if not never(x.part)]
+
+
+def left_out(number: Number, condition: Condition) -> Number:
+    """Let a number take no part in an alignment where the condition holds."""
+    return number._replace(part=number.part & no(condition))
+
+
+def largest_exponent(numbers: Sequence[Number], floor: int | None = None) -> Whole:
+    """Find the alignment exponent of a fused sum; what takes no part counts as the lowest exponent there is."""
+    lowest = min(low(x.align) for x in numbers)
+    largest = lowest
+    for x in numbers:
+        largest = larger(largest, x.align if x.part is True else select(x.part, x.align, lowest))
+    return largest if floor is None else larger(largest, floor)
+
+
+def farther(number: Number, largest: Whole, distance: int) -> Condition:
+    """Say that a number's alignment exponent is below the largest one by more than a distance."""
+    return number.align < largest - distance
+
+
+def cut(number: Number, largest: Whole, fraction_bits: int, rounding: str) -> Whole:
+    """Cut a number to a signed multiple of 2**(largest - fraction_bits); `largest` is at least its exponent."""
+    distance, places = larger(largest - number.align, 0), fraction_bits - number.point
+    significand = number.significand << places if places > 0 else number.significand
+    size = shifted_right(significand, distance - places if places < 0 else distance, rounding, number.negative)
+    return select(number.negative, -size, size)
+
+
+# -- results -------------------------------------------------------------------------------------------------------------
+class Rounded(NamedTuple):
+    """A Rounded magnitude has an encoding without padding, which `overflow` says is beyond the largest finite number."""
+
+    code: Whole
+    overflow: Condition
+
+
+def rounded_magnitude(
+    negative: Condition,
+    value: Whole,
+    exponent: Whole,
+    fmt: Format,
+    rounding: str,
+    fraction_bits: int | None = None,
+    draw: int = 0,
+) -> Rounded:
+    """Normalise a natural number times 2**exponent and round it once to an encoding of `fmt`.
+
+    `fraction_bits`: fewer than the format stores (the others are 0); `draw`: of a stochastic rounding.
+    """
+    kept = fmt.fraction_bits if fraction_bits is None else min(fraction_bits, fmt.fraction_bits)
+    pad = max(kept + 1 - z.high(value).bit_length(), 0)
+    significand, top, places = z.normalised(value << pad)
+    leading = exponent + (top - pad) - places
+    below = larger(fmt.emin - leading, 0)
+    rounded = shifted_right(significand, below + (top - kept), rounding, negative, draw)
+    field = larger(leading, fmt.emin) - fmt.emin
+    code = ((field << kept) + rounded) << (fmt.fraction_bits - kept)
+    code = select(same(value, 0), 0, code)
+    return Rounded(code, fmt.max_bits >> fmt.padding_bits < code)
+
+
+def encoded(negative: Condition, code: Whole, fmt: Format) -> Any:
+    """Join a sign and a magnitude (without padding) to an encoding."""
+    return z.joined(negative, code, fmt.bits, fmt.padding_bits, fmt.signed)
+
+
+def finish(
+    total: Whole,
+    exponent: Whole,
+    fmt: Format,
+    spec: UnderflowRule,
+    rounding: str,
+    fraction_bits: int | None = None,
+    flush: bool = False,
+    draw: int = 0,
+) -> Any:
+    """Normalise and round ``total * 2**exponent`` to `fmt`; the exact sum 0 is +0, overflow is infinity."""
+    negative = total < 0
+    code, overflow = rounded_magnitude(negative, z.magnitude(total), exponent, fmt, rounding, fraction_bits, draw)
+    code, zero = without_small(code, fmt) if flush else (code, same(code, 0))
+    minus = negative if spec.negative_underflow == "negative" and fmt.has_negative_zero else negative & no(zero)
+    return with_overflow(encoded(minus, code, fmt), overflow, negative, fmt)
+
+
+def without_small(code: Whole, fmt: Format) -> tuple[Whole, Condition]:
+    """Put 0 in place of rounded magnitudes that are subnormal numbers; say that it is 0."""
+    zero = code < 1 << fmt.fraction_bits
+    return select(zero, 0, code), zero
+
+
+def with_overflow(
+    result: Any, overflow: Condition, negative: Condition, fmt: Format, rounding: str = "rne", saturate: bool = False
+) -> Any:
+    """Take `result`, or where it overflows the encoding of a number beyond the largest finite one."""
+    if overflow is False:
+        return result
+    plus, minus = (overflow_bits(sign, fmt, rounding, saturate) for sign in (False, True))
+    return select(overflow, select(negative, minus, plus, fmt.bits), result, fmt.bits)
+
+
+def without_subnormals(code: Any, fmt: Format) -> Any:
+    """Put a zero of its sign in place of the code of a subnormal number."""
+    whole = natural(code)
+    return select(same(whole & fmt.exponent_mask, 0), whole & fmt.sign_bit, code, fmt.bits)
+
+
+# -- specials ------------------------------------------------------------------------------------------------------------
+NAN, POSITIVE_INF, NEGATIVE_INF = "nan", "+inf", "-inf"
+
+
+def special_sum(numbers: Iterable[Number]) -> tuple[Condition, Condition, Condition]:
+    """Say that a sum of numbers is NaN, +infinity, -infinity before anything is added (NaN goes before the others)."""
+    nan: Condition = False
+    positive: Condition = False
+    negative: Condition = False
+    for x in numbers:
+        if x.inf is not False:
+            positive, negative = positive | x.inf & no(x.negative), negative | x.inf & x.negative
+        if x.nan is not False:
+            nan = nan | x.nan
+    return nan | positive & negative, positive, negative
+
+
+def special_bits(special: str, fmt: Format, spec: SpecialRules) -> int:
+    """Encode a special result: NaN by the edge rule `nan`, infinity as the format has it (NaN where it has none)."""
+    if special != NAN:
+        return overflow_bits(special == NEGATIVE_INF, fmt)
+    if fmt.specials == "ieee" and spec.nan == "all_ones":
+        return fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
+    if fmt.nan_bits is None:
+        raise OverflowError(f"{fmt.name} has no NaN to encode the result")
+    return fmt.nan_bits
+
+
+def unless_special(
+    numbers: Iterable[Number], finite: Callable[[], Any], fmt: Format, code_of: SpecialRules | Callable[[str], Any]
+) -> Any:
+    """Give the code of the NaN or infinity that a sum of the numbers is, or where all are finite what `finite` gives.
+
+    `code_of` are the edge rules that say which code a special result has, or a function of its name.
+    """
+    found = special_sum(numbers)
+    if not any(found):
+        return finite()
+    cases = [(x, name) for x, name in zip(found, (NAN, POSITIVE_INF, NEGATIVE_INF), strict=True) if not never(x)]
+    codes = code_of if callable(code_of) else lambda name: special_bits(name, fmt, code_of)
+    for condition, name in cases[:1]:
+        if condition is True:
+            return codes(name)
+    result = finite()
+    for condition, name in reversed(cases):
+        result = select(condition, codes(name), result, fmt.bits)
+    return result
