@@ -194,9 +194,9 @@ def test_short_pieces_along_n_on_a_950():
     """INT8 in ND rows: a piece of 256 bytes costs more besides, one of 512 nothing; pieces along k cost nothing either."""
     costs = [
         float(nd_costs(Request(64, 4096, 4096, A5, terms=1, operand="int8", layout=layout), bn, bn).b)
-        for layout, bn in (("nd", 256), ("nd", 512), ("nt", 256))
+        for layout, bn in (("nd", 256), ("nd", 512), ("nt", 256), ("nt", 192))
     ]
-    assert costs == [1 + A5.nd_part_bytes / 256, 1.0, 1.0]
+    assert costs == [1 + A5.nd_part_bytes / 256, 1.0, 1.0, 1.0]
 
 
 # -- launches ---------------------------------------------------------------------------------------------------------
