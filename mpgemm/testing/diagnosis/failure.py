@@ -188,6 +188,11 @@ class Failure:
         taken = np.concatenate([x[evenly(x.size, most)] for x in parts])
         return self.moved(self.rows[taken], self.columns[taken])
 
+    def alone(self) -> "Failure":
+        """The same with the wrong ones of these elements only."""
+        wrong = self.wrong[self.rows, self.columns]
+        return self.moved(self.rows[wrong], self.columns[wrong])
+
     def anywhere(self) -> "Failure":
         """The same with elements from everywhere, wrong or not."""
         rows, columns = spread(np.isfinite(self.out) & np.isfinite(self.exact), 2 * self.screened)
