@@ -80,7 +80,9 @@ def explain(
         found.append(rated(made.text, rest, before, failing, 1.0, made.free))
         kinds[made.kind] = kinds.get(made.kind, False) or found[-1].fits
     named = _best(found)
-    return Diagnosis(named, (), tuple(kind for kind, fits in kinds.items() if not fits), () if named else fitting(found))
+    return Diagnosis(
+        named, (), tuple(kind for kind, fits in kinds.items() if not fits), () if named else fitting(found)
+    )
 
 
 def _best(found: list[Finding]) -> tuple[str, ...]:
