@@ -250,7 +250,8 @@ def _explained(out: np.ndarray, call: AttentionCall, cases, wrong, summary: str,
     full[rows] = wrong[head]
     some = np.zeros(len(full), bool)
     some[rows] = True
-    found = explain(out[chosen.at], call.cases[head], full, some, chosen, call.heads)
+    sinks = [case.program.sink for case in call.cases]
+    found = explain(out[chosen.at], call.cases[head], full, some, chosen, call.heads, sinks)
     check = failed(summary, [worst], wrong[head], place, found)
     outside = np.zeros(out.shape, bool)
     for each, lines, bad in zip(call.heads, call.lines, wrong, strict=True):
