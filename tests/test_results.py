@@ -40,6 +40,7 @@ NO_RESULTS = {
         "KernelLimits",
         "KernelProgram",
         "PTXProgram",
+        "PointerTable",
         "Structure",
         "TensorMap",
     },

@@ -63,7 +63,7 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
 
 
 class ExactResult:
-    """An exact product, from :func:`exact_gemm`.
+    """An exact product, from :func:`exact_gemm`; `shared`: of operands that nobody changes, which are not copied.
 
     Attributes
     ----------
@@ -77,8 +77,9 @@ class ExactResult:
     """
 
     @default_fp_state
-    def __init__(self, a: Any, b: Any, c: Any = None):
-        self._a, self._b = _copied(a, "a"), _copied(b, "b")
+    def __init__(self, a: Any, b: Any, c: Any = None, *, shared: bool = False):
+        taken = source_array if shared else _copied
+        self._a, self._b = taken(a, "a"), taken(b, "b")
         self._c = None if c is None else source_array(c, "c").astype(np.float64)  # astype copies
         check_shapes(self._a, self._b, self._c)
         self.shape = (self._a.shape[0], self._b.shape[1])

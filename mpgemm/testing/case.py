@@ -13,7 +13,7 @@ from mpgemm.bounds.kernel_bound import KernelBound, Used, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
 from mpgemm.bounds.populations import evenly, part_of
-from mpgemm.exact.product import ExactResult, exact_gemm
+from mpgemm.exact.product import ExactResult
 from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import scaled_engine
@@ -92,13 +92,15 @@ class KernelCase:
     @cached_property
     def stored(self) -> tuple[np.ndarray, np.ndarray]:
         """A and B in float64 as the kernel's memory holds them, without scales."""
+        if self.engine.scale_format is None:
+            return self.used.x, self.used.y  # the same numbers
         x, y = (each.astype(np.float64) for each in self.operands)
         return x, y
 
     @cached_property
     def exact(self) -> ExactResult:
         """The exact product of the operands as the engine takes them, with their scales, and C; before an epilogue."""
-        return exact_gemm(self.a, self.b, self.c)
+        return ExactResult(self.a, self.b, self.c, shared=True)
 
     @cached_property
     def values(self) -> np.ndarray:
