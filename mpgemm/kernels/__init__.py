@@ -1,6 +1,6 @@
 """Kernels in Triton: FP32 accuracy on matrix units of lower precision, with bits known before they run (extra "kernels").
 
-:func:`matmul` multiplies torch tensors on their device; :func:`recipe` is the row of :func:`mpgemm.recovered_gemm` that
+:func:`matmul` multiplies torch tensors on their device, :func:`plan` decides once for many products; :func:`recipe` is the row of :func:`mpgemm.recovered_gemm` that
 predicts every bit. See docs/kernels_on_gpus.md.
 """
 
@@ -10,12 +10,15 @@ from mpgemm.frameworks.extras import require
 
 if TYPE_CHECKING:
     from mpgemm.kernels.configurations import Configuration
+    from mpgemm.kernels.calls import Plan, plan
     from mpgemm.kernels.multiply import matmul, split
     from mpgemm.kernels.products import SplitTensor
     from mpgemm.kernels.recipes import recipe
 
-__all__ = ["Configuration", "SplitTensor", "matmul", "recipe", "split"]
-_PLACES = {"Configuration": "configurations", "SplitTensor": "products", "recipe": "recipes"}
+__all__ = ["Configuration", "Plan", "SplitTensor", "matmul", "plan", "recipe", "split"]
+_PLACES = {
+    "Configuration": "configurations", "Plan": "calls", "SplitTensor": "products", "plan": "calls", "recipe": "recipes",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -140,8 +140,17 @@ def _tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
 
 
 @triton.jit
+def flag_tile(flags, value, inside, m, n, batch, first_row, first_column, BM: tl.constexpr, BN: tl.constexpr):
+    """Note whether a tile of the result has elements that are not finite: 1 or 0 for each tile, in rows of tiles."""
+    if flags is not None:
+        lost = inside & ((tl.abs(value) < float("inf")) == 0)
+        place = (batch * tl.cdiv(m, BM) + first_row // BM) * tl.cdiv(n, BN) + first_column // BN
+        tl.store(flags + place, tl.max(tl.max(lost.to(tl.int32), 1), 0))
+
+
+@triton.jit
 def gemm(
-    a, b, c, out, row_exponents, column_exponents, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
+    a, b, c, out, flags, row_exponents, column_exponents, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
     c_column, out_batch, out_row, out_column, a_plane, b_plane, alpha, beta,
     FORMAT: tl.constexpr, ROUNDING: tl.constexpr, WORDS: tl.constexpr, SCALE: tl.constexpr, PRODUCTS: tl.constexpr,
     CHAINS: tl.constexpr, RESTARTS: tl.constexpr, LEVELS: tl.constexpr, SHIFTS: tl.constexpr, START: tl.constexpr,
@@ -180,18 +189,18 @@ def gemm(
     if SCALED:
         value = _times_power(value, -(of_rows + of_columns))
     value = _finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+    flag_tile(flags, value, inside, m, n, batch, first_row, first_column, BM, BN)
     out_places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
     tl.store(out + out_places, value, mask=inside)
 
 
 @triton.jit
-def repair(
-    a, b, c, out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch, out_row,
-    out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-    BK: tl.constexpr, GROUP: tl.constexpr,
+def _repaired(
+    batch, first_row, first_column, a, b, c, out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
+    c_column, out_batch, out_row, out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Results that are not finite, computed again as chains of FP32 fused multiply-adds in k order; finite ones stay."""
-    batch, first_row, first_column = _tile_of(m, n, BM, BN, GROUP)
+    """The results of one tile that are not finite, computed again."""
     rows, columns, inner = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN), tl.arange(0, BK)
     wide_rows, wide_columns, wide_inner = rows.to(tl.int64), columns.to(tl.int64), inner.to(tl.int64)
     inside = (rows[:, None] < m) & (columns[None, :] < n)
@@ -216,22 +225,28 @@ def repair(
 
 
 @triton.jit
-def split_words(
-    x, out, exponents, rows, columns, x_batch, x_row, x_column, out_batch, plane, e_batch, e_row, e_column,
-    FORMAT: tl.constexpr, ROUNDING: tl.constexpr, COUNT: tl.constexpr, SCALE: tl.constexpr, SCALED: tl.constexpr,
-    BLOCK: tl.constexpr,
+def repair(
+    a, b, c, out, flags, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch, out_row,
+    out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, FLAGGED: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """The words of an operand as planes: out[j] is word j, in rows without gaps."""
-    blocks = tl.cdiv(columns, BLOCK)
-    batch = (tl.program_id(0) // (rows * blocks)).to(tl.int64)
-    row = (tl.program_id(0) // blocks % rows).to(tl.int64)
-    at = tl.program_id(0) % blocks * BLOCK + tl.arange(0, BLOCK)
-    inside = at < columns
-    values = tl.load(x + batch * x_batch + row * x_row + at.to(tl.int64) * x_column, mask=inside, other=0.0)
-    values = values.to(tl.float32)
-    if SCALED:
-        places = exponents + batch * e_batch + row * e_row + at.to(tl.int64) * e_column
-        values = _times_power(values, tl.load(places, mask=inside, other=0))
-    words = words_of(values, COUNT, SCALE, FORMAT, ROUNDING)
-    for j in tl.static_range(COUNT):
-        tl.store(out + _planes(j, plane) + batch * out_batch + row * columns + at, words[j], mask=inside)
+    """Results that are not finite, computed again as chains of FP32 fused multiply-adds in k order; finite ones stay.
+
+    FLAGGED: Rows and columns of the tiles for which `flags` says whether there are any; a program looks after one of these.
+    """
+    if flags is not None:
+        batch, first_row, first_column = _tile_of(m, n, FLAGGED[0], FLAGGED[1], GROUP)
+        place = (batch * tl.cdiv(m, FLAGGED[0]) + first_row // FLAGGED[0]) * tl.cdiv(n, FLAGGED[1])
+        if tl.load(flags + place + first_column // FLAGGED[1]) != 0:
+            for part in range(0, (FLAGGED[0] // BM) * (FLAGGED[1] // BN)):
+                _repaired(
+                    batch, first_row + part // (FLAGGED[1] // BN) * BM, first_column + part % (FLAGGED[1] // BN) * BN, a, b, c,
+                    out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch, out_row,
+                    out_column, alpha, beta, ADD, FACTORS, BM, BN, BK,
+                )  # fmt: skip
+    else:
+        batch, first_row, first_column = _tile_of(m, n, BM, BN, GROUP)
+        _repaired(
+            batch, first_row, first_column, a, b, c, out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
+            c_column, out_batch, out_row, out_column, alpha, beta, ADD, FACTORS, BM, BN, BK,
+        )  # fmt: skip

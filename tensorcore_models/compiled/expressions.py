@@ -6,6 +6,7 @@ the same for the same operands. A product of a matrix instruction is kept as one
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -201,12 +202,13 @@ class ExpressionTrace:
         for name, line, outcome in self.decisions:
             lines.setdefault((name, outcome), []).append(line)
         return tuple(
-            f"{name} is {str(outcome).lower()} wherever it decides (line{'s' * (len(at) > 1)} {_some(sorted(at))})"
+            f"{name} is {str(outcome).lower()} wherever it decides (line{'s' * (len(at) > 1)} {some(sorted(at))})"
             for (name, outcome), at in lines.items()
         )
 
 
-def _some(lines: list[int]) -> str:
+def some(lines: Sequence[int]) -> str:
+    """Numbers of lines as text, the first and last of many."""
     return ", ".join(map(str, lines)) if len(lines) < 5 else f"{lines[0]} to {lines[-1]}, {len(lines)} of them"
 
 

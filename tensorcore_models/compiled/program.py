@@ -88,7 +88,8 @@ class KernelProgram(ABC):
         arguments : sequence
             One for each parameter: contiguous arrays are global memory (their address is passed), integers and floats are
             numbers of the parameter's size, a :class:`~tensorcore_models.compiled.TensorMap` is a tensor map, and a
-            :class:`~tensorcore_models.compiled.Structure` holds addresses. Missing trailing parameters are 0.
+            :class:`~tensorcore_models.compiled.Structure` holds addresses, a
+            :class:`~tensorcore_models.compiled.PointerTable` is the address of a table of them. Missing trailing parameters are 0.
         grid : sequence of int
             Blocks along x, y, z; missing ones are 1.
         block, cluster : sequence of int, optional

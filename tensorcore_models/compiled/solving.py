@@ -208,12 +208,10 @@ def _products(root: Node) -> int:
 def _result_width(node: Node) -> int:
     if isinstance(node, Step):
         return node.row.formats[3].bits
-    narrow = (
-        isinstance(node, Applied)
-        and node.name.startswith(("cvt.", "add.f16", "mul.f16"))
-        and "16" in node.name.split(".")[-2]
-    )
-    return 16 if narrow else 32
+    if not isinstance(node, Applied):
+        return 32
+    kind = node.name.split(".")[-2 if node.name.startswith("cvt.") else -1]
+    return 16 if kind in ("f16", "bf16") else 32
 
 
 def completed(

@@ -88,12 +88,17 @@ Node = Element | Constant | Applied | Step
 
 
 class Walker:
-    """Walks expressions of outputs at `places` (shape (outputs, axes)) together."""
+    """Walks expressions of outputs at `places` (shape (outputs, axes)) together.
 
-    def __init__(self, trace: ExpressionTrace, places: np.ndarray):
+    What is below an expression that some of the axes do not change is walked without them: by a walker of fewer outputs, one for
+    each place along the other axes (`first`; `inverse` says which one stands for each output).
+    """
+
+    def __init__(self, trace: ExpressionTrace, places: np.ndarray, starts: np.ndarray | None = None):
         self.trace, self.places = trace, places
         self._known: dict[bytes, Node] = {}
-        self._starts = np.array(trace.starts)
+        self._starts = np.array(trace.starts) if starts is None else starts
+        self._along: dict[int, tuple[np.ndarray, np.ndarray, Walker] | None] = {}
         first = places[0]
         self.probes: list[int | None] = []
         for axis in range(places.shape[1]):
@@ -113,10 +118,29 @@ class Walker:
             return self._constant(values)
         if (numbers == 0).any():
             raise Irregular((numbers == 0).astype(np.int64))
+        for axis in range(self.places.shape[1]):
+            part = self._without(axis)
+            if part is not None and (numbers[part[0]][part[1]] == numbers).all():
+                first, inverse, walker = part
+                try:
+                    return walker.node(numbers[first])
+                except Irregular as parted:
+                    raise Irregular(None if parted.labels is None else parted.labels[inverse]) from None
         key = numbers.tobytes()
         if key not in self._known:
             self._known[key] = self._walk(numbers)
         return self._known[key]
+
+    def _without(self, axis: int) -> "tuple[np.ndarray, np.ndarray, Walker] | None":
+        """(first, inverse, walker) of the outputs without an axis; None where that leaves as many."""
+        if axis not in self._along:
+            flat = self.places.copy()
+            flat[:, axis] = flat[0, axis]
+            distinct, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+            fewer = len(distinct) < len(flat)
+            walker = Walker(self.trace, distinct, self._starts) if fewer else self
+            self._along[axis] = (first, inverse.reshape(-1), walker) if fewer else None
+        return self._along[axis]
 
     def _constant(self, values) -> Node:
         values = np.zeros(1, np.uint64) if values is None else np.asarray(values)
