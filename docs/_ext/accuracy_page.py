@@ -9,7 +9,7 @@ HEADER = """# Accuracy on one page
 
 <!-- Generated from docs/accuracy.csv by `python docs/_ext/accuracy_page.py > docs/accuracy.md`; do not edit. -->
 
-Measured here on the models, by `python tools/measure_accuracy.py`; the rows are in
+Measured here on the models, by `python tools/measure_accuracy.py`. The rows are in
 {{download}}`accuracy.csv`, beside this page.
 
 ## Products
