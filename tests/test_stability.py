@@ -1,4 +1,4 @@
-"""Public names stand in docs/public_names.csv with the version since which they do: one that goes away, or comes, shows here."""
+"""Public names stand in docs/public_names.csv with the version since which they do: one that goes or comes shows here."""
 
 import csv
 import re
@@ -16,12 +16,15 @@ with (ROOT / "docs" / "public_names.csv").open(encoding="utf-8") as file:
 @pytest.mark.parametrize("module", MODULES)
 def test_the_list_has_every_public_name_and_no_other(module):
     listed = [row["name"] for row in ROWS if row["module"] == module]
-    assert listed == offered(ROOT, module), "add the name with the next version; remove one only as docs/stability.md says"
+    assert listed == offered(ROOT, module), (
+        "add the name with the next version; remove one only as docs/stability.md says"
+    )
     assert listed
 
 
 def test_versions_are_those_of_the_change_log():
-    known = set(re.findall(r"\b(\d+\.\d+)(?:\.\d+)?\b", (ROOT / "docs" / "stability.md").read_text().split("## Versions")[1]))
+    versions = (ROOT / "docs" / "stability.md").read_text().split("## Versions")[1]
+    known = set(re.findall(r"\b(\d+\.\d+)(?:\.\d+)?\b", versions))
     assert {row["module"] for row in ROWS} == set(MODULES)
     assert {row["since"] for row in ROWS} == {"0.1", "0.2"} <= known
     current = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]

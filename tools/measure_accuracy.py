@@ -1,9 +1,9 @@
 """Measures the accuracy of units, recovery methods and special functions, and writes the rows of docs/accuracy.csv.
 
-    python tools/measure_accuracy.py --products                   # units times methods times data: about a minute
-    python tools/measure_accuracy.py --errors errors.json         # functions, as tools/check_functions.py --errors measured them
+    python tools/measure_accuracy.py --products              # units times methods times data: about a minute
+    python tools/measure_accuracy.py --errors errors.json    # functions, measured by tools/check_functions.py --errors
 
-Rows of the other kind that the file has already stay. `python docs/_ext/accuracy_page.py > docs/accuracy.md` makes the page of it.
+Rows of the other kind that the file has already stay. `python docs/_ext/accuracy_page.py > docs/accuracy.md` makes the page.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from mpgemm.inputs import generate
 from tensorcore_models.files import write_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "accuracy.csv"
-COLUMNS = ("kind", "unit", "instruction", "method", "data", "results", "coverage", "largest_bits", "mean_bits", "evidence")
+COLUMNS = ("kind", "unit", "instruction", "method", "data", "results", "coverage", "largest_bits", "mean_bits", "evidence")  # fmt: skip
 UNITS = (
     "v100", "t4", "a100", "l40s", "h100", "b200", "rtx5090", "mi100", "mi250x", "mi300x", "910a", "910b1", "gaudi2", "wormhole",
 )  # fmt: skip
@@ -90,9 +90,7 @@ def main() -> None:
     kept = list(csv.reader(args.out.open(encoding="utf-8")))[1:] if args.out.exists() else []
     new = {"product": product_rows() if args.products else None}
     new["function"] = function_rows(args.errors) if args.errors else None
-    rows = [
-        row for kind, made in new.items() for row in ([r for r in kept if r[0] == kind] if made is None else made)
-    ]
+    rows = [row for kind, made in new.items() for row in ([r for r in kept if r[0] == kind] if made is None else made)]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
     write_text(args.out, text.getvalue())

@@ -14,19 +14,19 @@ Measured here on the models, by `python tools/measure_accuracy.py`. The rows are
 
 ## Products
 
-Each cell is *largest / mean* error of the {results} results of one product, in bits: -log2 of the error divided by |A||B|, the sum of the
-magnitudes of the products of that result. FP32's own unit roundoff is 24 bits. The operands are FP32, {shape}, drawn with seed 0, so the
-numbers are samples. The last column says what the bits of the unit rest on: *hardware* means that outputs of a chip were recorded and are
-replayed by the tests.
+Each cell is the *largest / mean* error of the {results} results of one product, in bits: -log2 of the error divided by |A||B|, the sum of
+the magnitudes of the products of that result. FP32's own unit roundoff is 24 bits. The operands are FP32, {shape}, drawn
+with seed 0, so the numbers are samples. The last column says what the bits of the unit rest on: *hardware* means that outputs
+of a chip were recorded and are replayed by the tests.
 
 """
 
 FUNCTIONS = """
 ## Special functions
 
-All operands were measured (exhaustive): between 2^-30 and the largest one that has a normal result, or the binades that repeat
-([the domains](special_functions.md#errors-over-all-operands)). Errors of sines, cosines and logarithms are absolute, the others relative
-to the exact result; both in bits, -log2.
+All operands were measured (exhaustive): between 2^-30 and the largest one that has a normal result, or the binades that
+repeat ([the domains](special_functions.md#errors-over-all-operands)). Errors of sines, cosines and logarithms are absolute, the
+others relative to the exact result; both in bits, -log2.
 
 | function | unit | operands | error | largest | mean | evidence |
 |---|---|---|---|---|---|---|

@@ -30,7 +30,7 @@ _FEW_COLUMNS = 8
 
 
 def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
-    """The exact product A B (+ C).
+    """Return the exact product A B (+ C).
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
 
 
 class ExactResult:
-    """An exact product, from :func:`exact_gemm`.
+    """`ExactResult` is an exact product, from :func:`exact_gemm`.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class ExactResult:
 
     @default_fp_state
     def rounded(self, fmt: str | tcm.Format = "fp32") -> np.ndarray:
-        """The exact values rounded once to a format, to nearest with ties to even.
+        """Return the exact values rounded once to a format, to nearest with ties to even.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class ExactResult:
 
     @default_fp_state
     def equals(self, computed: Any) -> np.ndarray:
-        """Which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN
+        """Return which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN
         for NaN.
 
         Parameters
@@ -169,7 +169,7 @@ class ExactResult:
 
     @default_fp_state
     def magnitudes(self) -> "ExactResult":
-        """The exact product |A||B| (+ |C|) of the absolute values: what rounding errors scale with."""
+        """Return the exact product |A||B| (+ |C|) of the absolute values: what rounding errors scale with."""
         other = object.__new__(type(self))
         other._a, other._b, other._c = np.abs(self._a), np.abs(self._b), None if self._c is None else np.abs(self._c)
         other.shape = self.shape

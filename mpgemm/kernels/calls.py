@@ -74,7 +74,7 @@ class KnownCall:
 
 # -- plans that users keep ---------------------------------------------------------------------------------------------------
 class Plan:
-    """A product decided once; :func:`mpgemm.kernels.plan` makes it.
+    """`Plan` is a product decided once; :func:`mpgemm.kernels.plan` makes it.
 
     ``plan(a, b, out=None, c=None)`` gives A B + C with the bits of :func:`mpgemm.kernels.matmul`, on the current stream of the
     device: one launch for the words of both operands, one for the product, one that looks at flags of tiles and repairs. Nothing
@@ -103,7 +103,7 @@ class Plan:
 
     @cached_property
     def kernels(self) -> tuple[TargetKernel, ...]:
-        """The launches compiled for the target, as texts."""
+        """Return the launches compiled for the target, as texts."""
         return tuple(compile_launch(launch, self.target, aligned=True) for launch in self.launches)
 
     def __repr__(self) -> str:

@@ -39,7 +39,7 @@ NARROWER = ("bf16", "fp16")
 
 @dataclass(frozen=True, repr=False)
 class KernelCheck(Result):
-    """Whether a kernel's result is right.
+    """`KernelCheck` holds whether a kernel's result is right.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class KernelCheck(Result):
     outside: np.ndarray | None = None
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {
             "passes": self.passes, "message": None if self.passes else str(self), "wrong": self.wrong,
             "elements": self.elements, "place": self.place, "suspects": list(self.suspects), "ruled_out": list(self.ruled_out),
@@ -88,7 +88,7 @@ class KernelCheck(Result):
         }  # fmt: skip
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [self.to_dict()]
 
     def __str__(self) -> str:

@@ -123,7 +123,7 @@ def _with_k(node: Node) -> tuple[str, int | None]:
 
 @dataclass(frozen=True, repr=False)
 class KernelRecipe(Result):
-    """What a kernel computes for its output.
+    """`KernelRecipe` holds what a kernel computes for its output.
 
     Attributes
     ----------
@@ -145,22 +145,22 @@ class KernelRecipe(Result):
 
     @property
     def root(self) -> Node:
-        """The expression of most elements."""
+        """Return the expression of most elements."""
         return self.forms[0].root
 
     def outline(self, form: int = 0) -> list[str]:
-        """Lines of an indented tree."""
+        """Return lines of an indented tree."""
         return _outline(self.forms[form].root, 0)
 
     @cached_property
     def instructions(self) -> tuple[str, ...]:
-        """The matrix instructions and multiply-adds of the most common expression, in the order in which they appear."""
+        """Return the matrix instructions and multiply-adds of the most common expression, in the order in which they appear."""
         found: dict[str, None] = {}
         _instructions(self.root, found)
         return tuple(found)
 
     def library(self) -> Recipe:
-        """The same as a recipe of `libraries`.
+        """Return the same as a recipe of `libraries`.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class KernelRecipe(Result):
         return "\n".join([*_named(lines), *(f"assumed: {each}" for each in self.assumptions)])
 
     def to_rows(self) -> list[dict]:
-        """One row for each expression: elements, matrix instructions, tree."""
+        """Return one row for each expression: elements, matrix instructions, tree."""
         return [
             {
                 "elements": len(form.outputs),

@@ -5,11 +5,23 @@ from pathlib import Path
 
 #: The public modules (docs/architecture.md); modules of frameworks offer functions of their own and are not packages.
 MODULES = (
-    "mpgemm", "mpgemm.inputs", "mpgemm.kernels", "mpgemm.testing", "mpgemm.traces", "ascend", "tensorcore_models",
-    "tensorcore_models.accumulators", "tensorcore_models.catalogue", "tensorcore_models.compiled", "tensorcore_models.functions",
-    "tensorcore_models.hardware", "tensorcore_models.libraries", "tensorcore_models.probing", "tensorcore_models.probing.formal",
+    "mpgemm",
+    "mpgemm.inputs",
+    "mpgemm.kernels",
+    "mpgemm.testing",
+    "mpgemm.traces",
+    "ascend",
+    "tensorcore_models",
+    "tensorcore_models.accumulators",
+    "tensorcore_models.catalogue",
+    "tensorcore_models.compiled",
+    "tensorcore_models.functions",
+    "tensorcore_models.hardware",
+    "tensorcore_models.libraries",
+    "tensorcore_models.probing",
+    "tensorcore_models.probing.formal",
     "tensorcore_models.reference",
-)  # fmt: skip
+)
 
 
 def offered(root: Path, module: str) -> list[str]:
