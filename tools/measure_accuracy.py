@@ -23,7 +23,9 @@ from mpgemm.inputs import generate
 from tensorcore_models.files import write_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "accuracy.csv"
-COLUMNS = ("kind", "unit", "instruction", "method", "data", "results", "coverage", "largest_bits", "mean_bits", "evidence")  # fmt: skip
+COLUMNS = (
+    "kind", "unit", "instruction", "method", "data", "results", "coverage", "largest_bits", "mean_bits", "evidence",
+)  # fmt: skip
 UNITS = (
     "v100", "t4", "a100", "l40s", "h100", "b200", "rtx5090", "mi100", "mi250x", "mi300x", "910a", "910b1", "gaudi2", "wormhole",
 )  # fmt: skip
