@@ -16,8 +16,8 @@ Measured here on the models, by `python tools/measure_accuracy.py`. The rows are
 
 Each cell is the *largest / mean* error of the {results} results of one product, in bits: -log2 of the error divided by
 |A||B|, the sum of the magnitudes of the products of that result. FP32's own unit roundoff is 24 bits. The operands are FP32,
-{shape}, drawn with seed 0, so the numbers are samples. The last column says what the bits of the unit rest on: *hardware* means that outputs
-of a chip were recorded and are replayed by the tests.
+{shape}, drawn with seed 0, so the numbers are samples. The last column says what the bits of the
+unit rest on: *hardware* means that outputs of a chip were recorded and are replayed by the tests.
 
 """
 

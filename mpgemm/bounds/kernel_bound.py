@@ -14,7 +14,7 @@ import numpy as np
 from mpgemm.bounds import bounds
 from mpgemm.bounds.kernel_order import ANY, KernelOrder
 from mpgemm.bounds.operand_facts import apply_scales, facts_of
-from mpgemm.bounds.running import GROUPS, chain_sum
+from mpgemm.bounds.running import GROUPS, chain_sum, sizes_of
 from tensorcore_models.aspects.errors import OperandFacts
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.scaling import Scaling
@@ -46,7 +46,7 @@ def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling |
         unit.check_scales(x.shape, y.shape, *((None, None) if scaling is None else (scaling.bits_a, scaling.bits_b)))
         inside = (scaling.a, scaling.b) if scaling is not None else inside
     used = apply_scales(unit, *given, *inside)
-    scaled = used if scaling is None else (given[0] * scaling.spread_a(), given[1] * scaling.spread_b())
+    scaled = used if scaling is None else (scaling.times_a(given[0]), scaling.times_b(given[1]))
     return Used(used[0], used[1], scaled[0], scaled[1], facts_of(unit, *given, *inside))
 
 
@@ -78,7 +78,7 @@ class KernelBound:
     def _sizes(self) -> np.ndarray:
         """|X||Y| (+ |C| where c may be in the chain), which is not finite where an operand is not."""
         with np.errstate(over="ignore", invalid="ignore"):
-            sizes = np.abs(self.used.x) @ np.abs(self.used.y)
+            sizes = sizes_of(self.used.x, self.used.y)
             return sizes if self.c is None or self.outside else sizes + np.abs(self.c)
 
     @cached_property
@@ -132,7 +132,7 @@ class KernelBound:
     def _scaled_sizes(self, sizes: np.ndarray) -> np.ndarray:
         if self.scaling is None or self.order.block is None:
             return sizes
-        return np.abs(self.used.a) @ np.abs(self.used.b)
+        return sizes_of(self.used.a, self.used.b)
 
     def _of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Chains of one block each with its scales: FP32 rounds twice, their product and the chain's with it, or the chain's
@@ -149,13 +149,15 @@ class KernelBound:
         for (piece,) in chains:
             factor_a, factor_b = (v.astype(np.float64) for v in self.scaling.at(piece.start))  # type: ignore[union-attr]
             factor, larger = np.abs(factor_a * factor_b), np.maximum(np.abs(factor_a), np.abs(factor_b))
-            taken = slice(piece.start, piece.stop)
-            sizes = np.abs(self.used.x[:, taken]) @ np.abs(self.used.y[taken])
-            sizes = np.where(np.isfinite(sizes), sizes, 0.0)
-            lost = relative * sizes * bounds.MARGIN + absolute
             if known:
                 chain = chain_sum(self.unit, self.used.x, self.used.y, (piece,), self.used.facts, groups=8)
-                sizes, lost = np.minimum(sizes, np.abs(chain.sums)), np.minimum(lost, chain.error)
+                lost = np.minimum(relative * chain.sizes * bounds.MARGIN + absolute, chain.error)
+                sizes = np.minimum(chain.sizes, np.abs(chain.sums))
+            else:
+                taken = slice(piece.start, piece.stop)
+                sizes = np.abs(self.used.x[:, taken]) @ np.abs(self.used.y[taken])
+                sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+                lost = relative * sizes * bounds.MARGIN + absolute
             total += factor * (sizes + lost)
             error += factor * lost + (bounds.growth(UNIT, 2) * factor + TINY) * (sizes + lost) + TINY * (1 + larger)
         return total, error

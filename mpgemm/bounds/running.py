@@ -21,11 +21,28 @@ from tensorcore_models.engines.engine import Engine
 GROUPS = 192
 
 
+#: The bits of a float64 that hold its exponent: alone they are the largest power of two that is not above its size.
+_EXPONENT = np.int64(0x7FF << 52)
+#: Values of k of which |A| and |B| are formed at a time: they stay in the cache.
+_AT_ONCE = 256
+
+
+def sizes_of(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """|A||B| in float64, shape (m, n), without |A| and |B| of all k."""
+    sizes = np.zeros((a.shape[0], b.shape[1]))
+    for start in range(0, a.shape[1], _AT_ONCE):
+        taken = slice(start, start + _AT_ONCE)
+        sizes += np.abs(a[:, taken]) @ np.abs(b[taken])
+    return sizes
+
+
 class ChainSum(NamedTuple):
-    """One chain: its exact sum up to FP64's errors, which `error` includes, and a bound of its error; shape (m, n)."""
+    """One chain: its exact sum up to FP64's errors, which `error` includes, a bound of its error, and the sum of its products'
+    sizes; shape (m, n)."""
 
     sums: np.ndarray
     error: np.ndarray
+    sizes: np.ndarray
 
 
 def chain_sum(
@@ -41,19 +58,20 @@ def chain_sum(
     in the chain."""
     step = step_error(engine, facts)
     shape = (a.shape[0], b.shape[1])
-    sums, error, slack = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    sums, error, slack, total = (np.zeros(shape) for _ in range(4))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for taken in _groups(pieces, engine.k, groups):
             x, y = a[:, taken], b[taken]
             steps = steps_of(engine, x.shape[1], step.terms)
             sizes = np.abs(x) @ np.abs(y)
+            total += sizes
             slack += (a.shape[1] + 2) * 2.0**-51 * sizes
             reach = np.abs(sums) + addend + error + slack
             sums = sums + x @ y
             error = (error + _lost(step, steps, reach, sizes, np.abs(sums) + addend + error + slack, (x, y))) * (
                 1 + 2.0**-45
             )
-    return ChainSum(sums, (error + slack) * MARGIN)
+    return ChainSum(sums, (error + slack) * MARGIN, total)
 
 
 def _groups(pieces: Sequence[range], step: int, most: int) -> Iterator[slice]:
@@ -80,5 +98,9 @@ def _lost(step: StepError, steps: int, reach, sizes, behind, operands) -> np.nda
 
 def _power_below(x: np.ndarray) -> np.ndarray:
     """The largest power of two that is not above; 0 for 0."""
-    fraction, exponent = np.frexp(x)
-    return np.where(np.isfinite(x), np.ldexp(np.where(fraction > 0, 0.5, 0.0), exponent), x)
+    powers = (x.view(np.int64) & _EXPONENT).view(np.float64)
+    below = powers == 0  # 0, or subnormal numbers of FP64
+    if below.any() and x[below].any():
+        fraction, exponent = np.frexp(x)
+        return np.where(np.isfinite(x), np.ldexp(np.where(fraction > 0, 0.5, 0.0), exponent), x)
+    return powers

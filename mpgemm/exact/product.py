@@ -30,7 +30,7 @@ _FEW_COLUMNS = 8
 
 
 def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
-    """Return the exact product A B (+ C).
+    """The exact product A B (+ C).
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
 
 
 class ExactResult:
-    """`ExactResult` is an exact product, from :func:`exact_gemm`.
+    """An exact product, from :func:`exact_gemm`; `shared`: of operands that nobody changes, which are not copied.
 
     Attributes
     ----------
@@ -77,8 +77,9 @@ class ExactResult:
     """
 
     @default_fp_state
-    def __init__(self, a: Any, b: Any, c: Any = None):
-        self._a, self._b = _copied(a, "a"), _copied(b, "b")
+    def __init__(self, a: Any, b: Any, c: Any = None, *, shared: bool = False):
+        taken = source_array if shared else _copied
+        self._a, self._b = taken(a, "a"), taken(b, "b")
         self._c = None if c is None else source_array(c, "c").astype(np.float64)  # astype copies
         check_shapes(self._a, self._b, self._c)
         self.shape = (self._a.shape[0], self._b.shape[1])
@@ -86,7 +87,7 @@ class ExactResult:
 
     @default_fp_state
     def rounded(self, fmt: str | tcm.Format = "fp32") -> np.ndarray:
-        """Return the exact values rounded once to a format, to nearest with ties to even.
+        """The exact values rounded once to a format, to nearest with ties to even.
 
         Parameters
         ----------
@@ -147,7 +148,7 @@ class ExactResult:
 
     @default_fp_state
     def equals(self, computed: Any) -> np.ndarray:
-        """Return which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN
+        """Which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN
         for NaN.
 
         Parameters
@@ -169,7 +170,7 @@ class ExactResult:
 
     @default_fp_state
     def magnitudes(self) -> "ExactResult":
-        """Return the exact product |A||B| (+ |C|) of the absolute values: what rounding errors scale with."""
+        """The exact product |A||B| (+ |C|) of the absolute values: what rounding errors scale with."""
         other = object.__new__(type(self))
         other._a, other._b, other._c = np.abs(self._a), np.abs(self._b), None if self._c is None else np.abs(self._c)
         other.shape = self.shape

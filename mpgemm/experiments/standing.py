@@ -53,6 +53,21 @@ def results_that_decide(difference: float, metric: str = "relative_frobenius") -
     return max(FEWEST_RESULTS, 1 + math.ceil((_SPREAD / distance) ** 2))
 
 
+def results_for_all(differences: Mapping[str, float]) -> int | None:
+    """How many results would decide by all metrics, if the differences stay: one beyond its threshold decides alone, within
+    all of them each must be told; None beyond a million.
+
+    >>> results_for_all({"relative_frobenius": -1.3, "componentwise": -1.52})
+    28
+    """
+    needed = {metric: results_that_decide(difference, metric) for metric, difference in differences.items()}
+    beyond = [needed[m] for m, difference in differences.items() if difference < -NOISE_BITS[m]]
+    if beyond:
+        return min((n for n in beyond if n is not None), default=None)
+    within = list(needed.values())
+    return None if None in within else max(n for n in within if n is not None)
+
+
 def standing(
     difference: float, interval: MeanInterval | None, metric: str, results: int, *, exact: bool = False
 ) -> str:

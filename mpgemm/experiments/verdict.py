@@ -13,7 +13,7 @@ from ascend.numeric.words import ROW_SCALING_EXPONENT
 from mpgemm.exact.conditioning import Conditioning
 from mpgemm.experiments.not_finite import NotFinite
 from mpgemm.experiments.spread import FEWEST, METHOD, MOST, MeanInterval
-from mpgemm.experiments.standing import METRICS, NOISE_BITS, STATUSES, results_that_decide, sampling_bits
+from mpgemm.experiments.standing import METRICS, NOISE_BITS, STATUSES, results_for_all, sampling_bits
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
 from tensorcore_models.results import Result
 
@@ -344,7 +344,7 @@ def _undecided(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
     open_ones = [j for j in judged if j.status == "undecided"]
     if not open_ones:
         return []
-    found = [results_that_decide(j.differences[m], m) for j in open_ones for m in METRICS]
+    found = [results_for_all(j.differences) for j in open_ones]
     measured = verdict.results * verdict.seeds
     counted = f"{measured} result{'s' * (measured != 1)}"
     chance = f"{counted} can say no more: differences of up to {sampling_bits(measured):.1f} bits are chance"

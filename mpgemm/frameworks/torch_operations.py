@@ -30,10 +30,6 @@ _EXACT = {
     "scalar_tensor", "scatter", "select_scatter", "sgn", "sign", "slice_scatter", "sort", "stack", "topk", "tril", "triu",
     "trunc", "unfold", "where", "zero", "zeros", "zeros_like",
 }  # fmt: skip
-#: Operations whose results are whole numbers where their operands are.
-_WHOLE_NUMBERS = {
-    "add", "arange", "bitwise_xor", "cumsum", "floor_divide", "mul", "pow", "remainder", "rsub", "sub", "sum",
-}  # fmt: skip
 #: Functions of one operand: torch's name, the library's.
 _FUNCTIONS = {
     "exp": "expf", "exp2": "exp2f", "log": "logf", "erf": "erff", "tanh": "tanhf", "rsqrt": "rsqrtf", "sqrt": "sqrt.rn.f32",
@@ -83,9 +79,9 @@ def run_exactly(func, args, kwargs) -> Computed | None:
         return Computed(func(*args, **kwargs), EXACT)
     if base == "index_put" and not (kwargs.get("accumulate") or len(args) > 3 and args[3]):
         return Computed(func(*args, **kwargs), EXACT)
-    if any(_is_real(x) for x in _tensors((args, kwargs))) or (base not in _WHOLE_NUMBERS):
+    if any(_is_real(x) for x in _tensors((args, kwargs))) or torch.Tag.nondeterministic_seeded in func.tags:
         return None
-    found = func(*args, **kwargs)
+    found = func(*args, **kwargs)  # of whole numbers: exact where the results are whole, too
     whole = all(not _is_real(x) or bool((x == x.round()).all()) for x in _tensors(found))
     return Computed(found, EXACT) if whole else None
 
@@ -220,11 +216,14 @@ def _safe_softmax(x, dim, dtype=None) -> Computed | None:
 
 def _reduction(kernel: str, rows: Callable) -> Callable:
     def rule(x, dim=None, keepdim=False, *, dtype=None) -> Computed | None:
-        if x.dtype != torch.float32 or dtype not in (None, torch.float32) or not _last(x, dim):
-            return None
+        if not _last(x, dim) or x.stride(-1) != 1 or dtype not in (None, x.dtype, torch.float32):
+            return None  # other strides: threads share other dimensions
         found = rows(_wide(x))
-        found = found[..., None] if keepdim else found
-        return Computed(_narrow(np.asarray(found), torch.float32), _basis(kernel, x.shape[-1], x.dtype))
+        found = np.asarray(found[..., None] if keepdim else found)
+        basis = _basis(kernel, x.shape[-1], x.dtype)
+        if x.dtype in _REDUCED:
+            basis = inferred("recorded in FP32")
+        return Computed(_narrow(found, dtype or x.dtype), basis)
 
     return rule
 

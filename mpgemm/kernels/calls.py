@@ -28,7 +28,11 @@ def call_key(a, b, out, c, method, alpha, beta, config, scale, repair, options) 
     device = a.device
     if device.type == "cpu" and devices.device_target(device) is None:
         return None
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack():
+    if (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack()
+        or torch._C._functorch.peek_interpreter_stack()
+    ):
         return None
     tensors = [x for x in (a, b, c, out) if x is not None]
     if any(type(x) is not torch.Tensor or x.layout != torch.strided or x.device != device for x in tensors):
@@ -61,7 +65,8 @@ class KnownCall:
         self._plan = plan_of(product.planned(out, product.configuration), product.a.device)
         self._repaired, self._added = product.row.repair == "fp32", product.c is not None and product.beta != 0
 
-    def __call__(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, c: torch.Tensor | None) -> torch.Tensor:
+    def __call__(self, a: Any, b: Any, out: torch.Tensor | None, c: torch.Tensor | None) -> torch.Tensor:
+        """The product of tensors of the call's shapes, strides and types."""
         result = torch.empty(self._shape, dtype=torch.float32, device=a.device) if out is None else out
         tensors = {"a": a, "b": b, "out": result}
         if self._added:
@@ -73,11 +78,11 @@ class KnownCall:
 
 
 # -- plans that users keep ---------------------------------------------------------------------------------------------------
-class Plan:
-    """`Plan` is a product decided once; :func:`mpgemm.kernels.plan` makes it.
+class MatmulPlan:
+    """A product decided once; :func:`mpgemm.kernels.plan` makes it.
 
     ``plan(a, b, out=None, c=None)`` gives A B + C with the bits of :func:`mpgemm.kernels.matmul`, on the current stream of the
-    device: one launch for the words of both operands, one for the product, one that looks at flags of tiles and repairs. Nothing
+    device: one launch for the words of both operands, one for the product, one that reads flags of tiles and repairs. Nothing
     is read back, so a CUDA graph can capture a call. Each stream has a workspace of its own, which the plan keeps: two graphs
     that were captured on one stream are not to be replayed at the same time.
 
@@ -103,13 +108,13 @@ class Plan:
 
     @cached_property
     def kernels(self) -> tuple[TargetKernel, ...]:
-        """Return the launches compiled for the target, as texts."""
+        """The launches compiled for the target, as texts."""
         return tuple(compile_launch(launch, self.target, aligned=True) for launch in self.launches)
 
     def __repr__(self) -> str:
         p, (batch, m, n, k) = self._product, self._product.sizes
         names = ", ".join(launch.function for launch in self.launches)
-        return f"Plan({p.row.name}, {batch} x {m} x {n} x {k}, {self.target.name}, {self.tile}: {names})"
+        return f"MatmulPlan({p.row.name}, {batch} x {m} x {n} x {k}, {self.target.name}, {self.tile}: {names})"
 
     def __call__(
         self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None, c: torch.Tensor | None = None
@@ -139,13 +144,17 @@ class Plan:
         for side, (x, lines, columns) in enumerate(((a, m, k), (b, k, n))):
             self._check_operand(x, side, (*shape[:-2], lines, columns))
         added = None if c is None or self._product.beta == 0 else _checked_end(c, "c", a).expand(shape)
-        result = torch.empty(shape, dtype=torch.float32, device=a.device) if out is None else _checked_end(out, "out", a)
+        result = (
+            torch.empty(shape, dtype=torch.float32, device=a.device) if out is None else _checked_end(out, "out", a)
+        )
         if result.shape != shape:
             raise ValueError(f"out is {tuple(result.shape)}, the result {tuple(shape)}")
         if out is not None:
             place = out.untyped_storage().data_ptr()
             if any(x is not None and x is not out and x.untyped_storage().data_ptr() == place for x in (a, b, c)):
-                raise ValueError("out shares memory with an operand: leave it out, or call kernels.matmul, which copies")
+                raise ValueError(
+                    "out shares memory with an operand: leave it out, or call kernels.matmul, which copies"
+                )
         tensors = {"a": a, "b": b, "out": result}
         if added is not None:
             same = c is out and self._product.row.repair == "fp32"
@@ -156,24 +165,31 @@ class Plan:
     def _check_operand(self, x: torch.Tensor, side: int, shape: tuple[int, ...]) -> None:
         p, name = self._product, "ab"[side]
         if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} is a {type(x).__name__}, a plan takes tensors: kernels.matmul takes operands that were split")
+            raise TypeError(
+                f"{name} is a {type(x).__name__}, a plan takes tensors: kernels.matmul takes operands that were split"
+            )
         strides = p.strides[side][-x.dim() :] if x.dim() == 2 or p.sizes[0] > 1 else (x.stride(0), *p.strides[side][1:])
-        found = (tuple(x.shape), TYPES.get(x.dtype), x.stride(), x.device)
-        if found != (shape, p.types[side], tuple(strides), self._device):
+        found = (x.shape, TYPES.get(x.dtype), x.stride(), x.device)
+        if found != (shape, p.types[side], strides, self._device):
             raise ValueError(
-                f"{name} is {found[0]} of {x.dtype} with strides {found[2]} on {x.device}; the plan is for {shape} of "
-                f"{p.types[side]} with strides {tuple(strides)} on {self._device}: make a plan for it, or call kernels.matmul, which "
-                "takes any"
+                f"{name} is {tuple(x.shape)} of {x.dtype} with strides {found[2]} on {x.device}; the plan is for {shape} of "
+                f"{p.types[side]} with strides {tuple(strides)} on {self._device}: make a plan for it, or call "
+                "kernels.matmul, which takes any"
             )
         if torch.is_grad_enabled() and x.requires_grad:
-            raise ValueError(f"{name} asks for a gradient, which a plan does not give: call kernels.matmul, or use torch.no_grad()")
+            raise ValueError(
+                f"{name} asks for a gradient, which a plan does not give: call kernels.matmul, or use torch.no_grad()"
+            )
 
     def _for(self, out: torch.Tensor, c: torch.Tensor | None) -> TensorPlan:
         """The plan for the strides of a result and of C."""
+        if c is None and out.is_contiguous():
+            return self._plans[self._product.out, None]
         key = _matrix_strides(out), None if c is None else _matrix_strides(c)
         if key not in self._plans:
             p = self._product
             changed = PlannedProduct(p.row, p.sizes, p.types, p.strides, key[0], key[1], p.alpha, p.beta, p.tile)
+            assert isinstance(self._device, torch.device)
             self._plans[key] = TensorPlan(changed, self._device)
         return self._plans[key]
 
@@ -205,7 +221,7 @@ def plan(
     scale: str = "auto",
     repair: bool = True,
     config: Configuration | None = None,
-) -> Plan:
+) -> MatmulPlan:
     """Decide a product once: form, words, tiles, compiled kernels, grid, descriptors, workspace.
 
     Parameters
@@ -226,12 +242,12 @@ def plan(
 
     Returns
     -------
-    Plan
+    MatmulPlan
 
     Raises
     ------
     ValueError
-        If a size, the layout or the method does not fit, or the device is a CPU, on which :func:`mpgemm.kernels.matmul` simulates.
+        If a size, the layout or the method does not fit, or the device is a CPU, where matmul simulates.
 
     Examples
     --------
@@ -254,15 +270,21 @@ def plan(
     if row.name.startswith("bf16xfp32") and a_dtype != torch.bfloat16:
         raise ValueError(f"method {method} multiplies a BF16 a, a_dtype is {a_dtype}")
     target = _planned_for(device)
-    strides = tuple(
-        (0 if batch == 1 else lines * columns, *((columns, 1) if stored == "n" else (1, lines)))
-        for stored, (lines, columns) in zip(layout, ((m, k), (k, n)), strict=True)
-    )
+
+    def strides(stored: str, lines: int, columns: int) -> tuple[int, int, int]:
+        return (0 if batch == 1 else lines * columns, *((columns, 1) if stored == "n" else (1, lines)))
+
+    of_operands = strides(layout[0], m, k), strides(layout[1], k, n)
     asked: Any = {"alpha": float(alpha), "beta": float(beta), "tile": config}
     product = PlannedProduct(
-        row, (batch, m, n, k), (TYPES[a_dtype], TYPES[b_dtype]), strides, (0 if batch == 1 else m * n, n, 1), **asked
+        row,
+        (batch, m, n, k),
+        (TYPES[a_dtype], TYPES[b_dtype]),
+        of_operands,
+        (0 if batch == 1 else m * n, n, 1),
+        **asked,
     )
-    return Plan(product, target)
+    return MatmulPlan(product, target)
 
 
 def _planned_for(device) -> torch.device | KernelTarget:
@@ -271,7 +293,7 @@ def _planned_for(device) -> torch.device | KernelTarget:
     found = torch.device(device)
     if devices.device_target(found) is None:
         raise ValueError(
-            f"a plan runs on a GPU, the device is {found}: call kernels.matmul, which simulates on the CPU, or name a target, as "
-            "device='sm_90'"
+            f"a plan runs on a GPU, the device is {found}: call kernels.matmul, which simulates on the CPU, or name a "
+            "target, as device='sm_90'"
         )
     return torch.device("cuda", torch.cuda.current_device()) if found.type == "cuda" and found.index is None else found

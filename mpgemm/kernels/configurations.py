@@ -224,8 +224,8 @@ WORD_SHAPES = {
 }
 WORD_DEPTH = {"fp16": 64, "bf16": 64, "tf32": 32}
 WORD_STAGES = 4
-#: What one byte of memory and one more launch take, in operations of a lane of one multiprocessor: an H100 has 3.35 TB/s for 132
-#: multiprocessors of 128 lanes at 1.755 GHz, and a launch of 3 us is counted.
+#: What one byte of memory and one more launch take, in operations of a lane of one multiprocessor: an H100 has 3.35 TB/s for
+#: 132 multiprocessors of 128 lanes at 1.755 GHz, and a launch of 3 us is counted.
 BYTE, LAUNCH = 128 * 132 * 1.755e9 / 3.35e12, 128 * 1.755e9 * 3e-6
 
 
@@ -259,8 +259,8 @@ def word_configuration(form: KernelForm, target: KernelTarget, m: int, n: int, k
 def split_before(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> bool:
     """Whether by count it takes less time to write the words of both operands to memory first than to split in the product.
 
-    Where words come by TMA the unit waits for splitting and the splitting for the unit: on an H100 `ootomo` at 4096^3 took 0.8 of
-    the time of both in turn. Elsewhere both run side by side, as :func:`estimate` counts them.
+    Where words come by TMA the unit waits for splitting and the splitting for the unit: on an H100 `ootomo` at 4096^3 took
+    more than the time of both in turn. Elsewhere both run side by side, as :func:`estimate` counts them.
     """
     moved = sum(
         extent * (4 + 2 * words * BYTES[form.format])

@@ -1,13 +1,15 @@
 """Where kernels run: the target of a torch device, and a launch on it by Triton."""
 
+from collections.abc import Collection
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import torch
 
 from mpgemm.kernels.compiling import kernel_function
-from tensorcore_models.gpu.launches import Box, TritonLaunch, View
+from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
 from tensorcore_models.gpu.targets import TARGETS, KernelTarget
 
 
@@ -42,27 +44,35 @@ def execute(launch: TritonLaunch, device: torch.device) -> None:
         )
 
 
+_NOTHING = nullcontext()
+
+
 def current(device: torch.device):
     """A context in which a device is the current one; nothing to do where it is already."""
     if device.type == "cuda" and torch.cuda.current_device() != device.index:
         return torch.cuda.device(device)
-    return nullcontext()
+    return _NOTHING
+
+
+@cache
+def _triton() -> tuple[Any, Any, Any]:
+    """(drivers, hooks, descriptors) of Triton, imported when a kernel is planned."""
+    from triton import knobs
+    from triton.runtime import driver
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return driver, knobs.runtime, TensorDescriptor
 
 
 def current_stream() -> int:
     """The stream that the current device's launches go to."""
-    from triton.runtime import driver
-
-    return driver.active.get_current_stream(driver.active.get_current_device())
+    active = _triton()[0].active
+    return active.get_current_stream(active.get_current_device())
 
 
 def _passed(x: Any, data: Any) -> Any:
     """An argument as Triton takes it: a tensor, or the descriptor of one."""
-    if isinstance(x, Box):
-        from triton.tools.tensor_descriptor import TensorDescriptor
-
-        return TensorDescriptor(data, x.shape, (x.shape[1], 1), x.box)
-    return data
+    return _triton()[2](data, x.shape, (x.shape[1], 1), x.box) if type(x) is DescribedArray else data
 
 
 class PlannedLaunch:
@@ -72,19 +82,23 @@ class PlannedLaunch:
     ----------
     launch : TritonLaunch
         The data of its views and boxes are names of tensors.
+    workspace : container of str
+        Names of tensors that are bound before a call.
     """
 
-    def __init__(self, launch: TritonLaunch):
+    def __init__(self, launch: TritonLaunch, workspace: Collection[str] = ()):
         self.launch, self._function = launch, kernel_function(launch.function)
         values = {**launch.arguments, **launch.constants}
         self._fixed = [values[name] for name in self._function.arg_names]
-        self._named = [(i, x) for i, x in enumerate(self._fixed) if isinstance(x, View | Box)]
+        self._named = [(i, x) for i, x in enumerate(self._fixed) if isinstance(x, View | DescribedArray)]
+        self._open = [(i, x) for i, x in self._named if x.data not in workspace]
         self._options = {**launch.options, "num_warps": launch.warps, "num_stages": launch.stages}
         stand_ins = {kind: torch.empty(64, dtype=TENSOR_TYPES[kind]) for kind in {x.type for _, x in self._named}}
         sample = self._fixed.copy()
         for i, x in self._named:
             sample[i] = _passed(x, stand_ins[x.type])
         self._kernel = self._function.run(*sample, grid=(launch.grid,), warmup=True, **self._options)
+        self._run = self._kernel.run  # loads the kernel, which cannot be done while a graph is captured
 
     def bound(self, tensors: dict[str, torch.Tensor]) -> list[Any]:
         """Arguments in order with these tensors; what names others stays open."""
@@ -97,9 +111,8 @@ class PlannedLaunch:
     def filled(self, arguments: list[Any], tensors: dict[str, torch.Tensor]) -> list[Any]:
         """The arguments with the open ones taken from `tensors`."""
         arguments = arguments.copy()
-        for i, x in self._named:
-            if x.data in tensors:
-                arguments[i] = _passed(x, tensors[x.data])
+        for i, x in self._open:
+            arguments[i] = _passed(x, tensors[x.data])
         return arguments
 
     def with_arguments(self, arguments: list[Any]) -> TritonLaunch:
@@ -116,13 +129,14 @@ class PlannedLaunch:
         if not aligned:
             self._function.run(*arguments, grid=(self.launch.grid,), warmup=False, **self._options)
             return
-        from triton import knobs
-
-        kernel, grid, hooks = self._kernel, self.launch.grid, knobs.runtime
-        about = kernel.launch_metadata((grid,), stream, *arguments)
-        kernel.run(
-            grid, 1, 1, stream, kernel.function, kernel.packed_metadata, about, hooks.launch_enter_hook,
-            hooks.launch_exit_hook, *arguments,
+        kernel, grid, hooks = self._kernel, self.launch.grid, _triton()[1]
+        enter, leave, about = hooks.launch_enter_hook, hooks.launch_exit_hook, None
+        if enter.calls or leave.calls:  # a profiler watches
+            about = kernel.launch_metadata((grid,), stream, *arguments)
+        else:
+            enter = leave = None
+        self._run(
+            grid, 1, 1, stream, kernel.function, kernel.packed_metadata, about, enter, leave, *arguments,
         )  # fmt: skip
 
 

@@ -87,7 +87,7 @@ class KernelForm:
 def narrowed(form: KernelForm, most: tuple[int, int]) -> KernelForm:
     """The form without products of words that are zero: A has `most[0]` words at most, B `most[1]`.
 
-    Products with zeros leave a sum as it is; so results that are finite keep their bits. Chains without products stay, as zeros.
+    Products with zeros leave a sum as it is; so finite results keep their bits. Chains without products stay, as zeros.
     """
     kept = [p for p, (i, j) in enumerate(form.products) if i < most[0] and j < most[1]]
     products = tuple(form.products[p] for p in kept)

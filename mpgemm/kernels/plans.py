@@ -1,6 +1,7 @@
 """Products of tensors planned once: form, words, tiles, kernels and workspace, so that a call only passes addresses."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,14 +9,23 @@ import torch
 
 from mpgemm.kernels import devices
 from mpgemm.kernels.configurations import (
-    DESCRIBED, Configuration, check_stages, choose, split_before, word_configuration,
+    DESCRIBED,
+    Configuration,
+    check_stages,
+    choose,
+    split_before,
+    word_configuration,
 )  # fmt: skip
 from mpgemm.kernels.devices import PlannedLaunch
 from mpgemm.kernels.forms import KernelForm, kernel_form, narrowed
 from mpgemm.kernels.launches import check_depth, gemm_launch, repair_launch, tiles_of
 from mpgemm.kernels.targets import check_words
 from mpgemm.kernels.word_launches import (
-    WordPlanes, padded_depth, planes_of, split_operands_launch, word_product_launch,
+    WordPlanes,
+    padded_depth,
+    planes_of,
+    split_operands_launch,
+    word_product_launch,
 )  # fmt: skip
 from mpgemm.recovery.method import RecoveryMethod
 from tensorcore_models.gpu.launches import TritonLaunch, View
@@ -23,6 +33,8 @@ from tensorcore_models.gpu.targets import KernelTarget
 
 WORD_TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32}
 _NO_STRIDES = (0, 0, 0)
+#: Names of what the launches write for one another, of A and of B.
+_WORDS, _EXPONENTS = ("a_words", "b_words"), ("a_exponents", "b_exponents")
 
 
 @dataclass(frozen=True)
@@ -103,14 +115,17 @@ class ProductPlan:
         self.described = target.unit in DESCRIBED and all(self._split)
         chosen = word_configuration if self.described else choose
         self.tile = tile = product.tile or chosen(form, target, m, n, k, batch)
-        self._planes = tuple(self._layout(whole, side) if split else None for side, split in enumerate(self._split))
+        self._planes = self._layout(whole, 0), self._layout(whole, 1)
         if self.described and any(p is not None and p.k % tile.depth for p in self._planes):
             self.described = False
         check_stages(form, tile, target)
         self.launches = tuple(self._launches(scaled))
 
     # -- what is launched --------------------------------------------------------------------------------------------------
-    def _layout(self, whole: KernelForm, side: int) -> WordPlanes:
+    def _layout(self, whole: KernelForm, side: int) -> WordPlanes | None:
+        """How an operand's words lie; None where it is split in the product."""
+        if not self._split[side]:
+            return None
         batch, *extents, k = self.product.sizes
         ready, depth = self.product.ready[side], padded_depth(whole)
         if ready is not None:
@@ -121,59 +136,74 @@ class ProductPlan:
         made = planes_of(whole, side, x, batches, extents[side], k, max(depth, self.tile.depth))
         return WordPlanes(made.format, self._counts[side], made.batches, made.lines, made.k, made.inner)
 
-    def _launches(self, scaled: bool):
-        asked, form, tile = self.product, self.form, self.tile
-        batch, m, n, k = sizes = asked.sizes
-        operands = tuple(View("ab"[s], asked.types[s], asked.strides[s]) for s in (0, 1))
+    def _launches(self, scaled: bool) -> Iterator[TritonLaunch]:
+        asked = self.product
+        batch, m, n, _ = sizes = asked.sizes
+        a, b = (View("ab"[side], asked.types[side], asked.strides[side]) for side in (0, 1))
         out = View("out", "fp32", asked.out)
         c = None if asked.c is None else View("c", "fp32", asked.c)
-        names = []
-        for side, planes in enumerate(self._planes):
-            words, exponents = ("ab"[side] + "_words", "ab"[side] + "_exponents")
-            names.append((words, exponents if scaled else None))
-            if planes is not None and asked.ready[side] is None:
-                self.workspace[words] = planes.shape, WORD_TYPES[form.format]
-                if scaled:
-                    self.workspace[exponents] = (planes.batches * planes.lines,), torch.int32
-        split_here = [p is not None and asked.ready[s] is None for s, p in enumerate(self._planes)]
-        if any(split_here):
-            pick = [(operands[s], self._planes[s], *names[s]) if split_here[s] else (None,) * 4 for s in (0, 1)]
-            views, planes, words, exponents = zip(*pick, strict=True)
-            yield split_operands_launch(kernel_form(asked.row), (m, n, k), views, planes, words, exponents, self._counts)
+        yield from self._splitting((a, b), scaled)
         flags = None
         if asked.row.repair == "fp32":
-            self.workspace["flags"] = (tiles_of(batch, m, n, tile),), torch.int32
+            self.workspace["flags"] = (tiles_of(batch, m, n, self.tile),), torch.int32
             flags = View("flags", "s32", _NO_STRIDES)
-        ends = {"alpha": asked.alpha, "beta": asked.beta, "flags": flags}
-        exponents = (names[0][1], names[1][1]) if scaled else None
-        if self.described:
-            words = names[0][0], names[1][0]
-            yield word_product_launch(form, tile, sizes, self._planes, words, out, c, exponents, **ends)
-        else:
-            yield self._gemm(operands, names, out, c, scaled, ends)
+        yield self._multiplying((a, b), out, c, scaled, flags)
         if flags is not None:
-            yield repair_launch(sizes, *operands, out, c, tile=tile, **ends)
+            yield repair_launch(sizes, a, b, out, c, asked.alpha, asked.beta, flags, self.tile)
 
-    def _gemm(self, operands, names, out: View, c: View | None, scaled: bool, ends: dict) -> TritonLaunch:
-        """The product by loads of elements, or of words without descriptors."""
-        batch, m, n, k = self.product.sizes
-        views = [
-            x if planes is None else planes.view(words, side)
-            for side, (x, planes, (words, _)) in enumerate(zip(operands, self._planes, names, strict=True))
-        ]
-        padded = [p.k for p in self._planes if p is not None]
-        k = padded[0] if len(padded) == 2 and padded[0] == padded[1] else k
-        exponents = tuple(View(e, "s32", _NO_STRIDES) for _, e in names) if scaled else None
-        return gemm_launch(self.form, self.tile, (batch, m, n, k), *views, out, c, exponents, **ends)
+    def _splitting(self, operands: tuple[View, View], scaled: bool) -> Iterator[TritonLaunch]:
+        """The words of those operands that are split here, in one launch."""
+        asked, split = (
+            self.product,
+            [x is not None and y is None for x, y in zip(self._planes, self.product.ready, strict=True)],
+        )
+        if not any(split):
+            return
+        for planes, words, exponents, here in zip(self._planes, _WORDS, _EXPONENTS, split, strict=True):
+            if planes is not None and here:
+                self.workspace[words] = planes.shape, WORD_TYPES[self.form.format]
+                if scaled:
+                    self.workspace[exponents] = (planes.batches * planes.lines,), torch.int32
+
+        def those(values) -> tuple[Any, Any]:
+            return values[0] if split[0] else None, values[1] if split[1] else None
+
+        _, m, n, k = asked.sizes
+        ends = those(_EXPONENTS) if scaled else (None, None)
+        yield split_operands_launch(
+            kernel_form(asked.row), (m, n, k), those(operands), those(self._planes), those(_WORDS), ends, self._counts
+        )
+
+    def _multiplying(
+        self, operands: tuple[View, View], out: View, c: View | None, scaled: bool, flags: View | None
+    ) -> TritonLaunch:
+        """The product: by TMA, or by loads of elements or words."""
+        asked, (x, y) = self.product, self._planes
+        ends = asked.alpha, asked.beta, flags
+        if self.described and x is not None and y is not None:
+            exponents = _EXPONENTS if scaled else None
+            return word_product_launch(self.form, self.tile, asked.sizes, (x, y), _WORDS, out, c, exponents, *ends)
+        batch, m, n, k = asked.sizes
+        if x is not None and y is not None and x.k == y.k:
+            k = x.k  # whole tiles
+        left = operands[0] if x is None else x.view(_WORDS[0], 0)
+        right = operands[1] if y is None else y.view(_WORDS[1], 1)
+        shifts = (View(_EXPONENTS[0], "s32", _NO_STRIDES), View(_EXPONENTS[1], "s32", _NO_STRIDES)) if scaled else None
+        return gemm_launch(self.form, self.tile, (batch, m, n, k), left, right, out, c, shifts, *ends)
 
     # -- on a device -------------------------------------------------------------------------------------------------------
     def prepared(self) -> list[PlannedLaunch]:
         """The launches compiled for the current device."""
-        return [PlannedLaunch(launch) for launch in self.launches]
+        return [PlannedLaunch(launch, self.workspace) for launch in self.launches]
 
     def rooms(self, device: torch.device) -> dict[str, torch.Tensor]:
         """New memory for the workspace."""
         return {name: torch.empty(shape, dtype=kind, device=device) for name, (shape, kind) in self.workspace.items()}
+
+    @property
+    def multiplies(self) -> TritonLaunch:
+        """The launch of the product itself."""
+        return next(x for x in self.launches if x.function in ("gemm", "word_product"))
 
     @property
     def workspace_bytes(self) -> int:
@@ -191,11 +221,6 @@ class TensorPlan:
         with devices.current(device):
             self.launches = self.plan.prepared()
         self._kept: dict[int, list[list[Any]]] = {}
-
-    @property
-    def product(self) -> TritonLaunch:
-        """The launch of the product itself."""
-        return next(x for x in self.plan.launches if x.function in ("gemm", "word_product"))
 
     def __call__(self, tensors: dict[str, torch.Tensor], keep: bool = False) -> None:
         """Launch on the current stream of the device.

@@ -171,7 +171,8 @@ class TensorProduct:
             if words is None:
                 continue
             lines = (self.a, self.b)[side].shape[1 + side]
-            batches, held = self._batches(side), self._held(side)
+            held = self._held(side)
+            batches = 1 if held == 1 else batch
             if batches != held:
                 words = words.unflatten(0, (-1, held * lines)).repeat(1, batches // held, 1).flatten(0, 1)
             found["ab"[side] + "_words"] = words
@@ -184,6 +185,7 @@ class TensorProduct:
     def _held(self, side: int) -> int:
         """Batches of the words of an operand that was split before; a batch of A may be one tall matrix here."""
         x, words = (self.a, self.b)[side], self.ready[2 * side]
+        assert words is not None
         form = kernel_form(self.row)
         count = words_needed(form, self.row, side, TYPES[x.dtype])
         return words.shape[0] // (count * x.shape[1 + side])
@@ -203,11 +205,9 @@ class TensorProduct:
         form, spare = kernel_form(self.row), torch.empty_like(out)
         whole = ProductPlan(self.planned(spare), target)
         tiles = word_configurations(whole.form, target) if whole.described else configurations(form, target)
-        plans = {tile: plan_of(self.planned(spare, tile), self.a.device) for tile in tiles}
-        tensors = self.tensors(spare)
-        return fastest(
-            {tile: plan.product for tile, plan in plans.items()}, target.name, lambda tile: plans[tile](tensors)
-        )
+        launches = {tile: ProductPlan(self.planned(spare, tile), target).multiplies for tile in tiles}
+        tensors, device = self.tensors(spare), self.a.device
+        return fastest(launches, target.name, lambda tile: plan_of(self.planned(spare, tile), device)(tensors))
 
 
 def strides_of(x: torch.Tensor) -> tuple[int, int, int]:

@@ -44,7 +44,7 @@ def words_of(x, COUNT: tl.constexpr, SCALE: tl.constexpr, FORMAT: tl.constexpr, 
 
 
 @triton.jit
-def _times_power(x, exponent):
+def times_power(x, exponent):
     """x 2^exponent, rounded once: three factors, so that what is inexact before the last is lost for good."""
     first = tl.minimum(tl.maximum(exponent, -126), 127)
     rest = exponent - first
@@ -60,7 +60,7 @@ def _power(exponent):
 
 
 @triton.jit
-def _planes(count: tl.constexpr, plane):
+def plane_offset(count: tl.constexpr, plane):
     """Elements of so many planes in 64 bits: Triton passes numbers below 2^31 in 32."""
     return tl.full((), count, tl.int64) * plane
 
@@ -74,17 +74,17 @@ def _tile_words(
     if SPLIT:
         words = ()
         for j in tl.static_range(COUNT):
-            words = words + (tl.load(base + offsets + _planes(j, plane), mask=inside, other=0.0),)
+            words = words + (tl.load(base + offsets + plane_offset(j, plane), mask=inside, other=0.0),)
         return words
     else:
         x = tl.load(base + offsets, mask=inside, other=0.0).to(tl.float32)
         if SCALED:
-            x = _times_power(x, exponents)
+            x = times_power(x, exponents)
         return words_of(x, COUNT, SCALE, FORMAT, ROUNDING)
 
 
 @triton.jit
-def _products(
+def chained_products(
     sums, x, y, PRODUCTS: tl.constexpr, CHAINS: tl.constexpr, RESTARTS: tl.constexpr, PRECISION: tl.constexpr
 ):
     """The chains after one more tile of k."""
@@ -101,7 +101,7 @@ def _products(
 
 
 @triton.jit
-def _joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
+def joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
     """The chains put together: each level's, and what came before it times its power of two."""
     value = sums[LEVELS[0][0]]
     for level in tl.static_range(len(LEVELS)):
@@ -115,7 +115,7 @@ def _joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
 
 
 @triton.jit
-def _finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr):
+def finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr):
     """alpha value + beta c, each product and the sum rounded."""
     if FACTORS:
         value = value * alpha
@@ -126,7 +126,7 @@ def _finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS:
 
 
 @triton.jit
-def _tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
+def tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
     """(batch, first row, first column) of this program: GROUP rows of tiles side by side, so that caches keep B."""
     program = tl.program_id(0)
     down, across = tl.cdiv(m, BM), tl.cdiv(n, BN)
@@ -158,7 +158,7 @@ def gemm(
     EVEN_K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """out = alpha A B + beta C, one tile a program. SPLIT: whether A, whether B are planes of words."""
-    batch, first_row, first_column = _tile_of(m, n, BM, BN, GROUP)
+    batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
     rows, columns, inner = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN), tl.arange(0, BK)
     wide_rows, wide_columns, wide_inner = rows.to(tl.int64), columns.to(tl.int64), inner.to(tl.int64)
     PRECISION: tl.constexpr = "tf32" if FORMAT == "tf32" else "ieee"
@@ -182,13 +182,13 @@ def gemm(
             a_inside, b_inside = a_inside & (inner[None, :] < k - start), b_inside & (inner[:, None] < k - start)
         x = _tile_words(a, a_places, a_inside, a_plane, of_rows, SPLIT[0], SCALED, WORDS[0], SCALE, FORMAT, ROUNDING)
         y = _tile_words(b, b_places, b_inside, b_plane, of_columns, SPLIT[1], SCALED, WORDS[1], SCALE, FORMAT, ROUNDING)
-        sums = _products(sums, x, y, PRODUCTS, CHAINS, RESTARTS, PRECISION)
+        sums = chained_products(sums, x, y, PRODUCTS, CHAINS, RESTARTS, PRECISION)
         a_places += tl.full((), BK, tl.int64) * a_k
         b_places += tl.full((), BK, tl.int64) * b_k
-    value = _joined(sums, LEVELS, SHIFTS)
+    value = joined(sums, LEVELS, SHIFTS)
     if SCALED:
-        value = _times_power(value, -(of_rows + of_columns))
-    value = _finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+        value = times_power(value, -(of_rows + of_columns))
+    value = finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
     flag_tile(flags, value, inside, m, n, batch, first_row, first_column, BM, BN)
     out_places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
     tl.store(out + out_places, value, mask=inside)
@@ -220,7 +220,7 @@ def _repaired(
             a_places += tl.full((), BK, tl.int64) * a_k
             b_places += tl.full((), BK, tl.int64) * b_k
         c_places = batch * c_batch + wide_rows[:, None] * c_row + wide_columns[None, :] * c_column
-        value = _finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+        value = finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
         tl.store(out + out_places, value, mask=inside & lost)
 
 
@@ -235,7 +235,7 @@ def repair(
     FLAGGED: Rows and columns of the tiles for which `flags` says whether there are any; a program looks after one of these.
     """
     if flags is not None:
-        batch, first_row, first_column = _tile_of(m, n, FLAGGED[0], FLAGGED[1], GROUP)
+        batch, first_row, first_column = tile_of(m, n, FLAGGED[0], FLAGGED[1], GROUP)
         place = (batch * tl.cdiv(m, FLAGGED[0]) + first_row // FLAGGED[0]) * tl.cdiv(n, FLAGGED[1])
         if tl.load(flags + place + first_column // FLAGGED[1]) != 0:
             for part in range(0, (FLAGGED[0] // BM) * (FLAGGED[1] // BN)):
@@ -245,7 +245,7 @@ def repair(
                     out_column, alpha, beta, ADD, FACTORS, BM, BN, BK,
                 )  # fmt: skip
     else:
-        batch, first_row, first_column = _tile_of(m, n, BM, BN, GROUP)
+        batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
         _repaired(
             batch, first_row, first_column, a, b, c, out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
             c_column, out_batch, out_row, out_column, alpha, beta, ADD, FACTORS, BM, BN, BK,

@@ -1,7 +1,7 @@
 """The Triton kernels for operands that are split before: both operands' words in one launch, and their product by TMA.
 
-Words of an operand are planes in one array: word j of all batches, then word j + 1. A plane has k in rows (`INNER` is "lines") or
-k inside of rows (`INNER` is "k"), k padded by zeros to whole tiles; a line is a row of A or a column of B. The chains, their
+Words of an operand are planes in one array: word j of all batches, then word j + 1. A plane has k in rows (`INNER` is "lines")
+or k inside of rows (`INNER` is "k"), k padded by zeros to whole tiles; a line is a row of A or a column of B. The chains, their
 restarts and their joining are those of :mod:`mpgemm.kernels.source`, so that both ways to a product have the same bits.
 """
 
@@ -9,7 +9,16 @@ restarts and their joining are those of :mod:`mpgemm.kernels.source`, so that bo
 import triton
 import triton.language as tl
 
-from mpgemm.kernels.source import _finished, _joined, _planes, _products, _tile_of, _times_power, flag_tile, words_of
+from mpgemm.kernels.source import (
+    chained_products,
+    finished,
+    flag_tile,
+    joined,
+    plane_offset,
+    tile_of,
+    times_power,
+    words_of,
+)
 
 
 @triton.jit
@@ -61,14 +70,14 @@ def _split_operand(
         places = x + wide_line * x_line + wide_inner * x_k
         values = tl.load(places, mask=held & (inner[None, :] < k), other=0.0).to(tl.float32)
         if SCALED:
-            values = _times_power(values, shift)
+            values = times_power(values, shift)
         if INNER == "k":
             at = (batch * lines + wide_line) * pitch + wide_inner
         else:
             at = (batch * padded + wide_inner) * pitch + wide_line
         made = words_of(values, COUNT, SCALE, FORMAT, ROUNDING)
         for j in tl.static_range(COUNT):
-            tl.store(words + _planes(j, plane) + at, made[j], mask=held)
+            tl.store(words + plane_offset(j, plane) + at, made[j], mask=held)
 
 
 @triton.jit
@@ -102,10 +111,8 @@ def _boxes(words, first, line, start, plane, COUNT: tl.constexpr, INNER: tl.cons
     """A tile of each word: boxes by TMA, at a line and a place of k; FLIP: whether the box is the tile transposed."""
     tiles = ()
     for j in tl.static_range(COUNT):
-        if INNER == "k":
-            tile = words.load([first + j * plane + line, start])
-        else:
-            tile = words.load([first + j * plane + start, line])
+        at = first + j * plane
+        tile = words.load([at + line, start]) if INNER == "k" else words.load([at + start, line])
         tiles = tiles + (tile.T if FLIP else tile,)
     return tiles
 
@@ -124,7 +131,7 @@ def word_product(
     a_first, b_first: Rows of the planes from one batch to the next, 0 where all batches have one operand; a_plane, b_plane:
     from one word to the next. k is a multiple of BK: planes are padded by zeros.
     """
-    batch, first_row, first_column = _tile_of(m, n, BM, BN, GROUP)
+    batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
     rows, columns = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN)
     wide_rows, wide_columns = rows.to(tl.int64), columns.to(tl.int64)
     PRECISION: tl.constexpr = "tf32" if FORMAT == "tf32" else "ieee"
@@ -140,13 +147,13 @@ def word_product(
     for start in range(0, k, BK):
         x = _boxes(a, of_a, first_row, start, a_plane, WORDS[0], INNER[0], INNER[0] != "k")
         y = _boxes(b, of_b, first_column, start, b_plane, WORDS[1], INNER[1], INNER[1] == "k")
-        sums = _products(sums, x, y, PRODUCTS, CHAINS, RESTARTS, PRECISION)
-    value = _joined(sums, LEVELS, SHIFTS)
+        sums = chained_products(sums, x, y, PRODUCTS, CHAINS, RESTARTS, PRECISION)
+    value = joined(sums, LEVELS, SHIFTS)
     if SCALED:
         of_rows = tl.load(row_exponents + batch * tl.minimum(a_first, 1) * m + rows, mask=rows < m, other=0)
         of_columns = tl.load(column_exponents + batch * tl.minimum(b_first, 1) * n + columns, mask=columns < n, other=0)
-        value = _times_power(value, -(of_rows[:, None] + of_columns[None, :]))
-    value = _finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+        value = times_power(value, -(of_rows[:, None] + of_columns[None, :]))
+    value = finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
     flag_tile(flags, value, inside, m, n, batch, first_row, first_column, BM, BN)
     out_places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
     tl.store(out + out_places, value, mask=inside)

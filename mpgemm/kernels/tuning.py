@@ -10,7 +10,7 @@ from functools import partial
 import torch
 
 from mpgemm.kernels.configurations import Configuration
-from tensorcore_models.gpu.launches import Box, TritonLaunch, View
+from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
 
 WARM, REPEATS = 3, 15
 _KNOWN: dict[str, Configuration] = {}
@@ -78,6 +78,10 @@ def _key(target: str, launch: TritonLaunch, configurations) -> str:
     Flags of tiles take no time to speak of: products with and without repair have one answer.
     """
     tile = next(iter(configurations)).constants()
-    arguments = {name: x.type if isinstance(x, View | Box) else x for name, x in launch.arguments.items() if name != "flags"}
+    arguments = {
+        name: x.type if isinstance(x, View | DescribedArray) else x
+        for name, x in launch.arguments.items()
+        if name != "flags"
+    }
     constants = {name: x for name, x in launch.constants.items() if name not in tile}
     return f"mpgemm.kernels {target} {launch.function} {arguments} {constants} {list(configurations)}"

@@ -11,7 +11,7 @@ from mpgemm.kernels.forms import KernelForm
 from mpgemm.kernels.launches import check_depth, places_of, tiles_of
 from mpgemm.recovery.word_run import scaling_target
 from tensorcore_models.formats import get_float_format
-from tensorcore_models.gpu.launches import Box, TritonLaunch, View
+from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
 
 #: Planes are padded to so many places of k at least, so that a tile of any kernel fits.
 LEAST_DEPTH = 64
@@ -67,10 +67,10 @@ class WordPlanes:
         """Rows from one batch to the next; 0 where all batches have one operand."""
         return self.rows if self.batches > 1 else 0
 
-    def described(self, data: Any, lines: int, depth: int) -> Box:
+    def described(self, data: Any, lines: int, depth: int) -> DescribedArray:
         """The array for boxes of lines x depth."""
         box = (lines, depth) if self.inner == "k" else (depth, lines)
-        return Box(data, self.format if self.format != "tf32" else "fp32", self.shape, box)
+        return DescribedArray(data, self.format if self.format != "tf32" else "fp32", self.shape, box)
 
     def view(self, data: Any, side: int) -> View:
         """The array as :func:`mpgemm.kernels.launches.gemm_launch` takes planes of A (side 0) or B (1)."""
@@ -84,9 +84,7 @@ def planes_of(form: KernelForm, side: int, x: View, batches: int, lines: int, k:
     """Where the words of an operand go: beside each other as its elements are, but that tf32 is multiplied along k alone."""
     line, inner = (x.strides[2], x.strides[1]) if side else (x.strides[1], x.strides[2])
     lined = line == 1 and inner != 1 and form.format != "tf32"
-    return WordPlanes(
-        form.format, form.words[side], batches, lines, -(-k // depth) * depth, "lines" if lined else "k"
-    )
+    return WordPlanes(form.format, form.words[side], batches, lines, -(-k // depth) * depth, "lines" if lined else "k")
 
 
 def padded_depth(form: KernelForm) -> int:
@@ -131,7 +129,7 @@ def split_operands_launch(
         "padded": next(p.k for p in planes if p is not None), "top": int(top), "significand": int(significand * 2.0**24),
     }  # fmt: skip
     tiles, programs = [], []
-    for side, (name, place, x, layout) in enumerate(zip("ab", ("row", "column"), operands, planes, strict=True)):
+    for side, (name, place, layout) in enumerate(zip("ab", ("row", "column"), planes, strict=True)):
         arguments[f"{name}_words"] = None if layout is None else layout.view(words[side], side)
         arguments[f"{place}_exponents"] = (
             View(exponents[side], "s32", (0, 0, 0)) if layout is not None and scaled else None
@@ -144,9 +142,9 @@ def split_operands_launch(
         tiles.append((lines, depth))
     arguments["a_programs"] = programs[0]
     constants = {
-        "WORDS": tuple(counts or form.words), "INNER": tuple("k" if p is None else p.inner for p in planes), "FORMAT": form.format,
-        "ROUNDING": form.rounding, "SCALE": form.scale, "SCALED": scaled, "A_LINES": tiles[0][0], "A_DEPTH": tiles[0][1],
-        "B_LINES": tiles[1][0], "B_DEPTH": tiles[1][1],
+        "WORDS": tuple(counts or form.words), "INNER": tuple("k" if p is None else p.inner for p in planes),
+        "FORMAT": form.format, "ROUNDING": form.rounding, "SCALE": form.scale, "SCALED": scaled,
+        "A_LINES": tiles[0][0], "A_DEPTH": tiles[0][1], "B_LINES": tiles[1][0], "B_DEPTH": tiles[1][1],
     }  # fmt: skip
     return TritonLaunch("split_operands", arguments, constants, sum(programs), SPLIT_WARPS)
 

@@ -11,7 +11,7 @@ import tensorcore_models as tcm
 from mpgemm.bounds.populations import evenly
 from mpgemm.testing.attention_case import AttentionCase
 from mpgemm.testing.attention_layouts import AttentionHead
-from mpgemm.testing.diagnosis import Diagnosis
+from mpgemm.testing.diagnosis import Diagnosis, fitting
 from mpgemm.testing.diagnosis.failure import Finding, rated
 from tensorcore_models.formats import get_float_format
 
@@ -25,6 +25,10 @@ EXPLAINED, FITTED = 24, 8
 SCORES = 1 << 16
 #: Range of a fitted factor of the scale.
 FACTORS = (2.0**-9, 2.0**9)
+#: How many times as well a statement with a fitted number fits that stands before those without.
+CLEARLY = 1.4
+#: Range of a fitted factor of what a sink weighs.
+SINK_FACTORS = (math.exp(-30), math.exp(30))
 #: Tiles of which single ones are tried at most.
 SINGLE = 64
 #: Kinds of 8-bit casts: the exponents of a factor of P, and by how many powers of two a running maximum may be stale.
@@ -48,17 +52,18 @@ class Explained(NamedTuple):
     head: AttentionHead
     others: Sequence[AttentionHead]  #: All heads of the call.
     whole: AttentionCase  #: All queries of the head.
+    sinks: Sequence[float | None]  #: The sink of each of `others`.
 
 
 def explain(
     out: np.ndarray, whole: AttentionCase, wrong: np.ndarray, looked_at: np.ndarray, head: AttentionHead,
-    others: Sequence[AttentionHead],
+    others: Sequence[AttentionHead], sinks: Sequence[float | None],
 ) -> Diagnosis:  # fmt: skip
-    """The faults whose outputs are the kernel's in a head; looked_at: which of its queries were."""
+    """The faults whose outputs are the kernel's in a head; looked_at: which of its queries were; sinks: of each of `others`."""
     bad, right = np.flatnonzero(wrong.any(1)), np.flatnonzero(~wrong.any(1) & looked_at)
     most = min(max(SCORES // len(whole.k), FITTED), EXPLAINED)
     rows = np.concatenate([bad[evenly(bad.size, most)], right[evenly(right.size, most)] if right.size else right])
-    some = Explained(whole.rows(rows), rows, head, others, whole)
+    some = Explained(whole.rows(rows), rows, head, others, whole, sinks)
     case, got, failing = some.case, out[rows], wrong[rows]
     if not np.isfinite(got[failing]).any():
         values = "NaN" if np.isnan(got[failing]).all() else "NaN or an infinity"
@@ -73,15 +78,18 @@ def explain(
         own = usual * np.maximum(_rms_of_rows(made.out) / np.maximum(_rms_of_rows(case.exact), TINY), 1.0)
         rest = np.abs(got - made.out) / np.hypot(own, unit / 2 * np.abs(made.out))
         found.append(rated(made.text, rest, before, failing, 1.0, made.free))
-        kinds[made.kind] = kinds.get(made.kind, False) or found[-1].good
-    return Diagnosis(_best(found), (), tuple(kind for kind, named in kinds.items() if not named))
+        kinds[made.kind] = kinds.get(made.kind, False) or found[-1].fits
+    named = _best(found)
+    return Diagnosis(
+        named, (), tuple(kind for kind, fits in kinds.items() if not fits), () if named else fitting(found)
+    )
 
 
 def _best(found: list[Finding]) -> tuple[str, ...]:
     """The statements that fit best; one with a fitted number only where it fits clearly better than all without."""
     good = [x for x in found if x.good]
     plain = min((x.fit for x in good if not x.free), default=math.inf)
-    good = [x for x in good if not x.free or 2 * x.fit < plain]
+    good = [x for x in good if not x.free or CLEARLY * x.fit < plain]
     best = min((x.fit for x in good), default=math.inf)
     return tuple(dict.fromkeys(x.text for x in sorted(good) if x.fit <= 1.03 * best))
 
@@ -100,6 +108,7 @@ def _all(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Pred
     yield from _tiles(case)
     yield from _rescaling(case)
     yield from _ends(case, got, failing)
+    yield from _sinks(some, got, failing)
     yield from _narrow(case)
     if case.k.shape == case.v.shape:
         yield Prediction("K in the place of V", "K is read in the place of V", case.output_of(case.scores, case.k))
@@ -208,13 +217,15 @@ def _masks(some: Explained) -> Iterator[Prediction]:
     place = some.rows[:, None] + keys - queries
     at = np.arange(keys)[None]
     own = case.mask
+    ahead = at - place  # how far a key stands behind its query's place
+    spread = (at - (np.arange(queries)[:, None] + keys - queries))[whole]
+    first, last = (int(spread.min()), int(spread.max())) if spread.size else (0, 0)
     masks = {
         "the mask is left out": np.ones_like(own),
-        "the mask is off by one: each query sees a key too many": np.pad(own[:, :-1], ((0, 0), (1, 0)), mode="edge")
-        | own,
-        "the mask is off by one: each query sees a key too few": np.pad(own[:, 1:], ((0, 0), (0, 1))) & own,
-        "each query sees a key too many before it": np.pad(own[:, 1:], ((0, 0), (0, 1))) | own,
-        "each query sees a key too few before it": np.pad(own[:, :-1], ((0, 0), (1, 0))) & own,
+        "the mask is off by one: each query sees a key too many": own | (ahead == last + 1),
+        "the mask is off by one: each query sees a key too few": own & (ahead < last),
+        "each query sees a key too many before it": own | (ahead == first - 1),
+        "each query sees a key too few before it": own & (ahead > first),
         "a causal mask that was not asked for": own & (at <= place),
         "a causal mask from the first key on, not to the last": at <= some.rows[:, None],
     }
@@ -345,9 +356,6 @@ def _ends(case: AttentionCase, got: np.ndarray, failing: np.ndarray) -> Iterator
     if math.isfinite(factor) and factor != 0:
         text = f"one factor: every wrong result is {factor:.6g} times the exact one"
         yield Prediction("one factor of the output (fitted)", text, factor * case.exact, 1)
-    if case.program.sink is not None:
-        text = "the sink is left out of the row sum"
-        yield Prediction("the sink left out", text, (w @ case.v) / np.maximum(w.sum(1, keepdims=True), TINY))
     if case.program.softcap is not None:
         plain = case.program.scale * (case.q @ case.k.T)
         yield Prediction(
@@ -360,6 +368,31 @@ def _ends(case: AttentionCase, got: np.ndarray, failing: np.ndarray) -> Iterator
             "the soft cap left out, or applied before the scale", "the soft cap is applied before the scale",
             case.output_of(np.where(case.mask, early, -np.inf)),
         )  # fmt: skip
+
+
+def _sinks(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Prediction]:
+    """A sink that is left out, another head's, or another number."""
+    case, own = some.case, some.case.program.sink
+    if own is None:
+        return
+    w = case.weights[0]
+    numerator, seen = w @ case.v, w.sum(1, keepdims=True)
+    weight = np.exp(own - np.maximum(case.scores.max(1, keepdims=True), own))
+
+    def output(factor: float) -> np.ndarray:
+        return numerator / np.maximum(seen + factor * weight, TINY)
+
+    def far(factor: float) -> float:
+        return float(np.mean(np.square((output(factor) - got)[failing])))
+
+    yield Prediction("the sink left out", "the sink is left out of the row sum", output(0.0))
+    for other, sink in zip(some.others, some.sinks, strict=True):
+        if sink is not None and sink != own and other.sequence == some.head.sequence:
+            text = f"the sink is that of head {other.head}, not of head {some.head.head}"
+            yield Prediction("the sink of another head", text, output(math.exp(min(sink - own, 700.0))))
+    factor = _least(far, *SINK_FACTORS)
+    text = f"a wrong sink: {own + math.log(factor):.4g} in the place of {own:.4g}"
+    yield Prediction("one sink (fitted)", text, output(factor), 1)
 
 
 # -- narrow formats ------------------------------------------------------------------------------------------------------

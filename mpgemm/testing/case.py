@@ -13,7 +13,7 @@ from mpgemm.bounds.kernel_bound import KernelBound, Used, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
 from mpgemm.bounds.populations import evenly, part_of
-from mpgemm.exact.product import ExactResult, exact_gemm
+from mpgemm.exact.product import ExactResult
 from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import scaled_engine
@@ -76,12 +76,12 @@ class KernelCase:
     # -- what is meant ---------------------------------------------------------------------------------------------------
     @cached_property
     def used(self) -> Used:
-        """Return the operands as the engine multiplies them."""
+        """The operands as the engine multiplies them."""
         return used_operands(self.engine, *self.operands, self.scaling)
 
     @property
     def a(self) -> np.ndarray:
-        """Return a in float64, all scales multiplied in."""
+        """A in float64, all scales multiplied in."""
         return self.used.a
 
     @property
@@ -91,23 +91,25 @@ class KernelCase:
 
     @cached_property
     def stored(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return a and B in float64 as the kernel's memory holds them, without scales."""
+        """A and B in float64 as the kernel's memory holds them, without scales."""
+        if self.engine.scale_format is None:
+            return self.used.x, self.used.y  # the same numbers
         x, y = (each.astype(np.float64) for each in self.operands)
         return x, y
 
     @cached_property
     def exact(self) -> ExactResult:
-        """Return the exact product of the operands as the engine takes them, with their scales, and C; before an epilogue."""
-        return exact_gemm(self.a, self.b, self.c)
+        """The exact product of the operands as the engine takes them, with their scales, and C; before an epilogue."""
+        return ExactResult(self.a, self.b, self.c, shared=True)
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Return the exact sums, rounded to float64."""
+        """The exact sums, rounded to float64."""
         return np.asarray(self.exact.rounded("fp64"))
 
     @cached_property
     def result(self) -> np.ndarray:
-        """Return the exact result: of the sums, or of the epilogue applied to them; float64."""
+        """The exact result: of the sums, or of the epilogue applied to them; float64."""
         return self.values if self.epilogue is None else self.epilogue.apply(self.values)
 
     def error_of(self, out: np.ndarray) -> np.ndarray:
@@ -159,7 +161,7 @@ class KernelCase:
 
     @cached_property
     def own_error(self) -> np.ndarray | float:
-        """Return what the epilogue itself loses at most; 0 without."""
+        """What the epilogue itself loses at most; 0 without."""
         return 0.0 if self.epilogue is None else self.epilogue.bound(self.values, np.zeros(self.values.shape))
 
     @property
@@ -175,17 +177,17 @@ class KernelCase:
 
     @property
     def finite_bound(self) -> np.ndarray:
-        """Return the same where the result is known to be finite, so that nothing overflowed."""
+        """The same where the result is known to be finite, so that nothing overflowed."""
         return self._bounds[1]
 
     @property
     def overflow_from(self) -> float:
-        """Return the size of a sum from which it may be infinite."""
+        """The size of a sum from which it may be infinite."""
         return bounds.overflow_from(self.engine)
 
     @cached_property
     def vacuity(self) -> Vacuity:
-        """Return what the bound would let pass: zeros on all elements; lost products on the first rows and columns, before an
+        """What the bound would let pass: zeros on all elements; lost products on the first rows and columns, before an
         epilogue, as a share of all."""
         values, bound = np.abs(self.result), self.finite_bound
         shown = (slice(TRIED), slice(TRIED))
@@ -204,7 +206,7 @@ class KernelCase:
 
     @property
     def derivation(self) -> str:
-        """Return how the bound comes about."""
+        """How the bound comes about."""
         return "\n".join(_derivation(self))
 
     @cached_property
@@ -226,7 +228,7 @@ class KernelCase:
 
     @property
     def atol(self) -> float:
-        """Return the largest bound: an absolute tolerance for checks that take one number."""
+        """The largest bound: an absolute tolerance for checks that take one number."""
         return float(self.bound.max(initial=0.0))
 
     @cached_property
@@ -237,7 +239,7 @@ class KernelCase:
 
     @property
     def data(self) -> Data:
-        """Return the operands as the unit is given them, C as its format holds it."""
+        """The operands as the unit is given them, C as its format holds it."""
         c_format = self.engine.formats[2]
         c = self.c
         if c is not None and isinstance(c_format, Format):
@@ -246,7 +248,7 @@ class KernelCase:
 
     @property
     def product(self) -> EngineProduct:
-        """Return the kernel without its operands and its epilogue."""
+        """The kernel without its operands and its epilogue."""
         order, out = self.order, get_format(self.out_format)
         narrow = out if isinstance(out, Format) and out != self._sums_format else None
         return EngineProduct(self.engine, order.promote_every, "rounded", narrow, order.k_order, order.splits)
@@ -268,16 +270,16 @@ class KernelCase:
         return model_results(self.engine, *self.part(rows, columns), options)
 
     def sums_columns(self, columns: np.ndarray) -> np.ndarray:
-        """Return the columns of sums behind columns of the result: two each where the epilogue takes pairs."""
+        """The columns of sums behind columns of the result: two each where the epilogue takes pairs."""
         pairs = self.epilogue is not None and self.epilogue.pairs
         return np.concatenate([columns, columns + self.values.shape[1] // 2]) if pairs else columns
 
     def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the epilogue of sums of some rows and of :meth:`sums_columns`, not rounded to the output's format."""
+        """The epilogue of sums of some rows and of :meth:`sums_columns`, not rounded to the output's format."""
         return sums if self.epilogue is None else self.epilogue.part(rows, columns).apply(sums)
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
-        """Return values in the output's format."""
+        """Values in the output's format."""
         fmt = get_format(self.out_format)
         return round_to(values.astype(np.float64), fmt, saturate=False) if isinstance(fmt, Format) else values
 
@@ -329,7 +331,7 @@ class KernelOptions(TypedDict, total=False):
 def gemm_tolerance(
     engine: Engine | str, a, b, c=None, *, out_format: str | None = None, **options: Unpack[KernelOptions]
 ) -> KernelCase:
-    """Return the tolerance that a test of a kernel on an engine may use for these operands.
+    """The tolerance that a test of a kernel on an engine may use for these operands.
 
     It holds for a kernel that chains the engine's steps over k in order, in at most `splits` chains whose results are added in
     any order in the format of the engine's results, adds c anywhere, and rounds once to the output's format. Scales that

@@ -58,6 +58,8 @@ class KernelCheck(Result):
         Faults that certified bounds exclude, each as the only one.
     tried : tuple of str
         Predictions that do not explain the elements, with their parameters; others of their kind are not excluded.
+    fitting : tuple of str
+        Predictions that explain the elements, and may do so by chance as they are few: neither named nor excluded.
     picture : tuple of str
         The result as text.
     case : KernelCase or None
@@ -78,13 +80,14 @@ class KernelCheck(Result):
     picture: tuple[str, ...] = ()
     case: KernelCase | None = None
     outside: np.ndarray | None = None
+    fitting: tuple[str, ...] = ()
 
     def to_dict(self) -> dict:
         """Return JSON-compatible values."""
         return {
             "passes": self.passes, "message": None if self.passes else str(self), "wrong": self.wrong,
             "elements": self.elements, "place": self.place, "suspects": list(self.suspects), "ruled_out": list(self.ruled_out),
-            "tried": list(self.tried),
+            "tried": list(self.tried), "fitting": list(self.fitting),
         }  # fmt: skip
 
     def to_rows(self) -> list[dict]:
@@ -97,10 +100,12 @@ class KernelCheck(Result):
             lines.append(f"  where: {self.place}")
         lines += [f"    {row}" for row in self.picture]
         lines += [f"  looks like {text}" for text in self.suspects]
+        if self.fitting:
+            lines.append(f"  fits, which may be chance on so few elements: {'; '.join(self.fitting)}")
         if self.ruled_out:
             lines.append(f"  ruled out by certified bounds, each as the only fault: {'; '.join(self.ruled_out)}")
         if self.tried:
-            lines.append(f"  tried, and does not explain it: {'; '.join(self.tried)}")
+            lines.append(f"  tried, each as the only fault, and does not explain it: {'; '.join(self.tried)}")
         return "\n".join(lines)
 
 
@@ -271,6 +276,7 @@ def failed(
     return KernelCheck(
         False, summary, int(wrong.sum()), wrong.size, tuple(details), place.text,
         found.statements or ("nothing that is known here",), found.ruled_out, found.tried, picture(wrong, place), case, wrong,
+        found.fitting,
     )  # fmt: skip
 
 

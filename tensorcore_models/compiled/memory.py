@@ -187,7 +187,7 @@ class GlobalMemory:
             return "; arguments that are left out are 0"
         one = len(self.left_out) == 1
         names = ", ".join(self.left_out)
-        return f"; {names} {'was' if one else 'were'} left out and {'is' if one else 'are'} 0: is it scratch memory? Pass an array"
+        return f"; {names} {'was' if one else 'were'} left out and {'is' if one else 'are'} 0: scratch memory? Pass an array"
 
     def copy_back(self) -> None:
         """Write what the program stored into the caller's arrays.

@@ -115,7 +115,7 @@ class NodeTerms:
         found = None
         for operand in node.operands:
             code = self.of(operand)
-            code = terms_of.without_subnormals(code, _FP32) if flush else code
+            code = n.without_subnormals(code, _FP32) if flush else code
             found = code if found is None else _larger(found, code, stem == "max", nan_wins is not None)
         assert found is not None
         return found

@@ -3,6 +3,9 @@
 `RULES` lists them. A rule that is about a matrix instruction holds because its family says so (aspect "symmetries").
 """
 
+from collections.abc import Iterable
+from hashlib import blake2b
+
 from ..families.aligned import AlignedSum
 from ..formats import IntegerFormat
 from .node_terms import special_functions
@@ -39,9 +42,33 @@ _LARGEST = 1 << 20
 def normal_forms(recipe: KernelRecipe) -> dict[int, tuple]:
     """Each element's normal form, by its flat place."""
     found: dict[int, tuple] = {}
+    forms = Forms()
     for form in recipe.forms:
-        found |= dict.fromkeys(form.outputs.tolist(), Forms().of(form.root))
+        found |= dict.fromkeys(form.outputs.tolist(), forms.of(form.root))
     return found
+
+
+class NormalForm(tuple):
+    """A normal form, told from others by a digest of what it is made of: what is shared a thousand times is looked at once."""
+
+    digest: str
+
+    def __new__(cls, parts: Iterable) -> "NormalForm":
+        form = super().__new__(cls, parts)
+        form.digest = blake2b(tuple.__repr__(form).encode(), digest_size=16).hexdigest()
+        return form
+
+    def __repr__(self) -> str:
+        return self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, NormalForm) else super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
 
 class Forms:
@@ -54,7 +81,7 @@ class Forms:
     def of(self, node: Node) -> tuple:
         """The normal form of a node."""
         if id(node) not in self._known:
-            self._known[id(node)] = self._new(node)
+            self._known[id(node)] = NormalForm(self._new(node))
         return self._known[id(node)]
 
     def _new(self, node: Node) -> tuple:
@@ -146,7 +173,7 @@ class Forms:
                     passes.append(_ordered(part, spec, alike))
         if not passes:
             return start
-        form = ("chain", key, start, tuple(passes))
+        form = NormalForm(("chain", key, start, tuple(passes)))
         if isinstance(spec, AlignedSum) and key[-1]:
             smallest = sum(fmt.emin - fmt.fraction_bits for fmt in formats[:2])
             self._units[form] = max(min(smallest, self.unit(start)), _SMALLEST)
@@ -170,7 +197,7 @@ def _without_division(name: str, operands: list[tuple]) -> tuple[str, list[tuple
     numerator, divisor = operands
     if divisor[0] == "constant" and _SMALLEST_DIVISOR <= divisor[1] & 0x7FFFFFFF <= _LARGEST_DIVISOR:
         (reciprocal,) = special_functions()["rcp.approx.f32"].bits([divisor[1]])
-        return "mul.ftz.f32" if ".ftz." in name else "mul.f32", [numerator, ("constant", int(reciprocal))]
+        return "mul.ftz.f32" if ".ftz." in name else "mul.f32", [numerator, NormalForm(("constant", int(reciprocal)))]
     if name == "div.full.f32" and numerator == ("constant", _ONE):
         return "rcp.approx.f32", [divisor]
     return name, operands

@@ -154,6 +154,25 @@ class Scaling:
         found = _spread(self.rule_b, self.b, self.sizes[2], self.sizes[1], "b")
         return found if self.whole_b == 1 else found * self.whole_b
 
+    def times_a(self, values: np.ndarray) -> np.ndarray:
+        """A in float64 times its factors, as `values * spread_a()` without an array of factors."""
+        return self._times(self.rule_a, self.a.T, self.whole_a, values.T).T
+
+    def times_b(self, values: np.ndarray) -> np.ndarray:
+        """B in float64 times its factors."""
+        return self._times(self.rule_b, self.b, self.whole_b, values)
+
+    @staticmethod
+    def _times(rule: ScaleRule, factors: np.ndarray, whole: float, values: np.ndarray) -> np.ndarray:
+        """Values of shape (k, lines) times the factors of a tensor, shape (blocks of k, groups of lines), and of all of it."""
+        k, lines = values.shape
+        out = np.empty_like(values)
+        step = max(k, 1) if rule.along is None else rule.along
+        for start in range(0, k, step):
+            own = _spread(rule, factors, lines, k, "b", slice(start, start + 1))
+            np.multiply(values[start : start + step], own if whole == 1 else own * whole, out=out[start : start + step])
+        return out
+
     def at(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """Return FP32 factors of a value of k without those of whole tensors: shapes (m, 1) and (1, n)."""
         one = slice(position, position + 1)
@@ -200,8 +219,8 @@ def _taken(rule: ScaleRule, values: np.ndarray, at: np.ndarray) -> tuple[ScaleRu
 def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, part: slice = slice(None)) -> np.ndarray:
     """One factor for every element, or for some values of k, shape (size, k) of A and (k, size) of B."""
     across, along = (0, 1) if side == "a" else (1, 0)
-    taken = np.zeros(k, int) if rule.along is None else np.arange(k) // rule.along
-    values = np.take(values, taken[part], axis=along)
+    places = np.arange(k)[part]
+    values = np.take(values, np.zeros_like(places) if rule.along is None else places // rule.along, axis=along)
     if rule.together is None:
         return np.repeat(values, size, axis=across)
     return values if rule.together == 1 else np.take(values, np.arange(size) // rule.together, axis=across)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .launches import Box, TritonLaunch, View
+from .launches import DescribedArray, TritonLaunch, View
 from .targets import KernelTarget
 
 #: The version of Triton whose compiled text the gate has run.
@@ -77,7 +77,8 @@ class TargetKernel:
     multiples : tuple of str
         Parameters that the text takes for multiples of 16: other values give wrong results.
     boxes : tuple of mapping
-        How the text wants the descriptor of each :class:`~tensorcore_models.gpu.launches.Box`: `block_size` and `swizzle`.
+        How the text wants the descriptor of each
+        :class:`~tensorcore_models.gpu.launches.DescribedArray`: `block_size` and `swizzle`.
     """
 
     assembly: str
@@ -113,7 +114,7 @@ def specialised(launch: TritonLaunch, names, aligned: bool, whatever=()) -> tupl
         value = launch.arguments[name]
         if value is None or (isinstance(value, int) and value == 1 and name not in whatever):
             types[name], constants[name] = "constexpr", value
-        elif isinstance(value, Box):
+        elif isinstance(value, DescribedArray):
             types[name] = f"tensordesc<{value.type}[{value.box[0]}, {value.box[1]}]>"
         elif isinstance(value, View):
             types[name] = _POINTERS[value.type]

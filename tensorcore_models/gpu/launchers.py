@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import compiled
 from .compiling import compile_function, specialised, unspecialised
-from .launches import Box, TritonLaunch, View
+from .launches import DescribedArray, TritonLaunch, View
 from .targets import KernelTarget
 
 
@@ -94,7 +94,7 @@ class TextMachine:
         left = iter(boxes)
         arrays: list[Any] = []
         for x in (launch.arguments[name] for name in names):
-            if isinstance(x, Box):
+            if isinstance(x, DescribedArray):
                 arrays += box_parameters(x.data, next(left))
             else:
                 arrays.append(_array(x.data) if isinstance(x, View) else x)

@@ -29,7 +29,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Box:
+class DescribedArray:
     """An array in rows of which a kernel copies boxes to shared memory, by a TMA descriptor that the host makes.
 
     Attributes

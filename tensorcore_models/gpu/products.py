@@ -88,7 +88,9 @@ STEPS_AHEAD = 3
 
 
 def staged_steps(plan: ModePlan, target: KernelTarget, tile: tuple[int, int]) -> int:
-    """Steps of operands that a block keeps in shared memory: three where they fit, two else.
+    """Steps of operands that a block keeps in shared memory: three where two blocks of them fit a multiprocessor, two else.
+
+    Registers leave room for two blocks, and a second block hides more than a third step.
 
     Raises
     ------
@@ -107,7 +109,7 @@ def staged_steps(plan: ModePlan, target: KernelTarget, tile: tuple[int, int]) ->
             f"two steps of a tile of {tile[0]} x {tile[1]} take {2 * size} bytes of shared memory, {target.name} has "
             f"{target.shared}: give fewer warps or outputs of a thread"
         )
-    return min(fit, STEPS_AHEAD)
+    return min(max(fit // 2, 2), STEPS_AHEAD)
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ def rounded_down(x, BITS: gl.constexpr):
 
 @gluon.jit
 def down_sum(
-    a_at, b_at, pairs, value, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, THRESHOLD: gl.constexpr, WIDE: gl.constexpr,
-    DOWN: gl.constexpr, PAIRS: gl.constexpr,
+    a_at, b_at, pairs, value, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, THRESHOLD: gl.constexpr,
+    WIDE: gl.constexpr, DOWN: gl.constexpr, PAIRS: gl.constexpr,
 ):  # fmt: skip
     """(sum of a step as CDNA3 forms it, window of c): products cut, the dot product and c rounded down.
 

@@ -94,8 +94,9 @@ def split_sum(
 
 @gluon.jit
 def fused_step(
-    a_at, b_at, d, field, lowest, pairs, highest, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr,
-    LIMITED: gl.constexpr, TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr, SPLIT: gl.constexpr,
+    a_at, b_at, d, field, lowest, pairs, highest, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr,
+    ALIGN: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr,
+    TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
     """One sum that truncates: products and d, whose exponent field is `field`, cut below the largest exponent, and rounded.
 

@@ -19,8 +19,8 @@ def operand_at(values, words, tile, padded_k, size, ROWS: gl.constexpr, BITS: gl
 
 
 # -- shared memory -----------------------------------------------------------------------------------------------------------
-# Of an operand STAGES steps are there, or on their way. Values, pairs, codes and signs each have a room of STAGES blocks of rows,
-# a row being what the lines of a tile have at one place of k; a step is named by (rooms of rows, its slot).
+# Of an operand STAGES steps are there, or on their way. Values, pairs, codes and signs each have a room of STAGES blocks of
+# rows, a row being what the lines of a tile have at one place of k; a step is named by (rooms of rows, its slot).
 @gluon.constexpr_function
 def copy_layout(COLUMNS, VEC, WARPS):
     """Vectors of VEC elements, a warp over as many of a row as there are."""
@@ -38,7 +38,9 @@ def room(TYPE: gl.constexpr, STAGES: gl.constexpr, ROWS: gl.constexpr, COLUMNS: 
 
 
 @gluon.jit
-def copy_rows(source, blocks, step, slot, steps, ROWS: gl.constexpr, COLUMNS: gl.constexpr, VEC: gl.constexpr, WARPS: gl.constexpr):
+def copy_rows(
+    source, blocks, step, slot, steps, ROWS: gl.constexpr, COLUMNS: gl.constexpr, VEC: gl.constexpr, WARPS: gl.constexpr
+):
     """Start to copy a step's rows; behind the last step nothing is copied."""
     C: gl.constexpr = copy_layout(COLUMNS, VEC, WARPS)
     down = gl.arange(0, ROWS, gl.SliceLayout(1, C))
@@ -62,9 +64,7 @@ def copy_step(
 
 
 @gluon.jit
-def rooms_of(
-    VALUE: gl.constexpr, STAGES: gl.constexpr, COLUMNS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr
-):
+def rooms_of(VALUE: gl.constexpr, STAGES: gl.constexpr, COLUMNS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr):
     """Shared memory of an operand."""
     WORDS: gl.constexpr = TERMS * BITS // 32
     return (

@@ -1,5 +1,6 @@
 """A whole model as an H100 with torch 2.11 computes it: the recorded Llama, other models' operations, what is refused."""
 
+import json
 import math
 
 import numpy as np
@@ -9,7 +10,9 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 
 import tensorcore_models as tcm  # noqa: E402
-from mpgemm.torch import emulate  # noqa: E402
+from mpgemm.frameworks.model_products import product_rows, write_rows  # noqa: E402
+from mpgemm.frameworks.torch_kernels import ProductList  # noqa: E402
+from mpgemm.torch import Product, emulate, profiled_products, record_kernels  # noqa: E402
 from tensorcore_models import libraries  # noqa: E402
 from tensorcore_models.libraries import Unknown, row_operations  # noqa: E402
 
@@ -35,6 +38,7 @@ def llama(recorded, attention):
     return model
 
 
+@pytest.mark.full  # importing transformers takes ten seconds; test_recorded_llama.py has the same forward in NumPy
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 def test_recorded_llama(shared, attention):
     """Every module's output and every logit."""
@@ -156,6 +160,16 @@ def test_arithmetic_of_reduced_types_is_that_of_fp32():
     assert (bits(z) == bits(target)).all() and (bits(z) == bits(x + y)).all()
 
 
+def test_whole_numbers_are_exact():
+    x = torch.arange(24).reshape(4, 6)
+    found, bases = run_one(lambda: torch.isin(x.cumsum(1) % 5, x[0]) & (x * 3 > 7))
+    assert set(bases.values()) == {"exact"} and found.any() and not found.all()
+    with pytest.raises(NotImplementedError, match="randint"):
+        run_one(lambda: torch.randint(0, 9, (4,)))
+    with pytest.raises(NotImplementedError, match="arange"):
+        run_one(lambda: torch.arange(0, 1, 0.1))
+
+
 def test_norms_and_softmax():
     x = torch.randn(6, 512, generator=torch.Generator().manual_seed(3))
     weight, bias = torch.randn(2, 512, generator=torch.Generator().manual_seed(4))
@@ -166,9 +180,14 @@ def test_norms_and_softmax():
          "inferred: weights by the kernel's source"),
         (lambda: torch.softmax(x, -1), row_operations.softmax(x.numpy()), "recorded"),
         (lambda: x.sum(-1), row_operations.sums(x.numpy()), "recorded"),
+        (lambda: x.bfloat16().sum(-1).float(), row_operations.sums(x.bfloat16().float().numpy()), None),
         (lambda: x.mean(-1), row_operations.means(x.numpy()), "inferred: rows of 512 by the kernel's source"),
     ):  # fmt: skip
         found, bases = run_one(function)
+        if basis is None:
+            assert (bits(found) == bits(torch.from_numpy(rows).bfloat16().float())).all()
+            assert bases["sum"] == "inferred: recorded in FP32"
+            continue
         assert (bits(found) == rows.view(np.int32)).all()
         assert set(bases.values()) - {"exact"} == {basis}
 
@@ -202,8 +221,10 @@ def test_refused_blocks():
 
 def test_unknown_operations():
     x = torch.rand(8, 4)
-    for function in (lambda: x.var(-1), lambda: torch.softmax(x, 0), lambda: torch.cumsum(x, 0), lambda: torch.rand(3),
-                     lambda: x.double().exp(), lambda: (x * 1e6).sin(), lambda: x**2.5):  # fmt: skip
+    for function in (
+        lambda: x.T.sum(-1), lambda: x.sum(), lambda: x.var(-1), lambda: torch.softmax(x, 0), lambda: torch.cumsum(x, 0),
+        lambda: torch.rand(3), lambda: x.double().exp(), lambda: (x * 1e6).sin(), lambda: x**2.5,
+    ):  # fmt: skip
         with pytest.raises((NotImplementedError, Unknown)), emulate("h100", libraries=LIBRARIES):
             function()
     with emulate("h100", libraries=LIBRARIES, strict=False) as run:
@@ -229,3 +250,58 @@ def test_unknown_attention():
     with pytest.raises(Unknown, match="a100"), emulate("a100", sdpa="cudnn"):
         F.scaled_dot_product_attention(q, q, q)
     assert math.isfinite(float(q.sum()))
+
+
+# -- recordings of a model's own run -------------------------------------------------------------------------------------
+@pytest.mark.full
+def test_products_by_the_kernels_of_the_run(shared, tmp_path):
+    """The recorded list of operations and the profiler's list of kernels give the recipes; nothing is assumed then."""
+    folder = shared / "hardware_vectors" / "h100" / "libraries"
+    kernels = next(
+        row for row in json.loads((folder / "products.json").read_text())["rows"] if row["name"] == "llama/eager"
+    )
+    operations = json.loads((folder / "llama_operations.json").read_text())
+    products = [
+        {"m": a[0][-2], "n": b[0][-1], "k": a[0][-1], "layout": "nt", "dtype": a[1],
+         "operands": {"torch.bfloat16": "bf16", "torch.float32": "fp32"}[a[1]]}
+        for each in operations if each["op"].split(".")[1] in ("mm", "bmm") for a, b in [each["args"]]
+    ]  # fmt: skip
+    rows = product_rows(products, [name for name, _ in kernels["kernels"]])
+    assert len(rows) == 20
+    write_rows(rows, tmp_path / "kernels.json", gpu="NVIDIA H100 80GB HBM3", cuda="13.0")
+    with np.load(folder / "products.npz") as arrays:
+        recorded = {name: arrays[name] for name in arrays.files if name.startswith("llama/")}
+    model = llama(recorded, "eager")
+    recipe = profiled_products(tmp_path / "kernels.json")
+    with torch.no_grad(), emulate("h100", libraries=LIBRARIES, recipe=recipe) as run:
+        logits = model(torch.from_numpy(recorded["llama/tokens"])).logits
+    assert (bits(logits) == recorded["llama/eager/logits"]).all()
+    assert "inferred" not in run.report().bases
+    with pytest.raises(ValueError, match="19 products and 20 kernels"):
+        product_rows(products[1:], [name for name, _ in kernels["kernels"]])
+
+
+def test_kernels_are_recorded_on_a_gpu_only(tmp_path):
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(ValueError, match="needs a GPU"), record_kernels(tmp_path / "kernels.json"):
+        pass
+
+
+def test_products_are_listed_in_order():
+    with ProductList() as listed:
+        torch.zeros(3, 4).half() @ torch.zeros(5, 4).half().T
+        torch.baddbmm(torch.zeros(2, 3, 5), torch.zeros(2, 3, 4), torch.zeros(2, 4, 5))
+    first, second = listed.products
+    assert first == {"m": 3, "n": 5, "k": 4, "layout": "nt", "dtype": "torch.float16", "operands": "fp16"}
+    assert (second["operands"], second["layout"], second["k"]) == ("fp32", "nn", 4)
+
+
+def test_one_product_in_two_orders_is_refused():
+    row = {"m": 64, "n": 64, "k": 16384, "operands": "fp16", "dtype": "torch.float16", "layout": "nn"}
+    one = {**row, "kernels": ["nvjet_sm90_hsh_64x8_64x16_2x4_h_bz_NNT"]}
+    split = {**row, "kernels": ["cutlass_80_wmma_tensorop_f16_s161616gemm_f16_32x32_128x2_nn_align8"]}
+    assert profiled_products([one])(Product("mm", 64, 16384, 64, "fp16", "fp16", "fp16")) is not None
+    assert profiled_products([one])(Product("mm", 64, 64, 64, "fp16", "fp16", "fp16")) is None
+    with pytest.raises(ValueError, match="keep one of these rows"):
+        profiled_products([one, split])

@@ -8,9 +8,9 @@ from mpgemm.cli import main
 from mpgemm.kernels.configurations import Configuration, choose, configurations, estimate, fits
 from mpgemm.kernels.counts import instruction_counts
 from mpgemm.kernels.forms import KERNELS, kernel_form, kernel_method
-from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch
 from mpgemm.kernels.recipes import recipe, spelled
 from mpgemm.kernels.targets import MISSING
+from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch
 from mpgemm.recovery.methods import get_method
 from tensorcore_models.gpu.launches import View
 from tensorcore_models.gpu.targets import TARGETS, get_target

@@ -13,8 +13,8 @@ from mpgemm.kernels.forms import kernel_form  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
 from mpgemm.kernels.plans import ProductPlan  # noqa: E402
 from mpgemm.kernels.products import TensorProduct, view  # noqa: E402
-from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch  # noqa: E402
 from mpgemm.kernels.residues import residue_products_launch, residues_launch  # noqa: E402
+from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch  # noqa: E402
 from mpgemm.recovery.methods import get_method  # noqa: E402
 from tensorcore_models.compiled import memory  # noqa: E402
 from tensorcore_models.compiled.ptx import program  # noqa: E402
@@ -83,7 +83,9 @@ def test_rows_of_every_operand_are_far_apart(reserved, device, monkeypatch):
     out = reserved.empty(torch.float32, (1, 3, n), (0, 16, 1))
     a[0, 2, 3] = float("inf")  # the repair reads them again
     monkeypatch.setattr(
-        ProductPlan, "rooms", lambda plan, where: {"flags": reserved.empty(torch.int32, *plan.workspace["flags"][:1], (1,))}
+        ProductPlan,
+        "rooms",
+        lambda plan, where: {"flags": reserved.empty(torch.int32, *plan.workspace["flags"][:1], (1,))},
     )
     TensorProduct(row, a, b, configuration=SMALL).into(out)
     wanted = mpgemm.recovered_gemm(a[0].float().numpy(), b[0].float().numpy(), method=row, engine="ampere")

@@ -283,6 +283,7 @@ def test_verify_takes_alpha_and_beta(device, monkeypatch):
             TypeError,
             "config is .16, 32, 32., expected a mpgemm.kernels.Configuration or 'tune'",
         ),
+        ({"bias": torch.zeros(24)}, TypeError, "no option bias: pass c=bias"),
         ({"c": [1.0]}, TypeError, "c is a list, expected a dense tensor"),
         ({"a": torch.zeros(20, 50).to_sparse()}, TypeError, "a.to_dense"),
         ({"out": torch.zeros(20, 24, device="meta")}, ValueError, "on one device"),

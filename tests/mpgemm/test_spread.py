@@ -18,7 +18,13 @@ from mpgemm.experiments.gemm_method import GemmMethod
 from mpgemm.experiments.judging import judge
 from mpgemm.experiments.methods import CubeOptions, build_methods, fp32_baseline
 from mpgemm.experiments.spread import FEWEST, MeanInterval, SeedSpread, interval_of, student_quantile
-from mpgemm.experiments.standing import differences_of, results_that_decide, sampling_bits, standing
+from mpgemm.experiments.standing import (
+    differences_of,
+    results_for_all,
+    results_that_decide,
+    sampling_bits,
+    standing,
+)
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 8, 29, 100, 1001])
@@ -244,3 +250,16 @@ def test_fp32_is_one_thing_in_plans_and_verdicts():
     assert wanted == pytest.approx(bits, abs=1e-6)
     chain = mpgemm.errors(methods_module.fp32_chain(a, b), a, b).effective_bits()
     assert chain < bits - 1
+
+
+def test_one_metric_beyond_its_threshold_decides_alone():
+    """21,395 results were asked for, as the largest result lay at its threshold; the norm needs 28."""
+    near = {"relative_frobenius": -1.3, "componentwise": -1.5001}
+    assert results_for_all(near) == results_that_decide(-1.3) == 28
+    assert sampling_bits(28) <= 0.55 < sampling_bits(27)
+    within = {"relative_frobenius": -0.4, "componentwise": -1.2}
+    assert results_for_all(within) == max(results_that_decide(-0.4), results_that_decide(-1.2, "componentwise"))
+    assert results_for_all({"relative_frobenius": -0.4, "componentwise": -1.4999}) is None
+    assert results_for_all({"relative_frobenius": -0.7500001, "componentwise": -2.5}) == results_that_decide(
+        -2.5, "componentwise"
+    )

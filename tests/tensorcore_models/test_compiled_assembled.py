@@ -130,3 +130,12 @@ def test_contraction_is_an_assumption_and_can_be_left_out():
     assert compiled.read(text, fmad=False).run([rows], grid=1).assumptions == ()
     with pytest.raises(ValueError, match="fmad is of PTX"):
         compiled.read(".amdgcn_target", fmad=True)
+
+
+@pytest.mark.parametrize(
+    "line", ["div.full.f32 %r4;", "div.full.f32 %r4, %r0;", "div.approx.f32;", "div.full.f32 %r4, %r0, %r1, %r2;"]
+)
+def test_divisions_with_too_few_operands_are_refused_where_they_stand(line):
+    program = compiled.read(kernel(f"{line} add.f32 %r5, %r4, %r0;"))
+    with pytest.raises(compiled.Refused, match="line 11: div"):
+        program.run([np.zeros((32, 100), np.uint32)], grid=1)

@@ -102,7 +102,7 @@ def test_what_is_ruled_out_is_excluded_by_bounds_and_the_rest_is_tried():
         "C left out in all wrong elements", "C added twice in all wrong elements", "C subtracted in all wrong elements",
     }  # fmt: skip
     assert any("swizzled" in text for text in found.tried)
-    assert "tried, and does not explain it: " in str(found)
+    assert "tried, each as the only fault, and does not explain it: " in str(found)
     # a true cause is never excluded, whatever is found
     for out in (RIGHT + C * 0, RIGHT + 2 * C, RIGHT - C):
         said = found_of(out, C)

@@ -31,7 +31,7 @@ def test_alpha_and_beta(out):
     assert check(SUMS + C, **ENDS).suspects == (
         "wrong factors of product and C: 0.769 times the right product, -1.43 times what is to be added",
     )
-    assert check(ALPHA * SUMS + C, **ENDS).suspects == ("a wrong factor of C: -1.43 times what is to be added",)
+    assert check(ALPHA * SUMS + C, **ENDS).suspects == ("the addend: beta is left out, C is added whole",)
     assert check(right, alpha=1.3).suspects == ("a wrong factor of C: -0.7 times what is to be added",)
 
 

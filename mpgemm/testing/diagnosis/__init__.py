@@ -7,7 +7,7 @@ predictions would hardly do so by chance. What is tried and does not do this is 
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -26,11 +26,13 @@ from tensorcore_models.formats.rounding import round_to
 PRICE, TOLD_APART = 10.0, 4.0
 #: A share of a right kernel's errors below which nothing is left: roundings of a fault's own factors are as large.
 EXACT = 0.1
+#: One in so many elements is wrong at most where wrong ones are explained by themselves.
+SCATTERED = 8
 #: Wrong elements below which nothing is said that is chosen to fit.
 FEWEST = 4
 
 
-_UNWRITTEN = "0 in all wrong elements: the kernel never wrote them, or skipped a tile"
+_UNWRITTEN = "0 in all wrong elements: the kernel never wrote them, skipped a tile, or read zeros"
 
 
 def _zeros(f: Failure) -> Iterator[Finding]:
@@ -57,6 +59,8 @@ def _addend(f: Failure) -> Iterator[Finding]:
         yield f.finding(
             f.true + (parts - 1) * f.added, f"the addend: C is added {parts} times, by each part of k", 2.0, 1.0
         )
+    if (ends := f.case.ends) is not None and ends.beta not in (0, 1):
+        yield f.finding(f.true + (1 / ends.beta - 1) * f.added, "the addend: beta is left out, C is added whole", 2.0)
     for name in NARROW:
         narrow = round_to(f.added, get_float_format(name), saturate=True)
         yield f.finding(f.true - f.added + narrow, f"the addend: C is rounded to {name} first", 1.0, math.log(4))
@@ -229,11 +233,24 @@ class Diagnosis:
         What no kernel with this fault alone can return, by certified bounds.
     tried : tuple of str
         What was predicted, in its parameters, and does not explain the elements. Others of the same kind are not excluded.
+    fitting : tuple of str
+        What explains the elements, and may do so by chance as they are few: neither named nor excluded.
     """
 
     statements: tuple[str, ...]
     ruled_out: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
+    fitting: tuple[str, ...] = ()
+
+
+#: Statements that may fit by chance, of which so many are listed.
+FITTING = 3
+
+
+def fitting(found: Iterable[Finding]) -> tuple[str, ...]:
+    """The statements that fit best without being beyond chance, in words."""
+    perhaps = sorted(x for x in found if x.fits and not x.good)
+    return tuple(dict.fromkeys(x.text for x in perhaps))[:FITTING]
 
 
 _NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a sum, or memory that was never written"
@@ -264,15 +281,28 @@ def diagnose(f: Failure) -> Diagnosis:
             # what fits, if perhaps by chance, contradicts a statement that rests on the size of errors alone
             doubt = any(finding.fits for finding, _ in found)
             hint = narrow_errors(f) if not good and not doubt and epilogue is None else None
+        if not good and many and hint is None and _scattered(f):
+            alone = [
+                (finding._replace(text=f"{finding.text}, in these elements alone"), name)
+                for finding, name in _tried(f.alone(), FAULT_KINDS)
+            ]
+            good, found = [(finding, name) for finding, name in alone if finding.good], found + alone
     statements: tuple[str, ...] = () if hint is None else (hint,)
     written = [finding for finding, _ in good if finding.text != _UNWRITTEN]
     if len(written) < len(good):
         statements = (_UNWRITTEN,)  # other predictions of zeros say less
     elif good:
         statements = _simplest([finding for finding, _ in good], int(np.count_nonzero(f.wrong[f.rows, f.columns])))
-    named = {name for _, name in good} | ({_NARROW_SUMS} if hint else set())
+    named = {name for finding, name in found if finding.fits} | ({_NARROW_SUMS} if hint else set())
     kinds = dict.fromkeys([*(name for _, name in found), *([_NARROW_SUMS] if many and epilogue is None else [])])
-    return Diagnosis(statements, contradicted(given), tuple(name for name in kinds if name not in named))
+    tried = tuple(name for name in kinds if name not in named)
+    return Diagnosis(statements, contradicted(given), tried, () if statements else fitting(x for x, _ in found))
+
+
+def _scattered(f: Failure) -> bool:
+    """Whether few elements are wrong all over the result, as where threads do not wait for each other: what is right there
+    says nothing against what is wrong."""
+    return not f.of_results and not f.place.structured and np.count_nonzero(f.wrong) * SCATTERED <= f.wrong.size
 
 
 def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.bounds.populations import evenly
+from mpgemm.bounds.running import sizes_of
 from mpgemm.testing.case import KernelCase
 from mpgemm.testing.diagnosis.places import Place, place_of
 from tensorcore_models.formats import Format, get_format
@@ -115,7 +116,7 @@ class Failure:
             scale = 1 / self.usual
             difference = (self.got - self.true) * scale
             scaled = changes * scale[:, None]
-            distance = np.square(scaled).sum(0) - 2 * (difference @ scaled)
+            distance = np.einsum("ec,ec->c", scaled, scaled) - 2 * (difference @ scaled)
         return int(np.argmin(np.where(np.isfinite(distance), distance, np.inf)))
 
     def best_of(
@@ -135,8 +136,14 @@ class Failure:
     @cached_property
     def stored(self) -> list[np.ndarray]:
         """Rows of A and columns of B of these elements as they are stored, without scales: (elements, k) each."""
-        x, y = self.case.stored
-        return [x[self.rows], y[:, self.columns].T]
+        x, y = self.case.operands
+        return [x[self.rows].astype(np.float64), y[:, self.columns].T.astype(np.float64)]
+
+    @cached_property
+    def given(self) -> list[np.ndarray]:
+        """The same as they were given, before the unit's formats: (elements, k) each."""
+        x, y = self.case.given
+        return [x[self.rows].astype(np.float64), y[:, self.columns].T.astype(np.float64)]
 
     @cached_property
     def factors(self) -> list[np.ndarray] | list[float]:
@@ -187,6 +194,11 @@ class Failure:
             return self
         taken = np.concatenate([x[evenly(x.size, most)] for x in parts])
         return self.moved(self.rows[taken], self.columns[taken])
+
+    def alone(self) -> "Failure":
+        """The same with the wrong ones of these elements only."""
+        wrong = self.wrong[self.rows, self.columns]
+        return self.moved(self.rows[wrong], self.columns[wrong])
 
     def anywhere(self) -> "Failure":
         """The same with elements from everywhere, wrong or not."""
@@ -295,7 +307,7 @@ def typical_errors(case: KernelCase, wrong: np.ndarray) -> tuple[np.ndarray, flo
     )
     at = rows, np.unique(case.sums_columns(columns))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        sizes = np.abs(case.a) @ np.abs(case.b)
+        sizes = sizes_of(case.a, case.b)
         sizes = sizes if case.c is None else sizes + np.abs(case.c)
         right, true = case.model(*at)[0], exact[np.ix_(*at)]
         lost = _lost_share(right - true, true)

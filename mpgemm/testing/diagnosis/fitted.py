@@ -59,8 +59,9 @@ def _alpha_and_beta(f: Failure) -> Iterator[Finding]:
     if abs(alpha - 1) < APART:
         rest = (f.got - f.true) / f.usual
         factor = 1 + float(np.sum(columns[:, 1] * rest)) / float(squares[1, 1])
-        if any(abs(factor - known) < APART for known in (-1, 0, 2, f.case.splits)):
-            return  # C that is subtracted, left out, added twice or by each part has statements of its own
+        beta_out = 1 / f.case.ends.beta if f.case.ends is not None and f.case.ends.beta else 0
+        if any(abs(factor - known) < APART for known in (-1, 0, 2, f.case.splits, beta_out)):
+            return  # C that is subtracted, left out, added twice, by each part or without beta has statements of its own
         text = f"a wrong factor of C: {factor:.3g} times what is to be added"
         yield f.finding(product + factor * added, text, 2.0, 2.0, 1)
         return

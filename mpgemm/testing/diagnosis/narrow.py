@@ -340,7 +340,7 @@ def _rounded_at_all(f: Failure) -> bool:
     """Whether the operands were given with more bits than the unit takes."""
     return any(
         x.dtype != y.dtype and not np.array_equal(x.astype(np.float64), y.astype(np.float64))
-        or x.dtype == y.dtype and not np.array_equal(x, y)
+        or x.dtype == y.dtype and x is not y and not np.array_equal(x, y)
         for x, y in zip(f.case.given, f.case.operands, strict=True)
     )  # fmt: skip
 
@@ -362,9 +362,10 @@ def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
     """The product of operands as they were given, of which both or one are changed; the other is as the unit takes it."""
     if f.case.engine.scale_format is not None:
         return
-    given, right, factors = f.case.given, f.stored, f.factors
-    stored = [given[0][f.rows].astype(np.float64), given[1][:, f.columns].T.astype(np.float64)]
-    changed = [change(x) for x in stored]
+    right, factors = f.stored, f.factors
+    changed = [change(x) for x in f.given]
+    if all(np.array_equal(x, y) for x, y in zip(changed, right, strict=True)):
+        return
     for sides, words in (((0, 1), "the operands were"), ((0,), "A was"), ((1,), "B was")):
         used = [changed[side] if side in sides else right[side] for side in (0, 1)]
         if any(np.array_equal(used[side], right[side]) for side in sides):

@@ -111,8 +111,8 @@ def _with_reciprocals(code: list[PTXInstruction]) -> list[PTXInstruction]:
 
 
 def _by_reciprocal(ins: PTXInstruction, written: dict[int, list[PTXInstruction]]) -> PTXInstruction:
-    divisor = _constant(ins.operands[-1], written)
-    if len(ins.operands) != 3 or divisor is None or not _SMALLEST <= abs(divisor) <= _LARGEST:
+    divisor = _constant(ins.operands[2], written) if len(ins.operands) == 3 else None
+    if divisor is None or not _SMALLEST <= abs(divisor) <= _LARGEST:
         return ins
     reciprocal = Immediate(int((np.float32(1) / divisor).view(np.uint32)), 32)
     return replace(ins, name="mul", modifiers=ins.modifiers[1:], operands=(*ins.operands[:2], reciprocal))
@@ -154,7 +154,7 @@ def _chosen(code: list[PTXInstruction], blocks: np.ndarray) -> dict[int, _Produc
     for place, ins in enumerate(code):
         if ins.guard is not None or not (ins.opcode in SCALES or _rounds_by_default(ins, ("mul",))):
             continue
-        target = ins.operands[0]
+        target = ins.operands[0] if len(ins.operands) == 3 else None
         if not isinstance(target, Register):
             continue
         uses = [use for use in found[target.number] if use != (place, 0)]
