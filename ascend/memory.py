@@ -18,8 +18,8 @@ from ascend.blocking import ACCUMULATOR_BYTES
 from ascend.schedule_options import WithOptions
 from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 
-#: Lines in which ND rows should lie (AscendC's performance advice).
-ND_LINE = 512
+#: Lines in which ND rows should lie (AscendC's performance advice), parts of lines, and what a fractal has of one row.
+ND_LINE, ND_SECTOR, ND_UNIT = 512, 128, 32
 
 
 class Misses(NamedTuple):
@@ -226,7 +226,8 @@ def _pieces(s: WithOptions, elements: Any, row: int, along_k: bool, step: Any) -
     """Bytes that loading pieces of ND rows costs, for each of theirs, from L2 and from memory, which gives whole lines.
 
     What a piece along k leaves of its line the next load of the same core takes: such a piece costs little more than its bytes,
-    unless it begins within a line and goes on into the next one. What a piece along n leaves belongs to another core.
+    unless it begins within a line and goes on into the next one. What a piece along n leaves belongs to another core. Each
+    :data:`ND_UNIT` costs more where rows start on parts of :data:`ND_SECTOR`.
     """
     chip, stride = s.placed_on, math.ceil(row * s.operand_bytes)
     piece = np.asarray(np.ceil(np.minimum(elements, row) * s.operand_bytes), np.int64)
@@ -234,10 +235,13 @@ def _pieces(s: WithOptions, elements: Any, row: int, along_k: bool, step: Any) -
     starts = np.gcd(between, math.gcd(stride, ND_LINE))  # pieces begin at multiples of this in their lines
     in_lines = starts == np.minimum(piece, ND_LINE)
     cheap = in_lines & (along_k | (starts == ND_LINE))
-    longer = piece + chip.nd_row_bytes
+    longer = piece + np.where((not along_k) & (piece < ND_LINE), chip.nd_part_bytes, chip.nd_row_bytes)
     from_l2 = np.where(cheap, np.maximum(piece, chip.nd_least_bytes), longer)
     of_piece = chip.nd_memory_row_bytes * np.where(cheap, np.minimum(piece / ND_LINE, 1.0), 1.0)
     from_memory = np.where(cheap, piece, np.where(in_lines, np.minimum(longer, ND_LINE), longer)) + of_piece
+    if stride % ND_SECTOR:
+        each = chip.nd_unaligned_bytes if stride % ND_UNIT else chip.nd_sector_bytes
+        from_l2, from_memory = (x + -(-piece // ND_UNIT) * each for x in (from_l2, from_memory))
     return from_l2 / piece, from_memory / piece
 
 

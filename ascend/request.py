@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ascend.blocking import Buffering
 from ascend.chips.chip import Chip
 from ascend.dialects import check_dialect
-from ascend.schedule_options import Layout, Merge, Template, WithOptions, check_presplit
+from ascend.schedule_options import Dequantize, Layout, Merge, Template, WithOptions, check_presplit, what_dequantizes
 from ascend.terms import Mode
 
 
@@ -29,12 +29,13 @@ class Request(WithOptions):
     layout: Layout = "nz"
     warm: bool = False
     presplit: str = ""
-    dequantize: bool = False
+    dequantize: Dequantize = ""
     target: str = ""
 
     def __post_init__(self):
         if self.target:
             check_dialect(self.target, self.chip)
+        object.__setattr__(self, "dequantize", what_dequantizes(self.dequantize, self.chip))
         check_presplit(self.presplit, self.terms)
 
     def options(self) -> dict:

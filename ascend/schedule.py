@@ -16,6 +16,7 @@ from ascend.kernels.grid import GridKernel
 from ascend.kernels.options import BlockedProduct, Options
 from ascend.kernels.paper import PaperKernel
 from ascend.kernels.vector import VectorKernel
+from ascend.schedule_options import what_dequantizes
 from ascend.tile_schedule import LARGEST_SIZE
 from tensorcore_models.integers import integer_arguments
 
@@ -80,9 +81,10 @@ def build_schedule(
             As in :class:`TileSchedule`.
         template : {"", "norm", "mdl"}
             As in :class:`TileSchedule`, on chips with AscendC's Matmul; "norm" needs a grid kernel with nothing resident.
-        warm, unit_flag, dequantize : bool
-            As in :class:`TileSchedule`; `warm` is without effect on the paper's kernel, `unit_flag` needs FIXPIPE, `dequantize`
-            int8 operands.
+        warm, unit_flag : bool
+            As in :class:`TileSchedule`; `warm` is without effect on the paper's kernel, `unit_flag` needs FIXPIPE.
+        dequantize : {"", "fixpipe", "vector"} or bool
+            As in :class:`TileSchedule`, of int8 operands; True is "fixpipe".
 
     Raises
     ------
@@ -111,6 +113,7 @@ def build_schedule(
         raise ValueError(f"reseed_l0c: {chip.name} writes L0C through FIXPIPE and has no path from UB into L0C")
     if asked.unit_flag and not chip.fixpipe:
         raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE")
+    what_dequantizes(asked.dequantize, chip)
     if asked.template:
         check_dialect("ascendc", chip)
     if asked.template == "norm" and (kernel != "grid" or (asked.resident or "none") != "none"):

@@ -2,7 +2,7 @@
 
 import math
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 from ascend.blocking import ACCUMULATOR_BYTES, SPLIT_OPERANDS
 from ascend.chips.chip import Chip
@@ -27,6 +27,24 @@ MERGES = ("atomic", "reduce")
 #: Templates of AscendC's Matmul: one block of A and of B in L1 at a time, or several that are loaded together; "": neither.
 Template = Literal["", "norm", "mdl"]
 TEMPLATES = ("", "norm", "mdl")
+
+
+#: What scales the sums of int8 operands: FIXPIPE those of each column on their way out, 16 bits wide; vector units those of
+#: each row and column afterwards; "": nothing.
+Dequantize = Literal["", "fixpipe", "vector"]
+DEQUANTIZES = ("fixpipe", "vector")
+
+
+def what_dequantizes(said: object, chip: Chip | None = None) -> Dequantize:
+    """What scales the sums: True is FIXPIPE, False nothing; ValueError for what is unknown or what the chip has not."""
+    found = {True: "fixpipe", False: ""}[said] if isinstance(said, bool) else said
+    if found not in ("", *DEQUANTIZES):
+        raise ValueError(f"dequantize is one of {', '.join(DEQUANTIZES)}, got {said!r}")
+    if found == "fixpipe" and chip and not chip.fixpipe:
+        raise ValueError(
+            f"dequantize: {chip.name} has no FIXPIPE, its vector units scale the sums: dequantize='vector'"
+        )
+    return cast(Dequantize, found)
 
 
 def check_presplit(presplit: str, terms: int) -> None:
@@ -63,7 +81,7 @@ class WithOptions:
     warm: bool
     presplit: str
     template: Template
-    dequantize: bool
+    dequantize: Dequantize
 
     @cached_property
     def placed_on(self) -> Chip:

@@ -31,7 +31,7 @@ from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ra
 from ascend.numeric.arguments import checked_matrices
 from ascend.numeric.words import CubeArithmetic, words_product, words_slices
 from ascend.operands import operand_slices
-from ascend.schedule_options import Layout, Merge, Resident, Template, WithOptions, check_options
+from ascend.schedule_options import Dequantize, Layout, Merge, Resident, Template, WithOptions, check_options
 from ascend.slices import Sums, merge_slices
 from ascend.terms import Mode
 from tensorcore_models.integers import integer_arguments, integer_fields
@@ -94,8 +94,9 @@ class TileSchedule(WithOptions):
     template : {"", "norm", "mdl"}
         Template of AscendC's Matmul, whose scalar work takes its time: "norm" keeps one block of A and of B in L1 and loads the
         next ones when both have left, "mdl" loads several together. They change no bit.
-    dequantize : bool
-        Whether vector units scale the int32 sums of each row and column as soon as a tile is done. The product stays int32.
+    dequantize : {"", "fixpipe", "vector"}
+        What scales the int32 sums: FIXPIPE those of each column on their way to memory, or vector units those of each row and
+        column as soon as a tile is done. The product stays int32.
     """
 
     m: int
@@ -120,7 +121,7 @@ class TileSchedule(WithOptions):
     unit_flag: bool = False
     presplit: str = ""
     template: Template = ""
-    dequantize: bool = False
+    dequantize: Dequantize = ""
 
     #: Name of the kernel in options and tables.
     kernel: ClassVar[str] = "one block"

@@ -5,7 +5,7 @@ The stub beside this file says where each public name is; a module is imported w
 
 from tensorcore_models.lazy import attach
 
-#: Most of these need an extra.
-ON_REQUEST = ("torch", "triton", "jax", "testing", "kernels")
+#: Public modules; those named after a framework and `kernels` need an extra.
+ON_REQUEST = ("inputs", "jax", "kernels", "testing", "torch", "traces", "triton")
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__, ON_REQUEST)

@@ -2,7 +2,8 @@
 
 ``with emulate("h100") as run: model(x)`` runs every product of a model on the instructions of a GPU, bit for bit, on the CPU;
 ``run.report()`` says what ran. :func:`matmul` is one such product as an operation of torch; :func:`record` writes what the
-layers of a model multiplied, for `mpgemm trace compare`. ``with recovered(model, method="bf16x9")`` runs FP32 products by
+layers of a model multiplied, for `mpgemm trace compare`; :func:`record_kernels` writes which kernels ran on a GPU, from which
+:func:`profiled_products` makes recipes for `emulate`. ``with recovered(model, method="bf16x9")`` runs FP32 products by
 kernels. See docs/torch.md and docs/kernels_on_gpus.md.
 """
 
@@ -11,8 +12,10 @@ from mpgemm.frameworks.extras import require
 
 require("torch", "torch")
 
-from mpgemm.frameworks.call_log import CallRow, Report, Site  # noqa: E402
+from mpgemm.frameworks.call_log import CallRow, OperationRow, Report, Site  # noqa: E402
+from mpgemm.frameworks.model_products import profiled_products  # noqa: E402
 from mpgemm.frameworks.multiplier import Product  # noqa: E402
+from mpgemm.frameworks.torch_kernels import record_kernels  # noqa: E402
 from mpgemm.frameworks.torch_mode import Emulation, emulate  # noqa: E402
 from mpgemm.frameworks.torch_ops import matmul  # noqa: E402
 from mpgemm.frameworks.torch_recorder import record  # noqa: E402

@@ -10,7 +10,9 @@ from .engines.homes import Home, register_home
 from .lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, __file__, ("accumulators", "catalogue", "compiled", "functions", "hardware", "libraries", "probing")
+    __name__,
+    __file__,
+    ("accumulators", "atlas", "catalogue", "compiled", "functions", "hardware", "libraries", "probing", "reference"),
 )
 
 

@@ -8,10 +8,13 @@ import pytest
 from answers import BLAS_OF_THE_PAGES, blas_digest
 
 from mpgemm.cli import main
+from mpgemm.cli.common.discovery import command_names, command_parser
+from mpgemm.cli.common.front import DOORS, OTHER_NAMES
 from tests.support.readme_files import write_all
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
+TEN = [first for commands in DOORS.values() for first in commands]
 #: Columns of the terminal in which the outputs were shown.
 COLUMNS = "88"
 
@@ -21,12 +24,41 @@ def blocks(language):
     return [text for lang, text in BLOCK.findall(README.read_text()) if lang == language]
 
 
-@pytest.mark.parametrize("code", blocks("python"))
-def test_python(code, tmp_path, monkeypatch, capsys):
-    compiled = compile(code, str(README), "exec")
+def test_python_lines_run_as_they_stand(tmp_path, monkeypatch, capsys):
+    (code,) = blocks("python")
     monkeypatch.chdir(tmp_path)
-    exec(compiled, {"__name__": "readme"})
+    names = {"__name__": "readme"}
+    exec(compile(code, str(README), "exec"), names)
     assert capsys.readouterr().out
+    for first in TEN:
+        exec(compile(first.python, first.command, "eval"), names)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_ten_names_are_those_that_the_command_shows(page, capsys):
+    rows = [row for row in (README.parent / page).read_text().splitlines() if row.startswith("| `")]
+    expected = [
+        f"| `{first.command}` | {first.question} | `mpgemm {first.command} {first.arguments}` | `{first.python}` |"
+        for first in TEN
+    ]
+    assert [row for row in rows if row.count("|") == 5 and "mpgemm " in row] == expected and len(TEN) == 10
+    assert main([]) == 0
+    screen = capsys.readouterr().out
+    assert all(f"mpgemm {first.command} {first.arguments}" in screen for first in TEN)
+    assert all(door in screen for door in DOORS)
+
+
+@pytest.mark.parametrize("first", TEN, ids=lambda first: first.command)
+def test_the_parser_of_each_of_the_ten_takes_its_line(first):
+    assert command_parser(first.command).parse_args(shlex.split(first.arguments))
+
+
+@pytest.mark.parametrize("word", OTHER_NAMES)
+def test_another_word_for_a_command_is_understood(word, capsys):
+    assert word not in command_names()
+    with pytest.raises(SystemExit) as ended:
+        main([word, "--help"])
+    assert ended.value.code == 0 and f"usage: mpgemm {OTHER_NAMES[word]} " in capsys.readouterr().out
 
 
 SHOWN = [
@@ -52,7 +84,7 @@ def test_a_question_has_the_answer_that_is_shown(command, shown, tmp_path, monke
 
 def test_six_questions_have_one_command_each():
     assert len(SHOWN) == 6 and all(shown for _, shown in SHOWN)
-    assert len(README.read_text().splitlines()) <= 150
+    assert len(README.read_text().splitlines()) <= 175
 
 
 def test_make_targets_exist():

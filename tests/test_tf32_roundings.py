@@ -53,7 +53,7 @@ def test_the_name_of_a_library_takes_its_gpus_rounding(capsys):
 def test_whose_it_is_is_printed(capsys):
     given = ["--distribution", "normal", "--shape", "8", "16", "8"]
     assert main(["compare", "--methods", "tf32", "--engines", "h100", *given]) == 0
-    assert main(["explain", "--format", "tf32", "--engine", "h100", "--a", "1024.5", "--b", "1"]) == 0
+    assert main(["explain", "--operands", "tf32", "--engine", "h100", "--a", "1024.5", "--b", "1"]) == 0
     for shown in " ".join(capsys.readouterr().out.split()).split("Step")[:1]:
         assert "to nearest even (rne), as cuBLAS 13.0 (torch 2.11) does on h100 (measured" in shown
         assert "to nearest, ties away (rna), as cuBLAS of 2020 does on rtx3080, rtx3090 (published" in shown

@@ -10,7 +10,7 @@ Rates are bytes a cycle of one core, latencies are cycles of that core, sizes ar
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from dataclasses import replace as dataclass_replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -102,6 +102,18 @@ PARAMETERS: dict[str, Parameter] = {
         "B", "what a piece of an ND row costs at least", False, 0, 256,
         "fitted to asc-devkit on 910B1: pieces of 128 bytes (8192^3, cases 1 and 3) load at 37 to 43 B/cycle, of 256 at 81",
     ),
+    "nd_part_bytes": Parameter(
+        "B", "what a piece along n of an ND row costs besides its bytes if it is shorter than a line of 512", False, 0,
+        default_source="as any piece that is not whole lines", default_from="nd_row_bytes",
+    ),
+    "nd_sector_bytes": Parameter(
+        "B", "what each 32 bytes of an ND row cost besides where rows start on multiples of 32, but not of 128", False, 0, 0,
+        "not measured on this chip",
+    ),
+    "nd_unaligned_bytes": Parameter(
+        "B", "what each 32 bytes of an ND row cost besides where rows do not start on multiples of 32", False, 0, 0,
+        "not measured on this chip",
+    ),
     "hbm_bytes_per_second": Parameter("B/s", "memory bandwidth of the chip, reads and writes together", False, 1e-9),
     "l2_read_rate": Parameter(
         "B/cycle", "memory path into one core, served by L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_read_rate",
@@ -113,6 +125,11 @@ PARAMETERS: dict[str, Parameter] = {
     "launch_us": Parameter(
         "us", "from the start of a kernel to its first load, and from its last store to its end", False, 0, 5,
         "assumed; CATLASS's published small products leave 5 to 11 us unexplained",
+    ),
+    "launch_core_us": Parameter("us", "what a launch takes longer for each core that is started", False, 0, 0, "no such share"),
+    "cold_launch_us": Parameter(
+        "us", "what a launch takes longer unless the same kernel has just run: its code and arguments come from memory", False,
+        0, 0, "not told apart on this chip",
     ),
     "vector_launch_us": Parameter(
         "us", "what a kernel takes longer that starts vector cores beside the cubes and waits for them", False, 0, 5,
@@ -257,10 +274,15 @@ class Chip:
     nd_row_bytes: float
     nd_memory_row_bytes: float
     nd_least_bytes: float
+    nd_part_bytes: float
+    nd_sector_bytes: float
+    nd_unaligned_bytes: float
     hbm_bytes_per_second: float
     l2_read_rate: float
     memory_read_rate: float
     launch_us: float
+    launch_core_us: float
+    cold_launch_us: float
     vector_launch_us: float
     l2_write_rate: float
     l1_to_l0a_rate: float
@@ -325,6 +347,10 @@ class Chip:
     def hbm_bytes_per_cycle(self) -> float:
         """Memory bandwidth of the whole chip in bytes a cycle."""
         return self.hbm_bytes_per_second / self.cycles_per_second
+
+    def launch_seconds(self, cores: Any, warm: bool) -> Any:
+        """Time to launch a kernel on so many cores, a number or an array; `warm` in a loop of the same kernel."""
+        return 1e-6 * (self.launch_us + self.launch_core_us * cores + (not warm) * self.cold_launch_us)
 
     def cube_flops_per_cycle(self, operand: str = "fp16") -> int:
         """FLOPs of one core in a cycle of dense cube work (a multiply and an add are two)."""

@@ -39,6 +39,10 @@ def check_ascendc(s: Kernel) -> None:
         )
     if len(s.k_slices) > 1 and s.merge != "atomic":
         raise ValueError("AscendC's Matmul adds slices of k in memory: --merge atomic, or --split 1")
+    if s.dequantize == "fixpipe":
+        raise ValueError(
+            "the emitted kernel scales rows and columns on vector cores: --dequantize vector, or leave it out"
+        )
     if s.dequantize and core_mode(s).name == "coupled":
         raise ValueError(
             f"the emitted kernel scales sums on vector cores beside the cube, which {s.placed_on.name} has not: leave out "
@@ -61,7 +65,7 @@ def ascendc_files(s: Kernel) -> dict[str, str | dict]:
         "layout": s.layout, "layout_a": "ND, M x K", "layout_b": "ND, N x K" if s.layout == "nt" else "ND, K x N",
         "tiling": fields, "clear_c": sliced, "mode": mode.name, "cubes": cubes, "counted_for_each_cube": mode.counted,
         "c": "half, scaled by FP32 scales of rows and columns" if s.dequantize else SUMS.get(s.operand, "float"),
-        "workspace_bytes": s.dequantize * ACCUMULATOR_BYTES * s.m * s.n,
+        "workspace_bytes": bool(s.dequantize) * ACCUMULATOR_BYTES * s.m * s.n,
         "placement": s.placement(), "predicted_us": 1e6 * simulate(s).seconds,
     }  # fmt: skip
     return {"gemm.cpp": _kernel_text(s), "tiling.cpp": tiling, "record.json": record}

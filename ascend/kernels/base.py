@@ -34,6 +34,11 @@ class Kernel(TileSchedule):
     def placed(cls, place: BlockedProduct, options: Options) -> Self:
         """The schedule that the options mean: what is None the kernel chooses, what it cannot do it refuses (ValueError)."""
 
+    @property
+    def launch_seconds(self) -> float:
+        """Time from the start of the kernel to its first load, and from its last store to its end."""
+        return float(self.placed_on.launch_seconds(self.used_cores, self.warm))
+
     def misses(self) -> Misses:
         """Share of the loads of A and B that memory serves."""
         return schedule_misses(self)

@@ -14,12 +14,14 @@ from ascend.schedule_options import (
     MERGES,
     RESIDENTS,
     TEMPLATES,
+    Dequantize,
     Layout,
     Merge,
     Resident,
     Template,
     check_options,
     check_presplit,
+    what_dequantizes,
 )  # fmt: skip
 from ascend.terms import Mode
 from ascend.tile_schedule import TileSchedule
@@ -51,7 +53,7 @@ class Options:
     unit_flag: bool = False
     presplit: str = ""
     template: Template = ""
-    dequantize: bool = False
+    dequantize: Dequantize | bool = ""
 
     def __post_init__(self):
         integer_fields(self, "terms", *(x for x in ("split", "n_fused", "depth") if getattr(self, x) is not None))
@@ -70,6 +72,7 @@ class Options:
             raise ValueError(f"n_fused must be at least 1, got {self.n_fused}")
         if self.depth is not None and not 1 <= self.depth <= DEEPEST_STREAM:
             raise ValueError(f"depth must lie between 1 and {DEEPEST_STREAM}, got {self.depth}")
+        object.__setattr__(self, "dequantize", what_dequantizes(self.dequantize))
         if self.dequantize and self.operand != "int8":
             raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}")
         if self.template == "norm" and (self.depth not in (None, 1) or self.buffering != "double" or self.terms > 1):
@@ -86,8 +89,8 @@ class Options:
 
     def of_schedule(self) -> dict[str, Any]:
         """The options that are fields of every schedule."""
-        names = ("terms", "buffering", "mode", "operand", "merge", "layout", "presplit", "template")
-        flags = {name: bool(getattr(self, name)) for name in ("reseed_l0c", "warm", "unit_flag", "dequantize")}
+        names = ("terms", "buffering", "mode", "operand", "merge", "layout", "presplit", "template", "dequantize")
+        flags = {name: bool(getattr(self, name)) for name in ("reseed_l0c", "warm", "unit_flag")}
         return {name: getattr(self, name) for name in names} | flags
 
 

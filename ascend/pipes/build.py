@@ -130,7 +130,7 @@ class _Builder(Phases):
             *dequantized(s, self.simulated),
         ]  # fmt: skip
         if self.l2 == "reuse":
-            phases[0] = replace(phases[0], launch=chip.launch_us * chip.frequency_mhz)
+            phases[0] = replace(phases[0], launch=s.launch_seconds * chip.cycles_per_second)
         streams = s.depth * s.words
         flags = {
             "B_L1_FREE": 1 if s.resident == "b" else streams, "A_L1_FREE": 1 if s.resident == "a" else streams,

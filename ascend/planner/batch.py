@@ -92,13 +92,28 @@ def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options:
             continue  # more groups than products leave cores idle that larger groups use
         part = _part(chip, cores, min(groups, len(rows)))
         plans = {m: plan(m, k, n, part, top=1, simulated=4, **options)[0] for m in sorted(set(rows))}
-        launch = 1e-6 * chip.launch_us
-        load = [0.0] * groups
-        for m in sorted(rows, key=lambda m: -plans[m].seconds):
+        alone = {m: max(found.seconds - _launch(found), 0.0) for m, found in plans.items()}
+        load, started = [0.0] * groups, [0] * groups
+        for m in sorted(rows, key=lambda m: -alone[m]):
             least = load.index(min(load))
-            load[least] += max(plans[m].seconds - launch, 0.0)
-        found.append(BatchPlan(tuple(rows), groups, cores, plans, max(load) + launch))
+            load[least] += alone[m]
+            started[least] = max(started[least], plans[m].schedule.used_cores)
+        found.append(
+            BatchPlan(
+                tuple(rows),
+                groups,
+                cores,
+                plans,
+                max(load) + chip.launch_seconds(sum(started), bool(options.get("warm"))),
+            )
+        )
     return sorted(found, key=lambda each: each.seconds)
+
+
+def _launch(found: Plan) -> float:
+    """Seconds of a plan that its own launch takes."""
+    s = found.schedule
+    return s.launch_seconds if s.launches else 0.0
 
 
 def _part(chip: Chip, cores: int, busy: int) -> Chip:

@@ -85,9 +85,9 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     bandwidth = r.chip.hbm_bytes_per_cycle
     cycles = np.maximum(forms.multiplication, forms.carried_bytes / bandwidth)
     cycles = cycles + whole / bandwidth + passes_latency(r, c.slices)
-    if r.dequantize:
+    if r.dequantize == "vector":
         cycles = cycles + forms.dequantized
-    seconds = cycles / r.chip.cycles_per_second + r.chip.launch_us * 1e-6
+    seconds = cycles / r.chip.cycles_per_second + r.chip.launch_seconds(forms.active, r.warm)
     core = forms.multiplication / r.chip.cycles_per_second
     return Estimate(np.where(forms.fits, seconds, np.inf), multiplied + whole, forms.active, core)
 

@@ -40,11 +40,11 @@ def passes_after(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
 
 
 def dequantized(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
-    """The scales of a core's last tile: those of its other tiles are applied while the cube goes on.
+    """The scales of a core's last tile by vector units: those of its other tiles are applied while the cube goes on.
 
     The vector cores are started beside the cubes, which takes `vector_launch_us`.
     """
-    if s.dequantize:
+    if s.dequantize == "vector":
         own = min(s.blocking.bm, s.m) * min(s.blocking.bn, s.n)
         elements = [own * (core < s.used_cores) for core in cores]
         started = s.placed_on.vector_launch_us * s.placed_on.frequency_mhz

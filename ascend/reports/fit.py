@@ -1,8 +1,9 @@
 """Fitting a chip's rates to measured products: bounded least squares from many starts, over what the rows identify.
 
 Parameters are added one after the other while they explain the rows better, and dropped again where later ones do without them;
-the Jacobian of those that are kept has full rank at the fit. What the rows do not tell stays as it was and is named. Beside
-the error of the fit stands that on rows left out.
+the Jacobian of those that are kept has full rank at the fit. What the rows do not tell stays as it was and is named, and so is
+what would explain them as well in the place of a fitted parameter. Beside the error of the fit stands that on rows left out, by
+which a fit is worth using or not; the fits without them give each parameter's standard error (jackknife).
 """
 
 import math
@@ -32,21 +33,26 @@ class Free(NamedTuple):
     unit: float = 0.0
 
 
-#: What may be fitted. Ranges of ratios are factors.
+#: What may be fitted. Of parameters that explain the rows alike the first one is taken, so that the bandwidth of the memory,
+#: which slows loads as others do, is claimed by rows that nothing else explains. Ranges of ratios are factors.
 FREE = (
     Free("launch_us", ("launch_us",), 0.0, 60.0, 5.0),
     Free("l2_read_rate", ("l2_read_rate",), 0.2, 4.0),
-    Free("hbm_bytes_per_second", ("hbm_bytes_per_second",), 0.2, 4.0),
     Free("l0_share", ("l1_to_l0a_rate", "l1_to_l0b_rate"), 0.2, 4.0),
     Free("mmad_head", ("mmad_head",), 0.0, 100.0, 10.0),
     Free("sync_cycles_per_block", ("sync_cycles_per_block",), 0.0, 1000.0, 50.0),
     Free("fixpipe_rate", ("fixpipe_rate",), 0.2, 4.0),
     Free("fixpipe_unaligned_cycles", ("fixpipe_unaligned_cycles",), 0.0, 200.0, 20.0),
+    Free("memory_read_rate", ("memory_read_rate",), 0.2, 4.0),
+    Free("hbm_bytes_per_second", ("hbm_bytes_per_second",), 0.2, 4.0),
 )
 #: A residual that changes by less than this tells nothing of a parameter.
 LEAST_EFFECT = 0.002
 #: A further parameter leaves at most this share of the root mean square, which is above the second number before.
 LEAST_GAIN, GOOD_ENOUGH = 0.8, 0.002
+#: Fits with as many parameters explain the rows alike unless Akaike's criteria, observations times the logarithm of the mean
+#: square, are further apart than this.
+ALIKE = 4.0
 #: Smallest singular value of the Jacobian's unit columns, from which on its parameters are told apart.
 LEAST_SINGULAR = 0.05
 #: Starts of each parameter: as it is, and moved so far to either side (in its units, or as logarithms).
@@ -69,6 +75,15 @@ class ProfileFit(NamedTuple):
     parameters: dict[str, float]  #: The fitted parameters of the chip.
     residuals: list[Residual]  #: Measured against predicted times.
     untold: dict[str, str]  #: Parameters that stay as they were, and why.
+    alike: dict[str, tuple[str, ...]]  #: For a fitted parameter those that would explain the rows as well in its place.
+    standard_errors: dict[
+        str, float
+    ]  #: Of the fitted parameters, by leaving out one row after the other; empty below 3 rows.
+
+    @property
+    def recommended(self) -> bool:
+        """Whether rows that were left out are predicted better than without the fit."""
+        return bool(self.parameters) and self.spread("left_out") < self.spread("nominal")
 
     def spread(self, which: str = "calibrated") -> float:
         """Root mean square of log(predicted / measured): 0.1 is about 10 %; of "nominal", "calibrated" or "left_out" times.
@@ -139,8 +154,10 @@ class _Rows:
             float(np.abs(self.residuals([free], [float(np.clip(x, low, high))]) - now).max()) for x in STARTS[1:]
         )
 
-    def fitted(self, free: Sequence[Free], starts: Sequence[Sequence[float]]) -> tuple[float, np.ndarray]:
-        """(root mean square, parameters) of the best fit from several starts."""
+    def fitted(
+        self, free: Sequence[Free], starts: Sequence[Sequence[float]], enough: float = GOOD_ENOUGH / 4
+    ) -> tuple[float, np.ndarray]:
+        """(root mean square, parameters) of the best fit from several starts, or of the first one that is good `enough`."""
         from scipy.optimize import least_squares
 
         bounds = np.array([self.bounds(each) for each in free]).T
@@ -152,7 +169,7 @@ class _Rows:
                 ftol=1e-6, xtol=1e-6, gtol=1e-8,
             )  # fmt: skip
             best = min(best, (_rms(found.fun.tolist()), found.x), key=lambda pair: pair[0])
-            if best[0] < GOOD_ENOUGH / 4:
+            if best[0] <= enough:
                 break
         return best
 
@@ -186,14 +203,19 @@ def fit_profile(
     untold = {each.name: "no row depends on it" for each in FREE if data.effect(each) < LEAST_EFFECT}
     candidates = [each for each in FREE if each.name not in untold]
     chosen, x = _chosen(data, candidates, progress)
-    untold |= {each.name: "the rows are explained without it" for each in candidates if each not in chosen}
+    alike = _alike(data, chosen, x, candidates)
+    untold |= {each.name: _why_not(each, alike) for each in candidates if each not in chosen}
     fitted = data.changed(chosen, x)
     numbers = [number for each in chosen for number in each.numbers]
     source = f"fitted to {len(rows)} products of a profile"
     fitted = replace(
         fitted, provenance=dict(fitted.provenance) | dict.fromkeys(numbers, Provenance("calibrated", source))
     )
-    return ProfileFit(fitted, {name: getattr(fitted, name) for name in numbers}, _residuals(data, chosen, x), untold)
+    without = [_fitted_to_others(data, number, chosen, x) for number in range(len(rows))]
+    return ProfileFit(
+        fitted, {name: getattr(fitted, name) for name in numbers}, _residuals(data, fitted, without), untold, alike,
+        _standard_errors(numbers, without),
+    )  # fmt: skip
 
 
 def _chosen(
@@ -213,8 +235,9 @@ def _chosen(
         tried = [t for t in tried if _told_apart(data, [*chosen, t[2]], t[1])]
         if not tried:
             break
-        best, values, added = min(tried, key=lambda t: t[0])
-        if best > LEAST_GAIN * error:
+        least = min(t[0] for t in tried)
+        best, values, added = next(t for t in tried if t[0] <= _as_good(least, len(now)))
+        if best > LEAST_GAIN * error or (chosen and not _is_worth(best, error, len(now), len(chosen))):
             break
         chosen, x, error = [*chosen, added], values.tolist(), best
         chosen, x, error = _without_needless(data, chosen, x, error)
@@ -243,16 +266,71 @@ def _without_needless(
     return chosen, x, error
 
 
-def _residuals(data: _Rows, chosen: list[Free], x: list[float]) -> list[Residual]:
+def _as_good(error: float, observations: int) -> float:
+    """The root mean square up to which a fit explains so many observations as well as one with that error."""
+    return max(error * math.exp(ALIKE / 2 / observations), GOOD_ENOUGH)
+
+
+def _is_worth(best: float, error: float, observations: int, parameters: int) -> bool:
+    """Whether a parameter more, which takes the root mean square from `error` to `best`, lowers Akaike's corrected criterion.
+
+    Nearly as many parameters as observations follow their scatter.
+    """
+    n, p = observations, parameters
+    if n - p - 2 <= 0:
+        return False
+    penalties = [2 * x + 2 * x * (x + 1) / (n - x - 1) for x in (p, p + 1)]
+    return 2 * n * math.log(max(best, 1e-12) / error) < penalties[0] - penalties[1]
+
+
+def _alike(
+    data: _Rows, chosen: Sequence[Free], x: Sequence[float], candidates: Sequence[Free]
+) -> dict[str, tuple[str, ...]]:
+    """For each fitted parameter the others that explain the rows as well in its place."""
+    found = {}
+    now = data.residuals(chosen, x)
+    enough = _as_good(_rms(now.tolist()), len(now))
+    for at, one in enumerate(chosen):
+        others, start = [c for c in chosen if c is not one], [*x[:at], *x[at + 1 :]]
+        names = []
+        for each in [c for c in candidates if c not in chosen]:
+            if data.fitted([*others, each], [[*start, moved] for moved in STARTS], enough)[0] <= enough:
+                names.append(each.name)
+        if names:
+            found[one.name] = tuple(names)
+    return found
+
+
+def _why_not(free: Free, alike: dict[str, tuple[str, ...]]) -> str:
+    """Why a parameter on which rows depend was not fitted."""
+    taken = [name for name, others in alike.items() if free.name in others]
+    return f"the rows do not tell it from {' or '.join(taken)}" if taken else "the rows are explained without it"
+
+
+def _fitted_to_others(data: _Rows, number: int, chosen: list[Free], x: list[float]) -> Chip | None:
+    """The chip by a fit of the same parameters to all rows but one; None where too few are left."""
+    others = data.without(number)
+    if sum(1 + len(r.busy) for r in others.rows) <= len(chosen):
+        return None
+    values = others.fitted(chosen, [x, [0.0] * len(x)])[1].tolist() if chosen else []
+    return data.changed(chosen, values)
+
+
+def _standard_errors(numbers: Sequence[str], without: Sequence[Chip | None]) -> dict[str, float]:
+    """Jackknife: sqrt((n - 1) / n times the sum of squared differences from the mean) over the fits without one row."""
+    chips = [chip for chip in without if chip is not None]
+    if len(chips) < max(len(without), 3):
+        return {}
+    share = (len(chips) - 1) / len(chips)
+    return {name: math.sqrt(share * float(np.var([getattr(c, name) for c in chips])) * len(chips)) for name in numbers}
+
+
+def _residuals(data: _Rows, fitted: Chip, without: Sequence[Chip | None]) -> list[Residual]:
     """Each row before and after, and from a fit of the same parameters to the others."""
-    fitted = data.changed(chosen, x)
     found = []
-    for number, (row, schedule) in enumerate(zip(data.rows, data.schedules, strict=True)):
-        others, left_out = data.without(number), None
-        if sum(1 + len(r.busy) for r in others.rows) > len(chosen):
-            values = others.fitted(chosen, [x, [0.0] * len(x)])[1].tolist() if chosen else []
-            left_out = simulate(schedule.timed_by(data.changed(chosen, values))).seconds
+    for row, schedule, other in zip(data.rows, data.schedules, without, strict=True):
         nominal, calibrated = (simulate(schedule.timed_by(chip)).seconds for chip in (data.chip, fitted))
+        left_out = None if other is None else simulate(schedule.timed_by(other)).seconds
         found.append(Residual(row, nominal, calibrated, left_out))
     return found
 

@@ -37,7 +37,7 @@ CAUSES = (
     Cause("ND operands turned into NZ", kinds=("convert read", "convert", "convert write")),
     Cause("combining the terms behind FIXPIPE", kinds=("combine read", "combine", "combine write")),
     Cause("merging slices of k", kinds=("merge read", "merge", "merge write", "zero", "zero write")),
-    Cause("launch", parameters=("launch_us",)),
+    Cause("launch", parameters=("launch_us", "launch_core_us", "cold_launch_us")),
     Cause("synchronisation of each block", parameters=("sync_cycles_per_block",), fitted=True),
     Cause("memory time that does not overlap", parameters=("non_overlapped_fraction",), fitted=True),
 )

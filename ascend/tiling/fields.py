@@ -72,7 +72,7 @@ def core_mode(schedule: Kernel) -> CoreMode:
     s = schedule
     if not s.placed_on.fixpipe:
         return CoreMode("coupled")
-    if not s.dequantize:
+    if s.dequantize != "vector":
         return CoreMode("cube only")
     height, width = core_rectangle(s)
     if fractals(width, s.blocking.bn) % 2 == 0:

@@ -14,7 +14,7 @@ from sphinx.search import languages
 from sphinx.search.en import SearchEnglish
 
 #: Levels of pages in the sidebar; pages of single names and instructions, below them, are reached from their lists.
-LEVELS = 2
+LEVELS = 3
 
 
 def same_sidebar(page: str, orphan: bool) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.discovery import all_commands, command_module, command_names, command_parser, overview
+from mpgemm.cli.common.front import OTHER_NAMES, first_screen
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.run_options import figures_of
@@ -64,7 +65,10 @@ def main(argv: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name of a file that is not UTF-8 is shown, not an error
             stream.reconfigure(errors="backslashreplace")
-    command = argv[0] if argv else ""
+    if not argv:
+        print(first_screen())
+        return 0
+    command = OTHER_NAMES.get(argv[0], argv[0])
     if command.startswith("-") or not command:
         parser = _general_parser()
         parser.parse_args(argv[:1])  # help and the version end here

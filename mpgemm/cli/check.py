@@ -25,7 +25,7 @@ EXAMPLES = (
         "scaled.npy A.npy B.npy --scale-a SA.npy --scale-b SB.npy --promote-every 128",
         "scales by their shapes; sums outside every 128 products",
     ),
-    ("out.pt:y layer.safetensors:x W.npy --format e4m3fn", "tensors by their names; encodings of a format"),
+    ("out.pt:y layer.safetensors:x W.npy --operands e4m3fn", "tensors by their names; encodings of a format"),
     ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "little is known of the kernel"),
     ("grouped.npy A.npy experts.npy --ends 3 5 8", "a grouped product: the rows of each expert end there"),
     ("attended.npy --attention Q.npy K.npy V.npy --causal", "an attention kernel"),
@@ -50,7 +50,8 @@ def add_arguments(parser: Parser) -> None:
         add(name, nargs="?", metavar=name.upper(), help=f"matrix file: {name.upper()}")
     add("--engine", default="h100", help="device (h100), path (h100/mma) or arch:name (default h100)")
     add(
-        "--format",
+        "--operands",
+        dest="format",
         metavar="FORMAT",
         help="format of the operands where their files hold encodings (unsigned integers, |V1 of numpy)",
     )
@@ -153,7 +154,7 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
     if args.b is None:
         raise ValueError("a product needs the files of A and B; attention --attention Q K V")
     own = args.format if args.input_rounding is None and not _unstored(args.format) else None
-    a, b = (file_values(path, own, "format") for path in (args.a, args.b))
+    a, b = (file_values(path, own, "operands") for path in (args.a, args.b))
     c, residual = (None if path is None else read_array(path) for path in (args.c, args.residual))
     options = {
         "engine": _engine_of(args), "input_rounding": args.input_rounding, **orders_of(args), **scales_of(args),
@@ -174,7 +175,7 @@ def _unstored(fmt: str | None) -> bool:
 
 
 def _engine_of(args: argparse.Namespace):
-    """The unit; that of --format where the operands' type does not tell it."""
+    """The unit; that of --operands where the operands' type does not tell it."""
     from mpgemm.recovery.engines import plain_engine
 
     narrowed = args.format is not None and (args.input_rounding is not None or _unstored(args.format))
@@ -184,7 +185,7 @@ def _engine_of(args: argparse.Namespace):
 def _attention(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
     from mpgemm.testing.attention import check_attention
 
-    q, k, v = (file_values(path, args.format, "format") for path in args.attention)
+    q, k, v = (file_values(path, args.format, "operands") for path in args.attention)
     return check_attention(out, q, k, v, engine=args.engine, **attention_options(args), rows=args.rows)
 
 

@@ -132,6 +132,7 @@ def _write_comparison(args, comparison: Comparison) -> list[str]:
             group: [(r.first.method, r.first.requested, r.spread(metric_of(args))) for r in comparison.runs(group)]
             for group in comparison.groups
         }
-        figure = plots.method_comparison(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)])
+        fp32 = {group: comparison.fp32_error(group, metric_of(args)) for group in comparison.groups}
+        figure = plots.method_comparison(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)], fp32)
         written += save(figure, args.out / "comparison.png")
     return written

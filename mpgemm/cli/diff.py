@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 QUESTION = "debug a kernel"
 SUMMARY = "two GPUs' results of one product: explained by their recipes? where and why do they part?"
-EXAMPLES = (("A.npy B.npy C1.npy C2.npy --gpus a100 h100 --format fp16", "where and why do two GPUs' results differ?"),)
+EXAMPLES = (
+    ("A.npy B.npy C1.npy C2.npy --gpus a100 h100 --operands fp16", "where and why do two GPUs' results differ?"),
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -76,7 +78,7 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
         recipes = [product.recipe for _, product in found if product.profile.formats[0] == fmt]
         if not recipes:
             raise ValueError(
-                f"{args.profiles[index]} has no row of these sizes for {fmt} operands; name another --format"
+                f"{args.profiles[index]} has no row of these sizes for {fmt} operands; name another --operands"
             )
     elif args.libraries is not None:
         config = options.parse_config([args.configs[index]])
@@ -84,7 +86,7 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
     else:
         recipes = list(candidates(gpu, a.shape[1], fmt))
         if not recipes:
-            raise ValueError(f"{gpu} has no unit for {fmt} with fp32 sums; name another --format, or --libraries")
+            raise ValueError(f"{gpu} has no unit for {fmt} with fp32 sums; name another --operands, or --libraries")
     agreed = [int((recipe.gemm_bits(a, b, out_format=out_format) == bits).sum()) for recipe in recipes]
     best = agreed.index(max(agreed))
     others = [f"{r.name} on {r.engine.label}" for i, r in enumerate(recipes) if i != best and agreed[i] == bits.size]

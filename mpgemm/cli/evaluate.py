@@ -119,6 +119,8 @@ MORE_METRICS = ("bits_equal", "relative_inf", "rowwise", "normwise", "mean_ulp",
 
 #: Cases behind which a table of those that are done is written.
 AT_A_TIME = 32
+#: What the first verdict on a screen is followed by.
+VERDICT_WORDS = "(bits: right leading bits of the result; a step: 16 products that a cube adds at once)"
 #: Where there is nothing to judge, or by.
 NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
 
@@ -288,12 +290,16 @@ def _together(cases: list[Case]) -> list[np.ndarray]:
 
 
 def _print_cases(inputs: list[InputFindings], summaries: list, checks: list) -> None:
-    """The verdicts, then the tables that they rest on."""
+    """Print the verdicts, then the tables that they rest on."""
+    said = False
     for number, entry in enumerate(inputs):
         if len(inputs) > 1:
             report.say("\n" * bool(number) + entry.case.group)
         for text in [*([str(entry.verdict)] if entry.verdict else []), *entry.fp64] or [NO_VERDICT]:
             report.say(text)
+        if entry.verdict and not said:
+            report.say(f"  {VERDICT_WORDS}")
+            said = True
     for entry in inputs:
         members = [summary for summary in summaries if summary.group == entry.case.group]
         print()
@@ -328,7 +334,7 @@ def accuracy_table(group: str, summaries: list[evaluation.Summary], several: str
     if any(s.method == "amx" for s in summaries):  # a real unit's time; of the models it is the model's
         headings.append("seconds")
         rows = [[*row, next(iter(by_label[row[0]].values())).seconds] for row in rows]
-    return report.Table(title, headings, rows)
+    return report.Table(title, headings, rows, silent=True)
 
 
 def _cell(summary: evaluation.Summary | None, metric: str):
@@ -339,7 +345,7 @@ def _cell(summary: evaluation.Summary | None, metric: str):
 
 
 def range_table(operands: Sequence[MatrixRange]) -> report.Table:
-    """Range and bits kept of both operands."""
+    """Return the range and the kept bits of both operands; counts that are 0 everywhere have a column with --wide only."""
     rows = []
     for operand in operands:
         exponents = f"{operand.smallest_exponent} to {operand.largest_exponent}" if operand.histogram else "-"
@@ -351,8 +357,19 @@ def range_table(operands: Sequence[MatrixRange]) -> report.Table:
             rows.append([operand.name, exponents, scale, *bits, kept.below_22_bits, *counts])
             exponents = ""
     headings = ["operand", "exponents", "s_b", "fewest_bits", "mean_bits", "below_22_bits"]
-    headings += ["zeros", "overflow", "vanishing", "subnormal"]
-    return report.Table("Range of the operands in fp16, and bits kept by two fp16 words", headings, rows)
+    named: tuple[str, ...] = ("zeros", "overflow", "vanishing", "subnormal")
+    if report.shown_width() is not None:  # what is nowhere is told by --wide alone
+        told = [number for number, name in enumerate(named) if any(getattr(operand, name) for operand in operands)]
+        rows = [[*row[: len(headings)], *(row[len(headings) + number] for number in told)] for row in rows]
+        named = tuple(named[number] for number in told)
+    title = "Range of the operands in fp16, and bits kept by two fp16 words, the second scaled by 2^s_b"
+    return report.Table(title, [*headings, *named], rows)
+
+
+def figure_label(summary: evaluation.Summary, summaries: Sequence[evaluation.Summary]) -> str:
+    """Return a method's label, with its step order where the others have another: as in the table's headings."""
+    several = len({s.step_order for s in summaries if s.step_order}) > 1
+    return f"{summary.label}, {summary.step_order}" if several and summary.step_order else summary.label
 
 
 def _write_cases(args, result, table, inputs, summaries) -> list[str]:
@@ -366,7 +383,9 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
     if args.no_figures:
         return written
     groups = {
-        case.group: [(s.full_label, getattr(s, metric_of(args))) for s in summaries if s.group == case.group]
+        case.group: [
+            (figure_label(s, summaries), getattr(s, metric_of(args))) for s in summaries if s.group == case.group
+        ]
         for case in (entry.case for entry in inputs)
     }
     figure = plots.method_errors(groups, "Error of each method", RELATIVE_METRICS[metric_of(args)])

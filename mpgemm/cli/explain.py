@@ -47,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="ENGINE",
         help="arch:name, a device, or ieee (default: the method's); two: why do they differ?",
     )
-    add("--format", metavar="FORMAT", help="operands of the plain product: half, bf16, tf32, fp8, ...")
+    add("--operands", dest="format", metavar="FORMAT", help="operands of the plain product: half, bf16, tf32, fp8, ...")
     source = parser.add_argument_group("dot product (default: Valpey et al., table 5)")
     add = source.add_argument
     add("--a", nargs="+", metavar="X", help="elements of the row of A: -1e-3, 1/3, 2^-12, 0x1.8p-4")
@@ -81,13 +81,13 @@ def add_arguments(parser: Parser) -> None:
     add_scale_arguments(source)
     parser.goes_with(("--scale-a", "--scale-b"), ("--a", "--files", "--distribution"))
     parser.goes_without(("--scale-a", "--scale-b"), ("method", "--c", "--attribution-only", "--all"))
-    parser.goes_without(("--format",), ("method",))
+    parser.goes_without(("--operands",), ("method",))
     parser.goes_with(("--a",), ("--b",))
     parser.goes_with(("--b",), ("--a",))
     parser.goes_with(("--k", "--seed"), ("--distribution",))
     parser.goes_with(("--element",), ("--files", "--distribution"))
     parser.goes_without(("--all",), ("--attribution-only", "--json"))
-    others = ("method", "--format", "--a", "--c", "--files", "--distribution", "--all", "--attribution-only")
+    others = ("method", "--operands", "--a", "--c", "--files", "--distribution", "--all", "--attribution-only")
     parser.goes_without(("--function",), others)
 
 

@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     add("--gpu", help="a GPU, also as its driver spells it: h100, NVIDIA H100 80GB HBM3, b200, h200 as h100, ...")
     add("--library", metavar="NAME-VERSION", help="cublaslt-13.1, also as torch.matmul-13.1")
     add("--shape", nargs=2, type=int, metavar=("K", "N"), help="of the weight matrix")
-    add("--format", metavar="FORMAT", default="fp16", help="of the operands (default fp16)")
+    add("--operands", dest="format", metavar="FORMAT", default="fp16", help="of the operands (default fp16)")
     add("--out-format", metavar="FORMAT", help="of the result (default: that of the operands; fp8: bf16)")
     add(
         "--config",

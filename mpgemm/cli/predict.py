@@ -28,7 +28,7 @@ QUESTION = "debug a kernel"
 SUMMARY = "what a GPU library, or a compiled kernel, returns for two matrices, bit for bit"
 EXAMPLES = (
     (
-        "A.npy B.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35 --format fp16 --input-rounding rne",
+        "A.npy B.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35 --operands fp16 --input-rounding rne",
         "the bits that cuBLASLt returns",
     ),
     (

@@ -6,6 +6,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from mpgemm.cli.common.parser import Parser
 from mpgemm.reporting.report import Table, json_text, say
 from tensorcore_models.machine.instruction_sets import available_isas
 
@@ -13,22 +14,26 @@ QUESTION = "keep results, check the installation"
 SUMMARY = "kernels beside their exact twins, and outputs of real GPUs: about a minute"
 EXAMPLES = (
     ("", "about half a minute"),
+    ("--quick", "the same checks in less than ten seconds"),
     ("--seconds 120", "more of it"),
 )
 
-#: Seconds of random comparisons; the other checks take a few more.
-SECONDS = 30.0
+#: Seconds of random comparisons, and of those with --quick; the other checks take a few more.
+SECONDS, QUICK_SECONDS = 30.0, 1.0
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The command's options."""
     add = parser.add_argument
     add("--seconds", type=float, default=SECONDS, metavar="S", help=f"time for random comparisons ({SECONDS:g})")
+    add("--quick", action="store_true", help=f"{QUICK_SECONDS:g} s of random comparisons")
     add("--seed", type=int, default=0, help="of the random encodings (0)")
     add(
         "--rerun", type=Path, metavar="FILE", help="compute the product again that a command found outside of its bound"
     )
     add("--json", action="store_true", help="print JSON")
+    parser.goes_without(("--seconds",), ("--quick",))
+    parser.goes_without(("--seconds", "--quick", "--seed"), ("--rerun",))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,8 +45,9 @@ def run(args: argparse.Namespace) -> int:
         return _rerun(args)
     from mpgemm.selftest import checks
 
-    if not args.seconds > 0:
-        raise ValueError(f"--seconds is {args.seconds:g}, expected more than 0")
+    seconds = QUICK_SECONDS if args.quick else args.seconds
+    if not seconds > 0:
+        raise ValueError(f"--seconds is {seconds:g}, expected more than 0")
     if args.seed < 0:
         raise ValueError(f"--seed is {args.seed}, expected 0 or more")
     start = time.monotonic()
@@ -49,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
         checks.hardware_outputs(),
         checks.own_outputs(),
         checks.derived_vectors(),
-        *checks.edge_products(args.seconds, args.seed),
-        checks.twins(args.seconds, args.seed),
+        *checks.edge_products(seconds, args.seed),
+        checks.twins(seconds, args.seed),
     ]
     wrong = [check for check in found if check.different]
     if args.json:

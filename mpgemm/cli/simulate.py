@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ascend.kernels.base import Kernel
     from ascend.reports.byte_table import ByteRow
     from ascend.reports.profile import ProfileRow
+    from ascend.tiling.entered import Entered
 
 QUESTION = "plan a block"
 SUMMARY = "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
@@ -74,6 +75,10 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
         choices=KERNELS,
         help="paper: SGEMM-cube's; grid; vector (grid on chips with FIXPIPE and for --calibrate, else paper)",
     )
+    add(
+        "--tiling", metavar="FILE.json",
+        help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...): size, block, grid and order",
+    )  # fmt: skip
     add("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
     add("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
     add(
@@ -122,8 +127,12 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
 
 def _state_what_goes_together(parser: Parser) -> None:
     """Which options have no effect beside others: none is ignored."""
-    schedule = ("--kernel", "--grid", "--resident", "--swizzle", "--n-fused", "--unit-flag", "--template")
+    schedule = ("--tiling", "--kernel", "--grid", "--resident", "--swizzle", "--n-fused", "--unit-flag", "--template")
     run = ("--reseed-l0c", "--no-split", "--latency", "--all-cores")
+    parser.goes_without(
+        ("size", "--block", "--kernel", "--grid", "--resident", "--swizzle", "--n-fused", "--reseed-l0c", "--terms", "--mode",
+         "--buffering", "--merge", "--split", "--presplit", "--no-split"), ("--tiling",),
+    )  # fmt: skip
     shown = ("--waterfall", "--bytes", "--sensitivity", "--sweep")
     pictures = ("--gantt", "--ping-pong", "--occupancy", "--waterfall-plot")
     files = ("--trace", "--trace-operations", *pictures, "--style")
@@ -133,7 +142,8 @@ def _state_what_goes_together(parser: Parser) -> None:
         ("--published",), "one run",
     )  # fmt: skip
     parser.goes_without(
-        (*run, *shown, *files, "size", "--terms", "--mode", "--operand", "--presplit"), ("--calibrate", "--measured"),
+        (*run, *shown, *files, "--tiling", "size", "--terms", "--mode", "--operand", "--presplit"),
+        ("--calibrate", "--measured"),
         "one run: the profile says sizes and operands",
     )  # fmt: skip
     parser.goes_without(
@@ -153,7 +163,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.calibrate:
         profiles.calibrate(args, chip, _profile_schedules(args, chip))
     elif args.measured:
-        profiles.measured(args, chip, _profile_schedules(args, chip))
+        profiles.measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
     elif args.published:
         print_published(args.json)
     else:
@@ -162,7 +172,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    schedule = _schedule(args, size_of(args), chip, args.kernel or _own_kernel(chip), kernel_of(args))
+    notes: list[str] = []
+    if args.tiling:
+        schedule, notes = _entered(args, chip)
+    else:
+        schedule = _schedule(args, size_of(args), chip, args.kernel or _own_kernel(chip), kernel_of(args))
     progress = Progress()
     timeline = ascend.simulate(
         schedule, include_split=not args.no_split, all_cores=args.all_cores, latency=args.latency,
@@ -170,15 +184,25 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
     )  # fmt: skip
     written = _write_files(args, timeline, schedule)
     if args.json:
-        result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written}
+        result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written, "notes": notes}
         sys.stdout.write(json_text(result | {name: data for name, data, _ in _shown(args, schedule)}))
         return
     _print_summary(args, timeline)
+    for note in notes:
+        say(note)
     for _, _, table in tuple(_shown(args, schedule)):
         print()
         table.print()
     if written:
         print(f"\nwritten: {', '.join(written)}")
+
+
+def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
+    """The schedule that the fields of --tiling mean, and what they say that it does not follow."""
+    from ascend.tiling.entered import entered, read_tiling
+
+    options = {name: getattr(args, name) for name in ("layout", "warm", "dequantize", "unit_flag")}
+    return entered(read_tiling(args.tiling), chip, args.template, operand=args.operand or "fp16", **options)
 
 
 def _own_kernel(chip: ascend.Chip) -> str:
@@ -297,6 +321,22 @@ def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[
     return name, sweep(schedule, name, [parse_number(name, value) for value in values.split(",")])
 
 
+def _options_of(args: argparse.Namespace, row: ProfileRow) -> dict:
+    """The kernel's options for a row of a profile, which says the operands and what scales their sums."""
+    found = kernel_of(args) | {"terms": 1, "operand": row.operand}
+    return found | {"dequantize": row.dequantize or (args.dequantize if row.operand == "int8" else "")}
+
+
+def _batch_seconds(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], float]:
+    """The time of a batch or of groups of a profile, dealt to groups of cores."""
+
+    def seconds_of(row: ProfileRow) -> float:
+        options = _options_of(args, row)
+        return ascend.plan_batch(row.products, row.k, row.n, chip, error_of=lambda s: 0.0, **options)[0].seconds
+
+    return seconds_of
+
+
 def _profile_schedules(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], Kernel]:
     """The kernel of a profile's row: the one that options name, or the best plan for its shapes."""
     named = any(
@@ -304,14 +344,14 @@ def _profile_schedules(args: argparse.Namespace, chip: ascend.Chip) -> Callable[
     )
 
     def schedule_of(row: ProfileRow) -> Kernel:
-        options = kernel_of(args) | {"terms": 1, "operand": row.operand}
+        options = _options_of(args, row)
         return _schedule(args, (row.m, row.k, row.n), chip, args.kernel or "grid", options)
 
     def planned(row: ProfileRow) -> Kernel:
-        options = kernel_of(args) | {"terms": 1, "operand": row.operand}
         found = ascend.plan(
-            row.m, row.k, row.n, chip, simulated=4, top=4, error_of=lambda s: 0.0, split=args.split, **options
-        )
+            row.m, row.k, row.n, chip, simulated=4, top=4, error_of=lambda s: 0.0, split=args.split,
+            **_options_of(args, row),
+        )  # fmt: skip
         return next((p.schedule for p in found if p.schedule.on_cube), found[0].schedule)
 
     return schedule_of if named else planned

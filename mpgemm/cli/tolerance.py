@@ -24,10 +24,10 @@ QUESTION = "debug a kernel"
 SUMMARY = "what a kernel's test may allow, and what a tolerance would miss"
 EXAMPLES = (
     ("--engine h100 --k 512", "what may a test of this kernel allow?"),
-    ("--engine h100 --format fp8 --reference rounded --k 512", "against the product of the rounded operands"),
-    ("--engine a100 --format bf16 --out-format bf16 A.npy B.npy", "on your data"),
+    ("--engine h100 --operands fp8 --reference rounded --k 512", "against the product of the rounded operands"),
+    ("--engine a100 --operands bf16 --out-format bf16 A.npy B.npy", "on your data"),
     ("--method ootomo --engine a100 --shipped digits", "of a recovery method"),
-    ("--engine h100 --format e4m3fn --attention Q.npy K.npy V.npy --causal", "of an attention kernel"),
+    ("--engine h100 --operands e4m3fn --attention Q.npy K.npy V.npy --causal", "of an attention kernel"),
     ("--engine h100 --k 512 --check-rtol 1e-2 --check-atol 1e-2", "what would this tolerance miss?"),
 )
 
@@ -44,7 +44,12 @@ def add_arguments(parser: Parser) -> None:
     what = parser.add_argument_group("what is tested")
     add = what.add_argument
     add("--engine", help="device (h100), path (h100/mma) or arch:name; default h100, or the method's own")
-    add("--format", metavar="FORMAT", help="operands of a device's unit: half, bf16, tf32, fp8, ... (default fp16)")
+    add(
+        "--operands",
+        dest="format",
+        metavar="FORMAT",
+        help="operands of a device's unit: half, bf16, tf32, fp8, ... (default fp16)",
+    )
     add("--method", metavar="NAME", help="a recovery method instead of the plain product")
     add("--out-format", metavar="FORMAT", help="the kernel rounds its result to this format (bf16, fp16, ...)")
     add_order_arguments(what)
@@ -96,7 +101,7 @@ def _attention(args: argparse.Namespace) -> int:
     """The tolerance of an attention kernel."""
     from mpgemm.testing.attention_tolerance import attention_tolerance
 
-    q, k, v = (file_values(path, args.format, "format") for path in args.attention)
+    q, k, v = (file_values(path, args.format, "operands") for path in args.attention)
     found = attention_tolerance(
         q, k, v, engine=args.engine or "h100", out_format=args.out_format, **attention_options(args), rows=args.rows
     )

@@ -15,6 +15,7 @@ QUESTION = "debug a kernel"
 SUMMARY = "two recorded runs of a model: which module's bits part first, who made each side, what the logits say"
 EXAMPLES = (
     ("compare training rollout", "two folders of recorded tensors"),
+    ("compare h100 predicted:h100", "a recorded run, and what the device gives for each module's recorded inputs"),
     ("compare a100 h100 --logits model.lm_head --no-recipes", "the module of the logits by its name"),
 )
 
@@ -26,8 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("first", "second"):
         add(
             name, metavar=f"RUN{1 + (name == 'second')}",
-            help="folder of recorded tensors: .safetensors, .npz, .npy or .pt with names of modules and steps",
+            help="folder of recorded tensors: .safetensors, .npz, .npy or .pt with names of modules and steps"
+            + "; or predicted:DEVICE, what it gives for the recorded inputs" * (name == "second"),
         )  # fmt: skip
+    add("--profile", metavar="FILE", help="with predicted:DEVICE: which kernels ran (mpgemm.torch.record_kernels)")
     add("--logits", metavar="MODULE", help="the module whose output are logits (default: lm_head or logits)")
     add("--no-recipes", action="store_true", help="do not look for who made the first output that differs")
     add("--json", action="store_true", help="print JSON")
@@ -39,16 +42,23 @@ SHOWN = 16
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+    from mpgemm.frameworks.predicted_traces import PREFIX, predicted_trace
     from mpgemm.traces.comparing import compare_traces
     from mpgemm.traces.reading import read_trace
 
-    found = compare_traces(
-        read_trace(args.first), read_trace(args.second), logits=args.logits, explain=not args.no_recipes
-    )
+    predicted = args.second.startswith(PREFIX)
+    if args.profile is not None and not predicted:
+        raise ValueError(f"--profile goes with {PREFIX}DEVICE as the second run, got {args.second}")
+    first = read_trace(args.first)
+    device = args.second.removeprefix(PREFIX)
+    second = predicted_trace(first, device, args.profile) if predicted else read_trace(args.second)
+    found = compare_traces(first, second, logits=args.logits, explain=not args.no_recipes)
     if args.json:
         print(report.json_text(found.to_dict()), end="")
         return 0
     sentences = found.sentences()
+    if predicted:
+        print(f"{second.folder} of {first.folder}'s inputs")
     print(wrapped(sentences[0]))
     if args.no_recipes and found.first is not None:
         sentences = [text for text in sentences if not text.startswith("what made it is not known")]

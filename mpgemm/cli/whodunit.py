@@ -17,7 +17,7 @@ QUESTION = "debug a kernel"
 SUMMARY = "which GPU's arithmetic, order of k or recovery method made these bits?"
 EXAMPLES = (
     ("A.npy B.npy C.npy", "which instruction, order of k or method made C?"),
-    ("A.npy B.npy C.npy --format e4m3fn", "operands are encodings of FP8"),
+    ("A.npy B.npy C.npy --operands e4m3fn", "operands are encodings of FP8"),
     (
         "A.npy B.npy C.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35",
         "a library's kernel among the candidates",
@@ -30,7 +30,12 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     for name, text in (("a", "A"), ("b", "B"), ("c", "the result")):
         add(name, metavar=name.upper(), help=f"matrix file: {text}")
-    add("--format", metavar="FORMAT", help="format of A and B where their files hold encodings (unsigned integers)")
+    add(
+        "--operands",
+        dest="format",
+        metavar="FORMAT",
+        help="format of A and B where their files hold encodings (unsigned integers)",
+    )
     add("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
     add("--addend", metavar="FILE", help="C0, where the result is A B + C0")
     add("--methods", nargs="+", metavar="NAME", help="only these recovery methods (default: all)")

@@ -7,12 +7,12 @@ products that are correctly rounded once.
 Modelled, for each tile of keys (FlashAttention 2): S = Q K^T on the engine from zero; the running maximum m; P = 2^(S s - m s)
 with s = RN32(scale log2 e), the exponent formed in FP64 and rounded to FP32; P rounded to the operands' format; the accumulator
 times 2^(m_old s - m s) in FP32 seeds the engine's P V. The running row sum adds P in FP32, left to right; the end is the
-accumulator times the FP32 reciprocal of the row sum, rounded to the operands' format. 2^x is the correctly rounded FP32
-value: a GPU's MUFU.EX2 returns other bits, which are not modelled.
+accumulator times the FP32 reciprocal of the row sum, rounded to the operands' format. 2^x and the reciprocal are those of an
+architecture's special-function unit where one is named (`functions`), else correctly rounded FP32 values.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +71,7 @@ def attention_errors(
     scale: float | None = None,
     causal: bool = False,
     out_format: str | None = None,
+    functions: str | None = None,
 ) -> AttentionErrors:
     """Attention of one head on an engine, its error split over the stages.
 
@@ -78,6 +79,8 @@ def attention_errors(
     scale : 1 / sqrt(d) by default.
     causal : the last query sees all keys, each one before it one key less.
     out_format : the operands' format by default.
+    functions : architecture or device of NVIDIA whose ex2.approx.ftz.f32 and rcp.approx.ftz.f32 are computed, bit for
+    bit; by default both are rounded to nearest.
     """
     values = [source_array(x, name).astype(np.float64) for x, name in ((q, "Q"), (k, "K"), (v, "V"))]
     _check(values, engine)
@@ -88,7 +91,7 @@ def attention_errors(
     scale = float(values[0].shape[1]) ** -0.5 if scale is None else scale
     mask = visible(values[0].shape[0], keys, causal)
     out = get_float_format(engine.a_format if out_format is None else out_format)
-    program = AttentionProgram(engine, min(tile, keys), scale, out)
+    program = AttentionProgram(engine, min(tile, keys), scale, out, functions=functions)
     levels = [attend(values, program, level, mask) for level in range(len(STAGES) + 1)]
     parts = {stage: after - before for stage, before, after in zip(STAGES, levels, levels[1:], strict=False)}
     return AttentionErrors(engine.label, min(tile, keys), levels[-1], levels[0], parts)
@@ -130,6 +133,21 @@ class AttentionProgram:
     p_scale: float = 1.0  #: What P is multiplied with before it is rounded to the operands' format, a power of two.
     softcap: float | None = None  #: Scaled scores x become softcap tanh(x / softcap).
     sink: float | None = None  #: A score without a key, which counts in the row sum.
+    functions: str | None = None  #: Whose special functions are computed; None: rounded to nearest.
+
+    def power(self, x: np.ndarray) -> np.ndarray:
+        """2^x of FP32 numbers."""
+        if self.functions is None:
+            return np.exp2(x.astype(np.float64)).astype(np.float32)
+        return tcm.get_function(self.functions, "ex2.approx.ftz.f32").values(x)
+
+    def reciprocal(self, x: np.ndarray) -> np.ndarray:
+        """1 / x of FP32 numbers."""
+        return (
+            np.float32(1) / x
+            if self.functions is None
+            else tcm.get_function(self.functions, "rcp.approx.ftz.f32").values(x)
+        )
 
 
 def visible(queries: int, keys: int, causal: bool, window: tuple[int, int] | None = None) -> np.ndarray:
@@ -159,7 +177,8 @@ def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> n
             scores = program.softcap / scale * np.tanh(scale / program.softcap * scores)
         scores = np.where(np.broadcast_to(mask[:, taken], scores.shape), scores, -np.inf)
         top = np.maximum(largest, scores.max(1, keepdims=True))
-        p, shrink = _power(scores, top, scale, level > 2), _power(largest, top, scale, level > 2)
+        power = program.power if level > 2 else None
+        p, shrink = _power(scores, top, scale, power), _power(largest, top, scale, power)
         rounded = _rounded(p * program.p_scale, fmt) / program.p_scale if level > 3 else p
         if level > 4:
             seed = (total * program.p_scale).astype(np.float32) * shrink.astype(np.float32)
@@ -174,23 +193,23 @@ def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> n
         largest = top
     weight = np.where(weight > 0, weight, 1.0)
     if level > 5:
-        result = (total.astype(np.float32) * (np.float32(1) / weight.astype(np.float32))).astype(np.float64)
+        result = (total.astype(np.float32) * program.reciprocal(weight.astype(np.float32))).astype(np.float64)
     else:
         result = total / weight
     return _rounded(result, program.out) if level > 6 else result
 
 
-def _power(scores: np.ndarray, top: np.ndarray, scale: float, modelled: bool) -> np.ndarray:
-    """e^(scale (scores - top)), 0 for -infinity; modelled: through FP32 powers of two."""
+def _power(scores: np.ndarray, top: np.ndarray, scale: float, power: Callable | None) -> np.ndarray:
+    """e^(scale (scores - top)), 0 for -infinity; through FP32 powers of two where `power` computes them."""
     seen, top = np.isfinite(scores), np.where(np.isfinite(top), top, 0.0)
     scores = np.where(seen, scores, 0.0)
     with np.errstate(under="ignore", over="ignore"):
-        if not modelled:
+        if power is None:
             return np.where(seen, np.exp(scale * (scores - top)), 0.0)
         factor = np.float64(np.float32(scale * math.log2(math.e)))
         shift = (top * factor).astype(np.float32).astype(np.float64)
         # FP32 values times an FP32 factor are exact in FP64.
-        found = np.exp2((scores * factor - shift).astype(np.float32).astype(np.float64)).astype(np.float32)
+        found = power((scores * factor - shift).astype(np.float32))
         return np.where(seen, found.astype(np.float64), 0.0)
 
 

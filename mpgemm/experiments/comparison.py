@@ -1,9 +1,11 @@
 """Methods times engines on given matrices: which recovers how many bits, at what cost (:mod:`mpgemm.experiments.costs`)."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict
 from functools import partial
+from statistics import median
 
 from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.errors import METRICS, ErrorReport
@@ -108,6 +110,12 @@ class Comparison(list, Result):
         """
         found = [row for group in self.groups for row in recommending.recommendations(self._input(group), bits)]
         return sorted(found, key=lambda row: (row.case, row.engine))
+
+    def fp32_error(self, group: str, metric: str) -> float:
+        """Return the median error of the FP32 baseline on one input, by a name of an error; NaN where it is not known."""
+        cases = {record.case for record in self if record.group == group}
+        errors = [getattr(report, metric) for case, report in self.fp32.items() if case in cases]
+        return median(errors) if errors else math.nan
 
     def _input(self, group: str) -> OneInput:
         cases = list(dict.fromkeys(record.case for record in self if record.group == group))

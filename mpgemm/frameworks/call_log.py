@@ -76,6 +76,24 @@ class CallRow:
 
 
 @dataclass(frozen=True)
+class OperationRow:
+    """Calls of one operation whose bits rest on the same.
+
+    Attributes
+    ----------
+    op, basis : str
+        The operation; "exact", "IEEE 754", "recorded", "inferred: ..." and why, or "native: ..." and why.
+    calls, elements : int
+        Calls, and elements of their results together.
+    """
+
+    op: str
+    basis: str
+    calls: int
+    elements: int
+
+
+@dataclass(frozen=True)
 class Report:
     """What ran, and what did not.
 
@@ -89,12 +107,24 @@ class Report:
         Products that ran natively because `strict` was off: operation and reason, and how many calls.
     notes : tuple of str
         What else a reader must know, as which path attention took.
+    operations : tuple of OperationRow
+        Every operation that ran, products among them, where `libraries` was named; else empty.
     """
 
     engines: tuple[str, ...]
     rows: tuple[CallRow, ...]
     fallbacks: dict[str, int]
     notes: tuple[str, ...] = ()
+    operations: tuple[OperationRow, ...] = ()
+
+    @property
+    def bases(self) -> dict[str, int]:
+        """How many calls are exact, IEEE 754, recorded, inferred and native."""
+        counts: dict[str, int] = {}
+        for row in self.operations:
+            kind = row.basis.partition(":")[0]
+            counts[kind] = counts.get(kind, 0) + row.calls
+        return counts
 
     @property
     def differing(self) -> tuple[CallRow, ...]:
@@ -108,6 +138,7 @@ class Report:
             "rows": [row.to_dict() for row in self.rows],
             "fallbacks": dict(self.fallbacks),
             "notes": list(self.notes),
+            "operations": [asdict(row) for row in self.operations],
         }
 
     def to_json(self) -> str:
@@ -139,8 +170,16 @@ class Report:
             lines.append(f"results differ in {len(sites)} call site(s){': ' + ', '.join(sites) if sites else ''}")
         for reason, count in self.fallbacks.items():
             lines.append(f"NOT emulated, {count} call(s): {reason}")
+        if self.operations:
+            lines += ["", str(self.operation_table())]
+            lines.append("calls: " + ", ".join(f"{count} {kind}" for kind, count in self.bases.items()))
         lines += self.notes
         return "\n".join(lines)
+
+    def operation_table(self) -> Table:
+        """What the bits of each operation rest on."""
+        rows: list[list[object]] = [[row.op, row.calls, row.elements, row.basis] for row in self.operations]
+        return Table("operations", ["operation", "calls", "elements", "basis"], rows)
 
 
 def _cell(value: float | None) -> object:
@@ -168,6 +207,7 @@ class CallLog:
         self._rows: dict[Site, _Tally] = {}
         self._fallbacks: dict[str, int] = {}
         self._notes: dict[str, None] = {}  # each once, in order
+        self._operations: dict[tuple[str, str], list[int]] = {}
 
     def add(self, site: Site, elements: int, differing: tuple[int, ...] = ()) -> None:
         """Count one call with that many elements of its result, and those that differ on further engines."""
@@ -194,6 +234,12 @@ class CallLog:
         """Count a product that ran natively."""
         self._fallbacks[reason] = self._fallbacks.get(reason, 0) + 1
 
+    def operate(self, op: str, basis: str, elements: int) -> None:
+        """Count a call of an operation and the elements of its result."""
+        counts = self._operations.setdefault((op, basis), [0, 0])
+        counts[0] += 1
+        counts[1] += elements
+
     def note(self, text: str) -> None:
         """Say something besides the rows; the same is said once."""
         self._notes[text] = None
@@ -205,7 +251,8 @@ class CallLog:
             pairs = (t.to_exact, t.exact), (t.to_fp32, t.fp32), (t.fp32_to_exact, t.exact)
             errors = [_ratio(*pair) if t.measured else None for pair in pairs]
             rows.append(CallRow(site, t.calls, t.elements, errors[0], errors[1], errors[2], t.differing))
-        return Report(self.engines, tuple(rows), dict(self._fallbacks), tuple(self._notes))
+        operations = tuple(OperationRow(*key, *counts) for key, counts in self._operations.items())
+        return Report(self.engines, tuple(rows), dict(self._fallbacks), tuple(self._notes), operations)
 
 
 def _squares(x: np.ndarray) -> float:

@@ -18,34 +18,44 @@ from mpgemm.experiments.attention import AttentionProgram, attend, visible
 from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.frameworks.torch_process import SDPA
 from mpgemm.frameworks.torch_tensors import format_of, to_array
+from tensorcore_models import libraries
 from tensorcore_models.formats import get_float_format
+from tensorcore_models.formats.rounding import encode
 from tensorcore_models.gpu.tensors import on_gpu
+from tensorcore_models.libraries.attention import KERNELS
+from tensorcore_models.libraries.attention_rules import MULTIPROCESSORS
 
 #: Keys of a tile where the block does not say; FlashAttention's kernels have 64 to 176, by head size and device.
 TILE = 128
+#: Functions of torch that run as one kernel on a GPU, and are taken apart on a CPU.
+_NORMS = (torch.rms_norm, torch.nn.functional.rms_norm)
 #: What torch's FlashAttention takes.
 FLASH_TYPES, LARGEST_HEAD = (torch.float16, torch.bfloat16), 256
 
 
 @dataclass(frozen=True)
 class SdpaChoice:
-    """How attention is computed: by torch's math path (`tile` None), or FlashAttention's program with tiles of so many keys."""
+    """How attention is computed: by torch's math path, a recorded kernel, or FlashAttention's program with tiles of so many
+    keys; "auto": the math path, or what torch chooses where its version is named."""
 
+    kernel: str = "auto"
     tile: int | None = None
 
     @classmethod
     def of(cls, text: str) -> "SdpaChoice":
-        """From "math", "flash" or "flash:KEYS"; ValueError for other words."""
+        """From "auto", "math", "flash", "flash:KEYS", "cudnn" or "efficient"; ValueError for other words."""
         name, _, number = text.partition(":") if isinstance(text, str) else ("", "", "")
-        if name == "math" and not number:
-            return cls()
-        if name == "flash" and (not number or (number.isdecimal() and int(number) > 0)):
-            return cls(int(number or TILE))
-        raise ValueError(f"sdpa is {text!r}, expected 'math', 'flash' or 'flash:KEYS' with the keys of a tile")
+        if name in ("auto", *KERNELS) and not number:
+            return cls(name)
+        if name == "flash" and number.isdecimal() and int(number) > 0:
+            return cls(name, int(number))
+        raise ValueError(
+            f"sdpa is {text!r}, expected 'math', 'flash', 'flash:KEYS' with the keys of a tile, 'cudnn', 'efficient' or 'auto'"
+        )
 
 
 class SdpaMode(TorchFunctionMode):
-    """Sees calls of `scaled_dot_product_attention` before torch takes them apart; `run` is the
+    """Sees calls of `scaled_dot_product_attention` and `rms_norm` before torch takes them apart; `run` is the
     :class:`mpgemm.frameworks.torch_mode.Emulation`."""
 
     def __init__(self, run: Any, choice: SdpaChoice):
@@ -54,14 +64,30 @@ class SdpaMode(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if func in _NORMS and self.run.libraries is not None:
+            return self.run.fused_norm(*args, **kwargs)
         return (self.call if func is SDPA else func)(*args, **kwargs)
 
     def call(self, *args, **kwargs) -> torch.Tensor:
         """`scaled_dot_product_attention` as this block has it; torch's own layers call it with function modes off."""
-        if self.choice.tile is None:
+        kernel = self._kernel(*args, **kwargs)
+        if kernel == "math":
             self._say_math(*args, **kwargs)
             return SDPA(*args, **kwargs)
-        return self._flash(*args, **kwargs)
+        return self._fused(kernel, *args, **kwargs)
+
+    def _kernel(self, query, *args, **kwargs) -> str:
+        """Which kernel computes a call; raises Unknown where that is torch's choice, and not known."""
+        if self.choice.kernel != "auto":
+            return self.choice.kernel
+        if self.run.libraries is None:
+            return "math"
+        if query.dtype not in FLASH_TYPES:
+            raise libraries.Unknown(
+                f"scaled_dot_product_attention of {query.dtype}", field="dtype", known=FLASH_TYPES,
+                advice="Pass sdpa='math', or set the model's attention to eager",
+            )  # fmt: skip
+        return "cudnn"
 
     def _say_math(self, query, *args, **kwargs) -> None:
         if query.dtype not in FLASH_TYPES:
@@ -74,35 +100,63 @@ class SdpaMode(TorchFunctionMode):
             f"unit and rounds its weights to {name}: sdpa='flash' computes that"
         )
 
-    def _flash(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-        _check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
+    def _fused(
+        self, kernel, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+    ):
+        _check(kernel, query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
+        if kernel != "flash" and torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
+            raise libraries.Unknown(
+                f"gradients of {kernel} attention",
+                field="sdpa",
+                known=("flash", "math"),
+                advice="Run it under torch.no_grad()",
+            )
         if enable_gqa:
             key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], 1) for x in (key, value))
         scale = float(query.shape[-1] ** -0.5 if scale is None else scale)
-        return _Flash.apply(query, key, value, self, is_causal, scale)
+        return _Flash.apply(query, key, value, self, kernel, is_causal, scale)
 
-    def forward(self, arrays: list[np.ndarray], query: torch.Tensor, causal: bool, scale: float) -> torch.Tensor:
+    def forward(
+        self, kernel: str, arrays: list[np.ndarray], query: torch.Tensor, causal: bool, scale: float
+    ) -> torch.Tensor:
         """The output of all heads, arrays (heads, queries or keys, d), on every engine; the first one's, of the type and on the
         device of `query`, whose GPU runs long products."""
-        assert self.choice.tile is not None
         fmt = format_of(query.dtype, "query")
         mask = visible(arrays[0].shape[1], arrays[1].shape[1], causal)
+        tile = self.choice.tile or TILE
+        orders = [self._order(kernel, each, arrays, tile) for each in self.run.multipliers]
 
         def outputs(each: Multiplier) -> torch.Tensor:
+            if self._recorded(kernel, each):
+                bits = [encode(x, fmt) for x in arrays]
+                found = libraries.attention(kernel, fmt, each.device).product(*bits, causal=causal, scale=scale)
+                return torch.from_numpy(found.view(np.int16)).view(query.dtype).to(query.device)
             unit = (each.beside(query) if on_gpu(query) else each).engine_for(fmt, fmt)
-            program = AttentionProgram(unit, min(self.choice.tile, arrays[1].shape[1]), scale, get_float_format(fmt))
+            program = AttentionProgram(unit, min(tile, arrays[1].shape[1]), scale, get_float_format(fmt))
             heads = [attend(head, program, _ALL_STAGES, mask) for head in zip(*arrays, strict=True)]
             return torch.from_numpy(np.stack(heads)).to(query.device, query.dtype)
 
-        order = f"FlashAttention 2, tiles of {self.choice.tile} keys (predicted)"
-        return self.run.attention(outputs, arrays, fmt, order)
+        return self.run.attention(outputs, arrays, fmt, orders)
+
+    def _recorded(self, kernel: str, each: Multiplier) -> bool:
+        """Whether a kernel as it was recorded runs, and not the program with tiles of a size that was named."""
+        return kernel != "flash" or (self.choice.tile is None and each.device in MULTIPROCESSORS)
+
+    def _order(self, kernel: str, each: Multiplier, arrays: list[np.ndarray], tile: int) -> str:
+        """What runs, and what that rests on."""
+        if not self._recorded(kernel, each):
+            return f"FlashAttention 2, tiles of {tile} keys (predicted)"
+        recipe = libraries.attention(kernel, "fp16", each.device)
+        heads, queries, d = arrays[0].shape
+        why = recipe.inferred(heads, queries, arrays[1].shape[1], d)
+        return f"{kernel} (inferred: {why})" if why else f"{kernel} (recorded)"
 
 
 #: All stages of :func:`mpgemm.experiments.attention.attend` as the unit computes them.
 _ALL_STAGES = 7
 
 
-def _check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa) -> None:
+def _check(kernel, query, key, value, attn_mask, dropout_p, is_causal, enable_gqa) -> None:
     """Refuse what FlashAttention does not take, so that torch would take another path. Raises ValueError."""
     asks = [
         (any(x.dim() != 4 for x in (query, key, value)), "tensors that are not (batch, heads, rows, d)"),
@@ -118,7 +172,7 @@ def _check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa) -> No
     for wrong, what in asks:
         if wrong:
             raise ValueError(
-                f"sdpa='flash' with {what}: torch's FlashAttention takes float16 or bfloat16, (batch, heads, rows, d) with d "
+                f"sdpa={kernel!r} with {what}: the kernels known here take float16 or bfloat16, (batch, heads, rows, d) with d "
                 f"up to {LARGEST_HEAD}, without a mask or dropout; pass sdpa='math' for a block with other calls"
             )
 
@@ -127,10 +181,10 @@ class _Flash(torch.autograd.Function):
     """The program, and its gradients."""
 
     @staticmethod
-    def forward(ctx, query, key, value, mode: SdpaMode, causal: bool, scale: float):
+    def forward(ctx, query, key, value, mode: SdpaMode, kernel: str, causal: bool, scale: float):
         flat = [x.detach().reshape(-1, *x.shape[-2:]) for x in (query, key, value)]
         arrays = [to_array(x.contiguous().cpu(), name).astype(np.float64) for x, name in zip(flat, "qkv", strict=True)]
-        out = mode.forward(arrays, query.detach(), causal, scale)
+        out = mode.forward(kernel, arrays, query.detach(), causal, scale)
         ctx.save_for_backward(*flat, out)
         ctx.options = mode, causal, scale, [x.shape for x in (query, key, value)]
         return out.reshape(*query.shape[:-1], value.shape[-1])
@@ -139,7 +193,7 @@ class _Flash(torch.autograd.Function):
     def backward(ctx, *grads):
         mode, causal, scale, shapes = ctx.options
         found = _gradients(mode.run.products, ctx.saved_tensors, grads[0], causal, scale)
-        return *(x.reshape(shape) for x, shape in zip(found, shapes, strict=True)), None, None, None
+        return *(x.reshape(shape) for x, shape in zip(found, shapes, strict=True)), None, None, None, None
 
 
 def _gradients(products: Callable[..., torch.Tensor], saved, grad: torch.Tensor, causal: bool, scale: float):

@@ -10,15 +10,13 @@ rounding to the output's type. That is the order in :meth:`tensorcore_models.Ins
 A bias of a convolution is added after the rounding, in the output's type, as torch does with cuDNN.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import torch
-from torch._library.custom_ops import OPDEFS
 from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.modules.module import register_module_forward_hook
@@ -27,12 +25,14 @@ from torch.utils.module_tracker import ModuleTracker
 
 from mpgemm.frameworks import torch_convolution as convolution
 from mpgemm.frameworks import torch_grouped as grouped
+from mpgemm.frameworks import torch_operations as operations
 from mpgemm.frameworks import torch_scaled as scaled
 from mpgemm.frameworks.call_log import CallLog, Report, Site
 from mpgemm.frameworks.multiplier import Multiplier, Product, multipliers
 from mpgemm.frameworks.torch_attention import SdpaChoice, SdpaMode
 from mpgemm.frameworks.torch_batches import ended, from_host, multiplied, run_batch
-from mpgemm.frameworks.torch_checks import check_convolution, check_out, check_product
+from mpgemm.frameworks.torch_checks import check_convolution, check_product
+from mpgemm.frameworks.torch_dispatch import deliver, forms_a_product, parts_of, unseen, without_values
 from mpgemm.frameworks.torch_process import PROCESS, OpenBlock, open_here
 from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array
 from tensorcore_models.formats.tf32_roundings import tf32_rounding
@@ -43,21 +43,6 @@ OUTSIDE = "(outside of modules)"
 #: Who is told of each product that ran emulated: (operation, arguments, keywords, result).
 WATCHERS: list[Callable] = []
 
-#: Words of an operation's name that say that it multiplies matrices.
-_PRODUCT_WORDS = re.compile(
-    r"mm|bmm|addmm|baddbmm|addbmm|matmul|gemm|mv|addmv|dot|vdot|linear|conv([123]d)?|convolution|convtranspose[123]d"
-    r"|attention|rnn|lstm|gru|cdist|trilinear|transformer"
-    # products that torch's own code hides
-    r"|dist|hspmm|smm|spmm|sspaddmm"
-)
-#: Operations of other names whose code multiplies matrices.
-_HIDDEN = re.compile(r"(linalg_)?(matrix_exp|pinv)|affine_grid_generator(_backward)?")
-#: Namespaces whose operations are torch's own, or this package's.
-_KNOWN = ("aten", "prim", "prims", "mpgemm", "profiler", "inductor", "debugprims", "_test")
-#: Operations with such a name that form no product: gates of recurrent cells, choices, packed layouts of weights.
-_NO_PRODUCTS = re.compile(
-    r"_thnn_(fused|differentiable)_.*|_fused_sdp_choice|_use_cudnn_rnn.*|.*_flatten_weight|.*prepack.*"
-)
 _INSTEAD = {
     "mv": "write it as a product of matrices: (A @ x[:, None])[:, 0]",
     "dot": "write it as a product of matrices: (x[None] @ y[:, None])[0, 0]",
@@ -95,8 +80,11 @@ class Emulation(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, targets: list[Multiplier], strict: bool, errors: bool, sdpa: SdpaChoice):
+    def __init__(
+        self, targets: list[Multiplier], strict: bool, errors: bool, sdpa: SdpaChoice, libraries: str | None = None
+    ):
         super().__init__()
+        self.libraries = libraries
         self._sdpa = sdpa
         self.multipliers, self.strict, self.errors = targets, strict, errors
         self._log = CallLog([each.name for each in targets])
@@ -121,14 +109,16 @@ class Emulation(TorchDispatchMode):
         if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
             return NotImplemented  # the subclass says of what its products are made
         handler = _HANDLERS.get(func.overloadpacket)
+        if self.libraries is not None and func.overloadpacket.__name__ in operations.WHOLE:
+            return self._other(func, args, kwargs)
         if handler is None and (parts := parts_of(func)) is not None:
             with self:
                 return parts(*args, **kwargs)
         if handler is None and not forms_a_product(func.overloadpacket) and not unseen(func):
             if func.overloadpacket in _OUTER:
                 self.note(_OUTER_NOTE)
-            return func(*args, **kwargs)
-        if _without_values(args):
+            return func(*args, **kwargs) if self.libraries is None else self._other(func, args, kwargs)
+        if without_values(args):
             return func(*args, **kwargs)
         try:
             name = func.overloadpacket.__name__
@@ -151,6 +141,38 @@ class Emulation(TorchDispatchMode):
         except (ValueError, TypeError, NotImplementedError) as error:
             self._refuse(func, error)
             return func(*args, **kwargs)
+
+    def _other(self, func, args, kwargs):
+        """The result of an operation that forms no product as the named libraries give it, and its row in the report."""
+        name = func.overloadpacket.__name__
+        if without_values(args):
+            return func(*args, **kwargs)
+        try:
+            exact = operations.run_exactly(func, args, kwargs)
+            if exact is not None:
+                self._log.operate(name, exact.basis, operations.elements(exact.value))
+                return exact.value
+            found = operations.compute(func, args, kwargs)
+            if found is None:
+                raise NotImplementedError(
+                    f"{func}: how {self.libraries} computes it on {self.multipliers[0].name} is not known; pass strict=False "
+                    "to run it natively and have it counted"
+                )
+        except (ValueError, TypeError, NotImplementedError) as error:
+            self._refuse(func, error)
+            native = func(*args, **kwargs)
+            self._log.operate(name, f"native: {error}", operations.elements(native))
+            return native
+        self._log.operate(name, found.basis, operations.elements(found.value))
+        return deliver(func, found.value, args, kwargs)
+
+    def fused_norm(self, input: torch.Tensor, normalized_shape, weight=None, eps=None) -> torch.Tensor:
+        """`rms_norm`, which torch takes apart on a CPU, and runs as one kernel on a GPU."""
+        norm, args = aten.rms_norm.default, (input, normalized_shape, weight, eps)
+        if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (input, weight)):
+            self._refuse(norm, NotImplementedError("gradients of rms_norm's kernel are not known"))
+            return norm(*args)
+        return self._other(norm, args, {})
 
     def _refuse(self, func, error: Exception) -> None:
         """Raise what keeps a product from running here; count it where the block is not strict."""
@@ -265,11 +287,19 @@ class Emulation(TorchDispatchMode):
         described = [describe(each) if describe else each.describe(product) for each in self.multipliers]
         formats = f"{product.a_format} x {product.b_format} to {product.out_format}{f', {end}' if end else ''}"
         sizes = batch, product.m, product.k, product.n
+        if self.libraries is not None:
+            self._log.operate(product.op, self._basis(product), out.numel())
         site = self._add(product.op, sizes, formats, described, [out for out, _ in found])
         if self.errors:
             for index in range(batch):
                 self._log.measure(site, arrays[0][index], arrays[1][index], to_array(plain[index], "result"))
         return out
+
+    def _basis(self, product: Product) -> str:
+        """What the bits of a product rest on."""
+        if self.multipliers[0].recipe_for(product) is not None:
+            return operations.RECORDED
+        return operations.IEEE if product.k == 1 else operations.inferred("one chain over k is assumed")
 
     def _rounding_as_the_library(self, each: Multiplier, product: Product) -> Multiplier:
         """The multiplier with the library's rounding to TF32, where the product is a matrix product in it, no rounding is
@@ -282,10 +312,17 @@ class Emulation(TorchDispatchMode):
         self.note(f"{each.name}: FP32 operands are rounded to TF32 {known}")
         return replace(each, input_rounding=known.rounding)
 
-    def attention(self, outputs: Callable[[Multiplier], torch.Tensor], arrays, fmt: str, order: str) -> torch.Tensor:
+    def attention(
+        self, outputs: Callable[[Multiplier], torch.Tensor], arrays, fmt: str, orders: list[str]
+    ) -> torch.Tensor:
         """The first engine's output of attention, Q, K and V of all heads in `arrays`; the row says keys in the place of k."""
         found = [outputs(each) for each in self.multipliers]
-        described = [(each.engine_for(fmt, fmt).label, order) for each in self.multipliers]
+        described = [
+            (each.engine_for(fmt, fmt).label, order) for each, order in zip(self.multipliers, orders, strict=True)
+        ]
+        if self.libraries is not None:
+            kernel, _, basis = orders[0].partition(" (")
+            self._log.operate(f"{kernel} attention", basis.removesuffix(")"), found[0].numel())
         sizes = *arrays[0].shape[:2], arrays[1].shape[1], arrays[2].shape[2]
         self._add("scaled_dot_product_attention", sizes, f"{fmt} x {fmt} to {fmt}", described, found)
         return found[0]
@@ -390,55 +427,6 @@ _HANDLERS: dict[Any, Callable] = {
 }
 
 
-def deliver(func, result, args, kwargs):
-    """The result where the overload wants it: new, in `out`, or in the first argument."""
-    name, out = func.overloadpacket.__name__, kwargs.get("out")
-    in_place = out is None and name.endswith("_")
-    out = args[0] if in_place else out
-    if out is None:
-        return result
-    check_out(name, out, result, in_place)
-    if out.shape != result.shape:
-        out.resize_(result.shape)
-    return out.copy_(result)
-
-
-@cache
-def is_composite(func) -> bool:
-    """Whether torch gives an operation by others for every device; such ones come here in inference mode."""
-    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
-
-
-def parts_of(func, of_every_device: bool = False) -> Callable | None:
-    """What an operation consists of, whose products a mode sees one by one: others of torch, or the Python function of a
-    `torch.library.custom_op` (`of_every_device`: only where no device has another). None of all others."""
-    if is_composite(func):
-        return func.decompose
-    if not unseen(func):
-        return None
-    found = OPDEFS.get(func.overloadpacket._qualified_op_name)
-    return None if found is None or (of_every_device and set(found._backend_fns) != {None}) else found._init_fn
-
-
-def unseen(func) -> bool:
-    """Whether an operation is not torch's own or this package's, so that its name says nothing of what it computes."""
-    return func.namespace not in _KNOWN
-
-
-@cache
-def forms_a_product(packet) -> bool:
-    """Whether an operation multiplies matrices, by its name."""
-    namespace, _, name = packet._qualified_op_name.partition("::")
-    if namespace == "mpgemm" or _NO_PRODUCTS.fullmatch(name):
-        return False
-    return bool(_HIDDEN.fullmatch(name)) or any(_PRODUCT_WORDS.fullmatch(word) for word in name.split("_"))
-
-
-def _without_values(args) -> bool:
-    """Whether an argument is on the meta device: there is nothing to compute."""
-    return any(isinstance(x, torch.Tensor) and x.is_meta for x in args)
-
-
 @contextmanager
 def emulate(
     engine,
@@ -450,7 +438,8 @@ def emulate(
     input_saturate: bool = False,
     strict: bool = True,
     errors: bool = False,
-    sdpa: str = "math",
+    sdpa: str = "auto",
+    libraries: str | None = None,
 ) -> Iterator[Emulation]:
     """Run the matrix products of a torch program, forward and backward, on emulated matrix units.
 
@@ -473,9 +462,15 @@ def emulate(
         Raise where a product cannot be emulated. False: such a product runs natively, and the report counts it.
     errors : bool
         Measure each product's error against the exact product and against FP32; takes several times as long.
-    sdpa : {"math", "flash", "flash:KEYS"}
-        What `scaled_dot_product_attention` is: torch's math path, which the report says of FP16 and BF16; or FlashAttention 2's
-        program on the unit, with so many keys in a tile (128 by default; predicted).
+    sdpa : {"auto", "math", "cudnn", "flash", "flash:KEYS", "efficient"}
+        What `scaled_dot_product_attention` is: torch's math path, which the report says of FP16 and BF16; a kernel of torch
+        as it was recorded on an H100 (:func:`tensorcore_models.libraries.attention`); or FlashAttention 2's program on the
+        unit, with so many keys in a tile (predicted; also "flash" on other devices, 128). "auto": the math path; with
+        `libraries` what torch chooses there, cuDNN.
+    libraries : {"torch-2.11"}, optional
+        Compute every other operation, too, as this version does on the device: functions, norms, softmax, sums, rotations.
+        The report's `operations` say what the bits of each rest on; what is not known raises, or runs natively with
+        ``strict=False``. Takes one engine, "h100", and tensors on the CPU.
 
     Yields
     ------
@@ -503,7 +498,9 @@ def emulate(
         engine, k_order=k_order, promote_every=promote_every, recipe=recipe, input_rounding=input_rounding,
         input_saturate=input_saturate,
     )  # fmt: skip
-    run = Emulation(targets, strict, errors, SdpaChoice.of(sdpa))
+    if libraries is not None:
+        operations.check_libraries(libraries, [each.device for each in targets])
+    run = Emulation(targets, strict, errors, SdpaChoice.of(sdpa), libraries)
     with ExitStack() as stack:
         stack.enter_context(PROCESS)
         stack.enter_context(run.tracker)

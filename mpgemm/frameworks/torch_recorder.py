@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mpgemm.frameworks.torch_mode import WATCHERS, forms_a_product, parts_of, unseen
+from mpgemm.frameworks.torch_dispatch import forms_a_product, parts_of, unseen
+from mpgemm.frameworks.torch_mode import WATCHERS
 from mpgemm.frameworks.torch_tensors import FORMATS, to_array
 from mpgemm.traces.recording import TraceRecorder
 

@@ -178,7 +178,7 @@ def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np
             raise _RefusedType(
                 f"{path}: elements of type |V{dtype.itemsize}, as numpy writes ml_dtypes' (float8_e4m3fn, bfloat16, ...), do "
                 "not say their format; save x.astype('float32'), which keeps every value (mpgemm check and predict also take "
-                "such files where --format names the format)"
+                "such files where --operands names the format)"
             )
         dtype = np.dtype(f"<u{dtype.itemsize}")
     try:

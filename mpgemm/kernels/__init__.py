@@ -1,6 +1,7 @@
 """Kernels in Triton: FP32 accuracy on matrix units of lower precision, with bits known before they run (extra "kernels").
 
-:func:`matmul` multiplies torch tensors on their device; :func:`recipe` is the row of :func:`mpgemm.recovered_gemm` that
+:func:`matmul` multiplies torch tensors on their device, :func:`plan` decides once for many products; :func:`recipe` is the
+row of :func:`mpgemm.recovered_gemm` that
 predicts every bit. See docs/kernels_on_gpus.md.
 """
 
@@ -9,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 from mpgemm.frameworks.extras import require
 
 if TYPE_CHECKING:
+    from mpgemm.kernels.calls import MatmulPlan, plan
     from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.multiply import matmul, split
     from mpgemm.kernels.products import SplitTensor
     from mpgemm.kernels.recipes import recipe
 
-__all__ = ["Configuration", "SplitTensor", "matmul", "recipe", "split"]
-_PLACES = {"Configuration": "configurations", "SplitTensor": "products", "recipe": "recipes"}
+__all__ = ["Configuration", "MatmulPlan", "SplitTensor", "matmul", "plan", "recipe", "split"]
+_PLACES = {
+    "Configuration": "configurations", "MatmulPlan": "calls", "SplitTensor": "products", "plan": "calls", "recipe": "recipes",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -25,4 +29,5 @@ def __getattr__(name: str) -> Any:
     require("torch", "kernels")
     from importlib import import_module
 
-    return getattr(import_module(f"mpgemm.kernels.{_PLACES.get(name, 'multiply')}"), name)
+    globals()[name] = found = getattr(import_module(f"mpgemm.kernels.{_PLACES.get(name, 'multiply')}"), name)
+    return found

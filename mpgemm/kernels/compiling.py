@@ -8,9 +8,9 @@ from tensorcore_models.gpu.targets import KernelTarget
 def kernel_function(name: str):
     """The Triton function of a launch."""
     triton_module()
-    from mpgemm.kernels import source, source_residues
+    from mpgemm.kernels import source, source_residues, source_words
 
-    return getattr(source if hasattr(source, name) else source_residues, name)
+    return next(getattr(x, name) for x in (source, source_words, source_residues) if hasattr(x, name))
 
 
 def compile_launch(launch: TritonLaunch, target: KernelTarget, *, aligned: bool = False) -> TargetKernel:

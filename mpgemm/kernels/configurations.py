@@ -211,3 +211,72 @@ def estimate(
 def choose(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> Configuration:
     """The entry that costs the least by the counted model; all entries give the same bits."""
     return min(configurations(form, target), key=lambda row: estimate(form, row, target, m, n, k, batch).cost)
+
+
+# -- operands that are split before ------------------------------------------------------------------------------------------
+#: Units whose products read words by TMA: their kernels take descriptors.
+DESCRIBED = ("hopper", "blackwell")
+#: (rows, columns, warps) of tiles whose words come by TMA; on an H100 128 x 128 was the fastest of nine, and 4 warps or 256
+#: columns spilled (docs/kernels_on_gpus.md). Stages: as many as fit, these at most.
+WORD_SHAPES = {
+    "hopper": ((64, 64, 4), (128, 64, 4), (128, 128, 8)),
+    "blackwell": ((128, 64, 4), (128, 128, 8)),
+}
+WORD_DEPTH = {"fp16": 64, "bf16": 64, "tf32": 32}
+WORD_STAGES = 4
+#: What one byte of memory and one more launch take, in operations of a lane of one multiprocessor: an H100 has 3.35 TB/s for
+#: 132 multiprocessors of 128 lanes at 1.755 GHz, and a launch of 3 us is counted.
+BYTE, LAUNCH = 128 * 132 * 1.755e9 / 3.35e12, 128 * 1.755e9 * 3e-6
+
+
+def word_configurations(form: KernelForm, target: KernelTarget) -> list[Configuration]:
+    """The entries for words that come by TMA, small tiles first; ValueError if none fits."""
+    depth = form.tile or WORD_DEPTH[form.format]
+    found = []
+    for rows, columns, warps in WORD_SHAPES[target.unit or ""]:
+        size = (rows * form.words[0] + columns * form.words[1]) * depth * BYTES[form.format]
+        stages = min(WORD_STAGES, (target.shared - 1024) // size, most_stages(form, target))
+        kept = 1 if target.unit == "blackwell" else accumulators(form)
+        if stages >= 1 and 40 + kept * rows * columns // (warps * target.warp) <= 255:
+            found.append(Configuration(rows, columns, depth, warps, stages))
+    if not found:
+        raise ValueError(f"no tile of {depth} k with words {form.words} in shared memory fits {target.name}")
+    return found
+
+
+def word_configuration(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> Configuration:
+    """The entry for words that come by TMA which costs the least by the counted model: TMA leaves the lanes alone."""
+
+    def cost(row: Configuration) -> float:
+        rounds = -(-batch * -(-m // row.rows) * -(-n // row.columns) // target.multiprocessors)
+        words = (row.rows * form.words[0] + row.columns * form.words[1]) * BYTES[form.format]
+        unit = row.rows * row.columns * len(form.products) / UNIT[form.format]
+        return rounds * max(unit, words * BYTE / 2)  # half of a tile's words come from L2
+
+    return min(word_configurations(form, target), key=cost)
+
+
+def split_before(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> bool:
+    """Whether by count it takes less time to write the words of both operands to memory first than to split in the product.
+
+    Where words come by TMA the unit waits for splitting and the splitting for the unit: on an H100 `ootomo` at 4096^3 took
+    more than the time of both in turn. Elsewhere both run side by side, as :func:`estimate` counts them.
+    """
+    moved = sum(
+        extent * (4 + 2 * words * BYTES[form.format])
+        for extent, words in zip((m, n), form.words, strict=True)
+    )  # fmt: skip
+    writing = LAUNCH + batch * k * moved * BYTE / target.multiprocessors
+    in_turn = target.unit in DESCRIBED
+
+    def cost(split: bool) -> float:
+        rows = word_configurations(form, target) if split and in_turn else configurations(form, target)
+        found = []
+        for row in rows:
+            work = estimate(form, row, target, m, n, k, batch, (split, split))
+            steps = work.rounds * -(-k // row.depth)
+            lanes = work.additions + (0 if split else work.splitting + work.loads)
+            found.append(steps * (work.unit + lanes) if in_turn else work.cost)
+        return min(found)
+
+    return cost(True) + writing < cost(False)

@@ -13,21 +13,22 @@ from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.methods import get_method
 from tensorcore_models.formats import get_float_format
 
-#: Products of k in a tile where a method asks for one and the call does not say which.
-TILE = 32
+#: Products of k in a tile where a method asks for one and the call does not say which: 128 bytes of words, a row of the widest
+#: swizzle of shared memory.
+TILES = {"fp16": 64, "bf16": 64, "tf32": 32}
 #: Methods that have a kernel, and the options by which the row of a kernel differs from the method's own.
 KERNELS: dict[str, dict[str, int | str]] = {
-    "ootomo_tf32": {"order": TILE, "restart_every": TILE},
-    "ootomo": {"order": TILE, "restart_every": TILE},
+    "ootomo_tf32": {"order": TILES["tf32"], "restart_every": TILES["tf32"]},
+    "ootomo": {"order": TILES["fp16"], "restart_every": TILES["fp16"]},
     "sgemm_cube": {},
-    "markidis": {"order": TILE},
-    "egemm": {"order": TILE},
-    "tf32x3": {"order": "term", "restart_every": TILE},
-    "bf16x3": {"order": "term", "restart_every": TILE},
-    "bf16x6": {"order": "term", "restart_every": TILE},
-    "bf16x9": {"order": "term", "restart_every": TILE},
-    "bf16xfp32x2": {"order": "term", "restart_every": TILE},
-    "bf16xfp32x3": {"order": "term", "restart_every": TILE},
+    "markidis": {"order": TILES["fp16"]},
+    "egemm": {"order": TILES["fp16"]},
+    "tf32x3": {"order": "term", "restart_every": TILES["tf32"]},
+    "bf16x3": {"order": "term", "restart_every": TILES["bf16"]},
+    "bf16x6": {"order": "term", "restart_every": TILES["bf16"]},
+    "bf16x9": {"order": "term", "restart_every": TILES["bf16"]},
+    "bf16xfp32x2": {"order": "term", "restart_every": TILES["bf16"]},
+    "bf16xfp32x3": {"order": "term", "restart_every": TILES["bf16"]},
 }
 _ACCUMULATIONS = ("core", "blocks", "outside", "k_step", "termwise")
 _ROUNDINGS = {"fp16": ("rne", "rz"), "bf16": ("rne",), "tf32": ("rna",)}
@@ -81,6 +82,17 @@ class KernelForm:
             "PRODUCTS": self.products, "CHAINS": self.chains, "RESTARTS": self.restarts, "LEVELS": self.levels,
             "SHIFTS": self.shifts, "START": self.start,
         }  # fmt: skip
+
+
+def narrowed(form: KernelForm, most: tuple[int, int]) -> KernelForm:
+    """The form without products of words that are zero: A has `most[0]` words at most, B `most[1]`.
+
+    Products with zeros leave a sum as it is; so finite results keep their bits. Chains without products stay, as zeros.
+    """
+    kept = [p for p, (i, j) in enumerate(form.products) if i < most[0] and j < most[1]]
+    products = tuple(form.products[p] for p in kept)
+    words = (1 + max(i for i, _ in products), 1 + max(j for _, j in products))
+    return dataclasses.replace(form, words=words, products=products, chains=tuple(form.chains[p] for p in kept))
 
 
 def kernel_method(method: str | RecoveryMethod, **options) -> RecoveryMethod:

@@ -7,6 +7,7 @@ configuration, and compares; it exits 1 where a bit differs.
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -232,7 +233,7 @@ class GateCase(GateRun):
             theta = scaling_target(get_float_format(self.form.format), get_float_format("fp32"), a.shape[1])
             rows, columns = equilibrating_exponents(a, 1, theta), equilibrating_exponents(b, 0, theta)
             exponents = View(rows, "s32", (0, 1, 0)), View(columns, "s32", (0, 0, 1))
-        ends = {"alpha": self.alpha, "beta": self.beta}
+        ends: dict[str, Any] = {"alpha": self.alpha, "beta": self.beta}
         found = [gemm_launch(self.form, self.configuration, sizes, left, right, out, added, exponents, **ends)]
         if self.row.repair == "fp32":
             found.append(repair_launch(sizes, left, right, out, added, **ends))

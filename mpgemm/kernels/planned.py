@@ -13,10 +13,11 @@ from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import simulate
 from ascend.tiling.fields import is_said_by
 from mpgemm.kernels.forms import kernel_form, kernel_method
-from mpgemm.kernels.launches import SPLIT_BLOCK
 from mpgemm.kernels.planned_source import TRITON_ASCEND, kernel_text
 from mpgemm.recovery.method import RecoveryMethod
 
+#: Elements of a row that a program splits.
+SPLIT_BLOCK = 256
 _HOST = '''
 
 # -- the plan and its host ----------------------------------------------------------------------------------------------------

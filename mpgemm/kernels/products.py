@@ -1,26 +1,24 @@
 """Products of torch tensors: a batch of matrices on a device by launches, on the CPU by the simulation."""
 
-import math
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import torch
 
 from mpgemm.frameworks.torch_tensors import to_array
 from mpgemm.kernels import devices
-from mpgemm.kernels.configurations import TUNED, Configuration, check_stages, choose, configurations
-from mpgemm.kernels.forms import KernelForm, kernel_form
+from mpgemm.kernels.configurations import TUNED, Configuration, configurations, word_configurations
+from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.gate import simulated
-from mpgemm.kernels.launches import check_depth, gemm_launch, repair_launch, split_launch
+from mpgemm.kernels.launches import check_depth
+from mpgemm.kernels.plans import WORD_TYPES, PlannedProduct, ProductPlan, TensorPlan, words_needed
 from mpgemm.kernels.targets import check_words
 from mpgemm.kernels.tuning import fastest
+from mpgemm.kernels.word_launches import WordPlanes, padded_depth, split_operands_launch
 from mpgemm.recovery.method import RecoveryMethod
-from mpgemm.recovery.word_run import scaling_target
-from tensorcore_models.formats import get_float_format
-from tensorcore_models.gpu.launches import TritonLaunch, View
+from tensorcore_models.gpu.launches import View
 from tensorcore_models.gpu.targets import KernelTarget
 
 TYPES = {
@@ -28,7 +26,6 @@ TYPES = {
 }  # fmt: skip
 #: What operands of methods on words are.
 OPERANDS = (torch.float32, torch.bfloat16, torch.float16)
-_WORDS = {"fp16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +36,8 @@ class SplitTensor:
     ----------
     source : Tensor, shape (batch, rows, columns)
         What was split: the repair, gradients and the simulation read it. It must not change.
-    words : Tensor, shape (words, batch, rows, columns), or None on the CPU
+    words : Tensor, or None on the CPU
+        Planes of words along k, as :class:`mpgemm.kernels.word_launches.WordPlanes` has them.
     exponents : Tensor of int32, shape (batch, rows or columns), or None
         Powers of two by which rows of A or columns of B were multiplied.
     row : RecoveryMethod
@@ -67,31 +65,23 @@ def view(x: torch.Tensor) -> View:
     return View(x, TYPES[x.dtype], (x.stride(0), x.stride(1), x.stride(2)))
 
 
-def exponents_of(x: torch.Tensor, dim: int, form: KernelForm, k: int) -> torch.Tensor:
-    """Powers of two that bring the largest finite element of each row (dim 2) or column (dim 1) just below the words' target;
-    int32, as :func:`mpgemm.recovery.word_run.equilibrating_exponents` has them."""
-    theta = scaling_target(get_float_format(form.format), get_float_format("fp32"), k)
-    significand, exponent = np.frexp(theta)
-    magnitudes = torch.where(torch.isfinite(x), x.abs(), torch.zeros((), dtype=x.dtype, device=x.device))
-    largest = magnitudes.amax(dim).double()
-    own_significand, own_exponent = torch.frexp(largest)
-    e = int(exponent) - own_exponent - (own_significand > float(significand)).int()
-    return torch.where(largest > 0, e, 0).to(torch.int32).contiguous()
-
-
 def split_matrices(x: torch.Tensor, side: int, row: RecoveryMethod) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """(planes of words, exponents) of a batch of matrices on a device."""
+    """(planes of words along k, exponents or None) of a batch of matrices on a device."""
     form = kernel_form(row)
-    batch, rows, columns = x.shape
-    exponents, e_view = None, None
+    k, lines = x.shape[2 - side], x.shape[1 + side]
+    count = words_needed(form, row, side, TYPES[x.dtype])
+    depth = padded_depth(form)
+    planes = WordPlanes(form.format, count, x.shape[0], lines, -(-k // depth) * depth, "k")
+    words = torch.empty(planes.shape, dtype=WORD_TYPES[form.format], device=x.device)
+    exponents = None
     if row.equilibrate == "rows":
-        exponents = exponents_of(x, 2 - side, form, (columns, rows)[side])
-        strides = (exponents.stride(0), 0, 1) if side else (exponents.stride(0), 1, 0)
-        e_view = View(exponents, "s32", strides)
-    words = torch.empty((form.words[side], batch, rows, columns), dtype=_WORDS[form.format], device=x.device)
-    out = View(words, TYPES[words.dtype], (rows * columns, columns, 1), batch * rows * columns)
+        exponents = torch.empty((x.shape[0], lines), dtype=torch.int32, device=x.device)
     if words.numel():
-        devices.execute(split_launch(form, side, (batch, rows, columns), view(x), out, e_view), x.device)
+        pairs = [(view(x), planes, words, exponents) if side == s else (None,) * 4 for s in (0, 1)]
+        views, places, rooms, ends = zip(*pairs, strict=True)
+        sizes = (1, lines, k) if side else (lines, 1, k)
+        counts = (form.words[0], count) if side else (count, form.words[1])
+        devices.execute(split_operands_launch(form, sizes, views, places, rooms, ends, counts), x.device)
     return words, exponents
 
 
@@ -121,7 +111,7 @@ class TensorProduct:
     beta: float = 1.0
     unit: str = "h100"
     configuration: Configuration | None = None
-    ready: tuple[torch.Tensor | None, ...] = ()
+    ready: tuple[torch.Tensor | None, ...] = (None,) * 4
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
@@ -144,7 +134,7 @@ class TensorProduct:
         elif target is None:
             self._simulate(out)
         else:
-            self._launch(out, form, target)
+            self._launch(out, target)
 
     def _nothing(self) -> torch.Tensor:
         """What no products give."""
@@ -162,55 +152,80 @@ class TensorProduct:
             )
             out[index] = torch.from_numpy(np.ascontiguousarray(found, np.float32))
 
-    def _launch(self, out: torch.Tensor, form: KernelForm, target: KernelTarget) -> None:
-        for launch in self.launches(out, form, target):
-            devices.execute(launch, self.a.device)
+    def planned(self, out: torch.Tensor, tile: Configuration | None = None) -> PlannedProduct:
+        """What the plan of this product depends on."""
+        c = None if self.c is None or self.beta == 0 else strides_of(self.c)
+        return PlannedProduct(
+            self.row, self.sizes, (TYPES[self.a.dtype], TYPES[self.b.dtype]), (strides_of(self.a), strides_of(self.b)),
+            strides_of(out), c, float(self.alpha), float(self.beta), tile, (self._batches(0), self._batches(1)),
+        )  # fmt: skip
 
-    def launches(self, out: torch.Tensor, form: KernelForm, target: KernelTarget) -> Iterator[TritonLaunch]:
-        """The product, and the repair of results that are not finite."""
-        batch, m, n, k = self.sizes
-        c = None if self.c is None or self.beta == 0 else view(self.c)
-        repaired = self.row.repair == "fp32"
-        if repaired and self.c is out:  # the repair reads C after the product has been written
-            c = view(self.c.clone())
-        exponents = self._exponents(form) if self.row.equilibrate == "rows" else None
-        left, right = (
-            view(x) if words is None else _planes(words, x.shape)
-            for x, words in zip((self.a, self.b), self.ready[::2] or (None, None), strict=True)
-        )
-        ends = (float(self.alpha), float(self.beta))
+    def tensors(self, out: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The tensors of a plan by their names."""
+        found = {"a": self.a, "b": self.b, "out": out}
+        if self.c is not None and self.beta != 0:
+            # the repair reads C after the product has been written
+            found["c"] = self.c.clone() if self.row.repair == "fp32" and self.c is out else self.c
+        batch = self.a.shape[0]
+        for side, (words, exponents) in enumerate(zip(self.ready[::2], self.ready[1::2], strict=True)):
+            if words is None:
+                continue
+            lines = (self.a, self.b)[side].shape[1 + side]
+            held = self._held(side)
+            batches = 1 if held == 1 else batch
+            if batches != held:
+                words = words.unflatten(0, (-1, held * lines)).repeat(1, batches // held, 1).flatten(0, 1)
+            found["ab"[side] + "_words"] = words
+            if exponents is not None:
+                count = exponents.numel() // lines
+                exponents = exponents.reshape(count, lines)
+                found["ab"[side] + "_exponents"] = exponents.repeat(batch // count, 1)
+        return found
 
-        def product(tile: Configuration, into: torch.Tensor) -> TritonLaunch:
-            return gemm_launch(form, tile, self.sizes, left, right, view(into), c, exponents, *ends)
+    def _held(self, side: int) -> int:
+        """Batches of the words of an operand that was split before; a batch of A may be one tall matrix here."""
+        x, words = (self.a, self.b)[side], self.ready[2 * side]
+        assert words is not None
+        form = kernel_form(self.row)
+        count = words_needed(form, self.row, side, TYPES[x.dtype])
+        return words.shape[0] // (count * x.shape[1 + side])
 
-        tile = self.configuration or choose(form, target, m, n, k, batch)
-        if tile == TUNED:
-            spare = torch.empty_like(out)  # c may be the result
-            tried = {tile: product(tile, spare) for tile in configurations(form, target)}
-            tile = fastest(tried, target.name, lambda launch: devices.execute(launch, self.a.device))
-        check_stages(form, tile, target)
-        yield product(tile, out)
-        if repaired:
-            yield repair_launch(self.sizes, view(self.a), view(self.b), view(out), c, *ends)
+    def _batches(self, side: int) -> int | None:
+        """Batches of the words of an operand that the plan is given: one, or those of the product."""
+        if self.ready[2 * side] is None:
+            return None
+        return 1 if self._held(side) == 1 else self.a.shape[0]
 
-    def _exponents(self, form: KernelForm) -> tuple[View, View]:
-        k = self.a.shape[2]
-        found = []
-        for side, (x, ready) in enumerate(zip((self.a, self.b), self.ready[1::2] or (None, None), strict=True)):
-            e = exponents_of(x, 2 - side, form, k) if ready is None else ready
-            shape = x.shape[0], x.shape[1 + side]
-            e = (e if e.numel() == math.prod(shape) else e.repeat(shape[0] // e.shape[0], 1)).reshape(shape)
-            found.append(View(e, "s32", (e.shape[1], 1, 1)))
-        return found[0], found[1]
+    def _launch(self, out: torch.Tensor, target: KernelTarget) -> None:
+        tile = self._tuned(out, target) if self.configuration == TUNED else self.configuration
+        plan_of(self.planned(out, tile), self.a.device)(self.tensors(out))
+
+    def _tuned(self, out: torch.Tensor, target: KernelTarget) -> Configuration:
+        """The tile whose product takes the least time; c may be the result, so each writes to other memory."""
+        form, spare = kernel_form(self.row), torch.empty_like(out)
+        whole = ProductPlan(self.planned(spare), target)
+        tiles = word_configurations(whole.form, target) if whole.described else configurations(form, target)
+        launches = {tile: ProductPlan(self.planned(spare, tile), target).multiplies for tile in tiles}
+        tensors, device = self.tensors(spare), self.a.device
+        return fastest(launches, target.name, lambda tile: plan_of(self.planned(spare, tile), device)(tensors))
 
 
-def _planes(words: torch.Tensor, shape: tuple[int, ...]) -> View:
-    """Words of an operand (batch, rows, columns): as they were split, their batches as one tall matrix, or repeated."""
-    batch, rows, columns = shape
-    if words.shape[1] not in (1, batch) and words[0].numel() != math.prod(shape):
-        words = words.repeat(1, batch // words.shape[1], 1, 1)
-    own = 0 if words.shape[1] == 1 else rows * columns
-    return View(words, TYPES[words.dtype], (own, words.stride(2), words.stride(3)), words.stride(0))
+def strides_of(x: torch.Tensor) -> tuple[int, int, int]:
+    """Of a batch of matrices, 0 for one batch."""
+    batch, row, column = x.stride()
+    return (0 if x.shape[0] == 1 else batch), row, column
+
+
+@lru_cache(maxsize=512)
+def _plan_of(product: PlannedProduct, device: torch.device, target: str) -> TensorPlan:
+    return TensorPlan(product, device)
+
+
+def plan_of(product: PlannedProduct, device: torch.device) -> TensorPlan:
+    """The plan of a product on a device, made once."""
+    target = devices.device_target(device)
+    assert target is not None
+    return _plan_of(product, device, target.name)
 
 
 @cache

@@ -44,7 +44,7 @@ def words_of(x, COUNT: tl.constexpr, SCALE: tl.constexpr, FORMAT: tl.constexpr, 
 
 
 @triton.jit
-def _times_power(x, exponent):
+def times_power(x, exponent):
     """x 2^exponent, rounded once: three factors, so that what is inexact before the last is lost for good."""
     first = tl.minimum(tl.maximum(exponent, -126), 127)
     rest = exponent - first
@@ -60,7 +60,7 @@ def _power(exponent):
 
 
 @triton.jit
-def _planes(count: tl.constexpr, plane):
+def plane_offset(count: tl.constexpr, plane):
     """Elements of so many planes in 64 bits: Triton passes numbers below 2^31 in 32."""
     return tl.full((), count, tl.int64) * plane
 
@@ -74,17 +74,17 @@ def _tile_words(
     if SPLIT:
         words = ()
         for j in tl.static_range(COUNT):
-            words = words + (tl.load(base + offsets + _planes(j, plane), mask=inside, other=0.0),)
+            words = words + (tl.load(base + offsets + plane_offset(j, plane), mask=inside, other=0.0),)
         return words
     else:
         x = tl.load(base + offsets, mask=inside, other=0.0).to(tl.float32)
         if SCALED:
-            x = _times_power(x, exponents)
+            x = times_power(x, exponents)
         return words_of(x, COUNT, SCALE, FORMAT, ROUNDING)
 
 
 @triton.jit
-def _products(
+def chained_products(
     sums, x, y, PRODUCTS: tl.constexpr, CHAINS: tl.constexpr, RESTARTS: tl.constexpr, PRECISION: tl.constexpr
 ):
     """The chains after one more tile of k."""
@@ -101,7 +101,7 @@ def _products(
 
 
 @triton.jit
-def _joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
+def joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
     """The chains put together: each level's, and what came before it times its power of two."""
     value = sums[LEVELS[0][0]]
     for level in tl.static_range(len(LEVELS)):
@@ -115,7 +115,7 @@ def _joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
 
 
 @triton.jit
-def _finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr):
+def finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr):
     """alpha value + beta c, each product and the sum rounded."""
     if FACTORS:
         value = value * alpha
@@ -126,7 +126,7 @@ def _finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS:
 
 
 @triton.jit
-def _tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
+def tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
     """(batch, first row, first column) of this program: GROUP rows of tiles side by side, so that caches keep B."""
     program = tl.program_id(0)
     down, across = tl.cdiv(m, BM), tl.cdiv(n, BN)
@@ -140,8 +140,17 @@ def _tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
 
 
 @triton.jit
+def flag_tile(flags, value, inside, m, n, batch, first_row, first_column, BM: tl.constexpr, BN: tl.constexpr):
+    """Note whether a tile of the result has elements that are not finite: 1 or 0 for each tile, in rows of tiles."""
+    if flags is not None:
+        lost = inside & ((tl.abs(value) < float("inf")) == 0)
+        place = (batch * tl.cdiv(m, BM) + first_row // BM) * tl.cdiv(n, BN) + first_column // BN
+        tl.store(flags + place, tl.max(tl.max(lost.to(tl.int32), 1), 0))
+
+
+@triton.jit
 def gemm(
-    a, b, c, out, row_exponents, column_exponents, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
+    a, b, c, out, flags, row_exponents, column_exponents, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
     c_column, out_batch, out_row, out_column, a_plane, b_plane, alpha, beta,
     FORMAT: tl.constexpr, ROUNDING: tl.constexpr, WORDS: tl.constexpr, SCALE: tl.constexpr, PRODUCTS: tl.constexpr,
     CHAINS: tl.constexpr, RESTARTS: tl.constexpr, LEVELS: tl.constexpr, SHIFTS: tl.constexpr, START: tl.constexpr,
@@ -149,7 +158,7 @@ def gemm(
     EVEN_K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """out = alpha A B + beta C, one tile a program. SPLIT: whether A, whether B are planes of words."""
-    batch, first_row, first_column = _tile_of(m, n, BM, BN, GROUP)
+    batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
     rows, columns, inner = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN), tl.arange(0, BK)
     wide_rows, wide_columns, wide_inner = rows.to(tl.int64), columns.to(tl.int64), inner.to(tl.int64)
     PRECISION: tl.constexpr = "tf32" if FORMAT == "tf32" else "ieee"
@@ -173,25 +182,25 @@ def gemm(
             a_inside, b_inside = a_inside & (inner[None, :] < k - start), b_inside & (inner[:, None] < k - start)
         x = _tile_words(a, a_places, a_inside, a_plane, of_rows, SPLIT[0], SCALED, WORDS[0], SCALE, FORMAT, ROUNDING)
         y = _tile_words(b, b_places, b_inside, b_plane, of_columns, SPLIT[1], SCALED, WORDS[1], SCALE, FORMAT, ROUNDING)
-        sums = _products(sums, x, y, PRODUCTS, CHAINS, RESTARTS, PRECISION)
+        sums = chained_products(sums, x, y, PRODUCTS, CHAINS, RESTARTS, PRECISION)
         a_places += tl.full((), BK, tl.int64) * a_k
         b_places += tl.full((), BK, tl.int64) * b_k
-    value = _joined(sums, LEVELS, SHIFTS)
+    value = joined(sums, LEVELS, SHIFTS)
     if SCALED:
-        value = _times_power(value, -(of_rows + of_columns))
-    value = _finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+        value = times_power(value, -(of_rows + of_columns))
+    value = finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+    flag_tile(flags, value, inside, m, n, batch, first_row, first_column, BM, BN)
     out_places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
     tl.store(out + out_places, value, mask=inside)
 
 
 @triton.jit
-def repair(
-    a, b, c, out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch, out_row,
-    out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-    BK: tl.constexpr, GROUP: tl.constexpr,
+def _repaired(
+    batch, first_row, first_column, a, b, c, out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
+    c_column, out_batch, out_row, out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Results that are not finite, computed again as chains of FP32 fused multiply-adds in k order; finite ones stay."""
-    batch, first_row, first_column = _tile_of(m, n, BM, BN, GROUP)
+    """The results of one tile that are not finite, computed again."""
     rows, columns, inner = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN), tl.arange(0, BK)
     wide_rows, wide_columns, wide_inner = rows.to(tl.int64), columns.to(tl.int64), inner.to(tl.int64)
     inside = (rows[:, None] < m) & (columns[None, :] < n)
@@ -211,27 +220,33 @@ def repair(
             a_places += tl.full((), BK, tl.int64) * a_k
             b_places += tl.full((), BK, tl.int64) * b_k
         c_places = batch * c_batch + wide_rows[:, None] * c_row + wide_columns[None, :] * c_column
-        value = _finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+        value = finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
         tl.store(out + out_places, value, mask=inside & lost)
 
 
 @triton.jit
-def split_words(
-    x, out, exponents, rows, columns, x_batch, x_row, x_column, out_batch, plane, e_batch, e_row, e_column,
-    FORMAT: tl.constexpr, ROUNDING: tl.constexpr, COUNT: tl.constexpr, SCALE: tl.constexpr, SCALED: tl.constexpr,
-    BLOCK: tl.constexpr,
+def repair(
+    a, b, c, out, flags, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch, out_row,
+    out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, FLAGGED: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """The words of an operand as planes: out[j] is word j, in rows without gaps."""
-    blocks = tl.cdiv(columns, BLOCK)
-    batch = (tl.program_id(0) // (rows * blocks)).to(tl.int64)
-    row = (tl.program_id(0) // blocks % rows).to(tl.int64)
-    at = tl.program_id(0) % blocks * BLOCK + tl.arange(0, BLOCK)
-    inside = at < columns
-    values = tl.load(x + batch * x_batch + row * x_row + at.to(tl.int64) * x_column, mask=inside, other=0.0)
-    values = values.to(tl.float32)
-    if SCALED:
-        places = exponents + batch * e_batch + row * e_row + at.to(tl.int64) * e_column
-        values = _times_power(values, tl.load(places, mask=inside, other=0))
-    words = words_of(values, COUNT, SCALE, FORMAT, ROUNDING)
-    for j in tl.static_range(COUNT):
-        tl.store(out + _planes(j, plane) + batch * out_batch + row * columns + at, words[j], mask=inside)
+    """Results that are not finite, computed again as chains of FP32 fused multiply-adds in k order; finite ones stay.
+
+    FLAGGED: Rows and columns of the tiles for which `flags` says whether there are any; a program looks after one of these.
+    """
+    if flags is not None:
+        batch, first_row, first_column = tile_of(m, n, FLAGGED[0], FLAGGED[1], GROUP)
+        place = (batch * tl.cdiv(m, FLAGGED[0]) + first_row // FLAGGED[0]) * tl.cdiv(n, FLAGGED[1])
+        if tl.load(flags + place + first_column // FLAGGED[1]) != 0:
+            for part in range(0, (FLAGGED[0] // BM) * (FLAGGED[1] // BN)):
+                _repaired(
+                    batch, first_row + part // (FLAGGED[1] // BN) * BM, first_column + part % (FLAGGED[1] // BN) * BN, a, b, c,
+                    out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch, out_row,
+                    out_column, alpha, beta, ADD, FACTORS, BM, BN, BK,
+                )  # fmt: skip
+    else:
+        batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
+        _repaired(
+            batch, first_row, first_column, a, b, c, out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
+            c_column, out_batch, out_row, out_column, alpha, beta, ADD, FACTORS, BM, BN, BK,
+        )  # fmt: skip

@@ -8,7 +8,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mpgemm.frameworks.torch_mode import deliver, forms_a_product, parts_of, unseen
+from mpgemm.frameworks.torch_dispatch import deliver, forms_a_product, parts_of, unseen
 from mpgemm.kernels.multiply import checked_configuration, matmul
 from mpgemm.kernels.recipes import recipe, spelled
 from mpgemm.recovery.engines import resolve_engine

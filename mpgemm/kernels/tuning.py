@@ -10,7 +10,7 @@ from functools import partial
 import torch
 
 from mpgemm.kernels.configurations import Configuration
-from tensorcore_models.gpu.launches import TritonLaunch, View
+from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
 
 WARM, REPEATS = 3, 15
 _KNOWN: dict[str, Configuration] = {}
@@ -32,17 +32,17 @@ def seconds(run: Callable[[], object]) -> float:
 
 
 def fastest(
-    launches: dict[Configuration, TritonLaunch], target: str, run: Callable[[TritonLaunch], object]
+    launches: dict[Configuration, TritonLaunch], target: str, run: Callable[[Configuration], object]
 ) -> Configuration:
     """The configuration whose launch takes the least time, by torch's cache of timings where it has the answer.
 
     Parameters
     ----------
     launches : dict
-        One product in each configuration; what they write may be written more than once.
+        The product in each configuration; what they write may be written more than once.
     target : str
     run : callable
-        Runs a launch on the device.
+        Runs the product in a configuration on the device.
 
     Raises
     ------
@@ -58,9 +58,9 @@ def fastest(
         kept = cache.lookup(key)
         if kept is None:
             times, refused = {}, None
-            for configuration, launch in launches.items():
+            for configuration in launches:
                 try:
-                    times[configuration] = seconds(partial(run, launch))
+                    times[configuration] = seconds(partial(run, configuration))
                 except OutOfResources as error:
                     refused = error
             if not times:
@@ -73,8 +73,15 @@ def fastest(
 
 
 def _key(target: str, launch: TritonLaunch, configurations) -> str:
-    """What times depend on: sizes, strides, types and constants of a launch but its tiles, and which tiles there are."""
+    """What times depend on: sizes, strides, types and constants of a launch but its tiles, and which tiles there are.
+
+    Flags of tiles take no time to speak of: products with and without repair have one answer.
+    """
     tile = next(iter(configurations)).constants()
-    arguments = {name: x.type if isinstance(x, View) else x for name, x in launch.arguments.items()}
+    arguments = {
+        name: x.type if isinstance(x, View | DescribedArray) else x
+        for name, x in launch.arguments.items()
+        if name != "flags"
+    }
     constants = {name: x for name, x in launch.constants.items() if name not in tile}
     return f"mpgemm.kernels {target} {launch.function} {arguments} {constants} {list(configurations)}"

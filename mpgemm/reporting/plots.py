@@ -210,15 +210,27 @@ def short_engines(engines: Sequence[str]) -> dict[str, str]:
     return labels if len(set(labels.values())) == len(unique) else {engine: engine for engine in unique}
 
 
-def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, Any]]], title: str, x_label: str):
-    """Errors as grouped bars: a panel for each input, groups of methods, a colour for each engine; 0 has no bar, inf
-    reaches the edge. Each is the median of a `SeedSpread` of :mod:`mpgemm.experiments.spread`; its ends are a line."""
+def method_comparison(
+    groups: Mapping[str, Sequence[tuple[str, str, Any]]],
+    title: str,
+    x_label: str,
+    fp32: Mapping[str, float] | None = None,
+):
+    """Draw errors as grouped bars on a logarithmic axis that begins at a power of ten.
+
+    A panel for each input, groups of methods, a colour for each engine; 0 has no bar, inf reaches the edge. Each is the median
+    of a `SeedSpread` of :mod:`mpgemm.experiments.spread`; its ends are a line.
+
+    fp32: input -> error of FP32, a dashed line.
+    """
+    fp32 = {group: error for group, error in (fp32 or {}).items() if 0 < error < np.inf}
     methods = list(dict.fromkeys(method for members in groups.values() for method, _, _ in members))
     labels = short_engines([engine for members in groups.values() for _, engine, _ in members])
     finite = [
         x for members in groups.values() for *_, e in members for x in (e.median, e.low, e.high) if 0 < x < np.inf
     ]
-    low, high = (min(finite) / 3, max(finite) * 3) if finite else (1e-9, 1.0)
+    finite += fp32.values()
+    low, high = (10.0 ** np.floor(np.log10(min(finite) / 2)), max(finite) * 3) if finite else (1e-9, 1.0)
     thick = 0.8 / max(len(labels), 1)
     figure = new_figure(8.0, 0.9 + len(groups) * (0.5 + len(methods) * (0.2 + 0.13 * len(labels))), lines=True)
     grid = figure.subplots(max(len(groups), 1), 1, squeeze=False, sharex=True).ravel()
@@ -235,6 +247,8 @@ def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, Any]]], titl
                       hatch=_hatch(number) if np.isfinite(error) else "////")  # fmt: skip
             if spread.seeds > 1:
                 axes.plot([max(spread.low, low), min(spread.high, high)], [place, place], color="black", linewidth=0.8)
+        if group in fp32:
+            axes.axvline(fp32[group], color="0.2", linewidth=1, linestyle="--")
         axes.set_yticks(range(len(methods)), methods, fontsize=8)
         axes.set_ylim(len(methods) - 0.5, -0.5)
         axes.set_xscale("log")
@@ -250,7 +264,11 @@ def method_comparison(groups: Mapping[str, Sequence[tuple[str, str, Any]]], titl
         )
         for n in range(len(order))
     ]
-    _legend(figure, handles, list(labels.values()), columns=4)
+    names = list(labels.values())
+    if fp32:
+        handles += grid[0].plot([], [], "--", color="0.2", linewidth=1)
+        names.append("FP32, chains of 256")
+    _legend(figure, handles, names, columns=4)
     return figure
 
 
@@ -363,19 +381,27 @@ _POINTS_SHOWN = 512
 
 
 def wrong_elements(outside: np.ndarray, title: str):
-    """A figure of where a result is wrong, shape (m, n): a point for a block of elements, the darker the more are wrong."""
+    """Draw where a result is wrong, shape (m, n), in one colour where it is right and another where it is wrong.
+
+    A point of a large result is a block of elements, which is wrong where one of them is.
+    """
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
     m, n = outside.shape
     down, across = (max(1, -(-size // _POINTS_SHOWN)) for size in (m, n))
     starts = np.arange(0, m, down), np.arange(0, n, across)
-    sums = np.add.reduceat(np.add.reduceat(outside, starts[0], 0, dtype=int), starts[1], 1)
-    sizes = np.outer(*(np.diff(np.append(at, size)) for at, size in zip(starts, (m, n), strict=True)))
+    wrong = np.logical_or.reduceat(np.logical_or.reduceat(outside, starts[0], 0), starts[1], 1)
     figure = new_figure(6.4, 5.2)
     axes = figure.subplots()
-    shown = axes.imshow(
-        sums / sizes, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest", extent=(0, n, m, 0)
-    )
+    states = {"right": "white", "wrong": "black"} if style().grey else {"right": "#dbe6f0", "wrong": "#b2182b"}
+    axes.imshow(
+        wrong, cmap=ListedColormap(list(states.values())), vmin=0, vmax=1, aspect="auto", interpolation="nearest",
+        extent=(0, n, m, 0),
+    )  # fmt: skip
     axes.set(xlabel="column", ylabel="row")
     axes.set_title("\n".join(textwrap.wrap(title, letters(0.9 * figure.get_figwidth(), 9))), fontsize=9)
-    label = f"wrong of {down} x {across} elements" if down * across > 1 else "wrong"
-    figure.colorbar(shown, ax=axes, label=label)
+    one = f"wrong: of {down} x {across} elements one or more" if down * across > 1 else "wrong"
+    handles = [Patch(facecolor=colour, edgecolor="0.4", linewidth=0.4) for colour in states.values()]
+    _legend(figure, handles, ["right", one], columns=2)
     return figure

@@ -73,6 +73,8 @@ class Table:
     rows: Sequence[Sequence[object]]  #: Strings and numbers; numbers are aligned to the right.
     #: No column is left out: a table that is too wide is turned, or cut in parts that repeat what tells its rows apart.
     whole: bool = False
+    #: Nothing is said of columns that are left out: the first ones are what matters.
+    silent: bool = False
 
     def __post_init__(self):
         for row in self.rows:
@@ -89,8 +91,11 @@ class Table:
         return self.text()
 
     def text(self, width: int | None = None) -> str:
-        """Plain text at most `width` columns wide: long texts are wrapped, the first only alone, then columns left out
-        from the right; a whole table is turned or cut instead."""
+        """Return plain text at most `width` columns wide.
+
+        Long texts are wrapped, the first only alone, then columns left out from the right; a whole table is turned or cut
+        instead.
+        """
         lines = [] if width is None else textwrap.wrap(self.title, width)
         return "\n".join([*(lines or [self.title]), *self._body(width)])
 
@@ -98,10 +103,10 @@ class Table:
         """The lines below the title."""
         kept, widths = self._fit(width)
         left_out = self.headings[len(kept) :]
-        if width is None or not left_out:
+        if width is None or not left_out or (self.silent and not self.whole):
             return self._lines(kept, widths)
         if not self.whole:
-            remark = f"(left out, --wide shows them: {', '.join(left_out)})"
+            remark = f"({len(left_out)} more column{'s' * (len(left_out) > 1)} with --wide)"
             return [*self._lines(kept, widths), *textwrap.wrap(remark, width)]
         turned = self._turned()
         places, turned_widths = turned._fit(width)

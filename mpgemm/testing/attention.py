@@ -12,11 +12,11 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.experiments.attention import AttentionProgram, visible
-from mpgemm.testing.attention_case import QUANTILE, AttentionCase, held_weight, limit_of
+from mpgemm.testing.attention_case import EXPONENTIAL, QUANTILE, AttentionCase, held_weight, limit_of
 from mpgemm.testing.attention_faults import explain, explain_weight
 from mpgemm.testing.attention_layouts import AttentionHead, heads_of
 from mpgemm.testing.case import format_of_result, kernel_engine, sampled_rows
-from mpgemm.testing.check import KernelCheck, failed, looked_at, right_elements_in_words
+from mpgemm.testing.check import KernelCheck, failed, looked_at, right_elements_in_words, with_narrower_format
 from mpgemm.testing.diagnosis.places import place_of
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
@@ -70,7 +70,8 @@ def assert_attention_close(out, q, k, v, *, engine: Engine | str, **options: Unp
         What P is multiplied with before it is rounded to the operands' format: by default 256 for formats of 8 bits (as
         FlashAttention 3 has it: without a factor P loses small weights, which is a fault here), 1 for others.
     exp_ulps : float
-        Units in the last place within which the kernel's exponential is.
+        Units in the last place within which the kernel's exponential is; by default 2.06, the largest of MUFU.EX2 for
+        arguments up to 0 (docs/special_functions.md), which expf keeps, too.
     softcap : float, optional
         Scaled scores x become softcap tanh(x / softcap), the tanh within 2^-11.
     sinks : array_like, shape (heads,), optional
@@ -121,7 +122,10 @@ def check_attention(out, q, k, v, *, engine: Engine | str, **options: Unpack[Att
     computed = tcm.as_array(out, "out")
     call = call_of(computed, q, k, v, engine, format_of_result(computed).name, options)
     with np.errstate(all="ignore"):
-        return _judged(computed.astype(np.float64), call)
+        found = _judged(computed.astype(np.float64), call)
+    return with_narrower_format(
+        found, computed, lambda narrow: check_attention(narrow, q, k, v, engine=engine, **options)
+    )
 
 
 def call_of(out: np.ndarray, q, k, v, engine, out_format: str, options: AttentionOptions) -> AttentionCall:
@@ -133,7 +137,7 @@ def call_of(out: np.ndarray, q, k, v, engine, out_format: str, options: Attentio
     heads = heads_of(out, *arrays, **packed)
     unit = kernel_engine(engine, arrays[0], arrays[1])
     scale, kv_tile, softcap = options.get("scale"), options.get("kv_tile"), options.get("softcap")
-    p_scale, exp_ulps, window = options.get("p_scale"), options.get("exp_ulps", 4.0), options.get("window")
+    p_scale, exp_ulps, window = options.get("p_scale"), options.get("exp_ulps", EXPONENTIAL), options.get("window")
     if p_scale is None:
         p_scale = FACTOR_OF_8_BITS if unit.formats[0].bits <= 8 else 1.0
     _check_numbers(scale, kv_tile, p_scale, exp_ulps, unit)

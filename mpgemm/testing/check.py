@@ -5,7 +5,7 @@ bits.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -25,7 +25,7 @@ from mpgemm.testing.sampled import needed
 from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
-from tensorcore_models.formats import Format
+from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.compare import candidates
 from tensorcore_models.orders.order import Chain
@@ -33,6 +33,8 @@ from tensorcore_models.results import Result
 
 #: Types of the outputs of integer kernels.
 INTEGERS = (np.dtype("int32"), np.dtype("int8"), np.dtype("uint8"))
+#: Formats that kernels round their results to.
+NARROWER = ("bf16", "fp16")
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,7 +159,36 @@ def check_gemm(
     if computed.shape != shape:
         raise ValueError(f"out has shape {computed.shape}, expected {shape} from a and b")
     with np.errstate(all="ignore"):
-        return check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
+        found = check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
+    return with_narrower_format(found, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, **options))
+
+
+def with_narrower_format(
+    found: KernelCheck, out: np.ndarray, again: Callable[[np.ndarray], KernelCheck]
+) -> KernelCheck:
+    """Say of a result that fails that all of its elements are numbers of a narrower format, and whether it passes as one.
+
+    Parameters
+    ----------
+    found : KernelCheck
+        What the check found.
+    out : ndarray
+        The result, of float32 or float64 where anything is to be said.
+    again : callable
+        Checks a result in another format.
+    """
+    if found.passes or out.dtype not in (np.float32, np.float64) or not np.any(out):
+        return found
+    with np.errstate(all="ignore"):
+        narrow = {name: out.astype(get_float_format(name).dtype) for name in NARROWER}
+    name = next(
+        (name for name, cast in narrow.items() if np.array_equal(cast.astype(out.dtype), out, equal_nan=True)), None
+    )
+    if name is None:
+        return found
+    passes = "and as such it passes" if again(narrow[name]).passes else "though as such it fails, too"
+    text = f"out is {out.dtype}, but every element is a number of {name}, {passes}: --out-format {name}, or out.astype"
+    return replace(found, details=(text, *found.details))
 
 
 def check_case(

@@ -16,7 +16,14 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.bounds.populations import evenly
 from mpgemm.testing.case import KernelCase, format_of_result, gemm_tolerance, sampled_rows
-from mpgemm.testing.check import KernelCheck, check_case, failed, looked_at, right_elements_in_words
+from mpgemm.testing.check import (
+    KernelCheck,
+    check_case,
+    failed,
+    looked_at,
+    right_elements_in_words,
+    with_narrower_format,
+)
 from mpgemm.testing.diagnosis import Diagnosis
 from mpgemm.testing.diagnosis.failure import Failure, Finding, failure_of
 from mpgemm.testing.diagnosis.places import TILES, place_of
@@ -187,7 +194,14 @@ def check_grouped(
             groups = f"{len(experts)} groups" if len(experts) == filled else f"{len(experts)} of {filled} groups"
             text = right_elements_in_words(size, int(limits[-1]) * computed.shape[1])
             return KernelCheck(True, f"{text} in {groups}", 0, size)
-        return _together(computed.astype(np.float64), exact, call, checks, failing)
+        found = _together(computed.astype(np.float64), exact, call, checks, failing)
+    return with_narrower_format(
+        found, computed,
+        lambda narrow: check_grouped(
+            narrow, a, b, ends, c, scale_a=scale_a, scale_b=scale_b, residual=residual,
+            **{**options, "out_format": format_of_result(narrow).name, "rows": rows},
+        ),
+    )  # fmt: skip
 
 
 def _checked_ends(a: np.ndarray, b: np.ndarray, ends: Any) -> np.ndarray:

@@ -26,6 +26,10 @@ class Formats(NamedTuple):
     scale: Format | None = None
     block_size: int | None = None
 
+    def __str__(self) -> str:
+        scales = "" if self.scale is None else f", scales in {self.scale.name} of {self.block_size} elements"
+        return f"{self.a.name} x {self.b.name} + {self.c.name} to {self.d.name}{scales}"
+
 
 @dataclass(frozen=True, eq=False)
 class TermPass(Pass):

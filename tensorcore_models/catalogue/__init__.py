@@ -41,9 +41,9 @@ def canonical_device(name: str) -> str:
         return name
     found = names.device_or_architecture(name, known)
     if found is None:
-        unknown = names.unknown_unit(name)
+        unknown = names.not_modelled(name)
         if unknown is not None:
-            raise ValueError(f"{name}: the unit is not known. {unknown}")
+            raise ValueError(f"{name} is {unknown}")
         near = difflib.get_close_matches(name.lower(), [*known, *DEVICES], 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "."
         raise ValueError(
@@ -198,6 +198,10 @@ def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
         *FORMAT_ALIASES,
         *dict.fromkeys(row.name for row in _catalogue().values()),
     ]
+    for count in range(len(words), 0, -1):
+        unknown = names.not_modelled(" ".join(words[:count]))
+        if unknown is not None:
+            raise ValueError(f"{' '.join(words[:count])} is {unknown}")
     near = difflib.get_close_matches(words[0].lower(), known, 3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else "."
     raise ValueError(

@@ -19,11 +19,6 @@ SAME_UNIT: dict[str, tuple[str, tuple[str, ...], str]] = {
     "mi308x": ("cdna3", (), "gfx942, as the MI300X, with fewer units"),
     "mi325x": ("cdna3", (), "gfx942, as the MI300X, with other memory"),
 }
-#: Devices whose unit is not known, and why.
-UNKNOWN_UNITS = {
-    "thor": "Jetson Thor has compute capability 11.0, of which neither outputs nor a model are published; it compiles tcgen05 "
-    "as the B200 (blackwell) does, but that says nothing of the bits",
-}
 #: Products of other vendors' architectures.
 _OTHERS = {
     "cdna1": "mi100", "cdna2": "mi210 mi250 mi250x", "cdna3": "mi300 mi300a mi300x", "ascend": "910a",

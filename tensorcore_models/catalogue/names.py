@@ -9,7 +9,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 
-from .devices import DEVICES, UNKNOWN_UNITS
+from .devices import DEVICES
+from .not_modelled import why_not_modelled
 from .nvidia import ARCHITECTURES, PTX_NAMES
 
 #: Compilation targets beyond those that the architectures name.
@@ -118,9 +119,9 @@ def device_or_architecture(text: str, architectures: Collection[str]) -> str | N
     return known.get(whole) or known.get(plain)
 
 
-def unknown_unit(text: str) -> str | None:
-    """Why the unit of a device is not known, None for other names."""
-    return UNKNOWN_UNITS.get(_plain(text))
+def not_modelled(text: str) -> str | None:
+    """Say why the catalogue has no rows of a device's unit; None for names that nothing is known of."""
+    return why_not_modelled("".join(_words(text))) or why_not_modelled(_plain(text))
 
 
 def _words(text: str) -> list[str]:

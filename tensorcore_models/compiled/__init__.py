@@ -5,7 +5,7 @@ Nothing is guessed: an instruction that is not known, or whose bits nobody has p
 """
 
 from .amdgcn.program import AMDProgram
-from .arguments import Structure, TensorMap
+from .arguments import PointerTable, Structure, TensorMap
 from .compare import KernelComparison, compare
 from .errors import KernelFault, KernelLimits, Refused
 from .program import KernelProgram
@@ -23,6 +23,7 @@ __all__ = [
     "KernelRecipe",
     "KernelRun",
     "PTXProgram",
+    "PointerTable",
     "Refused",
     "Structure",
     "TensorMap",

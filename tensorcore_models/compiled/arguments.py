@@ -7,7 +7,7 @@ dimensions 1 to 4 (four times 8), element strides (five times 2). Dimension 0 is
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -110,6 +110,47 @@ class Structure:
         return bytes(found)
 
 
+@dataclass(frozen=True, eq=False)
+class PointerTable:
+    """An argument that is the address of a table of addresses, as kernels of groups of matrices take.
+
+    Parameters
+    ----------
+    arrays : sequence of ndarray
+        The arrays whose addresses stand in the table, in order.
+
+    Attributes
+    ----------
+    table : ndarray of uint64
+        The table in global memory; a launch writes the addresses into its copy.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are no arrays, or something else is among them.
+    """
+
+    arrays: Sequence[np.ndarray]
+    table: np.ndarray = field(init=False)
+
+    def __post_init__(self):
+        if not len(self.arrays):
+            raise ValueError("a table of addresses needs at least one array")
+        for array in self.arrays:
+            if not isinstance(array, np.ndarray):
+                raise TypeError(f"a table of addresses holds those of arrays, got {type(array).__name__}")
+        object.__setattr__(self, "table", np.zeros(len(self.arrays), np.uint64))
+
+
+def write_tables(arguments: Sequence, memory) -> None:
+    """Write the addresses of a launch into its tables."""
+    for argument in arguments:
+        if isinstance(argument, PointerTable):
+            addresses = np.array([memory.address_of(array) for array in argument.arrays], np.uint64)
+            start = memory.address_of(argument.table) - memory.address(0) + memory.starts[0]
+            memory.space.data[start : start + addresses.nbytes] = addresses.view(np.uint8)
+
+
 def encode_map(address, rank, size, swizzle, box, sizes, strides, steps, fill: int = 0) -> bytes:
     """The 128 bytes of a tensor map from its fields, dimension 0 first, five (strides: four) of each."""
     code = {0: 0, 32: 1, 64: 2, 128: 3}[swizzle]
@@ -162,6 +203,8 @@ def _arrays_of(argument) -> list[tuple[str, np.ndarray]]:
         return [(f" at byte {offset}", array) for offset, array in argument.arrays.items()]
     if isinstance(argument, TensorMap):
         return [("", argument.array)]
+    if isinstance(argument, PointerTable):
+        return [("", argument.table), *((f" at entry {i}", array) for i, array in enumerate(argument.arrays))]
     return [("", argument)] if isinstance(argument, np.ndarray) and argument.ndim else []
 
 
@@ -183,6 +226,8 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
         if size != len(argument.data):
             raise ValueError(f"{name} has {size} bytes, the structure {len(argument.data)}")
         return argument.encoded(address_of)
+    if isinstance(argument, PointerTable):
+        argument = argument.table
     if isinstance(argument, np.ndarray) and argument.ndim:
         if size != 8:
             raise ValueError(f"{name} has {size} bytes, the address of an array 8")
@@ -211,6 +256,8 @@ def copied_argument(argument, copies: dict[int, np.ndarray]):
         return replace(argument, array=copied_argument(argument.array, copies))
     if isinstance(argument, Structure):
         return replace(argument, arrays={i: copied_argument(array, copies) for i, array in argument.arrays.items()})
+    if isinstance(argument, PointerTable):
+        return PointerTable([copied_argument(array, copies) for array in argument.arrays])
     if isinstance(argument, np.ndarray):
         return copies.setdefault(id(argument), argument.copy())
     return argument

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..results import Result
+from .differences import difference
 from .normal_form import normal_forms
 from .solving import Questions, completed
 from .trial_inputs import DRAWN, operand_formats, trial
@@ -114,12 +115,14 @@ def compare(
             return KernelComparison("equal", answer.reason, None, assumed)
         witness = answer.witness
         if witness is None:
-            return KernelComparison("unknown", f"{reason}; {answer.reason}", None, assumed)
+            why = difference(recipes[0].forms, recipes[1].forms)
+            return KernelComparison("unknown", f"{reason}; {answer.reason}; {why}", None, assumed)
     given, bits = witness
     apart = np.argwhere(bits[0] != bits[1])
     index = tuple(int(x) for x in apart[0])
     first, other = (int(each[index]) for each in bits)
-    reason = f"{len(apart)} of {bits[0].size} elements differ, the first at {index}: {first:#x} and {other:#x}"
+    why = difference(recipes[0].forms, recipes[1].forms)
+    reason = f"{len(apart)} of {bits[0].size} elements differ, the first at {index}: {first:#x} and {other:#x}; {why}"
     return KernelComparison("different", reason, (given, index, first, other), assumed)
 
 

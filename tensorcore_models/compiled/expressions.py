@@ -6,6 +6,7 @@ the same for the same operands. A product of a matrix instruction is kept as one
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,11 +69,14 @@ class ExpressionTrace:
         First number of each block of expressions, and the block.
     decisions : dict
         What branches and selections on data rest on: expression's name, line and outcome -> how often.
+    gathered : set of int
+        Arrays whose elements were read or written at addresses that rest on inputs.
     """
 
     starts: list[int] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     decisions: dict[tuple[str, int, bool], int] = field(default_factory=dict)
+    gathered: set[int] = field(default_factory=set)
     next: int = 1
     _known: dict[tuple, int] = field(default_factory=dict)
 
@@ -88,6 +92,12 @@ class ExpressionTrace:
         """(block, place in it) of an expression."""
         at = bisect_right(self.starts, number) - 1
         return self.blocks[at], number - self.starts[at]
+
+    def gather(self, memory, addresses: np.ndarray, owners: np.ndarray | None) -> None:
+        """Note the arrays of global memory at addresses that rest on inputs."""
+        if owners is not None and (rests := owners.any(1)).any():
+            flat = addresses[rests].astype(np.int64) - memory.address(0) + memory.starts[0]
+            self.gathered.update((np.searchsorted(memory.starts, np.unique(flat), "right") - 1).tolist())
 
     def add_input(self, array: int, name: str, shape: tuple[int, ...], itemsize: int, size: int) -> np.ndarray:
         """Numbers of the bytes of an array."""
@@ -201,12 +211,13 @@ class ExpressionTrace:
         for name, line, outcome in self.decisions:
             lines.setdefault((name, outcome), []).append(line)
         return tuple(
-            f"{name} is {str(outcome).lower()} wherever it decides (line{'s' * (len(at) > 1)} {_some(sorted(at))})"
+            f"{name} is {str(outcome).lower()} wherever it decides (line{'s' * (len(at) > 1)} {some(sorted(at))})"
             for (name, outcome), at in lines.items()
         )
 
 
-def _some(lines: list[int]) -> str:
+def some(lines: Sequence[int]) -> str:
+    """Numbers of lines as text, the first and last of many."""
     return ", ".join(map(str, lines)) if len(lines) < 5 else f"{lines[0]} to {lines[-1]}, {len(lines)} of them"
 
 

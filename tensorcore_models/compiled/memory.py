@@ -130,6 +130,7 @@ class GlobalMemory:
             at += -(-array.nbytes // GUARD) * GUARD + GUARD
         self.space = Space(max(at, 64), traced=traced)
         self.stored = [False] * len(self.arrays)
+        self.left_out: tuple[str, ...] = ()  # names of the addresses that the caller did not give
         self.writes: GlobalWrites | None = None  # made by the first store that is checked
         for array, start, stop in zip(self.arrays, self.starts, self.stops, strict=True):
             self.space.data[start:stop] = array.reshape(-1).view(np.uint8)
@@ -174,11 +175,19 @@ class GlobalMemory:
         owner = bisect_right(self.starts, place) - 1
         if owner < 0 or place >= self.stops[owner] + GUARD:
             address = place + GLOBAL_BASE
-            left_out = "; arguments that are left out are 0" if 0 <= address < GUARD else ""
+            left_out = self._left_out() if 0 <= address < GUARD else ""
             where = f"address {address:#x}, in none of the arguments{left_out}"
         else:
             where = f"bytes {place - self.starts[owner]} and on of {self.names[owner]}, which has {self.arrays[owner].nbytes}"
         raise KernelFault(f"{deed} {size} bytes of global memory at {where}", index=index)
+
+    def _left_out(self) -> str:
+        """What may be wrong where an address is near 0."""
+        if not self.left_out:
+            return "; arguments that are left out are 0"
+        one = len(self.left_out) == 1
+        names = ", ".join(self.left_out)
+        return f"; {names} {'was' if one else 'were'} left out and {'is' if one else 'are'} 0: scratch memory? Pass an array"
 
     def copy_back(self) -> None:
         """Write what the program stored into the caller's arrays.

@@ -5,6 +5,7 @@ Operations that have no term here raise :class:`Unencodable`, so that a question
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 
 from ..arithmetic import numbers as n
 from ..arithmetic.sums import ieee_sum
@@ -14,6 +15,7 @@ from ..bitvectors.passes import Unencodable
 from ..bitvectors.terms import Term
 from ..families.fma_chain import SequentialFMA
 from ..formats import get_float_format
+from ..functions import Function, list_functions
 from .template import Applied, Constant, Element, Node, Step
 
 _FP32 = get_float_format("fp32")
@@ -22,7 +24,19 @@ _RULES = SequentialFMA(nan="all_ones")
 _ROUNDINGS = {"rn": "rne", "rz": "rz", "rm": "rd", "rp": "ru"}
 _FORMATS = {"f32": "fp32", "f16": "fp16", "bf16": "bf16"}
 _OPERATION = re.compile(r"(add|sub|mul|fma)(?:\.(rn|rz|rm|rp))?(\.ftz)?\.f32")
+_EXTREME = re.compile(r"(min|max)(\.ftz)?(\.NaN)?\.f32")
 _CONVERSION = re.compile(r"cvt(?:\.(rn|rz|rm|rp))?\.(f32|f16|bf16)\.(f32|f16|bf16)")
+
+
+@cache
+def special_functions() -> dict[str, Function]:
+    """PTX's special functions of FP32, FP16 and bf16 numbers by name; all architectures compute them alike."""
+    names = ("fp32", "fp16", "bf16")
+    return {
+        f.name: f
+        for f in list_functions("hopper")
+        if f.row.operand in names and f.row.result in names and not f.row.packed
+    }
 
 
 class NodeTerms:
@@ -72,10 +86,15 @@ class NodeTerms:
     def _applied(self, node: Applied, width: int) -> Term:
         if found := _OPERATION.fullmatch(node.name):
             return self._operation(node, *found.groups())
+        if found := _EXTREME.fullmatch(node.name):
+            return self._extreme(node, *found.groups())
         if found := _CONVERSION.fullmatch(node.name):
             return _fitted(self._conversion(node, *found.groups()), width)
         if node.name.startswith("bytes."):
             return _fitted(self._bytes(node), width)
+        if function := special_functions().get(node.name):
+            bits = get_float_format(function.row.operand).bits
+            return _fitted(function.terms(*(self.of(operand, bits) for operand in node.operands)), width)
         raise Unencodable(f"{node.name} has no term")
 
     def _operation(self, node: Applied, stem: str, rounding: str | None, flush: str | None) -> Term:
@@ -90,6 +109,16 @@ class NodeTerms:
             numbers = [product, numbers[2] if stem == "fma" else _nothing(product.negative)]
         found = ieee_sum(numbers, _FP32, _RULES, _ROUNDINGS[rounding or "rn"])
         return n.without_subnormals(found, _FP32) if flush else found
+
+    def _extreme(self, node: Applied, stem: str, flush: str | None, nan_wins: str | None) -> Term:
+        """The first operand or the other: by encodings in the order of numbers, in which -0 is below +0."""
+        found = None
+        for operand in node.operands:
+            code = self.of(operand)
+            code = n.without_subnormals(code, _FP32) if flush else code
+            found = code if found is None else _larger(found, code, stem == "max", nan_wins is not None)
+        assert found is not None
+        return found
 
     def _conversion(self, node: Applied, rounding: str | None, target: str, source: str) -> Term:
         fmt, own = get_float_format(_FORMATS[target]), get_float_format(_FORMATS[source])
@@ -126,6 +155,17 @@ class NodeTerms:
 def _nothing(negative: Term) -> n.Number:
     """A zero of a sign, which rounds another number of that sign where it is added."""
     return n.plain(negative, z.number(0), z.number(0), 0)
+
+
+def _larger(x: Term, y: Term, largest: bool, nan_wins: bool) -> Term:
+    """The larger of two FP32 codes, or the smaller; a NaN loses unless it wins."""
+    top, ones = t.constant(1 << 31, 32), t.constant((1 << 32) - 1, 32)
+    ordered = [z.natural(t.bits_xor(code, t.choose(t.bit(code, 31), ones, top))) for code in (x, y)]
+    nan = [z.less(z.number(0x7F800000), z.natural(t.extract(code, 30, 0))) for code in (x, y)]
+    pair = ordered if largest else ordered[::-1]
+    found = t.choose(nan[0], y, t.choose(nan[1], x, t.choose(z.less(*pair), y, x)))
+    either = t.either(*nan) if nan_wins else t.both(*nan)
+    return t.choose(either, t.constant(0x7FFFFFFF, 32), found)
 
 
 def _fitted(code: Term, width: int) -> Term:

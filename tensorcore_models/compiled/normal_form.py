@@ -3,8 +3,12 @@
 `RULES` lists them. A rule that is about a matrix instruction holds because its family says so (aspect "symmetries").
 """
 
+from collections.abc import Iterable
+from hashlib import blake2b
+
 from ..families.aligned import AlignedSum
 from ..formats import IntegerFormat
+from .node_terms import special_functions
 from .recipe import KernelRecipe
 from .template import Applied, Constant, Element, Node, Step
 
@@ -19,12 +23,16 @@ RULES = (
     "a chain is its accumulator's passes: instructions of one accumulator differ in their name and shape only",
     "products that the accumulator sums in any order are put in order within their pass",
     "factors of a product commute where both have one format and the unit treats them alike",
+    "an approximate division by a constant is a product by the special-function unit's reciprocal of it; of 1 by x, rcp.approx",
+    "ex2 is never -0, and NaN results of special functions have the encoding of additions'",
     "a pass over zeros leaves a result of the accumulator as it is, where its family says so",
 )
 _SUMS = ("add", "mul", "fma")
 _COMMUTE = (*_SUMS, "min", "max")
 _ADDITIONS = ("add.f32", "add.rz.f32", "add.rm.f32", "add.rp.f32")
 _ONE, _ZEROS = 0x3F800000, ("constant", 0)
+#: Divisors that an approximate division does not scale, 2^-126 to 2^126, and whose reciprocals are normal.
+_SMALLEST_DIVISOR, _LARGEST_DIVISOR = 0x00800000, 0x7E800000
 #: Exponents of the smallest FP32 number, and of the smallest normal one.
 _SMALLEST, _NORMAL = -149, -126
 #: The unit of zero, which is a multiple of every number.
@@ -34,9 +42,33 @@ _LARGEST = 1 << 20
 def normal_forms(recipe: KernelRecipe) -> dict[int, tuple]:
     """Each element's normal form, by its flat place."""
     found: dict[int, tuple] = {}
+    forms = Forms()
     for form in recipe.forms:
-        found |= dict.fromkeys(form.outputs.tolist(), Forms().of(form.root))
+        found |= dict.fromkeys(form.outputs.tolist(), forms.of(form.root))
     return found
+
+
+class NormalForm(tuple):
+    """A normal form, told from others by a digest of what it is made of: what is shared a thousand times is looked at once."""
+
+    digest: str
+
+    def __new__(cls, parts: Iterable) -> "NormalForm":
+        form = super().__new__(cls, parts)
+        form.digest = blake2b(tuple.__repr__(form).encode(), digest_size=16).hexdigest()
+        return form
+
+    def __repr__(self) -> str:
+        return self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, NormalForm) else super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
 
 class Forms:
@@ -49,7 +81,7 @@ class Forms:
     def of(self, node: Node) -> tuple:
         """The normal form of a node."""
         if id(node) not in self._known:
-            self._known[id(node)] = self._new(node)
+            self._known[id(node)] = NormalForm(self._new(node))
         return self._known[id(node)]
 
     def _new(self, node: Node) -> tuple:
@@ -62,6 +94,9 @@ class Forms:
     def _applied(self, node: Applied) -> tuple:
         name, operands = node.name, [self.of(operand) for operand in node.operands]
         stem = name.removeprefix("v_").replace("_", ".").partition(".")[0]
+        if stem == "div":
+            name, operands = _without_division(name, operands)
+            stem = name.partition(".")[0]
         if stem in ("add", "mul"):
             name = name.replace(".rn.", ".")
         if ".ftz.f32" in name and stem in (*_SUMS, "sub"):
@@ -138,7 +173,7 @@ class Forms:
                     passes.append(_ordered(part, spec, alike))
         if not passes:
             return start
-        form = ("chain", key, start, tuple(passes))
+        form = NormalForm(("chain", key, start, tuple(passes)))
         if isinstance(spec, AlignedSum) and key[-1]:
             smallest = sum(fmt.emin - fmt.fraction_bits for fmt in formats[:2])
             self._units[form] = max(min(smallest, self.unit(start)), _SMALLEST)
@@ -154,17 +189,36 @@ def _power_and_other(operands: list[tuple]) -> list[tuple[int, tuple]]:
     return found
 
 
+def _without_division(name: str, operands: list[tuple]) -> tuple[str, list[tuple]]:
+    """An approximate division as the product or reciprocal that it is; others as they are."""
+    function = special_functions().get(name)
+    if function is None:
+        return name, operands
+    numerator, divisor = operands
+    if divisor[0] == "constant" and _SMALLEST_DIVISOR <= divisor[1] & 0x7FFFFFFF <= _LARGEST_DIVISOR:
+        (reciprocal,) = special_functions()["rcp.approx.f32"].bits([divisor[1]])
+        return "mul.ftz.f32" if ".ftz." in name else "mul.f32", [numerator, NormalForm(("constant", int(reciprocal)))]
+    if name == "div.full.f32" and numerator == ("constant", _ONE):
+        return "rcp.approx.f32", [divisor]
+    return name, operands
+
+
 def _computed(form: tuple) -> bool:
     """Whether a form is an FP32 result, whose NaN has the one encoding that FP32 operations give."""
     if form[0] == "chain":
         return form[1][-1]
-    return form[0] == "applied" and form[1] in (*_ADDITIONS, "mul.f32", "fma.rn.f32")
+    if form[0] != "applied":
+        return False
+    function = special_functions().get(form[1])
+    return form[1] in (*_ADDITIONS, "mul.f32", "fma.rn.f32") or function is not None and function.row.result == "fp32"
 
 
 def _never_minus_zero(form: tuple) -> bool:
     """Whether a computed sum is never -0: then one addend is not, and what cancels is +0 but where rounding is down."""
     if form[0] != "applied":
         return form == _ZEROS or _computed(form)
+    if form[1] in ("ex2.approx.f32", "ex2.approx.ftz.f32"):
+        return True
     return form[1] in _ADDITIONS and form[1] != "add.rm.f32" and any(map(_never_minus_zero, form[2]))
 
 

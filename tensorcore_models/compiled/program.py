@@ -88,7 +88,8 @@ class KernelProgram(ABC):
         arguments : sequence
             One for each parameter: contiguous arrays are global memory (their address is passed), integers and floats are
             numbers of the parameter's size, a :class:`~tensorcore_models.compiled.TensorMap` is a tensor map, and a
-            :class:`~tensorcore_models.compiled.Structure` holds addresses. Missing trailing parameters are 0.
+            :class:`~tensorcore_models.compiled.Structure` holds addresses, a
+            :class:`~tensorcore_models.compiled.PointerTable` is the address of a table of them. Missing trailing ones are 0.
         grid : sequence of int
             Blocks along x, y, z; missing ones are 1.
         block, cluster : sequence of int, optional
@@ -131,6 +132,7 @@ class KernelProgram(ABC):
         grid: Sequence[int] = (1, 1, 1),
         *,
         output: int | None = None,
+        rows: Sequence[int] | None = None,
         block: Sequence[int] | None = None,
         cluster: Sequence[int] | None = None,
         shared: int | None = None,
@@ -147,6 +149,9 @@ class KernelProgram(ABC):
             indices that are read easily.
         output : int, optional
             Which argument is the output; by default the last array that the kernel writes.
+        rows : sequence of int, optional
+            Rows of the output that are read, all axes but the last counted through; by default all. Where each row has an
+            expression of its own, as in causal attention, some of them are read sooner.
 
         Returns
         -------
@@ -180,7 +185,8 @@ class KernelProgram(ABC):
         if not places:
             raise ValueError(f"{self.name} writes to no array, or the output named is none")
         array = memory.arrays[places[-1]]
-        found = forms(trace, owners_of(memory, places[-1]), places[-1], array.shape, array.itemsize)
+        chosen = None if rows is None else _elements_of(rows, array)
+        found = forms(trace, owners_of(memory, places[-1]), places[-1], array.shape, array.itemsize, chosen)
         if not found:
             raise ValueError(f"{self.name} writes nothing that rests on an input to {memory.names[places[-1]]}")
         assumed = (*launch.assumptions, *trace.assumptions())
@@ -211,6 +217,16 @@ class KernelProgram(ABC):
     def _together(self, launch) -> int:
         """Blocks that have to run at the same time."""
         return 1
+
+
+def _elements_of(rows: Sequence[int], array: np.ndarray) -> np.ndarray:
+    """Flat places of the elements of rows of an array; ValueError if there is no such row."""
+    columns = array.shape[-1] if array.ndim else 1
+    numbers = np.array([checked_integer(row, "a row") for row in rows], np.int64)
+    count = array.size // max(columns, 1)
+    if not len(numbers) or numbers.min() < 0 or numbers.max() >= count:
+        raise ValueError(f"rows are from 0 to {count - 1}, got {list(rows)[:5]}")
+    return (np.unique(numbers)[:, None] * columns + np.arange(columns)).reshape(-1)
 
 
 def extents(values, name: str) -> tuple[int, int, int]:

@@ -11,7 +11,9 @@ from .program import KernelProgram
 from .ptx.program import read_text
 
 
-def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimits | None = None) -> KernelProgram:
+def read(
+    source: str | PathLike, entry: str | None = None, *, fmad: bool | None = None, limits: KernelLimits | None = None
+) -> KernelProgram:
     """A compiled kernel, ready to run.
 
     Parameters
@@ -20,6 +22,9 @@ def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimi
         PTX or AMDGCN assembly, or the path of a file of it, or of a code object of AMD (which llvm-objdump takes apart).
     entry : str, optional
         Name of the kernel, where the text has several.
+    fmad : bool, optional
+        Of PTX: whether ptxas contracts products and additions that name no rounding, as it does by default
+        (:mod:`tensorcore_models.compiled.ptx.assembled`). False: as with ``--fmad=false``.
     limits : KernelLimits, optional
         How large the text may be, and how far its runs may go.
 
@@ -31,7 +36,8 @@ def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimi
     Raises
     ------
     ValueError
-        If the text is malformed (with its line), too long, or has no such entry.
+        If the text is malformed (with its line), too long, or has no such entry; if `fmad` is given for code
+        of AMD, which is final.
     OSError
         If the file cannot be read.
 
@@ -59,6 +65,7 @@ def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimi
         data = Path(source).read_bytes()
         _check_length(len(data), limits)
         if data.startswith(MAGIC):
+            _check_final(fmad)
             return program_of(*read_code_object(data), entry, limits)
         try:
             source = data.decode()
@@ -66,8 +73,14 @@ def read(source: str | PathLike, entry: str | None = None, *, limits: KernelLimi
             raise ValueError(f"{source} is neither text nor a code object") from None
     _check_length(len(source), limits)
     if ".amdgcn_target" in source:
+        _check_final(fmad)
         return program_of(source, parse_amdgcn(source), entry, limits)
-    return read_text(source, entry, limits)
+    return read_text(source, entry, limits, fmad=fmad is not False)
+
+
+def _check_final(fmad: bool | None) -> None:
+    if fmad is not None:
+        raise ValueError("fmad is of PTX, which ptxas assembles; AMD's code is final: leave it out")
 
 
 def _check_length(length: int, limits: KernelLimits) -> None:

@@ -17,7 +17,8 @@ from ..libraries.recipe import Epilogue, Recipe, Unknown
 from ..orders.order import Chain, Order, Sum
 from ..orders.trees import tree_of_order
 from ..results import Result
-from .template import Applied, CommonForm, Constant, Element, Node, Step
+from .common_texts import LARGEST, Texts, letter_beside, operands_of, tree_over_k
+from .template import Applied, CommonForm, Constant, Node, Step
 
 #: Additions that join sums, by opcode: of vector units and as atomic operations.
 _ADDITIONS = (
@@ -47,6 +48,7 @@ class StepRun:
     right: str
     steps: tuple[tuple[int, ...], ...]
     line: int
+    letter: str = "k"
 
     @property
     def ks(self) -> tuple[int, ...]:
@@ -62,63 +64,38 @@ class Accumulation:
     runs: tuple[StepRun, ...]
 
 
-def accumulation(node: Node) -> Accumulation | None:
-    """The chain of steps that ends in a node; None if the node is no step."""
+def accumulation(node: Node, texts: Texts | None = None) -> Accumulation | None:
+    """The chain of steps that ends in a node; None if the node is no step. `texts` has the names of common parts."""
+    texts = texts or Texts()
     runs: list[StepRun] = []
-    while (step := _step_of(node)) is not None:
+    while (step := _step_of(node, texts)) is not None:
         run, node = step
         joins = runs and (runs[-1].unit, runs[-1].left, runs[-1].right) == (run.unit, run.left, run.right)
         if joins:
             last = runs.pop()
-            run = StepRun(run.unit, run.row, run.left, run.right, run.steps + last.steps, run.line)
+            run = StepRun(run.unit, run.row, run.left, run.right, run.steps + last.steps, run.line, run.letter)
         runs.append(run)
     return Accumulation(node, tuple(reversed(runs))) if runs else None
 
 
-def _step_of(node: Node) -> tuple[StepRun, Node] | None:
+def _step_of(node: Node, texts: Texts) -> tuple[StepRun, Node] | None:
     """(one step, its addend): of a matrix instruction, or a fused multiply-add of two elements."""
     if isinstance(node, Step):
-        left, left_ks = _along_k(node.left, node.signs[0])
-        right, right_ks = _along_k(node.right, node.signs[1])
+        letter = max(letter_beside(node.left[0]), letter_beside(node.right[0]))
+        left, left_ks = texts.along(node.left, node.signs[0], letter)
+        right, right_ks = texts.along(node.right, node.signs[1], letter)
+        if left_ks and not right_ks and right != "{0}" and len(left_ks) == len(node.right):
+            right, right_ks = texts.along(node.right, node.signs[1], letter, left_ks)
+        elif right_ks and not left_ks and left != "{0}" and len(right_ks) == len(node.left):
+            left, left_ks = texts.along(node.left, node.signs[0], letter, right_ks)
         ks = left_ks if left_ks == right_ks or not right_ks else () if left_ks else right_ks
-        return StepRun(str(node.row), node.row, left, right, (ks,), node.line), node.addend
+        return StepRun(str(node.row), node.row, left, right, (ks,), node.line, letter), node.addend
     if isinstance(node, Applied) and node.name.startswith(_MULTIPLY_ADDS) and len(node.operands) == 3:
-        left, left_ks = _along_k((node.operands[0],), 1)
-        right, right_ks = _along_k((node.operands[1],), 1)
+        left, left_ks = texts.along((node.operands[0],), 1, "k")
+        right, right_ks = texts.along((node.operands[1],), 1, "k")
         if left_ks and left_ks == right_ks:
             return StepRun(node.name, None, left, right, (left_ks,), node.line), node.operands[2]
     return None
-
-
-def _along_k(operands: tuple, sign: int) -> tuple[str, tuple[int, ...]]:
-    """(the form of operands with k for the index in which they differ, these indices); zeros at the end are padding."""
-    whole = list(operands)
-    while len(whole) > 1 and isinstance(whole[-1], Constant) and whole[-1].bits == 0:
-        whole.pop()
-    found = [_with_k(operand) for operand in whole]
-    texts = {text for text, _ in found}
-    prefix = "-" if sign < 0 else ""
-    if all(isinstance(operand, Constant) and operand.bits == 0 for operand in whole):
-        return "{0}", ()
-    if len(texts) == 1 and all(k is not None for _, k in found):
-        return prefix + texts.pop(), tuple(int(k) for _, k in found if k is not None)
-    return prefix + "{" + ", ".join(operand.text() for operand in whole[:4]) + (
-        ", ..." if len(whole) > 4 else ""
-    ) + "}", ()
-
-
-def _with_k(node: Node) -> tuple[str, int | None]:
-    """(the form with the free index of its elements as k, its value or None)."""
-    if isinstance(node, Element):
-        axis = next((a for a, (_, steps) in enumerate(node.index) if not any(steps)), None)
-        if axis is None:
-            axis = len(node.index) - 1 if len(node.index) == 1 else None
-        return (node.text(axis), node.index[axis][0]) if axis is not None else (node.text(), None)
-    if isinstance(node, Applied):
-        parts = [_with_k(operand) for operand in node.operands]
-        ks = {k for _, k in parts if k is not None}
-        return f"{node.name}({', '.join(text for text, _ in parts)})", ks.pop() if len(ks) == 1 else None
-    return node.text(), None
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,15 +126,13 @@ class KernelRecipe(Result):
         return self.forms[0].root
 
     def outline(self, form: int = 0) -> list[str]:
-        """Lines of an indented tree."""
-        return _outline(self.forms[form].root, 0)
+        """Lines of an indented tree; what is used again and again stands behind it, by name."""
+        return _Outline(self.forms[form].root).lines()
 
     @cached_property
     def instructions(self) -> tuple[str, ...]:
         """The matrix instructions and multiply-adds of the most common expression, in the order in which they appear."""
-        found: dict[str, None] = {}
-        _instructions(self.root, found)
-        return tuple(found)
+        return _instructions(self.root)
 
     def library(self) -> Recipe:
         """The same as a recipe of `libraries`.
@@ -313,34 +288,78 @@ def pieces_text(ks: tuple[int, ...]) -> str:
 
 def run_text(run: StepRun) -> str:
     """The factors of a run, and their k."""
-    return f"{run.left} x {run.right}" + (f", k {pieces_text(run.ks)}" if run.ks else "")
+    return f"{run.left} x {run.right}" + (f", {run.letter} {pieces_text(run.ks)}" if run.ks else "")
 
 
-def _outline(node: Node, depth: int) -> list[str]:
-    """Lines of the tree under a node."""
-    space = "  " * depth
-    chain = accumulation(node)
-    if chain is not None:
-        lines = [f"{space}chain of {chain.runs[0].unit} (line {chain.runs[0].line}), from"]
-        lines += _outline(chain.start, depth + 1)
-        return [*lines, *(f"{space}  then {run_text(run)}" for run in chain.runs)]
-    if isinstance(node, Applied):
-        plain = all(accumulation(x) is None and not isinstance(x, Applied) for x in node.operands)
-        head = f"{space}{node.name}" + (f" (line {node.line})" if node.line else "")
-        if plain:
-            return [f"{head}: {', '.join(x.text() for x in node.operands)}"]
-        return [head, *(line for operand in node.operands for line in _outline(operand, depth + 1))]
-    return [space + node.text()]
+class _Outline:
+    """Lines of the tree of an expression. Large parts that are used more than once are written once, by name."""
+
+    def __init__(self, root: Node):
+        self.root, self.texts = root, Texts()
+        self.uses: dict[int, int] = {}
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            for operand in {id(x): x for x in operands_of(node)}.values():
+                self.uses[id(operand)] = self.uses.get(id(operand), 0) + 1
+                if self.uses[id(operand)] == 1:
+                    stack.append(operand)
+
+    def lines(self) -> list[str]:
+        """The tree, then the named parts in the order in which they were met."""
+        found = self._under(self.root, 0)
+        while self.texts.named:
+            node = self.texts.named.pop(0)
+            below = self._under(node, 1, named=True)
+            found += [f"{self.texts.names[id(node)]} =", *below]
+        return found
+
+    def _under(self, node: Node, depth: int, *, named: bool = False) -> list[str]:
+        space, texts = "  " * depth, self.texts
+        shared = self.uses.get(id(node), 0) > 1 and texts.size(node) > LARGEST
+        if not named and (shared or id(node) in texts.names):
+            return [space + texts.name(node)]
+        if isinstance(node, Applied) and (tree := tree_over_k(node, texts.parts)) is not None:
+            form, order = tree
+            return [
+                f"{space}{node.name} over k (line {node.line}), of",
+                *self._under(form, depth + 1),
+                f"{space}  in the order {order}",
+            ]
+        chain = accumulation(node, texts)
+        if chain is not None:
+            lines = [f"{space}chain of {chain.runs[0].unit} (line {chain.runs[0].line}), from"]
+            lines += self._under(chain.start, depth + 1)
+            return [*lines, *(f"{space}  then {run_text(run)}" for run in chain.runs)]
+        if isinstance(node, Applied):
+            plain = all(not isinstance(x, Applied | Step) for x in node.operands)
+            head = f"{space}{node.name}" + (f" (line {node.line})" if node.line else "")
+            if plain:
+                return [f"{head}: {', '.join(x.text() for x in node.operands)}"]
+            return [head, *(line for operand in node.operands for line in self._under(operand, depth + 1))]
+        return [space + node.text()]
 
 
-def _instructions(node: Node, found: dict[str, None]) -> None:
-    chain = accumulation(node)
-    if chain is not None:
-        _instructions(chain.start, found)
-        found.update(dict.fromkeys(run.unit for run in chain.runs))
-    elif isinstance(node, Applied):
-        for operand in node.operands:
-            _instructions(operand, found)
+def _instructions(root: Node) -> tuple[str, ...]:
+    """Units of the chains in an expression, what is computed first before."""
+    found: dict[str, None] = {}
+    stack, seen = [(root, False)], set()
+    while stack:
+        node, ready = stack.pop()
+        unit = _unit_of(node)
+        if ready and unit is not None:
+            found[unit] = None
+        if not ready and id(node) not in seen:
+            seen.add(id(node))
+            stack += [(node, True), *((x, False) for x in reversed(operands_of(node)))]
+    return tuple(found)
+
+
+def _unit_of(node: Node) -> str | None:
+    """The unit of a step of a chain; None of another node."""
+    if isinstance(node, Step):
+        return str(node.row)
+    return node.name if isinstance(node, Applied) and _step_of(node, Texts()) is not None else None
 
 
 def owners_of(memory, number: int) -> np.ndarray:

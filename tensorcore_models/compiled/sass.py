@@ -96,7 +96,7 @@ def beside_sass(program: PTXProgram, sass: str) -> SassComparison:
     if not found:
         raise ValueError(f"the SASS has no instructions of {program.name}: is it that of another kernel?")
     counts: dict[str, tuple[int, int]] = {}
-    opcodes = [ins.opcode for ins in program.entry.code]
+    opcodes = [ins.opcode for ins in program.written.code]
     for name, pattern in COUNTED.items():
         ptx = sum(bool(re.fullmatch(pattern, opcode)) for opcode in opcodes)
         made = sum(number for each, number in found.items() if _belongs(each, name))

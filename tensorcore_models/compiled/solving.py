@@ -18,7 +18,7 @@ from ..bitvectors.passes import Unencodable
 from .node_terms import NodeTerms
 from .normal_form import Forms
 from .recipe import KernelRecipe
-from .template import Applied, Constant, Element, Node, Step
+from .template import Applied, Constant, DerivedIndex, Element, Node, Step
 from .trial_inputs import drawn, operand_formats, scaled
 
 #: Products of matrix instructions in one question, at most; beyond them no solver comes to an end.
@@ -107,7 +107,7 @@ class Questions:
             if key[0] == key[1]:
                 alike[key] = True
                 continue
-            operands = _side_by_side(*pair, self.forms)
+            operands = side_by_side(*pair, self.forms)
             if operands is not None and not ready:
                 stack += [(pair, True), *((each, False) for each in operands)]
                 continue
@@ -157,7 +157,7 @@ class Questions:
         return answer.status
 
 
-def _side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, Node]] | None:
+def side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, Node]] | None:
     """The operands of two nodes that are the same operation; None if they are not."""
     if isinstance(first, Applied) and isinstance(second, Applied):
         if (first.name, len(first.operands)) != (second.name, len(second.operands)):
@@ -208,12 +208,10 @@ def _products(root: Node) -> int:
 def _result_width(node: Node) -> int:
     if isinstance(node, Step):
         return node.row.formats[3].bits
-    narrow = (
-        isinstance(node, Applied)
-        and node.name.startswith(("cvt.", "add.f16", "mul.f16"))
-        and "16" in node.name.split(".")[-2]
-    )
-    return 16 if narrow else 32
+    if not isinstance(node, Applied):
+        return 32
+    kind = node.name.split(".")[-2 if node.name.startswith("cvt.") else -1]
+    return 16 if kind in ("f16", "bf16") else 32
 
 
 def completed(
@@ -225,7 +223,7 @@ def completed(
     """
     output = recipe.forms[0].outputs[0]
     numbers = [i for i, argument in enumerate(arguments) if isinstance(argument, np.ndarray)]
-    at = np.unravel_index(int(output), arguments[place].shape)
+    at = [int(x) for x in np.unravel_index(int(output), arguments[place].shape)]
     formats = operand_formats(recipe)
     for scale in _SCALES:
         given = list(arguments)
@@ -238,7 +236,10 @@ def completed(
                 continue
             bits = np.full(arguments[i].shape, next(iter(values.values())), f"u{arguments[i].itemsize}")
             for x, value in values.items():
-                index = tuple(c + int(np.dot(steps, at[: len(steps)])) for c, steps in x.index)
+                index = tuple(
+                    c.at(at) if isinstance(c, DerivedIndex) else c + int(np.dot(steps, at[: len(steps)]))
+                    for c, steps in x.index
+                )
                 bits[index] = value
             given[i] = bits.view(arguments[i].dtype)
         yield given

@@ -3,6 +3,7 @@
 All outputs are walked at once. Where their expressions part, they are divided, and each part gets an expression of its own.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from .expressions import ExpressionTrace, InputElements, Operations, Products
 
-#: Names of an output's indices.
-AXES = "ijklm"
+#: Names of an output's indices; k is the index of sums.
+AXES = "ijuvw"
 
 
 class Irregular(ValueError):
@@ -23,12 +24,41 @@ class Irregular(ValueError):
 
 
 @dataclass(frozen=True)
+class DerivedIndex:
+    """An index that is no linear function of the output's: a quotient, a remainder, or what a kernel loaded.
+
+    Attributes
+    ----------
+    axis : int
+        The output's axis whose index it follows.
+    text : str
+        As it is written.
+    table : tuple of (int, int)
+        Its value for each of the output's indices.
+    """
+
+    axis: int
+    text: str
+    table: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def at(self, place: Sequence[int]) -> int:
+        """Its value at a place of the output; the first one where the output has no such element."""
+        return dict(self.table).get(int(place[self.axis]), self.table[0][1])
+
+
+@dataclass(frozen=True)
 class Element:
-    """An element of an input: for each axis (constant, step for each of the output's axes)."""
+    """An element of an input: for each axis (constant, step for each of the output's axes).
+
+    A :class:`DerivedIndex` or the letter of an index of sums may stand for a constant.
+    """
 
     array: int
     name: str
-    index: tuple[tuple[int, tuple[int, ...]], ...]
+    index: tuple[tuple[Any, tuple[int, ...]], ...]
 
     def text(self, replaced: int | None = None) -> str:
         """As a[i, 5]; the constant of axis `replaced` is k."""
@@ -88,12 +118,17 @@ Node = Element | Constant | Applied | Step
 
 
 class Walker:
-    """Walks expressions of outputs at `places` (shape (outputs, axes)) together."""
+    """Walks expressions of outputs at `places` (shape (outputs, axes)) together.
 
-    def __init__(self, trace: ExpressionTrace, places: np.ndarray):
+    What is below an expression that some of the axes do not change is walked without them: by a walker of fewer outputs, one
+    for each place along the other axes (`first`; `inverse` says which one stands for each output).
+    """
+
+    def __init__(self, trace: ExpressionTrace, places: np.ndarray, starts: np.ndarray | None = None):
         self.trace, self.places = trace, places
         self._known: dict[bytes, Node] = {}
-        self._starts = np.array(trace.starts)
+        self._starts = np.array(trace.starts) if starts is None else starts
+        self._along: dict[int, tuple[np.ndarray, np.ndarray, Walker] | None] = {}
         first = places[0]
         self.probes: list[int | None] = []
         for axis in range(places.shape[1]):
@@ -113,10 +148,29 @@ class Walker:
             return self._constant(values)
         if (numbers == 0).any():
             raise Irregular((numbers == 0).astype(np.int64))
+        for axis in range(self.places.shape[1]):
+            part = self._without(axis)
+            if part is not None and (numbers[part[0]][part[1]] == numbers).all():
+                first, inverse, walker = part
+                try:
+                    return walker.node(numbers[first])
+                except Irregular as parted:
+                    raise Irregular(None if parted.labels is None else parted.labels[inverse]) from None
         key = numbers.tobytes()
         if key not in self._known:
             self._known[key] = self._walk(numbers)
         return self._known[key]
+
+    def _without(self, axis: int) -> "tuple[np.ndarray, np.ndarray, Walker] | None":
+        """(first, inverse, walker) of the outputs without an axis; None where that leaves as many."""
+        if axis not in self._along:
+            flat = self.places.copy()
+            flat[:, axis] = flat[0, axis]
+            distinct, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+            fewer = len(distinct) < len(flat)
+            walker = Walker(self.trace, distinct, self._starts) if fewer else self
+            self._along[axis] = (first, inverse.reshape(-1), walker) if fewer else None
+        return self._along[axis]
 
     def _constant(self, values) -> Node:
         values = np.zeros(1, np.uint64) if values is None else np.asarray(values)
@@ -138,21 +192,35 @@ class Walker:
 
     def _element(self, block: InputElements, flat: np.ndarray) -> Element:
         coordinates = np.stack(np.unravel_index(flat, block.shape), 1) if block.shape else np.zeros((len(flat), 0), int)
-        index = []
+        index: list[tuple[Any, tuple[int, ...]]] = []
         for axis in range(coordinates.shape[1]):
             found = coordinates[:, axis]
             steps = []
             for out, probe in enumerate(self.probes):
                 apart = 0 if probe is None else int(self.places[probe, out] - self.places[0, out])
                 moved = 0 if probe is None else int(found[probe] - found[0])
-                if apart and moved % apart:
-                    raise Irregular(None)
-                steps.append(moved // apart if apart else 0)
+                steps.append(moved // apart if apart and moved % apart == 0 else 0)
             constants = found - self.places @ np.array(steps)
-            if (constants != constants[0]).any():
+            if (constants == constants[0]).all():
+                index.append((int(constants[0]), tuple(steps)))
+                continue
+            derived = self._derived(found, loaded=block.array in self.trace.gathered)
+            if derived is None:
                 raise Irregular(np.unique(constants, return_inverse=True)[1].reshape(-1))
-            index.append((int(constants[0]), tuple(steps)))
+            index.append((derived, (0,) * len(steps)))
         return Element(block.array, block.name, tuple(index))
+
+    def _derived(self, found: np.ndarray, *, loaded: bool) -> DerivedIndex | None:
+        """The index as a function of one of the output's indices: quotient or remainder of it, or loaded."""
+        for axis in range(self.places.shape[1]):
+            places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
+            values = found[first]
+            if len(places) == 1 or (values[inverse.reshape(-1)] != found).any():
+                continue
+            text = derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
+            if text:
+                return DerivedIndex(axis, text, tuple(zip(places.tolist(), values.tolist(), strict=True)))
+        return None
 
     def _operation(self, numbers: np.ndarray, at: np.ndarray) -> Applied:
         block = self.trace.blocks[int(at[0])]
@@ -198,6 +266,16 @@ class Walker:
         return Step(block.row, block.line, sides[0], sides[1], self.node(addend, addend_values), block.signs)
 
 
+def derived_text(name: str, places: np.ndarray, values: np.ndarray, *, most: int = 1 << 20) -> str:
+    """`values` as quotient or remainder of `places` by a number, plus a constant; empty if they are neither."""
+    for divisor in range(2, min(int(places[-1]), most) + 1):
+        for sign, part in (("//", places // divisor), ("mod", places % divisor)):
+            apart = values - part
+            if (apart == apart[0]).all():
+                return f"{name} {sign} {divisor}" + (f" + {apart[0]}" if apart[0] else "")
+    return ""
+
+
 #: Order of the operands of a sum or product by what they are, constants before all.
 _RANKS = {Operations: 1, Products: 2, InputElements: 3}
 
@@ -220,7 +298,14 @@ class CommonForm:
 
 
 def forms(
-    trace: ExpressionTrace, owners: np.ndarray, array: int, shape: tuple[int, ...], size: int, *, most: int = 64
+    trace: ExpressionTrace,
+    owners: np.ndarray,
+    array: int,
+    shape: tuple[int, ...],
+    size: int,
+    chosen: np.ndarray | None = None,
+    *,
+    most: int = 64,
 ) -> list[CommonForm]:
     """The expressions of an output array, the one of most elements first.
 
@@ -234,6 +319,8 @@ def forms(
         Number of the output's array: elements that still hold what was there before are left out.
     shape, size : tuple, int
         The output's shape and bytes of an element.
+    chosen : ndarray, optional
+        Flat places of the elements that are read; all by default.
     most : int
         Forms at most; beyond them ValueError.
 
@@ -248,14 +335,15 @@ def forms(
         for start, b in zip(trace.starts, trace.blocks, strict=True)
         if isinstance(b, InputElements) and b.array == array
     )
-    left = [np.flatnonzero((numbers != 0) & (numbers != before + np.arange(len(numbers))))]
+    here = (numbers != 0) & (numbers != before + np.arange(len(numbers)))
+    left = [np.flatnonzero(here) if chosen is None else chosen[here[chosen]]]
     found: list[CommonForm] = []
     while left:
         part = left.pop()
         if not len(part):
             continue
         if len(found) + len(left) > most:
-            raise ValueError(f"the outputs have more than {most} different expressions")
+            raise ValueError(f"the outputs have more than {most} different expressions; read some of them with rows=")
         places = np.stack(np.unravel_index(part, shape), 1)
         try:
             found.append(CommonForm(Walker(trace, places).node(numbers[part]), part))

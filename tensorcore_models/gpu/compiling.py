@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .launches import TritonLaunch, View
+from .launches import DescribedArray, TritonLaunch, View
 from .targets import KernelTarget
 
 #: The version of Triton whose compiled text the gate has run.
@@ -76,6 +76,9 @@ class TargetKernel:
         Arguments that are constants of the text: what the launch leaves out, and 1.
     multiples : tuple of str
         Parameters that the text takes for multiples of 16: other values give wrong results.
+    boxes : tuple of mapping
+        How the text wants the descriptor of each
+        :class:`~tensorcore_models.gpu.launches.DescribedArray`: `block_size` and `swizzle`.
     """
 
     assembly: str
@@ -88,6 +91,7 @@ class TargetKernel:
     types: Mapping[str, str]
     fixed: Mapping[str, Any]
     multiples: tuple[str, ...]
+    boxes: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def digest(self) -> str:
@@ -110,6 +114,8 @@ def specialised(launch: TritonLaunch, names, aligned: bool, whatever=()) -> tupl
         value = launch.arguments[name]
         if value is None or (isinstance(value, int) and value == 1 and name not in whatever):
             types[name], constants[name] = "constexpr", value
+        elif isinstance(value, DescribedArray):
+            types[name] = f"tensordesc<{value.type}[{value.box[0]}, {value.box[1]}]>"
         elif isinstance(value, View):
             types[name] = _POINTERS[value.type]
             multiples += [name] if aligned else []
@@ -172,6 +178,7 @@ def compile_function(
         made.asm[text], made.asm.get(binary), made.metadata.name, passed, made.metadata.shared, target, launch,
         {name: types[name] for name in passed},
         {name: value for name, value in constants.items() if name in launch.arguments}, tuple(multiples),
+        tuple(getattr(made.metadata, "tensordesc_meta", None) or ()),
     )  # fmt: skip
 
 

@@ -40,6 +40,18 @@ class LoopCount:
         return self.instructions / self.products
 
 
+#: In .nv.info: format 4, attribute 0x2f (registers), 8 bytes: symbol and number.
+_REGISTERS = b"\x04\x2f\x08\x00"
+
+
+def register_count(cubin: bytes) -> int:
+    """Registers of a thread of a cubin's kernel, as ptxas -v says; ValueError where the cubin does not say."""
+    at = cubin.find(_REGISTERS)
+    if at < 0:
+        raise ValueError("the cubin does not say how many registers its kernel takes")
+    return int.from_bytes(cubin[at + 8 : at + 12], "little")
+
+
 def loop_count(cubin: bytes, products: int) -> LoopCount:
     """The inner loop of a cubin with one nest of loops: of those without another in them the one with the most instructions.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import compiled
 from .compiling import compile_function, specialised, unspecialised
-from .launches import TritonLaunch, View
+from .launches import DescribedArray, TritonLaunch, View
 from .targets import KernelTarget
 
 
@@ -62,11 +62,11 @@ class TextMachine:
         self.target, self.find = target, find
         # AMD publishes no payloads of NaN; here every NaN is one.
         self.unpublished = unpublished or ("refuse" if target.backend == "cuda" else "nearest")
-        self._programs: dict[Any, tuple[Any, tuple[str, ...]]] = {}
+        self._programs: dict[Any, tuple[Any, tuple[str, ...], tuple]] = {}
         self._given = [(text, compiled.read(text.assembly)) for text in texts]
 
     def program(self, launch: TritonLaunch):
-        """(program, names of its parameters) of a launch."""
+        """(program, names of its parameters, how its descriptors are) of a launch."""
         given = [pair for pair in self._given if pair[0].function == launch.function]
         if given:
             return self._fitting(given, launch)
@@ -75,7 +75,7 @@ class TextMachine:
         key = launch.function, str(kinds), launch.warps, launch.stages
         if key not in self._programs:
             kernel = compile_function(function, launch, self.target, aligned=True)
-            self._programs[key] = compiled.read(kernel.assembly), kernel.parameters
+            self._programs[key] = compiled.read(kernel.assembly), kernel.parameters, kernel.boxes
         return self._programs[key]
 
     @staticmethod
@@ -83,17 +83,31 @@ class TextMachine:
         """The first text that fits a launch; ValueError if there is none."""
         for text, program in given:
             if text.fits(launch):
-                return program, tuple(text.parameters)
+                return program, tuple(text.parameters), ()
         raise ValueError(
             f"no text of {launch.function} fits this launch: compile it with {', '.join(launch.arguments)}"
         )
 
     def __call__(self, launch: TritonLaunch) -> None:
         """Run a launch; arrays of its views are written in place."""
-        program, names = self.program(launch)
-        values = [launch.arguments[name] for name in names]
-        arrays = [_array(x.data) if isinstance(x, View) else x for x in values]
+        program, names, boxes = self.program(launch)
+        left = iter(boxes)
+        arrays: list[Any] = []
+        for x in (launch.arguments[name] for name in names):
+            if isinstance(x, DescribedArray):
+                arrays += box_parameters(x.data, next(left))
+            else:
+                arrays.append(_array(x.data) if isinstance(x, View) else x)
         program.run(arrays, grid=(launch.grid,), unpublished=self.unpublished)
+
+
+def box_parameters(data: np.ndarray, wanted: Mapping[str, Any]) -> list[Any]:
+    """The five parameters of a text for a descriptor: the map of an array in rows, its shape and its strides."""
+    swizzle = ("none", "32B", "64B", "128B")[wanted["swizzle"]]
+    rows, columns = data.shape
+    return [
+        compiled.TensorMap(data, wanted["block_size"], swizzle), rows, columns, data.strides[0] // data.itemsize, 1,
+    ]  # fmt: skip
 
 
 def _array(data: Any) -> np.ndarray:

@@ -28,6 +28,28 @@ class View:
     plane: int | None = None
 
 
+@dataclass(frozen=True)
+class DescribedArray:
+    """An array in rows of which a kernel copies boxes to shared memory, by a TMA descriptor that the host makes.
+
+    Attributes
+    ----------
+    data : Tensor, ndarray or None
+        The whole array, shape `shape`, without gaps; None: only compiled for.
+    type : str
+        Of an element, as :class:`View` has it.
+    shape : (int, int)
+        Rows and columns: zeros are copied where a box leaves them.
+    box : (int, int)
+        Rows and columns of a box.
+    """
+
+    data: Any
+    type: str
+    shape: tuple[int, int]
+    box: tuple[int, int]
+
+
 #: Programs of a grid of one dimension: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 MOST_PROGRAMS = (1 << 31) - 1
 

@@ -83,6 +83,35 @@ class Packed:
     size: int  # elements by 16
 
 
+#: Steps of a fused sum whose operands are in shared memory or on their way there.
+STEPS_AHEAD = 3
+
+
+def staged_steps(plan: ModePlan, target: KernelTarget, tile: tuple[int, int]) -> int:
+    """Steps of operands that a block keeps in shared memory: three where two blocks of them fit a multiprocessor, two else.
+
+    Registers leave room for two blocks, and a second block hides more than a third step.
+
+    Raises
+    ------
+    ValueError
+        If two do not fit.
+    """
+    assert plan.a is not None and plan.b is not None
+    value = 4 if plan.constants["WINDOW"] else 8
+    size = sum(
+        lines * plan.terms * (value + 2 + 2 * form.shape[0] // 8)
+        for lines, form in zip(tile, (plan.a, plan.b), strict=True)
+    )  # fmt: skip
+    fit = target.shared // size
+    if fit < 2:
+        raise ValueError(
+            f"two steps of a tile of {tile[0]} x {tile[1]} take {2 * size} bytes of shared memory, {target.name} has "
+            f"{target.shared}: give fewer warps or outputs of a thread"
+        )
+    return min(max(fit // 2, 2), STEPS_AHEAD)
+
+
 @dataclass(frozen=True)
 class DeviceUnit:
     """A unit on a device.
@@ -171,7 +200,7 @@ class DeviceUnit:
         }  # fmt: skip
         constants = {
             **plan.constants, "PROMOTES": every is not None or plan.groups is not None, "PAIRS": self.pairs, "EACH": self.each,
-            "WARPS": self.warps,
+            "WARPS": self.warps, "STAGES": staged_steps(plan, self.target, self.tile),
         }  # fmt: skip
         warps = math.prod(self.warps)
         self.launch(TritonLaunch(plan.mode.function, arguments, constants, batch * x.tiles * y.tiles, warps))

@@ -10,12 +10,11 @@ from .source_steps import above_window, floored, inexact_negatives, window
 
 @gluon.jit
 def dot_of_group(
-    a_at, b_at, high, limit, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
-    GROUPS: gl.constexpr, GROUP: gl.constexpr,
+    a_at, b_at, high, limit, TERMS: gl.constexpr, BITS: gl.constexpr, GROUPS: gl.constexpr, GROUP: gl.constexpr,
 ):  # fmt: skip
     """The sum of the products of one of the groups of k, each truncated to the unit of a window; `high` is its upper word."""
-    count = inexact_negatives(a_at, b_at, limit, BM, BN, TERMS * BITS // 32, False, GROUPS, GROUP)
-    total = floored(a_at, b_at, window(high), BM, BN, TERMS, GROUP, GROUPS)
+    count = inexact_negatives(a_at, b_at, limit, TERMS * BITS // 32, False, GROUPS, GROUP)
+    total = floored(a_at, b_at, window(high), TERMS, GROUP, GROUPS)
     return above_window(total, high, count)
 
 
@@ -32,8 +31,8 @@ def rounded_down(x, BITS: gl.constexpr):
 
 @gluon.jit
 def down_sum(
-    a_at, b_at, pairs, value, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
-    FRACTION: gl.constexpr, THRESHOLD: gl.constexpr, WIDE: gl.constexpr, DOWN: gl.constexpr, PAIRS: gl.constexpr,
+    a_at, b_at, pairs, value, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, THRESHOLD: gl.constexpr,
+    WIDE: gl.constexpr, DOWN: gl.constexpr, PAIRS: gl.constexpr,
 ):  # fmt: skip
     """(sum of a step as CDNA3 forms it, window of c): products cut, the dot product and c rounded down.
 
@@ -51,10 +50,10 @@ def down_sum(
         limits = permuted(larger_sums(limits, added, least, PAIRS), 0x2020)
     high = as_exponent(of_both, half)
     if GROUPS == 1:
-        dot = dot_of_group(a_at, b_at, high, limits, BM, BN, TERMS, BITS, 1, 0)
+        dot = dot_of_group(a_at, b_at, high, limits, TERMS, BITS, 1, 0)
     else:  # bits of the even code stay below the leading ones of the odd window and change nothing
-        even = dot_of_group(a_at, b_at, as_exponent(pairs, half), limits, BM, BN, TERMS, BITS, 2, 0)
-        odd = dot_of_group(a_at, b_at, (pairs << 4) + 0x80000, limits, BM, BN, TERMS, BITS, 2, 1)
+        even = dot_of_group(a_at, b_at, as_exponent(pairs, half), limits, TERMS, BITS, 2, 0)
+        odd = dot_of_group(a_at, b_at, (pairs << 4) + 0x80000, limits, TERMS, BITS, 2, 1)
         base = window(high)
         dot = gl.fma(base, -2.0, add_rz(base, even)) + add_rz(base, odd)
     of_c = (value.to(gl.int64, bitcast=True) >> 32).to(gl.int32) & 0x7FF00000

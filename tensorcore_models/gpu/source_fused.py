@@ -3,6 +3,7 @@
 # mypy: ignore-errors
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
 
 from .source import (
     ANY_VALUE,
@@ -22,7 +23,17 @@ from .source import (
     to_fp32_rz,
 )  # fmt: skip
 from .source_down import down_sum
-from .source_steps import advanced, floored, inexact_negatives, largest, lifted, operand_at
+from .source_steps import (
+    copy_step,
+    floored,
+    inexact_negatives,
+    largest,
+    lifted,
+    lines_at,
+    operand_at,
+    rooms_of,
+    step_at,
+)  # fmt: skip
 
 
 @gluon.jit
@@ -41,12 +52,11 @@ def rounded(exact, TYPE: gl.constexpr, KEEP: gl.constexpr, WIDE: gl.constexpr):
 
 @gluon.jit
 def truncated_sum(
-    a_at, b_at, d, top, limit, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
-    FRACTION: gl.constexpr, WINDOW: gl.constexpr,
+    a_at, b_at, d, top, limit, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, WINDOW: gl.constexpr,
 ):  # fmt: skip
     """Products and d, each truncated FRACTION bits below an exponent field; d's magnitude is added to a window of its sign."""
     sign = d.to(gl.int32, bitcast=True) & -0x80000000
-    count = inexact_negatives(a_at, b_at, limit, BM, BN, TERMS * BITS // 32, True, 1, 0)
+    count = inexact_negatives(a_at, b_at, limit, TERMS * BITS // 32, True, 1, 0)
     if WINDOW:
         unit = (top << 23) + (((23 - FRACTION) << 23) + 0x400000)  # 1.5 2^23 units
         base, signed = unit.to(gl.float32, bitcast=True), (unit | sign).to(gl.float32, bitcast=True)
@@ -54,28 +64,28 @@ def truncated_sum(
         unit = (top << 20) + (((1023 + 52 - 127 - FRACTION) << 20) + 0x80000)  # 1.5 2^52 units
         base, signed = fp64_of_high(unit), fp64_of_high(unit | sign)
     start = base + (add_rz(signed, d.to(base.dtype)) - signed)
-    return lifted(floored(a_at, b_at, start, BM, BN, TERMS, 0, 1), count) - base
+    return lifted(floored(a_at, b_at, start, TERMS, 0, 1), count) - base
 
 
 @gluon.jit
 def split_sum(
-    a_at, b_at, d, top, limit, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
-    FRACTION: gl.constexpr, SPLIT: gl.constexpr,
+    a_at, b_at, d, top, limit, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
     """The same on two windows of FP32: what a product leaves below 2^SPLIT units goes to the second, rounded down twice.
 
     What is left is not negative and below 2^SPLIT units; toward zero it keeps 24 bits, which end far below a unit.
     """
     sign = d.to(gl.int32, bitcast=True) & -0x80000000
-    count = inexact_negatives(a_at, b_at, limit, BM, BN, TERMS * BITS // 32, True, 1, 0)
+    count = inexact_negatives(a_at, b_at, limit, TERMS * BITS // 32, True, 1, 0)
     unit = (top << 23) + (((23 - FRACTION) << 23) + 0x400000)
     high, low = (unit + (SPLIT << 23)).to(gl.float32, bitcast=True), unit.to(gl.float32, bitcast=True)
     signed = ((unit + (SPLIT << 23)) | sign).to(gl.float32, bitcast=True)
     of_c = add_rz(signed, d) - signed
     signed = (unit | sign).to(gl.float32, bitcast=True)
     upper, lower = high + of_c, low + (add_rz(signed, d - of_c) - signed)
+    L: gl.constexpr = d.type.layout
     for k in gl.static_range(TERMS):
-        x, y = gl.load(a_at[0] + k * BM)[:, None], gl.load(b_at[0] + k * BN)[None, :]
+        x, y = lines_at(a_at, 0, TERMS, k, 1, L), lines_at(b_at, 0, TERMS, k, 0, L)
         following = fma_rz(x, y, upper)
         lower = add_rz(lower, fma_rz(x, y, upper - following))
         upper = following
@@ -84,9 +94,9 @@ def split_sum(
 
 @gluon.jit
 def fused_step(
-    a_at, b_at, d, field, lowest, pairs, highest, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr,
-    FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr,
-    LIMITED: gl.constexpr, TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr, SPLIT: gl.constexpr,
+    a_at, b_at, d, field, lowest, pairs, highest, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr,
+    ALIGN: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr,
+    TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
     """One sum that truncates: products and d, whose exponent field is `field`, cut below the largest exponent, and rounded.
 
@@ -110,9 +120,9 @@ def fused_step(
             threshold = gl.minimum(threshold, 64)
     limit = replicated(threshold, BITS)
     if SPLIT:
-        exact = split_sum(a_at, b_at, d, top, limit, BM, BN, TERMS, BITS, FRACTION, SPLIT)
+        exact = split_sum(a_at, b_at, d, top, limit, TERMS, BITS, FRACTION, SPLIT)
     else:
-        exact = truncated_sum(a_at, b_at, d, top, limit, BM, BN, TERMS, BITS, FRACTION, WINDOW)
+        exact = truncated_sum(a_at, b_at, d, top, limit, TERMS, BITS, FRACTION, WINDOW)
     return rounded(exact, TYPE, KEEP, WIDE)
 
 
@@ -150,7 +160,7 @@ def fused_floating(
     TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, ALIGN: gl.constexpr, THRESHOLD: gl.constexpr,
     FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr, TYPES: gl.constexpr, KEEP: gl.constexpr,
     NARROWED: gl.constexpr, WINDOW: gl.constexpr, SPLIT: gl.constexpr, DOWN: gl.constexpr, PROMOTES: gl.constexpr,
-    PAIRS: gl.constexpr, EACH: gl.constexpr, WARPS: gl.constexpr,
+    PAIRS: gl.constexpr, EACH: gl.constexpr, WARPS: gl.constexpr, STAGES: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C of a fused sum that truncates: TERMS products and c on FRACTION bits below the largest exponent.
 
@@ -162,7 +172,7 @@ def fused_floating(
     the sum. KEEP: fraction bits of d. NARROWED: steps after which d is rounded to FP16; 0: never. WINDOW: FP32 in the place of
     FP64, for sums of less than 2^22 units; with SPLIT two of them, 2^SPLIT units apart. DOWN: that of
     :func:`tensorcore_models.gpu.source_down.down_sum`, for sums rounded down. PROMOTES: chains of `chain` steps start from 0
-    and are added outside, to nearest.
+    and are added outside, to nearest. STAGES: steps whose operands are in shared memory or on their way there, 2 or more.
     """
     L: gl.constexpr = tile_layout(EACH, WARPS)
     BM: gl.constexpr = tile_rows(EACH, WARPS)
@@ -170,8 +180,17 @@ def fused_floating(
     LEAST: gl.constexpr = 0 if WIDE or DOWN is None else 1 - ALIGN
     program, batch, row_tile, column_tile = placed(row_tiles, column_tiles)
     a_tile, b_tile = batch * row_tiles + row_tile, batch * column_tiles + column_tile
-    a_at = operand_at(a_values, a_words, a_tile, padded_k, a_size, gl.arange(0, BM, gl.SliceLayout(1, L)), BM, BITS)
-    b_at = operand_at(b_values, b_words, b_tile, padded_k, b_size, gl.arange(0, BN, gl.SliceLayout(0, L)), BN, BITS)
+    a_at = operand_at(a_values, a_words, a_tile, padded_k, a_size, BM, BITS)
+    b_at = operand_at(b_values, b_words, b_tile, padded_k, b_size, BN, BITS)
+    VALUE: gl.constexpr = gl.float32 if WINDOW else gl.float64
+    ALL: gl.constexpr = WARPS[0] * WARPS[1]
+    a_rooms, b_rooms = rooms_of(VALUE, STAGES, BM, TERMS, BITS), rooms_of(VALUE, STAGES, BN, TERMS, BITS)
+    coming = steps * 0
+    for ahead in gl.static_range(STAGES - 1):
+        copy_step(a_at, a_rooms, coming, ahead, steps, BM, TERMS, BITS, ALL)
+        copy_step(b_at, b_rooms, coming, ahead, steps, BN, TERMS, BITS, ALL)
+        async_copy.commit_group()
+        coming += 1
     rows, columns, inside = covered(row_tile, column_tile, m, n, L, BM, BN)
     addends = elements(batch, rows, columns, c_batch, c_row, c_column)
     d = gl.zeros([BM, BN], gl.float32, L)
@@ -187,10 +206,17 @@ def fused_floating(
         if PROMOTES:
             d = gl.zeros([BM, BN], gl.float32, L)
         for _ in range(here):
-            pairs = largest(a_at, b_at, LEAST, BM, BN, L, TERMS, PAIRS)
+            async_copy.wait_group(STAGES - 2)
+            gl.barrier()  # this step is there for all warps, and all are done with the one whose place is filled now
+            copy_step(a_at, a_rooms, coming, coming % STAGES, steps, BM, TERMS, BITS, ALL)
+            copy_step(b_at, b_rooms, coming, coming % STAGES, steps, BN, TERMS, BITS, ALL)
+            async_copy.commit_group()
+            slot = (coming + 1) % STAGES
+            x_at, y_at = step_at(a_rooms, slot), step_at(b_rooms, slot)
+            pairs = largest(x_at, y_at, LEAST, BM, BN, L, TERMS, PAIRS)
             if DOWN is not None:
                 exact, top = down_sum(
-                    a_at, b_at, pairs, d.to(gl.float64), BM, BN, TERMS, BITS, FRACTION, THRESHOLD, WIDE, DOWN, PAIRS,
+                    x_at, y_at, pairs, d.to(gl.float64), TERMS, BITS, FRACTION, THRESHOLD, WIDE, DOWN, PAIRS,
                 )  # fmt: skip
                 if WIDE:
                     highest = gl.maximum(highest, top)
@@ -201,19 +227,21 @@ def fused_floating(
                 if NARROWED:  # infinity, which a sum in FP64 would make NaN of
                     d = gl.where(highest < 254, d, 0.0)
                 d = fused_step(
-                    a_at, b_at, d, field, lowest, pairs, highest, BM, BN, TERMS, BITS, FRACTION, ALIGN, THRESHOLD, FLOOR,
+                    x_at, y_at, d, field, lowest, pairs, highest, TERMS, BITS, FRACTION, ALIGN, THRESHOLD, FLOOR,
                     WIDE, LIMITED, TYPES[1], KEEP, WINDOW, SPLIT,
                 )  # fmt: skip
                 lowest = 127 - 14
             if NARROWED:
                 after += 1
                 d = narrowed(d, after, NARROWED)
-            a_at, b_at = advanced(a_at, BM, TERMS, BITS), advanced(b_at, BN, TERMS, BITS)
+            coming += 1
         if PROMOTES:
             total = total + d
             if TYPES[1] == "fp16":
                 total = total.to(gl.float16).to(gl.float32)
         left -= here
+    async_copy.wait_group(0)  # shared memory is used again behind the loop: nothing may be on its way there
+    gl.barrier()
     flagged = beyond_domain(d, highest, c, addends, inside, WIDE, LIMITED, TYPES, WINDOW, DOWN)
     if PROMOTES:
         flagged = flagged | ((total.to(gl.int32, bitcast=True) & 0x7F800000) == 0x7F800000)

@@ -1,29 +1,93 @@
-"""What the kernels of sums on a window of FP64 share: an operand's places in memory, exponents, floors and what they lack."""
+"""What the kernels of sums on a window share: an operand's steps in shared memory, exponents, floors and what they lack."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
 
 from .source import counted, fma_rz, fp64_of, larger_sums
 
 
 @gluon.jit
-def operand_at(values, words, tile, padded_k, size, lanes, ROWS: gl.constexpr, BITS: gl.constexpr):
+def operand_at(values, words, tile, padded_k, size, ROWS: gl.constexpr, BITS: gl.constexpr):
     """Where a tile of an operand starts: (values, pairs of exponents, codes of lowest bits, signs)."""
     PER: gl.constexpr = 32 // BITS
     size = size.to(gl.int64)
-    code = words + size * 8 + tile * (padded_k // PER) * ROWS + lanes
-    pair = words + tile * (padded_k // 2) * ROWS + lanes
-    return values + tile * padded_k * ROWS + lanes, pair, code, code + size * (16 // PER)
+    code = words + size * 8 + tile * (padded_k // PER) * ROWS
+    pair = words + tile * (padded_k // 2) * ROWS
+    return values + tile * padded_k * ROWS, pair, code, code + size * (16 // PER)
+
+
+# -- shared memory -----------------------------------------------------------------------------------------------------------
+# Of an operand STAGES steps are there, or on their way. Values, pairs, codes and signs each have a room of STAGES blocks of
+# rows, a row being what the lines of a tile have at one place of k; a step is named by (rooms of rows, its slot).
+@gluon.constexpr_function
+def copy_layout(COLUMNS, VEC, WARPS):
+    """Vectors of VEC elements, a warp over as many of a row as there are."""
+    across = min(32, COLUMNS // VEC)
+    return gl.BlockedLayout([1, VEC], [32 // across, across], [WARPS, 1], [1, 0])
 
 
 @gluon.jit
-def advanced(at, ROWS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr):
-    """The places of the next step."""
+def room(TYPE: gl.constexpr, STAGES: gl.constexpr, ROWS: gl.constexpr, COLUMNS: gl.constexpr):
+    """Shared memory for STAGES blocks of rows, as (blocks, rows)."""
+    BLOCK: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, order=[1, 0])
+    ROW: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, order=[0])
+    blocks = gl.allocate_shared_memory(TYPE, [STAGES, ROWS, COLUMNS], BLOCK)
+    return blocks, blocks.reinterpret(TYPE, [STAGES * ROWS, COLUMNS], ROW)
+
+
+@gluon.jit
+def copy_rows(
+    source, blocks, step, slot, steps, ROWS: gl.constexpr, COLUMNS: gl.constexpr, VEC: gl.constexpr, WARPS: gl.constexpr
+):
+    """Start to copy a step's rows; behind the last step nothing is copied."""
+    C: gl.constexpr = copy_layout(COLUMNS, VEC, WARPS)
+    down = gl.arange(0, ROWS, gl.SliceLayout(1, C))
+    across = gl.arange(0, COLUMNS, gl.SliceLayout(0, C))
+    at = source + step.to(gl.int64) * (ROWS * COLUMNS) + down[:, None] * COLUMNS + across[None, :]
+    inside = (down[:, None] >= 0) & (across[None, :] >= 0) & (step < steps)
+    async_copy.async_load(blocks.index(slot), at, mask=inside)
+
+
+@gluon.jit
+def copy_step(
+    at, rooms, step, slot, steps, COLUMNS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr, WARPS: gl.constexpr
+):
+    """Start to copy what an operand has in a step."""
     WORDS: gl.constexpr = TERMS * BITS // 32
-    return at[0] + TERMS * ROWS, at[1] + TERMS // 2 * ROWS, at[2] + WORDS * ROWS, at[3] + WORDS * ROWS
+    VEC: gl.constexpr = 16 // (at[0].dtype.element_ty.primitive_bitwidth // 8)
+    copy_rows(at[0], rooms[0][0], step, slot, steps, TERMS, COLUMNS, VEC, WARPS)
+    copy_rows(at[1], rooms[1][0], step, slot, steps, TERMS // 2, COLUMNS, 4, WARPS)
+    copy_rows(at[2], rooms[2][0], step, slot, steps, WORDS, COLUMNS, 4, WARPS)
+    copy_rows(at[3], rooms[3][0], step, slot, steps, WORDS, COLUMNS, 4, WARPS)
 
 
+@gluon.jit
+def rooms_of(VALUE: gl.constexpr, STAGES: gl.constexpr, COLUMNS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr):
+    """Shared memory of an operand."""
+    WORDS: gl.constexpr = TERMS * BITS // 32
+    return (
+        room(VALUE, STAGES, TERMS, COLUMNS),
+        room(gl.int32, STAGES, TERMS // 2, COLUMNS),
+        room(gl.int32, STAGES, WORDS, COLUMNS),
+        room(gl.int32, STAGES, WORDS, COLUMNS),
+    )
+
+
+@gluon.jit
+def step_at(rooms, slot):
+    """A step that was copied: (values, pairs, codes, signs, slot)."""
+    return rooms[0][1], rooms[1][1], rooms[2][1], rooms[3][1], slot
+
+
+@gluon.jit
+def lines_at(step, WHICH: gl.constexpr, COUNT: gl.constexpr, j: gl.constexpr, DIM: gl.constexpr, L: gl.constexpr):
+    """What a tile's rows (DIM 1) or columns (DIM 0) have at the j-th of COUNT places of a step."""
+    return gl.expand_dims(step[WHICH].index(step[4] * COUNT + j).load(gl.SliceLayout(DIM, L)), DIM)
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------------
 @gluon.jit
 def largest(
     a_at, b_at, LEAST: gl.constexpr, ROWS: gl.constexpr, COLUMNS: gl.constexpr, L: gl.constexpr, TERMS: gl.constexpr,
@@ -32,8 +96,8 @@ def largest(
     """The largest sum of exponents of even and of odd k, in the two halves, LEAST at least."""
     found = gl.full([ROWS, COLUMNS], LEAST * 0x10001, gl.int32, L)
     for j in gl.static_range(TERMS // 2):
-        x, y = gl.load(a_at[1] + j * ROWS), gl.load(b_at[1] + j * COLUMNS)
-        found = larger_sums(gl.expand_dims(x, 1), gl.expand_dims(y, 0), found, PAIRS)
+        x, y = lines_at(a_at, 1, TERMS // 2, j, 1, L), lines_at(b_at, 1, TERMS // 2, j, 0, L)
+        found = larger_sums(x, y, found, PAIRS)
     return found
 
 
@@ -43,8 +107,7 @@ MOST_COUNTED = gl.constexpr(1 << 30)
 
 @gluon.jit
 def inexact_negatives(
-    a_at, b_at, threshold, ROWS: gl.constexpr, COLUMNS: gl.constexpr, WORDS: gl.constexpr, UP: gl.constexpr,
-    GROUPS: gl.constexpr, GROUP: gl.constexpr,
+    a_at, b_at, threshold, WORDS: gl.constexpr, UP: gl.constexpr, GROUPS: gl.constexpr, GROUP: gl.constexpr,
 ):  # fmt: skip
     """128 for each negative product that has bits below the unit, of all k or of one of two groups of these: counted up from 0,
     or down from MOST_COUNTED.
@@ -52,23 +115,20 @@ def inexact_negatives(
     EVERY: gl.constexpr = 0x01010101 if GROUPS == 1 else 0x00010001 << (8 * GROUP)
     BYTES: gl.constexpr = EVERY if UP else EVERY * 0xFF
     count = gl.full_like(threshold, 0 if UP else MOST_COUNTED)
+    L: gl.constexpr = threshold.type.layout
     for j in gl.static_range(WORDS):
-        x = gl.expand_dims(gl.load(a_at[2] + j * ROWS), 1)
-        y = gl.expand_dims(gl.load(b_at[2] + j * COLUMNS), 0)
-        minus = gl.expand_dims(gl.load(a_at[3] + j * ROWS), 1) ^ gl.expand_dims(gl.load(b_at[3] + j * COLUMNS), 0)
+        x, y = lines_at(a_at, 2, WORDS, j, 1, L), lines_at(b_at, 2, WORDS, j, 0, L)
+        minus = lines_at(a_at, 3, WORDS, j, 1, L) ^ lines_at(b_at, 3, WORDS, j, 0, L)
         count = counted((x + y + threshold) & minus, count, BYTES)
     return count
 
 
 @gluon.jit
-def floored(
-    a_at, b_at, total, ROWS: gl.constexpr, COLUMNS: gl.constexpr, TERMS: gl.constexpr, FIRST: gl.constexpr,
-    EVERY: gl.constexpr,
-):  # fmt: skip
+def floored(a_at, b_at, total, TERMS: gl.constexpr, FIRST: gl.constexpr, EVERY: gl.constexpr):
     """total + the products of every EVERY-th k from FIRST on, each rounded down to the unit of total."""
+    L: gl.constexpr = total.type.layout
     for k in gl.static_range(FIRST, TERMS, EVERY):
-        x, y = gl.load(a_at[0] + k * ROWS), gl.load(b_at[0] + k * COLUMNS)
-        total = fma_rz(gl.expand_dims(x, 1), gl.expand_dims(y, 0), total)
+        total = fma_rz(lines_at(a_at, 0, TERMS, k, 1, L), lines_at(b_at, 0, TERMS, k, 0, L), total)
     return total
 
 

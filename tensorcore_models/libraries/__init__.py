@@ -4,6 +4,7 @@ Nothing here runs a GPU, and nothing is guessed: what nobody has measured raises
 """
 
 from ..orders.order import Chain, Sum
+from .attention import AttentionRecipe, attention
 from .cublaslt import PLATFORMS, cublaslt, tail_loss
 from .cutlass import cutlass
 from .profiled import ProfiledProduct, configured, from_profile
@@ -14,6 +15,7 @@ from .scaled_mm_choices import recorded_split
 
 __all__ = [
     "PLATFORMS",
+    "AttentionRecipe",
     "Chain",
     "Epilogue",
     "ProfiledProduct",
@@ -21,6 +23,7 @@ __all__ = [
     "Recording",
     "Sum",
     "Unknown",
+    "attention",
     "configured",
     "cublaslt",
     "cutlass",

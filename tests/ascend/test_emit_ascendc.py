@@ -117,7 +117,7 @@ def test_without_vector_work_the_cubes_alone_are_started_and_counted(name, tmp_p
 def test_with_vector_work_the_vector_cores_are_counted(name, tmp_path):
     """Two vector cores drive a cube whose rectangle has two equal halves of whole tiles, and one another."""
     options, along = MIXED[name]
-    s = grid(**{"operand": "int8", "dequantize": True} | options)
+    s = grid(**{"operand": "int8", "dequantize": "vector"} | options)
     mode, counted, cubes = core_mode(s), tiling_fields(s), cube_fields(s)
     assert (mode.name, mode.along_m, mode.along_n) == ("mix", *along) and not broken_rules_of(s)
     assert cubes["usedCoreNum"] <= counted["usedCoreNum"] <= mode.counted * cubes["usedCoreNum"]
@@ -132,7 +132,7 @@ def test_with_vector_work_the_vector_cores_are_counted(name, tmp_path):
 )
 @pytest.mark.sweep(1)
 def test_a_fault_in_the_text_is_seen(fault, tmp_path):
-    s = grid(**{"operand": "int8", "dequantize": True} | MIXED["two along m"][0])
+    s = grid(**{"operand": "int8", "dequantize": "vector"} | MIXED["two along m"][0])
     found, expected, _ = computed(s, tmp_path, lambda text: text.replace(*fault))
     assert not np.array_equal(found, expected.astype("f4"))
 
@@ -157,7 +157,7 @@ def changed(folder, name, old, new):
     ],
 )  # fmt: skip
 def test_a_wrong_mode_or_count_is_found(options, name, old, new, kind, why, tmp_path):
-    mixed = {"operand": "int8", "dequantize": True} if options else {}
+    mixed = {"operand": "int8", "dequantize": "vector"} if options else {}
     s = grid(128, 64, 256, (32, 32, 32), grid=(2, 1, 2), **mixed)
     write_files(tmp_path, ascendc_files(s))
     sound = check_ascendc_kernel(tmp_path)
@@ -177,7 +177,7 @@ def test_the_command_reads_an_ascendc_kernel(tmp_path, capsys):
 
 
 def test_sums_are_scaled_by_no_other_dialect():
-    s = grid(128, 64, 256, (32, 32, 32), operand="int8", dequantize=True, layout="nt", grid=None, template="")
+    s = grid(128, 64, 256, (32, 32, 32), operand="int8", dequantize="vector", layout="nt", grid=None, template="")
     for dialect in ("pto", "catlass"):
         with pytest.raises(ValueError, match="--emit ascendc scales them"):
             EMITTERS[dialect](s)

@@ -1,6 +1,7 @@
 """What the model rests on: published times, and its calibration to a profile."""
 
 import csv
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import ascend
 from ascend.chips.files import chip_text
-from ascend.reports.fit import FREE, _Rows, _told_apart, fit_profile
+from ascend.reports.fit import FREE, _is_worth, _Rows, _standard_errors, _told_apart, fit_profile
 from ascend.reports.profile import COLUMNS, ProfileRow, read_profile
 from ascend.reports.published import AROUND_US, FAR_OFF, SOURCES, comparisons, spread
 from ascend.schedule import build_schedule, variant
@@ -181,13 +182,66 @@ def test_what_rows_do_not_tell_stays_and_is_named():
     row = ProfileRow("made", 1024, 1024, 1024, "fp16", 1.3 * ascend.simulate(of_the_study(1024, 1024, 1024)).seconds)
     fit = fit_profile(B3, [row] * 4, schedule_of=lambda row: of_the_study(row.m, row.k, row.n))
     assert len({"l1_to_l0a_rate", "launch_us", "l2_read_rate", "sync_cycles_per_block"} & set(fit.parameters)) <= 1
-    assert len(fit.untold) >= 6 and set(fit.untold.values()) <= {
-        "no row depends on it",
-        "the rows are explained without it",
-    }
+    (taken,) = fit.parameters
+    assert set(fit.untold.values()) <= {"no row depends on it", f"the rows do not tell it from {taken}"}
+    assert {"l2_read_rate", "launch_us"} <= {taken, *fit.alike[taken]} and len(fit.untold) >= 6
     for name in fit.untold:
         if name in ascend.Chip.__dataclass_fields__:
             assert getattr(fit.chip, name) == getattr(B3, name)
+
+
+def made_rows(sizes, true, factors=None):
+    times = [ascend.simulate(of_the_study(*s).timed_by(true)).seconds for s in sizes]
+    return [
+        ProfileRow("made", *s, "fp16", t * f)
+        for s, t, f in zip(sizes, times, factors or [1.0] * len(sizes), strict=True)
+    ]
+
+
+def fit_of(rows):
+    return fit_profile(B3, rows, schedule_of=lambda row: of_the_study(row.m, row.k, row.n))
+
+
+def test_one_shape_names_all_that_would_explain_it():
+    """A slower L2 makes one shape longer, and so would the launch, the moves to L0 and others: none is explained away."""
+    fit = fit_of(made_rows([(1024,) * 3], B3.replace(l2_read_rate=70.0)))
+    (taken,) = fit.parameters
+    assert {"launch_us", "l2_read_rate", "l0_share"} <= {taken, *fit.alike[taken]}
+    assert not fit.recommended and not fit.standard_errors  # nothing was left out
+
+
+def test_large_shapes_alone_do_not_claim_the_memory():
+    """Loads that miss L2 are slower, by the memory or by each core's path to it; small products that few cores load tell."""
+    large = fit_of(made_rows([(4096,) * 3, (8192, 8192, 4096), (6144,) * 3], B3.replace(hbm_bytes_per_second=1e12)))
+    (taken,) = large.parameters
+    assert {"memory_read_rate", "hbm_bytes_per_second"} <= {taken, *large.alike[taken]}
+    sizes = [(128, 4096, 512), (16, 8192, 256), (64, 2048, 1024)]
+    few = fit_of(made_rows(sizes, B3.replace(memory_read_rate=40.0)))
+    assert few.parameters == {"memory_read_rate": pytest.approx(40.0, rel=0.01)} and not few.alike and few.recommended
+
+
+def test_a_fit_that_does_not_help_other_rows_is_not_recommended():
+    """Times that scatter for no reason of the chip's: a fit follows some rows, and those left out get worse."""
+    sizes = [(512,) * 3, (1024,) * 3, (512, 4096, 512)]
+    fit = fit_of(made_rows(sizes, B3, (1.15, 0.9, 1.0)))
+    assert fit.recommended == (fit.spread("left_out") < fit.spread("nominal"))
+    assert not fit.recommended
+
+
+def test_standard_errors_are_the_jackknife_of_fits_without_one_row():
+    """Of n fits, each without one row: sqrt((n - 1) / n sum (x - mean)^2); none where fewer than three could be left out."""
+    chips = [B3.replace(launch_us=x) for x in (4.0, 5.0, 9.0)]
+    assert _standard_errors(["launch_us"], chips) == {"launch_us": pytest.approx((2 / 3 * (4 + 1 + 9)) ** 0.5)}
+    assert _standard_errors(["launch_us"], chips[:2]) == _standard_errors(["launch_us"], [*chips, None]) == {}
+
+
+def test_scatter_is_not_a_parameter():
+    """A launch of 20 us, and times that scatter by 2 %: the launch with its error, and nothing that follows the scatter."""
+    rows = made_rows([(1024,) * 3, (512,) * 3, (512, 1024, 512)], B3.replace(launch_us=20.0), (1.02, 0.99, 1.0))
+    fit = fit_of(rows)
+    assert set(fit.parameters) == {"launch_us"} and fit.recommended
+    assert abs(fit.parameters["launch_us"] - 20.0) < 3 * fit.standard_errors["launch_us"] < 3.0
+    assert not _is_worth(0.004, 0.012, 4, 1) and _is_worth(0.0002, 0.012, 4, 1) and not _is_worth(0.0, 0.012, 3, 1)
 
 
 def test_a_chip_is_written_and_read_again(tmp_path):
@@ -250,13 +304,66 @@ def test_fractals_are_understood_and_other_rows_are_named(tmp_path):
     """A weight in NZ (k = 200 padded to 208, n = 96), and a row of three dimensions."""
     lines = (
         'nz,MatMulV2,5.0,"30,200;6,13,16,16",FLOAT16;FLOAT16,"30,96"', 'x,MatMul,5.0,"2,3,4;4,5",FLOAT16;FLOAT16,"2,5"',
-        'y,BatchMatMulV2,5.0,"8,3,4;8,4,5",FLOAT16;FLOAT16,"8,3,5"', 'z,Gelu,5.0,"3,4",FLOAT16,"3,4"',
+        'y,WeightQuantBatchMatmulV2,5.0,"8,4;4,5",FLOAT16;INT8,"8,5"', 'z,Gelu,5.0,"3,4",FLOAT16,"3,4"',
     )  # fmt: skip
     (tmp_path / "p.csv").write_text("\n".join((",".join(COLUMNS), *lines)) + "\n", encoding="utf-8")
     rows, skipped = read_profile(tmp_path / "p.csv")
     assert [(r.m, r.k, r.n) for r in rows] == [(30, 200, 96)]
     assert len(skipped) == 2 and "line 3: expected two matrices" in skipped[0]
-    assert "line 4: 'BatchMatMulV2' is no product of two matrices" in skipped[1]
+    assert "line 4: 'WeightQuantBatchMatmulV2' is no product that is timed here" in skipped[1]
+
+
+def profile_of(path, head, *lines):
+    path.write_text("\n".join((head, *lines)) + "\n", encoding="utf-8")
+    return read_profile(path)
+
+
+def test_batches_groups_and_quantised_products_are_read(tmp_path):
+    """What a model's profile has: shapes by the rules of each operator, equal groups because the file has only their sum."""
+    lines = (
+        'bmm,BatchMatMulV2,5.0,"2,4,30,20;2,4,20,40",DT_BF16;DT_BF16,"2,4,30,40",DT_BF16',
+        'turned,BatchMatMulV2,5.0,"8,30,20;1,40,20",FLOAT16;FLOAT16,"8,30,40",FLOAT16',
+        'experts,GroupedMatmul,5.0,"70,20;4,20,40;;4",FLOAT16;FLOAT16;;INT64,"70,40",FLOAT16',
+        'columns,QuantBatchMatmulV3,5.0,"30,64;64,40;40",INT8;INT8;UINT64,"30,40",FLOAT16',
+        'rows,QuantBatchMatmulV3,5.0,"30,64;64,40;40;30",INT8;INT8;FLOAT;FLOAT,"30,40",FLOAT16',
+        'wide,QuantBatchMatmulV3,5.0,"30,64;64,40;40",INT8;INT8;FLOAT,"30,40",DT_BF16',
+        'odd,BatchMatMulV2,5.0,"3,30,20;2,20,40",FLOAT16;FLOAT16,"6,30,40",FLOAT16',
+    )
+    rows, skipped = profile_of(tmp_path / "p.csv", ",".join((*COLUMNS, "Output Data Types")), *lines)
+    assert [(r.m, r.k, r.n, r.operand, r.products) for r in rows[:3]] == [
+        (30, 20, 40, "bf16", (30,) * 8), (30, 20, 40, "fp16", (30,) * 8), (70, 20, 40, "fp16", (18, 18, 17, 17)),
+    ]  # fmt: skip
+    assert [(r.m, r.k, r.n, r.operand, r.dequantize) for r in rows[3:]] == [
+        (30, 64, 40, "int8", how) for how in ("fixpipe", "vector", "vector")
+    ]
+    assert len(skipped) == 1 and "an operand has 3 matrices for 6 products" in skipped[0]
+
+
+def test_kernel_details_of_torch_npu_are_read(tmp_path):
+    head = "Step Id,Device_id,Name,Type,Accelerator Core,Duration(us),Block Dim,Input Shapes,Input Data Types,Output Shapes"
+    line = 'aclnnMm_MatMulV3,MatMulV3,AI_CORE,12.5,20,"30,20;20,40",FLOAT16;FLOAT16,"30,40",0.25'
+    (row,), _ = profile_of(tmp_path / "kernel_details.csv", head + ",aic_cube_ratio", "1,0," + line)
+    assert row == ProfileRow("aclnnMm_MatMulV3", 30, 20, 40, "fp16", pytest.approx(12.5e-6), (("CUBE", 0.25),))
+
+
+def test_batches_and_scaled_sums_of_a_profile_are_predicted(tmp_path, capsys):
+    """--measured deals groups to cores as a plan does and scales sums; --calibrate fits single products, names the others."""
+    lines = (
+        'experts,GroupedMatmul,9.0,"256,128;4,128,256",FLOAT16;FLOAT16,"256,256",FLOAT16',
+        'scaled,QuantBatchMatmulV3,20.0,"256,512;512,256;256;256",INT8;INT8;FLOAT;FLOAT,"256,256",FLOAT16',
+    )
+    profile_of(tmp_path / "p.csv", ",".join((*COLUMNS, "Output Data Types")), *lines)
+    asked = [str(tmp_path / "p.csv"), "--chip", "910B2", "--layout", "nd", "--json"]
+    assert main(["simulate", "--measured", *asked]) == 0
+    experts, scaled = json.loads(capsys.readouterr().out)["products"]
+    groups = ascend.plan_batch([64] * 4, 128, 256, "910B2", terms=1, layout="nd", error_of=lambda s: 0.0)[0]
+    assert experts["predicted"] == pytest.approx(groups.seconds) and experts["pipes"] == {}
+    options = {"terms": 1, "layout": "nd", "operand": "int8", "error_of": lambda s: 0.0, "simulated": 4, "top": 1}
+    one = ascend.plan(256, 512, 256, "910B2", dequantize="vector", **options)[0]
+    assert scaled["predicted"] == pytest.approx(one.seconds, rel=0.02)
+    assert main(["simulate", "--calibrate", *asked]) == 0
+    fitted = json.loads(capsys.readouterr().out)
+    assert [r["name"] for r in fitted["residuals"]] == ["scaled"] and "experts: 4 products" in fitted["skipped"][0]
 
 
 @pytest.mark.full  # 2 s and more: a fit is a thousand simulations

@@ -75,7 +75,7 @@ CASES = {
         B3,
         (64, 64, 64),
         (70, 500, 260),
-        {"terms": 1, "kernel": "grid", "operand": "int8", "dequantize": True},
+        {"terms": 1, "kernel": "grid", "operand": "int8", "dequantize": "vector"},
     ),
     "unaligned rows": (A5, (64, 48, 64), (70, 500, 263), {"terms": 1, "kernel": "grid", "layout": "nt"}),
     "MX": (A5, (64, 64, 64), (70, 500, 263), {"terms": 1, "kernel": "grid", "operand": "mxfp8"}),

@@ -1,5 +1,6 @@
 """TCubeTiling's published rules: every plan keeps them, as a second statement of them says, and each can be seen broken."""
 
+import json
 import math
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 import ascend
 from ascend.reports.tiling import ascendc_snippet, basic_snippet, snippets
 from ascend.schedule import build_schedule, variant
+from ascend.tiling.entered import entered, read_tiling
 from ascend.tiling.fields import broken_rules, broken_rules_of, is_said_by, layout_of, tiling_fields
 from ascend.tiling.rules import RULES
+from mpgemm.cli import main
 
 B3 = ascend.get_chip("910B3")
 
@@ -215,3 +218,60 @@ def test_a_short_k_has_a_plan(operand, k, layout):
     assert not judged(
         tiling_fields(p.schedule), p.schedule.placed_on, operand, layout_of(p.schedule), len(p.schedule.k_slices) > 1
     )
+
+
+#: asc-devkit, matmul_high_performance, 8192^3 on a 910B1, case 5: 4156.76 us.
+CASE_5 = {
+    "usedCoreNum": 24, "M": 8192, "N": 8192, "Ka": 8192, "Kb": 8192, "singleCoreM": 2048, "singleCoreN": 1376,
+    "singleCoreK": 8192, "baseM": 128, "baseN": 256, "baseK": 64, "depthA1": 16, "depthB1": 8, "stepKa": 8, "stepKb": 4,
+}  # fmt: skip
+
+
+def test_published_fields_are_timed_as_they_are(tmp_path, capsys):
+    path = tmp_path / "tiling.json"
+    path.write_text(json.dumps({"tiling": CASE_5}))
+    assert main(["simulate", "--tiling", str(path), "--chip", "910B1", "--layout", "nt", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 1e6 * found["seconds"] == pytest.approx(4156.76, rel=0.02)
+    assert found["notes"] == ["depthA1 = 16 and depthB1 = 8: both streams are timed 8 deep"]
+    assert (found["block"], found["grid"], found["template"]) == ([128, 64, 256], [4, 1, 6], "mdl")
+    assert main(["simulate", "--tiling", str(path), "--chip", "910B1", "--block", "128,64,256"]) == 2
+    assert "--tiling" in capsys.readouterr().err
+
+
+def test_fields_of_a_plan_mean_the_plan():
+    """The fields that a plan for AscendC writes are read as its own schedule: the same time."""
+    for size in ((2048, 1024, 3072), (512, 4096, 768)):
+        own = ascend.plan(
+            *size, "910B3", terms=1, layout="nd", top=1, target="ascendc", split=1, error_of=lambda s: 0.0
+        )[0]
+        again = entered(tiling_fields(own.schedule), own.schedule.placed_on, "mdl", layout="nd")
+        assert ascend.simulate(again.schedule).seconds == pytest.approx(own.seconds, rel=0.001) and not again.notes
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"baseM": 0}, "baseM must be above 0"), ({"Kb": 4096}, "Ka = 8192 and Kb = 4096 differ"),
+        ({"usedCoreNum": 48}, "usedCoreNum = 48, but the fields cut 24 rectangles"),
+        ({"singleCoreM": 1024}, "usedCoreNum = 24, but the fields cut 48 rectangles"), ({"baseM": 512}, "overflows"),
+    ],
+)  # fmt: skip
+def test_fields_that_contradict_each_other_are_refused(change, why):
+    with pytest.raises(ValueError, match=why):
+        entered(CASE_5 | change, ascend.get_chip("910B1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[1]", "expected an object"),
+        ("{", "is no JSON"),
+        ('{"M": 1}', "lacks N, Ka"),
+        (json.dumps(CASE_5 | {"M": 1.5}), "M must be"),
+    ],
+)
+def test_files_that_are_no_tiling_are_refused(tmp_path, text, why):
+    (tmp_path / "t.json").write_text(text)
+    with pytest.raises(ValueError, match=why):
+        read_tiling(tmp_path / "t.json")

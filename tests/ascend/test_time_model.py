@@ -8,6 +8,7 @@ from ascend.memory import nd_costs
 from ascend.planner.estimate import Candidates, estimate
 from ascend.request import Request
 from ascend.schedule import build_schedule
+from ascend.schedule_options import DEQUANTIZES
 
 B1, B3, A5 = (ascend.get_chip(name) for name in ("910B1", "910B3", "950"))
 
@@ -162,31 +163,105 @@ def test_costs_of_pieces_are_the_same_one_by_one_and_as_arrays():
         assert [float(np.asarray(x)) for x in one] == [np.broadcast_to(x, widths.shape)[at] for x in whole]
 
 
+def test_rows_that_start_anywhere_load_slower():
+    """asc-devkit, AIV ND2NZ, before: 1024 x 1024 x 4095 takes 149.82 us on a 910B1, of which MTE2 is busy 130.77."""
+    odd, even, aligned = (
+        ascend.simulate(grid(1024, 1024, n, B1, layout="nd", grid=(8, 1, 3), template="mdl"))
+        for n in (4095, 4064, 4096)
+    )
+    assert 1e6 * odd.seconds == pytest.approx(149.82, rel=0.05)
+    assert 1e6 * odd.utilization["MTE2"] * odd.seconds == pytest.approx(130.77, rel=0.1)
+    assert aligned.seconds < 0.9 * even.seconds < 0.8 * odd.seconds  # 4064 columns start on multiples of 64 bytes
+
+
+@pytest.mark.parametrize(("layout", "k", "n"), [("nd", 64, 4080), ("nt", 8016, 64)])
+def test_parts_of_rows_cost_by_where_rows_start(layout, k, n):
+    """B by rows of n or of k elements: multiples of 128 bytes, of 32, of 2; each 32 bytes of a piece cost their own."""
+    costs = []
+    for more in (0, 16, 1):
+        size = (k // 64 * 64 + more, n) if layout == "nt" else (k, n // 64 * 64 + more)
+        row = size[0] if layout == "nt" else size[1]
+        found = nd_costs(Request(64, *size, B3, terms=1, layout=layout), 256, 256)
+        assert (2 * row % 128 == 0, 2 * row % 32 == 0) == [(True, True), (False, True), (False, False)][len(costs)]
+        costs.append((float(found.b), float(found.b_memory)))
+    whole, sector, anywhere = (np.array(pair) for pair in costs)
+    extra = 16 / 512 * np.array([B3.nd_sector_bytes, B3.nd_unaligned_bytes])
+    assert np.allclose(anywhere - sector, extra[1] - extra[0]) and extra[1] > extra[0] > 0
+    assert (sector - whole >= extra[0] - 1e-9).all()
+
+
+def test_short_pieces_along_n_on_a_950():
+    """INT8 in ND rows: a piece of 256 bytes costs more besides, one of 512 nothing; pieces along k cost nothing either."""
+    costs = [
+        float(nd_costs(Request(64, 4096, 4096, A5, terms=1, operand="int8", layout=layout), bn, bn).b)
+        for layout, bn in (("nd", 256), ("nd", 512), ("nt", 256), ("nt", 192))
+    ]
+    assert costs == [1 + A5.nd_part_bytes / 256, 1.0, 1.0, 1.0]
+
+
+# -- launches ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_launch_grows_with_its_cores_and_is_shorter_in_a_loop():
+    times = [
+        ascend.simulate(grid(64 * cores, 64, 64, B3, (64, 64, 64), swizzle=ascend.Swizzle(1, 0), warm=warm))
+        .phases[0]
+        .launch
+        for cores, warm in ((1, False), (20, False), (20, True))
+    ]
+    expected = [
+        B3.launch_us + cores * B3.launch_core_us + cold * B3.cold_launch_us
+        for cores, cold in ((1, 1), (20, 1), (20, 0))
+    ]
+    assert np.allclose(times, np.array(expected) * B3.frequency_mhz) and len(set(times)) == 3
+
+
+def test_a_small_product_takes_few_cores():
+    """triton-ascend, issue 293: 256^3 in 4.27 us in a loop, where a launch of all cores and the product would take longer."""
+    found = ascend.plan(256, 256, 256, B1, terms=1, layout="nd", warm=True, top=1, error_of=lambda s: 0.0)[0]
+    assert found.schedule.used_cores < B1.cores and 1e6 * found.seconds == pytest.approx(4.27, rel=0.2)
+
+
 # -- scales of INT8 sums ----------------------------------------------------------------------------------------------
 
 
 def test_dequantization_is_a_stage_of_the_last_tile():
     options = {"operand": "int8", "layout": "nd"}
     plain, scaled = (
-        ascend.simulate(grid(128, 2048, 16384, B1, (128, 128, 256), dequantize=x, **options)) for x in (False, True)
+        ascend.simulate(grid(128, 2048, 16384, B1, (128, 128, 256), dequantize=x, **options)) for x in ("", "vector")
     )
     stage = scaled.phases[-1]
     assert stage.name == "dequantize" and stage.launch == B1.vector_launch_us * B1.frequency_mhz
     assert scaled.cycles == pytest.approx(plain.cycles + stage.launch + stage.cycles)
     assert stage.cycles > 128 * 256 * 4 / B1.ub_to_ddr_rate
-    more = ascend.simulate(grid(512, 2048, 16384, B1, (128, 128, 256), dequantize=True, **options))
+    more = ascend.simulate(grid(512, 2048, 16384, B1, (128, 128, 256), dequantize="vector", **options))
     assert more.phases[-1].cycles == stage.cycles  # other tiles are scaled while the cube goes on
     assert ascend.simulate(scaled.schedule, all_cores=True).phases[-1].cycles == pytest.approx(stage.cycles, rel=0.05)
+
+
+def test_fixpipe_scales_on_its_way():
+    """Columns cost no stage and no vector cores; what a chip has not is refused, what is unknown, too."""
+    options = {"operand": "int8", "layout": "nd"}
+    plain, scaled = (ascend.simulate(grid(512, 512, 512, B1, dequantize=x, **options)) for x in ("", "fixpipe"))
+    assert [p.name for p in scaled.phases] == ["multiply"] and scaled.cycles == plain.cycles
+    assert grid(512, 512, 512, B1, dequantize=True, **options).dequantize == "fixpipe"
+    for make in (grid, lambda *size, **more: ascend.plan(*size[:4], terms=1, **more)):
+        with pytest.raises(ValueError, match="910A has no FIXPIPE, its vector units scale the sums"):
+            make(64, 64, 64, ascend.get_chip("910A"), (16, 32, 16), operand="int8", dequantize="fixpipe")
+        with pytest.raises(ValueError, match="dequantize is one of fixpipe, vector, got 'cube'"):
+            make(64, 64, 64, B3, (16, 32, 16), operand="int8", dequantize="cube")
 
 
 def test_dequantization_changes_no_bit():
     rng = np.random.default_rng(0)
     a, b = rng.integers(-128, 128, (40, 70)).astype(np.float32), rng.integers(-128, 128, (70, 50)).astype(np.float32)
-    products = [grid(40, 70, 50, B3, (32, 32, 32), operand="int8", dequantize=x).product(a, b) for x in (False, True)]
-    assert np.array_equal(*products)
+    products = [
+        grid(40, 70, 50, B3, (32, 32, 32), operand="int8", dequantize=x).product(a, b) for x in ("", *DEQUANTIZES)
+    ]
+    assert all(np.array_equal(products[0], x) for x in products)
 
 
-@pytest.mark.parametrize("dequantize", [False, True])
+@pytest.mark.parametrize("dequantize", ["", *DEQUANTIZES])
 def test_closed_forms_follow_the_stage(dequantize):
     one = np.ones(1)
     c = Candidates(128 * one, 128 * one, 256 * one, 4 * one, one, 6 * one, one < 0, "none")

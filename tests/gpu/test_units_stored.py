@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
+from tensorcore_models import compiled
 from tensorcore_models.kernels import lowered
 from tensorcore_models.kernels.generic import generic_bits
 from tensorcore_models.probing.edges import EDGES, draw
@@ -199,3 +200,11 @@ def test_a_product_far_below_both_windows_is_cut_to_zero():
     p = DrawnOperands(a.astype(np.uint16), b.astype(np.uint16), c.view(np.uint32), None, None)
     done, found = unit_machine.run(engine_of(unit), machine, p)
     assert done.again == () and np.array_equal(found, c.view(np.uint32))
+
+
+@pytest.mark.parametrize("name", ["hopper-fp16", "ada-e4m3"])
+def test_a_step_that_is_not_waited_for_is_a_race(name):
+    """Operands of a step are copied ahead: a loop that waits for one group less reads what is still on its way."""
+    unit, machine = unit_machine.stored(name, lambda _, text: text.replace("wait_group \t1;", "wait_group \t2;"))
+    with pytest.raises(compiled.KernelFault, match="race"):
+        unit_machine.run(engine_of(unit), machine, normal(lowered(engine_of(unit)), 3, SHAPE))

@@ -8,9 +8,9 @@ from mpgemm.cli import main
 from mpgemm.kernels.configurations import Configuration, choose, configurations, estimate, fits
 from mpgemm.kernels.counts import instruction_counts
 from mpgemm.kernels.forms import KERNELS, kernel_form, kernel_method
-from mpgemm.kernels.launches import split_launch
 from mpgemm.kernels.recipes import recipe, spelled
 from mpgemm.kernels.targets import MISSING
+from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch
 from mpgemm.recovery.methods import get_method
 from tensorcore_models.gpu.launches import View
 from tensorcore_models.gpu.targets import TARGETS, get_target
@@ -49,7 +49,7 @@ def test_it_writes_text_binary_source_and_record(triton, tmp_path, capsys):
 
 
 def test_amd_is_compiled_and_checked_where_a_machine_runs_it(triton, tmp_path, capsys):
-    arguments = ["kernel", "bf16x3", "--out", str(tmp_path), "--tile", "32", "32", "32", "4", "1", "--target"]
+    arguments = ["kernel", "bf16x3", "--out", str(tmp_path), "--tile", "32", "32", "64", "4", "1", "--target"]
     assert main([*arguments, "gfx942", "--check"]) == 0
     assert "checked on wide data: 0 of" in capsys.readouterr().out
     assert "v_mfma" in (tmp_path / "gemm.amdgcn").read_text()
@@ -91,7 +91,7 @@ def test_residues_are_three_texts_and_are_checked(triton, tmp_path, capsys):
         (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70'; known: sm_80"),
         (["ozaki_int8", "--target", "sm_90"], "has no kernel; methods with kernels: ootomo_tf32"),
         (["ootomo:restart_every=48", "--target", "sm_90"], "power of two from 16 to 256, got 48"),
-        (["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"], "tiles of 32 of k"),
+        (["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"], "tiles of 64 of k"),
         (["ootomo", "--target", "sm_90", "--shape", "0", "1", "1"], "--shape has positive sizes"),
     ],
 )
@@ -129,10 +129,16 @@ def test_a_row_asks_for_its_tile():
 def test_a_grid_that_no_device_has_is_refused():
     """A row is split by at least one program."""
     form, most = kernel_form(kernel_method("bf16x9")), (1 << 31) - 1
-    x, out = View(None, "fp32", (most, 1, 1)), View(None, "bf16", (most, 1, 1), most)
-    assert split_launch(form, 1, (1, most, 1), x, out).grid == most
-    with pytest.raises(ValueError, match="split_words takes 2147483648 programs, a grid has at most 2147483647"):
-        split_launch(form, 1, (2, 1 << 29, 300), x, out)
+    x = View(None, "fp32", (0, 64, 1))
+
+    def grid(k):
+        return split_operands_launch(
+            form, (1, 64, k), (None, x), (None, WordPlanes("bf16", 3, 1, 64, k, "lines")), (None, None)
+        ).grid
+
+    assert grid(64 * most) == most
+    with pytest.raises(ValueError, match="split_operands takes 2147483648 programs, a grid has at most 2147483647"):
+        grid(64 * most + 64)
 
 
 def test_methods_are_spelled_with_their_options():

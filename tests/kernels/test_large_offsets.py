@@ -11,15 +11,17 @@ from mpgemm import kernels  # noqa: E402
 from mpgemm.kernels import launches  # noqa: E402
 from mpgemm.kernels.forms import kernel_form  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
+from mpgemm.kernels.plans import ProductPlan  # noqa: E402
 from mpgemm.kernels.products import TensorProduct, view  # noqa: E402
 from mpgemm.kernels.residues import residue_products_launch, residues_launch  # noqa: E402
+from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch  # noqa: E402
 from mpgemm.recovery.methods import get_method  # noqa: E402
 from tensorcore_models.compiled import memory  # noqa: E402
 from tensorcore_models.compiled.ptx import program  # noqa: E402
 from tensorcore_models.gpu.launches import View  # noqa: E402
 
 FAR = 1 << 31
-SMALL = kernels.Configuration(16, 32, 32, 2, 2)
+SMALL = kernels.Configuration(16, 32, 64, 2, 2)
 
 
 class Reserved:
@@ -73,13 +75,18 @@ def filled(x: torch.Tensor, seed: int) -> torch.Tensor:
     return x.copy_(torch.from_numpy(values.astype(np.float32)))
 
 
-def test_rows_of_every_operand_are_far_apart(reserved, device):
+def test_rows_of_every_operand_are_far_apart(reserved, device, monkeypatch):
     row, n, k = kernels.recipe("bf16x3"), 7, 40
     step = FAR // 2 + 16  # row 2 lies beyond 2^31 elements
     a = filled(reserved.empty(torch.float16, (1, 3, k), (0, step, 1)), 0)
     b = filled(reserved.empty(torch.float16, (1, k, n), (0, FAR // 32, 1)), 1)
     out = reserved.empty(torch.float32, (1, 3, n), (0, 16, 1))
     a[0, 2, 3] = float("inf")  # the repair reads them again
+    monkeypatch.setattr(
+        ProductPlan,
+        "rooms",
+        lambda plan, where: {"flags": reserved.empty(torch.int32, *plan.workspace["flags"][:1], (1,))},
+    )
     TensorProduct(row, a, b, configuration=SMALL).into(out)
     wanted = mpgemm.recovered_gemm(a[0].float().numpy(), b[0].float().numpy(), method=row, engine="ampere")
     assert same_bits(out[0].numpy(), wanted).all()
@@ -97,14 +104,21 @@ def test_results_and_batches_are_far_apart(reserved, device):
         assert same_bits(out[i].numpy(), wanted).all()
 
 
+class FarPlanes(WordPlanes):
+    """Planes of 2^30 elements, most of which nobody uses."""
+
+    pitch = property(lambda self: self.lines)
+    plane = property(lambda self: FAR // 2)
+
+
 def test_planes_of_words_are_far_apart(reserved, device):
     """Three planes of 2^30 elements each: strides and planes fit 32 bits, their products do not."""
     row, k, n, plane = kernels.recipe("bf16x6", repair=False), 40, 6, FAR // 2
     form = kernel_form(row)
     x = filled(reserved.empty(torch.float32, (1, k, n), (k * n, n, 1)), 0)
     words = reserved.empty(torch.bfloat16, (3, 1, k, n), (plane, k * n, n, 1))
-    out = View(words, "bf16", (k * n, n, 1), plane)
-    launch = launches.split_launch(form, 1, (1, k, n), view(x), out)
+    planes = FarPlanes("bf16", 3, 1, n, k, "lines")
+    launch = split_operands_launch(form, (1, n, k), (None, view(x)), (None, planes), (None, words))
     kernels.products.devices.execute(launch, x.device)
     rest = x[0]
     for word in words[:, 0]:

@@ -12,12 +12,13 @@ pytest.importorskip("triton", reason="kernels are compiled by Triton: pip instal
 
 import mpgemm  # noqa: E402
 from mpgemm import kernels  # noqa: E402
-from mpgemm.kernels import products  # noqa: E402
-from mpgemm.kernels.forms import KERNELS  # noqa: E402
+from mpgemm.kernels import devices, products  # noqa: E402
+from mpgemm.kernels.forms import KERNELS, kernel_method  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
 from mpgemm.kernels.verification import ended_error  # noqa: E402
 
 SMALL = kernels.Configuration(16, 32, 32, 2, 2)
+SMALL_64 = kernels.Configuration(16, 32, 64, 2, 2)
 #: Sizes are odd where nothing else is asked: Triton compiles such launches to one text, which tests share.
 pytestmark = pytest.mark.filterwarnings("ignore:Dynamo detected")
 
@@ -36,6 +37,11 @@ def tensors(m, n, k, seed=0, batch=()):
     return [torch.from_numpy(rng.standard_normal(shape).astype(np.float32)) for shape in shapes]
 
 
+def small(method):
+    """A small tile with the k that a method asks for."""
+    return SMALL if kernel_method(method).formats[0] == "tf32" else SMALL_64
+
+
 def expected(a, b, c=None, method="ootomo_tf32", **asked):
     row = kernels.recipe(method, **asked)
     return mpgemm.recovered_gemm(a.float().numpy(), b.float().numpy(), None if c is None else c.numpy(), row, "ampere")
@@ -51,7 +57,7 @@ def assert_same(found, wanted):
 def test_a_product_is_the_method(device, method):
     a, b, c = tensors(19, 37, 71)
     a = a.bfloat16() if "bf16xfp32" in method else a
-    assert_same(kernels.matmul(a, b, method, c=c, config=SMALL), expected(a, b, c, method))
+    assert_same(kernels.matmul(a, b, method, c=c, config=small(method)), expected(a, b, c, method))
     assert [launch.function for launch in device.launches] == ["gemm", "repair"]
 
 
@@ -99,7 +105,7 @@ def test_special_values_are_those_of_fp32(device):
     a, b, c = tensors(19, 25, 51)
     a[1, 3], a[2, 4], a[5, 6], b[7, 2] = np.inf, np.nan, 3e38, -np.inf
     for method in ("ootomo_tf32", "sgemm_cube", "bf16x6"):
-        found = kernels.matmul(a, b, method, out=c.clone(), c=c, config=SMALL)
+        found = kernels.matmul(a, b, method, out=c.clone(), c=c, config=small(method))
         assert_same(found, expected(a, b, c, method))
         chain = mpgemm.recovered_gemm(a.numpy(), b.numpy(), method="fp32") + c.numpy()
         assert all(np.array_equal(test(found.numpy()), test(chain)) for test in (np.isnan, np.isinf))
@@ -110,12 +116,12 @@ def test_numbers_beyond_the_words_keep_their_accuracy(device):
     a, b = a * 2.0**40, b * 2.0**-60
     exact = a.double() @ b.double()
     size = a.double().abs() @ b.double().abs()
-    error = ((kernels.matmul(a, b, "ootomo", config=SMALL) - exact).abs() / size).max()
+    error = ((kernels.matmul(a, b, "ootomo", config=SMALL_64) - exact).abs() / size).max()
     unscaled = (
-        (kernels.matmul(a, b, "ootomo", scale="none", repair=False, config=SMALL) - exact).abs() / size
+        (kernels.matmul(a, b, "ootomo", scale="none", repair=False, config=SMALL_64) - exact).abs() / size
     ).nan_to_num(9)
     assert error < 2.0**-22 < unscaled.max()
-    assert_same(kernels.matmul(a, b, "ootomo", config=SMALL), expected(a, b, method="ootomo"))
+    assert_same(kernels.matmul(a, b, "ootomo", config=SMALL_64), expected(a, b, method="ootomo"))
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
@@ -133,14 +139,14 @@ def test_weights_are_split_once(device, method):
     a, b, _ = tensors(19, 41, 71, batch=(2,))
     a = a.bfloat16() if "bf16xfp32" in method else a
     ready = kernels.split(b[0], method)
-    found = kernels.matmul(a, ready, config=SMALL)
+    found = kernels.matmul(a, ready, config=small(method))
     for i in range(2):
         assert_same(found[i], expected(a[i], b[0], method=method))
     both = kernels.split(a[0], method, side="a")
-    assert_same(kernels.matmul(both, ready, config=SMALL), expected(a[0], b[0], method=method))
+    assert_same(kernels.matmul(both, ready, config=small(method)), expected(a[0], b[0], method=method))
     batch = kernels.split(b, method)
-    assert_same(kernels.matmul(a[0], batch, config=SMALL)[1], expected(a[0], b[1], method=method))
-    assert {launch.function for launch in device.launches} == {"gemm", "repair", "split_words"}
+    assert_same(kernels.matmul(a[0], batch, config=small(method))[1], expected(a[0], b[1], method=method))
+    assert {launch.function for launch in device.launches} == {"gemm", "repair", "split_operands"}
     with pytest.raises(ValueError, match="was split for method"):
         kernels.matmul(a[0], ready, "bf16x9" if method != "bf16xfp32x3" else "bf16xfp32x2")
     with pytest.raises(ValueError, match="split as b"):
@@ -150,14 +156,14 @@ def test_weights_are_split_once(device, method):
 def test_words_of_batches_are_repeated_or_stacked(device):
     """What was split has fewer batches than the product, or becomes one tall matrix; rows are scaled."""
     a, b, _ = tensors(5, 7, 41, batch=(3, 2))
-    found = kernels.matmul(a, kernels.split(b[0], "ootomo"), config=SMALL)
-    left = kernels.matmul(kernels.split(a[0], "ootomo", side="a"), b, config=SMALL)
+    found = kernels.matmul(a, kernels.split(b[0], "ootomo"), config=SMALL_64)
+    left = kernels.matmul(kernels.split(a[0], "ootomo", side="a"), b, config=SMALL_64)
     for i in range(3):
         for j in range(2):
             assert_same(found[i, j], expected(a[i, j], b[0, j], method="ootomo"))
             assert_same(left[i, j], expected(a[0, j], b[i, j], method="ootomo"))
     tall = kernels.matmul(
-        kernels.split(a[0] * torch.tensor([[[1.0]], [[64.0]]]), "ootomo", side="a"), b[0, 0], config=SMALL
+        kernels.split(a[0] * torch.tensor([[[1.0]], [[64.0]]]), "ootomo", side="a"), b[0, 0], config=SMALL_64
     )
     for j, factor in enumerate((1.0, 64.0)):
         assert_same(tall[j], expected(a[0, j] * factor, b[0, 0], method="ootomo"))
@@ -193,7 +199,7 @@ def test_a_row_has_the_same_bits_in_any_batch(device, method):
     """Row 0 alone, among 99 rows and, with the counted choice of tiles, among 4096."""
     a, b, _ = tensors(99, 47, 81)
     alone = kernels.matmul(a[:1], b, method)
-    for rows, config in ((99, None), (37, SMALL)):
+    for rows, config in ((99, None), (37, small(method))):
         assert_same(kernels.matmul(a[:rows], b, method, config=config)[:1], alone.numpy())
 
 
@@ -232,13 +238,13 @@ def test_gradients_are_products_of_the_method(device):
 def test_verify_holds_a_sample_against_its_bound(device, monkeypatch):
     a, b, c = tensors(19, 25, 51)
     kernels.matmul(a, b, c=c, verify=True, config=SMALL)
-    run = products.devices.execute
+    run = devices.PlannedLaunch.__call__
 
-    def wrong(launch, where):
-        run(launch, where)
-        launch.arguments["out"].data.add_(1e-3)
+    def wrong(launch, arguments, *rest):
+        run(launch, arguments, *rest)
+        launch.with_arguments(arguments).arguments["out"].data.add_(1e-3)
 
-    monkeypatch.setattr(products.devices, "execute", wrong)
+    monkeypatch.setattr(devices.PlannedLaunch, "__call__", wrong)
     with pytest.raises(mpgemm.bounds.watching.OutsideBound):
         kernels.matmul(a, b, c=c, verify=True, config=SMALL)
 
@@ -248,12 +254,12 @@ def test_verify_takes_alpha_and_beta(device, monkeypatch):
     a, b, c = tensors(17, 33, 45)
     for ends in ({"alpha": 0.3, "beta": -1.7}, {"alpha": 1e-42}, {"beta": 0.0}, {"alpha": 0.0, "beta": 2.0}):
         kernels.matmul(a, b, c=c, **ends, verify=True, config=SMALL)
-    run = products.devices.execute
+    run = devices.PlannedLaunch.__call__
 
-    def wrong(launch, where):
-        run(dataclasses.replace(launch, arguments={**launch.arguments, "alpha": 0.3001}), where)
+    def wrong(launch, arguments, *rest):
+        run(launch, [0.3001 if isinstance(x, float) and x == 0.3 else x for x in arguments], *rest)
 
-    monkeypatch.setattr(products.devices, "execute", wrong)
+    monkeypatch.setattr(devices.PlannedLaunch, "__call__", wrong)
     with pytest.raises(mpgemm.bounds.watching.OutsideBound):
         kernels.matmul(a, b, c=c, alpha=0.3, beta=-1.7, verify=True, config=SMALL)
 
@@ -277,6 +283,7 @@ def test_verify_takes_alpha_and_beta(device, monkeypatch):
             TypeError,
             "config is .16, 32, 32., expected a mpgemm.kernels.Configuration or 'tune'",
         ),
+        ({"bias": torch.zeros(24)}, TypeError, "no option bias: pass c=bias"),
         ({"c": [1.0]}, TypeError, "c is a list, expected a dense tensor"),
         ({"a": torch.zeros(20, 50).to_sparse()}, TypeError, "a.to_dense"),
         ({"out": torch.zeros(20, 24, device="meta")}, ValueError, "on one device"),

@@ -10,9 +10,9 @@ from mpgemm import kernels  # noqa: E402
 from mpgemm.kernels import products, tuning  # noqa: E402
 
 TILES = [
-    kernels.Configuration(16, 32, 32, 2, 2),
-    kernels.Configuration(32, 16, 32, 2, 1),
-    kernels.Configuration(16, 16, 32, 1, 1),
+    kernels.Configuration(16, 32, 64, 2, 2),
+    kernels.Configuration(32, 16, 64, 2, 1),
+    kernels.Configuration(16, 16, 64, 1, 1),
 ]
 
 

@@ -98,3 +98,21 @@ def test_the_command(head, tmp_path, capsys):
     for extra in (["--kv-tile", "8"], ["--attention", *files, "--shipped", "digits"], ["--attention", *files[::-1]]):
         assert main(["evaluate", *extra]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_unit_s_functions_are_computed_where_they_are_named():
+    """2^x and 1 / x are MUFU's: the output is that of plain steps on them, and differs from the one rounded to nearest."""
+    rng = np.random.default_rng(4)
+    q, k, v = (tcm.round_to(rng.standard_normal((12, 16)), "fp16").astype(np.float32) for _ in range(3))
+    unit = engine("fp16")
+    found = attention_errors(q, k, v, unit, functions="h100", out_format="fp32")
+    ex2, rcp = (tcm.get_function("hopper", f"{name}.approx.ftz.f32").values for name in ("ex2", "rcp"))
+    scores = unit.gemm(q.astype(np.float16), k.T.astype(np.float16)).astype(np.float64)
+    factor = np.float64(np.float32(0.25 * np.log2(np.e)))
+    shift = (scores.max(1, keepdims=True) * factor).astype(np.float32)
+    p = ex2((scores * factor - shift).astype(np.float32))
+    sums = np.cumsum(p, 1, dtype=np.float32)[:, -1:]
+    total = unit.gemm(p.astype(np.float16), v.astype(np.float16))
+    assert np.array_equal(found.output, (total * rcp(sums)).astype(np.float64))
+    nearest = attention_errors(q, k, v, unit, out_format="fp32")
+    assert (found.output != nearest.output).any() and np.array_equal(found.exact, nearest.exact)

@@ -58,7 +58,7 @@ def checked(capsys, *words):
     return status, json.loads(capsys.readouterr().out)
 
 
-ORDER = ["--format", "e4m3fn", "--promote-every", "128"]
+ORDER = ["--operands", "e4m3fn", "--promote-every", "128"]
 
 
 @pytest.mark.parametrize("operands", [("A.npy", "B.npy"), ("both.npz:x", "both.npz:w"), ("raw.npy", "B.npy")])
@@ -83,15 +83,18 @@ def test_the_picture_marks_the_wrong_elements():
     from mpgemm.reporting.plots import wrong_elements
 
     outside = np.zeros((1000, 40), bool)
-    outside[500:502, 7] = True
-    (axes, bar) = wrong_elements(outside, "two elements").axes
+    outside[501, 7] = True  # one of a block of two
+    figure = wrong_elements(outside, "one element")
+    (axes,) = figure.axes
     shown = np.asarray(axes.images[0].get_array())
-    assert shown.shape == (500, 40) and np.argwhere(shown).tolist() == [[250, 7]] and shown.max() == 1
-    assert axes.get_title() == "two elements" and "2 x 1" in bar.get_ylabel()
+    assert shown.shape == (500, 40) and np.argwhere(shown).tolist() == [[250, 7]] and axes.images[0].get_cmap().N == 2
+    assert axes.get_title() == "one element"
+    assert [text.get_text() for text in figure.legends[0].get_texts()][0] == "right"
+    assert "2 x 1" in figure.legends[0].get_texts()[1].get_text()
 
 
 def test_grouped(files, capsys):
-    words = ["A.npy", "experts.npy", "--format", "e4m3fn", "--ends", "20", "48"]
+    words = ["A.npy", "experts.npy", "--operands", "e4m3fn", "--ends", "20", "48"]
     status, found = checked(capsys, "grouped.npy", *words)
     assert status == 0 and found["allowed"] == ["passes: every element is right in 2 groups"]
     status, found = checked(capsys, "grouped.npy", *words, "--rows", "3")
@@ -115,13 +118,13 @@ def test_attention(files, capsys):
     ("words", "message"),
     [
         (["right.npy", "A.npy", "B.npy"], "|V1, as numpy writes"),
-        (["right.npy", "raw.npy", "raw.npy"], "say --format e4m3fn"),
-        (["right.npy", "both.npz", "B.npy", "--format", "e4m3fn"], "holds 2 arrays, say which; known: x, w"),
+        (["right.npy", "raw.npy", "raw.npy"], "say --operands e4m3fn"),
+        (["right.npy", "both.npz", "B.npy", "--operands", "e4m3fn"], "holds 2 arrays, say which; known: x, w"),
         (["right.npy"], "needs the files of A and B"),
         (["right.npy", "A.npy", "B.npy", "--causal"], "--causal goes with --attention"),
         (["a.npy", "A.npy", "B.npy", "--attention", "q.npy", "k.npy", "v.npy"], "A and B go without --attention"),
         (["a.npy", "--c", "A.npy", "--attention", "q.npy", "k.npy", "v.npy"], "--c goes without --attention"),
-        (["grouped.npy", "A.npy", "experts.npy", "--format", "e4m3fn", "--ends", "20", "49"], "rise from 0 to 48"),
+        (["grouped.npy", "A.npy", "experts.npy", "--operands", "e4m3fn", "--ends", "20", "49"], "rise from 0 to 48"),
         (
             ["grouped.npy", "A.npy", "experts.npy", "--ends", "20", "48", "--zero-a", "3"],
             "--zero-a goes without --ends",

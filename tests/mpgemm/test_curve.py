@@ -41,7 +41,7 @@ def test_a_point_is_the_error_of_the_method_with_its_spread(capsys):
 
 def test_the_files_are_pictures_and_the_points(tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    assert main([*WORDS.split(), "--format", "png", "svg", "--out", str(tmp_path)]) == 0
+    assert main([*WORDS.split(), "--figure-format", "png", "svg", "--out", str(tmp_path)]) == 0
     assert "written to" in capsys.readouterr().out
     assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
     picture = (tmp_path / "curve.svg").read_text()

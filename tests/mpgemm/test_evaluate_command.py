@@ -145,8 +145,8 @@ def test_bad_input_is_one_line_and_status_2(files, tmp_path, monkeypatch, capsys
     assert printed.out == ""
 
 
-def test_no_command_and_unknown_command(capsys):
-    for arguments in ([], ["nonsense"]):
+def test_an_unknown_command_is_one_line(capsys):
+    for arguments in ([""], ["nonsense"]):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         assert stop.value.code == 2

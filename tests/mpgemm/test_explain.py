@@ -136,7 +136,20 @@ def test_the_command_for_two_engines(capsys, monkeypatch, tmp_path):
     assert "first that differs" in text and "explain" in text and max(map(len, text.splitlines())) <= 72
     assert (
         main(
-            ["explain", "--engine", "h100/wgmma", "rtx4060", "--format", "fp8", "--a", "-1e-3", "1", "--b", "1", "2^-9"]
+            [
+                "explain",
+                "--engine",
+                "h100/wgmma",
+                "rtx4060",
+                "--operands",
+                "fp8",
+                "--a",
+                "-1e-3",
+                "1",
+                "--b",
+                "1",
+                "2^-9",
+            ]
         )
         == 0
     )
@@ -162,10 +175,10 @@ def test_the_command_for_two_engines(capsys, monkeypatch, tmp_path):
         (["--k", "5"], "goes with --distribution"),
         (["--engine", "a100", "h100", "v100"], "two to compare"),
         (["--a", "1e", "--b", "1"], "'1e' is not a number"),
-        (["ootomo", "--format", "fp16"], "--format goes without METHOD"),
+        (["ootomo", "--operands", "fp16"], "--operands goes without METHOD"),
         (["--engine", "a100", "h100", "--attribution-only"], "takes one engine"),
-        (["--engine", "a100", "h100", "--format", "fp8"], "engines that would do"),
-        (["--format", "fp4"], "is not explained"),
+        (["--engine", "a100", "h100", "--operands", "fp8"], "engines that would do"),
+        (["--operands", "fp4"], "is not explained"),
         (["--engine", "a100", "h1"], "unknown architecture"),
     ],
 )

@@ -326,7 +326,7 @@ def test_types_that_numpy_does_not_name_in_files(tmp_path, name):
     np.save(tmp_path / "x.npy", values)
     np.savez(tmp_path / "x.npz", x=values)
     for path in (tmp_path / "x.npy", f"{tmp_path}/x.npz:x"):
-        with pytest.raises(TypeError, match=r"\|V[12], as numpy writes ml_dtypes'.*--format"):
+        with pytest.raises(TypeError, match=r"\|V[12], as numpy writes ml_dtypes'.*--operands"):
             read_matrix(path)
         back = read_matrix(path, encodings=True)
         assert back.dtype == f"u{values.itemsize}" and back.tobytes() == values.tobytes()

@@ -127,7 +127,7 @@ def test_advise_promotion(seed, said, capsys):
     kind, a, b = draw(rng, 300)
     device, fmt = [("h100", "fp8"), ("l40s", "fp8"), ("a100", "fp16"), ("h100", "bf16")][rng.integers(4)]
     wanted = float(rng.choice([0, 1e-5, 1e-3, 0.3])) or None
-    given = ["--engine", device, "--format", fmt, *(["--wanted", wanted] if wanted else [])]
+    given = ["--engine", device, "--operands", fmt, *(["--wanted", wanted] if wanted else [])]
     finite = np.isfinite(a).all() and np.isfinite(b).all()
     largest = max(np.abs(x.astype(np.float64)).max() for x in (a, b))
     too_large = largest >= {"fp16": 65520, "bf16": 2.0**128 * (1 - 2.0**-9)}.get(fmt, np.inf)  # fp8 is scaled first

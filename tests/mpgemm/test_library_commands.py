@@ -77,7 +77,7 @@ def test_predict_in_the_order_of_a_kernel(folder, capsys):
 
 @pytest.mark.parametrize(("words", "match"), [
     (KERNEL, "--kernel needs --arguments"),
-    ([*KERNEL, *SHORT, "--format", "bf16", "--input-rounding", "rne"], "gemm multiplies fp16 by fp16, A and B are bf16"),
+    ([*KERNEL, *SHORT, "--operands", "bf16", "--input-rounding", "rne"], "gemm multiplies fp16 by fp16, A and B are bf16"),
     ([*KERNEL, *SHORT, "--out-format", "fp16"], "the output format fp16 is not known; known: fp32"),
     ([*KERNEL, *SHORT, "--scale", "2"], "--scale goes without --kernel"),
     ([*KERNEL, *SHORT], "the recipe is for k = 64"),
@@ -120,7 +120,7 @@ def test_predict_fp8_encodings(folder, capsys):
         "scaled_mm",
         "--config",
         "fast_accumulation=true",
-        "--format",
+        "--operands",
         "e4m3fn",
     ]
     assert main(["predict", "A.npy", "B.npy", *arguments, "--scale", "0.5", "--out", "C.npy"]) == 0
@@ -131,14 +131,14 @@ def test_formats_have_one_spelling_in_all_commands(folder, capsys):
     """e4m3 is OCP's e4m3fn, which has no infinity: 0x78 is 256 there, infinity in an IEEE-like format."""
     np.save("A.npy", np.full((4, 64), 0x78, np.uint8))
     np.save("B.npy", np.full((64, 4), 0x38, np.uint8))
-    common = ["A.npy", "B.npy", "--format", "E4M3", "--out-format", "f32"]
+    common = ["A.npy", "B.npy", "--operands", "E4M3", "--out-format", "f32"]
     assert main(["predict", *common, "--gpu", "rtx4060", "--library", "scaled_mm", "--out", "C.npy", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["format"], facts["out_format"], facts["first"]) == ("e4m3fn", "fp32", 64 * 256.0)
     diff = ["diff", *common[:2], "C.npy", "C.npy", *common[2:], "--gpus", "l40s", "h100", "--json"]
     assert main(diff) == 0
     assert all(side["explained"] for side in json.loads(capsys.readouterr().out)["sides"])
-    assert main(["predict", *common[:2], "--format", "fp8", "--gpu", "rtx4060"]) == 2
+    assert main(["predict", *common[:2], "--operands", "fp8", "--gpu", "rtx4060"]) == 2
     assert "'fp8' is several formats, name one: e4m3fn, e5m2" in capsys.readouterr().err
 
 
@@ -264,7 +264,7 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
         ([*PREDICT, "--library", "cublaslt-13.1", "--recorded", "nowhere.json"], "nowhere.json"),
         (["predict", "A.npy", "A.npy", "--gpu", "h100"], "the columns of A"),
         (["predict", "A.npy", "B.npy", "--gpu", "h999"], "unknown architecture 'h999'"),
-        ([*PREDICT, "--format", "e4m3fn"], "not representable"),
+        ([*PREDICT, "--operands", "e4m3fn"], "not representable"),
         (["diff", "A.npy", "B.npy", "A.npy", "A.npy", "--gpus", "a100", "h100"], "expected (8, 40)"),
         (["diff", "A.npy", "B.npy", "C.npy", "C.npy", "--gpus", "a100", "h100", "--configs", "a=1", ""], "goes with"),
         (["invariance", "--recorded", "A.npy"], "not JSON"),

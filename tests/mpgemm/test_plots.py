@@ -85,9 +85,12 @@ def test_comparison_has_a_group_for_each_method_and_a_colour_for_each_engine():
     spreads = {
         name: [(method, engine, SeedSpread.of([e])) for method, engine, e in found] for name, found in groups.items()
     }
-    figure = plots.method_comparison(spreads, "t", "error")
+    figure = plots.method_comparison(spreads, "t", "error", {"one": 2e-7, "two": np.nan})
+    dashed = [[line.get_xdata()[0] for line in axes.get_lines() if line.get_linestyle() == "--" and len(line.get_xdata())]
+              for axes in figure.axes]  # fmt: skip
+    assert dashed == [[2e-7], []] and figure.axes[0].get_xlim()[0] == pytest.approx(1e-7)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["one", "two"]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["volta", "hopper"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["volta", "hopper", "FP32, chains of 256"]
     bars = [bar[0] for bar in figure.axes[0].containers[:3]]
     assert len({bar.get_facecolor() for bar in bars}) == 2 and bars[2].get_hatch()
     assert bars[0].get_x() + bars[0].get_width() == pytest.approx(1e-3)

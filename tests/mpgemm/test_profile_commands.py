@@ -30,7 +30,7 @@ def saved(name, folder, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "more"),
     (
-        ("mm/tf32//16x16x256/tn", ["--format", "tf32"]),
+        ("mm/tf32//16x16x256/tn", ["--operands", "tf32"]),
         ("mm/fp64//16x16x256/nn", []),
         ("mm/fp16/reduced/64x64x64/nt", ["--rows", "mm/fp16/*"]),
         ("rowwise/slow/64x64x64", ["--rows", "rowwise*", "--scale-a", "scale_a.npy", "--scale-b", "scale_b.npy"]),
@@ -48,7 +48,7 @@ def test_predict_by_profile_gives_the_recorded_matrix(name, more, tmp_path, monk
 @pytest.mark.parametrize(
     ("name", "more"),
     (
-        ("mm/tf32//16x16x256/tn", ["--format", "tf32", "--config", "algoId=21,stages=16x6,numSplitsK=24,layout=tn"]),
+        ("mm/tf32//16x16x256/tn", ["--operands", "tf32", "--config", "algoId=21,stages=16x6,numSplitsK=24,layout=tn"]),
         ("mm/fp64//16x16x256/nn", ["--config", "ALGO_ID=22,STAGES_ID=11,SPLITK_NUM=16,layout=nn"]),
         ("mm/fp32//100x300x700/nn", ["--config", "algoId=20,stages=8x5,numSplitsK=10,layout=nn"]),
     ),
@@ -67,13 +67,13 @@ def test_bad_profiles_are_one_line(tmp_path, monkeypatch, capsys):
     for words, message in (
         ([*common, "--profile", SHIPPED, "--rows", "nothing*"], "has no row of m 16, k 256, n 16 named like"),
         ([*common, "--profile", "p.json"], "expected rows of products"),
-        ([*common, "--profile", SHIPPED, "--format", "tf32", "--out-format", "fp16"], "none from tf32 to fp16"),
+        ([*common, "--profile", SHIPPED, "--operands", "tf32", "--out-format", "fp16"], "none from tf32 to fp16"),
         ([*common, "--profile", SHIPPED, "--library", "cutlass"], "--profile"),
         ([*common, "--rows", "nt"], "goes with --profile"),
         (["predict", "A.npy", "B.npy", "--gpu", "a100", "--profile", SHIPPED], "assume='h100'"),
         ([*library, "algoId=20,stages=8x5,numSplitsK=2"], "layout of its operands, which is not known"),
         ([*library, "algoId=20,tiles=3"], "config has the field 'tiles'"),
-        ([*library, "algoId=21,stages=16x6", "--format", "tf32", "--input-rounding", "rz"], "leave the option out"),
+        ([*library, "algoId=21,stages=16x6", "--operands", "tf32", "--input-rounding", "rz"], "leave the option out"),
     ):
         assert main(words) == 2, words
         error = capsys.readouterr().err
@@ -91,7 +91,7 @@ def test_a_profile_of_another_gpu_is_predicted_where_that_is_said(tmp_path, monk
 
 def test_cutlass_says_that_its_tile_matters(tmp_path, monkeypatch, capsys):
     saved("mm/bf16/reduced/100x300x700/tn", tmp_path, monkeypatch)
-    words = ["predict", "A.npy", "B.npy", "--gpu", "h100", "--format", "bf16", "--library", "cutlass"]
+    words = ["predict", "A.npy", "B.npy", "--gpu", "h100", "--operands", "bf16", "--library", "cutlass"]
     assert main(words) == 0
     assert "nobody named the kernel's" in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--config", "tile_k=64"]) == 0
@@ -189,7 +189,7 @@ def test_int8_and_fp8_of_cublas_13_0(tmp_path, monkeypatch, capsys):
             "A.npy",
             *common,
             f"algoId=66,stages=128xAUTO{more}",
-            "--format",
+            "--operands",
             "e4m3fn",
             "--scale",
             "1.5",

@@ -73,7 +73,7 @@ def test_the_command(capsys, tmp_path, monkeypatch):
     for name, x in zip("ab", PAIR, strict=True):
         np.save(tmp_path / f"{name}.npy", x)
     files = [str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]
-    assert main(["advise-promotion", *files, "--engine", "A100", "--format", "half", "--json"]) == 0
+    assert main(["advise-promotion", *files, "--engine", "A100", "--operands", "half", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["engine"].startswith("ampere:mma.m16n8k16") and found["intervals"][0]["every"] == 16
     for arguments, message in ((["--intervals", "0"], "no number of products"), (["--wanted", "-1"], "wanted error is -1"),

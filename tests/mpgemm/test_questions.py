@@ -10,6 +10,8 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.cli import main
+from mpgemm.cli.common.discovery import command_names, command_parser
+from mpgemm.cli.common.parser import RENAMED
 from mpgemm.recovery.engines import ieee_engine, plain_engine
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -64,10 +66,32 @@ def test_most_of_a_long_chain_s_error_is_truncation():
     assert 5 < cut / nearest < 20
 
 
+def test_an_old_name_of_an_option_works_and_says_the_new_one(tmp_path, capsys):
+    words = ["explain", "--engine", "a100", "--a", "0.3744", "0.1656", "--b", "0.3946", "0.1569"]
+    results = []
+    for old in (["--operands", "bf16"], ["--format", "bf16"], ["--format=bf16"]):
+        assert main([*words, *old]) == 0
+        results.append(capsys.readouterr())
+    assert len({result.out for result in results}) == 1 and not results[0].err
+    assert all("mpgemm explain: --format is called --operands now" in result.err for result in results[1:])
+    pytest.importorskip("matplotlib")
+    drawn = ["compare", "--methods", "fp16", "--engines", "a100", "--shape", "4", "16", "4", "--out", str(tmp_path)]
+    assert main([*drawn, "--format", "svg"]) == 0
+    assert "--format is called --figure-format now" in capsys.readouterr().err and list(tmp_path.glob("*.svg"))
+
+
+def test_no_command_has_two_options_with_one_old_name():
+    for command in command_names():
+        options = command_parser(command)._option_string_actions
+        assert all(sum(new in options for new in names) <= 1 for names in RENAMED.values()), command
+
+
 def test_the_format_of_operands_is_none_of_figures(capsys):
-    """--format of `explain` and others, beside --format of commands that draw."""
+    """--operands of `explain` and others, beside --figure-format of commands that draw."""
     assert (
-        main(["explain", "--engine", "a100", "--format", "bf16", "--a", "0.3744", "0.1656", "--b", "0.3946", "0.1569"])
+        main(
+            ["explain", "--engine", "a100", "--operands", "bf16", "--a", "0.3744", "0.1656", "--b", "0.3946", "0.1569"]
+        )
         == 0
     )
     assert "= 0.17405128479003906" in capsys.readouterr().out

@@ -63,7 +63,7 @@ def test_tables_never_exceed_the_terminal(monkeypatch):
         if width >= max(map(len, full.splitlines())):
             assert stream.getvalue() == f"{full}\n"
     monkeypatch.setenv("COLUMNS", "60")
-    assert "(left out, --wide shows them: why)" in table.text(60)
+    assert "(1 more column with --wide)" in table.text(60)
     stream = Terminal()
     with running(["x"], wide=True):
         table.print(stream)
@@ -85,7 +85,7 @@ def test_pipes_get_the_columns_of_a_terminal_unless_all_are_asked_for(monkeypatc
     stream = io.StringIO()
     table = Table("t", ["x" * 30, "y" * 30, "z" * 30], [["a", "b", "c"]])
     table.print(stream)
-    assert stream.getvalue() == f"{table.text(70)}\n" and "left out" in stream.getvalue()
+    assert stream.getvalue() == f"{table.text(70)}\n" and "with --wide" in stream.getvalue()
     stream.truncate(0)
     with running(["evaluate"], wide=True):
         table.print(stream)
@@ -166,10 +166,12 @@ def test_whole_tables_leave_nothing_out():
     rows = [["volta", 4, 1.5, "x", 1e-7], ["volta", 16, 2.5, "y", 2e-7], ["ampere", 4, 3.5, "z", 3e-7]] * 1
     many = Table("t", headings, [[*row[:1], i, *row[2:]] for i, row in enumerate(rows * 3)], whole=True)
     text = many.text(30)
-    assert all(len(line) <= 30 for line in text.splitlines()) and "left out" not in text
+    assert all(len(line) <= 30 for line in text.splitlines()) and "with --wide" not in text
     parts = text.split("\n\n")
     assert len(parts) > 1 and all(part.splitlines()[part is parts[0]].split()[:2] == ["unit", "k"] for part in parts)
     assert [word in text for word in ("error", "another", "3.00e-07")] == [True] * 3
     turned = Table("t", headings, rows[:2], whole=True).text(40)
     assert turned.splitlines()[1].split() == ["unit", "volta", "volta"] and "\n\n" not in turned
-    assert "left out" in Table("t", headings, rows[:2]).text(30)
+    assert "more columns with --wide" in Table("t", headings, rows[:2]).text(30)
+    silent = Table("t", headings, rows[:2], silent=True)
+    assert "--wide" not in silent.text(30) and len(silent.text(30).splitlines()[-1]) <= 30

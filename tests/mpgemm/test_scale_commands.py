@@ -32,7 +32,7 @@ def files(tmp_path, monkeypatch):
     return a, b, scales, d
 
 
-COMMON = ["A.npy", "B.npy", "--format", "e4m3fn", "--scale-a", "SA.npy", "--scale-b", "SB.npy"]
+COMMON = ["A.npy", "B.npy", "--operands", "e4m3fn", "--scale-a", "SA.npy", "--scale-b", "SB.npy"]
 
 
 def test_check_passes_and_names(files, capsys):
@@ -58,7 +58,7 @@ def test_check_passes_and_names(files, capsys):
     ],
 )
 def test_bad_input_is_one_line(files, capsys, words, message):
-    assert main(["check", "right.npy", "A.npy", "B.npy", "--format", "e4m3fn", *words]) == 2
+    assert main(["check", "right.npy", "A.npy", "B.npy", "--operands", "e4m3fn", *words]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -91,7 +91,7 @@ def test_predict_with_factors_of_rows(files, capsys):
         "predict",
         "A.npy",
         "B.npy",
-        "--format",
+        "--operands",
         "e4m3fn",
         "--gpu",
         "h100",
@@ -111,7 +111,7 @@ def test_explain_shows_where_factors_are_applied(files, capsys):
     a, b, scales, d = files
     np.save("FA.npy", a.astype(np.float32))
     np.save("FB.npy", b.astype(np.float32))
-    words = ["explain", "--format", "fp8", "--engine", "h100", "--files", "FA.npy", "FB.npy", "--element", "3", "5"]
+    words = ["explain", "--operands", "fp8", "--engine", "h100", "--files", "FA.npy", "FB.npy", "--element", "3", "5"]
     assert main([*words, "--scale-a", "SA.npy", "--scale-b", "SB.npy", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["result"] == found["steps"][-1]["total"] == float(d[3, 5])

@@ -136,7 +136,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):  # 3 s: three whole searche
     x, y = tcm.encode(A, "e4m3fn"), tcm.encode(B, "e4m3fn")
     for name, array in (("x", x), ("y", y), ("d", e.gemm_bits(x, y).view(np.float32)), ("a", A), ("b", B)):
         np.save(f"{name}.npy", array)
-    assert main(["whodunit", "x.npy", "y.npy", "d.npy", "--format", "e4m3"]) == 0
+    assert main(["whodunit", "x.npy", "y.npy", "d.npy", "--operands", "e4m3"]) == 0
     text = capsys.readouterr().out
     assert "exact: hopper:wgmma" in text and "what tells others from it" in text
     assert max(map(len, text.splitlines())) <= 70
@@ -144,12 +144,12 @@ def test_the_command(tmp_path, capsys, monkeypatch):  # 3 s: three whole searche
     found = json.loads(capsys.readouterr().out)
     assert found["exact"] == [] and len(found["nearest"]) > 1
     recipe = ["--gpu", "rtx4060", "--library", "scaled_mm", "--config", "fast_accumulation=true"]
-    assert main(["whodunit", "x.npy", "y.npy", "d.npy", "--format", "e4m3fn", *recipe]) == 0
+    assert main(["whodunit", "x.npy", "y.npy", "d.npy", "--operands", "e4m3fn", *recipe]) == 0
     capsys.readouterr()
     for arguments, message in (
-        (["x.npy", "y.npy", "a.npy", "--format", "e4m3fn"], "do not fit as C = A B"),
-        (["x.npy", "y.npy", "d.npy"], "name one with --format"),
-        (["x.npy", "y.npy", "d.npy", "--format", "fp8"], "is several formats, name one: e4m3fn, e5m2"),
+        (["x.npy", "y.npy", "a.npy", "--operands", "e4m3fn"], "do not fit as C = A B"),
+        (["x.npy", "y.npy", "d.npy"], "name one with --operands"),
+        (["x.npy", "y.npy", "d.npy", "--operands", "fp8"], "is several formats, name one: e4m3fn, e5m2"),
         (["a.npy", "b.npy", "d.npy", "--library", "scaled_mm"], "--library goes with --gpu"),
         (["a.npy", "b.npy", "d.npy", "--methods", "nothing"], "unknown method"),
         (["a.npy", "b.npy", "missing.npy"], "missing.npy"),

@@ -53,6 +53,8 @@ MISREAD = ("tests/testing/test_misread_operands.py",)
 NAMED = ("tests/testing/test_named_faults.py",)
 JUDGED = ("tests/testing/test_judged_conclusions.py",)
 RECORDED = ("tests/frameworks/test_torch_recorder.py",)
+ATTENTION = ("tests/tensorcore_models/test_libraries_attention.py",)
+MODEL = ("tests/frameworks/test_torch_libraries.py",)
 VERDICTS = ("tests/mpgemm/test_spread.py", "tests/mpgemm/test_verdict.py", "tests/mpgemm/test_comparison.py")
 CONDITION = ("tests/mpgemm/test_conditioning.py",)
 LIKELY = ("tests/mpgemm/test_probabilistic.py",)
@@ -294,10 +296,19 @@ MUTANTS = (
     Mutant("judged: an output rounds nothing that a fault makes", "mpgemm/testing/diagnosis/proved.py", "contradicted", "own = fmt.unit_roundoff", "own = 0 * fmt.unit_roundoff", JUDGED),
     Mutant("judged: all metrics must decide", "mpgemm/experiments/standing.py", "results_for_all", "return min((n for n in beyond", "return max((n for n in beyond", VERDICTS),
     Mutant("places: scattered elements are everywhere", "mpgemm/testing/diagnosis/places.py", "_product", "share > 0.25", "share > 0.0", NAMED),
-    Mutant("recorder: a device's own function is another", "mpgemm/frameworks/torch_mode.py", "parts_of", "set(found._backend_fns) != {None}", "False", RECORDED),
+    Mutant("recorder: a device's own function is another", "mpgemm/frameworks/torch_dispatch.py", "parts_of", "set(found._backend_fns) != {None}", "False", RECORDED),
     Mutant("recorder: operations of nobody's library are silent", "mpgemm/frameworks/torch_recorder.py", "_Products.__torch_dispatch__", " or unseen(func)", "", RECORDED),
     Mutant("traces: scales are no inputs", "mpgemm/traces/comparing.py", "_operand_equal", "scales is False", "False", RECORDED),
     Mutant("right kernels: factors of blocks are always fused", "mpgemm/testing/right.py", "right_kernels", "fused=False", "fused=True", ("tests/testing/test_kernel_spread.py",)),
+    Mutant("attention: row sums are not fused", "tensorcore_models/libraries/attention.py", "_Head._row_sums", "fused_multiply_add(rows, np.broadcast_to(shrink[:, None], rows.shape), chain(_of_threads(p)))", "rows * shrink[:, None] + chain(_of_threads(p))", ATTENTION),
+    Mutant("attention: quads join in another order", "tensorcore_models/libraries/attention_rules.py", "_FLASH_STEPS", "(2, 1)", "(1, 2)", ATTENTION),
+    Mutant("attention: parts are joined without a fused multiply-add", "tensorcore_models/libraries/attention.py", "_combined", "fused_multiply_add(each, weight, out)", "each * weight + out", ATTENTION),
+    Mutant("rows: lanes join at growing distances", "tensorcore_models/libraries/fp32_lanes.py", "halves", "[width >> i for i in range(1, width.bit_length())]", "[width >> i for i in range(1, width.bit_length())][::-1]", ATTENTION),
+    Mutant("model: numbers divide as tensors do", "mpgemm/frameworks/torch_operations.py", "_div", "isinstance(y, torch.Tensor)", "True", MODEL),
+    Mutant("model: scalars are rounded to bf16 first", "mpgemm/frameworks/torch_operations.py", "_pair", "torch.tensor(v, dtype=torch.float64).to(wide)", "torch.tensor(v, dtype=torch.float64).to(dtype).to(wide)", MODEL),
+    Mutant("model: unknown operations run silently", "mpgemm/frameworks/torch_mode.py", "Emulation._other", "if found is None", "if False", MODEL),
+    Mutant("model: one order stands for two", "mpgemm/frameworks/model_products.py", "profiled_products", "if (other.engine.label", "if False and (other.engine.label", MODEL),
+    Mutant("traces: a prediction forgets the bias", "mpgemm/frameworks/predicted_traces.py", "PredictedTrace._output", "sums if bias is None", "sums if True", ("tests/mpgemm/test_predicted_traces.py",)),
     Mutant("recovered products: operations of libraries are not counted", "mpgemm/kernels/torch_mode.py", "RecoveredProducts.__torch_dispatch__", "(multiplies or unseen(func))", "multiplies", ("tests/kernels/test_torch_recovered.py",)),
     Mutant("attention: nothing over nothing is no ratio", "mpgemm/testing/attention_case.py", "AttentionCase.ratios", "ratio(np.abs(out - part.exact), part.typical)", "np.abs(out - part.exact) / part.typical", ("tests/testing/test_attention_checks.py",)),
     Mutant("grouped products: all experts have the scales of the first", "mpgemm/testing/grouped.py", "_of_expert", "return x[expert]", "return x[0]", ("tests/testing/test_grouped.py",)),

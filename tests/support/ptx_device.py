@@ -4,6 +4,7 @@ What is replaced is Triton's driver alone: `kernel[grid](...)` specialises its a
 compiles, assembles and checks resources as on a device; then the text runs here.
 """
 
+import math
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,9 +13,11 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
+from triton.tools.tensor_descriptor import TensorDescriptor
 
-from mpgemm.kernels import devices
+from mpgemm.kernels import devices, multiply, products
 from tensorcore_models import compiled
+from tensorcore_models.gpu.launchers import box_parameters
 from tensorcore_models.gpu.targets import TARGETS, get_target
 
 _BITS = {1: (torch.int8, np.int8), 2: (torch.int16, np.int16), 4: (torch.int32, np.int32), 8: (torch.int64, np.int64)}
@@ -44,6 +47,15 @@ class PTXDevice(DriverBase):
             self.launches.append(launch)
             execute(launch, device)
 
+        multiply._KNOWN.clear()
+        products._plan_of.cache_clear()  # plans hold the kernels of an earlier test's driver
+        planned = devices.PlannedLaunch.__call__
+
+        def noted_plan(launch, arguments, stream, aligned):
+            self.launches.append(launch.with_arguments(arguments))
+            planned(launch, arguments, stream, aligned)
+
+        monkeypatch.setattr(devices.PlannedLaunch, "__call__", noted_plan)
         monkeypatch.setattr(devices, "device_target", lambda device: self.target)
         monkeypatch.setattr(devices, "execute", noted)
         monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
@@ -97,8 +109,13 @@ class PTXDevice(DriverBase):
 
         def run(x, y, z, stream, program, packed, launch, enter, leave, *arguments):
             self.runs.append((source.fn.fn.__name__, facts))
-            memory = _Memory()
-            kept = [memory.array(a) for a, is_passed in zip(arguments, passed, strict=True) if is_passed]
+            memory, boxes, kept = _Memory(), iter(metadata.tensordesc_meta or ()), []
+            for argument, is_passed in zip(arguments, passed, strict=True):
+                if isinstance(argument, TensorDescriptor):
+                    whole = memory.array(argument.base)[: math.prod(argument.shape)].reshape(tuple(argument.shape))
+                    kept += box_parameters(whole, next(boxes))
+                elif is_passed:
+                    kept.append(memory.array(argument))
             # AMD publishes no payloads of NaN; here every NaN is one.
             rule = "refuse" if self.target.backend == "cuda" else "nearest"
             program.run(kept, grid=(x, y, z), unpublished=rule)

@@ -394,9 +394,27 @@ def test_reductions_and_votes(rng):
     assert set(got.tolist()) == {sum((x < 0) << i for i, x in enumerate(numbers))}
 
 
-def test_approximations_are_refused_unless_asked_for():
+def test_unknown_approximations_are_refused_unless_asked_for():
     x = np.arange(32, dtype=np.float32)
-    with pytest.raises(compiled.Refused, match=r"ex2.approx.f32: which bits it gives is not published"):
-        one_instruction("ex2.approx.f32 %d, %a;", 32, (32,), x.view(np.uint32))
-    got = one_instruction("ex2.approx.f32 %d, %a;", 32, (32,), x.view(np.uint32), unpublished="nearest")
-    assert np.array_equal(got.view(np.float32), np.exp2(x))
+    with pytest.raises(compiled.Refused, match=r"sin.approx.f32: which bits it gives is not published"):
+        one_instruction("sin.approx.f32 %d, %a;", 32, (32,), x.view(np.uint32))
+    got = one_instruction("sin.approx.f32 %d, %a;", 32, (32,), x.view(np.uint32), unpublished="nearest")
+    assert np.array_equal(got.view(np.float32), np.sin(x.astype(np.float64)).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [f for f in tcm.list_functions("hopper") if "approx" in f.name or "full" in f.name],
+    ids=lambda f: f.name,
+)
+def test_special_functions_run_on_the_unit_s_tables(function):
+    """Edge values and drawn ones; FP64 numbers with lower words that have to be ignored."""
+    rng, high = np.random.default_rng(5), function.row.operand == "fp64 high"
+    bits = 64 if high else 8 * function.operand_dtype.itemsize
+    operands = [np.array(edges(rng, bits), f"u{bits // 8}") for _ in function.row.operands]
+    line = f"{function.name} %d, {', '.join(['%a', '%b'][: len(operands)])};"
+    got = one_instruction(line, bits, (bits,) * len(operands), *operands)
+    if high:
+        assert np.array_equal(got, function.bits(operands[0] >> np.uint64(32)).astype(np.uint64) << np.uint64(32))
+    else:
+        assert np.array_equal(got, function.bits(*operands))

@@ -28,12 +28,19 @@ BODIES = {
     **{f"add{r}{f}": f"add{r}{f}.f32 %r9, %r2, %r3;" for r in (".rn", ".rz", ".rm", ".rp") for f in ("", ".ftz")},
     **{f"mul{r}": f"mul{r}.f32 %r9, %r2, %r3;" for r in (".rn", ".rz.ftz", ".rm", ".rp")},
     **{f"fma{r}": f"fma{r}.f32 %r9, %r2, %r3, %r2;" for r in (".rn", ".rz", ".rn.ftz")},
+    **{name: f"{name}.f32 %r9, %r2, %r3;" for name in ("min", "max", "max.NaN", "min.ftz")},
     "sub": "sub.f32 %r9, %r2, %r3;",
     **{
         f"cvt.{r}.{k}": f"cvt.{r}.{k}.f32 %h1, %r2; cvt.f32.{k} %r9, %h1;"
         for r in ("rn", "rz")
         for k in ("bf16", "f16")
     },
+    **{
+        name: f"{name}.f32 %r9, %r2;"
+        for name in ("ex2.approx.ftz", "rcp.approx", "rsqrt.approx.ftz", "lg2.approx", "tanh.approx")
+    },
+    "div.full": "div.full.f32 %r9, %r2, %r3;",
+    "ex2.approx.f16x2": "ex2.approx.f16x2 %r9, %r2;",
     "halves": "mov.b16 %h2, 0; cvt.rn.bf16.f32 %h1, %r2; mov.b32 %r5, {%h2, %h1}; add.f32 %r9, %r5, %r3;",
 }
 _EDGES = [0, 1, 0x7FFFFF, 0x800000, 0x33800000, 0x3F800000, 0x3F800001, 0x477FF000, 0x7F7FFFFF, 0x7F800000, 0x7FC00001]
@@ -120,10 +127,10 @@ def test_parts_that_differ_where_nothing_shows_are_equal():
 
 @needs_solver
 def test_what_has_no_term_stays_open():
-    found = compared("min.f32 %r9, %r2, %r2;", "mov.b32 %r4, %r2; max.f32 %r9, %r4, %r4;")
+    found = compared("abs.f32 %r9, %r2;", "abs.ftz.f32 %r9, %r2; abs.f32 %r9, %r2;  add.f32 %r9, %r9, 0f80000000;")
     assert found.verdict == "unknown" and "has no term" in found.reason
-    with pytest.raises(Unencodable, match=r"min\.f32 has no term"):
-        recipe = kernel("min.f32 %r9, %r2, %r3;").recipe(arguments([0] * 32, [0] * 32))
+    with pytest.raises(Unencodable, match=r"abs\.f32 has no term"):
+        recipe = kernel("abs.f32 %r9, %r2;").recipe(arguments([0] * 32, [0] * 32))
         NodeTerms({0: 32, 1: 32}, lambda node: None).of(recipe.root)
 
 
@@ -151,3 +158,36 @@ def test_units_hold_for_the_results_of_matrix_instructions():
     program.run(given, case.grid(64, 32))
     scaled = np.ldexp(given[2].astype(np.float64), -unit)
     assert unit == -18 and (scaled == np.rint(scaled)).all() and (scaled % 2 == 1).any()
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ("div.full.f32 %r9, %r2, %r7;", "mul.f32 %r9, %r2, 0f3A83126F;"),  # 1000 in a register: the unit's reciprocal, 1/1000 here
+    ("mov.b32 %r5, 0f3F800000; div.full.f32 %r9, %r5, %r2;", "rcp.approx.f32 %r9, %r2;"),
+    ("ex2.approx.f32 %r5, %r2; add.rn.f32 %r9, %r5, 0f00000000;", "ex2.approx.f32 %r9, %r2;"),
+    ("rsqrt.approx.ftz.f32 %r5, %r2; mul.rn.f32 %r9, %r5, 0f3F800000;", "rsqrt.approx.ftz.f32 %r9, %r2;"),
+])  # fmt: skip
+def test_rules_of_special_functions(first, second):
+    """Equal by normal forms alone, and equal bits on all edges of the operand."""
+    number = "mov.b32 %r6, 1000; xor.b32 %r7, %r6, 0; cvt.rn.f32.s32 %r7, %r7; "
+    found = compared(number + first, number + second, seconds=0)
+    assert (found.verdict, found.reason) == ("equal", "their expressions have one normal form")
+    given = [
+        arguments(
+            [draw ^ sign for draw in (*_EDGES, 0x42F6E979, 0xC2F6E979) for sign in (0, 1 << 31)] + [5] * 6, [0] * 32
+        )
+        for _ in "ab"
+    ]
+    for body, own in zip((first, second), given, strict=True):
+        kernel(number + body).run(own)
+    assert np.array_equal(*(own[2].view(np.uint32) for own in given))
+
+
+@needs_solver
+def test_operands_of_exponentials_are_asked_about():
+    """ex2 with and without .ftz differs on an input; of operands that solvers find alike it is alike."""
+    assert compared("ex2.approx.f32 %r9, %r2;", "ex2.approx.ftz.f32 %r9, %r2;").verdict == "different"
+    found = compared(
+        "max.f32 %r4, %r2, %r3; ex2.approx.ftz.f32 %r9, %r4;",
+        "neg.f32 %r4, %r2; max.f32 %r5, %r2, %r3; max.f32 %r4, %r5, %r2; ex2.approx.ftz.f32 %r9, %r4;",
+    )
+    assert found.verdict == "equal" and "a solver finds no values" in found.reason

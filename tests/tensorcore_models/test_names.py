@@ -1,12 +1,15 @@
 """Other spellings of instructions, devices and formats; instructions explained."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import tensorcore_models as tcm
 from mpgemm import get_method
-from tensorcore_models.catalogue import canonical_device, find_instructions
+from tensorcore_models.catalogue import architectures, canonical_device, find_instructions
 from tensorcore_models.catalogue.names import instruction_query
+from tensorcore_models.catalogue.not_modelled import NOT_MODELLED
 from tensorcore_models.catalogue.nvidia import PTX_NAMES
 from tensorcore_models.formats import FORMATS, INTEGER_FORMATS, format_family, get_format, operand_format
 
@@ -87,7 +90,7 @@ def test_devices(name, known):
 
 @pytest.mark.parametrize("name", ["RTX 6000 Ada", "h1000", "", "nvidia", "sm_21", "RTX 4060 Ti Super"])
 def test_devices_that_are_not_known_are_not_guessed(name):
-    with pytest.raises(ValueError, match="unknown architecture"):
+    with pytest.raises(ValueError, match="unknown architecture|not modelled"):
         canonical_device(name)
 
 
@@ -158,6 +161,25 @@ def test_devices_that_people_type(text, arch):
     assert {row.arch for row in tcm.list_instructions(text)} == {arch}
 
 
-def test_a_device_whose_unit_is_not_known_says_why():
-    with pytest.raises(ValueError, match=r"the unit is not known.*11\.0"):
-        tcm.list_instructions("Jetson Thor")
+@pytest.mark.parametrize(
+    ("text", "unit", "nearest"),
+    [("Jetson Thor", "Jetson Thor", "blackwell"), ("rubin", "Rubin", "blackwell"), ("NVIDIA Vera Rubin", "Rubin", "blackwell"),
+     ("rdna4", "RDNA 4", None), ("gfx1201", "RDNA 4", None), ("RX 9070 XT", "RDNA 4", None), ("m5", "Apple GPUs", "apple_amx"),
+     ("l20", "Ada", "ada"), ("NVIDIA L20", "Ada", "ada"), ("RTX 4070 Ti", "Ada", "ada"), ("mi355x", "CDNA4", "cdna3"),
+     ("Tesla P100", "before Volta", None), ("910C", "910C", "ascend910b")],
+)  # fmt: skip
+def test_a_unit_that_is_not_modelled_says_what_is_near_and_what_is_missing(text, unit, nearest):
+    near = "no family is near" if nearest is None else f"the nearest family is {nearest}"
+    for look_up in (tcm.list_instructions, find_instructions):
+        with pytest.raises(ValueError, match="not modelled") as refused:
+            look_up(text)
+        said = str(refused.value)
+        assert unit in said and near in said and "missing: " in said and "did you mean" not in said
+
+
+def test_the_page_of_hardware_names_every_unit_that_is_not_modelled():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "hardware.md").read_text()
+    for row in NOT_MODELLED:
+        assert row.nearest is None or row.nearest in architectures(), row
+        words = row.unit.replace("other ", "").replace(" GPUs", "").split(", ")
+        assert all(word in page for word in words), row.unit

@@ -152,10 +152,10 @@ def test_the_tolerance_of_an_attention(tmp_path, capsys):
     for name, x in (("q", q), ("k", k), ("v", v)):
         files.append(str(tmp_path / f"{name}.npy"))
         np.save(files[-1], x.view(np.uint8))
-    assert main(["tolerance", "--engine", "h100", "--format", "e4m3fn", "--attention", *files, "--rows", "8"]) == 0
+    assert main(["tolerance", "--engine", "h100", "--operands", "e4m3fn", "--attention", *files, "--rows", "8"]) == 0
     printed = capsys.readouterr().out
     assert (
         "a test may allow atol=" in printed and "sampled on the exact" in printed and "512 elements of 2048" in printed
     )
-    assert main(["tolerance", "--attention", *files, "--format", "e4m3fn", "--k", "4"]) == 2
+    assert main(["tolerance", "--attention", *files, "--operands", "e4m3fn", "--k", "4"]) == 2
     assert "--k" in capsys.readouterr().err

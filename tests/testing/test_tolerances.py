@@ -348,7 +348,7 @@ def test_the_command(capsys, monkeypatch, tmp_path):
     np.save(tmp_path / "b.npy", b)
     files = [str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]
     assert (
-        main(["tolerance", *files, "--engine", "H100", "--format", "FP8", "--out-format", "bf16", "--json", *QUICK])
+        main(["tolerance", *files, "--engine", "H100", "--operands", "FP8", "--out-format", "bf16", "--json", *QUICK])
         == 0
     )
     found = json.loads(capsys.readouterr().out)
@@ -363,7 +363,7 @@ def test_the_command(capsys, monkeypatch, tmp_path):
         (["--k", "-5"], "--k is -5"),
         (["--k", "0"], "--k is 0"),
         (["--engine", "h1000"], "unknown architecture"),
-        (["--format", "fp9"], "unknown format"),
+        (["--operands", "fp9"], "unknown format"),
         (["--check-rtol", "nan"], "rtol is nan"),
         (["--check-atol", "-1"], "atol is -1"),
         (["--quantile", "2"], "quantile is 2"),

@@ -79,8 +79,12 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
     add("--warm", action="store_true", help="A, B and C are in L2 at the start if they fit, as in a timing loop")
     add(
         "--dequantize",
-        action="store_true",
-        help="with int8: vector units scale rows and columns of the sums, tile by tile",
+        nargs="?",
+        const="fixpipe",
+        default="",
+        choices=("fixpipe", "vector"),
+        help="with int8, what scales the sums: FIXPIPE those of each column, 16 bits wide (fixpipe), or vector units those of "
+        "each row and column, tile by tile",
     )
 
 

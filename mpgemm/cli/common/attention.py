@@ -8,8 +8,8 @@ from mpgemm.reporting import report
 from tensorcore_models.files import write_text
 
 NOTE = (
-    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled, so only the products' bits are "
-    "claimed."
+    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled here (they are by "
+    "attention_errors(functions=...)), so only the products' bits are claimed."
 )
 
 

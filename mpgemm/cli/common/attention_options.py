@@ -27,7 +27,7 @@ def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
     add("--softmax-scale", type=float, metavar="X", help="factor of Q K^T (default 1 / sqrt(d))")
     add("--kv-tile", type=int, metavar="KEYS", help="keys of a tile (default: any from 16 on)")
     add("--p-scale", type=float, metavar="X", help="factor of P before it is rounded (default 256 for 8 bits, else 1)")
-    add("--exp-ulps", type=float, metavar="ULPS", help="error of the kernel's exponential (default 4)")
+    add("--exp-ulps", type=float, metavar="ULPS", help="error of the kernel's exponential (default 2.06, MUFU.EX2's)")
     add("--softcap", type=float, metavar="X", help="scaled scores s become X tanh(s / X)")
     add("--sinks", metavar="FILE", help="a score for each query head that counts in its row sums")
     for side in "qk":

@@ -82,7 +82,7 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
     taken = [get_format(each).name for each in recipe.engine.formats[:2]]
     if taken != [fmt, fmt]:
         raise ValueError(
-            f"{recipe.name} multiplies {' by '.join(taken)}, A and B are {fmt}: name the format with --format, and "
+            f"{recipe.name} multiplies {' by '.join(taken)}, A and B are {fmt}: name the format with --operands, and "
             "--input-rounding where values are rounded"
         )
     return recipe, found.assumptions

@@ -25,7 +25,7 @@ RECORDED_CHOICES = "choices recorded by the package mmaemu: pip install --no-dep
 def add_format_arguments(parser: argparse.ArgumentParser, out_default: str = "that of A; fp8: bf16") -> None:
     """Formats of operands and output."""
     add = parser.add_argument
-    add("--format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned "
+    add("--operands", dest="format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned "
                         "integers of its width are encodings")  # fmt: skip
     add(
         "--input-rounding",
@@ -56,7 +56,7 @@ def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.
     name = INTEGERS.get(array.dtype.name) if name is None else name
     fmt = format_of_dtype(array.dtype) if name is None else operand_format(name)
     if fmt is None:
-        raise ValueError(f"{path}: {array.dtype} is no format of a matrix unit; name one with --format")
+        raise ValueError(f"{path}: {array.dtype} is no format of a matrix unit; name one with --operands")
     if array.dtype.kind == "u" and array.dtype == fmt.container:
         return array, fmt.name
     return operand_bits(array, fmt, rounding, str(path)), fmt.name
@@ -77,7 +77,9 @@ def read_operands(args: argparse.Namespace, *, library_rounds: bool = False) -> 
     b, other = read_operand(args.b, "fp32" if words else given, args.input_rounding)
     fmt, other = ("tf32", "tf32") if words else (fmt, other)
     if fmt != other:
-        raise ValueError(f"A is {fmt} and B is {other}; libraries here take one format for both: name it with --format")
+        raise ValueError(
+            f"A is {fmt} and B is {other}; libraries here take one format for both: name it with --operands"
+        )
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"A is {a.shape} and B is {b.shape}: the columns of A must be as many as the rows of B")
     if min(*a.shape, b.shape[1]) < 1:

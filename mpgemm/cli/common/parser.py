@@ -2,7 +2,12 @@
 
 import argparse
 import re
+import sys
+from collections.abc import Sequence
 from typing import NoReturn
+
+#: Names that options had before, and what they are called now: whichever of these a command has.
+RENAMED = {"--format": ("--operands", "--figure-format")}
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,10 +47,25 @@ class Parser(argparse.ArgumentParser):
         """State that an option of earlier versions is gone, and what does its work: whoever types it is told."""
         self._moved[option] = where
 
+    def _with_new_names(self, words: Sequence[str]) -> list[str]:
+        """Replace old names of options, which work for one more minor version; print the new ones on standard error."""
+        found = []
+        for word in words:
+            name, equals, value = word.partition("=")
+            if name not in self._option_string_actions:
+                for new in (new for new in RENAMED.get(name, ()) if new in self._option_string_actions):
+                    print(
+                        f"{self.prog}: {name} is called {new} now; the old name goes with version 0.3", file=sys.stderr
+                    )
+                    word = f"{new}{equals}{value}"
+            found.append(word)
+        return found
+
     def parse_known_args(self, args=None, namespace=None):
         """Parse as argparse does, and keep the options that are `given`; ValueError for options without effect, or gone."""
         self._given = set()
-        for word in args or ():
+        args = self._with_new_names(sys.argv[1:] if args is None else args)
+        for word in args:
             if where := self._moved.get(word.partition("=")[0]):
                 raise ValueError(f"{word.partition('=')[0]} is gone; instead: {where}")
         found = super().parse_known_args(args, namespace)

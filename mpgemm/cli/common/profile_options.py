@@ -75,7 +75,7 @@ def one_profiled(*args: Any, **options: Any) -> tuple[dict, ProfiledProduct]:
     if len(found) > 1:
         names = ", ".join(_name(row) for row, _ in found[:6])
         raise ValueError(
-            f"{args[0]}: {len(found)} rows with different recipes fit: {names}; name one with --rows or --format"
+            f"{args[0]}: {len(found)} rows with different recipes fit: {names}; name one with --rows or --operands"
         )
     return found[0]
 

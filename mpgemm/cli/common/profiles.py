@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import ascend
 from mpgemm.reporting.report import Progress, Table, json_text, say
@@ -33,7 +33,9 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     from tensorcore_models.files import write_text
 
     progress = Progress()
-    rows, skipped = read_profile(args.calibrate)
+    read, skipped = read_profile(args.calibrate)
+    rows = [row for row in read if not row.products]
+    skipped += [f"{r.name}: {len(r.products)} products, a fit takes single ones" for r in read if r.products]
     fit = fit_profile(chip, rows, lambda done, total: progress(done, total, "parameters"), schedule_of)
     if args.write_chip:
         write_text(
@@ -42,6 +44,7 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     if args.json:
         result = {
             "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "untold": fit.untold,
+            "standard_errors": fit.standard_errors, "alike": fit.alike, "recommended": fit.recommended,
             "spread_nominal": fit.spread("nominal"), "spread": fit.spread(), "spread_left_out": fit.spread("left_out"),
             "residuals": [
                 row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated, "left_out": row.left_out}
@@ -92,28 +95,59 @@ def _print_fit(fit: ProfileFit, observed: int) -> None:
         say("too few rows to leave one out: nothing says how far other shapes are off")
     for name, why in fit.untold.items():
         say(f"not fitted: {name}: {why}")
-    if fit.parameters:
-        say("use it: " + " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items()))
+    for name, value in fit.parameters.items():
+        error = f" +- {fit.standard_errors[name]:.2g}" if name in fit.standard_errors else ""
+        say(f"fitted: {name} = {value:.6g}{error}")
+    for name, others in fit.alike.items():
+        say(f"not told apart: {name} could as well be {' or '.join(others)}")
+    if not fit.parameters:
+        return
+    settings = " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items())
+    if fit.recommended:
+        say(f"use it: {settings}")
+    elif left_out == left_out:
+        say(
+            f"do not use it for other shapes: rows that were left out are {left_out:.1%} off, {fit.spread('nominal'):.1%} "
+            f"without the fit ({settings})"
+        )
+    else:
+        say(f"not recommended: no row could be left out to judge it ({settings})")
 
 
-def measured(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel]) -> None:
+class _Compared(NamedTuple):
+    """A product of a profile and what is predicted of it; of a batch the time alone."""
+
+    row: ProfileRow
+    predicted: float
+    busy: dict[str, tuple[float, float]]
+    said: list[str]
+
+
+def _compared(row: ProfileRow, schedule_of: Callable[[ProfileRow], Kernel], batch_seconds: Callable) -> _Compared:
+    if row.products:
+        return _Compared(row, batch_seconds(row), {}, [])
+    timeline = ascend.simulate(schedule_of(row))
+    busy = {pipe: (ratio, timeline.counters[pipe]) for pipe, ratio in row.busy}
+    return _Compared(row, timeline.seconds, busy, explanations(row, timeline))
+
+
+def measured(
+    args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel],
+    batch_seconds: Callable[[ProfileRow], float],
+) -> None:  # fmt: skip
     """Each product of a profile: time and busy time of each pipe, predicted beside measured, and what would explain them."""
     from ascend.reports.profile import RATIOS, read_profile
 
     rows, skipped = read_profile(args.measured)
-    found = []
-    for row in rows:
-        timeline = ascend.simulate(schedule_of(row))
-        busy = {pipe: (ratio, timeline.counters[pipe]) for pipe, ratio in row.busy}
-        found.append((row, timeline, busy, explanations(row, timeline)))
+    found = [_compared(row, schedule_of, batch_seconds) for row in rows]
     if args.json:
         products = [
             row._asdict()
             | {
-                "predicted": timeline.seconds, "explanations": said,
+                "predicted": predicted, "explanations": said,
                 "pipes": {name: {"measured": x, "predicted": y} for name, (x, y) in busy.items()},
             }
-            for row, timeline, busy, said in found
+            for row, predicted, busy, said in found
         ]  # fmt: skip
         sys.stdout.write(json_text({"chip": chip.name, "skipped": skipped, "products": products}))
         return
@@ -121,25 +155,26 @@ def measured(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[
         say(f"left out: {reason}")
     pipes = list(RATIOS.values())
     lines = []
-    for row, timeline, busy, _ in found:
+    for row, predicted, busy, _ in found:
         cells = [f"{busy[pipe][0]:.2f} / {busy[pipe][1]:.2f}" if pipe in busy else "" for pipe in pipes]
-        lines.append((row.name, f"{row.m} x {row.k} x {row.n}", row.operand, f"{1e6 * row.seconds:.1f}",
-                      f"{1e6 * timeline.seconds:.1f}", f"{timeline.seconds / row.seconds - 1:+.0%}", *cells))  # fmt: skip
+        size = f"{row.m} x {row.k} x {row.n}" + f", {len(row.products)} products" * bool(row.products)
+        lines.append((row.name, size, row.operand, f"{1e6 * row.seconds:.1f}",
+                      f"{1e6 * predicted:.1f}", f"{predicted / row.seconds - 1:+.0%}", *cells))  # fmt: skip
     headings = ("operator", "m x k x n", "operand", "measured us", "predicted", "error", *pipes)
     Table(f"{chip.name}: measured / predicted, busy ratios of the pipes", headings, lines).print()
     for row, _, _, said in found:
         for sentence in said:
             say(f"{row.name}: {sentence}")
-    if silent := sum(not row.busy and _differs(row, timeline) for row, timeline, _, _ in found):
+    if silent := sum(not row.busy and _differs(row, predicted) for row, predicted, _, _ in found):
         say(
             f"{silent} product(s) differ by {SMALL:.0%} or more and have no busy ratios of pipes in {args.measured} "
             f"({', '.join(RATIOS)}), by which a difference could be explained: profile with aic-metrics PipeUtilization"
         )
 
 
-def _differs(row: ProfileRow, timeline: ascend.Timeline) -> bool:
+def _differs(row: ProfileRow, predicted: float) -> bool:
     """Whether predicted and measured time differ by more than is left without a word."""
-    return abs(row.seconds - timeline.seconds) >= SMALL * row.seconds
+    return abs(row.seconds - predicted) >= SMALL * row.seconds
 
 
 def explanations(row: ProfileRow, timeline: ascend.Timeline) -> list[str]:
@@ -148,7 +183,7 @@ def explanations(row: ProfileRow, timeline: ascend.Timeline) -> list[str]:
     Nothing for a row without busy ratios.
     """
     gap = row.seconds - timeline.seconds
-    if not row.busy or not _differs(row, timeline):
+    if not row.busy or not _differs(row, timeline.seconds):
         return []
     found = []
     for pipe, ratio in row.busy:

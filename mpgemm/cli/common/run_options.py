@@ -54,13 +54,13 @@ def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> N
 
 
 #: Options of :func:`add_figure_arguments`.
-FIGURE_OPTIONS = ("--format", "--style")
+FIGURE_OPTIONS = ("--figure-format", "--style")
 
 
 def add_figure_arguments(parser: Parser, group: argparse._ArgumentGroup) -> None:
     """How figures look and are written: obeyed by :func:`figures_of`."""
     group.add_argument(
-        "--format", dest="figure_formats", nargs="+", choices=FIGURE_FORMATS, metavar="FORMAT",
+        "--figure-format", dest="figure_formats", nargs="+", choices=FIGURE_FORMATS, metavar="FORMAT",
         help=f"of figures: {', '.join(FIGURE_FORMATS)} (png, or the style's)",
     )  # fmt: skip
     add_style_argument(group)

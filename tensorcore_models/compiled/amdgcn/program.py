@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from ...integers import checked_integer
-from ..arguments import TensorMap, argument_arrays, argument_bytes
+from ..arguments import TensorMap, argument_arrays, argument_bytes, write_tables
 from ..errors import KernelLimits, Refused
 from ..memory import GlobalMemory
 from ..program import KernelProgram, checked_launch, checked_size, extents
@@ -104,6 +104,7 @@ class AMDProgram(KernelProgram):
             )
         segment = np.zeros(-(-size // 4) * 4 + 256, np.uint8)  # code may load beyond the end of the last argument
         memory = GlobalMemory([*arrays, segment], [*called, "the arguments"], traced=trace is not None, own=1)
+        write_tables(arguments, memory)
         place = len(arrays)
         self._lay_out(segment, arguments, memory, grid, block)
         segment.flags.writeable = False

@@ -1,8 +1,7 @@
 """Floating-point instructions (PTX ISA 9.1, 9.7.3 to 9.7.5), and the names that integers share with them.
 
 Results that are NaN have all bits below the sign set, as PTX says for f32, f16 and bf16; for f64 the payload is not published,
-so a NaN result there is refused. Approximations (``.approx``, ``div.full``) are refused unless the caller asks for correctly
-rounded stand-ins, which are recorded as assumptions.
+so a NaN result there is refused. Approximations (``.approx``, ``div.full``) are :mod:`.approximations`.
 """
 
 from collections.abc import Callable
@@ -11,7 +10,8 @@ import numpy as np
 
 from .. import floats
 from ..errors import Refused
-from .decode import Operation, Pure, pure_operation, unknown, unpublished
+from .approximations import build_approximate
+from .decode import Operation, Pure, pure_operation, unknown
 from .integers import FLOAT_FORMATS, arithmetic
 from .syntax import TYPE_BITS, PTXInstruction
 
@@ -139,58 +139,6 @@ def _relu(function: Callable, kind: str) -> Callable:
     return run
 
 
-# -- approximations ----------------------------------------------------------------------------------------------------------
-def _nearest(function: Callable) -> Callable:
-    """RN of a function of one fp32 operand, by float64."""
-
-    def run(bits):
-        with np.errstate(all="ignore"):
-            exact = function(floats.values(bits, "fp32").astype(np.float64))
-        return floats.rounded(np.asarray(exact, np.float64), "fp32", "rne")
-
-    return run
-
-
-_APPROXIMATE: dict[str, Callable] = {
-    "ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sqrt": np.sqrt, "rcp": lambda x: 1 / x,
-}  # fmt: skip
-
-
-def build_approximate(ins: PTXInstruction) -> Operation:
-    """ex2, lg2, sin, cos, tanh, rsqrt and approximate div, rcp, sqrt: known only as correctly rounded stand-ins."""
-    if not {"approx", "full"} & set(ins.modifiers):
-        raise unknown(ins)
-    kind = ins.modifiers[-1]
-
-    def refuse(machine, lanes):
-        raise unpublished(ins)
-
-    if kind != "f32":
-        return refuse
-    if ins.name == "div":
-        row = Pure(
-            "b32",
-            ("b32", "b32"),
-            finished(lambda x, y: floats.divide(x, y, "fp32"), "f32", flush=False, saturate=False),
-        )
-    else:
-        row = Pure(
-            "b32",
-            ("b32",),
-            finished(_nearest(_APPROXIMATE[ins.name]), "f32", flush="ftz" in ins.modifiers, saturate=False),
-        )
-    stand_in = pure_operation(ins, row)
-
-    def run(machine, lanes):
-        if machine.unpublished != "nearest":
-            raise unpublished(ins)
-        machine.assume(f"{ins.opcode} gives the nearest fp32 number; the bits of the hardware are not published")
-        return stand_in(machine, lanes)
-
-    return run
-
-
 def build(ins: PTXInstruction) -> Operation:
     """The operation of an arithmetic instruction, integer or floating point."""
     if {"approx", "full"} & set(ins.modifiers):
@@ -229,7 +177,6 @@ BUILDERS = {
     **dict.fromkeys(
         ("add", "sub", "mul", "mad", "div", "rem", "abs", "neg", "min", "max", "fma", "sqrt", "rcp"), build
     ),
-    **dict.fromkeys(("ex2", "lg2", "sin", "cos", "tanh", "rsqrt"), build_approximate),
     "copysign": build_copysign,
     "testp": build_testp,
 }

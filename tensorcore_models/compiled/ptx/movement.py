@@ -122,7 +122,14 @@ def address_reader(operand: Address, ins: PTXInstruction) -> Operation:
         raise unknown(ins, "has an address that is not known here")
     number, wide = base.number, base.bits == 64
     if wide:
-        return lambda machine, lanes: machine.registers.read(number, lanes) + offset
+
+        def address(machine, lanes):
+            found = machine.registers.read(number, lanes) + offset
+            if machine.trace is not None:
+                machine.trace.gather(machine.memory, found, machine.registers.read_ids(number, lanes))
+            return found
+
+        return address
     low = np.uint32(operand.offset % (1 << 32))
     return lambda machine, lanes: (machine.registers.read(number, lanes) + low).astype(np.uint64)
 

@@ -5,12 +5,14 @@ from functools import cached_property
 import numpy as np
 
 from ...integers import checked_integer
-from ..arguments import argument_arrays, argument_bytes
+from ..arguments import argument_arrays, argument_bytes, write_tables
 from ..errors import KernelLimits, Refused
+from ..expressions import some
 from ..memory import BlockMemory, GlobalMemory
 from ..program import KernelProgram, checked_launch, checked_size, extents
 from ..scheduler import Scheduler
 from . import (
+    approximations,
     arithmetic,
     atomics,
     barriers,
@@ -24,6 +26,7 @@ from . import (
     warps,
     wgmma,
 )
+from .assembled import Several, assembled
 from .decode import Operation, guarded, unknown
 from .machine import WARP, KernelLaunch, PTXMachine, target_of
 from .movement import items
@@ -32,7 +35,8 @@ from .syntax import Address, Entry, Immediate, Module, Pair, PTXInstruction, Reg
 from .trace import PTXTrace
 
 BUILDERS = {
-    **integers.BUILDERS, **arithmetic.BUILDERS, **conversions.BUILDERS, **movement.BUILDERS, **copies.BUILDERS,
+    **integers.BUILDERS, **arithmetic.BUILDERS, **approximations.BUILDERS, **conversions.BUILDERS, **movement.BUILDERS,
+    **copies.BUILDERS,
     **warps.BUILDERS, **barriers.BUILDERS, **atomics.BUILDERS, **mma.BUILDERS, **wgmma.BUILDERS,
     **tcgen05.BUILDERS, **tensor_maps.BUILDERS,
 }  # fmt: skip
@@ -53,13 +57,18 @@ class PTXProgram(KernelProgram):
         The entry's name and the text's .target.
     text : str
         The text.
+    entry, written : Entry
+        The code as ptxas assembles it (:mod:`.assembled`), and as the text spells it.
+    contracted : tuple of int
+        Lines of the additions that became multiply-adds.
     """
 
     trace = PTXTrace
     warp = WARP
 
-    def __init__(self, text: str, module: Module, entry: Entry, limits: KernelLimits):
-        self.text, self.module, self.entry, self.limits = text, module, entry, limits
+    def __init__(self, text: str, module: Module, entry: Entry, limits: KernelLimits, fmad: bool = True):
+        self.text, self.module, self.written, self.limits = text, module, entry, limits
+        self.entry, self.contracted = assembled(entry, fmad=fmad)
         self.name, self.target = entry.name, module.target
         self.machine_target = target_of(module.target)
 
@@ -117,11 +126,23 @@ class PTXProgram(KernelProgram):
         stored = [np.frombuffer(bytearray(v.initial or bytes(v.size)), np.uint8) for v in variables]
         checked_size([*arrays, *stored], limits)
         memory = GlobalMemory([*arrays, *stored], [*names, *(v.name for v in variables)], traced=trace is not None)
+        write_tables(arguments, memory)
+        given = [*arguments, *[None] * (len(self.entry.parameters) - len(arguments))]
+        memory.left_out = tuple(
+            p.name for p, x in zip(self.entry.parameters, given, strict=False) if x is None and p.size == 8
+        )
         parameters, places = self._parameters(arguments, memory, traced=trace is not None)
+        assumed: dict[str, None] = {}
+        if self.contracted:
+            assumed[
+                f"ptxas makes multiply-adds of {len(self.contracted)} additions (line"
+                f"{'s' * (len(self.contracted) > 1)} {some(self.contracted)}), its default; read(..., fmad=False) keeps them"
+            ] = None
         return KernelLaunch(
             self.module, self.entry, grid, block, cluster, memory, parameters, places,
             {v.name: memory.address(len(arrays) + i) for i, v in enumerate(variables)},
             unit or self.machine_target.unit, shared if dynamic else 0, limits, checks, unpublished, trace,
+            assumptions=assumed,
         )  # fmt: skip
 
     def _parameters(self, arguments, memory: GlobalMemory, *, traced: bool) -> tuple[BlockMemory, dict[str, int]]:
@@ -170,6 +191,8 @@ class PTXProgram(KernelProgram):
 def _build(ins: PTXInstruction, target: int | None) -> Operation:
     if target is not None:
         return barriers.branch(ins, target)
+    if isinstance(ins, Several):
+        return _build_several(ins)
     if ins.name not in BUILDERS:
         raise unknown(ins)
     if not _writes_registers(ins):
@@ -181,6 +204,17 @@ def _build(ins: PTXInstruction, target: int | None) -> Operation:
             raise
         raise unknown(ins, "has operands or modifiers that are not known here") from None
     return operation if ins.guard is None or ins.name in ("ret", "exit") else guarded(operation, ins.guard)
+
+
+def _build_several(ins: Several) -> Operation:
+    """All parts, one after the other."""
+    operations = [_build(part, None) for part in ins.parts]
+
+    def run(machine, lanes):
+        for operation in operations:
+            operation(machine, lanes)
+
+    return run if ins.guard is None else guarded(run, ins.guard)
 
 
 def _writes_registers(ins: PTXInstruction) -> bool:
@@ -205,7 +239,7 @@ def _operation(ins: PTXInstruction, target: int | None) -> Operation:
         return refuse if ins.guard is None else guarded(refuse, ins.guard)
 
 
-def read_text(text: str, entry: str | None, limits: KernelLimits) -> PTXProgram:
+def read_text(text: str, entry: str | None, limits: KernelLimits, *, fmad: bool = True) -> PTXProgram:
     """The program of one entry of a text; see :func:`tensorcore_models.compiled.read`."""
     module = parse(text)
     if entry is None:
@@ -215,4 +249,4 @@ def read_text(text: str, entry: str | None, limits: KernelLimits) -> PTXProgram:
         entry = next(iter(module.entries))
     if entry not in module.entries:
         raise ValueError(f"there is no entry {entry!r}; the text has {', '.join(module.entries) or 'none'}")
-    return PTXProgram(text, module, module.entries[entry], limits)
+    return PTXProgram(text, module, module.entries[entry], limits, fmad)

@@ -31,7 +31,7 @@ class PTXTrace(ExpressionTrace):
         if kind.endswith("x2") and kind[0] in "bf" and len(set(sizes)) == 1 and sizes[0] == size:
             return self._in_halves(ins, values, owners, count, size // 2)
         if ins.name == "cvt" and len(owners) == 2 and ins.modifiers[-2].endswith("x2"):
-            name = ins.opcode.replace("x2.", ".")
+            name = _of_one(ins)
             halves = [self._one(name, ins, values[i : i + 1], owners[i : i + 1], count, size // 2) for i in (1, 0)]
             return np.concatenate(halves, 1)
         if ins.name == "cvt" and kind.endswith("x2") and ins.modifiers[-2].endswith("x2"):
@@ -46,7 +46,7 @@ class PTXTrace(ExpressionTrace):
 
     def _in_halves(self, ins: PTXInstruction, values: list, owners: list, count: int, half: int) -> np.ndarray:
         """An operation on packed pairs: one on each half; `half` is the bytes of a half of the result."""
-        name = ins.opcode.replace("x2.", ".").removesuffix("x2")
+        name = _of_one(ins)
         widths = [np.asarray(v).dtype.itemsize // 2 for v in values]
         parts = []
         for i in (0, 1):
@@ -74,9 +74,14 @@ class PTXTrace(ExpressionTrace):
         return np.concatenate(parts, 1)
 
 
+def _of_one(ins: PTXInstruction) -> str:
+    """The name of what a packed instruction does to one of its numbers."""
+    return ".".join((ins.name, *(word.removesuffix("x2") for word in ins.modifiers)))
+
+
 def _commutes(ins: PTXInstruction) -> bool:
     """Whether the first two operands may be exchanged: results that are NaN do not depend on the operands' payloads."""
-    return ins.name in ("add", "mul", "fma") and "f" in ins.modifiers[-1]
+    return ins.name in ("add", "mul", "fma", "min", "max") and "f" in ins.modifiers[-1]
 
 
 def _copied(ins: PTXInstruction, owners: list, values: list, size: int):

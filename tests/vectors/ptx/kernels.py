@@ -72,3 +72,28 @@ def normalised(x, out, n, eps, BLOCK: tl.constexpr):
     deviation = tl.sqrt_rn(tl.div_rn(tl.sum(centred * centred, 0), n.to(tl.float32)) + eps)
     result = tl.div_rn(centred, deviation)
     tl.store(out + row * n + at, result.to(tl.bfloat16), mask=at < n)
+
+
+@triton.jit
+def attention(q, k, v, out, size, scale, COLUMNS: tl.constexpr, QUERIES: tl.constexpr, KEYS: tl.constexpr):
+    """Softmax(Q K^T scale) V of one head, keys in blocks; the maximum so far is kept, base 2."""
+    start = tl.program_id(1) * size * COLUMNS
+    rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
+    columns = tl.arange(0, COLUMNS)
+    left = tl.load(q + start + rows[:, None] * COLUMNS + columns[None, :])
+    largest = tl.full([QUERIES], float("-inf"), tl.float32)
+    weight = tl.zeros([QUERIES], tl.float32)
+    total = tl.zeros([QUERIES, COLUMNS], tl.float32)
+    for first in range(0, size, KEYS):
+        keys = first + tl.arange(0, KEYS)
+        right = tl.load(k + start + keys[:, None] * COLUMNS + columns[None, :])
+        scores = tl.dot(left, tl.trans(right)) * scale
+        highest = tl.maximum(largest, tl.max(scores, 1))
+        shares = tl.math.exp2(scores - highest[:, None])
+        shrunk = tl.math.exp2(largest - highest)
+        weight = weight * shrunk + tl.sum(shares, 1)
+        values = tl.load(v + start + keys[:, None] * COLUMNS + columns[None, :])
+        total = tl.dot(shares.to(values.dtype), values, total * shrunk[:, None])
+        largest = highest
+    total = total / weight[:, None]
+    tl.store(out + start + rows[:, None] * COLUMNS + columns[None, :], total.to(out.dtype.element_ty))

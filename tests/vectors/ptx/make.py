@@ -28,6 +28,7 @@ FILES = {
     "sm_90-fp8": ("gemm", 90, "fp8e4nv", {"MASK": True}, (64, 32, 64)),
     "sm_90-fp8-promoted": ("gemm", 90, "fp8e4nv", {"IMPRECISE": 32}, (64, 32, 64)),
     "sm_90-described": ("described", 90, "fp16", {}, (64, 64, 64)),
+    "sm_90-attention": ("attention", 90, "fp16", {"COLUMNS": 16, "QUERIES": 16, "KEYS": 16}, ()),
     "sm_100-fp16-masked": ("gemm", 100, "fp16", {"MASK": True}, (64, 32, 32)),
     "sm_100-fp16-128": ("gemm", 100, "fp16", {}, (128, 32, 32)),
     "sm_100-tf32": ("gemm", 100, "fp32", {"PRECISION": "tf32"}, (64, 32, 32)),
@@ -46,8 +47,10 @@ def compiled(kernel: str, capability: int, kind: str, constants: dict, tile: tup
     sizes = dict.fromkeys("mnk", "i32")
     if kernel == "normalised":
         pointers, sizes = {"x": f"*{kind}", "out": "*bf16"}, {"n": "i32", "eps": "fp32"}
+    elif kernel == "attention":
+        pointers, sizes = dict.fromkeys(("q", "k", "v", "out"), f"*{kind}"), {"size": "i32", "scale": "fp32"}
     signature = {**pointers, **sizes, **dict.fromkeys(constants, "constexpr")}
-    aligned = 0 if kernel == "described" else len(pointers) + (3 if kernel != "normalised" else 0)
+    aligned = 0 if kernel == "described" else len(pointers) + (3 if kernel not in ("normalised", "attention") else 0)
     hints = {(i,): [["tt.divisibility", 16]] for i in range(aligned)}
     source = ASTSource(getattr(kernels, kernel), signature, constants, hints)
     return triton.compile(

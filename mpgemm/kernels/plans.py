@@ -1,0 +1,248 @@
+"""Products of tensors planned once: form, words, tiles, kernels and workspace, so that a call only passes addresses."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from mpgemm.kernels import devices
+from mpgemm.kernels.configurations import (
+    DESCRIBED,
+    Configuration,
+    check_stages,
+    choose,
+    split_before,
+    word_configuration,
+)  # fmt: skip
+from mpgemm.kernels.devices import PlannedLaunch
+from mpgemm.kernels.forms import KernelForm, kernel_form, narrowed
+from mpgemm.kernels.launches import check_depth, gemm_launch, repair_launch, tiles_of
+from mpgemm.kernels.targets import check_words
+from mpgemm.kernels.word_launches import (
+    WordPlanes,
+    padded_depth,
+    planes_of,
+    split_operands_launch,
+    word_product_launch,
+)  # fmt: skip
+from mpgemm.recovery.method import RecoveryMethod
+from tensorcore_models.gpu.launches import TritonLaunch, View
+from tensorcore_models.gpu.targets import KernelTarget
+
+WORD_TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32}
+_NO_STRIDES = (0, 0, 0)
+#: Names of what the launches write for one another, of A and of B.
+_WORDS, _EXPONENTS = ("a_words", "b_words"), ("a_exponents", "b_exponents")
+
+
+@dataclass(frozen=True)
+class PlannedProduct:
+    """What a product's plan depends on: alpha A B + beta C for a batch of matrices.
+
+    Attributes
+    ----------
+    row : RecoveryMethod
+    sizes : (int, int, int, int)
+        batch, m, n, k.
+    types : (str, str)
+        Of the elements of A and B.
+    strides : ((int, int, int), (int, int, int))
+        Of batch, row and column of A and B.
+    out : (int, int, int)
+        Strides of the result.
+    c : (int, int, int) or None
+        Strides of C, where it is added.
+    alpha, beta : float
+    tile : Configuration or None
+        None: the counted model chooses.
+    ready : (int or None, int or None)
+        Batches of the words of A and of B where they were split before; such words lie along k.
+    """
+
+    row: RecoveryMethod
+    sizes: tuple[int, int, int, int]
+    types: tuple[str, str]
+    strides: tuple[tuple[int, int, int], tuple[int, int, int]]
+    out: tuple[int, int, int]
+    c: tuple[int, int, int] | None = None
+    alpha: float = 1.0
+    beta: float = 1.0
+    tile: Configuration | None = None
+    ready: tuple[int | None, int | None] = (None, None)
+
+
+def words_needed(form: KernelForm, row: RecoveryMethod, side: int, kind: str) -> int:
+    """Words of an operand that may differ from zero: one where its elements are words, neither scaled nor left unrepaired.
+
+    Without the repair an infinity would show the words that are left out: its second word is NaN.
+    """
+    whole = kind == form.format or (form.format == "tf32" and kind in ("fp16", "bf16"))
+    one = whole and row.equilibrate != "rows" and row.repair == "fp32"
+    return 1 if one else form.words[side]
+
+
+class ProductPlan:
+    """A product's launches for a target, compiled: one for the words of both operands, one for the product, one that repairs.
+
+    Attributes
+    ----------
+    product : PlannedProduct
+    target : KernelTarget
+    form : KernelForm
+    tile : Configuration
+    launches : tuple of TritonLaunch
+        Their tensors by name: "a", "b", "c", "out", and those of `workspace`.
+    workspace : dict of str to (shape, torch.dtype)
+        What the launches write for one another.
+    """
+
+    def __init__(self, product: PlannedProduct, target: KernelTarget):
+        row = product.row
+        self.product, self.target = product, target
+        self.workspace: dict[str, tuple[tuple[int, ...], torch.dtype]] = {}
+        whole = kernel_form(row)
+        check_words(target, whole.format, row.name)
+        if product.tile is not None:
+            check_depth(whole, product.tile)
+        self._counts = [words_needed(whole, row, side, kind) for side, kind in enumerate(product.types)]
+        self.form = form = narrowed(whole, (self._counts[0], self._counts[1]))
+        scaled = row.equilibrate == "rows"
+        batch, m, n, k = product.sizes
+        first = scaled or split_before(form, target, m, n, k, batch)
+        self._split = tuple(first or count is not None for count in product.ready)
+        self.described = target.unit in DESCRIBED and all(self._split)
+        chosen = word_configuration if self.described else choose
+        self.tile = tile = product.tile or chosen(form, target, m, n, k, batch)
+        self._planes = self._layout(whole, 0), self._layout(whole, 1)
+        if self.described and any(p is not None and p.k % tile.depth for p in self._planes):
+            self.described = False
+        check_stages(form, tile, target)
+        self.launches = tuple(self._launches(scaled))
+
+    # -- what is launched --------------------------------------------------------------------------------------------------
+    def _layout(self, whole: KernelForm, side: int) -> WordPlanes | None:
+        """How an operand's words lie; None where it is split in the product."""
+        if not self._split[side]:
+            return None
+        batch, *extents, k = self.product.sizes
+        ready, depth = self.product.ready[side], padded_depth(whole)
+        if ready is not None:
+            return WordPlanes(whole.format, self._counts[side], ready, extents[side], -(-k // depth) * depth, "k")
+        strides = self.product.strides[side]
+        batches = 1 if self.described and strides[0] == 0 else batch
+        x = View(None, self.product.types[side], strides)
+        made = planes_of(whole, side, x, batches, extents[side], k, max(depth, self.tile.depth))
+        return WordPlanes(made.format, self._counts[side], made.batches, made.lines, made.k, made.inner)
+
+    def _launches(self, scaled: bool) -> Iterator[TritonLaunch]:
+        asked = self.product
+        batch, m, n, _ = sizes = asked.sizes
+        a, b = (View("ab"[side], asked.types[side], asked.strides[side]) for side in (0, 1))
+        out = View("out", "fp32", asked.out)
+        c = None if asked.c is None else View("c", "fp32", asked.c)
+        yield from self._splitting((a, b), scaled)
+        flags = None
+        if asked.row.repair == "fp32":
+            self.workspace["flags"] = (tiles_of(batch, m, n, self.tile),), torch.int32
+            flags = View("flags", "s32", _NO_STRIDES)
+        yield self._multiplying((a, b), out, c, scaled, flags)
+        if flags is not None:
+            yield repair_launch(sizes, a, b, out, c, asked.alpha, asked.beta, flags, self.tile)
+
+    def _splitting(self, operands: tuple[View, View], scaled: bool) -> Iterator[TritonLaunch]:
+        """The words of those operands that are split here, in one launch."""
+        asked, split = (
+            self.product,
+            [x is not None and y is None for x, y in zip(self._planes, self.product.ready, strict=True)],
+        )
+        if not any(split):
+            return
+        for planes, words, exponents, here in zip(self._planes, _WORDS, _EXPONENTS, split, strict=True):
+            if planes is not None and here:
+                self.workspace[words] = planes.shape, WORD_TYPES[self.form.format]
+                if scaled:
+                    self.workspace[exponents] = (planes.batches * planes.lines,), torch.int32
+
+        def those(values) -> tuple[Any, Any]:
+            return values[0] if split[0] else None, values[1] if split[1] else None
+
+        _, m, n, k = asked.sizes
+        ends = those(_EXPONENTS) if scaled else (None, None)
+        yield split_operands_launch(
+            kernel_form(asked.row), (m, n, k), those(operands), those(self._planes), those(_WORDS), ends, self._counts
+        )
+
+    def _multiplying(
+        self, operands: tuple[View, View], out: View, c: View | None, scaled: bool, flags: View | None
+    ) -> TritonLaunch:
+        """The product: by TMA, or by loads of elements or words."""
+        asked, (x, y) = self.product, self._planes
+        ends = asked.alpha, asked.beta, flags
+        if self.described and x is not None and y is not None:
+            exponents = _EXPONENTS if scaled else None
+            return word_product_launch(self.form, self.tile, asked.sizes, (x, y), _WORDS, out, c, exponents, *ends)
+        batch, m, n, k = asked.sizes
+        if x is not None and y is not None and x.k == y.k:
+            k = x.k  # whole tiles
+        left = operands[0] if x is None else x.view(_WORDS[0], 0)
+        right = operands[1] if y is None else y.view(_WORDS[1], 1)
+        shifts = (View(_EXPONENTS[0], "s32", _NO_STRIDES), View(_EXPONENTS[1], "s32", _NO_STRIDES)) if scaled else None
+        return gemm_launch(self.form, self.tile, (batch, m, n, k), left, right, out, c, shifts, *ends)
+
+    # -- on a device -------------------------------------------------------------------------------------------------------
+    def prepared(self) -> list[PlannedLaunch]:
+        """The launches compiled for the current device."""
+        return [PlannedLaunch(launch, self.workspace) for launch in self.launches]
+
+    def rooms(self, device: torch.device) -> dict[str, torch.Tensor]:
+        """New memory for the workspace."""
+        return {name: torch.empty(shape, dtype=kind, device=device) for name, (shape, kind) in self.workspace.items()}
+
+    @property
+    def multiplies(self) -> TritonLaunch:
+        """The launch of the product itself."""
+        return next(x for x in self.launches if x.function in ("gemm", "word_product"))
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Bytes of the workspace."""
+        return sum(math.prod(shape) * kind.itemsize for shape, kind in self.workspace.values())
+
+
+class TensorPlan:
+    """A :class:`ProductPlan` on a device, called with tensors of its shapes, strides and types; the caller checks these."""
+
+    def __init__(self, product: PlannedProduct, device: torch.device):
+        target = devices.device_target(device)
+        assert target is not None
+        self.plan, self.device = ProductPlan(product, target), device
+        with devices.current(device):
+            self.launches = self.plan.prepared()
+        self._kept: dict[int, list[list[Any]]] = {}
+
+    def __call__(self, tensors: dict[str, torch.Tensor], keep: bool = False) -> None:
+        """Launch on the current stream of the device.
+
+        Parameters
+        ----------
+        tensors : dict
+            a, b, out, and where there are any c and words and exponents of operands that were split before.
+        keep : bool
+            Whether the workspace is kept for the next call on this stream, or comes from torch's allocator at each call.
+        """
+        addresses = 0
+        for x in tensors.values():
+            addresses |= x.data_ptr()
+        aligned = not addresses % 16
+        with devices.current(self.device):
+            stream = devices.current_stream()
+            bound = self._kept.get(stream) if keep else None
+            if bound is None:
+                rooms = self.plan.rooms(self.device)
+                bound = [launch.bound(rooms) for launch in self.launches]
+                if keep:
+                    self._kept[stream] = bound
+            for launch, arguments in zip(self.launches, bound, strict=True):
+                launch(launch.filled(arguments, tensors), stream, aligned)

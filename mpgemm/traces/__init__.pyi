@@ -1,0 +1,2 @@
+# Recording the tensors of a run.
+from mpgemm.traces.recording import TraceRecorder as TraceRecorder

@@ -1,0 +1,273 @@
+"""Texts of expressions that share parts: expressions that differ in one index as one with k, what is used again by a name."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .template import Applied, Constant, Element, Node, Step, derived_text
+
+#: Nodes of an expression that is spelled out in the text of another one; larger ones get names.
+LARGEST = 24
+#: Leaves of a sum, maximum or minimum that are written as one expression over k, at least.
+FEWEST = 4
+#: Divisors of an index of sums that are looked for.
+_LARGEST_DIVISOR = 256
+#: Characters of an order of leaves.
+_WIDEST = 160
+
+
+Parts = dict[tuple, Node]
+
+
+@dataclass(frozen=True)
+class _SpelledConstant(Constant):
+    """A constant that changes with the index of a sum."""
+
+    spelled: str
+
+    def text(self) -> str:
+        return self.spelled
+
+
+def unified(
+    nodes: tuple[Node, ...], letter: str, parts: Parts, ks: tuple[int, ...] = ()
+) -> tuple[Node, tuple[int, ...]] | None:
+    """(the one form of expressions, with `letter` for the index in which they differ; its values), or None.
+
+    Expressions that are the same have no values. With `ks`, the values of the index, other indices and constants may
+    follow it as quotients and remainders. `parts` holds the forms made so far, so that equal ones are one.
+    """
+    return _Unified(letter, parts, ks).of(nodes)
+
+
+class _Unified:
+    """One form of several expressions; what they share is looked at once."""
+
+    def __init__(self, letter: str, parts: Parts, ks: tuple[int, ...]):
+        self.letter, self.parts, self.ks = letter, parts, ks
+        self._known: dict[tuple[int, ...], tuple[Node, tuple[int, ...]] | None] = {}
+
+    def of(self, nodes: tuple[Node, ...]) -> tuple[Node, tuple[int, ...]] | None:
+        """The form and values."""
+        first = nodes[0]
+        if all(node is first for node in nodes):
+            part = ("constant", first.bits) if isinstance(first, Constant) else ("same", id(first))
+            return self.parts.setdefault(part, first), ()
+        key = tuple(map(id, nodes))
+        if key not in self._known:
+            self._known[key] = self._new(nodes)
+        return self._known[key]
+
+    def _new(self, nodes: tuple[Node, ...]) -> tuple[Node, tuple[int, ...]] | None:
+        first = nodes[0]
+        if any(type(node) is not type(first) for node in nodes):
+            return None
+        if isinstance(first, Constant):
+            return self._constant(nodes)
+        if isinstance(first, Element):
+            return self._element(nodes)
+        heads = {_head(node) for node in nodes}
+        if len(heads) != 1:
+            return None
+        columns = [self.of(column) for column in zip(*map(operands_of, nodes), strict=True)]
+        values = {found[1] for found in columns if found is not None and found[1]}
+        if len(values) > 1 or any(found is None for found in columns):
+            return None
+        made = _made(first, [found[0] for found in columns if found is not None])
+        key = (*_head(made), *map(id, operands_of(made)))
+        return self.parts.setdefault(key, made), values.pop() if values else ()
+
+    def _constant(self, nodes: tuple) -> tuple[Node, tuple[int, ...]] | None:
+        values = [node.bits for node in nodes]
+        if len({*values}) == 1:
+            return self.parts.setdefault(("constant", values[0]), nodes[0]), ()
+        steps = np.gcd.reduce(np.array(values, dtype=object)) if self.ks else 0
+        text = self._following([value // steps for value in values]) if steps else ""
+        if not text:
+            return None
+        spelled = _SpelledConstant(values[0], text if steps == 1 else f"{steps} * ({text})")
+        return self.parts.setdefault(("spelled", spelled.spelled), spelled), self.ks
+
+    def _following(self, values: list[int]) -> str:
+        """Values as quotient or remainder of the index of the sum; empty if they are neither."""
+        if max(values) >= 1 << 32:
+            return ""
+        return derived_text(self.letter, np.array(self.ks), np.array(values, np.int64), most=_LARGEST_DIVISOR)
+
+    def _element(self, nodes: tuple) -> tuple[Node, tuple[int, ...]] | None:
+        first = nodes[0]
+        if any((node.array, len(node.index)) != (first.array, len(first.index)) for node in nodes):
+            return None
+        apart = [
+            axis for axis, places in enumerate(zip(*(node.index for node in nodes), strict=True)) if len({*places}) > 1
+        ]
+        if not apart:
+            return self.parts.setdefault((first.array, first.index), first), ()
+        axis = apart[0]
+        if len(apart) > 1 or len({node.index[axis][1] for node in nodes}) > 1:
+            return None
+        values = tuple(node.index[axis][0] for node in nodes)
+        steps = first.index[axis][1]
+        if any(steps) or not all(isinstance(value, int) for value in values):
+            return None
+        letter = self.letter
+        if self.ks and values != self.ks:
+            letter, values = self._following(list(values)), self.ks
+            if not letter:
+                return None
+        index = (*first.index[:axis], (letter, steps), *first.index[axis + 1 :])
+        return self.parts.setdefault((first.array, index), Element(first.array, first.name, index)), values
+
+
+def _head(node: Any) -> tuple:
+    if isinstance(node, Applied):
+        return node.name, len(node.operands)
+    return str(node.row), node.signs, len(node.left)
+
+
+def operands_of(node: Node) -> tuple:
+    """What a node is computed from."""
+    if isinstance(node, Applied):
+        return node.operands
+    return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()
+
+
+def _made(like: Any, operands: list) -> Node:
+    if isinstance(like, Applied):
+        return Applied(like.name, like.line, tuple(operands))
+    count = len(like.left)
+    return Step(like.row, like.line, tuple(operands[:count]), tuple(operands[count:-1]), operands[-1], like.signs)
+
+
+class Texts:
+    """Texts of the expressions of one output; `named` are those that got a name and are still to be written out."""
+
+    def __init__(self):
+        self.names: dict[int, str] = {}
+        self.named: list[Node] = []
+        self._sizes: dict[int, int] = {}
+        self._kept: list[Node] = []
+        self.parts: Parts = {}
+
+    def of(self, node: Node) -> str:
+        """An expression in one line."""
+        if isinstance(node, Element | Constant):
+            return node.text()
+        self._kept.append(node)  # names are by identity, which a freed node would pass on
+        if id(node) in self.names or self.size(node) > LARGEST:
+            return self.name(node)
+        if isinstance(node, Applied):
+            return f"{node.name}({', '.join(map(self.of, node.operands))})"
+        return self._step(node)
+
+    def name(self, node: Node) -> str:
+        """The name of an expression, which is written out later."""
+        if id(node) not in self.names:
+            self.names[id(node)] = f"t{len(self.names) + 1}"
+            self.named.append(node)
+        return self.names[id(node)]
+
+    def _step(self, node: Step) -> str:
+        """A chain of steps as a call: what is summed, over which values of an inner index l, and from where."""
+        sides: list[tuple] = [(), ()]
+        start, row = node, str(node.row)
+        while isinstance(start, Step) and (str(start.row), start.signs) == (row, node.signs):
+            sides = [start.left + sides[0], start.right + sides[1]]
+            start = start.addend
+        found = [unified(side, "l", self.parts) for side in sides]
+        if any(each is None for each in found):
+            return self.name(node)
+        (left, values), (right, others) = (each for each in found if each is not None)
+        values = values or others
+        over = (
+            f", l {values[0]}:{values[-1] + 1}" if values and values == tuple(range(values[0], values[-1] + 1)) else ""
+        )
+        signs = ["-" if sign < 0 else "" for sign in node.signs]
+        begin = "" if start == Constant(0) else f" from {self.of(start)}"
+        return f"{row}({signs[0]}{self.of(left)} * {signs[1]}{self.of(right)}{over}{begin})"
+
+    def size(self, node: Node) -> int:
+        """Nodes of an expression as it would be spelled out, a chain as one; beyond a limit, some larger number."""
+        if id(node) not in self._sizes:
+            self._kept.append(node)
+            if isinstance(node, Step):
+                plain = all(isinstance(side[0], Element | Constant) for side in (node.left, node.right))
+                found = 4 if plain else LARGEST + 1
+                inside: Node = node
+                while isinstance(inside, Step):
+                    inside = inside.addend
+                found += 0 if isinstance(inside, Constant) else self.size(inside)
+            else:
+                found = 1 + sum(map(self.size, operands_of(node)))
+            self._sizes[id(node)] = min(found, 1 << 20)
+        return self._sizes[id(node)]
+
+    def along(self, operands: tuple, sign: int, letter: str, ks: tuple[int, ...] = ()) -> tuple[str, tuple[int, ...]]:
+        """(the form of operands, a letter for the index in which they differ; the indices); zeros at the end are padding."""
+        whole = list(operands)
+        while len(whole) > 1 and isinstance(whole[-1], Constant) and whole[-1].bits == 0:
+            whole.pop()
+        prefix = "-" if sign < 0 else ""
+        if all(isinstance(operand, Constant) and operand.bits == 0 for operand in whole):
+            return "{0}", ()
+        found = _alone(whole[0], letter) if len(whole) == 1 else unified(tuple(whole), letter, self.parts, ks)
+        if found is not None and found[1]:
+            return prefix + self.of(found[0]), found[1]
+        return prefix + "{" + ", ".join(map(self.of, whole[:4])) + (", ..." if len(whole) > 4 else "") + "}", ()
+
+
+def letter_beside(node: Node) -> str:
+    """The letter of an index of sums in an expression: k, or l where k stands for an index of the expression's own."""
+    stack, taken = [node], False
+    while stack and not taken:
+        inside = stack.pop()
+        taken = isinstance(inside, Element) and any(value == "k" for value, _ in inside.index)
+        stack += inside.operands if isinstance(inside, Applied) else ()
+    return "l" if taken else "k"
+
+
+def _alone(node: Node, letter: str) -> tuple[Node, tuple[int, ...]] | None:
+    """An operand without others beside it: k is the first index of its elements that the output's do not step."""
+    if isinstance(node, Element):
+        axis = next((a for a, (c, steps) in enumerate(node.index) if isinstance(c, int) and not any(steps)), None)
+        if axis is None:
+            axis = 0 if len(node.index) == 1 and isinstance(node.index[0][0], int) else None
+        if axis is None:
+            return node, ()
+        value, steps = node.index[axis]
+        return Element(node.array, node.name, (*node.index[:axis], (letter, steps), *node.index[axis + 1 :])), (value,)
+    if not isinstance(node, Applied):
+        return node, ()
+    parts = [_alone(operand, letter) for operand in node.operands]
+    values = {part[1] for part in parts if part is not None and part[1]}
+    operands = [part[0] for part in parts if part is not None]
+    return _made(node, operands), values.pop() if len(values) == 1 else ()
+
+
+def leaves_in_order(node: Applied) -> tuple[tuple[Node, ...], str]:
+    """(what a tree of one operation of two operands joins, the shape of the tree with # for each)."""
+    if not isinstance(node, Applied) or len(node.operands) != 2:
+        return (node,), "#"
+    leaves: list[Node] = []
+
+    def shape(part: Node) -> str:
+        if isinstance(part, Applied) and part.name == node.name and len(part.operands) == 2:
+            return f"({shape(part.operands[0])} {shape(part.operands[1])})"
+        leaves.append(part)
+        return "#"
+
+    text = shape(node)
+    return tuple(leaves), text
+
+
+def tree_over_k(node: Node, parts: Parts) -> tuple[Node, str] | None:
+    """(the one form of what a tree of one operation joins, the order over k), where it has one form."""
+    if not isinstance(node, Applied):
+        return None
+    leaves, shape = leaves_in_order(node)
+    if len(leaves) < FEWEST or (found := unified(leaves, "k", parts)) is None or not found[1]:
+        return None
+    numbers = iter(map(str, found[1]))
+    order = "".join(next(numbers) if letter == "#" else letter for letter in shape)
+    return found[0], order if len(order) <= _WIDEST else f"{order[:_WIDEST]} ..."

@@ -1,0 +1,73 @@
+"""Where two kernels part: the first operation in which their expressions differ, in one sentence."""
+
+from .common_texts import FEWEST, Texts, leaves_in_order
+from .normal_form import Forms
+from .recipe import accumulation, pieces_text
+from .solving import side_by_side
+from .template import Applied, CommonForm, Node, Step
+
+#: Characters of what one kernel has.
+_WIDEST = 150
+
+
+def difference(first: tuple[CommonForm, ...], second: tuple[CommonForm, ...]) -> str:
+    """What one kernel has in the place where the other has something else; both have different normal forms."""
+    forms = Forms()
+    roots = _first_apart(first, second, forms)
+    if roots is None:
+        return "they write different elements"
+    here, there = roots
+    while (pairs := side_by_side(here, there, forms)) is not None:
+        apart = [pair for pair in pairs if forms.of(pair[0]) != forms.of(pair[1])]
+        if (text := _sums(here, there, forms)) is not None:
+            return text
+        computed = [pair for pair in apart if all(isinstance(node, Applied | Step) for node in pair)]
+        same_chains = isinstance(here, Step) and _told(here) != _told(there)
+        if same_chains or not (computed or apart):
+            break
+        here, there = (computed or apart)[0]
+    return f"the first has {_told(here)}, the second {_told(there)}"
+
+
+def _first_apart(
+    first: tuple[CommonForm, ...], second: tuple[CommonForm, ...], forms: Forms
+) -> tuple[Node, Node] | None:
+    """The expressions of an element in which the kernels differ."""
+    roots = {int(i): form.root for form in second for i in form.outputs}
+    for form in first:
+        for i in form.outputs.tolist():
+            if i in roots and forms.of(roots[i]) != forms.of(form.root):
+                return form.root, roots[i]
+    return None
+
+
+def _sums(first: Node, second: Node, forms: Forms) -> str | None:
+    """How two sums of several terms differ; None of other nodes, and of sums whose terms pair off."""
+    if not (isinstance(first, Applied) and isinstance(second, Applied) and first.name.startswith("add.")):
+        return None
+    (left, shape), (right, other) = leaves_in_order(first), leaves_in_order(second)
+    if min(len(left), len(right)) < FEWEST:
+        return None
+    where = f"{first.name} (lines {first.line} and {second.line})"
+    if sorted(map(repr, map(forms.of, left))) == sorted(map(repr, map(forms.of, right))):
+        return f"both add the same {len(left)} terms by {where}, in another order"
+    if len(left) != len(right) or shape != other:
+        return f"the first adds {len(left)} terms by {where}, the second {len(right)}, other parts of the sum"
+    return None
+
+
+def _told(node: Node) -> str:
+    """A node by its operation and line; a chain with what it sums."""
+    chain = accumulation(node, texts := Texts())
+    if chain is not None:
+        runs = [
+            f"{run.left} x {run.right}" + (f" over {run.letter} {pieces_text(run.ks)}" if run.ks else "")
+            for run in chain.runs
+        ]
+        more = f" and {len(runs) - 2} more" if len(runs) > 2 else ""
+        text = f"a chain of {chain.runs[0].unit} (line {chain.runs[0].line}) of {'; '.join(runs[:2])}{more}"
+    elif isinstance(node, Applied):
+        text = f"{node.name} (line {node.line}) of {', '.join(map(texts.of, node.operands))}"
+    else:
+        text = node.text()
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."

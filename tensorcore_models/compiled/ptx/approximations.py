@@ -1,0 +1,122 @@
+"""Approximate instructions: ``ex2``, ``rcp``, ``rsqrt`` and their kin run on the functions of the launch's architecture.
+
+:mod:`tensorcore_models.functions` knows their bits; what is inferred there is recorded as an assumption. Approximations that
+it lacks are refused unless the caller asks for correctly rounded stand-ins, which are recorded as assumptions, too.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...functions import Function, get_function
+from .. import floats
+from .assembled import SCALE
+from .decode import Operation, Pure, pure_operation, unknown, unpublished
+from .syntax import TYPE_BITS, PTXInstruction
+
+_NAN = 0x7FFFFFFF
+#: Functions of one FP32 operand in float64, for the stand-ins.
+_REAL: dict[str, Callable] = {
+    "ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sqrt": np.sqrt, "rcp": lambda x: 1 / x,
+}  # fmt: skip
+
+
+def _known(unit: str, name: str) -> Function | None:
+    """The function of an architecture, or None."""
+    try:
+        return get_function(unit, name)
+    except ValueError:
+        return None
+
+
+def _on_words(function: Function) -> Callable:
+    """The function of arrays of the register's type: of FP64 numbers it takes and gives the upper words."""
+    if function.row.operand != "fp64 high":
+        return function.bits
+
+    def upper(bits):
+        words = (np.asarray(bits, np.uint64) >> np.uint64(32)).astype(np.uint32)
+        return function.bits(words).astype(np.uint64) << np.uint64(32)
+
+    return upper
+
+
+def _nearest(ins: PTXInstruction) -> Pure | None:
+    """RN of the real function, by float64; None where there is no such stand-in."""
+    if ins.modifiers[-1] != "f32":
+        return None
+    flush = "ftz" in ins.modifiers
+
+    def run(*operands):
+        operands = [floats.flushed(np.asarray(x), "fp32") if flush else np.asarray(x) for x in operands]
+        if ins.name == "div":
+            out = floats.divide(*operands, "fp32")
+        else:
+            with np.errstate(all="ignore"):
+                exact = _REAL[ins.name](floats.values(operands[0], "fp32").astype(np.float64))
+            out = floats.rounded(np.asarray(exact, np.float64), "fp32", "rne")
+        out = floats.flushed(out, "fp32") if flush else out
+        return floats.canonical(out, "fp32", _NAN)
+
+    return Pure("b32", ("b32",) * (2 if ins.name == "div" else 1), run)
+
+
+def build_approximate(ins: PTXInstruction) -> Operation:
+    """ex2, lg2, sin, cos, tanh, rsqrt and approximate div, rcp, sqrt."""
+    if not {"approx", "full"} & set(ins.modifiers):
+        raise unknown(ins)
+    kind = f"b{TYPE_BITS[ins.modifiers[-1]]}"
+    sources = (kind,) * (2 if ins.name == "div" else 1)
+    nearest = _nearest(ins)
+    stand_in = None if nearest is None else pure_operation(ins, nearest)
+    known: dict[str, tuple[Function, Operation] | None] = {}
+
+    def of_unit(unit: str) -> tuple[Function, Operation] | None:
+        if unit not in known:
+            function = _known(unit, ins.opcode)
+            made = (
+                None if function is None else (function, pure_operation(ins, Pure(kind, sources, _on_words(function))))
+            )
+            known[unit] = made
+        return known[unit]
+
+    def run(machine, lanes):
+        found = of_unit(machine.launch.unit)
+        if found is not None:
+            function, operation = found
+            if not function.evidence.startswith("hardware"):
+                machine.assume(f"{ins.opcode}: {function.evidence}")
+            return operation(machine, lanes)
+        if machine.unpublished != "nearest" or stand_in is None:
+            raise unpublished(ins)
+        machine.assume(f"{ins.opcode} gives the nearest fp32 number; the bits of the hardware are not published")
+        return stand_in(machine, lanes)
+
+    return run
+
+
+_TINY, _LARGE = np.float32(2.0**24), np.float32(0.25)
+
+
+def _scale(which: str) -> Callable:
+    """The power of two by which a division scales both of its operands, from its divisor."""
+
+    def run(bits):
+        size = np.abs(floats.values(np.asarray(bits), "fp32"))
+        scale = np.ones_like(size)
+        if which in ("full", "tiny"):
+            scale[size < np.float32(2.0**-126)] = _TINY
+        if which in ("full", "large"):
+            scale[size > np.float32(2.0**126)] = _LARGE
+        return scale.view(np.uint32)
+
+    return run
+
+
+def build_scale(ins: PTXInstruction) -> Operation:
+    """The scale of a divisor, a step of an approximate division (:mod:`.assembled`)."""
+    return pure_operation(ins, Pure("b32", ("b32",), _scale(ins.modifiers[0])))
+
+
+BUILDERS = {**dict.fromkeys(("ex2", "lg2", "sin", "cos", "tanh", "rsqrt"), build_approximate), SCALE: build_scale}

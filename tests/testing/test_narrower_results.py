@@ -1,0 +1,54 @@
+"""A result in FP32 that holds only numbers of bf16 or FP16 is noticed, of products, groups and attention."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorcore_models as tcm
+from mpgemm.cli import main
+from mpgemm.testing import check_attention, check_gemm, check_grouped
+
+RNG = np.random.default_rng(0)
+A, B = RNG.standard_normal((32, 256)).astype(np.float16), RNG.standard_normal((256, 32)).astype(np.float16)
+OUT = tcm.default_instruction("h100", "fp16").gemm(A, B)
+ENDS, EXPERTS = [12, 32], np.stack([B, B])
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
+@pytest.mark.parametrize("wide", [np.float32, np.float64])
+def test_a_rounded_result_is_named_and_passes_as_its_format(dtype, wide):
+    name = tcm.format_of_dtype(np.dtype(dtype)).name
+    rounded = OUT.astype(dtype).astype(wide)
+    hint = f"every element is a number of {name}, and as such it passes: --out-format {name}"
+    for found in (check_gemm(rounded, A, B, engine="h100"), check_grouped(rounded, A, EXPERTS, ENDS, engine="h100")):
+        assert not found.passes and hint in str(found)
+    assert check_gemm(OUT.astype(dtype), A, B, engine="h100").passes
+
+
+def test_attention_says_so_too():
+    q, k, v = (RNG.standard_normal((24, 32)).astype(np.float16) for _ in range(3))
+    scores = q.astype(float) @ k.T.astype(float) / np.sqrt(32)
+    weights = np.exp(scores)
+    right = weights / weights.sum(1, keepdims=True) @ v
+    found = check_attention(right.astype(ml_dtypes.bfloat16).astype(np.float32), q, k, v, engine="h100")
+    assert not found.passes and "every element is a number of bf16, and as such it passes" in str(found)
+
+
+def test_a_result_that_is_wrong_in_its_format_is_said_to_fail_there_too():
+    wrong = (2 * OUT).astype(ml_dtypes.bfloat16).astype(np.float32)
+    assert "number of bf16, though as such it fails, too" in str(check_gemm(wrong, A, B, engine="h100"))
+
+
+@pytest.mark.parametrize("wrong", [OUT * np.float32(1.01), np.zeros_like(OUT)])
+def test_nothing_is_said_of_other_results(wrong):
+    found = check_gemm(wrong, A, B, engine="h100")
+    assert not found.passes and "every element is a number" not in str(found)
+
+
+def test_the_command_says_which_option_it_takes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, array in (("A", A), ("B", B), ("out", OUT.astype(ml_dtypes.bfloat16).astype(np.float32))):
+        np.save(f"{name}.npy", array)
+    assert main(["check", "out.npy", "A.npy", "B.npy"]) == 1
+    assert "--out-format bf16" in capsys.readouterr().out
+    assert main(["check", "out.npy", "A.npy", "B.npy", "--out-format", "bf16"]) == 0
