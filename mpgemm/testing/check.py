@@ -159,8 +159,8 @@ def check_gemm(
     if computed.shape != shape:
         raise ValueError(f"out has shape {computed.shape}, expected {shape} from a and b")
     with np.errstate(all="ignore"):
-        found = check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
-    return with_narrower_format(found, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, **options))
+        checked = check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
+    return with_narrower_format(checked, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, **options))
 
 
 def with_narrower_format(

@@ -80,7 +80,10 @@ def test_one_factor_of_either_sign_is_not_ruled_out(factor):
     a, b = operands(8, 48, 64, 32)
     out = (factor * (a.astype(np.float64) @ b.astype(np.float64))).astype(np.float32)
     found = check_gemm(out, a, b, engine="h100")
-    assert "one factor for all wrong results" not in found.ruled_out and "one offset for all wrong results" in found.ruled_out
+    assert (
+        "one factor for all wrong results" not in found.ruled_out
+        and "one offset for all wrong results" in found.ruled_out
+    )
 
 
 def test_an_offset_that_the_output_rounds_is_not_ruled_out():
@@ -88,7 +91,10 @@ def test_an_offset_that_the_output_rounds_is_not_ruled_out():
     a, b = operands(9, 48, 64, 32)
     out = (a.astype(np.float64) @ b.astype(np.float64) + 1000).astype(BF16)
     found = check_gemm(out, a, b, engine="h100")
-    assert "one offset for all wrong results" not in found.ruled_out and "one factor for all wrong results" in found.ruled_out
+    assert (
+        "one offset for all wrong results" not in found.ruled_out
+        and "one factor for all wrong results" in found.ruled_out
+    )
 
 
 def test_a_kind_that_fits_by_chance_is_neither_named_nor_listed_as_tried(monkeypatch):
