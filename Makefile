@@ -72,6 +72,7 @@ pages:
 	$(BIN)/python docs/_ext/instructions_page.py > docs/instructions.md
 	$(BIN)/python docs/_ext/families_page.py > docs/families.md
 	$(BIN)/python docs/_ext/audit_page.py > docs/audit.md
+	$(BIN)/python docs/_ext/accuracy_page.py > docs/accuracy.md
 	$(BIN)/python docs/_ext/commands_page.py > docs/commands.md
 
 # The generated pages, and the site in out/site: its code runs, its pictures are made, warnings are errors, links are checked. The

@@ -28,6 +28,13 @@ SANITIZE_FLAGS = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-r
 # MPGEMM_CHECK=1 builds operations that look at what they are given and end the program outside of their domains (check.h).
 CHECK = [("MPG_CHECK", None)] if os.environ.get("MPGEMM_CHECK") == "1" else []
 
+# MPGEMM_LIMITED_API=1 builds for Python's stable interface: one wheel for CPython 3.11 and all later ones.
+OLDEST = (3, 11)
+LIMITED = os.environ.get("MPGEMM_LIMITED_API") == "1"
+LIMITED_MACROS = (
+    [("Py_LIMITED_API", f"0x{OLDEST[0]:02X}{OLDEST[1]:02X}0000"), ("CYTHON_LIMITED_API", "1")] if LIMITED else []
+)
+
 # LANES_TEXT names the header that lanes_of_each_set.h includes.
 INCLUDE = re.compile(r'^\s*(?:#\s*include|#\s*define LANES_TEXT|cdef extern from)\s+"([^"]+)"', re.MULTILINE)
 CIMPORT = re.compile(r"^\s*from\s+((?:tensorcore_models|ascend|mpgemm)[\w.]+)\s+cimport", re.MULTILINE)
@@ -111,11 +118,13 @@ def kernel_extensions():
     paths = [path for folder in KERNEL_FOLDERS for path in sorted(folder.rglob("*.h"))]
     headers = {path.name: path for path in paths}
     includes = sorted({str(path.parent) for path in paths})
-    extensions = [Extension(SHARED_UTILITY, [SHARED_UTILITY.replace(".", "/") + ".c"], depends=["setup.py"])]
+    options = {"define_macros": [*CHECK, *LIMITED_MACROS], "py_limited_api": LIMITED}
+    shared = [SHARED_UTILITY.replace(".", "/") + ".c"]
+    extensions = [Extension(SHARED_UTILITY, shared, depends=["setup.py"], **options)]
     for source in (path for folder in KERNEL_FOLDERS for path in sorted(folder.rglob("*.pyx"))):
         name = ".".join(source.with_suffix("").parts)
         depends = ["setup.py", *dependencies(source, headers)]
-        extensions.append(Extension(name, [str(source)], include_dirs=includes, depends=depends, define_macros=CHECK))
+        extensions.append(Extension(name, [str(source)], include_dirs=includes, depends=depends, **options))
     return extensions
 
 
@@ -142,4 +151,5 @@ setup(
         nthreads=0 if sys.platform == "win32" else (os.cpu_count() or 1),
     ),
     cmdclass={"build_ext": BuildKernels},
+    options={"bdist_wheel": {"py_limited_api": f"cp{OLDEST[0]}{OLDEST[1]}"}} if LIMITED else {},
 )

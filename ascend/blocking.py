@@ -40,7 +40,7 @@ def slots(buffering: str) -> int:
 
 
 class Rejection(NamedTuple):
-    """A constraint that a block breaks: what it needs against what there is (bytes, or a size and 16)."""
+    """`Rejection` is a constraint that a block breaks: what it needs against what there is (bytes, or a size and 16)."""
 
     constraint: str
     needed: int
@@ -62,7 +62,7 @@ def panel_capacity(l1: Any, each: Any, panel: Any, streamed: Any) -> Any:
 
 @dataclass(frozen=True, order=True)
 class Blocking:
-    """The block that one core multiplies at a time: (bm x bk) times (bk x bn).
+    """`Blocking` is the block that one core multiplies at a time: (bm x bk) times (bk x bn).
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Blocking:
     def fusion_efficiency(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> float:
-        """Fraction f of L1 that the resident A panel fills (eq. 8); arguments as of :meth:`n_fused`."""
+        """Return fraction f of L1 that the resident A panel fills (eq. 8); arguments as of :meth:`n_fused`."""
         resident = self.n_fused(chip, buffering, words, operand) * words * self.bm
         return resident * FORMATS[operand].stored(self.bk) / chip.l1_bytes
 
@@ -125,7 +125,7 @@ class Blocking:
     def rejections(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> list[Rejection]:
-        """The constraints of eq. 12 that the block breaks on `chip`; empty for a feasible block.
+        """Return the constraints of eq. 12 that the block breaks on `chip`; empty for a feasible block.
 
         Half of L0A and of L0B is the limit even for a single buffer, as the paper prints it (64 x 256
         elements). L0C is named apart from UB because on other chips than 910A it can be the smaller one. Arguments as of
@@ -148,7 +148,7 @@ class Blocking:
         return [Rejection(*need) for need in needs if need[1] > need[2]]
 
     def is_feasible(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> bool:
-        """Whether no constraint of eq. 12 is broken; arguments as of :meth:`n_fused`."""
+        """Return whether no constraint of eq. 12 is broken; arguments as of :meth:`n_fused`."""
         return not self.rejections(chip, buffering, words, operand)
 
 
@@ -202,7 +202,7 @@ def feasible_sizes(
 def feasible_blocks(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[Blocking]:
-    """Every block that eq. 12 admits on `chip` (2329 on 910A), in lexicographic order.
+    """Return every block that eq. 12 admits on `chip` (2329 on 910A), in lexicographic order.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def feasible_blocks(
 
 @default_fp_state
 def optimal_bm(chip: Chip, fusion_efficiency: float) -> float:
-    """The real-valued bm that minimises the traffic of eq. 9: sqrt(f L1 / (2 N_core)), L1 in elements.
+    """Return the real-valued bm that minimises the traffic of eq. 9: sqrt(f L1 / (2 N_core)), L1 in elements.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class RejectedBlock(NamedTuple):
 def rejections(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[RejectedBlock]:
-    """Every rejected block next to the feasible space: one that becomes feasible when one size shrinks by 16.
+    """Return every rejected block next to the feasible space: one that becomes feasible when one size shrinks by 16.
 
     All larger blocks are rejected for the same reasons, with larger byte counts.
 

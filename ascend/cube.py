@@ -90,7 +90,7 @@ def cube_gemm(
     reseed_l0c: bool = False,
     row_scaling: bool = False,
 ) -> np.ndarray:
-    """A B (+ C) by SGEMM-cube, bit for bit as the module describes it; with a schedule, whatever that computes.
+    """Return A B (+ C) by SGEMM-cube, bit for bit as the module describes it; with a schedule, whatever that computes.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def cube_hgemm(
     overflow: Overflow | None = None,
     reseed_l0c: bool = False,
 ) -> np.ndarray:
-    """A B (+ C) in one pass of the cube on operands rounded to FP16: what SGEMM-cube improves on.
+    """Return A B (+ C) in one pass of the cube on operands rounded to FP16: what SGEMM-cube improves on.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def reconstruct(
     *,
     overflow: Overflow = "inf",
 ) -> np.ndarray:
-    """The terms put together as in termwise order, in their shape: RN(hh + RN(RN(lh + hl) / s_f)), every step in FP32.
+    """Return the terms put together as in termwise order, in their shape: RN(hh + RN(RN(lh + hl) / s_f)), every step in FP32.
 
     With different exponents for A and B the sums are first brought to the larger scale s = max(s_a, s_b), exactly:
     RN(lh 2^(s - s_a) + hl 2^(s - s_b)) / 2^s. With ll: RN(RN(lh + hl) + RN(ll / s_f)) in place of RN(lh + hl).

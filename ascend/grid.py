@@ -44,7 +44,7 @@ class Grid:
 
     @property
     def cores(self) -> int:
-        """Cores of the whole grid."""
+        """Return cores of the whole grid."""
         return self.m * self.k * self.n
 
     def __str__(self) -> str:

@@ -42,17 +42,17 @@ class Traffic(Result):
         return element_bytes * self.elements
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [{**asdict(self), "elements": self.elements}]
 
     def sentences(self) -> list[str]:
-        """The elements in all."""
+        """Return the elements in all."""
         return [f"{self.elements:.6g} elements between memory and L1"]
 
 
 @dataclass(frozen=True, repr=False)
 class RooflinePoint(Result):
-    """A block in the roofline (eq. 11): FLOP/s are FP32-equivalent."""
+    """`RooflinePoint` is a block in the roofline (eq. 11): FLOP/s are FP32-equivalent."""
 
     operational_intensity: float  # FLOP/B
     peak: float  # FLOP/s
@@ -70,11 +70,11 @@ class RooflinePoint(Result):
         return cls(intensity, peak, bandwidth, roof, min(peak, roof), bound, peak / bandwidth)
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [asdict(self)]
 
     def sentences(self) -> list[str]:
-        """What bounds the speed, and the speed."""
+        """Return what bounds the speed, and the speed."""
         return [f"{self.bound}-bound, {self.flops:.4g} FLOP/s at {self.operational_intensity:.4g} FLOP/B"]
 
 
@@ -88,7 +88,7 @@ def check_sizes(m: int, k: int, n: int) -> None:
 @default_fp_state
 @integer_arguments("m", "k", "n")
 def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
-    """Elements moved between memory and L1 for one term (eq. 9).
+    """Return elements moved between memory and L1 for one term (eq. 9).
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
 @default_fp_state
 @integer_arguments("m", "k", "n", "element_bytes")
 def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, element_bytes: int = ELEMENT_BYTES) -> float:
-    """FLOP for each byte between memory and L1 (eq. 10).
+    """Return FLOP for each byte between memory and L1 (eq. 10).
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def roofline(
     peak: float | None = None,
     element_bytes: int = ELEMENT_BYTES,
 ) -> RooflinePoint:
-    """The roofline bound of a block (eq. 11).
+    """Return the roofline bound of a block (eq. 11).
 
     Parameters
     ----------

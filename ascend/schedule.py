@@ -41,7 +41,7 @@ def build_schedule(
     cores: int | None = None,
     **options: Any,
 ) -> Kernel:
-    """The schedule of C = A B (A m x k, B k x n) in blocks on a chip.
+    """Return the schedule of C = A B (A m x k, B k x n) in blocks on a chip.
 
     Parameters
     ----------

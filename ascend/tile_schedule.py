@@ -47,7 +47,7 @@ LARGEST_SIZE = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class TileSchedule(WithOptions):
-    """Which block is computed when, by which core, and how large the buffers for it are.
+    """`TileSchedule` holds which block is computed when, by which core, and how large the buffers for it are.
 
     :func:`build_schedule` makes one of a kernel's class, checked against a chip; :meth:`unblocked` has no chip.
 
@@ -135,14 +135,14 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def row_blocks(self) -> tuple[Range, ...]:
-        """Half-open ranges of rows of A and C, at most bm long."""
+        """Return half-open ranges of rows of A and C, at most bm long."""
         if self.balanced:
             return balanced_ranges(self.m, self.blocking.bm, ALIGNMENT)
         return split_range(0, self.m, self.blocking.bm)
 
     @cached_property
     def column_blocks(self) -> tuple[Range, ...]:
-        """Half-open ranges of columns of B and C, at most bn long."""
+        """Return half-open ranges of columns of B and C, at most bn long."""
         if self.balanced:
             return balanced_ranges(self.n, self.blocking.bn, ALIGNMENT)
         return split_range(0, self.n, self.blocking.bn)
@@ -155,27 +155,27 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def k_slices(self) -> tuple[Range, ...]:
-        """Half-open ranges of k that different cores add up, whole k blocks but for the last; one without split-k."""
+        """Return half-open ranges of k that different cores add up, whole k blocks but for the last; one without split-k."""
         if self.grid.k == 1:
             return ((0, self.k),) if self.k else ()
         return balanced_parts(self.k, self.grid.k, self.blocking.bk)
 
     def groups_of(self, k_slice: Range) -> tuple[Range, ...]:
-        """Half-open ranges of k, bk * N_fused long, within a slice."""
+        """Return half-open ranges of k, bk * N_fused long, within a slice."""
         return split_range(*k_slice, self.blocking.bk * self.n_fused)
 
     @cached_property
     def k_groups(self) -> tuple[Range, ...]:
-        """All k groups: L0C accumulates within one, the vector unit adds the groups of a slice."""
+        """Return all k groups: L0C accumulates within one, the vector unit adds the groups of a slice."""
         return tuple(group for k_slice in self.k_slices for group in self.groups_of(k_slice))
 
     @cached_property
     def groups(self) -> int:
-        """K groups of the longest slice."""
+        """Return k groups of the longest slice."""
         return len(self.groups_of(self.k_slices[0])) if self.k_slices else 0
 
     def k_blocks(self, group: Range) -> tuple[Range, ...]:
-        """Half-open ranges of k, bk long, within a k group."""
+        """Return half-open ranges of k, bk long, within a k group."""
         return split_range(*group, self.blocking.bk)
 
     @cached_property
@@ -189,27 +189,27 @@ class TileSchedule(WithOptions):
 
     @property
     def deals_one_by_one(self) -> bool:
-        """Whether tiles go to the cores one by one, in the order of the swizzle."""
+        """Return whether tiles go to the cores one by one, in the order of the swizzle."""
         return False
 
     @property
     def owns_rectangles(self) -> bool:
-        """Whether each core owns one rectangle of tiles, with nothing resident."""
+        """Return whether each core owns one rectangle of tiles, with nothing resident."""
         return False
 
     @property
     def cores(self) -> int:
-        """Cores of the chip."""
+        """Return cores of the chip."""
         return 1 if self.chip is None else self.chip.cores
 
     @cached_property
     def tiles(self) -> int:
-        """Tiles of C times slices of k: the work that is dealt."""
+        """Return tiles of C times slices of k: the work that is dealt."""
         return len(self.row_blocks) * len(self.column_blocks) * len(self.k_slices)
 
     @cached_property
     def used_cores(self) -> int:
-        """Cores that have anything to do."""
+        """Return cores that have anything to do."""
         rows, columns = len(self.row_blocks), len(self.column_blocks)
         return min(self.grid.m, rows) * len(self.k_slices) * min(self.grid.n, columns)
 
@@ -219,13 +219,13 @@ class TileSchedule(WithOptions):
         return len(self.visits(0))
 
     def active_cores(self, wave: int) -> int:
-        """Cores that have work in a wave."""
+        """Return cores that have work in a wave."""
         panels, along = (self.row_blocks, self.grid.m) if self.resident == "a" else (self.column_blocks, self.grid.n)
         streamed, across = (self.column_blocks, self.grid.n) if self.resident == "a" else (self.row_blocks, self.grid.m)
         return min(along, len(panels) - wave * along) * min(across, len(streamed)) * len(self.k_slices)
 
     def visits(self, core: int) -> tuple[Visit, ...]:
-        """What one core does, stay by stay; core 0 has the most work."""
+        """Return what one core does, stay by stay; core 0 has the most work."""
         rows, columns, slices = self.row_blocks, self.column_blocks, len(self.k_slices)
         if core >= self.grid.cores:
             return ()
@@ -245,14 +245,14 @@ class TileSchedule(WithOptions):
         )
 
     def timed_by(self, chip: Chip) -> "TileSchedule":
-        """The schedule on a chip with other timing numbers, for what-if studies."""
+        """Return the schedule on a chip with other timing numbers, for what-if studies."""
         return replace(self, chip=chip)
 
     # -------------------------------------------------------- words, terms, buffers
 
     @property
     def order(self) -> str:
-        """Order of the sums (see :mod:`ascend.cube`): a fused kernel gives the bits of termwise order."""
+        """Return order of the sums (see :mod:`ascend.cube`): a fused kernel gives the bits of termwise order."""
         return self.combination.order
 
     @property
@@ -263,7 +263,7 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def sums(self) -> Sums:
-        """What decides the bits of the product besides the data: schedules that agree in it give the same bits."""
+        """Return what decides the bits of the product besides the data: schedules that agree in it give the same bits."""
         return Sums(
             tuple(self.groups_of(k_slice) for k_slice in self.k_slices) or ((),), self.order, self.terms, self.operand,
             self.reseed_l0c, self.cube_step[1],
@@ -277,23 +277,23 @@ class TileSchedule(WithOptions):
 
     @property
     def stream_slots(self) -> int:
-        """Buffers for each operand stream: 1 or 2."""
+        """Return buffers for each operand stream: 1 or 2."""
         return slots(self.buffering)
 
     @cached_property
     def l0c_slots(self) -> int:
-        """C blocks in L0C at a time: 2 where they fit, for either buffering (the paper's concerns L1 and L0)."""
+        """Return c blocks in L0C at a time: 2 where they fit, for either buffering (the paper's concerns L1 and L0)."""
         block = self.accumulators * self.blocking.bm * self.blocking.bn * ACCUMULATOR_BYTES
         return 2 if self.chip is None else min(2, self.chip.l0c_bytes // block)
 
     @property
     def l0c_turns(self) -> int:
-        """C blocks between the cube and FIXPIPE at a time: with the unit flag the next one follows in the same place."""
+        """Return c blocks between the cube and FIXPIPE at a time: with the unit flag the next one follows in the same place."""
         return 2 if self.unit_flag else self.l0c_slots
 
     @cached_property
     def ub_slots(self) -> int:
-        """Strips of C in UB at a time: 2 where two of the least height fit, for either buffering."""
+        """Return strips of C in UB at a time: 2 where two of the least height fit, for either buffering."""
         if self.chip is None:
             return 2
         least = ALIGNMENT * self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
@@ -311,7 +311,7 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def ub_copies(self) -> int:
-        """FP32 copies of a C strip in UB: one fresh from each accumulator, and those read back at the worst place."""
+        """Return FP32 copies of a C strip in UB: one fresh from each accumulator, and those read back at the worst place."""
         places = [(p, g) for p in range(len(self.passes)) for g in (0, self.groups - 1) if g >= 0]
         seeds = 1 if self.reseed_l0c and self.groups > 1 else 0
         return self.accumulators + max([seeds, *(self.c_reads(p, g) for p, g in places)])
@@ -319,7 +319,7 @@ class TileSchedule(WithOptions):
     # -------------------------------------------------------- C between L0C and memory
 
     def c_reads(self, walk: int, group: int) -> int:
-        """FP32 copies of a C block read back from memory for its write-back in a pass and k group.
+        """Return FP32 copies of a C block read back from memory for its write-back in a pass and k group.
 
         Its own partial sum after the first k group (or, in place, after the first write); for ``termwise`` the sum of
         the terms before it, too, when its last k group completes it.
@@ -334,11 +334,11 @@ class TileSchedule(WithOptions):
         return own + completes
 
     def c_writes(self, group: int) -> int:
-        """FP32 copies of a C block written in a k group: a fused kernel combines its accumulators in the last one."""
+        """Return FP32 copies of a C block written in a k group: a fused kernel combines its accumulators in the last one."""
         return 1 if group == self.groups - 1 else self.accumulators
 
     def buffer_use(self) -> dict[str, tuple[int, int]]:
-        """Bytes used and there, for each buffer of a core; empty for a schedule without a chip."""
+        """Return bytes used and there, for each buffer of a core; empty for a schedule without a chip."""
         if self.chip is None:
             return {}
         b = self.blocking
@@ -357,22 +357,22 @@ class TileSchedule(WithOptions):
 
     @property
     def panel_blocks(self) -> int:
-        """Blocks of bk in the resident panel, at most; 0 where nothing is resident."""
+        """Return blocks of bk in the resident panel, at most; 0 where nothing is resident."""
         return 0 if self.resident == "none" else fractals(self.chain, self.blocking.bk)
 
     def l1_blocks(self, operand: str) -> int:
-        """Blocks of A ("a") or B ("b") in L1, for each word: the panel, or the buffers of a stream."""
+        """Return blocks of A ("a") or B ("b") in L1, for each word: the panel, or the buffers of a stream."""
         return self.panel_blocks if operand == self.resident else self.depth
 
     @property
     def l0_slots(self) -> int:
-        """Blocks in L0A (and in L0B): a fused kernel keeps both words there even with single buffers."""
+        """Return blocks in L0A (and in L0B): a fused kernel keeps both words there even with single buffers."""
         return max(self.stream_slots, self.words)
 
     # -------------------------------------------------------- exact counts
 
     def cube_steps(self) -> int:
-        """Cube steps of the whole schedule, edges rounded up: the cube's cycles without heads."""
+        """Return cube steps of the whole schedule, edges rounded up: the cube's cycles without heads."""
         step_m, step_k, step_n = self.cube_step
         rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
         columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
@@ -386,7 +386,7 @@ class TileSchedule(WithOptions):
     def unblocked(
         cls, *, m: int, k: int, n: int, terms: int = 3, mode: Mode = "termwise", reseed_l0c: bool = False
     ) -> "TileSchedule":
-        """The whole matrix as one block without chip limits, for small numeric runs. Sizes may be 0.
+        """Return the whole matrix as one block without chip limits, for small numeric runs. Sizes may be 0.
 
         Raises
         ------
@@ -405,7 +405,7 @@ class TileSchedule(WithOptions):
     # -------------------------------------------------------- what a kernel computes, and what else it has of its own
 
     def product(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
-        """A B (+ C) as the kernel computes it, bit for bit.
+        """Return A B (+ C) as the kernel computes it, bit for bit.
 
         a (m, k), b (k, n) and c (m, n), which may be None, hold FP32 values; the result is float32 (int32 for int8 operands,
         float16 with FP16 accumulation). `arithmetic` is what the schedule leaves open; only FP16 words have anything.
@@ -415,7 +415,7 @@ class TileSchedule(WithOptions):
         return words_product(self.sums, *checked_matrices(a, b, c), self._settled(arithmetic))
 
     def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
-        """What the slices of k add up to before they are merged: shape (slices, m, n); c seeds the first one.
+        """Return what the slices of k add up to before they are merged: shape (slices, m, n); c seeds the first one.
 
         Arguments as of :meth:`product`.
         """
@@ -428,5 +428,5 @@ class TileSchedule(WithOptions):
         return (arithmetic or CubeArithmetic()).on(self.chip)
 
     def sampled(self, side: int) -> "TileSchedule":
-        """The schedule of at most `side` rows and columns with the same sums."""
+        """Return the schedule of at most `side` rows and columns with the same sums."""
         return replace(self, m=min(self.m, side), n=min(self.n, side))

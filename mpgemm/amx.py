@@ -56,7 +56,7 @@ _LARGEST_SUM = 2.0**127
 
 @dataclass(frozen=True, repr=False)
 class SgemmResult(Result):
-    """A product and how it was computed.
+    """`SgemmResult` is a product and how it was computed.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class SgemmResult(Result):
 
 @default_fp_state
 def sgemm(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> np.ndarray:
-    """A B (+ C) in FP32, on the matrix unit where this CPU has one and the operands suit it, else by numpy.
+    """Return A B (+ C) in FP32, on the matrix unit where this CPU has one and the operands suit it, else by numpy.
 
     Parameters
     ----------

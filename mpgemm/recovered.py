@@ -19,7 +19,7 @@ from tensorcore_models.results import Result
 
 @dataclass(frozen=True, repr=False)
 class RecoveryResult(Result):
-    """A recovered product and what it took.
+    """`RecoveryResult` is a recovered product and what it took.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ def recovered_gemm(
     verify: bool = False,
     **options,
 ) -> np.ndarray:
-    """A B (+ C) recovered from a narrow matrix engine, bit for bit as the method and the engine's model compute it.
+    """Return A B (+ C) recovered from a narrow matrix engine, bit for bit as the method and the engine's model compute it.
 
     Parameters
     ----------

@@ -209,6 +209,7 @@ class Errors:
         self.where = dict.fromkeys(self.extremes, 0.0)
         self.of_sign = {1: 0.0, -1: 0.0}
         self.sum, self.last = 0.0, dict[int, float]()
+        self.sizes = dict.fromkeys(self.extremes, 0.0)  # sums of |error|
         self.curve: list[tuple[float, float, float]] = []
 
     def add(self, codes: np.ndarray, sign: int, function: Function, exact: Callable) -> None:
@@ -228,6 +229,7 @@ class Errors:
         self.operands += x.size
         self.sum += float(ulps.sum())
         for key, values in (("ulp", np.abs(ulps)), ("absolute", np.abs(error)), ("relative", np.abs(error / true))):
+            self.sizes[key] += float(values.sum())
             at = int(values.argmax())
             if values[at] > self.extremes[key]:
                 self.extremes[key], self.where[key] = float(values[at]), float(x[at])
@@ -250,6 +252,7 @@ class Errors:
         """What was found, for JSON."""
         return {
             "operands": self.operands, "extremes": self.extremes, "where": self.where,
+            "mean_size": {key: total / max(self.operands, 1) for key, total in self.sizes.items()},
             "mean_ulp": self.sum / max(self.operands, 1), "of_positive": self.of_sign[1], "of_negative": self.of_sign[-1],
             "breaks": self.breaks if self.name in MONOTONE else None, "curve": self.curve,
         }  # fmt: skip

@@ -224,7 +224,7 @@ CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
 @members_in_default_fp_state
 @dataclass(frozen=True)
 class Chip:
-    """One chip. The numeric fields are the rows of :data:`PARAMETERS`, in the units given there.
+    """`Chip` is one chip. The numeric fields are the rows of :data:`PARAMETERS`, in the units given there.
 
     Parameters
     ----------
@@ -340,12 +340,12 @@ class Chip:
 
     @property
     def cycles_per_second(self) -> float:
-        """Clock in Hz."""
+        """Return clock in Hz."""
         return self.frequency_mhz * 1e6
 
     @property
     def hbm_bytes_per_cycle(self) -> float:
-        """Memory bandwidth of the whole chip in bytes a cycle."""
+        """Return memory bandwidth of the whole chip in bytes a cycle."""
         return self.hbm_bytes_per_second / self.cycles_per_second
 
     def launch_seconds(self, cores: Any, warm: bool) -> Any:
@@ -353,11 +353,11 @@ class Chip:
         return 1e-6 * (self.launch_us + self.launch_core_us * cores + (not warm) * self.cold_launch_us)
 
     def cube_flops_per_cycle(self, operand: str = "fp16") -> int:
-        """FLOPs of one core in a cycle of dense cube work (a multiply and an add are two)."""
+        """Return FLOPs of one core in a cycle of dense cube work (a multiply and an add are two)."""
         return 2 * self.cube_m * self.cube_step_k(operand) * self.cube_n
 
     def cube_step_k(self, operand: str = "fp16") -> int:
-        """Depth of one cube step in products for operands of a format of :data:`ascend.operand_formats.FORMATS`.
+        """Return depth of one cube step in products for operands of a format of :data:`ascend.operand_formats.FORMATS`.
 
         Raises
         ------
@@ -377,7 +377,7 @@ class Chip:
         return self.cores * self.cube_flops_per_cycle(operand) * self.cycles_per_second
 
     def replace(self, **changes) -> "Chip":
-        """The chip with other numbers, for what-if studies; what changes has the provenance "assumed: what-if".
+        """Return the chip with other numbers, for what-if studies; what changes has the provenance "assumed: what-if".
 
         Another L2 keeps the same share for operands unless `l2_usable_bytes` is given, too.
 
@@ -399,7 +399,7 @@ class Chip:
         return dataclass_replace(self, provenance=provenance, **changes)
 
     def with_calibration(self) -> "Chip":
-        """The chip with its fitted parameters in force.
+        """Return the chip with its fitted parameters in force.
 
         Raises
         ------

@@ -14,7 +14,7 @@ from ascend.chips.chip import CALIBRATED_PARAMETERS, FACTS, KINDS, PARAMETERS, C
 
 
 def list_chips() -> list[str]:
-    """Names of the built-in chips."""
+    """Return names of the built-in chips."""
     return [chip.name for chip in _built_in().values()]
 
 
@@ -30,7 +30,7 @@ def _built_in() -> dict[str, Chip]:
 
 
 def get_chip(name: str | Chip) -> Chip:
-    """A built-in chip by its name ("910A"), SoC_version ("Ascend910A") or a beginning that only one has ("310P"); a Chip
+    """Return a built-in chip by its name ("910A"), SoC_version ("Ascend910A") or a beginning that only one has ("310P"); a Chip
     passes through.
 
     Raises

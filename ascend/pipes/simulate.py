@@ -37,13 +37,13 @@ MOST_RECORDS = 20_000_000
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class Timeline(Result, Run):
-    """What a schedule does in time: a :class:`ascend.pipes.records.Run` with the options it was run with."""
+    """`Timeline` holds what a schedule does in time: a :class:`ascend.pipes.records.Run` with the options it was run with."""
 
     options: dict = field(repr=False, default_factory=dict)
 
     @cached_property
     def utilization(self) -> dict[str, float]:
-        """Busy fraction of each pipe over the whole time, averaged over the simulated cores."""
+        """Return busy fraction of each pipe over the whole time, averaged over the simulated cores."""
         busy = dict.fromkeys(PIPES, 0.0)
         for phase in self.phases:
             for pipe, cycles in zip(phase.flat.op_pipe.tolist(), phase.op_busy.tolist(), strict=True):
@@ -52,7 +52,7 @@ class Timeline(Result, Run):
 
     @cached_property
     def counters(self) -> dict[str, float]:
-        """Busy fraction of each pipe as msprof counts it: :attr:`utilization`, and with the unit flag FIXPIPE's wait.
+        """Return busy fraction of each pipe as msprof counts it: :attr:`utilization`, and with the unit flag FIXPIPE's wait.
 
         With the unit flag no flag holds the FIXPIPE instruction of a tile back: it is on its pipe as soon as the scalar unit
         has issued it, :data:`ascend.pipes.build.QUEUED_BLOCKS` blocks before the cube is done. That aic_fixpipe_time has this
@@ -72,7 +72,7 @@ class Timeline(Result, Run):
 
     @cached_property
     def stalls(self) -> list[Stall]:
-        """Every pipe's idle cycles by what it waited for, longest first.
+        """Return every pipe's idle cycles by what it waited for, longest first.
 
         "the end of the phase" is the time after a pipe's last operation; the sum over a pipe's reasons and its busy
         cycles is the whole time.
@@ -99,7 +99,7 @@ class Timeline(Result, Run):
 
     @cached_property
     def bytes(self) -> dict[str, float]:
-        """Bytes moved by each kind of operation as simulated, over all simulated cores."""
+        """Return bytes moved by each kind of operation as simulated, over all simulated cores."""
         sums: dict[str, float] = {}
         for phase in self.phases:
             for kind, value in phase.by_kind(phase.op_count * phase.flat.op_bytes).items():
@@ -108,17 +108,17 @@ class Timeline(Result, Run):
 
     @property
     def events(self) -> int:
-        """Operations placed in time one by one (those skipped in steady state not among them)."""
+        """Return operations placed in time one by one (those skipped in steady state not among them)."""
         return sum(phase.events for phase in self.phases)
 
     def recorded(self) -> "Timeline":
-        """The same run with every operation of core 0 recorded; itself if it already is."""
+        """Return the same run with every operation of core 0 recorded; itself if it already is."""
         if all(phase.records is not None for phase in self.phases):
             return self
         return run_program(self.program, **{**self.options, "all_cores": False, "record": True})
 
     def occupancy(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Bytes in use of each buffer over time.
+        """Return bytes in use of each buffer over time.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class Timeline(Result, Run):
         return [f"{s.m} x {s.k} x {s.n} on {self.chip.name}: {self.cycles:.6g} cycles, {self.tflops:.4g} TFLOP/s"]
 
     def to_dict(self) -> dict:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         s = self.schedule
         return {
             "chip": self.chip.name,

@@ -22,7 +22,7 @@ from tensorcore_models.results import Result
 
 
 class PlannedWay(NamedTuple):
-    """A way to compute an FP32 product.
+    """`PlannedWay` is a way to compute an FP32 product.
 
     Operand format, terms, how they are combined (None: as the planner chooses), and whether on the vector units.
     """
@@ -55,7 +55,7 @@ MARGIN = 0.75
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class Advice(Result):
-    """The fastest plan of each way, fastest first.
+    """`Advice` is the fastest plan of each way, fastest first.
 
     Attributes
     ----------
@@ -72,17 +72,17 @@ class Advice(Result):
     asked: bool
 
     def reaches(self, candidate: Plan) -> bool:
-        """Whether a plan has the bits."""
+        """Return whether a plan has the bits."""
         bits = candidate.bits
         return bits is not None and bits >= self.wanted - (0.0 if self.asked else MARGIN)
 
     @property
     def best(self) -> tuple[PlannedWay, Plan] | None:
-        """The fastest that reaches the bits; None if none does."""
+        """Return the fastest that reaches the bits; None if none does."""
         return next(((way, found) for way, found in self.plans if self.reaches(found)), None)
 
     def to_rows(self) -> list[dict]:
-        """One record for each way."""
+        """Return one record for each way."""
         return [
             {"way": str(way), "operand": way.operand, "terms": way.terms, "seconds": found.seconds, "bits": found.bits,
              "reaches": self.reaches(found), "kernel": found.schedule.kernel, "block": str(found.blocking),
@@ -91,7 +91,7 @@ class Advice(Result):
         ]  # fmt: skip
 
     def sentences(self) -> list[str]:
-        """What to take, and what else there is."""
+        """Return what to take, and what else there is."""
         asked = f"{self.wanted:.1f} bits" if self.asked else f"FP32's {self.wanted:.1f} bits (chains of {FP32_CHAIN})"
         if self.best is None:
             way, found = max(self.plans, key=lambda pair: pair[1].bits or 0.0)

@@ -43,7 +43,7 @@ class BatchPlan(Result):
 
     @property
     def tflops(self) -> float:
-        """FP32-equivalent TFLOP/s of all products."""
+        """Return FP32-equivalent TFLOP/s of all products."""
         one = next(iter(self.plans.values())).schedule
         return 2e-12 * sum(self.rows) * one.k * one.n / self.seconds
 
@@ -55,7 +55,7 @@ class BatchPlan(Result):
         ]
 
     def sentences(self) -> list[str]:
-        """How the products are dealt and how long they take."""
+        """Return how the products are dealt and how long they take."""
         return [
             f"{len(self.rows)} products on {self.groups} group(s) of {self.cores} cores: {1e6 * self.seconds:.4g} us, "
             f"{self.tflops:.4g} TFLOP/s"
@@ -64,7 +64,7 @@ class BatchPlan(Result):
 
 @default_fp_state
 def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options: Any) -> list[BatchPlan]:
-    """Plans of a batch for every size of the groups, fastest first.
+    """Return plans of a batch for every size of the groups, fastest first.
 
     Parameters
     ----------

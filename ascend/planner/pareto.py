@@ -35,7 +35,7 @@ OPERANDS = ("bf16", "hf32", "fp32")
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class Point(Result):
-    """A schedule with its time and its error.
+    """`Point` is a schedule with its time and its error.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Point(Result):
         return math.inf if bits is None else bits
 
     def label(self) -> str:
-        """What the point is, in a few words."""
+        """Return what the point is, in a few words."""
         s = self.plan.schedule
         if not s.on_cube:
             return f"vector units, {s.operand}" + (f", split {len(s.k_slices)}" if len(s.k_slices) > 1 else "")
@@ -72,15 +72,15 @@ class Point(Result):
         return ", ".join(parts)
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [self.to_dict()]
 
     def sentences(self) -> list[str]:
-        """What the point is, its speed and its bits."""
+        """Return what the point is, its speed and its bits."""
         return [f"{self.label()}: {self.plan.tflops:.4g} TFLOP/s, {self.bits:.1f} bits"]
 
     def to_dict(self) -> dict:
-        """Plain data for JSON and CSV."""
+        """Return plain data for JSON and CSV."""
         return self.plan.to_dict() | {
             "label": self.label(), "terms": self.plan.schedule.terms, "operand": self.plan.schedule.operand,
             "scale_exponent": self.scale_exponent, "on_front": self.on_front, "seconds_per_bit": self.seconds_per_bit,
@@ -99,7 +99,7 @@ def pareto(
     distribution: Distribution = "normal",
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Point]:
-    """Points of time and bits for C = A B, fastest first.
+    """Return points of time and bits for C = A B, fastest first.
 
     Parameters
     ----------

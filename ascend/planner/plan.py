@@ -60,7 +60,7 @@ Found = Iterator[tuple[Kernel, float | None]]
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class Plan(Result):
-    """A schedule and what speaks for it.
+    """`Plan` is a schedule and what speaks for it.
 
     Attributes
     ----------
@@ -90,12 +90,12 @@ class Plan(Result):
 
     @property
     def blocking(self) -> Blocking:
-        """The block."""
+        """Return the block."""
         return self.schedule.blocking
 
     @property
     def n_fused(self) -> int:
-        """Blocks of bk in a k group."""
+        """Return blocks of bk in a k group."""
         return self.schedule.n_fused
 
     @property
@@ -106,18 +106,18 @@ class Plan(Result):
 
     @property
     def seconds(self) -> float:
-        """Simulated time, or the analytic one where nothing was simulated."""
+        """Return simulated time, or the analytic one where nothing was simulated."""
         return self.timeline.seconds if self.timeline else self.analytic_seconds
 
     @property
     def tflops(self) -> float:
-        """FP32-equivalent TFLOP/s, simulated where that was done."""
+        """Return FP32-equivalent TFLOP/s, simulated where that was done."""
         s = self.schedule
         return 2e-12 * s.m * s.n * s.k / self.seconds
 
     @property
     def error_bound(self) -> float | None:
-        """Bound on the error of each element over (|A| |B|), see :func:`ascend.planner.accuracy.error_bound`.
+        """Return bound on the error of each element over (|A| |B|), see :func:`ascend.planner.accuracy.error_bound`.
 
         None where nothing published says how the cube adds the operand's products.
         """
@@ -125,14 +125,14 @@ class Plan(Result):
 
     @property
     def bits(self) -> float | None:
-        """Bits that agree with the exact product, -log2 of the error; None without one."""
+        """Return bits that agree with the exact product, -log2 of the error; None without one."""
         if self.error is None:
             return None
         return math.inf if self.error == 0 else -math.log2(self.error)
 
     @cached_property
     def bound(self) -> tuple[str, float]:
-        """What the time is spent on most, and the share of the time that it is busy."""
+        """Return what the time is spent on most, and the share of the time that it is busy."""
         if self.timeline is None:
             return self.roofline.bound, math.nan
         s, chip = self.schedule, self.schedule.placed_on
@@ -155,11 +155,11 @@ class Plan(Result):
         return list(_warnings(self))
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [self.to_dict()]
 
     def sentences(self) -> list[str]:
-        """The schedule with its speed and error, and the warnings."""
+        """Return the schedule with its speed and error, and the warnings."""
         s = self.schedule
         speed = f"{self.tflops:.4g} TFLOP/s {'simulated' if self.timeline else 'by the closed forms'}"
         bits = "" if self.bits is None else f", {self.bits:.1f} bits"
@@ -167,7 +167,7 @@ class Plan(Result):
         return [f"{s.m} x {s.k} x {s.n} on {s.placed_on.name}: {speed}{bits}; {how}", *self.warnings]
 
     def to_dict(self) -> dict:
-        """Plain data for JSON and CSV."""
+        """Return plain data for JSON and CSV."""
         b, s, (bound, busy) = self.blocking, self.schedule, self.bound
         return {
             "kernel": s.kernel, "bm": b.bm, "bk": b.bk, "bn": b.bn, "n_fused": self.n_fused, "mode": s.mode,
@@ -306,7 +306,7 @@ def plan(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> list[Plan]:
-    """The best schedules for C = A B (A m x k, B k x n) on a chip.
+    """Return the best schedules for C = A B (A m x k, B k x n) on a chip.
 
     Parameters
     ----------
@@ -468,7 +468,7 @@ def with_error(plan: Plan, error: float | None, source: str) -> Plan:
 
 @default_fp_state
 def plan_of(schedule: Kernel, error: float | None = None, source: str = "given") -> Plan:
-    """The plan of one schedule, simulated.
+    """Return the plan of one schedule, simulated.
 
     Parameters
     ----------

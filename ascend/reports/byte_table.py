@@ -38,7 +38,7 @@ class ByteRow(NamedTuple):
 
 @default_fp_state
 def byte_table(schedule: TileSchedule) -> list[ByteRow]:
-    """Rows for A, B, C and, with more than one term, the split pass.
+    """Return rows for A, B, C and, with more than one term, the split pass.
 
     Parameters
     ----------

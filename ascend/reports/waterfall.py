@@ -55,7 +55,7 @@ class WaterfallStep(NamedTuple):
 
 @default_fp_state
 def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[WaterfallStep]:
-    """Steps from the FP32-equivalent peak, the first, to the speed of :func:`ascend.simulate` for a schedule, the last.
+    """Return steps from the FP32-equivalent peak, the first, to the speed of :func:`ascend.simulate` for a schedule, the last.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ STEP = 0.2
 
 @default_fp_state
 def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> list[Sensitivity]:
-    """Speed with each timing number 20 % lower and higher, strongest first.
+    """Return speed with each timing number 20 % lower and higher, strongest first.
 
     Parameters
     ----------

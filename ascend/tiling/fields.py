@@ -82,7 +82,7 @@ def core_mode(schedule: Kernel) -> CoreMode:
 
 @default_fp_state
 def tiling_fields(schedule: Kernel) -> dict[str, int]:
-    """AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
+    """Return AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
 
     As :func:`cube_fields` with the counted cores of :func:`core_mode`: in MIX mode usedCoreNum counts vector cores, and
     singleCoreM and singleCoreN are what one of them drives.

@@ -43,7 +43,7 @@ PARTS = (*CAUSES[:-1], *ACCUMULATION)
 
 @dataclass(frozen=True, repr=False)
 class Attribution(Result):
-    """The error of one dot product, taken apart.
+    """`Attribution` is the error of one dot product, taken apart.
 
     Attributes
     ----------
@@ -71,18 +71,18 @@ class Attribution(Result):
 
     @property
     def causes(self) -> dict[str, Fraction]:
-        """The parts by :data:`mpgemm.bounds.error_parts.CAUSES`: the stages of the sums are one."""
+        """Return the parts by :data:`mpgemm.bounds.error_parts.CAUSES`: the stages of the sums are one."""
         sums = sum((self.parts[stage] for stage in ACCUMULATION), Fraction(0))
         return {**{name: part for name, part in self.parts.items() if name not in ACCUMULATION}, CAUSES[-1]: sums}
 
     @property
     def cause(self) -> str:
-        """The largest of the causes, empty where there is no error."""
+        """Return the largest of the causes, empty where there is no error."""
         causes = self.causes
         return max(causes, key=lambda name: abs(causes[name])) if any(causes.values()) else ""
 
     def to_dict(self) -> dict:
-        """JSON-compatible values: floats for reading, fractions as text for checking."""
+        """Return JSON-compatible values: floats for reading, fractions as text for checking."""
         return {
             "method": self.method,
             "engine": self.engine,
@@ -96,7 +96,7 @@ class Attribution(Result):
         }
 
     def to_rows(self) -> list[dict]:
-        """One for each part, and the total."""
+        """Return one for each part, and the total."""
         parts = {**self.parts, "total": self.total}
         return [
             {"part": _spelled(name), "error": float(part), "ulps": float(part / self.ulp)}

@@ -52,11 +52,11 @@ class MethodBound(Result):
 
     @property
     def total(self) -> np.ndarray:
-        """The bound."""
+        """Return the bound."""
         return (self.split + self.dropped + self.sums) * bounds.MARGIN
 
     def to_rows(self) -> list[dict]:
-        """The largest and the mean of each part and of the bound."""
+        """Return the largest and the mean of each part and of the bound."""
         parts = {"split": self.split, "dropped": self.dropped, "sums": self.sums, "total": self.total}
         return [
             {
@@ -68,7 +68,7 @@ class MethodBound(Result):
         ]
 
     def sentences(self) -> list[str]:
-        """The shape, and the published bounds."""
+        """Return the shape, and the published bounds."""
         shape = " x ".join(map(str, self.total.shape))
         published = [f"published, {name}: {value:.3g} relative" for name, value in self.published.items()]
         return [f"certified |computed - exact| of {shape} results", *published]
@@ -76,7 +76,7 @@ class MethodBound(Result):
 
 @default_fp_state
 def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | None = None, **options) -> MethodBound:
-    """The deterministic bound of :func:`mpgemm.recovered_gemm` with the same arguments.
+    """Return the deterministic bound of :func:`mpgemm.recovered_gemm` with the same arguments.
 
     Parameters
     ----------

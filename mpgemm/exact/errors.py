@@ -116,17 +116,17 @@ class ErrorReport(Result):
 
     @property
     def grade(self) -> str:
-        """The best of :data:`GRADES` whose condition holds, "-" where none does."""
+        """Return the best of :data:`GRADES` whose condition holds, "-" where none does."""
         limit = (self.k + 1) * tcm.FORMATS[self.format].unit_roundoff
         return next((grade for grade, metric in GRADES.items() if getattr(self, metric) <= limit), "-")
 
     def to_dict(self) -> dict:
-        """The fields as JSON-compatible values: an infinite error is the string "inf", since JSON has no infinity."""
+        """Return the fields as JSON-compatible values: an infinite error is the string "inf", since JSON has no infinity."""
         return {key: "inf" if value == math.inf else value for key, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, values: Mapping) -> "ErrorReport":
-        """The report that :meth:`to_dict` wrote."""
+        """Return the report that :meth:`to_dict` wrote."""
         fields_of_json: dict = {key: math.inf if value == "inf" else value for key, value in values.items()}
         return cls(**fields_of_json)
 
@@ -139,7 +139,7 @@ class ErrorReport(Result):
         return f"<ErrorReport {self.format}, {size}: {self.effective_bits():.2f} bits, componentwise {self.componentwise:.3g}>"
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [{**asdict(self), "effective_bits": self.effective_bits(), "grade": self.grade}]
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ def errors(
     c: np.ndarray | None = None,
     reference: Literal["exact", "mpmath"] = "exact",
 ) -> ErrorReport:
-    """Errors of `computed` as the product a b (+ c).
+    """Return errors of `computed` as the product a b (+ c).
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class ErrorMeter:
         self._scale_inf = _input_norm_inf(a) * _input_norm_inf(b) + (0.0 if c is None else _input_norm_inf(c))
 
     def measure(self, computed: np.ndarray) -> ErrorReport:
-        """The errors of one computed result (see :func:`errors`).
+        """Return the errors of one computed result (see :func:`errors`).
 
         Raises
         ------
@@ -260,7 +260,7 @@ class ErrorMeter:
 
     @default_fp_state
     def report(self, computed: np.ndarray, difference: np.ndarray) -> ErrorReport:
-        """The errors of a result whose :meth:`differences` are known."""
+        """Return the errors of a result whose :meth:`differences` are known."""
         computed, fmt = self._checked(computed)
         values = computed.astype(np.float64)
         ulps = _in_ulps(difference, self._values, fmt)
@@ -281,7 +281,7 @@ class ErrorMeter:
 
     @default_fp_state
     def conditioning(self) -> Conditioning:
-        """The condition number of the product."""
+        """Return the condition number of the product."""
         return Conditioning.of(self._values, self._sizes)
 
     @default_fp_state

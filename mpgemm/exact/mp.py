@@ -16,7 +16,7 @@ from tensorcore_models.machine.fp_state import default_fp_state
 @default_fp_state
 @integer_arguments("prec")
 def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.matrix":
-    """A B (+ C) in mpmath arithmetic, for small matrices.
+    """Return A B (+ C) in mpmath arithmetic, for small matrices.
 
     Parameters
     ----------

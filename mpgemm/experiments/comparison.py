@@ -81,12 +81,12 @@ class Comparison(list, Result):
         self.stacks = frozenset(stacks)
 
     def ranked(self, case: str) -> list[ComparisonRecord]:
-        """The records of one case, the smallest error first; of equal errors the cheaper, unknown costs last."""
+        """Return the records of one case, the smallest error first; of equal errors the cheaper, unknown costs last."""
         mine = (record for record in self if record.case == case)
         return sorted(mine, key=lambda r: (r.errors.relative_frobenius, float("inf") if r.cost is None else r.cost))
 
     def runs(self, group: str) -> list[Runs]:
-        """The records of one input, the seeds of a method on an engine together; the smallest median error first."""
+        """Return the records of one input, the seeds of a method on an engine together; the smallest median error first."""
         found: dict[tuple, list[ComparisonRecord]] = {}
         for record in self:
             if record.group == group:
@@ -127,16 +127,16 @@ class Comparison(list, Result):
 
     @property
     def cases(self) -> list[str]:
-        """Names of the inputs, in order."""
+        """Return names of the inputs, in order."""
         return list(dict.fromkeys(record.case for record in self))
 
     @property
     def groups(self) -> list[str]:
-        """The inputs, in order: cases that differ in their seed only are one."""
+        """Return the inputs, in order: cases that differ in their seed only are one."""
         return list(dict.fromkeys(record.group for record in self))
 
     def to_json(self, bits: float | None = None) -> str:
-        """All rows as JSON text."""
+        """Return all rows as JSON text."""
         return json_text(
             {
                 "records": [record.row() for record in self],
@@ -151,15 +151,15 @@ class Comparison(list, Result):
         )
 
     def to_csv(self) -> str:
-        """All rows as CSV text."""
+        """Return all rows as CSV text."""
         return csv_of(self)
 
     def to_rows(self) -> list[dict]:
-        """One for each record."""
+        """Return one for each record."""
         return [record.row() for record in self]
 
     def tables(self) -> list[Table]:
-        """A table for each input, the smallest error first; engines that compute alike at the same rate share a row."""
+        """Return a table for each input, the smallest error first; engines that compute alike at the same rate share a row."""
         tables = []
         for group in self.groups:
             alike = _alike(self.runs(group))
@@ -174,11 +174,11 @@ class Comparison(list, Result):
         return tables
 
     def remarks(self, group: str, bits: float | None = None) -> list[str]:
-        """What the table of an input says, in sentences: what to take comes first."""
+        """Return what the table of an input says, in sentences: what to take comes first."""
         return recommending.remarks(self._input(group), bits)
 
     def notes(self) -> list[str]:
-        """What names and costs mean, which orders are ours, and what was left out."""
+        """Return what names and costs mean, which orders are ours, and what was left out."""
         lines = [COST, *self._sources()]
         for name in dict.fromkeys(record.method for record in self):
             if row := framework_name(name.partition(":")[0]):
@@ -223,7 +223,7 @@ class Comparison(list, Result):
         return self.text()
 
     def text(self, width: int | None = None, bits: float | None = None) -> str:
-        """What to take for each input, then the tables that say why, at most `width` columns wide."""
+        """Return what to take for each input, then the tables that say why, at most `width` columns wide."""
         said = {group: self.remarks(group, bits) for group in self.groups}
         verdicts = [
             "\n".join([f"Verdict, {group}:", *(f"  {x}" for x in lines)]) for group, lines in said.items() if lines

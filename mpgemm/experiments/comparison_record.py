@@ -21,7 +21,7 @@ _OF_ERRORS = {"m", "n", "k", *METRICS, "grade", "nonfinite"}
 
 @dataclass(frozen=True, repr=False)
 class ComparisonRecord(Result):
-    """One method on one engine on one input.
+    """`ComparisonRecord` is one method on one engine on one input.
 
     Attributes
     ----------
@@ -85,19 +85,19 @@ class ComparisonRecord(Result):
         return float("nan") if self.results_not_finite else self.errors.effective_bits()
 
     def row(self) -> dict:
-        """A flat row for tables."""
+        """Return a flat row for tables."""
         return {name: getattr(self.errors if name in _OF_ERRORS else self, name) for name in _COLUMNS}
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [self.row()]
 
     def to_json(self) -> str:
-        """The row as JSON text; what is not finite is a string."""
+        """Return the row as JSON text; what is not finite is a string."""
         return json_text(self.row())
 
     def to_csv(self) -> str:
-        """The row as CSV text with a header line."""
+        """Return the row as CSV text with a header line."""
         return csv_of([self])
 
     def __repr__(self) -> str:

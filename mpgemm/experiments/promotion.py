@@ -86,20 +86,20 @@ class PromotionAdvice(Result):
     scaled: tuple[int, int]
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {**asdict(self), "intervals": self.to_rows()}
 
     def to_rows(self) -> list[dict]:
-        """One for each interval."""
+        """Return one for each interval."""
         return [{**asdict(interval), "bits": interval.bits} for interval in self.intervals]
 
     def sentences(self) -> list[str]:
-        """What was computed, the recommendation, and what lies beside it."""
+        """Return what was computed, the recommendation, and what lies beside it."""
         return [f"{self.engine}, {' x '.join(map(str, self.shape))}", self.verdict, self.beside]
 
     @property
     def verdict(self) -> str:
-        """The recommendation in a sentence."""
+        """Return the recommendation in a sentence."""
         best = min(self.intervals, key=lambda i: i.error)
         if not self.matters:
             least = min(interval.whole for interval in self.intervals)
@@ -123,13 +123,13 @@ class PromotionAdvice(Result):
 
     @property
     def matters(self) -> bool:
-        """Whether promotion lowers the whole error; where an error of the sums is wanted, that alone is asked about."""
+        """Return whether promotion lowers the whole error; where an error of the sums is wanted, that alone is asked about."""
         least = min(interval.whole for interval in self.intervals)
         return self.wanted_by == WANTED or math.isinf(least) or self.intervals[-1].whole > MATTERS * least
 
     @property
     def beside(self) -> str:
-        """A sentence on how large other parts of the error are."""
+        """Return a sentence on how large other parts of the error are."""
         text = f"Beside it, on the same operands: FP32 chain {self.fp32:.3g}; rounding the operands to the engine's format "
         text += f"alone {self.operands:.3g}, which no interval cures."
         never = self.intervals[-1].error

@@ -94,11 +94,11 @@ class SliceAdvice(Result):
 
     @property
     def relative(self) -> bool:
-        """Whether digits of the result itself are asked for."""
+        """Return whether digits of the result itself are asked for."""
         return self.target.startswith(RELATIVE)
 
     def to_rows(self) -> list[dict]:
-        """One for each method and count."""
+        """Return one for each method and count."""
         return [
             {**{key: value for key, value in asdict(entry).items() if key != "cost"}, **self._costs(entry)}
             for entry in self.counts
@@ -109,7 +109,7 @@ class SliceAdvice(Result):
         return {f"cost {device}": entry.cost.get(device) for device in devices}
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {**asdict(self), "verdict": self.sentences()}
 
     def sentences(self) -> list[str]:
@@ -183,7 +183,7 @@ def slice_advice(
     output: str | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> SliceAdvice:
-    """How many slices or moduli integer methods need for a product.
+    """Return how many slices or moduli integer methods need for a product.
 
     A target of N bits is reached where every error is at most 2^-N |A||B| and the result's own rounding, "relative:N" where it
     is at most 2^-N |A B| and that rounding, "relative" with all bits of the output; "fp64" and "fp32"

@@ -39,7 +39,7 @@ class Suspect:
 
 @dataclass(frozen=True, repr=False)
 class Whodunit(Result):
-    """Who gives a result exactly.
+    """`Whodunit` holds who gives a result exactly.
 
     Attributes
     ----------
@@ -77,11 +77,11 @@ class Whodunit(Result):
     untried: int = 0
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {**asdict(self), "settled": self.settled, "verdict": self.verdict}
 
     def to_rows(self) -> list[dict]:
-        """One for each candidate that gives the result, then the nearest others."""
+        """Return one for each candidate that gives the result, then the nearest others."""
         return [
             {"who": s.who, "how": s.how, "exact": s.exact, "agree": s.agree, "of": s.of, "same": len(s.same)}
             for s in (*self.exact, *self.nearest)
@@ -89,12 +89,12 @@ class Whodunit(Result):
 
     @property
     def settled(self) -> bool:
-        """Whether one arithmetic alone gives the result, and chance does not explain that."""
+        """Return whether one arithmetic alone gives the result, and chance does not explain that."""
         return bool(self.exact) and (self.alike or len(self.by_who()) == 1) and self.chance < SETTLED
 
     @property
     def verdict(self) -> str:
-        """The answer in a few sentences."""
+        """Return the answer in a few sentences."""
         m, _, n = self.shape
         where = f"all {m * n}" if self.compared == m * n else f"the {self.compared} compared of {m * n}"
         if not self.exact:
@@ -134,7 +134,7 @@ class Whodunit(Result):
         return f"{wider}more elements, longer k, or operands of more different sizes"
 
     def by_who(self) -> dict[str, list[Suspect]]:
-        """The exact ones by arithmetic."""
+        """Return the exact ones by arithmetic."""
         found: dict[str, list[Suspect]] = {}
         for suspect in self.exact:
             found.setdefault(suspect.who, []).append(suspect)

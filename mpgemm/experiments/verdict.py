@@ -83,7 +83,7 @@ class LostOperand:
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Result):
-    """What to do about one input.
+    """`Verdict` holds what to do about one input.
 
     Attributes
     ----------
@@ -143,11 +143,11 @@ class Verdict(Result):
 
     @property
     def judged(self) -> tuple[Judgement, ...]:
-        """The judgements of the recommended setting."""
+        """Return the judgements of the recommended setting."""
         return self.scaled if self.recommended.row_scaling else self.judgements
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {**asdict(self), "text": sentences(self)}
 
     def __str__(self) -> str:
@@ -157,12 +157,12 @@ class Verdict(Result):
         return f"<Verdict: {self.status}; {self.recommended}>"
 
     def to_rows(self) -> list[dict]:
-        """The judgements, one a row."""
+        """Return the judgements, one a row."""
         judged = (*self.judgements, *self.scaled)
         return [{**asdict(judgement), "setting": str(judgement.setting)} for judgement in judged]
 
     def sentences(self) -> list[str]:
-        """The decision, then one line for each thing to know."""
+        """Return the decision, then one line for each thing to know."""
         return sentences(self)
 
     def _repr_html_(self) -> str:

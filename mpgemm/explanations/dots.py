@@ -44,7 +44,7 @@ class ExplainedStep:
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Result):
-    """The steps of one dot product and where its error comes from."""
+    """`Explanation` is the steps of one dot product and where its error comes from."""
 
     method: str
     engine: str
@@ -53,7 +53,7 @@ class Explanation(Result):
     attribution: Attribution
 
     def to_rows(self) -> list[dict]:
-        """One for each step."""
+        """Return one for each step."""
         return [asdict(step) for step in self.steps]
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Explanation(Result):
         return "\n".join([*lines, str(self.attribution)])
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {
             "method": self.method,
             "engine": self.engine,

@@ -43,7 +43,7 @@ class EnginesRow:
 
 @dataclass(frozen=True, repr=False)
 class SideBySide(Result):
-    """A dot product on two engines.
+    """`SideBySide` is a dot product on two engines.
 
     Attributes
     ----------
@@ -69,15 +69,15 @@ class SideBySide(Result):
     rules: tuple[str, ...]
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return asdict(self)
 
     def to_rows(self) -> list[dict]:
-        """The sums at the points that both engines have."""
+        """Return the sums at the points that both engines have."""
         return [asdict(row) for row in self.rows]
 
     def sentences(self) -> list[str]:
-        """What was compared, and why the results differ."""
+        """Return what was compared, and why the results differ."""
         return [f"{self.method} on {self.engines[0]} and {self.engines[1]}", self.why]
 
     def shown(self) -> list[int]:

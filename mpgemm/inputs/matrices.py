@@ -323,7 +323,7 @@ SHIPPED: dict[str, ShippedPair] = {
 
 @default_fp_state
 def load_shipped(name: str) -> Pair:
-    """The shipped pair of that name, two fresh float32 arrays.
+    """Return the shipped pair of that name, two fresh float32 arrays.
 
     Raises
     ------

@@ -14,7 +14,7 @@ BYTES = {"fp16": 2, "bf16": 2, "tf32": 4}
 
 @dataclass(frozen=True, order=True)
 class Configuration:
-    """How a product is dealt to a device.
+    """`Configuration` holds how a product is dealt to a device.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Configuration:
         return {"BM": self.rows, "BN": self.columns, "BK": self.depth, "GROUP": self.group}
 
     def to_dict(self) -> dict[str, int]:
-        """The fields by name."""
+        """Return the fields by name."""
         return asdict(self)
 
 

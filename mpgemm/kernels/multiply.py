@@ -66,7 +66,7 @@ recovered_product.register_autograd(_backward, setup_context=_keep)
 def split(
     x: torch.Tensor, method: str = DEFAULT, *, side: str = "b", scale: str = "auto", repair: bool = True, **options
 ) -> SplitTensor:
-    """An operand split into words once, for many products.
+    """Return an operand split into words once, for many products.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ OPERANDS = (torch.float32, torch.bfloat16, torch.float16)
 
 @dataclass(frozen=True, eq=False)
 class SplitTensor:
-    """An operand that was split into words once; :func:`mpgemm.kernels.split` makes it.
+    """`SplitTensor` is an operand that was split into words once; :func:`mpgemm.kernels.split` makes it.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from tensorcore_models.formats.names import format_family, operand_format, unkno
 
 
 class UnsuitableEngine(ValueError):
-    """An engine that does not take a method's words, or does not give the sums it needs."""
+    """`UnsuitableEngine` is an engine that does not take a method's words, or does not give the sums it needs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class NamedEngine(MatrixEngine):
 
 
 def ieee_engine(fmt: str = "fp32", result: str | None = None) -> NamedEngine:
-    """An IEEE unit: a chain of fused multiply-adds in k order, operands `fmt`, sums and result `result`.
+    """Return an IEEE unit: a chain of fused multiply-adds in k order, operands `fmt`, sums and result `result`.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def engine_formats(engine: Engine) -> tuple[str, str]:
 
 
 def resolve_engine(engine, method: RecoveryMethod) -> Engine:
-    """The engine meant, checked to take the method's words.
+    """Return the engine meant, checked to take the method's words.
 
     Parameters
     ----------

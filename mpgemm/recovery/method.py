@@ -97,7 +97,7 @@ def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryMethod:
-    """One way to recover accuracy from a narrow matrix engine.
+    """`RecoveryMethod` is one way to recover accuracy from a narrow matrix engine.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ class RecoveryMethod:
         raise ValueError(f"method {self.name!r}: {message}")
 
     def with_count(self, count: int) -> "RecoveryMethod":
-        """The row with that many slices or moduli.
+        """Return the row with that many slices or moduli.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class RecoveryMethod:
 
     @property
     def modular(self) -> bool:
-        """Whether the words are residues."""
+        """Return whether the words are residues."""
         return self.kind in ("residues", "split_residues")
 
     @property
@@ -287,7 +287,7 @@ class RecoveryMethod:
 
     @property
     def exact(self) -> bool:
-        """Whether the method rests on exact sums of products."""
+        """Return whether the method rests on exact sums of products."""
         return self.modular or self.kind == "integer_slices"
 
     @property
@@ -306,12 +306,12 @@ class RecoveryMethod:
 
     @property
     def integer(self) -> bool:
-        """Whether the words are integers."""
+        """Return whether the words are integers."""
         return isinstance(get_format(self.formats[0]), IntegerFormat)
 
     @property
     def scaled_input(self) -> bool:
-        """Whether the engine must scale its accumulator input."""
+        """Return whether the engine must scale its accumulator input."""
         return self.accumulation == "bands"
 
     def word_scale(self, fmt: Format) -> int:
@@ -319,7 +319,7 @@ class RecoveryMethod:
         return fmt.precision if self.scale_exponent is None else self.scale_exponent
 
     def with_options(self, **options) -> "RecoveryMethod":
-        """The row with options applied.
+        """Return the row with options applied.
 
         Raises
         ------

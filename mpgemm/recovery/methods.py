@@ -8,12 +8,12 @@ from mpgemm.recovery.rows import ROWS
 
 
 def list_methods() -> list[RecoveryMethod]:
-    """All rows, in the order of the tables."""
+    """Return all rows, in the order of the tables."""
     return list(ROWS.values())
 
 
 def get_method(name: str, **options) -> RecoveryMethod:
-    """The method of that name, with options applied; "multiword" and the others take theirs as keywords.
+    """Return the method of that name, with options applied; "multiword" and the others take theirs as keywords.
 
     Parameters
     ----------

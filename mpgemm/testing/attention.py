@@ -118,7 +118,7 @@ class AttentionCall:
 
 
 def check_attention(out, q, k, v, *, engine: Engine | str, **options: Unpack[AttentionOptions]) -> KernelCheck:
-    """Whether an attention kernel's result is right; parameters and errors as :func:`assert_attention_close`."""
+    """Return whether an attention kernel's result is right; parameters and errors as :func:`assert_attention_close`."""
     computed = tcm.as_array(out, "out")
     call = call_of(computed, q, k, v, engine, format_of_result(computed).name, options)
     with np.errstate(all="ignore"):

@@ -44,7 +44,7 @@ def assert_attention_invariants(
 def check_attention_invariants(
     attention: Callable[[Any, Any, Any], Any], q, k, v, *, engine: Engine | str, **options: Unpack[AttentionOptions]
 ) -> KernelCheck:
-    """Whether a kernel keeps what every attention has; parameters and errors as :func:`assert_attention_invariants`."""
+    """Return whether a kernel keeps what every attention has; parameters and errors as :func:`assert_attention_invariants`."""
     q, k, v = (tcm.as_array(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v")))
     packed = options.get("cu_seqlens_q") is not None or options.get("block_table") is not None
     if options.get("causal") and packed:

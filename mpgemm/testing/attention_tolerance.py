@@ -80,7 +80,7 @@ class AttentionTolerance(Result):
 def attention_tolerance(
     q, k, v, *, engine: Engine | str, out_format: str | None = None, **options: Unpack[AttentionOptions]
 ) -> AttentionTolerance:
-    """The tolerance of an attention kernel on operands.
+    """Return the tolerance of an attention kernel on operands.
 
     Parameters
     ----------

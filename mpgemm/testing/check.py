@@ -39,7 +39,7 @@ NARROWER = ("bf16", "fp16")
 
 @dataclass(frozen=True, repr=False)
 class KernelCheck(Result):
-    """Whether a kernel's result is right.
+    """`KernelCheck` holds whether a kernel's result is right.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class KernelCheck(Result):
     fitting: tuple[str, ...] = ()
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {
             "passes": self.passes, "message": None if self.passes else str(self), "wrong": self.wrong,
             "elements": self.elements, "place": self.place, "suspects": list(self.suspects), "ruled_out": list(self.ruled_out),
@@ -91,7 +91,7 @@ class KernelCheck(Result):
         }  # fmt: skip
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [self.to_dict()]
 
     def __str__(self) -> str:
@@ -159,8 +159,8 @@ def check_gemm(
     if computed.shape != shape:
         raise ValueError(f"out has shape {computed.shape}, expected {shape} from a and b")
     with np.errstate(all="ignore"):
-        checked = check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
-    return with_narrower_format(checked, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, **options))
+        held = check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
+    return with_narrower_format(held, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, **options))
 
 
 def with_narrower_format(

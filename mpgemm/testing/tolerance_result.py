@@ -25,7 +25,7 @@ SEEN = 0.99
 
 @dataclass(frozen=True, repr=False)
 class Vacuity(Result):
-    """What a tolerance would let pass on data.
+    """`Vacuity` holds what a tolerance would let pass on data.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class Vacuity(Result):
 
     @property
     def vacuous(self) -> bool:
-        """Whether a kernel that writes zeros passes everywhere, although there is something to add up."""
+        """Return whether a kernel that writes zeros passes everywhere, although there is something to add up."""
         return self.elements > 0 and self.terms > 0 and self.zero_passes == self.elements
 
     @property
     def verdict(self) -> str:
-        """The worst fault that passes everywhere, in a few words."""
+        """Return the worst fault that passes everywhere, in a few words."""
         if self.vacuous:
             return "VACUOUS: a kernel that writes zeros passes"
         if self.unseen_blocks:
@@ -69,11 +69,11 @@ class Vacuity(Result):
         return "can fail: zeros, a dropped block and a lost product are all seen"
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [self.to_dict()]
 
     def to_dict(self) -> dict:
-        """JSON-compatible values, with the verdict."""
+        """Return JSON-compatible values, with the verdict."""
         return {**asdict(self), "vacuous": self.vacuous, "verdict": self.verdict}
 
     def __str__(self) -> str:
@@ -184,7 +184,7 @@ class Tolerance(Result):
     notes: tuple[str, ...] = ()
 
     def to_rows(self) -> list[dict]:
-        """The certified bound, then the lines above it, above the sample, and what was given."""
+        """Return the certified bound, then the lines above it, above the sample, and what was given."""
         s, lines = self.statistical, {"certified": self.certified}
         lines |= {"statistical": None if s is None else Line(s.rtol, s.atol)}
         lines |= {"given": None if self.checked is None else self.checked.line}
@@ -201,7 +201,7 @@ class Tolerance(Result):
         ]  # fmt: skip
 
     def misses(self, name: str) -> str | None:
-        """The faults that a test with a tolerance misses, in words; None where none was tried.
+        """Return the faults that a test with a tolerance misses, in words; None where none was tried.
 
         Parameters
         ----------
@@ -212,12 +212,12 @@ class Tolerance(Result):
         return in_words(found) if found else None
 
     def sentences(self) -> list[str]:
-        """What is tested, how the bound comes about, and what a reader must know."""
+        """Return what is tested, how the bound comes about, and what a reader must know."""
         return [f"{self.label}, k = {self.k}", *self.derivation.split("\n"), *self.notes]
 
     @property
     def snippet(self) -> str:
-        """Python to paste into a test; d is the kernel's result, a, b (and c) its operands."""
+        """Return python to paste into a test; d is the kernel's result, a, b (and c) its operands."""
         rounded = " as rounded for the kernel" if self.reference == "rounded" else ""
         lines = [
             "import numpy as np",
@@ -241,7 +241,7 @@ class Tolerance(Result):
         return "\n".join(lines)
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {
             "label": self.label,
             "k": self.k,
@@ -314,7 +314,7 @@ def check_line(rtol: float, atol: float) -> None:
 
 @default_fp_state
 def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound=None, block: int = BLOCK) -> Vacuity:
-    """What the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would let pass on these data.
+    """Return what the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would let pass on these data.
 
     A fault counts as unseen where every element of the product passes with it; the rounding errors of the kernel are left out.
 

@@ -64,7 +64,7 @@ def tolerance(
     progress: Progress | None = None,
     first: Callable[[Tolerance], None] | None = None,
 ) -> Tolerance:
-    """The tolerance that a test of a kernel may use, with its derivation (see :mod:`mpgemm.bounds`).
+    """Return the tolerance that a test of a kernel may use, with its derivation (see :mod:`mpgemm.bounds`).
 
     Certified means never violated by a kernel that computes as the model does, whatever the operands (`relative`, `absolute`)
     or on the data (`bound`, `certified`). The statistical one is measured on the exact model
@@ -180,7 +180,7 @@ def kernel_of(
     reference: str = "given",
     out_format: str | None = None,
 ) -> BoundedProduct:
-    """The kernel that a tolerance is for.
+    """Return the kernel that a tolerance is for.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class TraceRecorder:
         self.close()
 
     def record(self, module: str, **tensors) -> None:
-        """One module of the step.
+        """Return one module of the step.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class TraceRecorder:
         self.left_out[what] = self.left_out.get(what, 0) + 1
 
     def next_step(self) -> None:
-        """What is recorded from now on belongs to the next step."""
+        """Return what is recorded from now on belongs to the next step."""
         self.step += 1
         self._runs = {}
 

@@ -46,7 +46,7 @@ class Pass:
 
     @property
     def arithmetic(self) -> Any:
-        """The package with the operations in which a family says its pass."""
+        """Return the package with the operations in which a family says its pass."""
         return arithmetic
 
     @cached_property

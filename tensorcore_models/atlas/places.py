@@ -8,7 +8,7 @@ FOLDER = "atlas"
 
 
 def catalogued(row: Instruction) -> Instruction:
-    """The row of the catalogue whose page describes an instruction: of free shapes there is one page."""
+    """Return the row of the catalogue whose page describes an instruction: of free shapes there is one page."""
     rows = [
         other
         for other in list_instructions(row.arch)
@@ -23,5 +23,5 @@ def catalogued(row: Instruction) -> Instruction:
 
 
 def page_path(row: Instruction) -> str:
-    """Path of an instruction's page below the site's root."""
+    """Return path of an instruction's page below the site's root."""
     return f"{FOLDER}/{row.arch}/{row.name}.html"

@@ -28,7 +28,7 @@ def _catalogue() -> dict[tuple[str, str], Instruction]:
 
 
 def architectures() -> list[str]:
-    """Names of all architectures, in the order of the tables."""
+    """Return names of all architectures, in the order of the tables."""
     return list(dict.fromkeys(arch for arch, _ in _catalogue()))
 
 
@@ -59,7 +59,7 @@ def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
 
 
 def list_instructions(arch: str | None = None) -> list[Instruction]:
-    """The catalogue's rows, of one architecture or device if named.
+    """Return the catalogue's rows, of one architecture or device if named.
 
     Instructions whose m or n is free (wgmma, tcgen05) are listed once, at their smallest shape; `get_instruction` knows every
     legal one.
@@ -81,7 +81,7 @@ def usual_path(device: str) -> str | None:
 
 
 def get_instruction(arch: str, name: str | None = None) -> Instruction:
-    """One instruction, by architecture (or device) and name, or by "arch:name" as one string.
+    """Return one instruction, by architecture (or device) and name, or by "arch:name" as one string.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def default_instruction(
     path: str | None = None,
     b_format: str | Format | IntegerFormat | None = None,
 ) -> Instruction:
-    """The instruction that a GEMM of these formats uses on an architecture or device.
+    """Return the instruction that a GEMM of these formats uses on an architecture or device.
 
     Of each path (mma, wgmma, tcgen05, mfma, ...) the one with the largest k counts, plain ones before block-scaled ones; WMMA
     only if asked for.

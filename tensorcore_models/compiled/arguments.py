@@ -69,7 +69,7 @@ class TensorMap:
         object.__setattr__(self, "element_strides", steps)
 
     def encoded(self, address: int) -> bytes:
-        """The 128 bytes, for an array at that address."""
+        """Return the 128 bytes, for an array at that address."""
         array, pad = self.array, (0,) * (5 - self.array.ndim)
         return encode_map(
             address, array.ndim, array.itemsize, SWIZZLES[self.swizzle], (*self.box[::-1], *pad), (*array.shape[::-1], *pad),
@@ -103,7 +103,7 @@ class Structure:
                 raise ValueError(f"an address at byte {offset} lies outside of a structure of {len(self.data)} bytes")
 
     def encoded(self, address_of: Callable[[np.ndarray], int]) -> bytes:
-        """The bytes with the arrays' addresses."""
+        """Return the bytes with the arrays' addresses."""
         found = bytearray(self.data)
         for offset, array in self.arrays.items():
             found[offset : offset + 8] = address_of(array).to_bytes(8, "little")
@@ -112,7 +112,7 @@ class Structure:
 
 @dataclass(frozen=True, eq=False)
 class PointerTable:
-    """An argument that is the address of a table of addresses, as kernels of groups of matrices take.
+    """`PointerTable` is an argument that is the address of a table of addresses, as kernels of groups of matrices take.
 
     Parameters
     ----------

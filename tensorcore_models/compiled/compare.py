@@ -22,7 +22,7 @@ TRIES = 1 + 2 * len(DRAWN)
 
 @dataclass(frozen=True, repr=False)
 class KernelComparison(Result):
-    """Whether two kernels give the same bits.
+    """`KernelComparison` holds whether two kernels give the same bits.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class KernelComparison(Result):
         return "\n".join([f"{self.verdict}: {self.reason}", *(f"assumed: {each}" for each in self.assumptions)])
 
     def to_rows(self) -> list[dict]:
-        """One row: verdict, reason, assumptions."""
+        """Return one row: verdict, reason, assumptions."""
         return [{"verdict": self.verdict, "reason": self.reason, "assumptions": "; ".join(self.assumptions)}]
 
 
@@ -60,7 +60,7 @@ def compare(
     seconds: float = 30.0,
     **options,
 ) -> KernelComparison:
-    """Whether two programs give the same bits for arguments of these shapes and values.
+    """Return whether two programs give the same bits for arguments of these shapes and values.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from ..integers import checked_integer
 
 
 class Refused(ValueError):
-    """An instruction or a result that is not known: nothing is guessed.
+    """`Refused` is an instruction or a result that is not known: nothing is guessed.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def _placed(what: str, line: int | None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelLimits:
-    """How far a program may go: a text that somebody sent may loop for ever or ask for any memory.
+    """`KernelLimits` holds how far a program may go: a text that somebody sent may loop for ever or ask for any memory.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ LANES = 1 << 15
 
 
 class KernelProgram(ABC):
-    """One kernel of a compiled text.
+    """`KernelProgram` is one kernel of a compiled text.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class KernelProgram(ABC):
     @property
     @abstractmethod
     def operations(self) -> list[Callable]:
-        """The code; an instruction that is not known refuses when it is reached."""
+        """Return the code; an instruction that is not known refuses when it is reached."""
 
     @property
     @abstractmethod
@@ -53,7 +53,7 @@ class KernelProgram(ABC):
     @property
     @abstractmethod
     def parameters(self) -> list:
-        """What the caller passes: each has a name and a size in bytes."""
+        """Return what the caller passes: each has a name and a size in bytes."""
 
     @abstractmethod
     def _launch(self, arguments, grid, block, cluster, shared, unit, checks, unpublished, limits, trace=None) -> Any:
@@ -61,7 +61,7 @@ class KernelProgram(ABC):
 
     @abstractmethod
     def block_bytes(self, launch, per_block: int) -> int:
-        """Bytes of state of one block, about."""
+        """Return bytes of state of one block, about."""
 
     @abstractmethod
     def _scheduler(self, launch, first: int, count: int) -> Scheduler:
@@ -140,7 +140,7 @@ class KernelProgram(ABC):
         unpublished: str = "nearest",
         limits: KernelLimits | None = None,
     ) -> KernelRecipe:
-        """What the kernel computes for its output, found by running it once with expressions beside the values.
+        """Return what the kernel computes for its output, found by running it once with expressions beside the values.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from .ptx.program import read_text
 def read(
     source: str | PathLike, entry: str | None = None, *, fmad: bool | None = None, limits: KernelLimits | None = None
 ) -> KernelProgram:
-    """A compiled kernel, ready to run.
+    """Return a compiled kernel, ready to run.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from ..results import Result
 
 @dataclass(frozen=True, repr=False)
 class KernelRun(Result):
-    """One launch that ran to its end.
+    """`KernelRun` is one launch that ran to its end.
 
     Attributes
     ----------
@@ -31,6 +31,6 @@ class KernelRun(Result):
         return f"{self.kernel} ran on {self.unit} in {self.steps} steps{assumed}"
 
     def to_rows(self) -> list[dict]:
-        """One row: kernel, unit, steps, assumptions."""
+        """Return one row: kernel, unit, steps, assumptions."""
         assumed = "; ".join(self.assumptions)
         return [{"kernel": self.kernel, "unit": self.unit, "steps": self.steps, "assumptions": assumed}]

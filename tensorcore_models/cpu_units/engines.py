@@ -18,7 +18,7 @@ _MACHINES = {"aarch64": "arm", "arm64": "arm"}
 
 @dataclasses.dataclass(frozen=True)
 class CpuEngine(StepEngine):
-    """A matrix instruction executed by this CPU, or by plain C that gives the same bits.
+    """`CpuEngine` is a matrix instruction executed by this CPU, or by plain C that gives the same bits.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class CpuEngine(StepEngine):
 
 
 def cpu_engine(name: str, emulated: bool = False) -> CpuEngine | QemuEngine:
-    """The engine of an instruction of this machine's CPU.
+    """Return the engine of an instruction of this machine's CPU.
 
     Parameters
     ----------

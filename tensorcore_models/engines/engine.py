@@ -64,7 +64,7 @@ def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 class Engine(abc.ABC):
-    """What recovery methods, probes and experiments use of a matrix unit.
+    """`Engine` holds what recovery methods, probes and experiments use of a matrix unit.
 
     Attributes
     ----------
@@ -95,12 +95,12 @@ class Engine(abc.ABC):
 
     @property
     def label(self) -> str:
-        """A short name for tables."""
+        """Return a short name for tables."""
         return type(self).__name__
 
     @functools.cached_property
     def formats(self) -> tuple:
-        """Formats of a, b, c and d."""
+        """Return formats of a, b, c and d."""
         return tuple(get_format(f) for f in (self.a_format, self.b_format, self.c_format, self.d_format))
 
     def gemm_bits(
@@ -281,7 +281,7 @@ class Engine(abc.ABC):
         return PreparedProduct(self, m, k, n)
 
     def scaled_input(self, c: np.ndarray, scale: int) -> np.ndarray:
-        """The addend of a unit that scales its accumulator input: encodings of c 2^-scale, in c's type.
+        """Return the addend of a unit that scales its accumulator input: encodings of c 2^-scale, in c's type.
 
         The exponent is lowered and the significand kept. Where the result is subnormal, bits below the smallest encoding are
         cut off, as NVIDIA's units cut results: what they do with such an input is not published.
@@ -326,7 +326,7 @@ class Engine(abc.ABC):
         return a, b, c
 
     def check_scales(self, a_shape, b_shape, scale_a, scale_b):
-        """Encodings of the block scales for operands of these shapes, (None, None) for an engine without scales.
+        """Return encodings of the block scales for operands of these shapes, (None, None) for an engine without scales.
 
         Raises
         ------

@@ -29,7 +29,7 @@ EVIDENCE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Instruction(MatrixEngine):
-    """A catalogued matrix multiply-accumulate instruction, D = A B + C.
+    """`Instruction` is a catalogued matrix multiply-accumulate instruction, D = A B + C.
 
     Attributes
     ----------
@@ -109,24 +109,24 @@ class Instruction(MatrixEngine):
 
     @property
     def published(self) -> bool:
-        """Whether the arithmetic is public, so that the row can compute."""
+        """Return whether the arithmetic is public, so that the row can compute."""
         return self.accumulator.published
 
     @property
     def scale_blocks(self) -> int:
-        """Block scales of one row of A, or column of B, in one instruction; 0 without block scales."""
+        """Return block scales of one row of A, or column of B, in one instruction; 0 without block scales."""
         return 0 if self.block_size is None else self.k // self.block_size
 
     @property
     def shape_text(self) -> str:
-        """The shape as text, free parameters as ranges."""
+        """Return the shape as text, free parameters as ranges."""
         if not self.legal_shapes:
             return f"{self.m} x {self.n} x {self.k}"
         return "; ".join(f"{m} x ({_spell(widths)}) x {self.k}" for m, widths in self.legal_shapes)
 
     @integer_arguments("m", "n")
     def with_shape(self, m: int, n: int) -> "Instruction":
-        """The instruction at another legal m and n, which its name then says.
+        """Return the instruction at another legal m and n, which its name then says.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Instruction(MatrixEngine):
         return dataclasses.replace(self, name=name, m=m, n=n)
 
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None, *, input_scale: int = 0) -> np.ndarray:
-        """The instruction on raw encodings.
+        """Return the instruction on raw encodings.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Instruction(MatrixEngine):
         return kernels.batch_bits(self, *batch).reshape(c.shape)
 
     def mma(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """The instruction on values; shapes as in :meth:`mma_bits`, values as in :meth:`gemm`.
+        """Return the instruction on values; shapes as in :meth:`mma_bits`, values as in :meth:`gemm`.
 
         Raises
         ------
@@ -217,7 +217,7 @@ class Instruction(MatrixEngine):
         return values_of_bits(self.mma_bits(*bits, *scales), formats[3])
 
     def with_rules(self, **edge_rules):
-        """A copy with other edge rules: the accumulator's (:mod:`tensorcore_models.accumulators`) or the rollup's."""
+        """Return a copy with other edge rules: the accumulator's (:mod:`tensorcore_models.accumulators`) or the rollup's."""
         own = {name: edge_rules.pop(name) for name in RULES if self.rollup is not None and name in edge_rules}
         changed = super().with_rules(**edge_rules)
         return dataclasses.replace(changed, rollup=dataclasses.replace(self.rollup, **own)) if own else changed

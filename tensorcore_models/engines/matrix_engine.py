@@ -11,7 +11,7 @@ from .engine import Engine, FormatLike, format_name
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MatrixEngine(Engine):
-    """An accumulator with operand formats: a custom matrix unit.
+    """`MatrixEngine` is an accumulator with operand formats: a custom matrix unit.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class MatrixEngine(Engine):
         )
 
     def with_rules(self, **edge_rules):
-        """A copy whose accumulator has other edge rules; see :mod:`tensorcore_models.accumulators` for their names."""
+        """Return a copy whose accumulator has other edge rules; see :mod:`tensorcore_models.accumulators` for their names."""
         return dataclasses.replace(self, accumulator=self.accumulator.with_rules(**edge_rules))
 
     def _small_product(self, a_shape, b_shape):

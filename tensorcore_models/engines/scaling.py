@@ -26,7 +26,7 @@ from ..formats.rounding import decode
 
 
 class ScaleRule(NamedTuple):
-    """One rule for one operand.
+    """`ScaleRule` is one rule for one operand.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class ScaleRule(NamedTuple):
     evidence: str = "no source"
 
     def shape(self, side: str, size: int, k: int) -> tuple[int, int]:
-        """The shape of the factors of A (side "a", `size` rows) or of B (side "b", `size` columns)."""
+        """Return the shape of the factors of A (side "a", `size` rows) or of B (side "b", `size` columns)."""
         across = 1 if self.together is None else -(-size // self.together)
         along = 1 if self.along is None else -(-k // self.along)
         return (across, along) if side == "a" else (along, across)
@@ -119,38 +119,38 @@ class Scaling:
     first: str | None = None
 
     def on(self, unit) -> "Scaling":
-        """The factors in the order in which this unit's libraries multiply them in, unless it is settled."""
+        """Return the factors in the order in which this unit's libraries multiply them in, unless it is settled."""
         return self if self.first else replace(self, first=FIRST_FACTOR.get(getattr(unit, "arch", ""), "a"))
 
     @property
     def applied(self) -> str:
-        """Where the factors are applied: "end", "block" or "product"."""
+        """Return where the factors are applied: "end", "block" or "product"."""
         return self.rule_a.applied
 
     @property
     def block(self) -> int | None:
-        """Values of k with the same factors in both operands; None where they never change along k."""
+        """Return values of k with the same factors in both operands; None where they never change along k."""
         return min((r.along for r in (self.rule_a, self.rule_b) if r.along is not None), default=None)
 
     @property
     def folded(self) -> bool:
-        """Whether both operands have one factor each at the end."""
+        """Return whether both operands have one factor each at the end."""
         return self.applied == "end" and self.rule_a.together is self.rule_b.together is None
 
     @property
     def roundings(self) -> int:
-        """FP32 roundings that applying the factors costs a chain: of their product, and of the product with the sum."""
+        """Return FP32 roundings that applying the factors costs a chain: of their product, and of the product with the sum."""
         if self.applied == "end":
             return 2
         return 1 if self.applied == "block" else 2 * (self.whole_a != 1 or self.whole_b != 1)
 
     def spread_a(self) -> np.ndarray:
-        """The factor of every element of A in float64, shape (m, k); exact."""
+        """Return the factor of every element of A in float64, shape (m, k); exact."""
         found = _spread(self.rule_a, self.a, self.sizes[0], self.sizes[1], "a")
         return found if self.whole_a == 1 else found * self.whole_a
 
     def spread_b(self) -> np.ndarray:
-        """The factor of every element of B, shape (k, n)."""
+        """Return the factor of every element of B, shape (k, n)."""
         found = _spread(self.rule_b, self.b, self.sizes[2], self.sizes[1], "b")
         return found if self.whole_b == 1 else found * self.whole_b
 
@@ -174,14 +174,14 @@ class Scaling:
         return out
 
     def at(self, position: int) -> tuple[np.ndarray, np.ndarray]:
-        """FP32 factors of a value of k without those of whole tensors: shapes (m, 1) and (1, n)."""
+        """Return FP32 factors of a value of k without those of whole tensors: shapes (m, 1) and (1, n)."""
         one = slice(position, position + 1)
         a = _spread(self.rule_a, self.a, self.sizes[0], self.sizes[1], "a", one)
         b = _spread(self.rule_b, self.b, self.sizes[2], self.sizes[1], "b", one)
         return a.astype(np.float32), b.astype(np.float32)
 
     def in_words(self) -> str:
-        """The rules, where the factors are applied, and who says so."""
+        """Return the rules, where the factors are applied, and who says so."""
         says = self.rule_a if self.rule_b.together is None else self.rule_b
         if self.rule_a.applied == "end":
             ends = "at the end, " + ("RN32(RN32(scale_a scale_b) sum)" if self.folded else _FIRST_WORDS[self.first])
@@ -229,7 +229,7 @@ def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, p
 def read_scales(
     scale_a, scale_b, m: int, k: int, n: int, unit=None, rules: tuple[ScaleRule, ScaleRule] | None = None
 ) -> Scaling | None:
-    """Factors as a kernel's caller has them, by their shapes and types; None where both are None.
+    """Return factors as a kernel's caller has them, by their shapes and types; None where both are None.
 
     Parameters
     ----------

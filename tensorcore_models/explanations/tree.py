@@ -52,7 +52,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Tree:
-    """The order of a sum.
+    """`Tree` is the order of a sum.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Tree:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Leaves below each operation."""
+        """Return leaves below each operation."""
         return tuple(self._folded(sum, lambda leaf: 1))
 
     def _folded(self, combine: Callable, of_leaf: Callable) -> list:
@@ -100,7 +100,7 @@ class Tree:
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """The operation (as its number) that takes each leaf and each result; -1 for the whole sum."""
+        """Return the operation (as its number) that takes each leaf and each result; -1 for the whole sum."""
         found = [-1] * (self.leaves + len(self.operations))
         for number, operation in enumerate(self.operations):
             for addend in operation.addends:
@@ -108,7 +108,7 @@ class Tree:
         return tuple(found)
 
     def met(self, i: int, j: int) -> tuple[int, int, int]:
-        """The operation in which two leaves meet, and its addends through which they come."""
+        """Return the operation in which two leaves meet, and its addends through which they come."""
         ways = {}
         node = i
         while node >= 0:
@@ -121,7 +121,7 @@ class Tree:
         return self.parents[node], ways[self.parents[node]], node
 
     def survivors(self, i: int, j: int) -> int:
-        """How many small addends survive where leaf i is X and leaf j is -X."""
+        """Return how many small addends survive where leaf i is X and leaf j is -X."""
         number, one, two = self.met(i, j)
         if self.operations[number].kind == "aligned":
             return self.leaves - self.sizes[number]
@@ -135,11 +135,11 @@ class Tree:
         return {leaves: operation.kind for leaves, operation in zip(below, self.operations, strict=True)}
 
     def same(self, other: "Tree") -> bool:
-        """Whether both orders are the same: addition commutes, so the order of an operation's addends does not count."""
+        """Return whether both orders are the same: addition commutes, so the order of an operation's addends does not count."""
         return self.leaves == other.leaves and self._shape == other._shape
 
     def difference(self, other: "Tree") -> Difference | None:
-        """An input on which two orders give different sums, None where they are the same.
+        """Return an input on which two orders give different sums, None where they are the same.
 
         Raises
         ------
@@ -169,13 +169,13 @@ class Tree:
     # -- showing -----------------------------------------------------------------------------------------------------------
     @property
     def depth(self) -> int:
-        """Operations on the longest way from a leaf to the sum."""
+        """Return operations on the longest way from a leaf to the sum."""
         depths = self._folded(lambda below: 1 + max(below), lambda leaf: 0)
         return depths[-1] if depths else 0
 
     @property
     def summary(self) -> str:
-        """One line: how many addends meet at once, and how deep the tree is."""
+        """Return one line: how many addends meet at once, and how deep the tree is."""
         widths = Counter(len(operation.addends) for operation in self.operations)
         kinds = ", ".join(f"{count} of {width} addends" for width, count in sorted(widths.items()))
         exact = sum(operation.kind == "exact" for operation in self.operations)
@@ -209,7 +209,7 @@ class Tree:
         return "\n  ".join([self.summary, *self.outline()])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: leaves, operations as lists of addends, their kinds."""
+        """Return plain data: leaves, operations as lists of addends, their kinds."""
         return {
             "leaves": self.leaves,
             "operations": [list(operation.addends) for operation in self.operations],
@@ -220,12 +220,12 @@ class Tree:
         }
 
     def to_json(self) -> str:
-        """The tree as JSON text; :meth:`from_dict` takes what `json.loads` makes of it."""
+        """Return the tree as JSON text; :meth:`from_dict` takes what `json.loads` makes of it."""
         return json.dumps(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Tree":
-        """The tree that :meth:`to_dict` wrote."""
+        """Return the tree that :meth:`to_dict` wrote."""
         exact, labels = set(data["exact"]), data["labels"]
         operations = (
             Operation(tuple(addends), "exact" if number in exact else "aligned", *labels.get(str(number), ()))
@@ -235,7 +235,7 @@ class Tree:
         return cls(data["leaves"], tuple(operations), names, data["calls"])
 
     def svg(self, title: str = "Order of a sum", shown: int | None = None) -> str:
-        """The tree as an SVG element: the result is on top, what is added first lies lowest.
+        """Return the tree as an SVG element: the result is on top, what is added first lies lowest.
 
         Parameters
         ----------

@@ -103,7 +103,7 @@ class Arrangement(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Accumulator:
-    """One accumulator algorithm: what a matrix unit does with the products of one output element.
+    """`Accumulator` is one accumulator algorithm: what a matrix unit does with the products of one output element.
 
     A family is a subclass, frozen, whose fields specify the algorithm. It says what it knows of its arithmetic by overriding
     methods; each has a fallback, so that a family that only overrides `pass_bits` runs at once:
@@ -194,7 +194,7 @@ class Accumulator:
         """Hook for the checks of a class's own fields."""
 
     def with_rules(self, **rules):
-        """A copy with other edge rules.
+        """Return a copy with other edge rules.
 
         Raises
         ------
@@ -236,7 +236,7 @@ class Accumulator:
                 )
 
     def operand_format(self, fmt: AnyFormat, side: int) -> AnyFormat:
-        """The format as which a unit reads operands of a (side 0) or b (1); an edge rule may make it another one."""
+        """Return the format as which a unit reads operands of a (side 0) or b (1); an edge rule may make it another one."""
         return fmt
 
     # -- steps -----------------------------------------------------------------------------------------------------------
@@ -252,17 +252,17 @@ class Accumulator:
 
     @property
     def inner(self) -> "Accumulator":
-        """The specification of the sum in which products are aligned: of a chain of sums that of one of them."""
+        """Return the specification of the sum in which products are aligned: of a chain of sums that of one of them."""
         return self
 
     @property
     def key(self) -> int | None:
-        """The key of stochastic roundings; None: the same inputs always give the same result."""
+        """Return the key of stochastic roundings; None: the same inputs always give the same result."""
         return None
 
     # -- integers --------------------------------------------------------------------------------------------------------
     def pass_bits(self, p: "Pass") -> int:
-        """One pass of the algorithm in plain integers: the truth that kernels are tested against.
+        """Return one pass of the algorithm in plain integers: the truth that kernels are tested against.
 
         Whoever writes it in the operations of `p.arithmetic` (:mod:`tensorcore_models.arithmetic`) has it for
         solvers, too: `pass_term` is then ``self.pass_bits(p)``.
@@ -281,7 +281,7 @@ class Accumulator:
 
     # -- words and tree --------------------------------------------------------------------------------------------------
     def words(self, d: str) -> Words:
-        """What is computed, for readers; `d` is the format of the result.
+        """Return what is computed, for readers; `d` is the format of the result.
 
         By default a class is named, and has neither sentences nor a formula.
         """
@@ -289,7 +289,7 @@ class Accumulator:
         return Words(f"An algorithm of one's own, {name}", (), "", f"computes by {name}")
 
     def shows_order(self, formats: Sequence[AnyFormat]) -> bool:
-        """Whether sums of powers of two show the order of additions (:func:`tensorcore_models.probing.summation_tree`).
+        """Return whether sums of powers of two show the order of additions (:func:`tensorcore_models.probing.summation_tree`).
 
         `formats` are those of a, b, c and d. Not in sums of integers or of parts of products.
         """
@@ -311,7 +311,7 @@ class Accumulator:
 
     # -- kernels ---------------------------------------------------------------------------------------------------------
     def plan_fields(self, formats: Sequence[Any], scale: Format | None, block_size: int | None) -> dict[str, Any]:
-        """Fields of the plan that the compiled generic kernel runs (:mod:`tensorcore_models.aspects.plans`).
+        """Return fields of the plan that the compiled generic kernel runs (:mod:`tensorcore_models.aspects.plans`).
 
         Parameters
         ----------
@@ -330,7 +330,7 @@ class Accumulator:
         raise BeyondKernels(f"{type(self).__name__} has no lowering")
 
     def arrangement(self, length: int) -> Arrangement:
-        """How the kernel takes `length` products of one pass; by default one after the other."""
+        """Return how the kernel takes `length` products of one pass; by default one after the other."""
         return Arrangement([list(range(length))], [])
 
     def operand_tables(self, formats: Sequence[Any]) -> "tuple[np.ndarray | None, np.ndarray | None]":
@@ -338,7 +338,7 @@ class Accumulator:
         return None, None
 
     def conversion(self, formats: Sequence[Any]) -> "Conversion | None":
-        """What the unit makes of its operands before it does what another accumulator does; by default it does not.
+        """Return what the unit makes of its operands before it does what another accumulator does; by default it does not.
 
         The kernels then convert the operands once, and run the other accumulator with its fast kernels.
         """
@@ -353,7 +353,7 @@ class Accumulator:
 
     # -- bound -----------------------------------------------------------------------------------------------------------
     def step_error(self, unit: Any, facts: "OperandFacts | None") -> "StepError":
-        """Error of one step: relative to the largest size of its sum, and absolute.
+        """Return error of one step: relative to the largest size of its sum, and absolute.
 
         Parameters
         ----------
@@ -370,7 +370,7 @@ class Accumulator:
         raise ValueError(f"{unit.label}: no bound is derived for {type(self).__name__}")
 
     def group_facts_of_formats(self, unit: Any) -> "GroupFacts | None":
-        """Facts of exact group sums of any operands of a unit's formats; None for a unit without such groups."""
+        """Return facts of exact group sums of any operands of a unit's formats; None for a unit without such groups."""
         return None
 
     def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
@@ -378,7 +378,7 @@ class Accumulator:
         return None
 
     def unrounded(self) -> "Accumulator | None":
-        """The specification with the same alignment whose sums are not rounded after it; None without an alignment."""
+        """Return the specification with the same alignment whose sums are not rounded after it; None without an alignment."""
         return None
 
     # -- search ----------------------------------------------------------------------------------------------------------
@@ -388,12 +388,12 @@ class Accumulator:
         return ()
 
     def simplest(self) -> "Accumulator":
-        """The specification of the plainest class that computes the same on every input."""
+        """Return the specification of the plainest class that computes the same on every input."""
         return self
 
     # -- terms -----------------------------------------------------------------------------------------------------------
     def pass_term(self, p: "TermPass") -> "Term":
-        """One pass as a term over bit-vectors: ``self.pass_bits(p)`` where that is written in `p.arithmetic` alone.
+        """Return one pass as a term over bit-vectors: ``self.pass_bits(p)`` where that is written in `p.arithmetic` alone.
 
         Parameters
         ----------
@@ -410,7 +410,7 @@ class Accumulator:
         raise Unencodable(f"{type(self).__name__} has no encoding as terms: {reason}")
 
     def parametric(self) -> "Any | None":
-        """The point of the parametric space (ParametricDotAdd) that computes the same; None where there is none."""
+        """Return the point of the parametric space (ParametricDotAdd) that computes the same; None where there is none."""
         return None
 
     # -- probe vectors ---------------------------------------------------------------------------------------------------
@@ -424,7 +424,7 @@ class Accumulator:
 
     # -- symmetries ------------------------------------------------------------------------------------------------------
     def interchangeable(self, length: int) -> tuple[tuple[int, ...], ...]:
-        """Sets of the `length` products of one pass within which any order gives the same bits; by default each alone.
+        """Return sets of the `length` products of one pass within which any order gives the same bits; by default each alone.
 
         Returns
         -------
@@ -434,7 +434,7 @@ class Accumulator:
         return tuple((place,) for place in range(length))
 
     def idle(self, formats: Sequence[Any]) -> bool:
-        """Whether a pass over zeros leaves every result of another pass as it is; by default that is not known.
+        """Return whether a pass over zeros leaves every result of another pass as it is; by default that is not known.
 
         Parameters
         ----------

@@ -73,7 +73,7 @@ class GroupDotFusedSum(AlignedSum):
         return tuple(tuple(range(i, min(i + self.group, length))) for i in range(0, length, self.group))
 
     def pass_bits(self, p):
-        """One GDFS operation: exact group sums times their scales, aligned with c (xie-mma-sim, section IV-E)."""
+        """Return one GDFS operation: exact group sums times their scales, aligned with c (xie-mma-sim, section IV-E)."""
         z, fmt = p.arithmetic, p.formats[3]
         everything = [*p.x, *p.y, *(scale for pair in p.scales for scale in pair), p.addend]
         return z.unless_special(everything, lambda: self._finite(p, z, fmt), fmt, self)
@@ -151,7 +151,7 @@ class GroupDotFusedSum(AlignedSum):
         return Form(SumAlgorithm.GROUP_SUM, self)
 
     def step_error(self, unit, facts):
-        """Exact group sums, each cut at its scales' exponents; one rounding.
+        """Return exact group sums, each cut at its scales' exponents; one rounding.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class GroupDotFusedSum(AlignedSum):
         return errors.StepError(total, cut * 2.0 ** min(floor, 1000) + absolute, self.terms, texts)
 
     def group_facts_of_formats(self, unit):
-        """Facts that hold for the groups of any operands of an engine's formats."""
+        """Return facts that hold for the groups of any operands of an engine's formats."""
         a, b = (get_float_format(f) for f in unit.formats[:2])
         scales = errors.block_scales(unit)
         smallest = a.min_subnormal * b.min_subnormal
@@ -186,7 +186,7 @@ class GroupDotFusedSum(AlignedSum):
         return errors.GroupFacts(max(1.0, 2.0**subnormal / smallest), None if zeros_skip else 2 * scales.format.emax)
 
     def group_facts(self, unit, a, b, scale_a, scale_b):
-        """How the scales of the groups compare with the groups' sums, over all groups of all elements of the product."""
+        """Return how the scales of the groups compare with the groups' sums, over all groups of all elements of the product."""
         scales, rule = errors.block_scales(unit), self.zero_operand
         lift: float = 1.0
         floor: int | None = None

@@ -36,14 +36,14 @@ class IntegerDotAdd(Accumulator):
         check_range(self, "terms", 1, 1 << 16)
 
     def interchangeable(self, length):
-        """All: the sum is exact."""
+        """Return all: the sum is exact."""
         return (tuple(range(length)),)
 
     def idle(self, formats):
         return formats[2] == formats[3]
 
     def pass_bits(self, p):
-        """The exact dot product, wrapped or clamped to the range of the result."""
+        """Return the exact dot product, wrapped or clamped to the range of the result."""
         a_format, b_format, c_format, d_format = p.formats
         total = c_format.decode_integer(p.c)
         total += sum(a_format.decode_integer(x) * b_format.decode_integer(y) for x, y in zip(p.a, p.b, strict=True))

@@ -68,11 +68,11 @@ class GroupPairwiseSum(Accumulator):
         return 1 if self.terms is None else self.terms // self.group
 
     def interchangeable(self, length):
-        """The two of one addition."""
+        """Return the two of one addition."""
         return tuple(tuple(range(i, min(i + min(self.group, 2), length))) for i in range(0, length, min(self.group, 2)))
 
     def pass_bits(self, p):
-        """FP32 products, a tree of FP32 additions over each group, then c (xie-mma-sim, Algorithms 2 and 3)."""
+        """Return FP32 products, a tree of FP32 additions over each group, then c (xie-mma-sim, Algorithms 2 and 3)."""
         a_format, b_format, c_format, d_format = p.formats
         x, y, c = p.x, p.y, p.c
         if self.flush_input != "none":

@@ -65,7 +65,7 @@ class WidenedDotAdd(Accumulator):
         get_float_format(self.via_format)
 
     def with_rules(self, **rules):
-        """A copy with other edge rules: those of the sum; NaN are encoded alike in both.
+        """Return a copy with other edge rules: those of the sum; NaN are encoded alike in both.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class WidenedDotAdd(Accumulator):
         return formats[2] == formats[3] == inner[3] and self.dot.idle(inner)
 
     def pass_bits(self, p):
-        """The steps of the sum from a widened c; -0 added to their result rounds it and changes nothing else."""
+        """Return the steps of the sum from a widened c; -0 added to their result rounds it and changes nothing else."""
         z, inner = p.arithmetic, self._formats(p.formats[:4])
         via, d_format, step = inner[3], p.formats[3], self.dot.terms_per_step
         total = p.c if p.formats[2] == via else z.converted(p.formats[2], p.c, via, self)
@@ -189,7 +189,7 @@ class WidenedDotAdd(Accumulator):
         return self.dot.unrounded()
 
     def step_error(self, unit, facts):
-        """The steps of the sum, compounded, and the rounding of their result."""
+        """Return the steps of the sum, compounded, and the rounding of their result."""
         inner = SimpleNamespace(
             formats=self._formats(unit.formats), scale_format=None, block_size=None, label=unit.label
         )

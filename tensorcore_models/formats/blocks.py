@@ -33,7 +33,7 @@ BLOCK_FORMATS: dict[str, tuple[str, str, int]] = {
 
 @dataclass(frozen=True)
 class BlockScaled:
-    """A quantised matrix: encodings of its elements and of its block scales.
+    """`BlockScaled` is a quantised matrix: encodings of its elements and of its block scales.
 
     Attributes
     ----------
@@ -59,12 +59,12 @@ class BlockScaled:
     @property
     @default_fp_state
     def elements(self) -> np.ndarray:
-        """Elements as values of their natural type, as `gemm` takes them."""
+        """Return elements as values of their natural type, as `gemm` takes them."""
         return values_of_bits(self.bits, self.element_format)
 
     @default_fp_state
     def values(self) -> np.ndarray:
-        """The quantised matrix, scale * element, in float64 (exact)."""
+        """Return the quantised matrix, scale * element, in float64 (exact)."""
         spread = np.repeat(decode(self.scales, self.scale_format), self.block_size, axis=self.axis)
         length = self.bits.shape[self.axis]
         spread = spread[:, :length] if self.axis == 1 else spread[:length]

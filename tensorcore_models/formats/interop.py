@@ -25,7 +25,7 @@ def _formats_by_dtype() -> dict[np.dtype, Format]:
 
 
 def format_of_dtype(dtype: Any) -> Format | None:
-    """The format whose values a numpy or ml_dtypes type holds, or None; float32 is fp32, never tf32 or hf32."""
+    """Return the format whose values a numpy or ml_dtypes type holds, or None; float32 is fp32, never tf32 or hf32."""
     return _formats_by_dtype().get(np.dtype(dtype).newbyteorder("="))
 
 

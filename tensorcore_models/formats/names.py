@@ -63,7 +63,7 @@ def unknown_format(name: str) -> ValueError:
 
 
 def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
-    """The format of that name; a format is returned as it is.
+    """Return the format of that name; a format is returned as it is.
 
     Parameters
     ----------

@@ -353,7 +353,7 @@ def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
 
 @default_fp_state
 def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
-    """The exact values of encodings.
+    """Return the exact values of encodings.
 
     Parameters
     ----------

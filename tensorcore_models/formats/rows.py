@@ -36,7 +36,7 @@ class Decoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Format:
-    """A binary floating-point format.
+    """`Format` is a binary floating-point format.
 
     Parameters
     ----------
@@ -103,22 +103,22 @@ class Format:
     # -- widths
     @cached_property
     def bits(self) -> int:
-        """Width of an encoding in bits, sign and padding included."""
+        """Return width of an encoding in bits, sign and padding included."""
         return int(self.signed) + self.exponent_bits + self.fraction_bits + self.padding_bits
 
     @property
     def precision(self) -> int:
-        """Significand bits, the hidden one included (p of the papers)."""
+        """Return significand bits, the hidden one included (p of the papers)."""
         return self.fraction_bits + 1
 
     @cached_property
     def container(self) -> np.dtype:
-        """The unsigned integer type that holds one encoding."""
+        """Return the unsigned integer type that holds one encoding."""
         return np.dtype(next(f"u{size}" for size in (1, 2, 4, 8) if 8 * size >= self.bits))
 
     @cached_property
     def dtype(self) -> np.dtype | None:
-        """The numpy or ml_dtypes type of its values, or None; tf32 and hf32 values are float32."""
+        """Return the numpy or ml_dtypes type of its values, or None; tf32 and hf32 values are float32."""
         if not self.dtype_name:
             return None
         return np.dtype(getattr(ml_dtypes, self.dtype_name, self.dtype_name))
@@ -126,17 +126,17 @@ class Format:
     # -- exponent range
     @property
     def has_subnormals(self) -> bool:
-        """Whether exponent field 0 means zero and subnormals."""
+        """Return whether exponent field 0 means zero and subnormals."""
         return self.specials != "scale"
 
     @cached_property
     def emin(self) -> int:
-        """Exponent of the smallest normal number."""
+        """Return exponent of the smallest normal number."""
         return 1 - self.bias if self.has_subnormals else -self.bias
 
     @cached_property
     def emax(self) -> int:
-        """Exponent of the largest finite number."""
+        """Return exponent of the largest finite number."""
         top = (1 << self.exponent_bits) - 1 - self.bias
         if self.specials == "ieee" or self.specials == "scale" or (self.specials == "fn" and self.fraction_bits == 0):
             return top - 1
@@ -144,24 +144,24 @@ class Format:
 
     @cached_property
     def quantum_exponent(self) -> int:
-        """Exponent of the smallest positive number of an exponent range with subnormals (unit of the lowest
+        """Return exponent of the smallest positive number of an exponent range with subnormals (unit of the lowest
         binade)."""
         return self.emin - self.fraction_bits
 
     # -- specials
     @cached_property
     def has_inf(self) -> bool:
-        """Whether there are encodings of infinity."""
+        """Return whether there are encodings of infinity."""
         return self.specials == "ieee"
 
     @cached_property
     def has_nan(self) -> bool:
-        """Whether there is an encoding of NaN."""
+        """Return whether there is an encoding of NaN."""
         return self.specials != "finite"
 
     @cached_property
     def clamps(self) -> bool:
-        """Whether conversions give the largest finite number for what is beyond it: there is neither infinity nor NaN.
+        """Return whether conversions give the largest finite number for what is beyond it: there is neither infinity nor NaN.
 
         OCP Microscaling Formats v1.0 converts to its element formats so, the fp6 and fp4 ones among them.
         """
@@ -169,12 +169,12 @@ class Format:
 
     @cached_property
     def has_negative_zero(self) -> bool:
-        """Whether -0 has an encoding of its own."""
+        """Return whether -0 has an encoding of its own."""
         return self.signed and self.specials in ("ieee", "fn", "finite")
 
     @cached_property
     def sign_bit(self) -> int:
-        """The sign bit as a mask over encodings, 0 for an unsigned format."""
+        """Return the sign bit as a mask over encodings, 0 for an unsigned format."""
         return 1 << (self.bits - 1) if self.signed else 0
 
     @cached_property
@@ -184,17 +184,17 @@ class Format:
 
     @cached_property
     def exponent_mask(self) -> int:
-        """Mask over encodings of the exponent field: the encoding of +infinity in formats that have it."""
+        """Return mask over encodings of the exponent field: the encoding of +infinity in formats that have it."""
         return ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.padding_bits)
 
     @cached_property
     def inf_bits(self) -> int | None:
-        """Encoding of +infinity, None for a format without one."""
+        """Return encoding of +infinity, None for a format without one."""
         return self.exponent_mask if self.has_inf else None
 
     @cached_property
     def nan_bits(self) -> int | None:
-        """Encoding of the quiet NaN that conversions produce, None for a format without NaN."""
+        """Return encoding of the quiet NaN that conversions produce, None for a format without NaN."""
         if self.specials == "ieee":
             return self.exponent_mask | (1 << (self.fraction_bits + self.padding_bits - 1))
         if self.specials == "fnuz":
@@ -217,7 +217,7 @@ class Format:
 
     @cached_property
     def max_bits(self) -> int:
-        """Encoding of the largest finite number."""
+        """Return encoding of the largest finite number."""
         top = (1 << (self.exponent_bits + self.fraction_bits)) - 1
         if self.specials == "ieee":
             top = (((1 << self.exponent_bits) - 1) << self.fraction_bits) - 1
@@ -228,18 +228,18 @@ class Format:
     # -- values (exact in float64 for every format up to binary64)
     @cached_property
     def max_finite(self) -> float:
-        """Largest finite value (F_max of the papers)."""
+        """Return largest finite value (F_max of the papers)."""
         significand, exponent = self.decode_exact(self.max_bits)[2:]
         return float(np.ldexp(float(significand), exponent))
 
     @cached_property
     def min_normal(self) -> float:
-        """Smallest positive normal value (f_min of the papers)."""
+        """Return smallest positive normal value (f_min of the papers)."""
         return float(np.ldexp(1.0, self.emin))
 
     @cached_property
     def min_subnormal(self) -> float:
-        """Smallest positive value."""
+        """Return smallest positive value."""
         return float(np.ldexp(1.0, self.quantum_exponent if self.has_subnormals else self.emin))
 
     @cached_property

@@ -271,7 +271,7 @@ def _word_values(words: Sequence[Any], fmt: str | Format | None) -> list[np.ndar
 
 @default_fp_state
 def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None) -> np.ndarray:
-    """The sum of ``word_j * 2**-s_j``, exactly, as float64; infinite and NaN words follow IEEE addition.
+    """Return the sum of ``word_j * 2**-s_j``, exactly, as float64; infinite and NaN words follow IEEE addition.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def _scaled(values: np.ndarray, exponent: int) -> np.ndarray:
 def bits_kept(
     x: Any, words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None
 ) -> np.ndarray:
-    """How many fraction bits of each value its words keep.
+    """Return how many fraction bits of each value its words keep.
 
     With E the exponent of x and err = x - sum of the words, ``-log2(|err| / 2**E) - 1``: b bits are kept when
     the error is at most half a unit of bit b after the leading one. Capped at the fraction bits of the source

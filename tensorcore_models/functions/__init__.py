@@ -61,7 +61,7 @@ def _architecture(name: str) -> str:
 
 
 def list_functions(arch: str | None = None) -> list[Function]:
-    """The special functions that are known bit for bit: PTX's instructions, and CUDA's library functions made of them.
+    """Return the special functions that are known bit for bit: PTX's instructions, and CUDA's library functions made of them.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def list_functions(arch: str | None = None) -> list[Function]:
 
 
 def get_function(arch: str, name: str | None = None) -> Function:
-    """One special function, by architecture (or device) and name, or by "arch:name" as one string.
+    """Return one special function, by architecture (or device) and name, or by "arch:name" as one string.
 
     Parameters
     ----------

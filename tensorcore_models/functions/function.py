@@ -23,7 +23,7 @@ _HIGH = "fp64 high"
 
 @dataclass(frozen=True)
 class Function:
-    """One function of one architecture, as :func:`tensorcore_models.get_function` gives it.
+    """`Function` is one function of one architecture, as :func:`tensorcore_models.get_function` gives it.
 
     Attributes
     ----------
@@ -55,13 +55,13 @@ class Function:
     # -- arrays ----------------------------------------------------------------------------------------------------------
     @property
     def operand_dtype(self) -> np.dtype:
-        """The type of operands' words: uint16 for one 16-bit number, else uint32."""
+        """Return the type of operands' words: uint16 for one 16-bit number, else uint32."""
         narrow = self._widened is not None and not self.row.packed
         return np.dtype(np.uint16 if narrow else np.uint32)
 
     @property
     def result_dtype(self) -> np.dtype:
-        """The type of results' words."""
+        """Return the type of results' words."""
         if self._narrowed is None:
             return np.dtype(np.uint32)
         bits = self._narrowed.bits * (2 if self.row.packed else 1)
@@ -69,7 +69,7 @@ class Function:
 
     @default_fp_state
     def bits(self, *operands: Any) -> np.ndarray:
-        """The results of encodings.
+        """Return the results of encodings.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Function:
 
     @default_fp_state
     def values(self, *operands: Any) -> np.ndarray:
-        """The results of values, as numbers.
+        """Return the results of values, as numbers.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class Function:
 
     # -- one operand -----------------------------------------------------------------------------------------------------
     def exact_bits(self, *operands: int) -> int:
-        """The result of one operand (or two), computed in plain integers: slow, the truth of :meth:`bits`.
+        """Return the result of one operand (or two), computed in plain integers: slow, the truth of :meth:`bits`.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class Function:
         return self._on(on_integers, [int(x) for x in self._words(operands)])
 
     def terms(self, *operands: Any) -> Any:
-        """The result as a term for solvers, of terms of operands' words (:mod:`tensorcore_models.bitvectors.terms`).
+        """Return the result as a term for solvers, of terms of operands' words (:mod:`tensorcore_models.bitvectors.terms`).
 
         Raises
         ------
@@ -251,7 +251,7 @@ class Function:
         return found if self._narrowed is None else z.converted(found, fp32, self._narrowed, self.row.rounding)
 
     def steps(self, *operands: int) -> list[tuple[sequences.SequenceStep, list[Any], Any]]:
-        """The instructions of one result: each with its operands' words and its result, in plain integers.
+        """Return the instructions of one result: each with its operands' words and its result, in plain integers.
 
         Parameters
         ----------

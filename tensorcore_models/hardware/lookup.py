@@ -21,7 +21,7 @@ NAMES = (
 def engine(
     name: str, device: "Device | None" = None
 ) -> "CudaEngine | TorchMatmulEngine | CupyMatmulEngine | CpuEngine | QemuEngine":
-    """A hardware engine by its name.
+    """Return a hardware engine by its name.
 
     Parameters
     ----------

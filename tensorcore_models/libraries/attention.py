@@ -28,7 +28,7 @@ EX2 = "ex2.approx.ftz.f32"
 
 
 def attention(kernel: str, fmt: str, gpu: str = "h100") -> "AttentionRecipe":
-    """What `scaled_dot_product_attention` returns on a GPU.
+    """Return what `scaled_dot_product_attention` returns on a GPU.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def attention(kernel: str, fmt: str, gpu: str = "h100") -> "AttentionRecipe":
 
 @dataclass(frozen=True)
 class AttentionRecipe:
-    """An attention kernel on a GPU, as :func:`attention` gives it."""
+    """`AttentionRecipe` is an attention kernel on a GPU, as :func:`attention` gives it."""
 
     kernel: str
     fmt: str
@@ -78,18 +78,18 @@ class AttentionRecipe:
         return f"{self.kernel} attention of {self.fmt} on {self.gpu} (recorded with torch 2.11, cuDNN 9.19)"
 
     def plan(self, heads: int, queries: int, keys: int, d: int) -> AttentionPlan | None:
-        """The plan of a problem, None for the math path; Unknown for sizes that nobody knows."""
+        """Return the plan of a problem, None for the math path; Unknown for sizes that nobody knows."""
         return None if self.kernel == "math" else plan(self.kernel, self.gpu, heads, queries, keys, d)
 
     def inferred(self, heads: int, queries: int, keys: int, d: int) -> str:
-        """Why the result of a problem is inferred from others that were recorded; empty where it was recorded."""
+        """Return why the result of a problem is inferred from others that were recorded; empty where it was recorded."""
         if self.kernel == "math":
             return "products of other sizes than recorded may be cut into slices" * (queries * keys * d > 1 << 27)
         return plan(self.kernel, self.gpu, heads, queries, keys, d).inferred
 
     @default_fp_state
     def product(self, q, k, v, *, causal: bool = False, scale: float | None = None) -> np.ndarray:
-        """The output of all heads.
+        """Return the output of all heads.
 
         Parameters
         ----------

@@ -78,7 +78,7 @@ def slice_length(k: int, parts: int, grain: int) -> int:
 
 
 def tail_loss(k: int, split_k: int, tile: int) -> int:
-    """How many of the last values of k nvjet's split-K leaves out of the sum.
+    """Return how many of the last values of k nvjet's split-K leaves out of the sum.
 
     A known fault of cuBLASLt 12.8 to 13.2 (cublas_match, cublas_gemm_bug_reproduce.py): where k is no multiple of the tile,
     whole tiles divide evenly into the parts, and there are more parts than values left over.
@@ -246,7 +246,7 @@ def _engine(device: str, family: str, fmt: str, step: int) -> Engine:
 def cublaslt(
     device: str, version: str, *, m: int, k: int, n: int, format: str, config: Mapping[str, int | None]
 ) -> Recipe:
-    """The recipe of one cuBLASLt kernel; its `lost` says which values of k are left out (see :func:`tail_loss`).
+    """Return the recipe of one cuBLASLt kernel; its `lost` says which values of k are left out (see :func:`tail_loss`).
 
     Parameters
     ----------

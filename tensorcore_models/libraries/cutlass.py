@@ -61,7 +61,7 @@ def cutlass(
     stream_k: Sequence[tuple[int, int]] | None = None,
     residue: str = "first",
 ) -> Recipe:
-    """The recipe of a CUTLASS kernel, or of a loop over one `mma`.
+    """Return the recipe of a CUTLASS kernel, or of a loop over one `mma`.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ _NUMBERS = {"fp32": np.float32, "fp64": np.float64, "s32": np.int32}
 
 @dataclass(frozen=True)
 class ProfiledProduct:
-    """What a product returns on the GPU where its profile was made.
+    """`ProfiledProduct` holds what a product returns on the GPU where its profile was made.
 
     Attributes
     ----------
@@ -54,21 +54,21 @@ class ProfiledProduct:
 
     @property
     def order(self) -> Order:
-        """The order of k: chains and the sums that join them."""
+        """Return the order of k: chains and the sums that join them."""
         return self.recipe.order
 
     @property
     def out_format(self) -> str:
-        """Format of the result."""
+        """Return format of the result."""
         return self.profile.out_format
 
     @property
     def scale_words(self) -> str:
-        """Where the kernel applies factors, in words."""
+        """Return where the kernel applies factors, in words."""
         return _SCALE_WORDS[self.profile.scales]
 
     def bits(self, x: np.ndarray, side: str) -> np.ndarray:
-        """Encodings of operand "a" or "b" as the recipe takes them.
+        """Return encodings of operand "a" or "b" as the recipe takes them.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class ProfiledProduct:
 
     @default_fp_state
     def product(self, a, b, scale_a=None, scale_b=None, c=None) -> np.ndarray:
-        """What the GPU returns for A B.
+        """Return what the GPU returns for A B.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class ProfiledProduct:
 
 
 def from_profile(row: Mapping, gpu: str = "h100", *, assume: str | None = None) -> ProfiledProduct:
-    """The recipe of a product that a profile names: kernels, cuBLASLt's configuration, sizes and formats.
+    """Return the recipe of a product that a profile names: kernels, cuBLASLt's configuration, sizes and formats.
 
     Parameters
     ----------

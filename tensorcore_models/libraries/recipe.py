@@ -20,7 +20,7 @@ from ..orders.trees import tree_of_order
 
 
 class Unknown(ValueError):
-    """The error for values of which it is not known what a library returns: nothing is guessed.
+    """`Unknown` is the error for values of which it is not known what a library returns: nothing is guessed.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def finish(
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a library's kernel computes, from operands to output.
+    """`Recipe` holds what a library's kernel computes, from operands to output.
 
     Parameters
     ----------
@@ -152,12 +152,12 @@ class Recipe:
 
     @property
     def chains(self) -> tuple[Chain, ...]:
-        """The chains in the order in which their results are joined."""
+        """Return the chains in the order in which their results are joined."""
         return tuple(leaves(self.order))
 
     @property
     def lost(self) -> np.ndarray:
-        """Values of k that the kernel leaves out of the sum."""
+        """Return values of k that the kernel leaves out of the sum."""
         return uncovered(self.order, self.k)
 
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
@@ -181,7 +181,7 @@ class Recipe:
     def gemm_bits(
         self, a, b, *, out_format: str = "fp32", scale: float = 1.0, scale_result: float | None = None
     ) -> np.ndarray:
-        """What the kernel returns: encodings of the output, shape (m, n).
+        """Return what the kernel returns: encodings of the output, shape (m, n).
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class Recipe:
         return self.picture()
 
     def picture(self) -> str:
-        """The recipe as text, with the outline of its order."""
+        """Return the recipe as text, with the outline of its order."""
         lost = self.lost
         lines = [f"{self.name}, k = {self.k}", f"  engine: {self.engine.label}, k step {self.engine.k}"]
         lines.append(

@@ -41,7 +41,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a library's heuristic chose.
+    """`Recording` holds what a library's heuristic chose.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class Recording:
     path: str = ""
 
     def problems(self) -> list[Problem]:
-        """The recorded problems, by format, k, n and m."""
+        """Return the recorded problems, by format, k, n and m."""
         return sorted(self.configs)
 
     def recipe(self, problem: Problem) -> Recipe:
-        """The recipe of a recorded problem.
+        """Return the recipe of a recorded problem.
 
         Raises
         ------

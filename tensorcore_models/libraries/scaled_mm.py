@@ -81,7 +81,7 @@ def scaled_mm_recipe(
     split_k: int = 1,
     scheme: str | None = None,
 ) -> Recipe:
-    """The recipe of one `torch._scaled_mm` call.
+    """Return the recipe of one `torch._scaled_mm` call.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def scaled_mm(
     scheme: str | None = None,
     scale_result=None,
 ) -> np.ndarray:
-    """What `torch._scaled_mm(a, b, scale_a, scale_b)` returns: encodings of the output, shape (m, n).
+    """Return what `torch._scaled_mm(a, b, scale_a, scale_b)` returns: encodings of the output, shape (m, n).
 
     Parameters
     ----------

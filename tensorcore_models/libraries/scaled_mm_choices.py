@@ -30,7 +30,7 @@ def recorded_split(
     out_format: str = "bf16",
     fast_accumulation: bool = False,
 ) -> tuple[int, str | None]:
-    """The `split_k` and `scheme` of :func:`scaled_mm_recipe` that cuBLASLt was recorded to choose.
+    """Return the `split_k` and `scheme` of :func:`scaled_mm_recipe` that cuBLASLt was recorded to choose.
 
     Parameters
     ----------

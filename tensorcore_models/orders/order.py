@@ -23,7 +23,7 @@ OUTPUT = "output"
 
 @dataclass(frozen=True)
 class Chain:
-    """One accumulator of the engine, from +0.
+    """`Chain` is one accumulator of the engine, from +0.
 
     Parameters
     ----------

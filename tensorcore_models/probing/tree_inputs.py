@@ -146,7 +146,7 @@ def summation_tree(
     batched: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Tree:
-    """The order in which a unit, a library or a function adds up.
+    """Return the order in which a unit, a library or a function adds up.
 
     Parameters
     ----------

@@ -38,5 +38,5 @@ def probe_set(row: Instruction) -> ProbeSet:
 
 
 def probe_vectors(row: Instruction) -> list[ProbeVector]:
-    """Hand-derived vectors with expected bits; see :func:`probe_set`."""
+    """Return hand-derived vectors with expected bits; see :func:`probe_set`."""
     return list(probe_set(row).vectors)

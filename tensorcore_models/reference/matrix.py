@@ -30,7 +30,7 @@ def dot_bits(
     block_size: int | None = None,
     element: int = 0,
 ) -> int:
-    """One output element: encodings in, encoding out.
+    """Return one output element: encodings in, encoding out.
 
     Parameters
     ----------

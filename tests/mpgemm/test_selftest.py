@@ -41,7 +41,7 @@ def test_a_wrong_kernel_is_seen(name, monkeypatch, capsys):
     def wrong(unit, *args):
         d = np.array(right(unit, *args))
         if "hopper" in str(unit):
-            d.flat[0] ^= 1
+            d.flat[0] ^= d.dtype.type(1)
         return d
 
     monkeypatch.setattr(kernels, name, wrong)

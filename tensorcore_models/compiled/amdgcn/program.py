@@ -38,7 +38,7 @@ BUILDERS = {
 
 
 class AMDProgram(KernelProgram):
-    """One kernel of an AMDGCN text or code object.
+    """`AMDProgram` is one kernel of an AMDGCN text or code object.
 
     Attributes
     ----------
@@ -61,12 +61,12 @@ class AMDProgram(KernelProgram):
 
     @property
     def parameters(self) -> list[KernelArgument]:
-        """The arguments that the caller gives."""
+        """Return the arguments that the caller gives."""
         return self.kernel.parameters
 
     @cached_property
     def operations(self) -> list[Operation]:
-        """The code; an instruction that is not known refuses when it is reached."""
+        """Return the code; an instruction that is not known refuses when it is reached."""
         last = AMDInstruction("s_endpgm", "", (), {}, self.kernel.code[-1].line if self.kernel.code else 0)
         return [*map(_operation, self.kernel.code), control.build_end(last)]
 
@@ -149,7 +149,7 @@ class AMDProgram(KernelProgram):
                 segment[place.offset : place.offset + place.size] = np.frombuffer(data, np.uint8)
 
     def block_bytes(self, launch: AMDLaunch, per_block: int) -> int:
-        """Bytes of state of one block, about."""
+        """Return bytes of state of one block, about."""
         facts = self.kernel.facts
         registers = 4 * per_block * min(512, facts.get("next_free_vgpr", 512)) + 4 * per_block // WAVE * 128
         scratch = facts.get("private_segment_fixed_size", 0) * per_block

@@ -49,7 +49,7 @@ LARGEST_PARAMETERS = 32764
 
 
 class PTXProgram(KernelProgram):
-    """One entry of a PTX text.
+    """`PTXProgram` is one entry of a PTX text.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class PTXProgram(KernelProgram):
 
     @cached_property
     def operations(self) -> list[Operation]:
-        """The code; an instruction that is not known refuses when it is reached."""
+        """Return the code; an instruction that is not known refuses when it is reached."""
         found = [_operation(ins, self.entry.labels.get(i)) for i, ins in enumerate(self.entry.code)]
         last = PTXInstruction("ret", (), (), None, self.entry.code[-1].line if self.entry.code else 0)
         return [*found, barriers.leave(last)]
@@ -167,7 +167,7 @@ class PTXProgram(KernelProgram):
 
     @property
     def parameters(self) -> list[Variable]:
-        """The entry's parameters."""
+        """Return the entry's parameters."""
         return self.entry.parameters
 
     def _scheduler(self, launch: KernelLaunch, first: int, count: int) -> Scheduler:
@@ -179,7 +179,7 @@ class PTXProgram(KernelProgram):
         return launch.cluster[0]
 
     def block_bytes(self, launch: KernelLaunch, per_block: int) -> int:
-        """Bytes of state of one block, about."""
+        """Return bytes of state of one block, about."""
         registers = sum(max(1, r.bits // 8) for r in self.entry.registers) * per_block
         static = sum(v.size for v in (*self.module.variables, *self.entry.variables) if v.space == "shared")
         local = sum(v.size for v in self.entry.variables if v.space == "local") * per_block

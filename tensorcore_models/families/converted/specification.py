@@ -103,7 +103,7 @@ class ConvertedDotAdd(Accumulator):
         return self.dot.interchangeable(length)
 
     def with_rules(self, **rules):
-        """A copy with other edge rules, of the conversion or of the inner accumulator.
+        """Return a copy with other edge rules, of the conversion or of the inner accumulator.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class ConvertedDotAdd(Accumulator):
         self.dot.check_formats(self._formats(formats), block_size)
 
     def pass_bits(self, p):
-        """The inner algorithm on converted operands."""
+        """Return the inner algorithm on converted operands."""
         z, via = p.arithmetic, get_float_format(self.via_format)
         a, b = (
             [self._converted(z, self.operand_format(p.formats[side], side), code, via) for code in codes]
@@ -183,7 +183,7 @@ class ConvertedDotAdd(Accumulator):
         return self.dot.add_step(ks, c, to)
 
     def shows_order(self, formats):
-        """A small operand may be converted to zero."""
+        """Return a small operand may be converted to zero."""
         return False
 
     def plan_fields(self, formats, scale, block_size):

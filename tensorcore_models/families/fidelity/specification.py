@@ -58,7 +58,7 @@ class _Phases(Accumulator):
                 yield phase, *(x[start : start + STEP] for x in codes)
 
     def add_step(self, ks, c, to):
-        """The order of one phase: each phase goes through it, adding its parts of the same products."""
+        """Return the order of one phase: each phase goes through it, adding its parts of the same products."""
         note = "rounded to the last place of the largest product of the group"
         for start in range(0, len(ks), STEP):
             part = ks[start : start + STEP]
@@ -85,7 +85,7 @@ class _Phases(Accumulator):
         return f"phase{'s' * (len(self.phases) > 1)} {', '.join(map(str, self.phases))}"
 
     def simplest(self):
-        """Tiles matter only where phases take turns over them."""
+        """Return tiles matter only where phases take turns over them."""
         return self if len(self.phases) > 1 or self.tile % STEP else type(self)(**vars(self) | {"tile": STEP})
 
     @classmethod
@@ -140,7 +140,7 @@ class FidelityPhases(_Phases):
             )
 
     def pass_bits(self, p):
-        """Each phase in turn over all products of the tile, 16 of them at a time."""
+        """Return each phase in turn over all products of the tile, 16 of them at a time."""
         if len(self.phases) > 1:
             p.unencodable("solvers do not answer in time about phases that take turns")
         total = p.c
@@ -189,7 +189,7 @@ class FidelityPhases(_Phases):
         return f"bits {first + 1} to {min(first + TAKEN[side], DIGITS)} of {'ab'[side]}"
 
     def inside(self, p):
-        """The sums of each step of the unit and what the accumulator becomes, of steps that add something."""
+        """Return the sums of each step of the unit and what the accumulator becomes, of steps that add something."""
         found, total, fmt = [], p.c, p.formats[3]
         for phase, a, b in self._ordered(p.a, p.b):
             groups = group_sums(phase, a, b, p.formats)
@@ -239,7 +239,7 @@ class FidelityPhases(_Phases):
         return errors.StepError(relative, absolute, self.tile, tuple(texts), products=products)
 
     def left_of_products(self, fmt: Format) -> float:
-        """The largest part of a product of numbers of a format that no phase of the tile takes."""
+        """Return the largest part of a product of numbers of a format that no phase of the tile takes."""
         digits, left = fmt.fraction_bits + 1, 0.0
         for phase in range(4):
             sides = [self._most(phase, side, digits) for side in (0, 1)]
@@ -274,7 +274,7 @@ class FidelityPhases(_Phases):
         return (Search("fidelity phases", fields, unscaled(cls._starts), ("phases",), rank=95),)
 
     def probe(self, build):
-        """Which parts are taken, how a group is aligned, and the erratum.
+        """Return which parts are taken, how a group is aligned, and the erratum.
 
         A product of 1.0000001 and 1.00001 in binary has a part for every phase.
         """
@@ -351,7 +351,7 @@ class IntegerPhases(_Phases):
             raise ValueError(f"IntegerPhases multiplies s8 into s32, got {', '.join(fmt.name for fmt in formats)}")
 
     def pass_bits(self, p):
-        """Exact sums of 16 products of parts, each added to the sum with saturation."""
+        """Return exact sums of 16 products of parts, each added to the sum with saturation."""
         total = p.formats[2].decode_integer(p.c)
         decoded = ([fmt.decode_integer(x) for x in codes] for codes, fmt in zip((p.a, p.b), p.formats, strict=False))
         for phase, a, b in self._ordered(*decoded):

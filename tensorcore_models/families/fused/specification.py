@@ -167,7 +167,7 @@ _SHARED = tuple(field.name for field in dataclasses.fields(FusedDotAdd))
 
 @dataclass(frozen=True)
 class ParametricDotAdd(FusedSum):
-    """A matrix unit put together from parameters, for units that do not exist (yet).
+    """`ParametricDotAdd` is a matrix unit put together from parameters, for units that do not exist (yet).
 
     Every published fused algorithm is a point of this space (:func:`as_parametric`); see :class:`FusedDotAdd` for the steps.
 
@@ -304,7 +304,7 @@ class ParametricDotAdd(FusedSum):
         return description.parametric(self, d)
 
     def form(self):
-        """The form of an exact sum, of a c that is added last, of a FusedDotAdd, or of other rules."""
+        """Return the form of an exact sum, of a c that is added last, of a FusedDotAdd, or of other rules."""
         if self.key is not None:
             return Form(None, self)
         if self.c_position != "early" and self.fraction_bits is not None:
@@ -344,7 +344,7 @@ BEYOND = {field.name: field.default for field in dataclasses.fields(ParametricDo
 
 
 def as_parametric(spec: Accumulator) -> ParametricDotAdd:
-    """The point of the parametric space that computes what `spec` does.
+    """Return the point of the parametric space that computes what `spec` does.
 
     Raises
     ------

@@ -92,7 +92,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         )
 
     def pass_bits(self, p):
-        """One FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""
+        """Return one FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""
         z, c, fmt = p.arithmetic, p.addend, p.formats[3]
         products = [z.multiply(x, y) for x, y in zip(p.x, p.y, strict=True)]
         limited = [z.overflowed(product, self.product_overflow_exponent) for product in products]

@@ -23,7 +23,7 @@ def _padded(x: np.ndarray, rows: int, cols: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class CudaEngine(StepEngine):
-    """A matrix instruction executed on a GPU.
+    """`CudaEngine` is a matrix instruction executed on a GPU.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class CudaEngine(StepEngine):
 
     @cached_property
     def device(self) -> Device:
-        """The GPU; raises OSError or RuntimeError where there is none (the message says what is missing)."""
+        """Return the GPU; raises OSError or RuntimeError where there is none (the message says what is missing)."""
         return self.on or default_device()
 
     def require(self) -> None:
@@ -116,7 +116,7 @@ def _continuing(row: Instruction) -> Instruction:
 
 
 def cuda_engine(name: str, device: Device | None = None) -> CudaEngine:
-    """The engine of an instruction of this machine's GPU.
+    """Return the engine of an instruction of this machine's GPU.
 
     Parameters
     ----------

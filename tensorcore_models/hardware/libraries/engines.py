@@ -98,7 +98,7 @@ class TorchMatmulEngine(_LibraryEngine):
 
     @property
     def torch(self) -> Any:
-        """The module torch, once the device is known to be there."""
+        """Return the module torch, once the device is known to be there."""
         if self._loaded is None:
             torch = _import("torch", self.label)
             if self.device.startswith("npu"):
@@ -115,19 +115,19 @@ class TorchMatmulEngine(_LibraryEngine):
         _ = self.torch
 
     def tensor(self, bits: np.ndarray, fmt: str) -> Any:
-        """Encodings as a tensor on the device."""
+        """Return encodings as a tensor on the device."""
         carrier = np.ascontiguousarray(bits).view(_CARRIERS[bits.dtype.itemsize])
         return self.torch.from_numpy(carrier.copy()).view(getattr(self.torch, TORCH_TYPES[fmt])).to(self.device)
 
     def bits(self, tensor: Any) -> np.ndarray:
-        """A result tensor as encodings of d_format."""
+        """Return a result tensor as encodings of d_format."""
         container = get_format(self.d_format).container
         names = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
         integers = tensor.contiguous().view(getattr(self.torch, names[container.itemsize]))
         return integers.cpu().numpy().view(container)
 
     def multiply(self, a: Any, b: Any, c: Any = None) -> Any:
-        """The library call on tensors, FP32 ones as TF32 where that is the format."""
+        """Return the library call on tensors, FP32 ones as TF32 where that is the format."""
         torch = self.torch
         if self.device.startswith("npu") or self.a_format not in ("tf32", "fp32"):
             return self._call(a, b, c)

@@ -45,7 +45,7 @@ KEPT = {
 
 @dataclass
 class Aimed:
-    """A source of inputs that separate two specifications (:data:`.challenge.Source`).
+    """`Aimed` is a source of inputs that separate two specifications (:data:`.challenge.Source`).
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Aimed:
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """Why a search for this pair found nothing; empty if there was no such search."""
+        """Return why a search for this pair found nothing; empty if there was no such search."""
         return self._searched.get(frozenset((one, other)), "")
 
     def _from_survey(self, pair: "_Pair", number: int) -> list[DotBatch] | None:

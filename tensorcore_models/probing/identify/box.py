@@ -32,7 +32,7 @@ class Fault(Exception):
 
 @dataclass
 class Box:
-    """A black box that answers batches of dot products.
+    """`Box` is a black box that answers batches of dot products.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Box:
     vectors: int = field(default=0, init=False)
 
     def ask(self, batch: DotBatch, *, chosen: bool = True) -> np.ndarray:
-        """The encoding of d for each dot product; they count as `queries` where they are `chosen`, else as `vectors`.
+        """Return the encoding of d for each dot product; they count as `queries` where they are `chosen`, else as `vectors`.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class Box:
         return self._checked(self.answer, (batch.size,), batch, batch)
 
     def ask_matrices(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """The encodings of d for one product of random matrices, counted as `vectors`.
+        """Return the encodings of d for one product of random matrices, counted as `vectors`.
 
         Raises
         ------
@@ -181,7 +181,7 @@ def as_box(
     raw: bool = False,
     key: int | None = None,
 ) -> Box:
-    """The black box of anything that multiplies matrices.
+    """Return the black box of anything that multiplies matrices.
 
     Parameters
     ----------

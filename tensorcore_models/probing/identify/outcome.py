@@ -26,7 +26,7 @@ class Nearest:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Identification(Result):
-    """What an identification found out about a black box.
+    """`Identification` holds what an identification found out about a black box.
 
     Attributes
     ----------
@@ -81,12 +81,12 @@ class Identification(Result):
 
     @property
     def specification(self) -> Accumulator | None:
-        """The accumulator that was identified, None if none was."""
+        """Return the accumulator that was identified, None if none was."""
         return None if self.engine is None else self.engine.accumulator
 
     @property
     def verdict(self) -> str:
-        """The outcome in one line."""
+        """Return the outcome in one line."""
         if self.fault:
             return f"the box cannot be identified: {self.fault}"
         if self.engine is not None:
@@ -94,7 +94,7 @@ class Identification(Result):
         return "outside of the families: no specification explains every answer"
 
     def catalogue_row(self, arch: str = "mine", name: str = "unit") -> str:
-        """Python code of a row for a table of :mod:`tensorcore_models.catalogue`.
+        """Return python code of a row for a table of :mod:`tensorcore_models.catalogue`.
 
         Raises
         ------
@@ -115,16 +115,16 @@ class Identification(Result):
         )
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         names = ("label", "family", "fault", "queries", "vectors", "seconds")
         return [{"verdict": self.verdict, **{name: getattr(self, name) for name in names}}]
 
     def sentences(self) -> list[str]:
-        """The verdict, then the open questions."""
+        """Return the verdict, then the open questions."""
         return [f"{self.label}: {self.verdict}", *(f"open: {question}" for question in self.open_questions)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         plain = ("label", "family", "fault", "any_nan", "queries", "queries_before_random", "vectors", "seconds")
         found = ("evidence", "open_questions", "equal_values")
         spec = self.specification

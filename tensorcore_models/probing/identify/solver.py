@@ -24,7 +24,7 @@ PROVED = "proved equal"
 
 @dataclass
 class Solver:
-    """A source (:data:`.challenge.Source`) that asks SMT solvers, and remembers what they said about each pair.
+    """`Solver` is a source (:data:`.challenge.Source`) that asks SMT solvers, and remembers what they said about each pair.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Solver:
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """What the solvers said about a pair that they could not separate; empty if they were not asked."""
+        """Return what the solvers said about a pair that they could not separate; empty if they were not asked."""
         return self._statements.get(frozenset((one, other)), "")
 
 

@@ -27,7 +27,7 @@ MAX_BITS = 130
 
 @dataclass(frozen=True, repr=False)
 class Characterisation(Result):
-    """What the probes found out about an engine; None where its formats cannot show it.
+    """`Characterisation` holds what the probes found out about an engine; None where its formats cannot show it.
 
     Attributes
     ----------
@@ -86,16 +86,16 @@ class Characterisation(Result):
 
     @property
     def terms(self) -> int | None:
-        """N, products in one fused operation."""
+        """Return N, products in one fused operation."""
         return self.tree.terms
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         facts = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("specials", "tree")}
         return [{**facts, "sum": str(self.tree), **dataclasses.asdict(self.specials)}]
 
     def to_dict(self) -> dict:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
