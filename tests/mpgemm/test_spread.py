@@ -257,6 +257,7 @@ def test_one_metric_beyond_its_threshold_decides_alone():
     near = {"relative_frobenius": -1.3, "componentwise": -1.5001}
     assert results_for_all(near) == results_that_decide(-1.3) == 28
     assert sampling_bits(28) <= 0.55 < sampling_bits(27)
+    assert results_for_all({"relative_frobenius": -1.3, "componentwise": -1.52}) == 28  # the first that decides
     within = {"relative_frobenius": -0.4, "componentwise": -1.2}
     assert results_for_all(within) == max(results_that_decide(-0.4), results_that_decide(-1.2, "componentwise"))
     assert results_for_all({"relative_frobenius": -0.4, "componentwise": -1.4999}) is None

@@ -51,6 +51,7 @@ TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_mode
 FACTS = "mpgemm/bounds/operand_facts.py"
 MISREAD = ("tests/testing/test_misread_operands.py",)
 NAMED = ("tests/testing/test_named_faults.py",)
+JUDGED = ("tests/testing/test_judged_conclusions.py",)
 RECORDED = ("tests/frameworks/test_torch_recorder.py",)
 ATTENTION = ("tests/tensorcore_models/test_libraries_attention.py",)
 MODEL = ("tests/frameworks/test_torch_libraries.py",)
@@ -289,6 +290,11 @@ MUTANTS = (
     Mutant("named faults: what fits few is not asked of more", "mpgemm/testing/diagnosis/failure.py", "Failure.few", "times * self.screened", "self.screened", NAMED),
     Mutant("named faults: all groups of columns are finer", "mpgemm/testing/diagnosis/terms.py", "_others", "together * 2", "together // 2", NAMED),
     Mutant("named faults: gaps of a leading dimension hold results", "mpgemm/testing/diagnosis/moved.py", "strided", "& (j < n)", "& (j < stride)", NAMED),
+    Mutant("judged: right elements speak against a race", "mpgemm/testing/diagnosis/__init__.py", "_scattered", "<= f.wrong.size", "< 0", JUDGED),
+    Mutant("judged: what fits by chance is listed as tried", "mpgemm/testing/diagnosis/__init__.py", "diagnose", "in found if finding.fits}", "in found if finding.good}", JUDGED),
+    Mutant("judged: one factor below 0 is ruled out", "mpgemm/testing/diagnosis/proved.py", "contradicted", "for sign in (1, -1)", "for sign in (1,)", JUDGED),
+    Mutant("judged: an output rounds nothing that a fault makes", "mpgemm/testing/diagnosis/proved.py", "contradicted", "own = fmt.unit_roundoff", "own = 0 * fmt.unit_roundoff", JUDGED),
+    Mutant("judged: all metrics must decide", "mpgemm/experiments/standing.py", "results_for_all", "return min((n for n in beyond", "return max((n for n in beyond", VERDICTS),
     Mutant("places: scattered elements are everywhere", "mpgemm/testing/diagnosis/places.py", "_product", "share > 0.25", "share > 0.0", NAMED),
     Mutant("recorder: a device's own function is another", "mpgemm/frameworks/torch_dispatch.py", "parts_of", "set(found._backend_fns) != {None}", "False", RECORDED),
     Mutant("recorder: operations of nobody's library are silent", "mpgemm/frameworks/torch_recorder.py", "_Products.__torch_dispatch__", " or unseen(func)", "", RECORDED),

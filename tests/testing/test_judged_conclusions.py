@@ -11,7 +11,8 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.bounds.running import _power_below, sizes_of
-from mpgemm.testing import check_attention, check_gemm
+from mpgemm.testing import check_attention, check_gemm, diagnosis
+from mpgemm.testing.diagnosis.failure import Finding, rated
 from tensorcore_models.engines.scaling import read_scales
 
 BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
@@ -72,6 +73,48 @@ def test_beta_that_is_left_out_is_named(alpha, beta):
     found = check_gemm(out, a, b, c, engine="h100", alpha=alpha, beta=beta)
     assert "the addend: beta is left out, C is added whole" in found.suspects
     assert not any(text.startswith("C left out, twice") for text in found.tried)
+
+
+@pytest.mark.parametrize("factor", [-2.0, -1.0, 3.0])
+def test_one_factor_of_either_sign_is_not_ruled_out(factor):
+    a, b = operands(8, 48, 64, 32)
+    out = (factor * (a.astype(np.float64) @ b.astype(np.float64))).astype(np.float32)
+    found = check_gemm(out, a, b, engine="h100")
+    assert (
+        "one factor for all wrong results" not in found.ruled_out
+        and "one offset for all wrong results" in found.ruled_out
+    )
+
+
+def test_an_offset_that_the_output_rounds_is_not_ruled_out():
+    """The output's rounding of what the fault makes is larger than the bound of what is right."""
+    a, b = operands(9, 48, 64, 32)
+    out = (a.astype(np.float64) @ b.astype(np.float64) + 1000).astype(BF16)
+    found = check_gemm(out, a, b, engine="h100")
+    assert (
+        "one offset for all wrong results" not in found.ruled_out
+        and "one factor for all wrong results" in found.ruled_out
+    )
+
+
+def test_a_kind_that_fits_by_chance_is_neither_named_nor_listed_as_tried(monkeypatch):
+    perhaps, half = (Finding(1.0, 0.5, text, share, 0.0) for text, share in (("fits", 0.99), ("half", 0.9)))
+    assert perhaps.fits and not perhaps.good and not half.fits
+    kinds = [diagnosis.FaultKind(f"kind that {x.text}", lambda f, x=x: iter([x]), False) for x in (perhaps, half)]
+    monkeypatch.setattr(diagnosis, "FAULT_KINDS", tuple(kinds))
+    monkeypatch.setattr(diagnosis, "LAST_KINDS", ())
+    a, b = operands(10, 48, 64, 32)
+    out = a.astype(np.float64) @ b.astype(np.float64)
+    out[:16] += np.random.default_rng(0).standard_normal((16, 32))
+    found = check_gemm(out.astype(np.float32), a, b, engine="h100")
+    assert found.suspects == ("nothing that is known here",) and found.fitting == ("fits",)
+    assert "kind that half" in found.tried and "kind that fits" not in found.tried
+
+
+def test_each_number_that_is_chosen_takes_the_evidence_of_one_element():
+    rest, before, wrong = np.full(6, 0.1), np.full(6, 1e6), np.ones(6, bool)
+    chances = [rated("", rest, before, wrong, 0.0, free).chance for free in range(7)]
+    assert chances == sorted(chances) and len(set(chances)) == 7 and chances[-1] == 0.0
 
 
 # -- attention -------------------------------------------------------------------------------------------------------------

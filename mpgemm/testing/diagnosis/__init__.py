@@ -302,7 +302,8 @@ def diagnose(f: Failure) -> Diagnosis:
 def _scattered(f: Failure) -> bool:
     """Whether few elements are wrong all over the result, as where threads do not wait for each other: what is right there
     says nothing against what is wrong."""
-    return not f.of_results and not f.place.structured and np.count_nonzero(f.wrong) * SCATTERED <= f.wrong.size
+    few = int(np.count_nonzero(f.wrong)) * SCATTERED <= f.wrong.size
+    return few and not f.of_results and not f.place.structured
 
 
 def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:
