@@ -7,6 +7,8 @@ import numpy as np
 from judge_comparison import STANDINGS, THRESHOLDS, behind, chance, enough, spelled, stand
 from judge_truth import Errors, exact_product, places_fit, sizes_of
 
+from mpgemm.cli.evaluate import VERDICT_WORDS
+
 STEPS = {"rounding after every product": "sequential", "rounding once a step": "exact"}
 ORDERS = ("termwise", "elementwise")
 SCALES = ("0", "6", "12", "auto")
@@ -125,7 +127,7 @@ class VerdictJudge:
         lines = [line.strip() for line in text.splitlines()]
         start = next(i for i, line in enumerate(lines) if line.startswith(("Verdict:", "No verdict")))
         end = lines.index("", start)
-        said = lines[start:end]
+        said = [line for line in lines[start:end] if line != VERDICT_WORDS]  # they explain the others
         used = next(
             (re.match(r"Use (\w+) order, s_b = (\w+)(, rows and columns scaled)?", x) for x in said if x[:4] == "Use "),
             None,
