@@ -31,6 +31,7 @@ def add_arguments(parser: Parser) -> None:
     add("--libraries", nargs=2, metavar="NAME[-VERSION]",
                         help="as --library of predict, for each; default: one chain and split-k are tried")  # fmt: skip
     add("--configs", nargs=2, default=["", ""], metavar="FIELD=VALUE,...", help="as --config of predict, for each")
+    parser.takes_empty = frozenset({"configs"})  # of a library that needs none
     add_profile_arguments(parser, nargs=2)
     parser.goes_with(BESIDE, ("--profiles",))
     parser.goes_without(("--libraries",), ("--profiles",))

@@ -362,6 +362,7 @@ SENTENCES = (
     (r".*: nothing is certified of (.*): no bound is derived, operands are not finite, or sums may overflow\.",
      ComparisonJudge.not_certified),
     (r"Left out: (\S+) on (\S+): .*", ComparisonJudge.left_out),
-    (r"rate: dense peak of the device.*|3xTF32 is cutlass_3xtf32 \(.*\): .*\.|The order of bf16x3 .*|.*: FP32 lacks .*",
+    (r"rate: dense peak of the device.*|3xTF32 is cutlass_3xtf32 \(.*\): .*\.|The order of bf16x3 .*|.*: FP32 lacks .*|"
+     r"tf32 rounds its operands to nearest even unless told otherwise .*",
      lambda judge, said: None),
 )  # fmt: skip

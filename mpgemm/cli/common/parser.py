@@ -26,6 +26,8 @@ class Parser(argparse.ArgumentParser):
         self._given: set[str] = set()
         self._moved: dict[str, str] = {}
         self._least: dict[str, int] = {}
+        #: Destinations of options that may be given an empty word.
+        self.takes_empty: frozenset[str] = frozenset()
 
     def goes_with(self, options: tuple[str, ...], others: tuple[str, ...], what: str = "") -> None:
         """State that options have an effect only beside at least one of the others.
@@ -100,7 +102,7 @@ class Parser(argparse.ArgumentParser):
 
     def _get_values(self, action, arg_strings):
         """Note what is given; refuse an option given twice that keeps one value: argparse would drop the first silently."""
-        if "" in arg_strings:
+        if "" in arg_strings and action.dest not in self.takes_empty:
             name = action.option_strings[0] if action.option_strings else str(action.metavar or action.dest)
             self.error(
                 f"{name} is given an empty word, expected {action.metavar or action.dest} (for the current folder: .)"
