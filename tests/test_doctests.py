@@ -18,7 +18,9 @@ MODULES = sorted(
     if "\n    >>> " in file.read_text(encoding="utf-8")
 )
 #: Modules whose examples need an extra.
-NEEDED = {"mpgemm.frameworks.torch_mode": "torch", "mpgemm.frameworks.torch_recorder": "torch"}
+NEEDED = dict.fromkeys(
+    ("mpgemm.frameworks.torch_mode", "mpgemm.frameworks.torch_recorder", "mpgemm.kernels.calls"), "torch"
+)
 
 
 @pytest.mark.parametrize("name", MODULES)

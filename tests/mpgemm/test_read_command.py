@@ -69,7 +69,7 @@ def test_a_kernel_without_arguments(capsys):
     ([KEPT, KEPT, KEPT], "one kernel is read, or two"),
     ([KEPT, "--other-grid", "2"], "--other-grid is that of a second kernel"),
     ([KEPT, "--arguments", "what"], "expected FORMAT:SHAPE"),
-    ([KEPT, "--arguments", "bf16:32x64"], "in none of the arguments; arguments that are left out are 0"),
+    ([KEPT, "--arguments", "bf16:32x64"], "in none of the arguments; gemm_param_1, gemm_param_2, gemm_param_6"),
     ([KEPT, KEPT, *ARGUMENTS, "--out", "c.npy"], "two are compared"),
     ([KEPT, *ARGUMENTS, "--output", "7"], "output is argument 7, expected 0 to 5"),
     (["none.ptx"], "none.ptx"),

@@ -134,5 +134,5 @@ def test_the_scalar_reader_agrees_on_tensor_maps():
 
 def test_every_file_is_tested_and_knows_its_opcodes():
     names = {path.stem for path in FOLDER.glob("*.ptx")}
-    assert names == {*GEMM, "sm_80-split-k", "sm_80-normalised", "sm_90-described"}
+    assert names == {*GEMM, "sm_80-split-k", "sm_80-normalised", "sm_90-described", "sm_90-attention"}
     assert {name: compiled.read(text(name)).unknown for name in names} == dict.fromkeys(names, {})

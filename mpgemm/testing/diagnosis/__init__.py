@@ -152,6 +152,9 @@ OF_RESULTS = tuple(s for s in FAULT_KINDS if s.predict in (
     _zeros, _constant, _again, fitted.whole, moved.transposed, moved.strided, swizzles.swizzled, moved.lines_moved,
     tiles.tiles_moved))  # fmt: skip
 
+#: Those that scattered elements can show by themselves: these are wrong because their errors are alike, which one factor fits.
+OF_SCATTERED = tuple(s for s in FAULT_KINDS if s.predict not in (fitted.whole, terms.own_scales, terms.block_scales))
+
 
 def _epilogue(f: Failure) -> Iterator[Finding]:
     """An epilogue that is left out, applied twice, at the wrong place, or another one; `f` is of the results."""
@@ -284,7 +287,7 @@ def diagnose(f: Failure) -> Diagnosis:
         if not good and many and hint is None and _scattered(f):
             alone = [
                 (finding._replace(text=f"{finding.text}, in these elements alone"), name)
-                for finding, name in _tried(f.alone(), FAULT_KINDS)
+                for finding, name in _tried(f.alone(), OF_SCATTERED)
             ]
             good, found = [(finding, name) for finding, name in alone if finding.good], found + alone
     statements: tuple[str, ...] = () if hint is None else (hint,)
