@@ -140,7 +140,10 @@ def _function(args) -> int:
         return 0
     numbers = [float(x) for x in _vector(texts, "function")] if texts else []
     found = explain_function(find_function(arch, name), numbers)
-    print(report.json_text(found.to_dict()) if args.json else found, end="" if args.json else "\n")
+    if args.json:
+        print(report.json_text(found.to_dict()), end="")
+    else:
+        print("\n".join(wrapped(line, hang="    ") if line.strip() else line for line in str(found).split("\n")))
     return 0
 
 

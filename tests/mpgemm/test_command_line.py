@@ -209,6 +209,7 @@ NEEDED = {
     "W.safetensors": "a safetensors file",
     "my_model:dot": "a module",
     "chosen.json": "a recording",
+    "products.jsonl": "a recording",
     "out": "results",
     "out1": "results",
     "cpu:vdpbf16ps": "AVX512-BF16",

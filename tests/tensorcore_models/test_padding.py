@@ -13,7 +13,7 @@ from twins import operands
 
 import tensorcore_models as tcm
 from tensorcore_models import kernels
-from tensorcore_models.accumulators import ScaledDotAdd
+from tensorcore_models.accumulators import ScaledDotAdd, WidenedDotAdd
 from tensorcore_models.formats import get_format
 
 IEEE_ADDITIONS = (tcm.SequentialFMA, tcm.GroupPairwiseSum, tcm.LanedFMA, tcm.PairRoundOddSum)
@@ -27,6 +27,8 @@ ROWS = list(
 
 
 def has_negative_zeros(spec) -> bool:
+    if isinstance(spec, WidenedDotAdd):
+        return True  # a small negative result that is rounded to d is -0
     spec = getattr(spec, "dot", spec)
     signed = getattr(spec, "zero_sign", "positive") != "positive" or isinstance(spec, (*IEEE_ADDITIONS, ScaledDotAdd))
     return signed or getattr(spec, "negative_underflow", "positive") == "negative"
