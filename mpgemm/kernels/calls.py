@@ -72,7 +72,7 @@ class KnownCall:
         if self._added:
             assert c is not None
             # the repair reads C after the product has been written
-            tensors["c"] = c.clone() if c is out and self._repaired else c
+            tensors["c"] = torch.clone(c) if c is out and self._repaired else c
         self._plan(tensors)
         return result
 
