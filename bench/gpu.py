@@ -6,7 +6,6 @@ driver that launches nothing, and needs no GPU.
 
 import argparse
 import json
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from pathlib import Path
 import torch
 
 from mpgemm import kernels
+from mpgemm.kernels.tuning import seconds
 
 METHODS = ("ootomo", "bf16x3", "bf16x6", "bf16x9", "tf32x3", "sgemm_cube")
 
@@ -58,21 +58,6 @@ def host(sides, methods) -> list[dict]:
     return rows
 
 
-def device_seconds(run: Callable[[], object], repeats: int = 9) -> float:
-    """Median time of a whole call on the device."""
-    for _ in range(2):
-        run()
-    times = []
-    for _ in range(repeats):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        run()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) / 1000)
-    return statistics.median(times)
-
-
 def products(sides, methods) -> list[dict]:
     """Whole calls beside cuBLAS FP32: TFLOP/s are 2 m n k over the time; errors are of the largest element."""
     rows = []
@@ -87,12 +72,12 @@ def products(sides, methods) -> list[dict]:
         base = 0.0
         for name, run in calls.items():
             found = run()[:256].double()
-            seconds = device_seconds(run)
-            base = base or seconds
+            taken = seconds(run)
+            base = base or taken
             error = float((found - exact).abs().max() / exact.abs().max())
-            rows.append({"name": name, "side": side, "ratio": base / seconds, "seconds": seconds, "error": error})
+            rows.append({"name": name, "side": side, "ratio": base / taken, "seconds": taken, "error": error})
             print(
-                f"{base / seconds:6.2f} x cuBLAS FP32, {2e-12 * side**3 / seconds:6.1f} TFLOP/s, error {error:.1e}: "
+                f"{base / taken:6.2f} x cuBLAS FP32, {2e-12 * side**3 / taken:6.1f} TFLOP/s, error {error:.1e}: "
                 f"{name}, {side}"
             )
     return rows
