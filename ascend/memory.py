@@ -211,7 +211,7 @@ class RowCosts(NamedTuple):
 
 
 def nd_costs(s: WithOptions, load_k: Any, bn: Any, step: Any = None) -> RowCosts:
-    """What loads of A and B cost that MTE2 turns from ND rows; a load brings `load_k` products, `bn` columns of B.
+    """Count the cost of loads of A and B that MTE2 turns from ND rows; a load brings `load_k` products, `bn` columns of B.
 
     Columns of B begin at multiples of `step` (None: of `bn`).
     """

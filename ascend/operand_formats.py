@@ -12,7 +12,7 @@ C0_BYTES = 32
 
 
 class OperandFormat(NamedTuple):
-    """What tilings and times need to know of a format.
+    """An operand format, as tilings and times need to know it.
 
     `bits` of an element; `depth` names the chip's parameter that says how deep a cube step is; `whole_k` is the whole number of
     products that blocks of k are made of; `scale_block` elements share a scale of one byte (0: none); `data_type` is CANN's

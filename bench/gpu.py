@@ -34,7 +34,7 @@ def host_microseconds(run: Callable[[], object], calls: int = 200, rounds: int =
 
 
 def host(sides, methods) -> list[dict]:
-    """What planned calls and calls of matmul cost the host."""
+    """Measure the host's time of planned calls and of calls of matmul."""
     sys.path.insert(0, str(Path(__file__).parent))
     from stub_driver import StubDriver
 

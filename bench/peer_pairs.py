@@ -1,4 +1,4 @@
-"""What each peer is asked, beside this package: the same operands, results compared bit by bit, times interleaved."""
+"""Asks each peer and this package the same: equal operands, results compared bit by bit, times interleaved."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -183,7 +183,7 @@ def units(quick: bool) -> Iterator[Row]:
 
 
 def on_recordings(made: dict[str, Callable]) -> Iterator[Row]:
-    """What both give on operands that a GPU was given, a GPU a line: who differs from the hardware."""
+    """Compare both with what GPUs recorded, a GPU a line."""
     for index in sorted(RECORDINGS.glob("*/index.json")):
         theirs, ours, rows, others = Tally(), Tally(), set(), set()
         for row, kind, batch, d in recorded(index.parent):

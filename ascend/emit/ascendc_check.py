@@ -20,7 +20,7 @@ VECTOR_CORES = 2
 
 @dataclass(frozen=True, repr=False)
 class AscendCCheck(Result):
-    """What was found in an AscendC kernel's text.
+    """Faults found in an AscendC kernel's text, and the mode and counts that it has.
 
     Attributes
     ----------

@@ -211,7 +211,7 @@ class KernelBound:
         return error, fits
 
     def _of_weights(self, fmt: Format) -> np.ndarray:
-        """What weights lose that are rounded to a format with their scales."""
+        """Bound the loss of weights that are rounded to a format with their scales."""
         a = np.abs(self.used.a)
         least = a.sum(1, keepdims=True) * fmt.min_subnormal / 2
         return (fmt.unit_roundoff * (a @ np.abs(self.used.b)) + least) * bounds.MARGIN

@@ -21,7 +21,7 @@ _BUSY = 20_000_000
 
 @dataclass(frozen=True)
 class CampaignDevice:
-    """What the parts of a campaign run on.
+    """The device that the parts of a campaign run on.
 
     Attributes
     ----------

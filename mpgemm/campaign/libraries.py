@@ -1,4 +1,4 @@
-"""What torch's libraries return on a GPU: hashes and bits of results, the kernels that ran, and cuBLASLt's own configuration.
+"""Records torch's products on a GPU: hashes and bits of results, the kernels that ran, and cuBLASLt's own configuration.
 
 Small products are also sought among the models' chains under the orders over k that kernels use.
 """

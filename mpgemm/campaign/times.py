@@ -44,7 +44,7 @@ def tasks(target: KernelTarget, device: torch.device, time: Callable[[Callable[[
 
 
 def products(target: KernelTarget, device: torch.device, m: int, n: int, k: int) -> dict[str, Prepared]:
-    """What makes each product of a shape ready; operands are made when it is asked for one."""
+    """Make each product of a shape ready; operands are made when one is asked for."""
     found: dict[str, Prepared] = {
         name: partial(_torch_call, device, (m, n, k), kind, precision)
         for name, kind, precision in TORCH

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_folder(path: Path, args: argparse.Namespace) -> PtoCheck | AscendCCheck:
-    """What is wrong with a kernel that was written out here: PTO kernels run, AscendC's are read."""
+    """Find the faults of a kernel that was written out here: PTO kernels run, AscendC's are read."""
     from ascend.emit.ascendc_check import check_ascendc_kernel
     from ascend.emit.check import check_emitted, record_of
 

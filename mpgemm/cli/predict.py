@@ -142,7 +142,7 @@ class _Prediction:
 
 
 def _profiled(args: argparse.Namespace) -> _Prediction:
-    """What the product of a profile returns."""
+    """Return the result of a profile's product."""
     from mpgemm.cli.common.profile_options import bits_of, one_profiled
     from mpgemm.inputs.files import read_matrix
     from tensorcore_models.formats import operand_format
@@ -164,7 +164,7 @@ def _profiled(args: argparse.Namespace) -> _Prediction:
 
 
 def _predicted(args: argparse.Namespace) -> _Prediction:
-    """What a library's kernel, or one that is compiled, returns."""
+    """Return the result of a library's kernel, or of a compiled one."""
     from tensorcore_models.engines.scaling import read_scales
 
     rounds = options.rounds_operands(args.gpu, args.library)

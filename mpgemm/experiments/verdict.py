@@ -340,7 +340,7 @@ def _spread(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
 
 
 def _undecided(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
-    """What few results leave open, and how many would decide."""
+    """Say what few results leave open, and how many would decide."""
     open_ones = [j for j in judged if j.status == "undecided"]
     if not open_ones:
         return []

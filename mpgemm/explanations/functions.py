@@ -23,7 +23,7 @@ _PRECISION = {"fp16": 11, "bf16": 8, "fp64 high": 21}
 
 @dataclass(frozen=True)
 class Lookup:
-    """What the special-function unit did for one operand, in integers.
+    """The steps of the special-function unit for one operand, in integers.
 
     `total` is F = c0 + c1 x + c2 Q(x) in units of 2^-fraction_bits; of a logarithm it is the exponent `whole` and F, without
     the last two bits of F. `replaced`: the operand is special or outside of the tables, so the result is a fixed one.

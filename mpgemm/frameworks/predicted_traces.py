@@ -1,4 +1,4 @@
-"""What a device would have given for each recorded module, from its recorded inputs: a run to compare a recorded one with."""
+"""Predicts each recorded module on a device from its recorded inputs: a run to compare a recorded one with."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What torch dispatches: which operations multiply matrices, of what they consist, and where their results go."""
+"""Sorts torch's operations: which multiply matrices, of what they consist, and where their results go."""
 
 import re
 from collections.abc import Callable

@@ -186,7 +186,7 @@ def _pow(x, exponent) -> Computed | None:
 
 # -- rows ----------------------------------------------------------------------------------------------------------------
 def _basis(kernel: str, length: int, dtype: torch.dtype, weights: bool = False) -> str:
-    """What a row's result rests on."""
+    """Name the evidence of a row's result."""
     if length not in row_operations.RECORDED[kernel]:
         return inferred(f"rows of {length} by the kernel's source")
     if weights:

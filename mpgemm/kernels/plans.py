@@ -39,7 +39,7 @@ _WORDS, _EXPONENTS = ("a_words", "b_words"), ("a_exponents", "b_exponents")
 
 @dataclass(frozen=True)
 class PlannedProduct:
-    """What a product's plan depends on: alpha A B + beta C for a batch of matrices.
+    """The facts on which a product's plan depends: alpha A B + beta C for a batch of matrices.
 
     Attributes
     ----------

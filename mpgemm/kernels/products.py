@@ -153,7 +153,7 @@ class TensorProduct:
             out[index] = torch.from_numpy(np.ascontiguousarray(found, np.float32))
 
     def planned(self, out: torch.Tensor, tile: Configuration | None = None) -> PlannedProduct:
-        """What the plan of this product depends on."""
+        """Return the facts on which the plan of this product depends."""
         c = None if self.c is None or self.beta == 0 else strides_of(self.c)
         return PlannedProduct(
             self.row, self.sizes, (TYPES[self.a.dtype], TYPES[self.b.dtype]), (strides_of(self.a), strides_of(self.b)),

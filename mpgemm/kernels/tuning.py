@@ -73,7 +73,7 @@ def fastest(
 
 
 def _key(target: str, launch: TritonLaunch, configurations) -> str:
-    """What times depend on: sizes, strides, types and constants of a launch but its tiles, and which tiles there are.
+    """Return the key of a timing: sizes, strides, types and constants of a launch but its tiles, and which tiles there are.
 
     Flags of tiles take no time to speak of: products with and without repair have one answer.
     """

@@ -1,4 +1,4 @@
-"""What frameworks and libraries call their ways to multiply FP32 matrices, as rows: name, method here, source, whose order.
+"""Names that frameworks and libraries give their ways to multiply FP32 matrices: name, method here, source, whose order.
 
 :func:`mpgemm.recovery.methods.get_method` knows them all, and with it whatever takes a method. Which instructions a library
 chains for a call is another question (:mod:`tensorcore_models.libraries`).

@@ -36,7 +36,7 @@ P_FACTORS, STALE = range(13), (4.0, 8.0, math.inf)
 
 
 class Prediction(NamedTuple):
-    """What a head is with a fault."""
+    """Return a head's result with a fault."""
 
     kind: str  #: Of which this is one, with its parameters.
     text: str

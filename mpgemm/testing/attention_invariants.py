@@ -1,4 +1,4 @@
-"""What every attention kernel keeps: weights sum to the row sum, and later keys change no bit of a causal row.
+"""Checks what every attention kernel keeps: weights sum to the row sum, and later keys change no bit of a causal row.
 
 A kernel is called with other operands than a test's own, on which its result is known better than for any V.
 """

@@ -1,4 +1,4 @@
-"""What a test of an attention kernel may allow on its operands, and what a cast of P without a factor would lose there."""
+"""Computes the tolerance of an attention kernel on its operands, and what a cast of P without a factor would lose there."""
 
 from dataclasses import asdict, dataclass
 from typing import Unpack
@@ -58,7 +58,7 @@ class AttentionTolerance(Result):
         return [self.to_dict()]
 
     def sentences(self) -> list[str]:
-        """What may be allowed, how it is known, and what it sees."""
+        """Say what may be allowed, how it is known, and what it sees."""
         lines = [
             f"{self.label}: a test may allow atol={min(self.certified, self.statistical):.3g} (rms result {self.size:.3g})",
             f"certified (no kernel that computes so exceeds it): {self.certified:.3g}",

@@ -1,4 +1,4 @@
-"""What cuBLASLt logs of a product: its own configuration, read from the file that CUBLASLT_LOG_FILE names."""
+"""Reads cuBLASLt's configuration of a product from the log that CUBLASLT_LOG_FILE names."""
 
 import os
 import re
@@ -25,7 +25,7 @@ class LibraryLog:
         return self.path.stat().st_size if self.path is not None and self.path.exists() else 0
 
     def since(self) -> str:
-        """What was written since the last call."""
+        """Return what was written since the last call."""
         if self.path is None or not self.path.exists():
             return ""
         with self.path.open("rb") as file:

@@ -35,7 +35,7 @@ FP8_PAIRS = ("e4e4", "e4e5", "e5e4")
 def requests(
     sizes: Iterable[tuple[int, int, int]] = SIZES, formats: Iterable[str] = (*FORMATS, "fp8", "s8")
 ) -> Iterator[dict]:
-    """What is recorded: a row without results for each product.
+    """Yield the requests: a row without results for each product.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _device_name(device: str) -> str:
 
 
 def _recorded(row: Mapping, device: str) -> dict:
-    """What one product returns, and what ran."""
+    """Run one product; return its result and the kernels that ran."""
     import torch
 
     call = _call(row, device)

@@ -241,7 +241,7 @@ def _double_rows():
 
 
 def _wmma(arch: str, fmt: str, c: str, d: str) -> tuple[Accumulator, dict[str, str]]:
-    """What WMMA of 16-bit operands computes, and what that rests on."""
+    """Return the accumulator of WMMA of 16-bit operands, and its evidence."""
     unit = ARCHITECTURES[arch]
     facts = _basis(arch, d, fmt in unit.pinned and c == d, f"{KHATTAK}; {MMA_SIM}", INFERRED)
     if c == d:

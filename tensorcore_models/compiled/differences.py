@@ -11,7 +11,7 @@ _WIDEST = 150
 
 
 def difference(first: tuple[CommonForm, ...], second: tuple[CommonForm, ...]) -> str:
-    """What one kernel has in the place where the other has something else; both have different normal forms."""
+    """Name what one kernel has where the other has something else; both have different normal forms."""
     forms = Forms()
     roots = _first_apart(first, second, forms)
     if roots is None:

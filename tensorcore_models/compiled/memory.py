@@ -182,7 +182,7 @@ class GlobalMemory:
         raise KernelFault(f"{deed} {size} bytes of global memory at {where}", index=index)
 
     def _left_out(self) -> str:
-        """What may be wrong where an address is near 0."""
+        """Say what may be wrong where an address is near 0."""
         if not self.left_out:
             return "; arguments that are left out are 0"
         one = len(self.left_out) == 1

@@ -23,7 +23,7 @@ RECORDED = "hopper"
 
 
 def _evidence(arch: str, row: Row) -> str:
-    """What a row's bits rest on for an architecture."""
+    """Return the evidence of a row's bits for an architecture."""
     if row.recorded == "IEEE 754":
         return "IEEE 754"
     if row.kind == INSTRUCTION:

@@ -1,4 +1,4 @@
-"""What NVIDIA's special-function unit computes, written once over operations `z` on integers of known range.
+"""States NVIDIA's special-function unit once, over operations `z` on integers of known range.
 
 :mod:`tensorcore_models.functions.on_integers` has the operations on Python's integers, the slow truth of every function, and
 :mod:`tensorcore_models.functions.on_terms` on bit-vectors for solvers; ``_kernels/functions/unit.h`` is the kernel.

@@ -337,7 +337,7 @@ def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Findin
 
 
 def _no_number(f: Failure) -> str:
-    """What is said where no wrong result is finite: of NaN everywhere nothing can be told, of infinities where they belong."""
+    """Describe wrong results that are all NaN or infinite: NaN everywhere tell nothing, nor do infinities where they belong."""
     got = f.out[f.wrong]
     if not np.isnan(got).any() and f.case.epilogue is None and np.array_equal(np.sign(got), np.sign(f.exact[f.wrong])):
         with np.errstate(all="ignore"):

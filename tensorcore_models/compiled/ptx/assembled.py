@@ -1,4 +1,4 @@
-"""What ptxas makes of products, additions and divisions that name no rounding, by default (``--fmad=true``).
+"""Contracts products, additions and divisions that name no rounding, as ptxas does by default (``--fmad=true``).
 
 PTX leaves these to the assembler: ``mul.f32`` and ``add.f32`` may become one multiply-add, ``mul.rn.f32`` may not (PTX ISA 9.1,
 9.7.3). What ptxas does was read from its SASS (12.9 and 13.4, sm_80 and sm_90a;
