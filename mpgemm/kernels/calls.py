@@ -21,7 +21,7 @@ LAYOUTS = ("nn", "nt", "tn", "tt")
 
 # -- calls that matmul has seen ----------------------------------------------------------------------------------------------
 def call_key(a, b, out, c, method, alpha, beta, config, scale, repair, options) -> tuple | None:
-    """Return the key of a call's checks and plan; None for calls that are not kept: on CPUs, with gradients, in traces of torch,
+    """Return the key of a call's checks and plan; None for calls that are not kept: on CPUs, with gradients, in a trace,
     of operands that were split, and where the result shares memory with what is read."""
     if type(a) is not torch.Tensor or type(b) is not torch.Tensor or not isinstance(config, Configuration | None):
         return None
