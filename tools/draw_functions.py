@@ -133,7 +133,7 @@ def draw_softmax(path: Path) -> None:
         print(f"{name}: mean error {error.mean():+.4f} ulp, row sums {sums.mean() * 2**11:+.4f} 2^-11 in the mean")
     left.set(xlabel="error of one exponential / ulp of FP16", ylabel="density")
     right.set(xlabel="error of a row's sum / $2^{-11}$", ylabel="rows")
-    left.legend(fontsize=7)
+    figure.legend(*left.get_legend_handles_labels(), fontsize=7, loc="outside upper center", ncols=2)
     figure.savefig(path, dpi=130)
 
 
