@@ -292,6 +292,11 @@ def gfloat_formats(quick: bool) -> Iterator[Row]:
             )
 
 
+def rounded_by_ml_dtypes(x: np.ndarray, dtype: type) -> np.ndarray:
+    """Values of ml_dtypes' conversion."""
+    return x.astype(dtype).astype(np.float64)
+
+
 def ml_dtypes_formats(quick: bool) -> Iterator[Row]:
     """FP32 numbers rounded to nearest: a spread of all encodings that stay inside of the format's range."""
     step = 65537 if quick else 4099
@@ -299,7 +304,7 @@ def ml_dtypes_formats(quick: bool) -> Iterator[Row]:
     for name, dtype in ML_DTYPES.items():
         fmt = tcm.get_format(name)
         inside = x[np.abs(x) <= tcm.decode(fmt.max_bits, fmt)]
-        theirs = lambda: inside.astype(dtype).astype(np.float64)  # noqa: B023, E731
+        theirs = partial(rounded_by_ml_dtypes, inside, dtype)
         ours = partial(tcm.round_to, inside, name)
         differ = same_values(theirs(), ours())
         yield Row(
