@@ -1,7 +1,7 @@
 """Products and functions of torch that a campaign records, as rows: what is drawn, and what is called.
 
-Operands are NumPy's standard normal numbers of the PCG64 generator with seeds [seed, 0], [seed, 1], ..., so that any machine
-draws them again.
+Operands of products are those that :mod:`tensorcore_models.libraries.recorded_products` draws for a row; others are NumPy's
+standard normal numbers with seeds [seed, 0], [seed, 1], ..., so that any machine draws them again.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-_TYPES = {
-    "fp16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32, "fp32": torch.float32, "fp64": torch.float64,
-    "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2,
-}  # fmt: skip
+from mpgemm.traces.record_products import FP8_PAIRS, product_call
+
+_TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}
 SHAPES = (
     (64, 64, 64), (128, 128, 128), (16, 16, 256), (1, 4096, 4096), (17, 512, 1000), (128, 256, 512), (256, 256, 4096),
     (512, 512, 2048), (64, 64, 16384), (1024, 1024, 1024), (2048, 2048, 2048), (100, 300, 700), (4096, 4096, 4096),
@@ -57,10 +56,6 @@ def drawn(shape: tuple[int, ...], seed: list[int]) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def _scales(shape: tuple[int, ...], seed: list[int]) -> np.ndarray:
-    return np.exp2(np.random.default_rng(seed).uniform(-2, 2, shape)).astype(np.float32)
-
-
 def _there(x: np.ndarray, device: torch.device) -> torch.Tensor:
     return torch.from_numpy(x).to(device)
 
@@ -88,118 +83,48 @@ def _plain() -> Iterator[LibraryCase]:
                     how = {None: "", True: "reduced", False: "full"}[reduced]
                     name = "/".join(filter(None, ("mm", operands, how, f"{m}x{n}x{k}", layout)))
                     facts = {"op": "mm", **_sizes(m, n, k), "layout": layout, "operands": operands, "reduced": reduced}
-                    yield LibraryCase(name, facts, partial(_mm, (m, n, k), operands, layout, reduced))
+                    yield LibraryCase(name, facts, partial(product_call, facts))
 
 
 def _wide_results() -> Iterator[LibraryCase]:
     for m, n, k in SHAPES:
         for operands in ("fp16", "bf16"):
             facts = {"op": "mm out fp32", **_sizes(m, n, k), "operands": operands}
-            yield LibraryCase(f"mm32/{operands}/{m}x{n}x{k}", facts, partial(_mm32, (m, n, k), operands))
-
-
-def _pair(shape: tuple[int, int, int], operands: str, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    (m, n, k), seed, kind = shape, _sizes(*shape)["seed"][0], _TYPES[operands]
-    return tuple(_there(drawn(s, [seed, i]), device).to(kind) for i, s in enumerate(((m, k), (k, n))))  # type: ignore[return-value]
-
-
-def _mm(shape, operands: str, layout: str, reduced: bool | None, device: torch.device) -> Callable[[], torch.Tensor]:
-    a, b = _pair(shape, operands, device)
-    a = a if layout[0] == "n" else a.t().contiguous().t()
-    b = b if layout[1] == "n" else b.t().contiguous().t()
-    settings = torch.backends.cuda.matmul
-    wanted = {"allow_tf32": operands == "tf32"}
-    if reduced is not None:
-        wanted |= dict.fromkeys(
-            ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction"), reduced
-        )
-
-    def call() -> torch.Tensor:
-        before = {name: getattr(settings, name) for name in wanted}
-        try:
-            for name, value in wanted.items():
-                setattr(settings, name, value)
-            return a @ b
-        finally:
-            for name, value in before.items():
-                setattr(settings, name, value)
-
-    return call
-
-
-def _mm32(shape, operands: str, device: torch.device) -> Callable[[], torch.Tensor]:
-    a, b = _pair(shape, operands, device)
-    return lambda: torch.mm(a, b, out_dtype=torch.float32)
+            yield LibraryCase(f"mm32/{operands}/{m}x{n}x{k}", facts, partial(product_call, facts))
 
 
 # -- products with scales ----------------------------------------------------------------------------------------------------
-def _narrow_pair(shape, kinds: tuple[str, str], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """A, and B column by column, as torch takes operands of FP8."""
-    (m, n, k), seed = shape, _sizes(*shape)["seed"][0]
-    a, b = (_there(drawn(s, [seed, i]), device) for i, s in enumerate(((m, k), (n, k))))
-    return a.to(_TYPES[kinds[0]]), b.to(_TYPES[kinds[1]]).t()
-
-
 def _scaled() -> Iterator[LibraryCase]:
     for m, n, k in NARROW_SHAPES:
-        for kinds in (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3")):
+        for kinds in FP8_PAIRS:
             for fast in (False, True):
-                for out in (torch.bfloat16, torch.float32, torch.float16):
-                    name = f"scaled/{kinds[0]}{kinds[1]}/{'fast' if fast else 'slow'}/{str(out)[6:]}/{m}x{n}x{k}"
+                for out in ("bfloat16", "float32", "float16"):
+                    name = f"scaled/{kinds}/{_speed(fast)}/{out}/{m}x{n}x{k}"
                     facts = {
-                        "op": "scaled_mm",
-                        **_sizes(m, n, k),
-                        "operands": "".join(kinds),
-                        "fast": fast,
-                        "out": str(out),
-                    }
-                    yield LibraryCase(name, facts, partial(_scaled_mm, (m, n, k), kinds, fast, out))
+                        "op": "scaled_mm", **_sizes(m, n, k), "operands": kinds, "fast": fast, "out": f"torch.{out}"
+                    }  # fmt: skip
+                    yield LibraryCase(name, facts, partial(product_call, facts))
 
 
-def _scaled_mm(shape, kinds, fast: bool, out: torch.dtype, device: torch.device) -> Callable[[], torch.Tensor]:
-    a, b = _narrow_pair(shape, kinds, device)
-    scales = {"scale_a": torch.tensor(0.5, device=device), "scale_b": torch.tensor(3.0, device=device)}
-    return lambda: torch._scaled_mm(a, b, **scales, out_dtype=out, use_fast_accum=fast)
+def _speed(fast: bool) -> str:
+    return "fast" if fast else "slow"
 
 
 def _scaled_by_parts() -> Iterator[LibraryCase]:
     for m, n, k in NARROW_SHAPES:
         for fast in (False, True):
-            facts = {"op": "rowwise", **_sizes(m, n, k), "fast": fast}
-            yield LibraryCase(
-                f"rowwise/{'fast' if fast else 'slow'}/{m}x{n}x{k}", facts, partial(_by_rows, (m, n, k), fast)
-            )
+            facts = {"op": "rowwise", **_sizes(m, n, k), "operands": "e4e4", "fast": fast}
+            yield LibraryCase(f"rowwise/{_speed(fast)}/{m}x{n}x{k}", facts, partial(product_call, facts))
         if k % 128 == n % 128 == 0:
-            facts = {"op": "block 1x128 128x128", **_sizes(m, n, k)}
-            yield LibraryCase(f"block128/{m}x{n}x{k}", facts, partial(_by_blocks, (m, n, k)))
-
-
-def _by_rows(shape, fast: bool, device: torch.device) -> Callable[[], torch.Tensor]:
-    (a, b), (m, n, _), seed = _narrow_pair(shape, ("e4m3", "e4m3"), device), shape, _sizes(*shape)["seed"][0]
-    of_a, of_b = (_there(_scales(s, [seed, i]), device) for i, s in ((2, (m, 1)), (3, (1, n))))
-    return lambda: torch._scaled_mm(a, b, of_a, of_b, out_dtype=torch.bfloat16, use_fast_accum=fast)
-
-
-def _by_blocks(shape, device: torch.device) -> Callable[[], torch.Tensor]:
-    (a, b), (m, n, k), seed = _narrow_pair(shape, ("e4m3", "e4m3"), device), shape, _sizes(*shape)["seed"][0]
-    of_a, of_b = (_there(_scales(s, [seed, i]), device) for i, s in ((4, (m, k // 128)), (5, (k // 128, n // 128))))
-    of_a, of_b = (x.t().contiguous().t() for x in (of_a, of_b))
-    return lambda: torch._scaled_mm(a, b, scale_a=of_a, scale_b=of_b, out_dtype=torch.bfloat16)
+            facts = {"op": "block 1x128 128x128", **_sizes(m, n, k), "operands": "e4e4"}
+            yield LibraryCase(f"block128/{m}x{n}x{k}", facts, partial(product_call, facts))
 
 
 # -- the rest ----------------------------------------------------------------------------------------------------------------
 def _integers() -> Iterator[LibraryCase]:
     for m, n, k in NARROW_SHAPES:
-        yield LibraryCase(f"int8/{m}x{n}x{k}", {"op": "int_mm", **_sizes(m, n, k)}, partial(_int_mm, (m, n, k)))
-
-
-def _int_mm(shape, device: torch.device) -> Callable[[], torch.Tensor]:
-    (m, n, k), seed = shape, _sizes(*shape)["seed"][0]
-    a, b = (
-        _there(np.random.default_rng([seed, i]).integers(-128, 128, s, np.int8), device)
-        for i, s in ((6, (m, k)), (7, (k, n)))
-    )
-    return lambda: torch._int_mm(a, b)
+        facts = {"op": "int_mm", **_sizes(m, n, k), "operands": "s8"}
+        yield LibraryCase(f"int8/{m}x{n}x{k}", facts, partial(product_call, facts))
 
 
 def _attention() -> Iterator[LibraryCase]:

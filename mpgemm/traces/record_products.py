@@ -12,9 +12,10 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -122,8 +123,8 @@ def _recorded(row: Mapping, device: str) -> dict:
     """Run one product; return its result and the kernels that ran."""
     import torch
 
-    call = _call(row, device)
-    with torch.no_grad(), _settings(row):
+    call = product_call(row, device)
+    with torch.no_grad():
         log = LibraryLog()
         result = call()
         logged = log.since()
@@ -155,8 +156,36 @@ def _settings(row: Mapping) -> Iterator[None]:
             setattr(matmul, name, value)
 
 
-def _call(row: Mapping, device: str):
-    """The product as a function without arguments; its operands lie on the device."""
+def product_call(row: Mapping, device: Any) -> Callable[[], Any]:
+    """Make a product ready: its operands lie on the device, and torch's switches are the row's during a call.
+
+    Parameters
+    ----------
+    row : mapping
+        A request, as :func:`requests` makes them.
+    device : str or torch.device
+
+    Returns
+    -------
+    callable
+        Without arguments, returns the result, a torch tensor.
+
+    Raises
+    ------
+    ValueError
+        If the row's operation is no product, or it has no seed.
+    """
+    call = _call(row, device)
+
+    def switched():
+        with _settings(row):
+            return call()
+
+    return switched
+
+
+def _call(row: Mapping, device: Any) -> Callable[[], Any]:
+    """The product under whatever switches are on."""
     import torch
 
     a, b, scales = operands(row)
