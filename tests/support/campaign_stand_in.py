@@ -20,8 +20,9 @@ from ptx_device import PTXDevice
 import tensorcore_models as tcm
 from mpgemm.campaign import device as campaign_device
 from mpgemm.campaign import emulation, functions, libraries, library_cases, recovery, times, units
-from mpgemm.kernels import products
+from mpgemm.kernels import plans
 from mpgemm.kernels.configurations import Configuration
+from mpgemm.kernels.forms import TILES
 from tensorcore_models.gpu import tensors
 from tensorcore_models.hardware.campaign import run as unit_campaign
 from tensorcore_models.hardware.libraries.engines import TorchMatmulEngine
@@ -48,7 +49,8 @@ def stand_in(
     gpu = tensors.GPU(machine.target, machine, unit_machine.WARPS, unit_machine.EACH)
     patch.setattr(tensors, "gpu_of", lambda tensor: gpu)
     patch.setattr(tensors, "on_gpu", lambda *operands: tensors.is_tensor(operands[0]))
-    patch.setattr(products, "choose", lambda *args: Configuration(16, 32, 32, 2, 2))
+    for chooser in ("choose", "word_configuration"):
+        patch.setattr(plans, chooser, lambda form, *args: Configuration(16, 32, TILES[form.format], 2, 2))
     patch.setattr(TorchMatmulEngine, "multiply", own_product)
     fake = FakeGpu("hopper", model_of)
     fake.name = name
