@@ -80,6 +80,7 @@ def _state_what_goes_together(parser: Parser) -> None:
     parser.goes_without(("--tiling", "--sensitivity", "--top"), ("--shapes",))
     parser.goes_without((*ranking, *sample), ("--block",))
     parser.goes_without(("--distribution",), ("--files",))
+    parser.at_least(1, "--top")
     parser.goes_with(("--out", *FIGURE_OPTIONS), ("--pareto", "--heat-map"))
     parser.goes_without(("--json",), ("--heat-map",))
 
