@@ -1,4 +1,4 @@
-"""What is to be computed and by what kind of kernel: what the planner and the closed forms are asked."""
+"""Defines the request to the planner and the closed forms: the product to compute and the kind of its kernel."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the options of a tile schedule can be, what is wrong with them without a chip, and what follows from them."""
+"""Lists the options of a tile schedule, checks them without a chip, and derives the properties that follow from them."""
 
 import math
 from functools import cached_property
@@ -36,7 +36,7 @@ DEQUANTIZES = ("fixpipe", "vector")
 
 
 def what_dequantizes(said: object, chip: Chip | None = None) -> Dequantize:
-    """What scales the sums: True is FIXPIPE, False nothing; ValueError for what is unknown or what the chip has not."""
+    """Name the unit that scales the sums: True is FIXPIPE, False nothing; ValueError if it is unknown or the chip lacks it."""
     found = {True: "fixpipe", False: ""}[said] if isinstance(said, bool) else said
     if found not in ("", *DEQUANTIZES):
         raise ValueError(f"dequantize is one of {', '.join(DEQUANTIZES)}, got {said!r}")
@@ -67,7 +67,7 @@ def check_options(terms: int, mode: str, operand: str) -> None:
 
 
 class WithOptions:
-    """What follows from the options alone, for a schedule and for a request to the planner."""
+    """The properties that follow from the options alone, for a schedule and for a request to the planner."""
 
     m: int
     k: int

@@ -1,4 +1,4 @@
-"""What a person waits for: CPU time of commands, as ratios to numpy's SGEMM of 1024^3 in the same run.
+"""Measures the CPU time of commands for which a person waits, as ratios to numpy's SGEMM of 1024^3 in the same run.
 
     python bench/bench_commands.py [--only WORD] [--turns 3] [--json out/commands.json]
 

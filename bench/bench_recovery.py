@@ -1,4 +1,4 @@
-"""What a recovery method costs beside its engine passes: splitting, joining, outside sums. Interleaved in one run.
+"""Measures a recovery method's time beside its engine passes: splitting, joining, outside sums. Interleaved in one run.
 
     python bench/bench_recovery.py [--sizes 512 1024] [--engine a100] [--only WORD] [--cpu-time] [--quick]
 

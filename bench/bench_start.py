@@ -1,4 +1,4 @@
-"""What starts cost: CPU time of imports and of every command's help, and the modules that take longest (python -X importtime).
+"""Measures the CPU time of starts: of imports, every command's help, and the slowest modules (python -X importtime).
 
 python bench/bench_start.py [--turns 5] [--json out/start.json]
 """

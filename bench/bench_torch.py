@@ -1,4 +1,4 @@
-"""What the torch mode costs beside the product itself: `a @ b` under `mpgemm.torch.emulate` against `Instruction.gemm`.
+"""Measures the torch mode's time beside the product itself: `a @ b` under `mpgemm.torch.emulate` against `Instruction.gemm`.
 
 python bench/bench_torch.py [--sizes 256 1024] [--engine h100] [--threads 1] [--cpu-time] [--json out/torch.json]
 """

@@ -121,7 +121,7 @@ def _cpuinfo(key: str) -> str:
 
 
 def machine() -> dict:
-    """What a reader needs to judge a ratio: CPU, features, BLAS kernel and threads, versions, variant."""
+    """Return the facts by which a reader judges a ratio: CPU, features, BLAS kernel and threads, versions, variant."""
     import numpy
 
     flags = _cpuinfo("flags").split() + _cpuinfo("Features").split()

@@ -61,7 +61,7 @@ def other_size(prefix: str, name: str) -> bool:
 
 
 def mmasim_operations() -> dict[str, Callable]:
-    """What makes mmasim's operation, by "arch:name" as the catalogue spells it; wgmma and tcgen05 at their smallest m and n."""
+    """Map the catalogue's "arch:name" to the maker of mmasim's operation; wgmma and tcgen05 at their smallest m and n."""
     tables = (
         ("mma.", isa_mma.mma_shape_and_type, sim.MMA),
         ("mma.", isa_mma.mma_block_scale_shape_and_type, sim.MMABlockScale),

@@ -20,14 +20,14 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Result(ABC):
-    """What a function found out, as rows of a table and sentences beside them."""
+    """A function's findings, as rows of a table and sentences beside them."""
 
     @abstractmethod
     def to_rows(self) -> list[dict]:
         """The rows of its table, all with the same names; one row for a result that is one record."""
 
     def sentences(self) -> Sequence[str]:
-        """What the table means, for people; the first one is the headline."""
+        """Return the meaning of the table in sentences for people; the first one is the headline."""
         return (str(self).partition("\n")[0],)
 
     def to_dataframe(self):

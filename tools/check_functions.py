@@ -88,7 +88,7 @@ def binade_blocks(binade: int, step: int) -> range:
 
 
 def sample(folder: Path) -> dict:
-    """What the project's tests hold of a folder's recordings: sums of the block hashes of binades, some blocks, some pairs."""
+    """Sample a folder's recordings for the project's tests: sums of the block hashes of binades, some blocks, some pairs."""
     with np.load(folder / "mufu.npz") as recorded:
         hashes = {name.removeprefix("hash/"): recorded[name] for name in recorded.files if name.startswith("hash/")}
         pairs = {
@@ -249,7 +249,7 @@ class Errors:
             self.breaks += int((np.diff(finite, prepend=before) * direction < 0).sum())
 
     def to_dict(self) -> dict:
-        """What was found, for JSON."""
+        """Return the findings, for JSON."""
         return {
             "operands": self.operands, "extremes": self.extremes, "where": self.where,
             "mean_size": {key: total / max(self.operands, 1) for key, total in self.sizes.items()},

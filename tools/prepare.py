@@ -47,7 +47,7 @@ def run(*command: str | Path, quiet: bool = False) -> str:
 
 
 def fault(venv: Path) -> str | None:
-    """What is wrong with an environment that exists, None if it can be used."""
+    """Return the fault of an environment that exists, None if it can be used."""
     python = venv / "bin" / "python"
     asked = "import sys; print(*sys.version_info[:2], sep='.')"
     done = subprocess.run([python, "-c", asked], capture_output=True, text=True) if python.exists() else None

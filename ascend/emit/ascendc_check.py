@@ -57,7 +57,7 @@ class AscendCCheck(Result):
                 "faults": self.to_rows()}  # fmt: skip
 
     def sentences(self) -> list[str]:
-        """What was found."""
+        """Describe the check's faults in sentences, the headline first."""
         kind = {"cube only": "cubes", "mix": "vector cores", "coupled": "cores"}[self.mode]
         first = f"{self.name}: {self.mode}, usedCoreNum counts {self.counted} {kind}, {self.cubes} cubes are at work"
         if self.sound:

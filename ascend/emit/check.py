@@ -52,7 +52,7 @@ class Matrix(NamedTuple):
 
 @dataclass(frozen=True)
 class ShimRun:
-    """What a run gave: faults, the result's bytes, and loads to L1 and stores from L0C in the order of each core."""
+    """A run's faults, the result's bytes, and loads to L1 and stores from L0C in the order of each core."""
 
     faults: list[PtoFault]
     result: bytes
@@ -61,7 +61,7 @@ class ShimRun:
 
 @dataclass(frozen=True, repr=False)
 class PtoCheck(Result):
-    """What was found in a kernel.
+    """The faults found in a kernel, and how its result differs from the reference.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class PtoCheck(Result):
                 "different": self.different, "largest": self.largest, "faults": self.to_rows()}  # fmt: skip
 
     def sentences(self) -> list[str]:
-        """What was found."""
+        """Describe the comparison and the faults in sentences, the headline first."""
         same = f"the same bits as {self.compared}"
         if self.different:
             same = f"{self.different} differ from {self.compared}, by at most {self.largest:.3g}"
@@ -236,7 +236,7 @@ def check_emitted(
 
 
 def _in_some_order(partial: np.ndarray, result: bytes) -> tuple[np.ndarray, np.ndarray | None]:
-    """What atomic additions of slices can give: of all orders the one of the result, for each element; or a bound on them."""
+    """Sum slices as atomic additions can: for each element in the order that the result has, or with a bound on all orders."""
     merged = merge_slices(partial)
     if len(partial) > MOST_ORDERED_SLICES:
         return merged, atomic_spread(partial)

@@ -92,7 +92,7 @@ def _l1_bytes(s: Kernel) -> tuple[int, int]:
 
 
 def constants(s: GridKernel, scale_exponent: int) -> dict[str, Any]:
-    """What the bodies read of a plan: name to value, a list for an array."""
+    """Return the constants of a plan that the bodies read: name to value, a list for an array."""
     b, slices = s.blocking, len(s.k_slices)
     shapes, (a_bytes, b_bytes) = shapes_in_memory(s), _l1_bytes(s)
     slots, first = s.stream_slots, [terms[0] for terms in s.passes]
@@ -170,7 +170,7 @@ def needs_vector_passes(s: Kernel) -> bool:
 
 
 def record(s: GridKernel, scale_exponent: int = 12) -> dict[str, Any]:
-    """What a caller of the kernel has to know: sizes, workspace, places in L1 and L0, flags, launches, the predicted time.
+    """Return a caller's view of the kernel: sizes, workspace, places in L1 and L0, flags, launches, the predicted time.
 
     Bytes are bytes, times microseconds. The prediction is the plan's; words in ND rows and the launches of the vector kernels
     come on top of it.

@@ -1,4 +1,4 @@
-"""What every kernel on a chip has: the interface that planner, simulator and reports use, and what cube kernels share."""
+"""Defines the base class of every kernel on a chip, which planner, simulator and reports use, and of cube kernels."""
 
 from abc import abstractmethod
 from typing import ClassVar, Literal, Self
@@ -11,7 +11,7 @@ from ascend.tile_schedule import TileSchedule
 
 
 class Phases:
-    """What :mod:`ascend.pipes.build` offers to a kernel that writes down its operations."""
+    """The phases that :mod:`ascend.pipes.build` offers to a kernel that writes down its operations."""
 
     simulated: range
 

@@ -105,7 +105,7 @@ class GridKernel(CubeKernel):
         return (len(sizes) - np.bincount(sizes).cumsum()[:-1]).tolist()
 
     def visits(self, core: int) -> tuple[Visit, ...]:
-        """What one core does, stay by stay; core 0 has the most work."""
+        """Return one core's work, stay by stay; core 0 has the most work."""
         if self.resident != "none":
             return super().visits(core)
         if self.owns_rectangles:

@@ -1,4 +1,4 @@
-"""What a caller may say of a kernel, and the rules that kernels share for what is left open."""
+"""Defines the options that a caller may give of a kernel, and the rules that kernels share for those left open."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields

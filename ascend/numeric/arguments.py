@@ -1,4 +1,4 @@
-"""What the products of the Ascend cube accept: options, matrices of FP32 numbers, schedules, scale exponents."""
+"""Checks arguments of the products of the Ascend cube: options, matrices of FP32 numbers, schedules, scale exponents."""
 
 from typing import Any, Literal
 

@@ -33,7 +33,7 @@ _TERM_MASKS = {1: 0b0001, 3: 0b0111, 4: 0b1111}
 
 @dataclass(frozen=True, kw_only=True)
 class CubeArithmetic:
-    """What of the arithmetic a schedule leaves open; the parameters of :func:`ascend.cube_gemm` and `cube_hgemm`.
+    """The arithmetic that a schedule leaves open; the parameters of :func:`ascend.cube_gemm` and `cube_hgemm`.
 
     An `overflow` of None is the chip's (:meth:`on`), without a chip that of the 910A.
     """
@@ -120,7 +120,7 @@ def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
 
 @dataclass(frozen=True)
 class CubeTask:
-    """What the kernel is told about a product; all its slices of k share it."""
+    """The kernel's parameters of a product; all its slices of k share them."""
 
     #: A bit for each term: 1 hh, 2 lh, 4 hl, 8 ll.
     terms: int

@@ -84,7 +84,7 @@ def runs(items: Iterable[tuple]) -> Iterator[tuple[int, tuple]]:
 
 
 class _Block(NamedTuple):
-    """What distinguishes one k block's operations from another's: the key of its template."""
+    """The properties by which one k block's operations differ from another's: the key of its template."""
 
     rows: int
     columns: int
@@ -100,7 +100,7 @@ class _Block(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """What happens to C in one pass and k group."""
+    """The reads and writes of C in one pass and k group."""
 
     copies: int  # of C read back
     writes: int  # copies of C
@@ -143,7 +143,7 @@ class _Builder(Phases):
     # -------------------------------------------------------- the multiplication
 
     def _memory_bytes(self) -> float:
-        """What the memory must carry: misses and C; behind FIXPIPE, which writes to L2, of C what L2 cannot keep.
+        """Count the bytes that memory carries: misses and C; behind FIXPIPE, which writes to L2, of C what L2 cannot keep.
 
         One core alone does not show it where a core with a short tile goes on to a wave of few cores before the others.
         """
@@ -187,7 +187,7 @@ class _Builder(Phases):
                     yield from self.loops[key]
 
     def _output(self, walk: int, group: int) -> _Output:
-        """What happens to C in one pass and k group."""
+        """Return the reads and writes of C in one pass and k group."""
         s = self.schedule
         copies = 0 if self.chip.fixpipe else s.c_reads(walk, group)
         return _Output(copies, s.c_writes(group), write_factor(s, walk, group), s.reseed_l0c and group > 0)

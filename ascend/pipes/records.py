@@ -1,4 +1,4 @@
-"""What a simulation leaves behind: phases with their counts, stalls and, where asked for, every operation's time.
+"""Records of a simulation: phases with their counts, stalls and, where asked for, every operation's time.
 
 :class:`Run` is what pictures and traces are made from; :class:`ascend.pipes.simulate.Timeline` adds the questions that
 people ask of it.

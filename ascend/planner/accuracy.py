@@ -1,4 +1,4 @@
-"""What a schedule's order of summation costs in accuracy: measured on data, sampled from a distribution, or bounded.
+"""Computes the loss of accuracy by a schedule's order of summation: measured on data, sampled or bounded.
 
 Only the ranges of k, the order of the sums and the operand's format change a bit (:attr:`TileSchedule.sums`), so the
 error of a large product is measured on a few of its elements: a sample of 16 x 16 with all of k.

@@ -1,4 +1,4 @@
-"""What the vector units do: passes over whole matrices, before and after the multiplication, and products of their own.
+"""Builds the passes of the vector units over whole matrices, before and after the multiplication, and vector products.
 
 Elements of a pass are dealt evenly to all cores, in chunks as large as UB holds.
 """
@@ -30,7 +30,7 @@ def passes_before(s: TileSchedule, cores: Sequence[int], include_split: bool) ->
 
 
 def passes_after(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
-    """What is left to add once all tiles are done: the terms behind FIXPIPE, the slices of k."""
+    """Yield the additions that are left once all tiles are done: the terms behind FIXPIPE, the slices of k."""
     slices = len(s.k_slices) if s.merge == "reduce" else 1
     terms = s.copies_behind_fixpipe
     if slices * terms > 1:

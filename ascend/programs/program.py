@@ -108,7 +108,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Program:
-    """What all cores execute for a schedule."""
+    """The operations that all cores execute for a schedule."""
 
     schedule: TileSchedule
     phases: tuple[Phase, ...]  #: The phases in the order in which they run.

@@ -1,1 +1,1 @@
-"""What is shown of plans and simulations: sentences, tables, figures, the fit to published numbers, tiling fields."""
+"""Reports on plans and simulations: sentences, tables, figures, the fit to published numbers, tiling fields."""

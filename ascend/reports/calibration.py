@@ -29,7 +29,7 @@ ASSUMED_SIZE = (5632, 2816, 5632)
 
 
 class Calibration(NamedTuple):
-    """What the fit found: the parameters, and TFLOP/s before and after (single, double)."""
+    """The result of the fit: the parameters, and TFLOP/s before and after (single, double)."""
 
     sync_cycles_per_block: float
     non_overlapped_fraction: float

@@ -110,7 +110,7 @@ def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Prog
 
 
 def pipe_rows(timeline: Timeline) -> list[dict]:
-    """What each pipe of core 0 does in 12,000 cycles where a C block leaves: an operation a row, times in us."""
+    """List each pipe's operations on core 0 in 12,000 cycles where a C block leaves: an operation a row, times in us."""
     recorded, cycles = timeline.recorded(), 12_000
     first = _first_leaving(recorded, cycles)
     return [

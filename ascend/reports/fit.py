@@ -69,7 +69,7 @@ class Residual(NamedTuple):
 
 
 class ProfileFit(NamedTuple):
-    """What the fit found."""
+    """The result of a fit to a profile: the chip, its parameters, and the residuals."""
 
     chip: Chip  #: With the fitted parameters in force, marked as calibrated.
     parameters: dict[str, float]  #: The fitted parameters of the chip.

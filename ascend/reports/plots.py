@@ -32,7 +32,7 @@ def _colour(kind: str) -> str:
 
 
 def pipes_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """What each pipe does (rows of pipe_rows)."""
+    """Plot each pipe's operations over time (rows of pipe_rows)."""
     used = [pipe for pipe in PIPES if any(row["pipe"] == pipe for row in rows)]
     figure = new_figure(11, 0.9 + 0.55 * len(used))
     axes = figure.subplots()

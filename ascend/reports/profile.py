@@ -157,7 +157,7 @@ def _grouped(shapes: list, outputs: list, where: str, given: str) -> tuple[int, 
 
 
 def _scaled(record: dict, shapes: list, m: int) -> Dequantize:
-    """What scales the sums: vector units for a scale of each row or 32 bits, FIXPIPE for one of each column."""
+    """Name the unit that scales the sums: vector units for a scale of each row or 32 bits, FIXPIPE for one of each column."""
     kinds = (record.get("Output Data Types") or "").strip('"').upper()
     of_rows = any(shape in ((m,), (m, 1)) for shape in shapes[3:])
     return "vector" if of_rows or "BF16" in kinds or "BFLOAT16" in kinds else "fixpipe"

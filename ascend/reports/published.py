@@ -341,7 +341,7 @@ def measured_schedule(row: Measurement) -> Kernel:
 
 
 def predicted_us(row: Measurement, timeline: Timeline) -> float:
-    """What a source would print for a run: of all rounds, and around the call where it is timed so."""
+    """Return the time (us) that a source would print for a run: of all rounds, and around the call where it is timed so."""
     rounds = row.deal.rounds if row.deal else 1
     launches = (rounds - 1) * 1e6 * timeline.schedule.launch_seconds
     return rounds * 1e6 * timeline.seconds - launches + AROUND_US * (row.source in TIMED_AROUND)

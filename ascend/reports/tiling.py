@@ -1,4 +1,4 @@
-"""What to type into a kernel: AscendC's TCubeTiling, CATLASS's tile shapes, and what neither has a field for.
+"""Derives the values to type into a kernel: AscendC's TCubeTiling, CATLASS's tile shapes, and notes where there is no field.
 
 Fields and rules: :mod:`ascend.tiling`. Sources of the calls: AscendC API reference, MultiCoreMatmulTiling, of which
 EnableMultiCoreSplitK (07_0682) comes before GetTiling; CATLASS (examples/00_basic_matmul and docs
@@ -17,7 +17,7 @@ LAYOUT_WORDS = {
 
 
 def notes(schedule: Kernel) -> list[str]:
-    """What of a schedule has no field in AscendC, and what else must be switched on."""
+    """List the properties of a schedule that have no field in AscendC, and the switches that it needs besides."""
     s = schedule
     if not s.on_cube:
         return [

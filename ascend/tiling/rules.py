@@ -58,7 +58,7 @@ class Tiling:
 
     @property
     def base_k_unit(self) -> int:
-        """What baseK is a multiple of: C0 where B alone is transposed, else 16; 32 of 8 bits, 64 of MX formats always."""
+        """The divisor of baseK: C0 where B alone is transposed, else 16; 32 of 8 bits, 64 of MX formats always."""
         form = FORMATS[self.operand]
         return form.c0 if self.layout == "nt" and form.whole_k == ALIGNMENT else form.whole_k
 
@@ -200,7 +200,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def broken(tiling: Tiling) -> list[str]:
-    """What of :data:`RULES` a tiling breaks; a field that is not above 0 is named alone."""
+    """List the rules of :data:`RULES` that a tiling breaks; a field that is not above 0 is named alone."""
     found = [
         f"{name} = {value} is not above 0" for name, value in tiling.fields.items() if value < (name != "iterateOrder")
     ]

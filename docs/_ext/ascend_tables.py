@@ -35,7 +35,7 @@ def end(name: str) -> str:
 
 
 def table(page: str, name: str) -> str:
-    """What the page has between the markers."""
+    """Return the page's text between the markers."""
     return page.partition(begin(name) + "\n\n")[2].partition("\n\n" + end(name))[0]
 
 
@@ -65,7 +65,7 @@ def plans() -> str:
 
 
 def advice() -> str:
-    """What `mpgemm plan` says of one shape."""
+    """Return the sentences of `mpgemm plan` for one shape."""
     sentences = ascend.advise(32, 4096, 11008, "910B3").sentences()
     return "\n".join(["```", "$ mpgemm plan 32 4096 11008 --chip 910B3 --top 1", *sentences, "```"])
 
@@ -158,7 +158,7 @@ def moved() -> str:
 
 
 def bits() -> str:
-    """What a block changes in the result: the command's sentence, and errors for some lengths of a chain."""
+    """Describe the changes that a block makes in the result: the command's sentence, and errors for some lengths of a chain."""
     found = blocking_bits(NOMINAL)
     rows = [
         f"| bk * N_fused | blocks | {' | '.join(label for label, _ in VARIANTS)} |",

@@ -45,7 +45,7 @@ def read_page(path: Path) -> Page:
 
 
 def complaints(site: Path) -> list[str]:
-    """What is wrong, one line for each fault."""
+    """List the faults of a site, one line for each."""
     found = []
     for path in sorted(site.rglob("*.html")):
         page = read_page(path)
@@ -60,7 +60,7 @@ def complaints(site: Path) -> list[str]:
 
 @cache
 def _fault(site: Path, path: Path, tag: str, target: str) -> str:
-    """What is wrong with a link; of another file's it is asked once for each folder, as sidebars repeat the same links."""
+    """Return a link's fault; of another file's it is asked once for each folder, as sidebars repeat the same links."""
     parts = urlsplit(target)
     if parts.scheme or parts.netloc:
         if tag == "a":

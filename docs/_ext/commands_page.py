@@ -70,7 +70,7 @@ PAGES = {
 
 
 def values_of(action: argparse.Action) -> str:
-    """What an option or argument takes: `M K N`, `NAME...`, `[FILE...]`; empty for a flag."""
+    """Return the values that an option or argument takes: `M K N`, `NAME...`, `[FILE...]`; empty for a flag."""
     if action.nargs == 0:
         return ""
     choices = f"{{{','.join(map(str, action.choices))}}}" if action.choices else ""

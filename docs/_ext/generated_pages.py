@@ -32,7 +32,7 @@ PUBLIC = {
 
 
 def public_names(module_name: str) -> list[str]:
-    """What a module offers: its `__all__`, or the classes and functions of its own package."""
+    """List a module's public names: its `__all__`, or the classes and functions of its own package."""
     module = import_module(module_name)
     listed = getattr(module, "__all__", None)
     names = listed or [

@@ -1,4 +1,4 @@
-"""What the playground's page reads: the kernel as WebAssembly, and the catalogue's rows with what the kernel is told.
+"""Writes the playground's data: the kernel as WebAssembly, and the catalogue's rows with the kernel's parameters.
 
 `python docs/_ext/playground_data.py FOLDER` writes both there, as scripts that a page loads from a folder on disk.
 """
@@ -193,7 +193,7 @@ def catalogue_data() -> dict[str, Any]:
 
 # -- inputs that tell units apart ----------------------------------------------------------------------------------------
 def link_state(rows: Sequence[Instruction], found: PairWitness) -> dict[str, str] | None:
-    """What the page's fields hold for an input of some instructions; None where it is longer than the page takes."""
+    """Return the values of the page's fields for an input of some instructions; None where it is longer than the page takes."""
     a_format, b_format, c_format, _ = rows[0].formats
     count = max([k for k, (x, y) in enumerate(zip(found.a, found.b, strict=True)) if x or y], default=0) + 1
     if count > MOST_TERMS:

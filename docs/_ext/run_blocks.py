@@ -53,7 +53,7 @@ def commands(text: str) -> list[list[str]]:
 
 
 def run_python(code: str, namespace: dict) -> str:
-    """What the code prints; the value of a last line that is an expression is printed, too."""
+    """Run code and return the text it prints, with the value of a last line that is an expression."""
     tree = ast.parse(code)
     last = tree.body[-1] if tree.body else None
     printed = io.StringIO()
@@ -71,7 +71,7 @@ def run_python(code: str, namespace: dict) -> str:
 
 
 def run_console(text: str) -> str:
-    """What the `mpgemm` commands of a block print.
+    """Run the `mpgemm` commands of a block and return the text they print.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What pages say, in one script for the search page: opened from disk it may not fetch the pages, as Sphinx does."""
+"""Collects the pages' texts in one script for the search page: opened from disk it may not fetch the pages, as Sphinx does."""
 
 import json
 import re

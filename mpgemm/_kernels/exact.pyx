@@ -168,7 +168,7 @@ cdef class Product:
 def finish(const double[:, ::1] high, const double[:, ::1] low, const double[::1] row_units,
            const double[::1] column_units, const double[:, ::1] c, const double[:, ::1] x, int what,
            double[:, ::1] out, int level, int threads):
-    """What is asked of (S + D) units + c, element by element; see exact_finish."""
+    """Compute the quantity `what` of (S + D) units + c, element by element; see exact_finish."""
     cdef exact_finishing job
     if out.shape[0] == 0 or out.shape[1] == 0:
         return
@@ -182,7 +182,7 @@ def finish(const double[:, ::1] high, const double[:, ::1] low, const double[::1
 
 def dots(tuple a, tuple b, tuple steps, const int64_t[::1] rows, const int64_t[::1] columns, const double[::1] c,
          const double[::1] x, int what, double[::1] out, int threads):
-    """What is asked of single elements, by the long accumulator.
+    """Compute the quantity `what` of single elements, by the long accumulator.
 
     `a` and `b` are the bytes of a matrix and whether it is double. With `steps` (k, s, t) row i of A, k elements, starts at element i k;
     element (p, j) of B lies at p s + j t. `c` and `x` hold one value an element, or are None.

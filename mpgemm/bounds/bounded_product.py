@@ -50,7 +50,7 @@ class Errors(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """What is certified of one product, the rounding to an output format included; `least` is at most |exact|."""
+    """The certified bounds of one product, the rounding to an output format included; `least` is at most |exact|."""
 
     least: np.ndarray
     sizes: np.ndarray
@@ -162,7 +162,7 @@ class BoundedProduct(ABC):
 
     @default_fp_state
     def bounded(self, data: Data) -> Bounded:
-        """What is certified of the product. Raises ValueError as :meth:`errors`; also if no bound is known."""
+        """Bound the product's error with certainty. Raises ValueError as :meth:`errors`; also if no bound is known."""
         return _bounded(self.expected(data), self._bound(data), self.out_format)
 
     @default_fp_state

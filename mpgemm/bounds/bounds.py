@@ -110,7 +110,7 @@ def chain_error(error: StepError, steps: int) -> tuple[float, float]:
 
 
 def grown(error: StepError, steps: int) -> float:
-    """What the relative errors of so many steps come to: those of sums compound, those of the steps' own products do not."""
+    """Accumulate the relative errors of so many steps: those of sums compound, those of the steps' own products do not."""
     return compounded(growth(error.relative, steps), error.products)
 
 

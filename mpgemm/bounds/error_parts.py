@@ -79,7 +79,7 @@ class SplitOperand:
         return np.where(here, values, zero)
 
     def change(self, cause: str) -> np.ndarray:
-        """What the split changes in the elements of one cause."""
+        """Return the change that the split makes in the elements of one cause."""
         return self.only(cause, self.joined - self.value)
 
 

@@ -39,7 +39,7 @@ class Used(NamedTuple):
 
 
 def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling | None) -> Used:
-    """What a unit and the scales make of values that its formats hold. Raises ValueError where block scales are missing."""
+    """Return operands as a unit and the scales use values that its formats hold; ValueError where block scales are missing."""
     given = np.asarray(x).astype(np.float64), np.asarray(y).astype(np.float64)
     inside: tuple = (None, None)
     if unit.scale_format is not None:
@@ -52,7 +52,7 @@ def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling |
 
 @dataclass(frozen=True)
 class KernelBound:
-    """What a kernel computes, as far as its error goes."""
+    """The computation of a kernel, as far as its error depends on it."""
 
     unit: Engine
     used: Used  #: Operands.

@@ -1,4 +1,4 @@
-"""What a modelled kernel returns: the unit's sums with scales and an addend, before the rounding to an output format."""
+"""Models a kernel's results: the unit's sums with scales and an addend, before the rounding to an output format."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tensorcore_models.formats.rounding import round_to
 
 
 def model_results(engine: Engine, x, y, c, scaling: Scaling | None, options: dict[str, Any]) -> list[np.ndarray]:
-    """What an engine returns for values that its formats hold, c added before (where it can be) or behind; float64."""
+    """Return an engine's results for values that its formats hold, c added before (where it can be) or behind; float64."""
     a_format, b_format, c_format, d_format = engine.formats
     a, b = operand_bits(x, a_format, None, "a"), operand_bits(y, b_format, None, "b")
     if scaling is not None and scaling.roundings:

@@ -1,4 +1,4 @@
-"""What a test says of the order in which its kernel adds: chains, parts, sums outside of the unit, or any order."""
+"""Reads a test's statements on the order in which its kernel adds: chains, parts, sums outside of the unit, or any order."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -89,8 +89,8 @@ class KernelOrder:
 def kernel_order(
     unit: Engine, k: int, splits: int, k_order: Any, promote_every: Any, scaling: Scaling | None
 ) -> KernelOrder:
-    """What a test says, checked: ValueError if parts contradict each other, the unit's steps or the blocks; TypeError
-    for no numbers."""
+    """Check and return the order that a test states: ValueError if parts contradict each other, the unit's steps or the
+    blocks; TypeError for no numbers."""
     if isinstance(splits, bool) or not hasattr(splits, "__index__"):
         raise TypeError(f"splits is the number of chains, an integer, got {splits!r}")
     if splits < 1:

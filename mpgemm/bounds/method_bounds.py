@@ -318,7 +318,7 @@ def _integer_sums(run, kept, magnitude_c, side: Side) -> np.ndarray:
 
 
 def _quantised_underflow(run, side: Side) -> tuple[list[float], np.ndarray]:
-    """What underflow of the FP32 scales' products can cost: they, and each product with them, are rounded to multiples
+    """Bound the loss by underflow of the FP32 scales' products: they, and each product with them, are rounded to multiples
     of 2^-149."""
     words_a, words_b = (integer_words.quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
     tiny, factors, lost = 2.0**-149, [0.0], np.zeros((run.a.shape[0], run.b.shape[1]))
@@ -416,7 +416,7 @@ class _NormArithmetic(BoundArithmetic):
         return self._added((size, error), None, count)
 
     def _chains(self, size, steps: int, count: int):
-        """What `count` chains of `steps` lose whose sizes add up to `size`."""
+        """Bound the loss of `count` chains of `steps` whose sizes add up to `size`."""
         whole = bounds.accumulation_bound(self.engine, size, steps, self.facts)  # infinite where one may overflow
         return whole + (count - 1) * steps * self.step.absolute * 2 * (1 + bounds.growth(self.step.relative, steps))
 

@@ -57,7 +57,7 @@ class Lines:
 
     @property
     def given(self) -> "Lines":
-        """What they were rounded from; themselves where nothing was."""
+        """The lines from which these were rounded; themselves where nothing was."""
         return self._given or self
 
     @property

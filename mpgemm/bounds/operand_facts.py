@@ -1,4 +1,4 @@
-"""What an a-priori bound needs to know of operands: the exponents with which they enter an alignment.
+"""Collects the facts of operands for an a-priori bound: the exponents with which they enter an alignment.
 
 A product enters with the exponents of its operands' encodings (and of its block scales) added up. Where all of them are
 normal numbers it is at least 2 to that power; subnormal numbers, and zeros under edge rules that give them an exponent, enter

@@ -42,7 +42,7 @@ class Part(NamedTuple):
 
 
 def deviation(squares, elements: int, probability: float):
-    """What the martingale part of as many sums stays below together: sqrt(ln(2 elements / delta) / 2 * squares)."""
+    """Bound the martingale part of as many sums together: sqrt(ln(2 elements / delta) / 2 * squares)."""
     return np.sqrt(math.log(2 * max(1, elements) / (1 - probability)) / 2 * squares)
 
 
@@ -64,7 +64,7 @@ def likely_bound(
     overflow: str | None = None,
     **options,
 ) -> np.ndarray:
-    """What ``|computed - exact|`` of :func:`mpgemm.recovered_gemm` stays below in all elements together, with a probability.
+    """Bound ``|computed - exact|`` of :func:`mpgemm.recovered_gemm` in all elements together, with a probability.
 
     Parameters
     ----------

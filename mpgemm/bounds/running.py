@@ -85,7 +85,7 @@ def _groups(pieces: Sequence[range], step: int, most: int) -> Iterator[slice]:
 
 
 def _lost(step: StepError, steps: int, reach, sizes, behind, operands) -> np.ndarray:
-    """What a group of steps loses; `behind`: the reach after it but for what it loses itself."""
+    """Bound the loss of a group of steps; `behind`: the reach after it but for the loss of its own."""
     if step.alignment is None or steps > 1:
         factor, absolute = growth(step.relative, steps), chain_error(step, steps)[1]
         return factor * (reach + sizes) + step.products * (1 + factor) * sizes + absolute

@@ -38,7 +38,7 @@ class Tail:
         return self.values.size / self.count if self.count else 0.0
 
     def limit(self, probability: float) -> float:
-        """What a value exceeds with this probability."""
+        """Return the limit that a value exceeds with this probability."""
         if probability >= self.share or not self.values.size or not math.isfinite(self.threshold):
             return self.threshold
         if not math.isfinite(float(self.values[-1])):

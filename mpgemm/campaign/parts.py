@@ -29,7 +29,7 @@ class CampaignPart:
     alone: bool = False
 
     def runner(self, warm: bool = False) -> Callable[[Work], None]:
-        """What carries out a share; `warm`: what calls everything once before times are taken."""
+        """Return the function that carries out a share; `warm`: the function that calls all once, before times are taken."""
         module = importlib.import_module(f"mpgemm.campaign.{self.name}")
         found: Callable[[Work], None] = module.warm if warm else module.run
         return found

@@ -40,7 +40,7 @@ class _Version(argparse.Action):
 
 
 def _general_parser() -> Parser:
-    """What `mpgemm` itself says: its commands, its version."""
+    """Build the parser of `mpgemm` itself: its commands, its version."""
     parser = Parser(
         prog="mpgemm",
         usage="mpgemm COMMAND [OPTION ...]",

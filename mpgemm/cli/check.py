@@ -207,7 +207,7 @@ def _plotted(found: KernelCheck, shape: tuple[int, ...], path: str) -> list[str]
 
 
 def _allowed(args: argparse.Namespace, found: KernelCheck) -> list[str]:
-    """What was allowed, and which faults would pass on these operands."""
+    """Describe the tolerance that was allowed, and the faults that would pass on these operands."""
     from mpgemm.testing.faults import missed_faults
     from mpgemm.testing.tolerance_result import NONE_MISSED
 

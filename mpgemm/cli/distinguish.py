@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _asked(engines: list[Any], args: argparse.Namespace, limits: LimitOptions) -> formal.FormalVerdict:
-    """What solvers find; where they cannot be asked, what the units' probe vectors and random operands show."""
+    """Return the solvers' verdict; where they cannot be asked, that of the units' probe vectors and random operands."""
     from tensorcore_models.atlas.witnesses import witness
     from tensorcore_models.probing.formal.witnesses import Witness, witness_formats
 

@@ -223,7 +223,7 @@ def _that_add(names: list[str], options: CubeOptions) -> list[str]:
 
 
 class InputFindings:
-    """What is said about one input beside its errors: the range of its operands, and the verdict.
+    """The findings on one input beside its errors: the range of its operands, and the verdict.
 
     Of seeds the first is looked at in detail, of a stack all members are.
     """

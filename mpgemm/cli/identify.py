@@ -151,7 +151,7 @@ def _progress(quiet: bool) -> Callable[[str], None]:
 
 
 def _box(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """What to identify, and what it must be told."""
+    """Return the unit to identify, and the facts it must be told."""
     names = ("a_format", "b_format", "c_format", "d_format", "k", "scale_format", "block_size")
     told = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.raw:
@@ -196,7 +196,7 @@ def _function(name: str) -> Any:
 
 
 def _values_only(args: argparse.Namespace, told: dict[str, Any]) -> dict[str, Any]:
-    """What a function on values must be told to be an engine, which suites need."""
+    """Return the facts that make a function on values an engine, which suites need; ValueError if some are missing."""
     if args.raw or args.a_format is None or args.d_format is None or args.k is None:
         raise ValueError("--suite with --python needs a function on values, --a-format, --d-format and --k")
     return {name: value for name, value in told.items() if name not in ("scale_format", "block_size")}

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def gather() -> dict[str, dict]:
-    """What the command shows, by groups."""
+    """Collect the facts that the command shows, by groups."""
     from mpgemm.reporting.provenance import environment
     from tensorcore_models.cpu_units.units import available, processor
 

@@ -121,7 +121,7 @@ def _checked(row, target, written, types) -> list:
 
 
 def _described(files: tuple[str, ...], record: dict, folder: str) -> str:
-    """What was written, in words."""
+    """Describe the files that were written, in words."""
     recipe, tile = record["recipe"], record["configuration"]
     counts = record["kernels"][0]["counts"]
     shown = [x for x in ("order", "restart_every", "equilibrate", "repair") if x in recipe]

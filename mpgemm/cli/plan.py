@@ -86,7 +86,7 @@ def _state_what_goes_together(parser: Parser) -> None:
 
 
 def _add_choice(choice: argparse._ArgumentGroup) -> None:
-    """What is planned."""
+    """Add the options that choose the product and the kernel to plan."""
     add = choice.add_argument
     add("--shapes", metavar="FILE", help="plan every line of a file: M K N, with a name before it or not")
     add(
@@ -121,7 +121,7 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
 
 
 def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
-    """What is shown."""
+    """Add the options that choose the output."""
     add = output.add_argument
     add("--pareto", action="store_true", help="time and bits on one front: what one more bit costs")
     add("--sensitivity", action="store_true", help="what 20 %% on each number of the chip changes")

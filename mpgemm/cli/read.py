@@ -115,7 +115,7 @@ def _beside_sass(programs: list, args: argparse.Namespace) -> int:
 
 
 def _described(programs: list, args: argparse.Namespace) -> int:
-    """What can be said of kernels without arguments."""
+    """Print the facts that are known of kernels without arguments."""
     facts = [
         {
             "kernel": program.name,

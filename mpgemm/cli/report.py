@@ -124,7 +124,7 @@ def _findings(found: Findings) -> Iterator[str]:
 
 
 def _basis(found: Findings) -> Iterator[str]:
-    """What the models rest on, and what the results were computed with."""
+    """Yield lines on the basis of the models, and on the environment in which the results were computed."""
     if found.engines:
         yield from ("### What the models rest on", "")
         for engine in found.engines:

@@ -99,7 +99,7 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_files(group: argparse._ArgumentGroup) -> None:
-    """What is read and written."""
+    """Add the options that name files to read and to write."""
     add = group.add_argument
     add(
         "--calibrate", metavar="PROFILE.csv", help="fit the chip's rates to an op_summary file of msprof; the residuals"
@@ -278,7 +278,7 @@ def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
 
 
 def _shown(args: argparse.Namespace, schedule: Kernel) -> Iterator[tuple[str, object, Table]]:
-    """What else is asked for: its name, as data, as a table."""
+    """Yield the further views that were asked for: name, data, table."""
     if args.waterfall:
         steps = ascend.waterfall(schedule, args.latency)
         lines = [(s.cause, s.tflops, f"{s.lost:.2f}", round(s.cycles), "fitted" if s.fitted else "") for s in steps]

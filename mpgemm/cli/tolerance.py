@@ -123,7 +123,7 @@ def _lines(found: Tolerance):
 
 
 def _decision(found: Tolerance):
-    """What a test may allow and what it then sees, a line for each tolerance; the given one first."""
+    """Yield the tolerances that a test may allow and the faults it then sees, a line for each; the given one first."""
     yield wrapped(f"Verdict, {found.label}, k = {found.k}:")
     seen, lines, s = found.lines or {}, [], found.statistical
     if found.checked is not None and s is not None:

@@ -50,7 +50,7 @@ class Conditioning(Result):
         return cls(norm, float(np.median(each)), float(each.max()), zeros, values.size)
 
     def bits_left(self, bits: float) -> float:
-        """What so many bits of the sizes leave of the result, in norm; at least 0."""
+        """Return the bits of the result that remain of so many bits of the sizes, in norm; at least 0."""
         return max(0.0, bits - math.log2(self.norm))
 
     def sentence(self, bits: float | None = None) -> str:

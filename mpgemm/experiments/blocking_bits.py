@@ -27,7 +27,7 @@ VARIANTS: tuple[tuple[str, dict], ...] = (
 
 @dataclass(frozen=True)
 class BlockingBits:
-    """What the experiment found."""
+    """The findings of the experiment."""
 
     shape: tuple[int, int, int]  #: (m, k, n) of the product.
     blocks: int  #: Feasible blocks that were run.

@@ -222,7 +222,7 @@ def _families(
 
 
 def _arithmetic(engine: MatrixEngine, rounding: str | None) -> tuple:
-    """What engines that compute the same have in common: exact products do not depend on the operands' formats."""
+    """Return the key that engines with the same arithmetic share: exact products do not depend on the operands' formats."""
     if rounding is None and engine.accumulator == tcm.SequentialFMA():
         return engine.accumulator, *engine.formats[2:]
     return engine.accumulator, *engine.formats
@@ -307,7 +307,7 @@ def _candidate(engines: list[MatrixEngine], how: str, order: dict, words: str, r
 
 
 def _arithmetic_words(engine: MatrixEngine) -> str:
-    """What an accumulator does, short."""
+    """Describe an accumulator's arithmetic briefly."""
     spec, d = engine.accumulator, engine.formats[3].name
     if spec == tcm.SequentialFMA():
         return _FUSED.format(d)

@@ -137,7 +137,7 @@ def _matrices_case(a_read: np.ndarray, b_read: np.ndarray, a_path: str, b_path: 
 
 
 def _beyond_fp32(*operands: tuple[str, np.ndarray, int]) -> str:
-    """What a reader must know about operands with numbers that FP32 lacks; empty where there are none."""
+    """Warn of operands with numbers that FP32 lacks; empty where there are none."""
     found = [f"{count} of {x.size} elements of {name}" for name, x, count in operands if count]
     return f"FP32 lacks {' and '.join(found)}; methods on narrower operands round them" if found else ""
 

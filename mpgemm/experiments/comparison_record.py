@@ -1,4 +1,4 @@
-"""What a comparison knows about one method on one engine on one input."""
+"""Records of a comparison: one method on one engine on one input."""
 
 import math
 from collections.abc import Sequence

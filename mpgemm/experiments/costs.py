@@ -1,4 +1,4 @@
-"""What a method costs on a device: its engine products of the full size over the device's peak rate for their operands.
+"""Computes a method's cost on a device: its engine products of the full size over the device's peak rate for their operands.
 
 The rate is the dense one of the vendor's data sheet (:mod:`tensorcore_models.catalogue.rates`), or the user's. Splits, sums
 outside of the matrix unit and memory are left out. Where no rate is known, none is made up.

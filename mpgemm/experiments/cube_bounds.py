@@ -59,7 +59,7 @@ def _automatic(x: np.ndarray, axis: int) -> int:
 
 
 def _cube_sums(words_a, words_b, scales, k: int, low_low: bool, accumulate: str) -> np.ndarray:
-    """What sums and the term that is left out lose, by norms of the words in the operands' units."""
+    """Bound the loss by sums and by the term that is left out, from norms of the words in the operands' units."""
     if len(words_a) == 1:
         return sums_bound(words_a[0] * words_b[0], k + k // 16 + 2, accumulate)
     sizes = sum(words_a) * sum(words_b)

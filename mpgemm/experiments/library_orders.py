@@ -24,7 +24,7 @@ IN_TURN = range(2, 33)
 
 
 def library_orders(engine: MatrixEngine, shape: tuple[int, int, int]) -> Iterator[tuple[str, Order, str]]:
-    """What each order is, the order, and its summary; no order twice, and none that is one chain from 0 to k.
+    """Yield each order's description, the order, and its summary; no order twice, and none that is one chain from 0 to k.
 
     engine: A unit of FP32 or FP64 results.
     shape: (m, k, n).

@@ -9,7 +9,7 @@ from mpgemm.experiments.cases import Case
 
 @dataclass(frozen=True)
 class NotFinite:
-    """What is not finite in one input."""
+    """The operands' elements and the exact results of one input that are not finite."""
 
     #: Operand, how many of its elements are not finite, row, column and value of the first of them.
     elements: tuple[tuple[str, int, int, int, float], ...]
@@ -27,7 +27,7 @@ class NotFinite:
 
 
 def not_finite(case: Case) -> NotFinite:
-    """What is not finite in a case. Raises ValueError if the product has no elements."""
+    """Find the elements and results of a case that are not finite. Raises ValueError if the product has no elements."""
     a, b, c = case.operands()
     m, n = a.shape[0], b.shape[1]
     if 0 in (m, n):

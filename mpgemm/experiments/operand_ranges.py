@@ -31,7 +31,7 @@ class BitsKept:
 
     @classmethod
     def of(cls, choice: ScaleChoice) -> "BitsKept":
-        """What a choice keeps, with the elements that overflow."""
+        """Return the bits that a choice keeps, with the elements that overflow."""
         if not choice.elements:
             return cls(choice.scale_exponent, None, None, 0)
         share = 1 - choice.overflowing / choice.elements
@@ -42,7 +42,7 @@ class BitsKept:
 
 @dataclass(frozen=True)
 class MatrixRange:
-    """What matters about one operand."""
+    """The size and range of one operand's elements."""
 
     name: str  #: "A" or "B".
     shape: tuple[int, int]  #: Rows and columns.

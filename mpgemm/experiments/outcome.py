@@ -1,4 +1,4 @@
-"""What an experiment hands to the command line: tables, figure panels and data."""
+"""Defines an experiment's result for the command line: tables, figure panels and data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor

@@ -58,7 +58,7 @@ class Again:
 
 
 def rerun(path: Path) -> tuple[dict, list[Again]]:
-    """What a file of :func:`write_outside` says, and its product computed again with every instruction set of this CPU.
+    """Read a file of :func:`write_outside` and compute its product again with every instruction set of this CPU.
 
     Raises ValueError, OSError if it is no such file, or names what is not there.
     """

@@ -1,4 +1,4 @@
-"""What a comparison recommends on one input, as data and as sentences.
+"""Recommends methods on one input from a comparison, as data and as sentences.
 
 A method is recommended only where there is something to reach and its cost is known.
 """
@@ -59,7 +59,7 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class OneInput:
-    """What was measured on one input."""
+    """The measurements on one input."""
 
     case: str
     ranked: Sequence[Runs]  #: The smallest error first.
@@ -195,7 +195,7 @@ def _cheapest(
 
 # -- sentences -----------------------------------------------------------------------------------------------------------
 def remarks(found: OneInput, bits: float | None) -> list[str]:
-    """What the table of an input says, in sentences; engines of which the same is said are named together."""
+    """Describe the table of an input in sentences; engines of which the same is said are named together."""
     if found.not_finite is not None:
         return [f"{found.not_finite} No bits are told and no method is recommended: replace them first."]
     said: dict[str, list[str]] = {}
@@ -284,7 +284,7 @@ def _spelled_chance(margin: Margin) -> str:
 
 
 def _worst(runs: Runs, wanted: str) -> str:
-    """What a number of bits in the norm hides: fewer in the worst element."""
+    """Describe the bits that a number in the norm hides: fewer in the worst element."""
     error, bits = runs.spread("componentwise"), wanted.removesuffix(" bits")
     if bits == wanted or error.median <= 2.0 ** -float(bits):
         return ""

@@ -133,7 +133,7 @@ def _product(
 
 
 def _bound(pair: MethodOnEngine, options: dict, a: Lines, b: Lines, c=None) -> np.ndarray | None:
-    """What is certified of the product."""
+    """Return the certified bound of the product."""
     added = _addend(pair.row, pair.engine, c)
     run = prepare(a.values, b.values, added, pair.row, pair.engine, options.get("overflow"))
     bound = quick_run_bound(run, (a, b))

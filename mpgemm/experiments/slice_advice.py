@@ -303,7 +303,7 @@ def _least(entries: Sequence[WordCount]) -> int | None:
 
 
 class _Goal:
-    """What is to be reached on one pair of matrices: the exact product, its sizes, and the error that counts as reached."""
+    """The goal on one pair of matrices: the exact product, its sizes, and the error that counts as reached."""
 
     def __init__(self, a: np.ndarray, b: np.ndarray, target: str | int, output: str, bits: int):
         self.a, self.b = a, b
@@ -352,7 +352,7 @@ class _Goal:
         return bool((share <= granted).all())
 
     def measured(self, name: str, row: RecoveryMethod, share: np.ndarray, cost: dict[str, float]) -> WordCount:
-        """What a row with one number of words reaches; the bits do not depend on the engine, whose sums are exact."""
+        """Measure the error of a row with one number of words; the bits do not depend on the engine, whose sums are exact."""
         largest_share = float(share.max())
         proved_bits = math.inf if largest_share == 0 else -math.log2(largest_share)
         run = prepare(self.a, self.b, None, row, "ieee")

@@ -25,7 +25,7 @@ METHOD = f"{CONFIDENCE:.0%} interval, Student's t over seeds"
 
 @dataclass(frozen=True)
 class SeedSpread:
-    """What several seeds gave."""
+    """The median and spread of several seeds."""
 
     median: float
     low: float
@@ -104,7 +104,7 @@ def interval_of(values: Sequence[float]) -> MeanInterval | None:
 
 @functools.cache
 def student_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """What \\|t\\| with so many degrees of freedom stays below with this probability.
+    """Return the quantile below which \\|t\\| with so many degrees of freedom stays with this probability.
 
     >>> [round(student_quantile(n), 3) for n in (1, 2, 7, 30)]
     [12.706, 4.303, 2.365, 2.042]

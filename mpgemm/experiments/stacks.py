@@ -21,7 +21,7 @@ WORST = 5
 
 @dataclass(frozen=True, repr=False)
 class StackVerdict(Result):
-    """What to do about a stack.
+    """The advice on a stack of products.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is said about SGEMM-cube on one input: the decision, the reasons, and what to use, as data and as sentences.
+"""States the verdict on SGEMM-cube for one input: the decision, the reasons, and methods to use, as data and as sentences.
 
 :mod:`mpgemm.experiments.judging` finds the facts.
 """
@@ -295,7 +295,7 @@ def step_sentence(judgement: Judgement, verdict: Verdict) -> str:
 
 
 def _weighed(found: str, judgement: Judgement) -> str:
-    """What the difference in the norm is worth: without an interval nothing is called none."""
+    """Judge the difference in the norm in words: without an interval nothing is called none."""
     difference, interval = judgement.differences[METRICS[0]], judgement.intervals.get(METRICS[0])
     noise = NOISE_BITS[METRICS[0]]
     if interval is None:
@@ -318,7 +318,7 @@ def _margin(judgement: Judgement, verdict: Verdict) -> str:
 
 
 def _spread(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
-    """What the seeds are worth, and how many would decide what they leave open."""
+    """Describe the spread of the seeds, and how many would decide the open questions."""
     intervals = [j.intervals for j in judged if j.intervals]
     if not intervals:
         few = verdict.drawn and any(j.status == "borderline" for j in judged)

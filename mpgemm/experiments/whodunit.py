@@ -267,7 +267,7 @@ class _Search:
         )  # fmt: skip
 
     def known(self) -> str:
-        """What is known when the search ends early."""
+        """Describe the state of a search that ends early."""
         exact = [c.suspect for c in self.compared if c.suspect.exact]
         text = f"{len(self.scored)} of {len(self.line)} candidates were tried on a few elements"
         if self.compared:

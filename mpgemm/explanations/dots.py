@@ -320,7 +320,7 @@ class Tracer(EngineArithmetic):
         return abs(float(Fraction(float(value[0, 0])) - exact))
 
     def _note_alignment(self, spec: Any, a, b, seed) -> None:
-        """What a fused dot-add cuts off each addend (zeros left out)."""
+        """Note the bits that a fused dot-add cuts off each addend (zeros left out)."""
         found = alignment(spec, self.engine.formats, a, b, None if seed is None else float(seed[0, 0]))
         if found is None:
             return

@@ -43,7 +43,7 @@ class ScaledExplanation(Result):
     to_dict = asdict
 
     def sentences(self) -> list[str]:
-        """What the steps come to."""
+        """Describe the result, its error and the worst step in sentences."""
         inside = [abs((step.chain - step.exact) * step.factor) for step in self.steps]
         worst = int(np.argmax(inside)) if inside else 0
         error = self.result - self.exact

@@ -205,7 +205,7 @@ def _since(events: list[Event], pairs: list[tuple[Event, Event]], index: int) ->
 
 
 def _chain_seed(events: list[Event], one: Event) -> float | None:
-    """What a chain started from: the seed of its first sum."""
+    """Return the value from which a chain started: the seed of its first sum."""
     return next((event.seed for event in events if event.key[0] == one.key[0]), None)
 
 

@@ -1,4 +1,4 @@
-"""What ran emulated, call site by call site: sizes, engines, errors, and where two engines differ."""
+"""Reports the calls that ran emulated, call site by call site: sizes, engines, errors, and where two engines differ."""
 
 import math
 from collections.abc import Sequence
@@ -95,7 +95,7 @@ class OperationRow:
 
 @dataclass(frozen=True)
 class Report:
-    """What ran, and what did not.
+    """The calls that ran emulated, and those that did not.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Report:
         return "\n".join(lines)
 
     def operation_table(self) -> Table:
-        """What the bits of each operation rest on."""
+        """Return a table of the operations with the basis of their bits."""
         rows: list[list[object]] = [[row.op, row.calls, row.elements, row.basis] for row in self.operations]
         return Table("operations", ["operation", "calls", "elements", "basis"], rows)
 
@@ -245,7 +245,7 @@ class CallLog:
         self._notes[text] = None
 
     def report(self) -> Report:
-        """What has been collected."""
+        """Return the calls collected so far."""
         rows = []
         for site, t in self._rows.items():
             pairs = (t.to_exact, t.exact), (t.to_fp32, t.fp32), (t.fp32_to_exact, t.exact)

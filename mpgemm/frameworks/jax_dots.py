@@ -24,7 +24,7 @@ FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What a preset means."""
+    """The meaning of a preset: formats, accumulator, rounding and method."""
 
     formats: tuple[str, ...]  #: Formats of the operands on the unit; several: those of the arrays.
     accumulator: str = "fp32"  #: Format of the sums.
@@ -53,7 +53,7 @@ ALGORITHMS = {
 
 @dataclass(frozen=True)
 class _Call:
-    """What one product needs to know besides its operands."""
+    """The properties of one product besides its operands."""
 
     engine: str
     algorithm: str

@@ -1,4 +1,4 @@
-"""What multiplies inside another library's program: a device with one instruction for each pair of formats, or one engine.
+"""Multiplies inside another library's program: by a device with one instruction for each pair of formats, or one engine.
 
 A library's call names its problem (:class:`Product`), the :class:`Multiplier` the engine and the order of k for it. Nothing is
 chosen silently: :meth:`Multiplier.describe` says what is assumed, and what has no answer raises.
@@ -166,7 +166,7 @@ def recipe_values(
     saturate: bool = False,
     scale: float = 1.0,
 ) -> np.ndarray:
-    """What a recipe gives for values, as values of the output format; `rounding`, `saturate`: of the operands."""
+    """Return a recipe's product of values, as values of the output format; `rounding`, `saturate`: of the operands."""
     formats = recipe.engine.formats
     bits = [operand_bits(x, f, rounding, n, saturate) for x, f, n in zip((a, b), formats, "ab", strict=False)]
     return values_of_bits(recipe.gemm_bits(*bits, out_format=out_format, scale=scale), get_format(out_format))

@@ -143,7 +143,7 @@ class SdpaMode(TorchFunctionMode):
         return kernel != "flash" or (self.choice.tile is None and each.device in MULTIPROCESSORS)
 
     def _order(self, kernel: str, each: Multiplier, arrays: list[np.ndarray], tile: int) -> str:
-        """What runs, and what that rests on."""
+        """Name the kernel that runs, and the basis of its order."""
         if not self._recorded(kernel, each):
             return f"FlashAttention 2, tiles of {tile} keys (predicted)"
         recipe = libraries.attention(kernel, "fp16", each.device)

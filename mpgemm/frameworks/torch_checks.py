@@ -1,5 +1,5 @@
-"""What torch itself refuses of its matrix products and convolutions, refused under emulation, too: types that differ, shapes
-that do not fit, parameters that no convolution has."""
+"""Refuses the arguments of matrix products and convolutions that torch itself refuses, under emulation, too: types that
+differ, shapes that do not fit, parameters that no convolution has."""
 
 import torch
 

@@ -46,7 +46,7 @@ def is_composite(func) -> bool:
 
 
 def parts_of(func, of_every_device: bool = False) -> Callable | None:
-    """What an operation consists of, whose products a mode sees one by one: others of torch, or the Python function of a
+    """Return the parts of an operation, whose products a mode sees one by one: others of torch, or the Python function of a
     `torch.library.custom_op` (`of_every_device`: only where no device has another). None of all others."""
     if is_composite(func):
         return func.decompose

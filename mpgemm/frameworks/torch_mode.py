@@ -92,7 +92,7 @@ class Emulation(TorchDispatchMode):
         self._forward_sites: dict[int, str] = {}  # by the number of the autograd node
 
     def report(self) -> Report:
-        """What ran so far, call site by call site."""
+        """Return the calls that ran so far, call site by call site."""
         return self._log.report()
 
     # -- dispatch ---------------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ class Emulation(TorchDispatchMode):
         return self.on_all(product, a.shape[0], arrays, multiply)
 
     def _product(self, op: str, a: torch.Tensor, b: torch.Tensor, out_dtype: torch.dtype, kind: str) -> Product:
-        """What is multiplied, for the report and for the choice of an engine."""
+        """Return the product's sizes and formats, for the report and for the choice of an engine."""
         formats = [self._operand_format(x.dtype, name, kind) for x, name in ((a, "a"), (b, "b"))]
         out_format = format_of(out_dtype, "the result")
         sums = "fp16" if formats == ["fp16", "fp16"] and out_format == "fp16" and adds_in_fp16() else "fp32"
@@ -296,7 +296,7 @@ class Emulation(TorchDispatchMode):
         return out
 
     def _basis(self, product: Product) -> str:
-        """What the bits of a product rest on."""
+        """Name the basis of a product's bits."""
         if self.multipliers[0].recipe_for(product) is not None:
             return operations.RECORDED
         return operations.IEEE if product.k == 1 else operations.inferred("one chain over k is assumed")
@@ -338,7 +338,7 @@ class Emulation(TorchDispatchMode):
         return site
 
     def note(self, text: str) -> None:
-        """What the report says besides its rows."""
+        """Add a line to the report besides its rows."""
         self._log.note(text)
 
 

@@ -1,4 +1,4 @@
-"""What emulation changes of the whole process while any block is open: torch's switches, its attention, how threads start."""
+"""Changes the whole process while any block is open: torch's switches, its attention, how threads start."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
 class OpenBlock(NamedTuple):
-    """What a block does in a thread."""
+    """A block's effects in a thread."""
 
     started: Callable[[], AbstractContextManager]  #: What threads run inside of that are started there.
     sdpa: Callable[..., torch.Tensor]  #: `scaled_dot_product_attention` there.

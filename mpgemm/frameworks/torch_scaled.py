@@ -31,7 +31,7 @@ PROMOTED = 128
 
 
 class OnAll(Protocol):
-    """What is asked of an :class:`mpgemm.frameworks.torch_mode.Emulation`, which calls what is here."""
+    """The method that is asked of an :class:`mpgemm.frameworks.torch_mode.Emulation`, which calls the functions here."""
 
     def on_all(self, product, batch, arrays, multiply, end="", describe=None) -> torch.Tensor: ...
 
@@ -103,7 +103,7 @@ def scaled_product(
 
 
 def _refuse(scaling: Scaling, bias, scale_result, out_format: str) -> None:
-    """What nobody has measured."""
+    """Raise Unknown for arguments whose results nobody has measured."""
     if bias is not None and (scaling.folded or scaling.applied != "end"):
         raise libraries.Unknown(
             "a bias in _scaled_mm is not known", field="bias", known=("None", "with factors of rows and columns"),

@@ -107,7 +107,7 @@ def _shaped(factors: np.ndarray, shape: tuple[int, int], side: str, rule: ScaleR
 
 
 def scale_by_type(scale: torch.Tensor) -> TorchScale:
-    """What `_scaled_mm` and `_scaled_grouped_mm` are given: types and shapes say the rule."""
+    """Return the scale given to `_scaled_mm` or `_scaled_grouped_mm`: its type and shape determine the rule."""
     factors = _factors(scale)
     return TorchScale(factors, _BY_TYPE.get(factors.dtype.name))
 
@@ -115,7 +115,7 @@ def scale_by_type(scale: torch.Tensor) -> TorchScale:
 def scale_by_recipe(
     scales: Sequence[torch.Tensor], recipes: Sequence[int], swizzles: Sequence[int], side: str
 ) -> TorchScale:
-    """What `_scaled_mm_v2` and `_scaled_grouped_mm_v2` are given; ValueError for recipes or swizzles that torch has not."""
+    """Return the scale given to `_scaled_mm_v2` or `_scaled_grouped_mm_v2`; ValueError for recipes or swizzles torch lacks."""
     names = [RECIPES[int(x)].name if int(x) in RECIPES else f"ScalingType {int(x)}" for x in recipes]
     second = [int(x) for x in recipes[1:]]
     if len(scales) != len(recipes) or not recipes or int(recipes[0]) not in RECIPES or second not in ([], [0]):

@@ -1,4 +1,4 @@
-"""What Triton's compiler did with the dots of a kernel, read out of its stages.
+"""Reads the dots of a kernel out of the stages of Triton's compiler.
 
 - TTIR: which additions of a dot's result became the dot's accumulator. They stand in the source's stage and no longer in TTIR.
 - TTGIR: the words that are multiplied for tf32x3, bf16x3 and bf16x6, in order: a word's number is how often the value has
@@ -55,7 +55,7 @@ class DotCode:
 
 
 def dot_code(compiled: CompiledKernel) -> DotCode:
-    """What the stages of a compiled kernel say of its dots."""
+    """Read the dots of a compiled kernel from its stages."""
     source, ttir = (_Module(compiled.texts[stage]) for stage in ("source", "ttir"))
     additions = {row.position for row in source.rows if row.name == "arith.addf"}
     left = {row.position for row in ttir.rows if row.name == "arith.addf"}

@@ -1,4 +1,4 @@
-"""What Triton's compiler makes of an interpreted kernel: the same source, arguments and target, without a GPU.
+"""Compiles an interpreted kernel with Triton's compiler: the same source, arguments and target, without a GPU.
 
 The interpreter has patched Triton's language by then, so a child process compiles: it gets the kernel's function, the functions
 and values that its code names, and the signature that Triton's own launcher would see.
@@ -125,7 +125,7 @@ def _job(kernel, arguments: tuple, options: dict, target: tuple) -> dict:
 
 
 def _settings(kernel) -> dict:
-    """What the decorator was told."""
+    """Return the settings given to the decorator."""
     names = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline")
     return {name: kernel.kwargs[name] for name in names if kernel.kwargs.get(name) is not None}
 
@@ -181,7 +181,7 @@ def _codes(code: types.CodeType):
 
 # -- the child ---------------------------------------------------------------------------------------------------------------
 def _compiled(job: dict) -> dict:
-    """What a job's kernel compiles to; runs in the child, where Triton compiles."""
+    """Compile a job's kernel; runs in the child, where Triton compiles."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource

@@ -111,7 +111,7 @@ class TritonEmulation:
         self._from_zero = accumulator is None
 
     def dot(self, a, b, d, input_precision, max_num_imprecise_acc: int):
-        """What the interpreter calls for `tl.dot`: A B + D."""
+        """Compute A B + D; the interpreter calls this for `tl.dot`."""
         at = _position()
         if self._code is not None:
             max_num_imprecise_acc = self._code.imprecise.get(at, max_num_imprecise_acc) if at else max_num_imprecise_acc
@@ -132,7 +132,7 @@ class TritonEmulation:
         return at in self._code.dots and not (_values(d)[1] != 0).any()
 
     def add(self, left, right):
-        """What the interpreter calls for an addition: the dot's own, if the compiler gives it to its accumulator."""
+        """Add for the interpreter: the dot's own addition, if the compiler gives it to its accumulator."""
         for dot, other in ((left, right), (right, left)):
             run = getattr(dot, "as_accumulator", None)
             same = run is not None and other.data.shape == dot.data.shape
@@ -219,7 +219,7 @@ class TritonEmulation:
         )
 
     def scaled_dot(self, a, scale_a, format_a, b, scale_b, format_b, fast_math, a_k_pack, b_k_pack, d):
-        """What the interpreter calls for `tl.dot_scaled`: (A scaled) (B scaled) + D."""
+        """Compute (A scaled) (B scaled) + D; the interpreter calls this for `tl.dot_scaled`."""
         left = _scaled_operand(a, scale_a, format_a, axis=-1, packed=-1 if a_k_pack else -2)
         right = _scaled_operand(b, scale_b, format_b, axis=-2, packed=-2 if b_k_pack else -1)
         c = _values(d)[1]

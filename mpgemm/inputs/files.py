@@ -97,7 +97,7 @@ def array_names(path: str | os.PathLike) -> list[str | None]:
 
 
 class _Wanted(NamedTuple):
-    """What a caller takes of .npy and .npz files."""
+    """The parts of .npy and .npz files that a caller takes."""
 
     #: Refuses the shape that a file promises, with its name in messages, before the numbers are read and inflated.
     look: Callable[[Sequence[int], str], None]
@@ -109,7 +109,7 @@ _NAMED = re.compile(r"(.+\.(?:npz|safetensors|pt|pth)):(.+)", re.I)
 
 
 def _read(given: str | os.PathLike, name: str | None, wanted: _Wanted) -> object:
-    """What the file's reader gives."""
+    """Return the object that the file's reader gives."""
     path = Path(given)
     if name is None and not path.exists() and (named := _NAMED.fullmatch(str(given))):
         path, name = Path(named[1]), named[2]
@@ -250,7 +250,7 @@ def _check_sparse_sizes(archive: zipfile.ZipFile, path: Path) -> None:
 
 
 def _read_sparse(path: Path) -> np.ndarray:
-    """What `scipy.sparse.save_npz` wrote, as a dense matrix."""
+    """Read a matrix that `scipy.sparse.save_npz` wrote, as a dense matrix."""
     matrix = _scipy("sparse", path, "a sparse matrix").load_npz(path)
     if hasattr(matrix, "check_format"):  # indices beyond the matrix would be written outside of it
         matrix.check_format(full_check=True)

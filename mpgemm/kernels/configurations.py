@@ -148,7 +148,7 @@ OPERATIONS = {"fp16": 4, "bf16": 3, "tf32": 6}
 
 @dataclass(frozen=True)
 class CountedWork:
-    """What one product takes by count, in operations of a lane for each element-step of a tile; nothing here was measured.
+    """The work of one product by count, in operations of a lane for each element-step of a tile; nothing here was measured.
 
     Attributes
     ----------

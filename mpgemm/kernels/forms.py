@@ -1,4 +1,4 @@
-"""What a kernel does for a method's row: the constants of :mod:`mpgemm.kernels.source`, and which rows have kernels.
+"""Derives the constants of :mod:`mpgemm.kernels.source` for a method's row, and lists the rows that have kernels.
 
 A kernel goes over tiles of k. Inside a tile one product follows the other, and chains that restart do so at every tile; so a
 row's turns (`order`) and restarts (`restart_every`) are the length of the tile, and where a row states neither, each of its

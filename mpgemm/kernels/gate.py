@@ -103,7 +103,7 @@ def same_bits(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def simulated(row: RecoveryMethod, unit: str | None, a, b, c=None, alpha: float = 1.0, beta: float = 1.0) -> np.ndarray:
-    """What a kernel of a row gives on a unit: with alpha = beta = 1 the method's A B + C, else RN(RN(alpha A B) + RN(beta C)).
+    """Simulate a row's kernel on a unit: with alpha = beta = 1 the method's A B + C, else RN(RN(alpha A B) + RN(beta C)).
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def matrix_view(x: np.ndarray, fmt: str = "fp32", flipped: bool = False) -> View
 
 
 class GateRun:
-    """What the gate does with every kernel: it draws operands, runs the kernel and compares. A case names row and target."""
+    """The gate's steps for every kernel: it draws operands, runs the kernel and compares. A case names row and target."""
 
     row: RecoveryMethod
     target: KernelTarget
@@ -152,11 +152,11 @@ class GateRun:
         return operands(kind, m, n, k, self.row.formats[0])
 
     def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
-        """What the kernel gives."""
+        """Run the kernel and return its result."""
         raise NotImplementedError
 
     def expected(self, a, b, c) -> np.ndarray:
-        """What the simulation gives."""
+        """Simulate the kernel and return the result that it must give."""
         return simulated(self.row, self.target.unit, a, b)
 
     def check(
@@ -240,14 +240,14 @@ class GateCase(GateRun):
         return found, out.data
 
     def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
-        """What the kernel gives."""
+        """Run the kernel and return its result."""
         launches, found = self.launches(a, b, c)
         for launch in launches:
             machine(launch)
         return found
 
     def expected(self, a, b, c) -> np.ndarray:
-        """What the simulation gives."""
+        """Simulate the kernel and return the result that it must give."""
         return simulated(self.row, self.target.unit, a, b, c if self.add else None, self.alpha, self.beta)
 
 
@@ -277,7 +277,7 @@ class ResidueCase(GateRun):
         return f"{self.row.name}:moduli={len(self.row.moduli)}"
 
     def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
-        """What the kernels give: rows of A and columns of B with elements that are not finite are NaN, as matmul makes them."""
+        """Run the kernels; rows of A and columns of B with elements that are not finite give NaN, as matmul makes them."""
         (m, k), n = a.shape, b.shape[1]
         bits, out = residue_bits(self.row.moduli, k), matrix_view(np.zeros((m, n)), "fp64")
         planes, units = [], []

@@ -298,7 +298,7 @@ def _needs_gradient(*tensors) -> bool:
 
 
 def checked_configuration(config) -> Configuration | None:
-    """What a call's `config` stands for; TypeError for what it cannot be."""
+    """Return the configuration for which a call's `config` stands; TypeError for anything else."""
     if config is None or isinstance(config, Configuration):
         return config
     if isinstance(config, str) and config == "tune":

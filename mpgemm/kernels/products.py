@@ -137,7 +137,7 @@ class TensorProduct:
             self._launch(out, target)
 
     def _nothing(self) -> torch.Tensor:
-        """What no products give."""
+        """Return the result where there are no products: beta C, or zero."""
         zero = torch.zeros((), dtype=torch.float32, device=self.a.device)
         if (self.alpha, self.beta) == (1.0, 1.0):
             return zero if self.c is None else self.c

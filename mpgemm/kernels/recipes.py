@@ -1,4 +1,4 @@
-"""What a call computes: a method's row from its name, its options, and how range and failures are treated."""
+"""Makes the row of a call's computation: a method's name, its options, and how range and failures are treated."""
 
 import dataclasses
 from functools import lru_cache

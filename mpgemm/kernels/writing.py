@@ -25,7 +25,7 @@ from tensorcore_models.gpu.targets import KernelTarget
 
 @dataclass(frozen=True)
 class WrittenKernel:
-    """What was written.
+    """The files that were written for a kernel.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class WrittenKernel:
 def kernels_of(
     row: RecoveryMethod, target: KernelTarget, shape: tuple[int, int, int], configuration: Configuration | None, types
 ) -> list[TargetKernel]:
-    """What a product of a method launches, rows of A and B without gaps, compiled for a target."""
+    """List the kernels that a product of a method launches, rows of A and B without gaps, compiled for a target."""
     check_words(target, row.formats[0] if row.kind == "words" else "s8", row.name)
     made = _word_launches if row.kind == "words" else _residue_launches
     launches = made(row, target, shape, configuration, types)

@@ -48,7 +48,7 @@ def turn(order: str | int, engine: Engine) -> int | None:
 
 
 class Arithmetic(Protocol):
-    """What a method needs: sums inside the core, and scaling and adding outside. Values are of any type."""
+    """The operations of a method: sums inside the core, and scaling and adding outside. Values are of any type."""
 
     engine: Engine
 

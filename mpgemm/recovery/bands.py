@@ -78,7 +78,7 @@ def _lowered(words: Words, fmt: Format, scale: int) -> tuple[list[np.ndarray], i
 def band_steps(
     engine: MatrixEngine, words_a: Words, words_b: Words, bands: Bands, scale: int, steps: int
 ) -> Iterator[np.ndarray]:
-    """What the unit holds, as encodings (m, n), after the last band of each k step, `steps` of them at a time."""
+    """Yield the unit's sums, as encodings (m, n), after the last band of each k step, `steps` of them at a time."""
     (m, k), n, step = words_a[0].shape, words_b[0].shape[1], engine.k
     c_format = engine.formats[2]
     for start in range(0, k, steps * step):

@@ -228,7 +228,7 @@ def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, 
 
 
 def _beyond(row: RecoveryMethod, operands: ScaledOperands, wanted: int, where: str) -> str:
-    """What would be needed where the most words that there are, those of the row, do not do.
+    """Name the words or bits that would suffice where the most words that there are, those of the row, do not.
 
     Slices leave at most k (2 + 2 slices) 2^-(their bits) of the product of the largest elements of a row and a column.
     """

@@ -261,7 +261,7 @@ def _sums(row: tcm.Instruction, fmt: str) -> bool:
 
 
 def _instead(engine: str | Engine, method: RecoveryMethod) -> str:
-    """What runs where a method does not: other methods on the engine, and the method on other engines."""
+    """Suggest replacements where a method does not run: other methods on the engine, and the method on other engines."""
     name = engine if isinstance(engine, str) else engine.label
     others = [row.name for row in list_methods() if _takes(engine, row)]
     there = f"methods that {name} runs: {', '.join(others)}; " if others else ""

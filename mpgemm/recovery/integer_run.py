@@ -231,7 +231,7 @@ class IntegerRun:
         return total
 
     def _multiplication(self, words_a, words_b) -> Callable[[int, int], np.ndarray]:
-        """What forms the product of word i of A and word j of B."""
+        """Return the function that forms the product of word i of A and word j of B."""
         if isinstance(self.word_format, Format):
             return lambda i, j: np.asarray(self.engine.gemm(words_a[i], words_b[j]), np.float32)
         largest = self.word_format.maximum**2

@@ -25,7 +25,7 @@ MOST_BALANCED = 8
 
 @dataclass(frozen=True, eq=False)
 class Magnitudes:
-    """What the rows or columns of a matrix have in common.
+    """The largest magnitudes of the rows or columns of a matrix.
 
     Attributes
     ----------

@@ -217,7 +217,7 @@ class RecoveryMethod:
             self._fail(f"products {self.products} name words beyond the {self.words} there are")
 
     def _check_sums(self) -> None:
-        """What is added where, and in which order."""
+        """Check the options of the sums: what is added where, and in which order."""
         if self.scale_exponent is not None and not 0 <= self.scale_exponent <= 100:
             self._fail(f"scale_exponent is {self.scale_exponent!r}, expected an integer from 0 to 100, or None")
         if (

@@ -1,4 +1,4 @@
-"""What a folder of results says: question, verdict, recommendation, caveats, and what its engines' models rest on.
+"""Reads the findings in a folder of results: question, verdict, recommendation, caveats, and the basis of its engines' models.
 
 Read from the JSON files that commands write. Damaged ones are named among the caveats, and the rest is shown.
 """
@@ -34,7 +34,7 @@ class EngineBasis:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a page says before its tables."""
+    """The statements of a page before its tables."""
 
     question: str = ""
     verdicts: list[tuple[str, list[str]]] = field(default_factory=list)  #: The verdict on each input, and its reasons.
@@ -46,7 +46,7 @@ class Findings:
 
 
 def findings_of(folder: Path) -> Findings:
-    """What the JSON files of a folder say, all together."""
+    """Collect the findings of all JSON files of a folder."""
     found = Findings()
     questions: list[str] = []
     for path in sorted(folder.glob("*.json")):

@@ -273,7 +273,7 @@ def method_comparison(
 
 
 def _hatch(number: int) -> str | None:
-    """What tells bars apart where colours do not."""
+    """Return the hatch that tells bars apart where colours do not."""
     return ("", "....", "xxxx", "\\\\\\\\", "ooo", "++++")[number % 6] if style().grey else None
 
 

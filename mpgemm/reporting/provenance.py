@@ -1,4 +1,4 @@
-"""What a result was computed with: versions, the code's hash, the machine."""
+"""Records the environment in which a result was computed: versions, the code's hash, the machine."""
 
 import functools
 import hashlib

@@ -39,7 +39,7 @@ def _current() -> _Run:
 
 @contextlib.contextmanager
 def running(command: Sequence[str], wide: bool = False) -> Iterator[None]:
-    """What is printed inside belongs to a command, which its JSON names; `wide` tables are printed in full."""
+    """Assign output printed inside to a command, which its JSON names; `wide` tables are printed in full."""
     token = _RUN.set(_Run(tuple(command), wide))
     try:
         yield

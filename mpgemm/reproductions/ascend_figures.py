@@ -51,7 +51,7 @@ def figure_12(context: Context, chip: ascend.Chip | None = None, block: Shape | 
 
 
 def _basis(chip: ascend.Chip) -> str:
-    """What the chip's parameters are."""
+    """Name the kind of the chip's parameters: fitted or nominal."""
     return "fitted to 41.7 and 65.3" if _is_calibrated(chip) else "nominal parameters"
 
 

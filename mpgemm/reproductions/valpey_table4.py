@@ -32,7 +32,7 @@ def run(context: Context, **limits: Unpack[LimitOptions]) -> Outcome:
 
 
 def asked(query: Query, name: str, limits: LimitOptions) -> FormalVerdict | TimeoutError:
-    """What a query found; a search of several questions ends at the first that runs out of time."""
+    """Ask a query for its verdict; a search of several questions ends at the first that runs out of time."""
     try:
         return query.ask(name, **limits)
     except TimeoutError as error:

@@ -29,7 +29,7 @@ CUBE, FEW_FRACTIONS = "ascend:cube.m16n16k16.f32.f16.f16.f32", 1 << 18
 
 
 class Ours:
-    """What the rows compute, each thing once."""
+    """The results that the rows compute, each thing once."""
 
     def __init__(self, seeds: tuple[int, ...]):
         self.seeds, self.chip, self.b3 = seeds, ascend.get_chip("910A"), ascend.get_chip("910B3")

@@ -67,7 +67,7 @@ SWEEP_OPTIONS = CubeOptions(scale_exponents=(0, 6, 12))
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep measured: one :class:`~mpgemm.experiments.evaluate.Summary` for each point and method."""
+    """The measurements of a sweep: one :class:`~mpgemm.experiments.evaluate.Summary` for each point and method."""
 
     figure: str
     distribution: str

@@ -23,7 +23,7 @@ M, N = 2, 5
 
 @dataclass(frozen=True)
 class Check:
-    """What one check compared."""
+    """The result of one check."""
 
     name: str
     #: compared, different: Dot products.

@@ -30,7 +30,7 @@ VACUOUS = 0.9
 
 
 class AttentionOptions(TypedDict, total=False):
-    """What a test says of an attention kernel: parameters of :func:`assert_attention_close`."""
+    """The statements of a test on an attention kernel: parameters of :func:`assert_attention_close`."""
 
     causal: bool
     window: tuple[int, int] | None

@@ -121,7 +121,7 @@ class AttentionCase:
 
     @property
     def _half(self) -> float:
-        """What rounding a weight to the operands' format may lose below its normal numbers."""
+        """The most that rounding a weight to the operands' format may lose below its normal numbers."""
         return self.format.min_subnormal / 2 / self.program.p_scale
 
     def _of_values(self, x: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ class AttentionCase:
         return error + out.unit_roundoff * (np.abs(self.exact) + error) + out.min_subnormal / 2
 
     def kept_without_factor(self) -> float:
-        """What V = 1 gives in the worst row where P is cast to the operands' format as it is; 1 for more than 8 bits."""
+        """Return the result of V = 1 in the worst row where P is cast to the format unscaled; 1 for more than 8 bits."""
         if self.format.bits > 8:
             return 1.0
         w = self.weights[0]
@@ -186,7 +186,7 @@ class AttentionCase:
 
     @cached_property
     def cap_error(self) -> np.ndarray | float:
-        """What an approximate tanh of a soft cap may change."""
+        """The change that an approximate tanh of a soft cap may make."""
         if self.program.softcap is None:
             return 0.0
         w, total = self.weights

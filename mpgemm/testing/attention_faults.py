@@ -468,7 +468,7 @@ def _output_with_factor(power: int, case: AttentionCase) -> np.ndarray:
 
 
 def explain_weight(share: float, error: float, cases: Sequence[AttentionCase]) -> tuple[str, ...]:
-    """What makes results of some queries, taken together, such a share of the exact ones, within so many standard errors."""
+    """Explain why some queries' results, taken together, are such a share of the exact ones, within so many standard errors."""
 
     def predicted(make: Callable[[AttentionCase], np.ndarray]) -> float:
         pairs = [(make(case), case.exact) for case in cases]

@@ -161,7 +161,7 @@ class KernelCase:
 
     @cached_property
     def own_error(self) -> np.ndarray | float:
-        """What the epilogue itself loses at most; 0 without."""
+        """The most that the epilogue itself loses; 0 without."""
         return 0.0 if self.epilogue is None else self.epilogue.bound(self.values, np.zeros(self.values.shape))
 
     @property
@@ -187,8 +187,8 @@ class KernelCase:
 
     @cached_property
     def vacuity(self) -> Vacuity:
-        """What the bound would let pass: zeros on all elements; lost products on the first rows and columns, before an
-        epilogue, as a share of all."""
+        """The faults that the bound would let pass: zeros on all elements; lost products on the first rows and columns, before
+        an epilogue, as a share of all."""
         values, bound = np.abs(self.result), self.finite_bound
         shown = (slice(TRIED), slice(TRIED))
         c = None if self.c is None else self.c[shown]
@@ -201,7 +201,7 @@ class KernelCase:
 
     @cached_property
     def _sum_bound(self) -> np.ndarray:
-        """What a sum may be off before the epilogue, about: the bound over the epilogue's slope, at most 1."""
+        """The error that a sum may have before the epilogue, about: the bound over the epilogue's slope, at most 1."""
         return self._bound_of(get_format(self.out_format)).bound(True)
 
     @property
@@ -313,7 +313,7 @@ def format_of_result(out: np.ndarray, others: str = "") -> Format:
 
 
 class KernelOptions(TypedDict, total=False):
-    """What a test says of a kernel beside its operands: parameters of :func:`gemm_tolerance`."""
+    """The statements of a test on a kernel beside its operands: parameters of :func:`gemm_tolerance`."""
 
     splits: int
     k_order: KOrder | None

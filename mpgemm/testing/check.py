@@ -320,7 +320,7 @@ def _saturated(out: np.ndarray, case: KernelCase, wrong: np.ndarray) -> list[str
 
 
 def _cause(case: KernelCase, i: int, j: int) -> list[str]:
-    """What the engine itself does on this element, stage by stage where that is known."""
+    """Describe the engine's own errors on this element, stage by stage where they are known."""
     name = case.engine.formats[0].name
     same = name == case.engine.formats[1].name and name in {m.name for m in list_methods()}
     if case.scaling is not None or case.epilogue is not None or not same or name.startswith("e"):

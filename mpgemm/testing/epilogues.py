@@ -1,4 +1,4 @@
-"""What a kernel does to its sums before it rounds them to the output's format: activations and a residual, in FP32.
+"""Models epilogues, which a kernel applies to its sums before it rounds them to the output's format, in FP32.
 
 Each is a row of :data:`EPILOGUES` with what a certified bound needs: how much an error of the sum grows (the steepest slope,
 and how fast slopes change, so that flat parts count as flat), and what the function's own steps in FP32 lose. Exponentials

@@ -175,7 +175,7 @@ def blocks_for(rows: int, k: int, columns: int) -> int:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a test allows: atol (one, or one an element) + rtol |exact| + relative S; `together` judges errors taken
+    """The error that a test allows: atol (one, or one an element) + rtol |exact| + relative S; `together` judges errors taken
     together."""
 
     rtol: float = 0.0

@@ -112,14 +112,14 @@ def _first(scale: Any) -> Any:
 
 
 def _of_rows(x: Any, rows: np.ndarray, m: int) -> Any:
-    """What belongs to some rows: those of an array with as many rows, all of anything else."""
+    """Select the part that belongs to some rows: those of an array with as many rows, all of anything else."""
     if isinstance(x, tuple):
         return (_of_rows(x[0], rows, m), *x[1:])
     return x if np.ndim(x) < 2 or len(x) != m else x[rows]
 
 
 def _of_expert(x: Any, expert: int, experts: int) -> Any:
-    """What belongs to an expert: its part of an array that holds one for each."""
+    """Select the part that belongs to an expert: its part of an array that holds one for each."""
     if isinstance(x, tuple):
         return tuple(_of_expert(each, expert, experts) for each in x)
     if np.ndim(x) == 0:
@@ -260,7 +260,7 @@ def _failure(out: np.ndarray, call: GroupedCall, case: KernelCase, check: Kernel
 
 
 def explain(f: Failure, call: GroupedCall, expert: int) -> tuple[str, ...]:
-    """What explains the wrong rows of an expert: the best statements, none where another expert or row has no part in it."""
+    """Explain the wrong rows of an expert: the best statements, none where another expert or row has no part in it."""
     if not f.rows.size or not f.wrong.any():
         return ()
     f = _of_some_rows(f)
@@ -327,7 +327,7 @@ def _rows_in_words(rows: np.ndarray, group: np.ndarray) -> tuple[str, str, str, 
 
 
 def _boundary(f: Failure, call: GroupedCall, expert: int, other: int) -> str:
-    """What wrong rows at the end of a group next to the other one say of where the kernel takes the boundary to be."""
+    """Describe where the kernel takes the boundary to be, judged by wrong rows at the end of a group next to the other one."""
     group = call.rows(expert)
     wrong = group[np.flatnonzero(f.wrong.any(1))]
     if wrong.size == group.size or wrong[-1] - wrong[0] + 1 != wrong.size:

@@ -45,7 +45,7 @@ class Requantised:
 
 
 class IntegerFailure(NamedTuple):
-    """What is wrong with integer outputs."""
+    """The failure of integer outputs."""
 
     summary: str
     first: str  #: The first element.

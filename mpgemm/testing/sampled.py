@@ -229,7 +229,7 @@ def _upper_hull(x: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 # -- of a kernel's own operands ----------------------------------------------------------------------------------------------
 class AsksForLine(Protocol):
-    """What is asked of a :class:`mpgemm.testing.case.KernelCase`, which asks for its line itself."""
+    """The properties that are asked of a :class:`mpgemm.testing.case.KernelCase`, which asks for its line itself."""
 
     @property
     def engine(self) -> Engine: ...
@@ -254,7 +254,7 @@ class AsksForLine(Protocol):
 
 @dataclass(frozen=True)
 class KernelStatistics:
-    """What right kernels return."""
+    """The results of right kernels."""
 
     #: middle, half: float64, shape (m, n): |out - middle| <= half.
     middle: np.ndarray
@@ -281,7 +281,7 @@ def powerless(found: Vacuity) -> bool:
 
 
 def needed(allowed: AsksForLine) -> str:
-    """What would make a certified line of a test that has none."""
+    """Advise how a test that has no certified line would get one."""
     order, advice = allowed.order, []
     if not order.known:
         advice.append("the kernel's order of k (k_order=, promote_every=)")

@@ -1,4 +1,4 @@
-"""What a test of a kernel may allow, as a result: lines, where they come from, and which faults each of them lets pass."""
+"""Results on the tolerance of a kernel's test: lines, where they come from, and which faults each of them lets pass."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -132,7 +132,7 @@ class Checked(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Tolerance(Result):
-    """What a test of a kernel may allow: ``|computed - exact| <= relative S + absolute``, ``S = |A||B| + |C|``.
+    """The tolerance of a kernel's test: ``|computed - exact| <= relative S + absolute``, ``S = |A||B| + |C|``.
 
     Attributes
     ----------

@@ -353,7 +353,7 @@ def _size_form(product: BoundedProduct, data: Data, found: Bounded):
 
 
 class _Question(NamedTuple):
-    """What is asked where there are data."""
+    """The question to answer where there are data."""
 
     product: BoundedProduct
     population: Population
@@ -363,7 +363,7 @@ class _Question(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is certified; by size not rounded up, for the results before they are rounded to an output format."""
+    """The certified tolerance; by size not rounded up, for the results before they are rounded to an output format."""
 
     tolerance: Tolerance
     shown: Data
@@ -373,7 +373,7 @@ class _Known(NamedTuple):
 
 
 def _certified(question: _Question) -> _Known:
-    """What follows from the specification."""
+    """Derive the certified tolerance from the specification."""
     product, population = question.product, question.population
     m, k, n = population.shape
     complete = m * k * n <= WHOLE
@@ -404,7 +404,7 @@ class _Looked:
     found: Bounded
 
     def at(self, allowed: Line | np.ndarray) -> Vacuity:
-        """What a line, or a bound of each element, lets pass."""
+        """Return the faults that a line, or a bound of each element, lets pass."""
         if isinstance(allowed, Line):
             allowed = allowed.atol + allowed.rtol * self.found.least
         a, b, _ = self.product.expected(self.data)
@@ -415,7 +415,7 @@ class _Looked:
 
 
 def _by_sampling(question: _Question, known: _Known, progress: Progress | None) -> Tolerance:
-    """What draws tell."""
+    """Derive the tolerance from draws."""
     product, population, *_, check = question
     side, count = plan(population.shape, SIDE)
     found, whole = Sample(), Sample()

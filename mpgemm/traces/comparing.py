@@ -51,7 +51,7 @@ class LogitsDifference:
 
 @dataclass(frozen=True, repr=False)
 class TraceComparison(Result):
-    """What :func:`compare_traces` found."""
+    """The result of :func:`compare_traces`."""
 
     names: tuple[str, str]
     modules: tuple[ModuleDifference, ...]  #: Those recorded in both runs, in the order of the first.
@@ -95,7 +95,7 @@ class TraceComparison(Result):
         return [*lines, *self._later(f, others)]
 
     def _later(self, f: ModuleDifference, others: list[ModuleDifference]) -> list[str]:
-        """What becomes of the first difference; `others`: modules whose outputs have other shapes."""
+        """Describe the first difference's course in later modules; `others`: modules whose outputs have other shapes."""
         lines = []
         if others and others[0] is not f:
             lines.append(f"from {_reshaped(others[0])}")

@@ -1,1 +1,1 @@
-"""What the aspects of an accumulator family are stated in; the families use it, it knows none of them."""
+"""Defines the terms that state the aspects of an accumulator family; the families use it, it knows none of them."""

@@ -1,4 +1,4 @@
-"""What the error of one step of an accumulator is stated in: facts of operands, roundings, alignment exponents.
+"""Defines the terms of one accumulator step's error: facts of operands, roundings, alignment exponents.
 
 :mod:`mpgemm.bounds.bounds` has the derivation and makes bounds of whole products of it. A *unit* is an engine with its
 formats and block scales.
@@ -98,7 +98,7 @@ class OperandFacts:
 
 
 class BlockScales(NamedTuple):
-    """What a unit takes as block scales: their format, and how many products share one."""
+    """The block scales of a unit: their format, and how many products share one."""
 
     format: Format
     size: int
@@ -157,7 +157,7 @@ def alignment_floor(spec, unit: Any, lifted: int | None) -> int:
 
 
 def scales_text(unit: Any) -> tuple[str, ...]:
-    """What a derivation says of block scales that multiply each product; nothing without."""
+    """Describe block scales that multiply each product, for a derivation; nothing without."""
     scales = block_scales(unit)
     if scales is None:
         return ()

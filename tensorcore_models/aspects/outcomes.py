@@ -1,4 +1,4 @@
-"""What each rounding does with tails of a quarter, a half and three quarters of a unit.
+"""Tabulates each rounding's result for tails of a quarter, a half and three quarters of a unit.
 
 The table that probes read backwards (which rounding gave these results?) and probe vectors read forwards: a sum of an even
 number of units plus t units comes out as that number plus ``OUTCOMES[rounding][t]`` units (facts: IEEE 754-2019, 4.3;

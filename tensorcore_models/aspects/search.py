@@ -1,4 +1,4 @@
-"""What identify searches: the fields of an accumulator, their values, and specifications to start from.
+"""Defines the search space of identify: the fields of an accumulator, their values, and specifications to start from.
 
 A field lists its values, the simplest first, for the formats and the number of products of a black box (its interface).
 Values that contradict each other are left out by the accumulators' own checks.

@@ -1,4 +1,4 @@
-"""What a row of the catalogue rests on, with links, and what is open about it."""
+"""States the evidence of each row of the catalogue, with links, and its open questions."""
 
 import re
 
@@ -74,7 +74,7 @@ def links_of(row: Instruction) -> list[tuple[str, str]]:
 
 
 def open_questions(row: Instruction) -> list[str]:
-    """What is not settled about a row: its evidence, remarks that say so, and edge rules on which models disagree."""
+    """List the open questions about a row: its evidence, remarks that say so, and edge rules on which models disagree."""
     found = []
     level = level_of(row)
     if level in ("published model", "inferred", "reconstruction", "arithmetic not public"):

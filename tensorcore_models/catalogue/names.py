@@ -57,7 +57,7 @@ _INTRINSICS = (
 
 @dataclass(frozen=True)
 class Spelling:
-    """What a spelling says of an instruction (`stem`: its first word without underscores); None where it says nothing."""
+    """The parts of an instruction that a spelling gives (`stem`: first word without underscores); None where it gives none."""
 
     path: str | None = None
     shape: tuple[int, int, int] | None = None
@@ -134,7 +134,7 @@ def _plain(text: str) -> str:
 
 
 def instruction_query(text: str) -> Spelling | None:
-    """What a spelling of an instruction asks for, None where it is none."""
+    """Parse the spelling of an instruction, None where it is none."""
     word = text.strip().rstrip(";").lower().replace("::", ":")
     for pattern, name in _INTRINSICS:
         word = pattern.sub(name, word)

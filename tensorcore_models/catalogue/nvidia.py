@@ -269,7 +269,7 @@ def _wmma_rows():
 
 
 def _narrow(arch: str, kind: Narrow, k: int, a: str, b: str, d: str) -> tuple[Accumulator, dict[str, str]]:
-    """What an instruction of narrow operands computes, and what that rests on."""
+    """Return the accumulator of an instruction with narrow operands, and the evidence for it."""
     unit = ARCHITECTURES[arch]
     outputs = [o.text for o in kind.outputs if d in o.results and k in o.ks and (a == b or not o.alike)]
     evidence = INFERRED if {a, b} & {"e3m2", "e2m3"} else kind.evidence

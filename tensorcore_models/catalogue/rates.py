@@ -25,7 +25,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class DataSheet:
-    """What one document (its title; or why there is none) says of a device: dense TFLOP/s or TOP/s by format, fp64 to int4."""
+    """A device's rates in one document (its title; or why there is none): dense TFLOP/s or TOP/s by format, fp64 to int4."""
 
     source: str
     rates: dict[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a row of an NVIDIA architecture can say: its tensor cores' instructions, numbers and evidence."""
+"""Defines the rows of an NVIDIA architecture: its tensor cores' instructions, numbers and evidence."""
 
 from dataclasses import dataclass, field
 
@@ -107,7 +107,7 @@ class Architecture:
     pinned: tuple[str, ...] = ()  # operand formats whose arithmetic those outputs pin
 
     def floor_note(self, d_format: str) -> str:
-        """What the alignment floor of a result format rests on."""
+        """Name the evidence for the alignment floor of a result format."""
         measured = self.measured_floors.get(d_format)
         known = f"measured on {measured}" if measured else "models only"
         return f"alignment floor {self.floors[d_format]}: {known}"

@@ -20,7 +20,7 @@ SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
-    """What `cuTensorMapEncodeTiled` is told: how boxes of an array are copied to shared memory.
+    """The parameters of `cuTensorMapEncodeTiled`: how boxes of an array are copied to shared memory.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a kernel does wrong though its values come out: reads of what nobody wrote, and races between threads."""
+"""Checks for faults of a kernel whose values come out: reads of what nobody wrote, and races between threads."""
 
 from .errors import KernelFault
 

@@ -127,7 +127,7 @@ def _head(node: Any) -> tuple:
 
 
 def operands_of(node: Node) -> tuple:
-    """What a node is computed from."""
+    """Return the operands from which a node is computed."""
     if isinstance(node, Applied):
         return node.operands
     return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()

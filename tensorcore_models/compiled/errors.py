@@ -1,4 +1,4 @@
-"""What reading or running a compiled kernel refuses, and the limits within which it runs."""
+"""Defines the errors of reading or running a compiled kernel, and the limits within which it runs."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -23,7 +23,7 @@ class Refused(ValueError):
 
 
 class KernelFault(ValueError):
-    """What a kernel does wrong: an address out of bounds, a register read before it is written, threads that wait for ever.
+    """A kernel's fault: an address out of bounds, a register read before it is written, threads that wait for ever.
 
     Parameters
     ----------

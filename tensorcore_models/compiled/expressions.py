@@ -206,7 +206,7 @@ class ExpressionTrace:
             self.decisions[key] = self.decisions.get(key, 0) + 1
 
     def assumptions(self) -> tuple[str, ...]:
-        """What was decided by data, as text."""
+        """The decisions that data made, as text."""
         lines: dict[tuple[str, bool], list[int]] = {}
         for name, line, outcome in self.decisions:
             lines.setdefault((name, outcome), []).append(line)
@@ -222,7 +222,7 @@ def some(lines: Sequence[int]) -> str:
 
 
 def bytes_of(numbers: np.ndarray, size: int) -> np.ndarray:
-    """What the bytes of whole values carry, shape (..., size)."""
+    """Number each byte of whole values, shape (..., size); 0 for the number 0."""
     flat = numbers[..., None]
     return np.where(flat == 0, 0, flat * PLACES + np.arange(size))
 

@@ -234,7 +234,7 @@ def _ordered(pairs: list[tuple], spec, alike: bool) -> tuple:
 
 
 def _unit(node: Node) -> tuple:
-    """What makes two steps one accumulator's; last, whether its results are never -0 and have the NaN of additions."""
+    """Return the key of a step's accumulator; last, whether its results are never -0 and have the NaN of additions."""
     if not isinstance(node, Step):
         return ()
     row = node.row

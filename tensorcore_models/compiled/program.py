@@ -1,4 +1,4 @@
-"""What compiled kernels of any machine have in common: runs, recipes, launches in parts that fit."""
+"""Defines the base of compiled kernels of any machine: runs, recipes, launches in parts that fit."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ class KernelProgram(ABC):
 
     @abstractmethod
     def _scheduler(self, launch, first: int, count: int) -> Scheduler:
-        """What runs consecutive blocks."""
+        """Return the scheduler that runs consecutive blocks."""
 
     @default_fp_state
     def run(

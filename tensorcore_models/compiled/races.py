@@ -83,7 +83,7 @@ class RaceChecks(Checks):
         return threads.row[every], threads.in_block[every] // threads.warp
 
     def _accesses(self, memory) -> _Accesses | None:
-        """What is known of accesses to a memory; None for one that is not watched."""
+        """Return the known accesses to a memory; None for one that is not watched."""
         if memory is self.machine.shared.space:
             return self.shared
         tensor = getattr(self.machine, "tensor", None)

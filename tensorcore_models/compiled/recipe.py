@@ -1,4 +1,4 @@
-"""What a compiled kernel computes, as a person reads it: chains of a matrix instruction, restarts, what finishes them.
+"""Describes a compiled kernel's computation for people: chains of a matrix instruction, restarts, the operations at the end.
 
 Made from the common expressions of :mod:`.template`. Where the expression is chains over k of plain operands, joined by FP32
 additions and rounded at the end, it is a recipe of :mod:`tensorcore_models.libraries`, which predicts and explains.
@@ -100,7 +100,7 @@ def _step_of(node: Node, texts: Texts) -> tuple[StepRun, Node] | None:
 
 @dataclass(frozen=True, repr=False)
 class KernelRecipe(Result):
-    """What a kernel computes for its output.
+    """The computation of a kernel for its output.
 
     Attributes
     ----------

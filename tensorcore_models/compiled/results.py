@@ -1,4 +1,4 @@
-"""What running a kernel says beside the arrays that it wrote."""
+"""Defines the record of a kernel's run beside the arrays that it wrote."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What solvers say of two expressions with different normal forms: that they agree on all inputs, or inputs to try.
+"""Asks solvers about two expressions with different normal forms: whether they agree on all inputs, or inputs to try.
 
 Two expressions are walked side by side, operands first. Two parts are alike where their normal forms are the same, where they
 are one operation on operands that are alike, or where a solver finds no values that tell them apart; what both are made of is
@@ -33,7 +33,7 @@ Model = dict[Element, int]
 
 @dataclass(frozen=True)
 class Answered:
-    """What solvers say: whether the expressions are equal; why, or why not; the witness that a model led to."""
+    """The solvers' answer: whether the expressions are equal; why, or why not; the witness that a model led to."""
 
     equal: bool
     reason: str

@@ -281,7 +281,7 @@ _RANKS = {Operations: 1, Products: 2, InputElements: 3}
 
 
 def _head(block) -> tuple:
-    """What blocks of expressions must share to be one form; unrolled code has the same operation at many lines."""
+    """Return the key that blocks of expressions must share to be one form; unrolled code has one operation at many lines."""
     if isinstance(block, InputElements):
         return ("input", block.array)
     if isinstance(block, Operations):

@@ -15,7 +15,7 @@ SETTINGS = ("", "refused", "emulated")
 
 
 def setting() -> str:
-    """What :data:`ENVIRONMENT` says, "" where it is not set; raises ValueError if it is none of :data:`SETTINGS`."""
+    """Return the value of :data:`ENVIRONMENT`, "" where it is not set; raises ValueError if it is none of :data:`SETTINGS`."""
     value = os.environ.get(ENVIRONMENT, "")
     if value not in SETTINGS:
         known = ", ".join(SETTINGS[1:])

@@ -1,4 +1,4 @@
-"""What an engine computes in words: its accumulator's, with block scales, chain over k and the bits that addends keep."""
+"""Describes an engine's computation: its accumulator's, with block scales, chain over k, the bits that addends keep."""
 
 from collections.abc import Iterator
 from dataclasses import replace

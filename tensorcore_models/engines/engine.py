@@ -217,7 +217,7 @@ class Engine(abc.ABC):
 
     @default_fp_state
     def _gemm(self, a, b, c, factors, scales, rounding, order) -> np.ndarray:
-        """What :meth:`gemm` does with operands of any type."""
+        """Compute :meth:`gemm` for operands of any type."""
         if (home := home_of(a)) is not None:
             ends = dict(zip(_ENDS, (*factors, *scales, *rounding), strict=True))
             return home.gemm(self, a, b, c, ends, dict(zip(_ORDER, order, strict=True)))

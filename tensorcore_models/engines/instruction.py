@@ -171,7 +171,7 @@ class Instruction(MatrixEngine):
 
     @default_fp_state
     def _mma_bits(self, a, b, c, scale_a, scale_b, input_scale) -> np.ndarray:
-        """What :meth:`mma_bits` does with operands of any shape and type."""
+        """Compute :meth:`mma_bits` for operands of any shape and type."""
         self._require_public()
         if (home := home_of(a)) is not None:
             return home.mma_bits(self, a, b, c, scale_a, scale_b, input_scale)
@@ -207,7 +207,7 @@ class Instruction(MatrixEngine):
 
     @default_fp_state
     def _mma(self, a, b, c, scale_a, scale_b) -> np.ndarray:
-        """What :meth:`mma` does with operands of any shape and type."""
+        """Compute :meth:`mma` for operands of any shape and type."""
         self._require_public()
         if (home := home_of(a)) is not None:
             return home.mma(self, a, b, c, scale_a, scale_b)

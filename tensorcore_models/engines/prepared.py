@@ -9,7 +9,7 @@ from ..kernels.small import SmallProduct
 
 
 class Preparable(Protocol):
-    """What is asked of an :class:`Engine`, which makes prepared products itself."""
+    """The methods that are asked of an :class:`Engine`, which makes prepared products itself."""
 
     @property
     def label(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What a unit does with its accumulators at the end of a GEMM."""
+"""Adds a unit's accumulators at the end of a GEMM."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

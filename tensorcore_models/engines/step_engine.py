@@ -1,4 +1,4 @@
-"""What engines of single instructions have in common: a row of the catalogue, and the checks of its operands."""
+"""Defines the base of engines of single instructions: a row of the catalogue, and the checks of its operands."""
 
 import abc
 from typing import Any

@@ -16,7 +16,7 @@ ROUNDINGS = {
 
 @dataclass(frozen=True, repr=False)
 class Words(Result):
-    """What is computed: sentences in the order of the arithmetic, a formula, what a unit does in a few words (`brief`).
+    """The description of a computation: sentences in the order of the arithmetic, a formula, a unit in a few words (`brief`).
 
     `formula` is LaTeX, equations apart by ", \\quad "; none where the arithmetic is not public. `window` is a picture in text
     of which bits of an addend a fused sum keeps.

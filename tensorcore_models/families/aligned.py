@@ -1,4 +1,4 @@
-"""What every algorithm shares that aligns addends to a largest exponent: edge rules, and the fields of its plans."""
+"""Defines the base of all algorithms that align addends to a largest exponent: edge rules, and the fields of their plans."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

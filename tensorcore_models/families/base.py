@@ -296,7 +296,7 @@ class Accumulator:
         return not (self.takes_integers or self.partial)
 
     def inside(self, p: "Pass") -> Sequence[tuple[str, float]]:
-        """What happens inside of one pass where that is more than one sum: (text, what is lost there); by default nothing."""
+        """Return the parts of one pass where that is more than one sum: (text, what is lost there); by default nothing."""
         return ()
 
     def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:

@@ -1,4 +1,4 @@
-"""What the families made of IEEE operations share: fields of their plans, and what their operands lose to flushing."""
+"""Parts that the families made of IEEE operations share: fields of their plans, and their operands' loss to flushing."""
 
 import math
 from typing import Any
@@ -59,6 +59,6 @@ def require_lanes(formats) -> None:
 
 
 def operand_flush(formats, largest: tuple[int, int]) -> float:
-    """What one product loses where a subnormal operand is taken as zero; `largest` exponents in A and in B."""
+    """Bound one product's loss where a subnormal operand is taken as zero; `largest` exponents in A and in B."""
     a, b = formats[:2]
     return math.ldexp(a.min_normal, largest[1] + 1) + math.ldexp(b.min_normal, largest[0] + 1)

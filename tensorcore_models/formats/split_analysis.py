@@ -1,4 +1,4 @@
-"""What a two-word float16 split keeps: Xue et al., SGEMM-cube, sections 4.1 and 4.2.
+"""Analyses the bits that a two-word float16 split keeps: Xue et al., SGEMM-cube, sections 4.1 and 4.2.
 
 Terms. E is the exponent of the float32 number (``2**E <= |V| < 2**(E+1)``), s_b the scaling exponent; the residual is
 ``(V - V_high) * 2**s_b`` before its own rounding. The *paper's events* (eqs. 4 and 5) are "the exponent of the residual
@@ -288,7 +288,7 @@ class ScaleChoice:
 
 
 def scale_report(x: Any, scale_exponent: int) -> ScaleChoice:
-    """What s_b = `scale_exponent` does to an array; raises as :func:`tensorcore_models.formats.words.split_fp16`."""
+    """Report the effect of s_b = `scale_exponent` on an array; raises as :func:`tensorcore_models.formats.words.split_fp16`."""
     values = source_array(x).reshape(-1)
     values = values[np.isfinite(values) & (values != 0)]
     high, low = split_fp16(values, scale_exponent, overflow="saturate")

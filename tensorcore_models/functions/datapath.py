@@ -38,7 +38,7 @@ class Reduced(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What the unit computes on its way to one result, all integers; `cut` is the significand, `code` the result."""
+    """The unit's values on its way to one result, all integers; `cut` is the significand, `code` the result."""
 
     reduced: Reduced
     fraction_bits: int

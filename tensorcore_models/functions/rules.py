@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class _Rules(NamedTuple):
-    """What :class:`~tensorcore_models.arithmetic.numbers.SpecialRules` asks for."""
+    """The rules that :class:`~tensorcore_models.arithmetic.numbers.SpecialRules` asks for."""
 
     nan: str = "all_ones"
     tf32_nan: str = "ignored"

@@ -164,7 +164,7 @@ def _flushed(z, x):
 
 
 def values(z, program: InstructionSequence, operands) -> dict[Any, Any]:
-    """What the operands, by their names, and the steps, by their numbers, give by the operations `z`.
+    """Compute the values of the operands, by their names, and the steps, by their numbers, by the operations `z`.
 
     `z` is :mod:`.on_integers` or :mod:`.on_terms`.
     """
@@ -181,7 +181,7 @@ def values(z, program: InstructionSequence, operands) -> dict[Any, Any]:
 
 
 def evaluate(z, program: InstructionSequence, operands) -> Any:
-    """What a program gives for operands, by the operations `z`."""
+    """Evaluate a program for operands, by the operations `z`."""
     known = values(z, program, operands)
     return z.code(program.result[0], 32) if isinstance(program.result, tuple) else known[program.result]
 

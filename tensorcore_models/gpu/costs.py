@@ -1,4 +1,4 @@
-"""What products cost on a GPU, on paper: counted instructions, the pipes that bound them, and the rates that follow.
+"""Computes the cost of products on a GPU, on paper: counted instructions, the pipes that bound them, the rates that follow.
 
 Nothing here was measured on a GPU. Instructions are those of the inner loop in SASS
 (:func:`tensorcore_models.gpu.counting.loop_count`, by which a test counts them anew); the limit is that of issue, four
@@ -71,7 +71,7 @@ MEASURED: dict[tuple[str, str], float] = {
 
 @dataclass(frozen=True, repr=False)
 class PredictedRate(Result):
-    """What a unit should cost on a GPU.
+    """The predicted rate of a unit on a GPU.
 
     Attributes
     ----------

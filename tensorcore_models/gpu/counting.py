@@ -1,4 +1,4 @@
-"""What a compiled kernel executes for a product: the instructions of its inner loop in SASS, and what it spills."""
+"""Counts a compiled kernel's work for a product: the instructions of its inner loop in SASS, and its spills."""
 
 import re
 import tempfile

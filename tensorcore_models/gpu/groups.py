@@ -18,7 +18,7 @@ _MOST_GROUP = 16
 
 
 def _integers(fmt: Format) -> np.ndarray | None:
-    """What all encodings of a format are, in multiples of the smallest number; None if a signed byte does not hold them."""
+    """Return the values of all encodings in multiples of the smallest number; None if a signed byte does not hold them."""
     if fmt.bits > 8 or fmt.specials != "finite":
         return None
     values = decode(np.arange(1 << fmt.bits, dtype=fmt.container), fmt, np.dtype(np.float64))

@@ -56,7 +56,7 @@ MOST_PROGRAMS = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class TritonLaunch:
-    """What is launched.
+    """A launch of a Triton kernel.
 
     Attributes
     ----------

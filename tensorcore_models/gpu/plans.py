@@ -1,4 +1,4 @@
-"""What a mode is, and a unit as a mode runs it."""
+"""Defines modes, and units as a mode runs them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

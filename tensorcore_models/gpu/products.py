@@ -46,7 +46,7 @@ _RUNS = {
 
 @dataclass(frozen=True)
 class UnitRun:
-    """What a product on a GPU did.
+    """The result of a product on a GPU, and which units computed its tiles.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the Gluon kernels of this folder share: layouts, instructions that Gluon has no name for, tiles of a program.
+"""Parts that the Gluon kernels of this folder share: layouts, instructions that Gluon has no name for, tiles of a program.
 
 Gluon, not Triton's tiles: each thread keeps 4 x 4 outputs and takes its own rows and columns from memory, which layouts say.
 What a kernel computes stands in its constants, which :mod:`.modes` makes of a lowered accumulator.

@@ -1,4 +1,4 @@
-"""What the kernels of sums on a window share: an operand's steps in shared memory, exponents, floors and what they lack."""
+"""Parts that the kernels of sums on a window share: an operand's steps in shared memory, exponents, floors, what they lack."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
@@ -83,7 +83,7 @@ def step_at(rooms, slot):
 
 @gluon.jit
 def lines_at(step, WHICH: gl.constexpr, COUNT: gl.constexpr, j: gl.constexpr, DIM: gl.constexpr, L: gl.constexpr):
-    """What a tile's rows (DIM 1) or columns (DIM 0) have at the j-th of COUNT places of a step."""
+    """Load the values of a tile's rows (DIM 1) or columns (DIM 0) at the j-th of COUNT places of a step."""
     return gl.expand_dims(step[WHICH].index(step[4] * COUNT + j).load(gl.SliceLayout(DIM, L)), DIM)
 
 

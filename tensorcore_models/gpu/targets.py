@@ -1,4 +1,4 @@
-"""What kernels in Triton are compiled for: architecture, matrix unit, limits."""
+"""Lists the targets for which kernels in Triton are compiled: architecture, matrix unit, limits."""
 
 from dataclasses import dataclass
 

@@ -160,7 +160,7 @@ def run_bits(
 
 
 def gemm_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, options: dict[str, Any]) -> Any:
-    """What :meth:`Engine.gemm_bits` gives for tensors on a GPU, there."""
+    """Compute :meth:`Engine.gemm_bits` for tensors on a GPU, there."""
     low = lowered(engine)
     a, b = _codes(a, low.a_format, "a"), _codes(b, low.b_format, "b")
     c = None if c is None else _codes(c, low.c_format, "c")
@@ -174,7 +174,7 @@ def gemm_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, o
 
 
 def gemm(engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dict[str, Any]) -> Any:
-    """What :meth:`Engine.gemm` gives for tensors on a GPU, there; `ends` has alpha, beta, scales and roundings of operands."""
+    """Compute :meth:`Engine.gemm` for tensors on a GPU, there; `ends` has alpha, beta, scales and roundings of operands."""
     import torch
 
     low = lowered(engine)
@@ -197,7 +197,7 @@ def gemm(engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dic
 
 
 def mma_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, input_scale: int) -> Any:
-    """What :meth:`Instruction.mma_bits` gives for tensors on a GPU, there."""
+    """Compute :meth:`Instruction.mma_bits` for tensors on a GPU, there."""
     low = lowered(engine)
     a, b, c = (_codes(x, fmt, name) for x, fmt, name in zip((a, b, c), engine.formats, "abc", strict=False))
     _check_tile(engine, a, b, c)
@@ -210,7 +210,7 @@ def mma_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, in
 
 
 def mma(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any) -> Any:
-    """What :meth:`Instruction.mma` gives for tensors on a GPU, there."""
+    """Compute :meth:`Instruction.mma` for tensors on a GPU, there."""
     _check_tile(engine, a, b, c)
     options = {"k_order": "sequential", "promote_every": None, "promote_rounding": "rne"}
     ends = dict.fromkeys(("scale_a", "scale_b", "input_rounding")) | {

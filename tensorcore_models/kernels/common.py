@@ -1,4 +1,4 @@
-"""What the fast kernels share: formats as they take them, the order of k, workspaces, the way back to the generic kernel."""
+"""Parts that the fast kernels share: formats as they take them, order of k, workspaces, the way back to the generic kernel."""
 
 import functools
 from dataclasses import dataclass, replace

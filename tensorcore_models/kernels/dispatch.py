@@ -35,7 +35,7 @@ KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
 
 
 class FastKernel(Protocol):
-    """What a fast kernel offers: :meth:`of` prepares it for an accumulator with its formats, :meth:`run` runs it.
+    """The interface of a fast kernel: :meth:`of` prepares it for an accumulator with its formats, :meth:`run` runs it.
 
     Operands are arrays of encodings, aligned and native, any strides, k positive; results are new C-contiguous arrays in the
     container type of ``low.d_format``. Elements that the lanes cannot compute go to the generic kernel.
@@ -242,7 +242,7 @@ def _ready(x: np.ndarray, container: np.dtype, what: str) -> np.ndarray:
 
 
 def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
-    """What runs, and its operands, converted where the unit does that first."""
+    """Return the accumulator that runs, and its checked operands, converted where the unit does that first."""
     a = _ready(a, low.a_format.container, "a")
     b = _ready(b, low.b_format.container, "b")
     c = _ready(c, low.c_format.container, "c")

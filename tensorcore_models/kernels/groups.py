@@ -20,7 +20,7 @@ _LOWEST = -400  # below every alignment exponent that formats of one byte and fp
 
 @dataclass(frozen=True)
 class GroupTask:
-    """What the lanes compute (mpg_group_task of groups.h)."""
+    """The computation of the lanes (mpg_group_task of groups.h)."""
 
     group: int
     groups: int
@@ -32,7 +32,7 @@ class GroupTask:
 
 @dataclass(frozen=True, eq=False)
 class GroupTables:
-    """What each byte of an operand and of its scales means (mpg_group_source of groups.h)."""
+    """The meaning of each byte of an operand and of its scales (mpg_group_source of groups.h)."""
 
     values: np.ndarray
     scale_values: np.ndarray

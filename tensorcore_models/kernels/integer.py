@@ -30,7 +30,7 @@ class IntegerOperand:
 
 @dataclass(frozen=True)
 class IntegerTask:
-    """What the lanes compute (mpg_integer_task of integer.h)."""
+    """The computation of the lanes (mpg_integer_task of integer.h)."""
 
     terms: int
     clamp: bool

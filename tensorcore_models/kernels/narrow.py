@@ -42,7 +42,7 @@ _WINDOW_C = (127 - narrow.ADDEND << 23, 127 + narrow.ADDEND << 23)
 
 @dataclass(frozen=True)
 class NarrowTask:
-    """What the lanes compute (mpg_narrow_task of narrow.h)."""
+    """The computation of the lanes (mpg_narrow_task of narrow.h)."""
 
     terms: int
     fraction_bits: int
@@ -162,7 +162,7 @@ class NarrowKernel:
         return replace(x, format=of_a), replace(y, format=of_b), sum(shifts)
 
     def _lanes(self, task: NarrowTask, x: Source, y: Source, shift: int, c, k: int) -> RunningResult:
-        """What the lanes make of the whole product, and what they mark."""
+        """Compute the whole product on the lanes, and mark the elements to compute again."""
         m, n = c.shape
         threads = threads_for_product(m * n * k)
         values, redo, tiny = self._addends(c, task.chain > 0 or task.output >= _DOWN, shift, threads)

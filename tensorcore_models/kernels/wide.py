@@ -43,7 +43,7 @@ def _padded(terms: int) -> int:
 
 @dataclass(frozen=True)
 class WideTask:
-    """What the lanes compute (mpg_wide_task of wide.h)."""
+    """The computation of the lanes (mpg_wide_task of wide.h)."""
 
     terms: int
     fraction_bits: int

@@ -1,4 +1,4 @@
-"""What GPU libraries return, bit for bit: which instruction their kernels chain, in which order of k, joined and finished how.
+"""Models GPU libraries bit for bit: which instruction their kernels chain, in which order of k, joined and finished how.
 
 Nothing here runs a GPU, and nothing is guessed: what nobody has measured raises :class:`Unknown`.
 """

@@ -195,7 +195,7 @@ class _Head:
         return apply(EX2, s - top[:, None])
 
     def _shrinking(self, before: np.ndarray, top: np.ndarray) -> np.ndarray:
-        """What multiplies the sums of earlier tiles; 0 for rows that saw no key."""
+        """Return the factor of the sums of earlier tiles; 0 for rows that saw no key."""
         seen = before > -np.inf
         before = np.where(seen, before, np.float32(0))
         if self.rule.exponent == "scaled":

@@ -234,7 +234,7 @@ _PLANNERS = {"nvjet": _nvjet, "cutlass": _cutlass, "gemmsn": _gemmsn, "gemv": _g
 
 
 def _engine(device: str, family: str, fmt: str, step: int) -> Engine:
-    """What a family of kernels multiplies with."""
+    """Return the engine with which a family of kernels multiplies."""
     if family == "nvjet":
         return default_instruction(device, fmt, path="wgmma" if TARGETS[device] == "sm_90" else "tcgen05")
     if family == "cutlass":

@@ -1,4 +1,4 @@
-"""What the fields of a cuBLASLt algorithm configuration mean, on the GPUs and versions where somebody has measured it.
+"""Tabulates the meaning of a cuBLASLt algorithm configuration's fields, for the GPUs and versions where it was measured.
 
 The rows are carried over from `facebookexperimental/triton`, bitequiv/cublas_match/arch/*.py, under its licence:
 

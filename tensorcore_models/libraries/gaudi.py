@@ -1,4 +1,4 @@
-"""What Gaudi makes of the FP32 results of its matrix engine: conversion to bf16, fp16 and fp8.
+"""Converts the FP32 results of Gaudi's matrix engine to bf16, fp16 and fp8.
 
 Source: HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference: fp32_to_bf16, fp32_to_cfp16, fp32_to_fp8,
 restated. :func:`tensorcore_models.encode` is another conversion: its rules for infinities, NaN and stochastic rounding
@@ -100,7 +100,7 @@ def _rounded(bits, fmt: Format, rounding: str, negative, random, flush: bool) ->
 
 
 def _fraction(rest: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """What is cut off as a fraction of 32 bits."""
+    """Return the bits that are cut off as a fraction of 32 bits."""
     return np.where(places <= 32, rest << np.maximum(32 - places, 0), rest >> np.maximum(places - 32, 0))
 
 

@@ -18,7 +18,7 @@ from .scaled_mm import pairwise
 
 
 def unit_of(profile: ProductProfile, device: str) -> Engine:
-    """What the kernel multiplies with."""
+    """Return the unit with which the kernel multiplies."""
     a, b = profile.formats
     unit = profile.family.units[a]
     if unit == "fma":

@@ -1,4 +1,4 @@
-"""What a profiler and cuBLASLt's log say of one product, read into one record; the rules that follow are elsewhere.
+"""Reads a profiler's and cuBLASLt's log of one product into one record; the rules that follow are elsewhere.
 
 A row is a mapping. `m`, `n`, `k` are the product's sizes; `kernels` the names that a profiler lists, alone or each with a time;
 `configuration` what cuBLASLt logged: a mapping whose `algo` (and `computeDesc`, `Adesc`, ...) are text, that text itself
@@ -247,7 +247,7 @@ def _stages(number: int) -> str:
 
 
 def _nvjet(parts: Mapping) -> dict:
-    """What an nvjet kernel's name says: formats of B, A and the output, and features."""
+    """Parse an nvjet kernel's name: formats of B, A and the output, and features."""
     types = parts.get("types") or ""
     if not types:
         return {}

@@ -233,7 +233,7 @@ class Recipe:
         return finish(total, result, self.epilogue, fmt, scale, scale_result)
 
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
-        """What the kernel returns for operands with scales; but for one factor for each matrix this is predicted, not measured.
+        """Compute the kernel's result for scaled operands; but for one factor for each matrix this is predicted, not measured.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What torch's CUDA kernels return for rows: softmax, sums, means, and norms, with the order in which threads add.
+"""Models torch's CUDA kernels on rows: softmax, sums, means, and norms, with the order in which threads add.
 
 Recorded on an H100 with torch 2.11: softmax of 64, 128, 256, 300, 512 and 1024, means of 256, sums and norms of 512. Other
 lengths follow the kernels' source (softmax_warp_forward, Reduce.cuh, vectorized_layer_norm_kernel): inferred.

@@ -1,4 +1,4 @@
-"""What cuBLASLt chose for `torch._scaled_mm`, read from a package that recorded it.
+"""Reads cuBLASLt's choices for `torch._scaled_mm` from a package that recorded them.
 
 mmaemu 0.1.0 (PyPI, Apache-2.0, extra ``scaled-mm``) ships what cuBLASLt 12.8.3's heuristic answered on an RTX 4060 (1,228,448
 calls) and on an H100 PCIe (1,767,416 calls), with torch's workspace of 1 MiB. Only recorded calls have an answer.

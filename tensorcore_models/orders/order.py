@@ -185,7 +185,7 @@ def merged(pieces: Sequence[range]) -> list[range]:
 
 @dataclass(frozen=True)
 class OrderUnit:
-    """What the interpreter uses of an engine: the format of its results, in which sums are formed, its k step, its chains.
+    """The parts of an engine that the interpreter uses: the format of its results and sums, its k step, its chains.
 
     ``chain(pieces, joined)`` gives encodings of one chain from +0; ``restarts(pieces, every, total)`` those of `total` plus a
     chain of every `every` products of the pieces, added one after the other, or None where the engine has no kernel for that;

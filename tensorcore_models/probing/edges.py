@@ -58,7 +58,7 @@ class Subject:
 
 
 class EdgeResult(NamedTuple):
-    """What one product compared, and where kernels differ."""
+    """The comparison of one product, and where kernels differ."""
 
     edge: str
     compared: int

@@ -1,4 +1,4 @@
-"""What a unit says about itself before anybody probes it: shape and formats. And dot products for it, one or many."""
+"""Defines a unit's own statements before anybody probes it, shape and formats, and dot products for it, one or many."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence

@@ -150,7 +150,7 @@ def result_is_truncated(fraction_bits: int) -> Lemma:
 
 
 def clamped_sum() -> Lemma:
-    """What `integer_lanes.h` adds to c, whatever the order of products: the contract of `add_clamped`."""
+    """State the sum that `integer_lanes.h` adds to c, whatever the order of products: the contract of `add_clamped`."""
 
     def goal() -> Goal:
         c, x = (t.variable(name, 32) for name in "cx")

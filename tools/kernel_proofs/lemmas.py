@@ -30,7 +30,7 @@ class Lemma:
 
 @dataclass(frozen=True)
 class Proof:
-    """What became of a lemma."""
+    """The outcome of a lemma."""
 
     lemma: Lemma
     status: Literal["proved", "refuted", "timeout", "memory", "unknown"]

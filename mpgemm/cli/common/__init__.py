@@ -1,1 +1,1 @@
-"""What several commands have in common: parser, options with what becomes of them, how results are shown."""
+"""Parts that several commands share: parser, options and their effects, how results are shown."""

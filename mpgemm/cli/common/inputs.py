@@ -1,4 +1,4 @@
-"""What the commands that measure share: where their matrices come from."""
+"""Options of the commands that measure: where their matrices come from."""
 
 from __future__ import annotations
 

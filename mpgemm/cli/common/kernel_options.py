@@ -1,4 +1,4 @@
-"""What the commands that read a compiled kernel share: options of its launch, and arguments from words."""
+"""Options of the commands that read a compiled kernel: its launch, and arguments from words."""
 
 from __future__ import annotations
 

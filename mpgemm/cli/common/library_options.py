@@ -1,4 +1,4 @@
-"""What the commands on GPU libraries share: operands in a library's formats, and recipes from options."""
+"""Options of the commands on GPU libraries: operands in a library's formats, and recipes from options."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _known(config: dict[str, str], names: tuple[str, ...]) -> None:
 
 
 def cutlass_assumptions(library: str, config: dict[str, str], recipe: libraries.Recipe) -> tuple[str, ...]:
-    """What a prediction for CUTLASS takes for granted: a tile of k that nobody named matters where k does not fill it."""
+    """List the assumptions of a prediction for CUTLASS: a tile of k that nobody named matters where k does not fill it."""
     if resolve_library(library)[0] != "cutlass" or "tile_k" in config:
         return ()
     return (

@@ -1,4 +1,4 @@
-"""What the commands about one pair of matrices share: files, a shipped pair, or a distribution."""
+"""Options of the commands about one pair of matrices: files, a shipped pair, or a distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `mpgemm plan` says besides plans of one kernel: which operands to take, batches, what matters."""
+"""Prints the advice of `mpgemm plan` besides plans of one kernel: which operands to take, batches, sensitivities."""
 
 from __future__ import annotations
 

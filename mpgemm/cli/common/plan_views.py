@@ -1,4 +1,4 @@
-"""What `mpgemm plan` shows in place of plans: the front of time and bits, the blocks of the paper's kernel."""
+"""Prints the views that `mpgemm plan` shows in place of plans: the front of time and bits, the blocks of the paper's kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `mpgemm simulate` says of a user's own msprof profile: a fit to it, and predicted beside measured for each pipe."""
+"""Compares a user's own msprof profile in `mpgemm simulate`: a fit to it, and predicted beside measured for each pipe."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _differs(row: ProfileRow, predicted: float) -> bool:
 
 
 def explanations(row: ProfileRow, timeline: ascend.Timeline) -> list[str]:
-    """What would explain a difference of times: pipes that are busy for longer or shorter, or time in which none is.
+    """List explanations of a difference of times: pipes that are busy for longer or shorter, or time in which none is.
 
     Nothing for a row without busy ratios.
     """

@@ -1,4 +1,4 @@
-"""What `mpgemm simulate --published` says: published speeds and times of Ascend chips beside this model's."""
+"""Prints `mpgemm simulate --published`: published speeds and times of Ascend chips beside this model's."""
 
 from __future__ import annotations
 

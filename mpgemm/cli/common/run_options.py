@@ -1,4 +1,4 @@
-"""What the commands that measure share: where results go, and how a run that is interrupted goes on."""
+"""Options of the commands that measure: where results go, and how a run that is interrupted goes on."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def figures_of(args: argparse.Namespace) -> AbstractContextManager[None]:
 
 
 def metric_of(args: argparse.Namespace) -> str:
-    """What the figures show."""
+    """Return the metric that the figures show."""
     return args.metric or "relative_frobenius"
 
 

@@ -1,4 +1,4 @@
-"""What commands that ask SMT solvers about two named things have in common: limits as options, how the answer is printed."""
+"""Options of the commands that ask SMT solvers about two named things, limits among them, and how the answer is printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of fault makes a kernel's result look like this: each suspicion must explain what is wrong and what is right.
+"""Finds the kind of fault that explains a kernel's result: each suspicion must explain both wrong and right elements.
 
 A suspicion is a statement with a prediction. It is named if the prediction is as near as a right kernel's own errors are, for
 wrong elements and for right ones of the same place, if it explains nearly all of the differences, and if one of as many
@@ -75,7 +75,7 @@ def _addend(f: Failure) -> Iterator[Finding]:
 
 
 def _elsewhere(f: Failure, added: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
-    """What is added, shape (m, n), as it stands at other rows or columns: (of the elements, in words)."""
+    """Yield the addend, shape (m, n), as it stands at other rows or columns: (of the elements, in words)."""
     for size, word in zip(added.shape, ("row", "column"), strict=True):
         for text, at in line_maps(size):
             read = added[at[f.rows], f.columns] if word == "row" else added[f.rows, at[f.columns]]
@@ -226,7 +226,7 @@ def _other_slope(f: Failure) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What explains a failure.
+    """The explanation of a failure.
 
     Attributes
     ----------
@@ -320,7 +320,7 @@ def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:
 
 
 def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Finding, str]]:
-    """What every suspect predicts; of few wrong elements nothing that is chosen to fit."""
+    """Yield every suspect's findings; of few wrong elements none that is chosen to fit."""
     if f.rows.size == 0 or not f.wrong[f.rows, f.columns].any():
         return
     many, few = int(np.count_nonzero(f.wrong)) >= FEWEST, f.few()
@@ -349,7 +349,7 @@ def _no_number(f: Failure) -> str:
 
 
 def _not_finite(f: Failure) -> str:
-    """What is said of infinities and NaN where the exact result is finite."""
+    """Describe infinities and NaN where the exact result is finite."""
     rows, columns = spread(f.wrong & np.isfinite(f.exact))
     here = replace(f, rows=rows, columns=columns)
     finite = np.isfinite(here.got)
@@ -372,7 +372,7 @@ def _alike(predicted: np.ndarray, finite: np.ndarray) -> bool:
 
 
 def diagnose_errors(f: Failure) -> Diagnosis:
-    """What explains errors that are too large only when they are all taken together."""
+    """Explain errors that are too large only when they are all taken together."""
     found = diagnose(f)
     if found.statements:
         return found

@@ -82,7 +82,7 @@ class Failure:
 
     @property
     def true(self) -> np.ndarray:
-        """What a right kernel gives there, about: the exact values less what its unit loses of all of them."""
+        """The results of a right kernel there, about: the exact values less its unit's loss on all of them."""
         return (1 + self.share) * self.exact[self.rows, self.columns]
 
     @property
@@ -249,7 +249,7 @@ def spread(where: np.ndarray, most: int = SAMPLES) -> tuple[np.ndarray, np.ndarr
 
 
 def failure_of(out: np.ndarray, case: KernelCase, outside: np.ndarray) -> Failure:
-    """What is needed to explain a result of which elements are outside of what is allowed; those within that a right kernel
+    """Collect the facts that explain a result with elements `outside` the tolerance; those within it that a right kernel
     hardly has count, too. Behind an epilogue it is of the results, see :meth:`Failure.of_sums`."""
     typical, lost, unit = typical_errors(case, outside)
     exact = case.values
@@ -324,7 +324,7 @@ def typical_errors(case: KernelCase, wrong: np.ndarray) -> tuple[np.ndarray, flo
 
 
 def _lost_share(error: np.ndarray, exact: np.ndarray) -> float:
-    """What results lose of themselves: units that cut lose it of every sum of one sign."""
+    """Estimate the share of themselves that results lose: units that cut lose it of every sum of one sign."""
     known = np.isfinite(error) & np.isfinite(exact)
     squares = float(np.sum(np.square(exact[known])))
     return float(np.sum(error[known] * exact[known])) / squares if squares > 0 else 0.0

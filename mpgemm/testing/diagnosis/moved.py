@@ -191,7 +191,7 @@ def element_maps(shape: tuple[int, int], stored: str) -> Iterator[tuple[str, Ele
 
 
 def leading_dimensions(across: int) -> Iterator[int]:
-    """What may be taken for a leading dimension."""
+    """Yield the numbers that a kernel may take for a leading dimension."""
     padded = (-(-across // p) * p for p in PADDED)
     for stride in dict.fromkeys((*(across + s for t in STRIDES for s in (t, -t)), *padded)):
         if stride > 0 and stride != across:

@@ -49,7 +49,7 @@ def _wider(f: Failure, name: str) -> bool:
 
 
 def narrow_findings(f: Failure) -> list[Finding]:
-    """What is certain: the result went through a narrow format, or sums kept in one in the order of k give just this."""
+    """Find the certain facts: the result went through a narrow format, or sums kept in one in the order of k give just this."""
     found: list[Finding] = []
     every = f.anywhere()
     if not every.rows.size:
@@ -190,7 +190,7 @@ def _unscaled(f: Failure) -> np.ndarray:
 
 
 def _factors(f: Failure, scaling: Scaling, start: int) -> np.ndarray:
-    """What a chain from `start` of k is multiplied with, for each element."""
+    """Return the factors of a chain from `start` of k, for each element."""
     if scaling.applied == "product":
         return np.ones(len(f.rows))  # the products have it
     a, b = scaling.at(start)

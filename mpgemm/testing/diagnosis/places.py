@@ -150,7 +150,7 @@ def _ranges(at: np.ndarray, size: int, each: float, numbers) -> Iterator[LinePat
 
 
 def _range_cost(first: int, last: int, size: int) -> float:
-    """What it costs to say a range: less where it is made of whole tiles."""
+    """Price a range of places: less where it is made of whole tiles."""
     aligned = max((t for t in (1, *TILES) if first % t == 0 and ((last + 1) % t == 0 or last + 1 == size)), default=1)
     return 2 * math.log(max(size / aligned, 1.5)) + 1
 

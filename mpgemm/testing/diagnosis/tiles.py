@@ -96,7 +96,7 @@ def _tiles_with(wrong: np.ndarray, down: int, across: int) -> np.ndarray:
 
 
 def _tile_rule(moved: list[tuple[int, int, int, int]]) -> str:
-    """What the same map is of all tiles, in words; "" where it is none that is known."""
+    """Describe the map of all tiles in words; "" where it is none that is known."""
     if len({(k - i, x - j) for i, j, k, x in moved}) == 1:
         step = moved[0][2] - moved[0][0], moved[0][3] - moved[0][1]
         return f"the tile {step} tiles (down, across) away"

@@ -1,1 +1,1 @@
-"""What all kernels share: the CPU, operands in lanes, the driver loop, workspaces."""
+"""Parts that all kernels share: the CPU, operands in lanes, the driver loop, workspaces."""

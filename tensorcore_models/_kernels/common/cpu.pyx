@@ -1,4 +1,4 @@
-"""What the CPU and the compiler offer to the kernels; tensorcore_models.machine is the public face."""
+"""Reads the features of the CPU and the compiler for the kernels; tensorcore_models.machine is the public face."""
 
 cdef extern from "cpu.h":
     int mpg_cpu_level() nogil

@@ -45,7 +45,7 @@ cdef mpg_group_task _task(dict task) except *:
 
 
 cdef mpg_group_source _meaning(tables, int64_t k, int64_t given) except *:
-    """What GroupTables say of an operand, as the kernels take it; the caller keeps them alive."""
+    """Translate GroupTables of an operand to the struct that the kernels take; the caller keeps them alive."""
     cdef const uint8_t[::1] scale_special = tables.scale_special
     cdef const int8_t[::1] values = tables.values
     cdef const double[::1] scale_values = tables.scale_values

@@ -1,4 +1,4 @@
-"""What loads and stores have in common: forms of their data, registers that they fill, faults, checks, expressions."""
+"""Parts that loads and stores share: forms of their data, registers that they fill, faults, checks, expressions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

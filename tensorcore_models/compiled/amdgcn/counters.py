@@ -1,4 +1,4 @@
-"""What is outstanding: registers whose data have not come, by the counters that s_waitcnt waits for.
+"""Tracks outstanding accesses: registers whose data have not come, by the counters that s_waitcnt waits for.
 
 Values are there at once in this machine; on hardware they come later. So each load marks its registers with its number, a wait
 says up to which number all have come, and a register that is used before is a fault. Vector memory comes back in order and so

@@ -29,7 +29,7 @@ _ALL = np.uint32(0xFFFFFFFF)
 
 @dataclass(frozen=True)
 class Processor:
-    """What a processor has: the catalogue's architecture of its matrix instructions ("" if none), bytes of LDS."""
+    """The properties of a processor: the catalogue's architecture of its matrix instructions ("" if none), bytes of LDS."""
 
     unit: str
     lds: int
@@ -78,7 +78,7 @@ float_mode = cache(FloatMode)
 
 @dataclass
 class AMDLaunch:
-    """What is the same for all blocks of a launch."""
+    """The data of a launch that are the same for all its blocks."""
 
     kernel: AMDKernel
     grid: tuple[int, int, int]

@@ -148,7 +148,7 @@ def _read_metadata(lines: list[str], found: CodeObject) -> None:
 
 
 def add_metadata(kernel: AMDKernel, fields: dict, arguments: list[dict]) -> None:
-    """What metadata say of a kernel.
+    """Add the facts that metadata give of a kernel.
 
     Raises
     ------

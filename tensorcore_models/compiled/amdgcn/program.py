@@ -164,7 +164,7 @@ class AMDProgram(KernelProgram):
 
 
 def hidden_argument(kind: str, grid, block) -> int | None:
-    """What a launch fills in for a hidden argument (LLVM, AMDGPU backend, metadata of code objects); None: nothing.
+    """Return the value that a launch fills in for a hidden argument (LLVM, AMDGPU backend, code objects); None: nothing.
 
     Grids are whole blocks here, so that none remains; pointers to what the runtime keeps are 0.
     """

@@ -1,4 +1,4 @@
-"""What an AMDGCN text says, as data: kernels with their descriptor, instructions, operands."""
+"""Represents an AMDGCN text as data: kernels with their descriptor, instructions, operands."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""What AMDGCN instructions do to expressions: which of them only move bytes."""
+"""Traces expressions through AMDGCN instructions: which of them only move bytes."""
 
 from collections.abc import Callable
 
@@ -120,7 +120,7 @@ _EXTREMES = {f"v_{name}_{kind}" for name in ("min", "max") for kind in FORMATS}
 
 
 def _mode_text(mode, row: AluRow) -> str:
-    """What the MODE register changes of an operation, behind its name: the rounding, and which numbers it flushes."""
+    """Describe the MODE register's changes to an operation, behind its name: the rounding, and which numbers it flushes."""
     told: dict[str, None] = {}
     for fmt in {FORMATS[kind]: None for kind in (row.result, *row.sources) if kind in FORMATS}:
         rounding, (before, after) = mode.rounding(fmt), mode.flushes(fmt)

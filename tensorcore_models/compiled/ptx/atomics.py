@@ -88,7 +88,7 @@ def build(ins: PTXInstruction) -> Operation:
 
 @dataclass(frozen=True)
 class _Change:
-    """What an atomic operation does to words of memory."""
+    """The change that an atomic operation makes to words of memory."""
 
     name: str
     kind: str

@@ -29,7 +29,7 @@ BARRIERS = 16
 
 @dataclass(frozen=True)
 class Target:
-    """What a .target has: the architecture of its matrix instructions and the largest shared memory of a block, in bytes."""
+    """The properties of a .target: its matrix instructions' architecture, the largest shared memory of a block in bytes."""
 
     unit: str
     shared: int
@@ -57,7 +57,7 @@ def target_of(name: str) -> Target:
 
 @dataclass
 class KernelLaunch:
-    """What is the same for all blocks of a launch."""
+    """The data of a launch that are the same for all its blocks."""
 
     module: Module
     entry: Entry

@@ -21,7 +21,7 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class _Shape:
-    """What the opcode says."""
+    """The parts of the opcode."""
 
     sizes: tuple[int, int, int]
     formats: tuple[str, str, str, str]

@@ -59,7 +59,7 @@ class NoPending:
 
 
 class PendingRegisters(NoPending):
-    """What is pending in each warp.
+    """The pending operations of each warp.
 
     Parameters
     ----------

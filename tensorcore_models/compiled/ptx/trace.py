@@ -1,4 +1,4 @@
-"""What PTX instructions do to expressions: which of them only move bytes."""
+"""Traces expressions through PTX instructions: which of them only move bytes."""
 
 from collections.abc import Callable
 

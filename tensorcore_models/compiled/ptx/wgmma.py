@@ -66,7 +66,7 @@ _FACTORS = {
 
 @dataclass(frozen=True)
 class _Shape:
-    """What the opcode and the constants of wgmma.mma_async say."""
+    """The parts of the opcode and the constants of wgmma.mma_async."""
 
     sizes: tuple[int, int, int]
     formats: tuple[str, str, str]

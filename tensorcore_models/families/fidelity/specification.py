@@ -255,7 +255,7 @@ class FidelityPhases(_Phases):
         return 2.0 ** (1 - TAKEN[side]) if digits > TAKEN[side] else 0.0
 
     def _lost(self, unit, facts, steps: int) -> float:
-        """What flushed operands, groups whose exponent field is not positive, and results below the normal numbers lose."""
+        """Bound the loss by flushed operands, groups without a positive exponent field, and subnormal results."""
         a, b, _, d = unit.formats
         flushed = self.tile * operand_flush(unit.formats, facts.largest)
         small = 2.0 ** (1 - d.bias)

@@ -75,7 +75,7 @@ def sum_error(spec: Any, unit: Any, floor: int, lifted: int | None = None) -> tu
 
 
 def _parametric(spec: Any, unit: Any, quantum: float, lifted: int | None):
-    """What the parameters beyond those of a fused dot-add add: (cut, (late rounding), flushed, text)."""
+    """Bound the errors that parameters add to those of a fused dot-add: (cut, (late rounding), flushed, text)."""
     result = unit.formats[3]
     if spec.integer_bits is not None and (spec.terms + 1) * 4 > 2**spec.integer_bits:
         return math.inf, (0.0, 0.0, ""), math.inf, f"; {spec.integer_bits} integer bits can wrap: no bound"

@@ -75,7 +75,7 @@ def parametric(spec: Any, d: str) -> Words:
 
 
 def fused_note(spec: Any) -> str:
-    """What one fused operation does."""
+    """Describe one fused operation."""
     kept = (
         "nothing is cut off" if spec.fraction_bits is None else f"aligned and cut to {spec.fraction_bits} fraction bits"
     )

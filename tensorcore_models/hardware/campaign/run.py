@@ -49,7 +49,7 @@ COMPARISON = "comparison.json"
 
 @dataclasses.dataclass
 class Tally:
-    """What the comparison of one instruction has found."""
+    """The findings from the comparison of one instruction."""
 
     dots: dict[str, int] = dataclasses.field(default_factory=dict)
     mismatches: dict[str, int] = dataclasses.field(default_factory=dict)

@@ -45,7 +45,7 @@ class Launch:
 
 
 class Device(Protocol):
-    """What an engine needs of a GPU; tests put a software model in its place."""
+    """The parts of a GPU that an engine needs; tests put a software model in its place."""
 
     name: str
     driver: str

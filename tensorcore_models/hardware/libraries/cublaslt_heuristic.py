@@ -1,4 +1,4 @@
-"""What does cuBLASLt's heuristic choose? Run where the GPU is; writes a recording for `mpgemm predict --recorded`.
+"""Records the choices of cuBLASLt's heuristic where the GPU is, for `mpgemm predict --recorded`.
 
     python -m tensorcore_models.hardware.libraries.cublaslt_heuristic --device h100 --format fp16 --out chosen.json \\
         --shape 1 4096 4096 --shape 64 4096 4096

@@ -39,7 +39,7 @@ class NoSolver(ImportError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What the solvers say.
+    """The solvers' answer.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ class _Run:
         return next((known for known in self.families if known.name == name), family)
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """What the sources say about two specifications that they could not separate."""
+        """Return the sources' statement about two specifications that they could not separate."""
         said = (source.statement(one, other) for source in self.sources if hasattr(source, "statement"))
         return "; ".join(filter(None, said))
 

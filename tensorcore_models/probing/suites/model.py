@@ -1,4 +1,4 @@
-"""What a published test of matrix units is: its addends, what its results mean; and what such tests share."""
+"""Defines a published test of matrix units: its addends and the meaning of its results; and parts that such tests share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ...formats.exact_rounding import NEAREST
 
 
 class Setting(NamedTuple):
-    """What a test knows of the unit: formats of a, b, c and the result, products of one dot product, verdicts so far."""
+    """The unit's facts that a test knows: formats of a, b, c and the result, products of one dot product, verdicts so far."""
 
     formats: tuple[Format, Format, Format, Format]
     length: int

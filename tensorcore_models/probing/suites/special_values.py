@@ -9,7 +9,7 @@ from ..dots import Dots
 
 @dataclass(frozen=True)
 class Specials:
-    """What an engine does at the ends of its formats; None where they cannot show it."""
+    """An engine's behaviour at the ends of its formats; None where they cannot show it."""
 
     subnormal_a: bool | None  # whether subnormal operands count (False: flushed to zero)
     subnormal_b: bool | None
