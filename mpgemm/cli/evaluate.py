@@ -56,11 +56,13 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--attention", nargs=3, metavar=("Q", "K", "V"), help="attention of one head instead: three matrix files")
     add("--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)")
+    add("--functions", metavar="ARCH", help="compute exponentials and reciprocals as this GPU does (default: rounded)")
+    add("--attention-kernel", choices=("plain", "triton"), help="order of row sums and roundings of exponents")
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
     parser.at_least(1, "--verify")
     parser.goes_with(("--shape", "--precision"), ("--distribution",))
-    parser.goes_with(("--kv-tile",), ("--attention",))
+    parser.goes_with(("--kv-tile", "--functions", "--attention-kernel"), ("--attention",))
     parser.moved("--figure", "mpgemm reproduce xue8a (mpgemm reproduce --list names the others)")
 
 

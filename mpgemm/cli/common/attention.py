@@ -7,10 +7,16 @@ import tensorcore_models as tcm
 from mpgemm.reporting import report
 from tensorcore_models.files import write_text
 
-NOTE = (
-    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled here (they are by "
-    "attention_errors(functions=...)), so only the products' bits are claimed."
+ROUNDED = (
+    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled here (they are with --functions), "
+    "so only the products' bits are claimed."
 )
+COMPUTED = {
+    "plain": "2^x and 1 / x have the bits of {}'s special-function unit; row sums go from the left, which kernels do in orders "
+    "of their own (--attention-kernel).",
+    "triton": "2^x and 1 / x have the bits of {}'s special-function unit, row sums the order of Triton's kernels in which a warp "
+    "holds whole rows.",
+}
 
 
 def check(args: argparse.Namespace) -> None:
@@ -34,10 +40,12 @@ def run(args: argparse.Namespace) -> int:
     engines = [Multiplier(name).engine_for(fmt, fmt) for name in args.engine or ["h100", "a100"]]
     keys = k.shape[0]
     tiles = args.kv_tile or [keys, *(size for size in (64, 128) if size < keys)]
-    found = [attention_errors(q, k, v, engine, tile=tile) for engine in engines for tile in tiles]
+    options = {"functions": args.functions, "kernel": args.attention_kernel or "plain"}
+    found = [attention_errors(q, k, v, engine, tile=tile, **options) for engine in engines for tile in tiles]
+    note = COMPUTED[options["kernel"]].format(args.functions) if args.functions else ROUNDED
     shape = f"{q.shape[0]} queries, {keys} keys, d {q.shape[1]}, dv {v.shape[1]}"
     shown = table(found, shape)
-    data = {"environment": environment(), "shape": shape, "attention": [each.to_dict() for each in found], "note": NOTE}
+    data = {"environment": environment(), "shape": shape, "attention": [each.to_dict() for each in found], "note": note}
     if args.out:
         write_text(args.out / "attention.json", report.json_text(data))
         write_text(args.out / "attention.csv", shown.to_csv())
@@ -47,5 +55,5 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(shown.to_csv())
     else:
         shown.print()
-        report.say(NOTE)
+        report.say(note)
     return 0
