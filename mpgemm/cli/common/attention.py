@@ -14,8 +14,8 @@ ROUNDED = (
 COMPUTED = {
     "plain": "2^x and 1 / x have the bits of {}'s special-function unit; row sums go from the left, which kernels do in orders "
     "of their own (--attention-kernel).",
-    "triton": "2^x and 1 / x have the bits of {}'s special-function unit, row sums the order of Triton's kernels in which a warp "
-    "holds whole rows.",
+    "triton": "2^x and 1 / x have the bits of {}'s special-function unit, row sums the order of Triton's kernels in which a "
+    "warp holds whole rows.",
 }
 
 
