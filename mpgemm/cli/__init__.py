@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 from mpgemm.cli.common.discovery import all_commands, command_module, command_names, command_parser, overview
 from mpgemm.cli.common.front import OTHER_NAMES, first_screen
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.run_options import figures_of
-from mpgemm.reporting.report import running
+from mpgemm.reporting.report import running, wrapped
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Interrupted
 

@@ -6,11 +6,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.matrices import add_matrix_arguments, pair_of, seeded_pairs
+from mpgemm.cli.common.inputs import add_matrix_arguments, pair_of, seeded_pairs
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
 from mpgemm.reporting.answers import Answer
-from mpgemm.reporting.report import Progress, Table
+from mpgemm.reporting.report import Progress, Table, wrapped
 
 if TYPE_CHECKING:
     from mpgemm.experiments.promotion import PromotionAdvice

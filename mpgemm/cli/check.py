@@ -6,11 +6,16 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.attention_options import add_attention_arguments, attention_options, file_values
+from mpgemm.cli.common.operand_options import (
+    add_attention_arguments,
+    add_scale_arguments,
+    attention_options,
+    file_values,
+    scales_of,
+)
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import item, wrapped
-from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.report import item, wrapped
 
 if TYPE_CHECKING:
     import numpy as np

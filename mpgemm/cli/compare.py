@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.inputs import add_input_arguments, cases_of, check_inputs, seeds_of
-from mpgemm.cli.common.outcomes import written_to
-from mpgemm.cli.common.parameters import numbers_of
+from mpgemm.cli.common.inputs import add_input_arguments, cases_of, check_inputs, numbers_of, seeds_of
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
+from mpgemm.cli.common.run_options import (
+    add_output_arguments,
+    add_run_arguments,
+    check_run,
+    metric_of,
+    run_resumable,
+    written_to,
+)
 from mpgemm.reporting.answers import Answer
 from mpgemm.reporting.report import fitted, shown_width
 from tensorcore_models.files import write_text

@@ -7,10 +7,17 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.outcomes import outcome_text, written_to
-from mpgemm.cli.common.parameters import numbers_of
+from mpgemm.cli.common.inputs import numbers_of
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
+from mpgemm.cli.common.run_options import (
+    add_output_arguments,
+    add_run_arguments,
+    check_run,
+    metric_of,
+    outcome_text,
+    run_resumable,
+    written_to,
+)
 from mpgemm.cli.common.words import AXES, CURVE_SHAPE
 from mpgemm.reporting.answers import Answer
 from mpgemm.reporting.report import json_text

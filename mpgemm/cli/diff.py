@@ -6,7 +6,6 @@ import argparse
 from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
-from mpgemm.cli.common import library_options
 from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
@@ -36,7 +35,7 @@ def add_arguments(parser: Parser) -> None:
     add_profile_arguments(parser, nargs=2)
     parser.goes_with(BESIDE, ("--profiles",))
     parser.goes_without(("--libraries",), ("--profiles",))
-    library_options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
+    options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
     add("--json", action="store_true", help="print JSON")
     parser.goes_with(("--configs",), ("--libraries",))
 

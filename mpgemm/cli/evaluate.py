@@ -9,12 +9,18 @@ from dataclasses import asdict, astuple, fields
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import tensorcore_models as tcm
 from mpgemm.cli.common.ascend_options import parse_block
-from mpgemm.cli.common.attention import check_attention, evaluate_attention
 from mpgemm.cli.common.inputs import add_input_arguments, cases_of, check_inputs
-from mpgemm.cli.common.outcomes import written_to
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
+from mpgemm.cli.common.run_options import (
+    add_output_arguments,
+    add_run_arguments,
+    check_run,
+    metric_of,
+    run_resumable,
+    written_to,
+)
 from mpgemm.cli.common.words import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
 from mpgemm.reporting import report
 from mpgemm.reporting.answers import Answer
@@ -397,3 +403,41 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
         histograms = {operand.name: operand.histogram for operand in entry.operands}
         written += save(plots.exponent_histogram(histograms, entry.case.group), args.out / name)
     return written
+
+
+# -- attention ---------------------------------------------------------------------------------------------------------------
+NOTE = (
+    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled here (they are by "
+    "attention_errors(functions=...)), so only the products' bits are claimed."
+)
+
+
+def check_attention(args: argparse.Namespace) -> None:
+    """Refuse options that contradict each other. Raises ValueError with the options at fault."""
+    others = ("files", "shipped", "distribution", "methods", "c", "shape")
+    given = [name for name in others if args.attention and getattr(args, name, None)]
+    if given:
+        raise ValueError(f"--attention brings its own matrices: leave {', '.join(given)} out")
+
+
+def evaluate_attention(args: argparse.Namespace) -> Answer:
+    """Carry out `mpgemm evaluate --attention`."""
+    from mpgemm.experiments.attention import attention_errors, table
+    from mpgemm.frameworks.multiplier import Multiplier
+    from mpgemm.inputs.files import read_matrix
+    from mpgemm.reporting.provenance import environment
+
+    q, k, v = (read_matrix(path) for path in args.attention)
+    formats = {fmt.name for fmt in (tcm.format_of_dtype(x.dtype) for x in (q, k, v)) if fmt is not None}
+    fmt = formats.pop() if len(formats) == 1 and formats <= {"fp16", "bf16"} else "bf16"
+    engines = [Multiplier(name).engine_for(fmt, fmt) for name in args.engine or ["h100", "a100"]]
+    keys = k.shape[0]
+    tiles = args.kv_tile or [keys, *(size for size in (64, 128) if size < keys)]
+    found = [attention_errors(q, k, v, engine, tile=tile) for engine in engines for tile in tiles]
+    shape = f"{q.shape[0]} queries, {keys} keys, d {q.shape[1]}, dv {v.shape[1]}"
+    shown = table(found, shape)
+    data = {"environment": environment(), "shape": shape, "attention": [each.to_dict() for each in found], "note": NOTE}
+    if args.out:
+        write_text(args.out / "attention.json", report.json_text(data))
+        write_text(args.out / "attention.csv", shown.to_csv())
+    return Answer(data, [shown, report.fitted(NOTE)], [shown])

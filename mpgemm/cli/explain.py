@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
+from mpgemm.cli.common.operand_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
-from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.reporting.answers import Answer
-from mpgemm.reporting.report import Table
+from mpgemm.reporting.report import Table, wrapped
 
 if TYPE_CHECKING:
     import numpy as np

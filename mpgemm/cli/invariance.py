@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
 from mpgemm.cli.common import library_options as options
-from mpgemm.cli.common.library_names import resolve_library
-from mpgemm.cli.common.library_options import RECORD
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
 from mpgemm.reporting.answers import Answer
@@ -36,7 +34,9 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
-    parser.add_argument("--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {RECORD}")
+    parser.add_argument(
+        "--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {options.RECORD}"
+    )
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
     parser.goes_without(("--recorded", "--library", "--shape", "--config"), ("--profile",))
@@ -73,7 +73,9 @@ def run(args: argparse.Namespace) -> Answer:
     weights = [weight for weight in weights if len(weight["batches"]) > 1]
     if not weights:
         where = recording.path or "--config"
-        raise ValueError(f"{where}: no product at two values of m; give a range of batch sizes, recorded by {RECORD}")
+        raise ValueError(
+            f"{where}: no product at two values of m; give a range of batch sizes, recorded by {options.RECORD}"
+        )
     facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
     return Answer(facts, (fitted(line) for weight in weights for line in _lines(weight)))
 
@@ -95,10 +97,10 @@ def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
     if len(given) < len(inline):
         missing = [name for name in inline if name not in given]
         raise ValueError(
-            f"give --recorded FILE, written by {RECORD}; or --gpu h100 --library cublaslt-13.1 --shape K N --config "
+            f"give --recorded FILE, written by {options.RECORD}; or --gpu h100 --library cublaslt-13.1 --shape K N --config "
             f"M:ALGO_ID=66,STAGES_ID=35 M:... (missing here: {', '.join(missing)})"
         )
-    name, version = resolve_library(args.library)
+    name, version = options.resolve_library(args.library)
     if name != "cublaslt" or not version:
         raise ValueError(
             f"--library {args.library}: configurations are known for cublaslt-VERSION, as in cublaslt-13.1"

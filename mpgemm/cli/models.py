@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import item, wrapped
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.reporting.answers import Answer
-from mpgemm.reporting.report import Table
+from mpgemm.reporting.report import Table, item, wrapped
 from tensorcore_models.explanations.descriptions import plain
 
 if TYPE_CHECKING:

@@ -8,15 +8,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
-from mpgemm.cli.common import library_options
 from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.kernel_options import LAUNCH, add_launch_arguments, kernel_recipe
-from mpgemm.cli.common.library_names import which_library
-from mpgemm.cli.common.library_options import RECORDED_CHOICES
+from mpgemm.cli.common.operand_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
 from mpgemm.cli.common.run_options import add_style_argument
-from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.reporting.answers import Answer
 from mpgemm.reporting.report import fitted
 
@@ -67,11 +64,11 @@ def add_arguments(parser: Parser) -> None:
                         "fast_accumulation, "
                         "split_k, scheme; cutlass: tile_k, split_k, split_mode, grain, sliced_k, residue")  # fmt: skip
     add("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is; "
-                        f"for scaled_mm: mmaemu, the {RECORDED_CHOICES}")  # fmt: skip
+                        f"for scaled_mm: mmaemu, the {options.RECORDED_CHOICES}")  # fmt: skip
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
     parser.goes_without(("--library", "--config", "--recorded"), ("--profile",))
-    library_options.add_format_arguments(parser)
+    options.add_format_arguments(parser)
     add("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
     add_scale_arguments(parser)
     parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
@@ -185,6 +182,6 @@ def _recipe(
     if args.kernel is not None:
         return kernel_recipe(args, fmt)
     if args.library is None:
-        raise ValueError(which_library(args.gpu))
+        raise ValueError(options.which_library(args.gpu))
     recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, *sizes, fmt, out_format)
     return recipe, options.cutlass_assumptions(args.library, config, recipe)

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.ascend_options import add_chip_arguments, chip_of, parse_block
 from mpgemm.cli.common.inputs import seeds_of
-from mpgemm.cli.common.outcomes import outcome_text, write_outcome, written_to
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, run_resumable
+from mpgemm.cli.common.run_options import (
+    add_output_arguments,
+    add_run_arguments,
+    check_run,
+    outcome_text,
+    run_resumable,
+    write_outcome,
+    written_to,
+)
 from mpgemm.cli.common.solver_options import add_limit_arguments
 from mpgemm.cli.evaluate import add_cube_arguments, add_method_arguments
 from mpgemm.reporting.answers import Answer

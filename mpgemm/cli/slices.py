@@ -6,12 +6,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.matrices import add_matrix_arguments, pair_of
+from mpgemm.cli.common.inputs import add_matrix_arguments, pair_of
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.words import COST_DEVICES, COUNTED_METHODS
 from mpgemm.reporting.answers import Answer
-from mpgemm.reporting.report import Progress, Table
+from mpgemm.reporting.report import Progress, Table, wrapped
 
 if TYPE_CHECKING:
     from mpgemm.experiments.slice_advice import SliceAdvice

@@ -7,15 +7,18 @@ import sys
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.check import add_order_arguments, orders_of
-from mpgemm.cli.common.attention_options import add_attention_arguments, attention_options, file_values
-from mpgemm.cli.common.matrices import add_matrix_arguments, given_pair
-from mpgemm.cli.common.parameters import numbers_of
+from mpgemm.cli.common.inputs import add_matrix_arguments, given_pair, numbers_of
+from mpgemm.cli.common.operand_options import (
+    add_attention_arguments,
+    add_scale_arguments,
+    attention_options,
+    file_values,
+    scales_of,
+)
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import item, wrapped
-from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.words import TOLERANCE_SHAPE
 from mpgemm.reporting.answers import Answer
-from mpgemm.reporting.report import Progress
+from mpgemm.reporting.report import Progress, item, wrapped
 from tensorcore_models.results import Interrupted
 
 if TYPE_CHECKING:

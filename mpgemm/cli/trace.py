@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.prose import item, wrapped
 from mpgemm.reporting.answers import Answer
-from mpgemm.reporting.report import Table
+from mpgemm.reporting.report import Table, item, wrapped
 
 if TYPE_CHECKING:
     from mpgemm.traces.comparing import ModuleDifference, TraceComparison

@@ -5,13 +5,12 @@ import sys
 
 import tensorcore_models as tcm
 from mpgemm.cli.common import library_options as options
+from mpgemm.cli.common.operand_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
-from mpgemm.cli.common.prose import item, wrapped
-from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.experiments.suspects import Suspect, Whodunit
 from mpgemm.reporting.answers import Answer
-from mpgemm.reporting.report import Progress
+from mpgemm.reporting.report import Progress, item, wrapped
 
 QUESTION = "debug a kernel"
 SUMMARY = "which GPU's arithmetic, order of k or recovery method made these bits?"

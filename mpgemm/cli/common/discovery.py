@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
+from mpgemm.reporting.report import wrapped
 
 #: The questions that bring a person, in the order in which help shows them.
 QUESTIONS = (
