@@ -1,7 +1,7 @@
 """The `mpgemm` command line: finds a command, runs it, and says in one line why it cannot be carried out.
 
 `mpgemm some-command` is the module `mpgemm.cli.some_command`: `add_arguments` says what may be said to it, `run(args)` carries
-it out and returns an Answer, which is printed here (`mpgemm.cli.common.discovery`). Functions import what computes, so that
+it out and returns an Output, which is printed here (`mpgemm.cli.common.discovery`). Functions import what computes, so that
 `--help` is quick. Bad input is a ValueError, TypeError or OSError from `run`: it becomes one line on standard error and exit
 status 2.
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.inputs import add_matrix_arguments, pair_of, seeded_pairs
 from mpgemm.cli.common.parser import Parser
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, wrapped
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
     add("--quiet", action="store_true", help="no progress on a terminal")
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.experiments.promotion import INTERVALS, advise_promotion
 
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> Answer:
         advice = PromotionOverSeeds.of([advice_on(pair.a, pair.b) for pair in pairs])
         label = f"{pairs[0].label} to {args.seed + args.repeats - 1}"
         lines = _lines_over_seeds(advice, label)
-    return Answer({"input": label, **advice.to_dict(), "verdict": advice.verdict}, lines)
+    return Output({"input": label, **advice.to_dict(), "verdict": advice.verdict}, lines)
 
 
 def _lines_over_seeds(found: PromotionOverSeeds, label: str):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.words import CAMPAIGN_PARTS
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table, fitted, say
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     parser.at_least(1, "--processes")
 
 
-def run(args: Namespace) -> Answer:
+def run(args: Namespace) -> Output:
     """Carry out the command; the exit status is 1 where something differs or failed."""
     from mpgemm.campaign.device import this_gpu
 
@@ -72,7 +72,7 @@ def _check(args: Namespace) -> None:
 
 def carried_out(
     args: Namespace, device: CampaignDevice, worker: tuple[str, ...] | None = None, grace: float | None = None
-) -> Answer:
+) -> Output:
     """Run the parts on a device, each share in a process, and say what was found.
 
     Parameters
@@ -109,7 +109,7 @@ def carried_out(
     finally:  # an interruption leaves tables of what there is
         found = summary.summarise(args.out, outcomes, time.monotonic() - start)
     bad = any(row["differ"] or row["failed"] for row in found) or any(outcome.said for outcome in outcomes)
-    return Answer({"device": device.facts, "parts": found}, _lines(args, device, found), status=int(bad))
+    return Output({"device": device.facts, "parts": found}, _lines(args, device, found), status=int(bad))
 
 
 def _lines(args: Namespace, device: CampaignDevice, found: list[dict]) -> Iterator[str | Table]:

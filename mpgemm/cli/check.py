@@ -14,7 +14,7 @@ from mpgemm.cli.common.operand_options import (
     scales_of,
 )
 from mpgemm.cli.common.parser import Parser
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import item, wrapped
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def orders_of(args: argparse.Namespace) -> dict:
     return {"splits": args.splits, "k_order": args.k_order, "promote_every": every}
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command; the exit status is 1 where the result is wrong.
 
     Raises ValueError, TypeError, OSError on bad input.
@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> Answer:
     allowed = _allowed(args, found) if found.passes else []
     first, *others = allowed if found.passes else f"FAILS: {found}".splitlines()
     text = [wrapped(first), *(line if line.startswith("    ") else item(line.strip()) for line in others)]
-    return Answer({**found.to_dict(), "allowed": allowed, "plots": written}, text, status=int(not found.passes))
+    return Output({**found.to_dict(), "allowed": allowed, "plots": written}, text, status=int(not found.passes))
 
 
 def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:

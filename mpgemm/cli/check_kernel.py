@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.parser import Parser
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command; the exit status is 1 if anything is wrong with the kernel."""
     from pathlib import Path
 
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> Answer:
             tuple((args.arguments or "c,a,b").split(",")), ascend.get_chip(args.chip or "910B3"),
         )  # fmt: skip
         found = check_own(kernel, seed=args.seed)
-    return Answer(found.to_dict(), map(fitted, found.sentences()), status=int(not found.sound))
+    return Output(found.to_dict(), map(fitted, found.sentences()), status=int(not found.sound))
 
 
 def _check_folder(path: Path, args: argparse.Namespace) -> PtoCheck | AscendCCheck:

@@ -15,7 +15,7 @@ from mpgemm.cli.common.run_options import (
     run_resumable,
     written_to,
 )
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted, shown_width
 from tensorcore_models.files import write_text
 
@@ -81,7 +81,7 @@ DEFAULT_INPUTS = ("uniform_symmetric", "ootomo_type1")
 DEFAULT_SHAPE = (64, 256, 64)
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     if args.bits is not None and not args.bits > 0:
         raise ValueError(f"--bits is {args.bits:g}, expected a number of bits above 0")
@@ -102,7 +102,7 @@ def _default_cases(args: argparse.Namespace) -> list[Case]:
     ]
 
 
-def _compare(args: argparse.Namespace, context: Context) -> Answer:
+def _compare(args: argparse.Namespace, context: Context) -> Output:
     from mpgemm.experiments.comparison import compare_cases
 
     engines = [None if name == "default" else name for name in args.engines or DEFAULT_ENGINES]
@@ -114,7 +114,7 @@ def _compare(args: argparse.Namespace, context: Context) -> Answer:
     )  # fmt: skip
     written = _write_comparison(args, comparison) if args.out else []
     text = (fitted(comparison.text(shown_width(), args.bits)), *written_to(args, written))
-    return Answer(comparison.to_dict(args.bits), text, [comparison.table()])
+    return Output(comparison.to_dict(args.bits), text, [comparison.table()])
 
 
 def _write_comparison(args, comparison: Comparison) -> list[str]:

@@ -3,7 +3,7 @@
 import argparse
 
 from mpgemm.cli.common.discovery import all_commands, command_parser
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 
 QUESTION = "keep results, check the installation"
 SUMMARY = "a script that completes commands and options in bash, zsh or fish"
@@ -39,12 +39,12 @@ complete -o default -F _mpgemm mpgemm"""
 _ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     words = {name: _words(name) for name in all_commands()}
     if args.shell == "fish":
-        return Answer(text=[_fish(words)])
-    return Answer(text=[(_ZSH if args.shell == "zsh" else "") + _bash(words)])
+        return Output(text=[_fish(words)])
+    return Output(text=[(_ZSH if args.shell == "zsh" else "") + _bash(words)])
 
 
 def _words(command: str) -> dict[str, list[str]]:

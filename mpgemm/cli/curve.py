@@ -19,7 +19,7 @@ from mpgemm.cli.common.run_options import (
     written_to,
 )
 from mpgemm.cli.common.words import AXES, CURVE_SHAPE
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import json_text
 from tensorcore_models.files import write_text
 
@@ -77,7 +77,7 @@ def add_arguments(parser: Parser) -> None:
     add_output_arguments(parser)
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     if args.over[0] not in AXES:
         raise ValueError(f"--over {args.over[0]}: expected {', '.join(AXES)}")
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> Answer:
     return run_resumable(args, _run)
 
 
-def _run(args: argparse.Namespace, context: Context) -> Answer:
+def _run(args: argparse.Namespace, context: Context) -> Output:
     from mpgemm.experiments.curves import AXES as axes
     from mpgemm.experiments.curves import error_curves, points_table
 
@@ -100,7 +100,7 @@ def _run(args: argparse.Namespace, context: Context) -> Answer:
     )  # fmt: skip
     written = _write(args, outcome) if args.out else []
     text = chain(outcome_text(outcome), written_to(args, written))
-    return Answer({**outcome.data, "written": written}, text, [points_table(outcome)])
+    return Output({**outcome.data, "written": written}, text, [points_table(outcome)])
 
 
 def _write(args: argparse.Namespace, outcome: Outcome) -> list[str]:

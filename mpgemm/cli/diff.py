@@ -9,7 +9,7 @@ import tensorcore_models as tcm
 from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_with(("--configs",), ("--libraries",))
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.inputs.files import read_matrix
     from tensorcore_models.formats.interop import format_of_dtype
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> Answer:
         results.append(bits)
     explained = [_explain(args, index, a, b, fmt, out_format, results[index]) for index in (0, 1)]
     facts = _facts(args, a, b, out_format, results, explained)
-    return Answer(facts, map(fitted, _lines(facts)))
+    return Output(facts, map(fitted, _lines(facts)))
 
 
 def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[Recipe, int, list[str]]:

@@ -23,7 +23,7 @@ from mpgemm.cli.common.run_options import (
 )
 from mpgemm.cli.common.words import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
 from mpgemm.reporting import report
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ VERDICT_WORDS = "(bits: right leading bits of the result; a step: 16 products th
 NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     check_attention(args)
     if args.attention:
@@ -144,7 +144,7 @@ def run(args: argparse.Namespace) -> Answer:
     return run_resumable(args, _run_cases)
 
 
-def _run_cases(args: argparse.Namespace, context: Context) -> Answer:
+def _run_cases(args: argparse.Namespace, context: Context) -> Output:
     from mpgemm.amx import USUAL, unit_missing
     from mpgemm.experiments import evaluate as evaluation
     from mpgemm.experiments.cases import shipped_case
@@ -179,7 +179,7 @@ def _run_cases(args: argparse.Namespace, context: Context) -> Answer:
     )  # fmt: skip
     wrong = [case.label for case, n, good in checks if good != n]
     remark = f"mpgemm evaluate: the exact product disagrees with mpmath on {', '.join(wrong)}" if wrong else ""
-    return Answer(result, text, [table], int(bool(wrong)), remark)
+    return Output(result, text, [table], int(bool(wrong)), remark)
 
 
 def _record_lines(records: list[evaluation.Record]) -> Iterator[str]:
@@ -420,7 +420,7 @@ def check_attention(args: argparse.Namespace) -> None:
         raise ValueError(f"--attention brings its own matrices: leave {', '.join(given)} out")
 
 
-def evaluate_attention(args: argparse.Namespace) -> Answer:
+def evaluate_attention(args: argparse.Namespace) -> Output:
     """Carry out `mpgemm evaluate --attention`."""
     from mpgemm.experiments.attention import attention_errors, table
     from mpgemm.frameworks.multiplier import Multiplier
@@ -440,4 +440,4 @@ def evaluate_attention(args: argparse.Namespace) -> Answer:
     if args.out:
         write_text(args.out / "attention.json", report.json_text(data))
         write_text(args.out / "attention.csv", shown.to_csv())
-    return Answer(data, [shown, report.fitted(NOTE)], [shown])
+    return Output(data, [shown, report.fitted(NOTE)], [shown])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import tensorcore_models as tcm
 from mpgemm.cli.common.operand_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.parser import Parser
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table, wrapped
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def add_arguments(parser: Parser) -> None:
 SIDE = 8
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.explanations.dots import explain
     from mpgemm.recovery.methods import get_method
@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> Answer:
     text = _wrapped_lines(told if args.attribution_only or args.all else explanation.folded())
     if row.formats == ("tf32",) and row.words == 1:
         text.append(wrapped(f"{ROUNDINGS[row.rounding].capitalize()} here: {TF32_NOTE}.", hang="    "))
-    return Answer(told.to_dict(), text)
+    return Output(told.to_dict(), text)
 
 
 def _wrapped_lines(found: object) -> list[str]:
@@ -129,7 +129,7 @@ def _wrapped_lines(found: object) -> list[str]:
     return [wrapped(line, hang="    ") if line.strip() else line for line in str(found).split("\n")]
 
 
-def _function(args) -> Answer:
+def _function(args) -> Output:
     """A special function of a number."""
     from mpgemm.explanations.functions import explain_function, find_function
 
@@ -138,13 +138,13 @@ def _function(args) -> Answer:
     arch, (name, *texts) = args.engine[0] if args.engine else "h100", args.function
     if name == "list":
         names = [function.name for function in tcm.list_functions(arch)]
-        return Answer(names, names)
+        return Output(names, names)
     numbers = [float(x) for x in _vector(texts, "function")] if texts else []
     found = explain_function(find_function(arch, name), numbers)
-    return Answer(found.to_dict(), _wrapped_lines(found))
+    return Output(found.to_dict(), _wrapped_lines(found))
 
 
-def _scaled(args, name: str) -> Answer:
+def _scaled(args, name: str) -> Output:
     """The plain product of operands with scales."""
     import numpy as np
 
@@ -168,7 +168,7 @@ def _scaled(args, name: str) -> Answer:
         for s in found.steps
     ]
     table = Table("chains of the unit", headings, rows)
-    return Answer(found.to_dict(), [wrapped(first), "", table, "", *map(wrapped, others)])
+    return Output(found.to_dict(), [wrapped(first), "", table, "", *map(wrapped, others)])
 
 
 def _scaled_operands(args) -> tuple[np.ndarray, np.ndarray]:
@@ -297,7 +297,7 @@ def _method(args) -> str:
     return _plain(named[0] if named else plain_engine(devices[0]).formats[0].name if devices else "fp32")
 
 
-def _compare(args) -> Answer:
+def _compare(args) -> Output:
     from mpgemm.explanations.two_engines import side_by_side
     from mpgemm.recovery.methods import get_method
 
@@ -305,7 +305,7 @@ def _compare(args) -> Answer:
         raise ValueError("--attribution-only takes one engine")
     a, b, c = _operands(args)
     found = side_by_side(get_method(_method(args)), a, b, c, tuple(args.engine))
-    return Answer(found.to_dict(), _lines(found, args.all))
+    return Output(found.to_dict(), _lines(found, args.all))
 
 
 def _lines(found: SideBySide, everything: bool):

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorcore_models as tcm
 from mpgemm.cli.common.words import SECONDS_EACH, SECONDS_TOTAL, SOLVERS, SUITES
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 from tensorcore_models import probing
 from tensorcore_models.files import atomic_writer
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--html", metavar="FILE", help="write a page with all evidence")
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command; the exit status is 0 if the box was identified, 1 if it is outside of the families or faulty.
 
     Raises ValueError, TypeError, OSError, RuntimeError if the box cannot be had, or something that a function must be
@@ -87,7 +87,7 @@ def _at_work() -> Iterator[None]:
         raise ValueError(f"the box ended the program (SystemExit: {left})") from None
 
 
-def _identified(args: argparse.Namespace, unit: Any, interface: dict[str, Any]) -> Answer:
+def _identified(args: argparse.Namespace, unit: Any, interface: dict[str, Any]) -> Output:
     """Ask the box."""
     from tensorcore_models.probing.identify.page import page
 
@@ -106,7 +106,7 @@ def _identified(args: argparse.Namespace, unit: Any, interface: dict[str, Any]) 
     if args.html:
         with atomic_writer(args.html) as stream:
             stream.write(page(result).encode())
-    return Answer(result.to_dict(), _lines(result, args.suite), status=int(result.engine is None))
+    return Output(result.to_dict(), _lines(result, args.suite), status=int(result.engine is None))
 
 
 def _lines(result: probing.Identification, suite: str | None) -> Iterator[str]:

@@ -5,7 +5,7 @@ import platform
 from collections.abc import Iterator
 
 import tensorcore_models as tcm
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "keep results, check the installation"
@@ -24,10 +24,10 @@ DISTRIBUTIONS = (
 )  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     facts = gather()
-    return Answer(facts, _lines(facts))
+    return Output(facts, _lines(facts))
 
 
 def _lines(facts: dict[str, dict]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import tensorcore_models as tcm
 from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def add_arguments(parser: Parser) -> None:
 SAMPLE = (16, 128)
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command.
 
     Raises ValueError, OSError if the recording cannot be used, or holds no product at two batch sizes.
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> Answer:
             f"{where}: no product at two values of m; give a range of batch sizes, recorded by {options.RECORD}"
         )
     facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
-    return Answer(facts, (fitted(line) for weight in weights for line in _lines(weight)))
+    return Output(facts, (fitted(line) for weight in weights for line in _lines(weight)))
 
 
 def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "compare corrections"
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print the record")
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.writing import write_kernel
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> Answer:
                 {"data": r.data, "shape": list(r.shape), "elements": r.elements, "differ": r.differ} for r in results
             ],
         }
-    return Answer(record, [fitted(_described(written.files, record, args.out))], status=int(wrong > 0))
+    return Output(record, [fitted(_described(written.files, record, args.out))], status=int(wrong > 0))
 
 
 def _row(args: argparse.Namespace):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import tensorcore_models as tcm
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.run_options import add_style_argument
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table, item, wrapped
 from tensorcore_models.explanations.descriptions import plain
 
@@ -57,7 +57,7 @@ def add_arguments(parser: Parser) -> None:
 EXPLAINED = 4
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command.
 
     Raises ValueError if options contradict each other or name nothing that there is.
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> Answer:
         if args.names and 0 < len(_by_arithmetic(found)) <= EXPLAINED:
             return _explain(found)
         rows, table = _instructions(found, args)
-    return Answer(rows, [table])
+    return Output(rows, [table])
 
 
 def _devices() -> tuple[list[dict], Table]:
@@ -175,7 +175,7 @@ def _facts(row: Instruction) -> dict:
     return {"vendor": unit_of(row.arch).vendor, **facts, "accumulator": repr(row.accumulator)}
 
 
-def _page(found: list[Instruction], args: argparse.Namespace) -> Answer:
+def _page(found: list[Instruction], args: argparse.Namespace) -> Output:
     """The address or the picture of one instruction."""
     from mpgemm.reporting.site import page_address
     from tensorcore_models.atlas import catalogued, page_path
@@ -192,7 +192,7 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> Answer:
             raise ValueError(f"{row}: its arithmetic is not public, so there is no order to draw")
         written = tree.picture(args.picture, f"Order of the sum of {row}")
     text = [*([address] if address else []), *([f"wrote {', '.join(written)}"] if written else [])]
-    return Answer({"url": address, "written": written}, text)
+    return Output({"url": address, "written": written}, text)
 
 
 # -- instructions explained ----------------------------------------------------------------------------------------------
@@ -205,12 +205,12 @@ def _by_arithmetic(rows: list[Instruction]) -> list[list[Instruction]]:
     return list(groups.values())
 
 
-def _explain(rows: list[Instruction]) -> Answer:
+def _explain(rows: list[Instruction]) -> Output:
     from tensorcore_models.engines.description import words_of_engine
 
     whole = [{**_facts(row), "explanation": {**words_of_engine(row).to_dict(), "order": _order(row)}} for row in rows]
     text = ["\n\n".join("\n".join(_lines(group)) for group in _by_arithmetic(rows))]
-    return Answer(whole[0] if len(whole) == 1 else whole, text)
+    return Output(whole[0] if len(whole) == 1 else whole, text)
 
 
 def _order(row: Instruction) -> list[str]:

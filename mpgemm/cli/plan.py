@@ -34,7 +34,7 @@ from mpgemm.cli.common.plan_tables import overview_table, plan_table, tiling_tex
 from mpgemm.cli.common.plan_views import bits_of_blocks, heat_map, pareto_front, rejected_blocks
 from mpgemm.cli.common.run_options import FIGURE_OPTIONS, add_figure_arguments
 from mpgemm.cli.common.words import DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, fitted
 from tensorcore_models.files import write_text
 
@@ -155,7 +155,7 @@ OF_ONE_SHAPE = (
 )  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     if args.target and args.kernel == "paper":
         raise ValueError(f"--for {args.target} plans grids: leave out --kernel paper")
@@ -189,7 +189,7 @@ def run(args: argparse.Namespace) -> Answer:
     return _plans(args, chip)
 
 
-def _plans(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
+def _plans(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     m, k, n = size_of(args)
     advice = advice_of(args, chip, (m, k, n), data_of(args)) if compares(args) else None
     left_out: list[str] = []
@@ -214,7 +214,7 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
     if args.sensitivity:
         result["sensitivities"] = [row._asdict() for row in sensitivities]
     told = [*sentences, *(advice.sentences() if advice else []), *left_out]
-    return Answer(result, _plan_lines(args, chip, plans, told, sensitivities, result["written"]))
+    return Output(result, _plan_lines(args, chip, plans, told, sensitivities, result["written"]))
 
 
 def _plan_lines(
@@ -304,7 +304,7 @@ def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
     return (advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0))[1]
 
 
-def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> Answer:
+def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> Output:
     """The best plan of each shape on each chip, side by side."""
     if single := [name for name in OF_ONE_SHAPE if getattr(args, name)]:
         raise ValueError(f"--{single[0].replace('_', '-')} takes one shape and one --chip")
@@ -327,4 +327,4 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> Answer:
             total = sum(plans[number].seconds for _, _, plans in best)
             told.append(f"{chip.name}: {total:.4g} seconds for all {len(shapes)} shapes, one after the other")
     first = "; ".join(evidence(args, chip) for chip in chips)
-    return Answer({"calibrated": args.calibrated, "plans": rows}, [fitted(first), table, *map(fitted, told)])
+    return Output({"calibrated": args.calibrated, "plans": rows}, [fitted(first), table, *map(fitted, told)])

@@ -14,7 +14,7 @@ from mpgemm.cli.common.operand_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
 from mpgemm.cli.common.run_options import add_style_argument
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def add_arguments(parser: Parser) -> None:
     add("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command.
 
     Raises ValueError, TypeError, OSError on bad input; what nobody has measured is named with what is known.
@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> Answer:
     written = [f"wrote {', '.join(drawn)}"] if args.picture else []
     if args.out:
         written.append(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
-    return Answer(whole, [*map(fitted, said), *written])
+    return Output(whole, [*map(fitted, said), *written])
 
 
 @dataclass(frozen=True)

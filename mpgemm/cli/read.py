@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from mpgemm.cli.common.kernel_options import add_launch_arguments, launch_arguments
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "debug a kernel"
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command; the exit status is 1 for two kernels that are not equal.
 
     Raises ValueError, TypeError, OSError on bad input.
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> Answer:
             *programs, arguments=arguments, grids=grids, output=args.output, seed=args.seed, **options
         )
         verdict = {"verdict": found.verdict, "reason": found.reason, "assumptions": list(found.assumptions)}
-        return Answer(verdict, [fitted(str(found))], status=int(found.verdict != "equal"))
+        return Output(verdict, [fitted(str(found))], status=int(found.verdict != "equal"))
     recipe = programs[0].recipe(arguments, args.grid, output=args.output, **options)
     if args.out:
         _write(programs[0], arguments, recipe.output_number, options, args)
@@ -88,10 +88,10 @@ def run(args: argparse.Namespace) -> Answer:
 
         write_text(args.html, kernel_page(programs[0], recipe))
     facts = {"kernel": recipe.kernel, "rows": recipe.to_rows(), "assumptions": list(recipe.assumptions)}
-    return Answer(facts, [fitted(str(recipe))])
+    return Output(facts, [fitted(str(recipe))])
 
 
-def _beside_sass(programs: list, args: argparse.Namespace) -> Answer:
+def _beside_sass(programs: list, args: argparse.Namespace) -> Output:
     """Counts of PTX and SASS; the status is 1 where ptxas contracted."""
     from tensorcore_models.compiled.ptx.program import PTXProgram
     from tensorcore_models.compiled.sass import beside_sass, disassembled
@@ -102,10 +102,10 @@ def _beside_sass(programs: list, args: argparse.Namespace) -> Answer:
         raise ValueError("--cubin goes with PTX")
     found = beside_sass(programs[0], disassembled(args.cubin))
     facts = {"kernel": found.kernel, "verdict": found.verdict, "reason": found.reason, "rows": found.to_rows()}
-    return Answer(facts, [fitted(str(found))], status=int(found.verdict == "contracted"))
+    return Output(facts, [fitted(str(found))], status=int(found.verdict == "contracted"))
 
 
-def _described(programs: list) -> Answer:
+def _described(programs: list) -> Output:
     """Return the facts that are known of kernels without arguments."""
     facts = [
         {
@@ -121,7 +121,7 @@ def _described(programs: list) -> Answer:
         f"not known here: {', '.join(row['unknown']) or 'nothing'}"
         for row in facts
     ]
-    return Answer(facts, map(fitted, [*lines, "give --arguments and --grid to see what it computes"]))
+    return Output(facts, map(fitted, [*lines, "give --arguments and --grid to see what it computes"]))
 
 
 def _write(program, arguments: list, place: int, options: dict, args: argparse.Namespace) -> None:

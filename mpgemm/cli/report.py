@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from mpgemm.cli.common.parser import Parser
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table
 from mpgemm.reporting.result_tables import read_tables, without_constants
 from tensorcore_models.files import write_text
@@ -45,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_without(("--out", "--format", "--rows"), ("--json",))
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command.
 
     Raises ValueError if a folder is missing, or none has anything to show.
@@ -61,12 +61,12 @@ def run(args: argparse.Namespace) -> Answer:
         raise ValueError(f"{names}: no tables (.csv) and no pictures (.png) in it; give what --out of a command wrote")
     if args.json:
         found = [{"folder": str(f), "files": [path.name for path in contents(f)]} for f in folders]
-        return Answer({"title": args.title, "folders": found})
+        return Output({"title": args.title, "folders": found})
     text = _page(args, folders)
     if args.out:
         write_text(args.out, text)
-        return Answer()
-    return Answer(text=[text.removesuffix("\n")])
+        return Output()
+    return Output(text=[text.removesuffix("\n")])
 
 
 def _page(args: argparse.Namespace, folders: list[Path]) -> str:

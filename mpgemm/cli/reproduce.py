@@ -21,7 +21,7 @@ from mpgemm.cli.common.run_options import (
 )
 from mpgemm.cli.common.solver_options import add_limit_arguments
 from mpgemm.cli.evaluate import add_cube_arguments, add_method_arguments
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table, fitted
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ KEYWORDS = (
 HOW = ("seed", "repeats", "quick", "workers", "cluster", "block", "chip", "calibrated", "changes")
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     from mpgemm.reproductions.rows import get_reproduction
 
@@ -100,7 +100,7 @@ def _refusal(args: argparse.Namespace, row: Reproduction) -> str:
     )
 
 
-def _list() -> Answer:
+def _list() -> Output:
     from mpgemm.reproductions.rows import PAPERS, REPRODUCTIONS
 
     rows = [asdict(row) for row in REPRODUCTIONS.values()]
@@ -113,10 +113,10 @@ def _list() -> Answer:
     ]  # fmt: skip
     text = [piece for table in tables for piece in (table, "")]
     text.append(fitted("seconds: CPU time of one run, measured on one x86-64 machine; --quick takes less"))
-    return Answer({"rows": facts, "papers": PAPERS}, text, tables)
+    return Output({"rows": facts, "papers": PAPERS}, text, tables)
 
 
-def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context, refused: dict[str, str]) -> Answer:
+def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context, refused: dict[str, str]) -> Output:
     """Compute each row that obeys the options; one that does not, or fails, does not end the others: the status is 2.
 
     Tables are printed as soon as they are there.
@@ -138,9 +138,9 @@ def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context, r
         if args.out:
             written += write_outcome(args, outcome)
         if not args.json:
-            Answer(text=outcome_text(outcome), tables=outcome.tables).print(args)
+            Output(text=outcome_text(outcome), tables=outcome.tables).print(args)
     facts = {"reproductions": found, "refused": refused, "written": written}
-    return Answer(facts, written_to(args, sorted(written)), status=2 if refused else 0)
+    return Output(facts, written_to(args, sorted(written)), status=2 if refused else 0)
 
 
 def _options(args: argparse.Namespace, row: Reproduction) -> dict:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mpgemm.cli.common.parser import Parser
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table, fitted
 from tensorcore_models.machine.instruction_sets import available_isas
 
@@ -36,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_without(("--seconds", "--quick", "--seed"), ("--rerun",))
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command; the exit status is 1 if anything differs, 3 if a file's product is outside of its bound again.
 
     Raises ValueError if there is no time to compare anything, the seed is negative, or a file is no such file; OSError.
@@ -65,10 +65,10 @@ def run(args: argparse.Namespace) -> Answer:
     said = [f"{check.name}: the first that differs is {check.first}" for check in wrong]
     said.append(f"{result} ({time.monotonic() - start:.0f} s; instruction sets: {', '.join(available_isas())})")
     table = Table("Self-test", ["check", "dot products", "different"], rows)
-    return Answer(facts, [table, *map(fitted, said)], status=int(bool(wrong)))
+    return Output(facts, [table, *map(fitted, said)], status=int(bool(wrong)))
 
 
-def _rerun(args: argparse.Namespace) -> Answer:
+def _rerun(args: argparse.Namespace) -> Output:
     from mpgemm.experiments.outside import rerun
 
     facts, found = rerun(args.rerun)
@@ -77,4 +77,4 @@ def _rerun(args: argparse.Namespace) -> Answer:
         bits = "the recorded bits" if row.same_bits else "other bits than recorded"
         said.append(f"{row.instruction_set}: {bits}, {row.outside or 'within the certified bound'}")
     status = 3 if any(row.outside for row in found) else 0
-    return Answer({"recorded": facts, "again": [asdict(row) for row in found]}, map(fitted, said), status=status)
+    return Output({"recorded": facts, "again": [asdict(row) for row in found]}, map(fitted, said), status=status)

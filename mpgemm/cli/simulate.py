@@ -29,7 +29,7 @@ from mpgemm.cli.common.plan_advice import sensitivity_table
 from mpgemm.cli.common.published import published_numbers
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.words import KERNELS
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, fitted
 
 if TYPE_CHECKING:
@@ -155,23 +155,23 @@ def _state_what_goes_together(parser: Parser) -> None:
     parser.goes_with(("--write-chip",), ("--calibrate",))
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     chip = chip_of(args)
     if args.list_parameters:
         return parameters(chip)
     if args.calibrate:
         profiles.calibrate(args, chip, _profile_schedules(args, chip))
-        return Answer()
+        return Output()
     if args.measured:
         profiles.measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
-        return Answer()
+        return Output()
     if args.published:
         return published_numbers()
     return _simulate(args, chip)
 
 
-def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
+def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     notes: list[str] = []
     if args.tiling:
         schedule, notes = _entered(args, chip)
@@ -188,7 +188,7 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
     text = [*_summary(args, timeline), *map(fitted, notes), *(piece for _, _, table in shown for piece in ("", table))]
     if written:
         text.append(f"\nwritten: {', '.join(written)}")
-    return Answer(result | {name: data for name, data, _ in shown}, text)
+    return Output(result | {name: data for name, data, _ in shown}, text)
 
 
 def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:

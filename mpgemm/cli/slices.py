@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mpgemm.cli.common.inputs import add_matrix_arguments, pair_of
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.words import COST_DEVICES, COUNTED_METHODS
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, wrapped
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_without(("--csv",), ("--json",))
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.experiments.slice_advice import slice_advice
 
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> Answer:
     table = _table(advice, label)
     text: list[str | Table] = [table, ""] if advice.counts else []
     text += map(wrapped, advice.sentences())
-    return Answer({"input": label, **advice.to_dict()}, text, [table])
+    return Output({"input": label, **advice.to_dict()}, text, [table])
 
 
 def _table(advice: SliceAdvice, label: str) -> Table:

@@ -17,7 +17,7 @@ from mpgemm.cli.common.operand_options import (
 )
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.words import TOLERANCE_SHAPE
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, item, wrapped
 from tensorcore_models.results import Interrupted
 
@@ -85,7 +85,7 @@ def add_arguments(parser: Parser) -> None:
     add("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     if args.attention:
         return _attention(args)
@@ -95,10 +95,10 @@ def run(args: argparse.Namespace) -> Answer:
     except Interrupted as stopped:
         found, status = stopped.known, 130
         remark = "\nmpgemm tolerance: interrupted; what is above is what was known"
-    return Answer(found.to_dict(), _lines(found), status=status, remark=remark)
+    return Output(found.to_dict(), _lines(found), status=status, remark=remark)
 
 
-def _attention(args: argparse.Namespace) -> Answer:
+def _attention(args: argparse.Namespace) -> Output:
     """The tolerance of an attention kernel."""
     from mpgemm.testing.attention_tolerance import attention_tolerance
 
@@ -107,7 +107,7 @@ def _attention(args: argparse.Namespace) -> Answer:
         q, k, v, engine=args.engine or "h100", out_format=args.out_format, **attention_options(args), rows=args.rows
     )
     first, *others = found.sentences()
-    return Answer(found.to_dict(), [wrapped(first), *map(item, others)])
+    return Output(found.to_dict(), [wrapped(first), *map(item, others)])
 
 
 def _lines(found: Tolerance):

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table, item, wrapped
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 SHOWN = 16
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.frameworks.predicted_traces import PREFIX, predicted_trace
     from mpgemm.traces.comparing import compare_traces
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> Answer:
     second = predicted_trace(first, device, args.profile) if predicted else read_trace(args.second)
     found = compare_traces(first, second, logits=args.logits, explain=not args.no_recipes)
     compared = f"{second.folder} of {first.folder}'s inputs" if predicted else ""
-    return Answer(found.to_dict(), _lines(found, compared, args.no_recipes))
+    return Output(found.to_dict(), _lines(found, compared, args.no_recipes))
 
 
 def _lines(found: TraceComparison, compared: str, no_recipes: bool) -> Iterator[str | Table]:

@@ -9,7 +9,7 @@ from mpgemm.cli.common.operand_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
 from mpgemm.experiments.suspects import Suspect, Whodunit
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, item, wrapped
 
 QUESTION = "debug a kernel"
@@ -64,7 +64,7 @@ SHOWN = 12
 ORDERS_SHOWN = 8
 
 
-def run(args: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Output:
     """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.experiments.whodunit import whodunit
     from mpgemm.inputs.files import read_matrix
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> Answer:
         a, b, found, fmt, addend, methods=methods, recipes=recipes, device=args.gpu, thorough=args.all, progress=progress,
         **scales_of(args),
     )  # fmt: skip
-    return Answer(answer.to_dict(), _lines(answer))
+    return Output(answer.to_dict(), _lines(answer))
 
 
 def _read(path: str, fmt: str | None):

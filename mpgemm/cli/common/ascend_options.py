@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import ascend
 from ascend.terms import MODES
 from mpgemm.cli.common.words import ASSUMED_SIZE
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table, fitted, json_text
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def parse_swizzle(text: str) -> Swizzle:
     return Swizzle(offset, direction)
 
 
-def parameters(chip: ascend.Chip) -> Answer:
+def parameters(chip: ascend.Chip) -> Output:
     """The chip's numbers with units and provenance."""
     headings = ("parameter", "value", "unit", "kind", "source")
     facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
@@ -242,7 +242,7 @@ def parameters(chip: ascend.Chip) -> Answer:
     if chip.calibrated:
         values = ", ".join(f"{name} = {value:g}" for name, value in chip.calibrated.items())
         text.append(fitted(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}"))
-    return Answer({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}, text)
+    return Output({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}, text)
 
 
 def folder_of(args: argparse.Namespace) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import ascend
 from mpgemm.cli.common.ascend_options import evidence, kernel_of
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, fitted
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def sensitivity_table(found: Sequence[Sensitivity]) -> Table:
     return Table("TFLOP/s when a number changes", headings, rows)
 
 
-def batch(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
+def batch(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     """Products dealt to groups of cores."""
     rows, k, n = _products(args)
     options = kernel_of(args) | {"mode": args.mode, "split": args.split, "distribution": args.distribution}
@@ -118,7 +118,7 @@ def batch(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
         Table(f"{chip.name}, {options['terms']} term(s) of {options['operand']}", headings, lines),
         Table("Groups of cores", ("groups", "cores each", "us"), others),
     )  # fmt: skip
-    return Answer(result, text)
+    return Output(result, text)
 
 
 def _products(args: argparse.Namespace) -> tuple[list[int], int, int]:

@@ -8,11 +8,11 @@ import dataclasses
 import ascend
 from ascend.terms import combination
 from mpgemm.cli.common.ascend_options import data_of, evidence, folder_of, kernel_of, parse_block, size_of, write_rows
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, fitted
 
 
-def pareto_front(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
+def pareto_front(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     from ascend.reports import plots
 
     if args.out:
@@ -45,10 +45,10 @@ def pareto_front(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
     text: list[str | Table] = [first, front]
     if written:
         text.append(f"written: {', '.join(map(str, written))}")
-    return Answer({"chip": chip.name, "m": m, "k": k, "n": n, "points": rows}, text)
+    return Output({"chip": chip.name, "m": m, "k": k, "n": n, "points": rows}, text)
 
 
-def bits_of_blocks(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
+def bits_of_blocks(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
 
     progress = Progress()
@@ -69,10 +69,10 @@ def bits_of_blocks(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
     ]
     table = Table(title, ["bk * N_fused", "blocks", *(label for label, _ in VARIANTS)], rows)
     remark = "(at most 16 rows and columns of the size given: only k and the chain change a bit)"
-    return Answer(dataclasses.asdict(found), [table, *([fitted(remark)] if sizes else [])])
+    return Output(dataclasses.asdict(found), [table, *([fitted(remark)] if sizes else [])])
 
 
-def rejected_blocks(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
+def rejected_blocks(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     options = kernel_of(args)
     words = combination(args.mode or "termwise").words(options["terms"])
     rows = ascend.rejections(chip, args.buffering, words, options["operand"])
@@ -80,10 +80,10 @@ def rejected_blocks(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
     title = f"{chip.name}: blocks that fit when one size is 16 smaller ({len(rows)}; larger ones break the same limits)"
     lines = [(r.bm, r.bk, r.bn, "; ".join(map(str, r.reasons))) for r in rows]
     table = Table(title, ("bm", "bk", "bn", "rejected because"), lines)
-    return Answer({"chip": chip.name, "rejected": found}, [table])
+    return Output({"chip": chip.name, "rejected": found}, [table])
 
 
-def heat_map(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
+def heat_map(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     from ascend.reports import figures, plots
     from ascend.reports.calibration import PUBLISHED_BLOCK
 
@@ -99,4 +99,4 @@ def heat_map(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
     m, k, n = size_of(args)
     title = f"{chip.name}, bk = {bk}, m, k, n = {m}, {k}, {n}, {args.buffering} buffers, the paper's kernel"
     paths = [*write_rows(folder, name, rows), *plots.heat_map_plot(rows, folder / f"{name}.png", title)]
-    return Answer(text=[f"written: {', '.join(map(str, paths))}"])
+    return Output(text=[f"written: {', '.join(map(str, paths))}"])

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table, fitted
 
 if TYPE_CHECKING:
     from ascend.reports.published import PredictedTime
 
 
-def published_numbers() -> Answer:
+def published_numbers() -> Output:
     """Published speeds, times and busy ratios beside this model's."""
     from ascend.reports.calibration import PUBLISHED_BLOCK, statements
     from ascend.reports.published import comparisons, spread
@@ -37,7 +37,7 @@ def published_numbers() -> Answer:
         fitted(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}."),
         "", *_times(compared),
     ]  # fmt: skip
-    return Answer({"statements": [row._asdict() for row in rows], "times": data, "spread": spreads}, text)
+    return Output({"statements": [row._asdict() for row in rows], "times": data, "spread": spreads}, text)
 
 
 def _short(microseconds: float) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.words import FIGURE_FORMATS, FIGURE_STYLES, METRICS
-from mpgemm.reporting.answers import Answer, csv_text
+from mpgemm.reporting.output import Output, csv_text
 from mpgemm.reporting.report import Progress, Table, fitted, json_text
 from tensorcore_models.files import write_text
 from tensorcore_models.results import Interrupted
@@ -103,7 +103,7 @@ def check_run(args: argparse.Namespace) -> None:
         require_matplotlib()
 
 
-def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], Answer]) -> Answer:
+def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], Output]) -> Output:
     """`work` with the journal of --out and the workers; after Ctrl-C an Interrupted that tells how many results are kept."""
     from mpgemm.experiments.executors import open_executor
     from mpgemm.experiments.outcome import Context

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.words import SOLVER_MEGABYTES, SOLVER_SECONDS, SOLVERS
-from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 from tensorcore_models.probing import formal
 
@@ -42,7 +42,7 @@ def answer(
     question: Callable[[LimitOptions], formal.FormalVerdict],
     none: str,
     result_text: Callable[[Witness, int], str],
-) -> Answer:
+) -> Output:
     """Ask `question` (limits -> verdict); `none` is said for a proof that there is no such input."""
     if not args.json:
         most = f"{args.timeout:g} s, {args.memory} MiB"
@@ -62,7 +62,7 @@ def answer(
         )
         how = f"run on the kernels and on the integer reference; found by {verdict.backend} in {verdict.seconds:.1f} s"
         lines = [str(verdict.witness), *shown, how]
-    return Answer({**facts(verdict, names), "limits": limits}, map(fitted, lines))
+    return Output({**facts(verdict, names), "limits": limits}, map(fitted, lines))
 
 
 def facts(verdict: formal.FormalVerdict, names: tuple[str, str]) -> dict:

@@ -1,4 +1,4 @@
-"""Defines the answer of a command: one statement, from which --json, --csv and the text for people are made."""
+"""Defines the output of a command: one statement, from which --json, --csv and the text for people are made."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ from mpgemm.reporting.report import Table, json_text
 
 
 @dataclass(frozen=True)
-class Answer:
+class Output:
     """The findings of one run of a command."""
 
     data: object = None  #: Of --json: JSON-compatible values; None where everything is written already.
