@@ -38,7 +38,7 @@ from mpgemm.reporting.report import Progress, json_text, say
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
-    from ascend.planner.plan import Plan
+    from ascend.planner.result import Plan
 
 QUESTION = "plan a block"
 SUMMARY = "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"

@@ -13,6 +13,7 @@ import ascend
 from mpgemm.cli.common import profiles
 from mpgemm.cli.common.ascend_options import (
     KERNEL_OPTIONS,
+    add_kernel_options,
     add_shared_arguments,
     chip_of,
     evidence,
@@ -66,8 +67,6 @@ def add_arguments(parser: Parser) -> None:
 
 def _add_schedule(group: argparse._ArgumentGroup) -> None:
     """Which schedule is run, and how."""
-    from ascend.schedule_options import RESIDENTS, TEMPLATES
-
     add = group.add_argument
     add("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
     add(
@@ -79,20 +78,7 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
         "--tiling", metavar="FILE.json",
         help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...): size, block, grid and order",
     )  # fmt: skip
-    add("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
-    add("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
-    add(
-        "--swizzle",
-        metavar="OFFSET,DIRECTION",
-        help="order of the tiles where nothing is resident (in --grid: 1,0 or 1,1); aswt: CATLASS's, which cuts the last tiles",
-    )
-    add("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
-    add("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
-    add("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")
-    add(
-        "--template", default="", choices=TEMPLATES[1:],
-        help="of AscendC's Matmul: norm keeps one block of A and B in L1, mdl several; with their scalar work",
-    )  # fmt: skip
+    add_kernel_options(group, ("grid", "resident", "swizzle", "n_fused", "reseed_l0c", "unit_flag", "template"))
     add("--no-split", action="store_true", help="leave out the pass that splits A and B")
     add("--latency", default="pipelined", choices=("pipelined", "serial"))
     add("--all-cores", action="store_true", help="every core event by event")
