@@ -94,7 +94,12 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--measured",
         metavar="PROFILE.csv",
-        help="predicted beside measured for each product and pipe of an op_summary file",
+        help="predicted beside measured for each product and pipe: op_summary, kernel_details, or PipeUtilization of M K N",
+    )
+    add(
+        "--overlay",
+        metavar="FILE",
+        help="--measured: picture of it, two bars for each pipe of each product, and its data",
     )
     add("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
     add(
@@ -128,7 +133,7 @@ def _state_what_goes_together(parser: Parser) -> None:
         ("--published",), "one run",
     )  # fmt: skip
     parser.goes_without(
-        (*run, *shown, *files, "--tiling", "size", "--terms", "--mode", "--operand", "--presplit"),
+        (*run, *shown, "--trace", "--trace-operations", *pictures, "--tiling", "--terms", "--mode", "--presplit"),
         ("--calibrate", "--measured"),
         "one run: the profile says sizes and operands",
     )  # fmt: skip
@@ -137,7 +142,8 @@ def _state_what_goes_together(parser: Parser) -> None:
     )
     parser.goes_without(("--measured",), ("--calibrate",))
     parser.goes_with(("--trace-operations",), ("--trace",))
-    parser.goes_with(("--style",), pictures)
+    parser.goes_with(("--style",), (*pictures, "--overlay"))
+    parser.goes_with(("--overlay",), ("--measured",))
     parser.goes_with(("--write-chip",), ("--calibrate",))
 
 
@@ -308,8 +314,10 @@ def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[
 
 
 def _options_of(args: argparse.Namespace, row: ProfileRow) -> dict:
-    """The kernel's options for a row of a profile, which says the operands and what scales their sums."""
+    """The kernel's options for a row of a profile, which says the operands, what scales their sums, and mostly the layout."""
     found = kernel_of(args) | {"terms": 1, "operand": row.operand}
+    if row.layout and "layout" not in args.given:
+        found["layout"] = row.layout
     return found | {"dequantize": row.dequantize or (args.dequantize if row.operand == "int8" else "")}
 
 
